@@ -48,8 +48,8 @@ struct counters {
 struct rp_instance {
 	LIFE;
 	struct state *state;
-	struct image image; /* of the state, for save() */
-	struct image before; /* of the one that sync() is to restore */
+	struct bytes image; /* of the state, for save() */
+	struct bytes before; /* of the one that sync() is to restore */
 	struct cpuclass *classes;
 	struct irq *irq;
 	bool outside_ready; /* they were told the present configuration */

@@ -5,6 +5,7 @@
 #include "modules/balloons/report.h"
 #include "modules/balloons/stage.h"
 #include "modules/lib/line.h"
+#include "modules/lib/text.h"
 #include "modules/lib/zones.h"
 
 /* ---- explanations ---------------------------------------------------------------------------- */
@@ -33,64 +34,19 @@ void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, con
 	modhost_note_line(h, info->ctr, l.text);
 }
 
-/* ---- text that grows ------------------------------------------------------------------------- */
-
-struct out {
-	char *text;
-	size_t len, cap;
-	bool failed;
-};
-
-static void put(struct out *o, const char *text)
-{
-	size_t n = strlen(text);
-	if (o->failed)
-		return;
-	if (o->cap - o->len < n + 1) {
-		size_t cap = (o->len + n + 1) * 2;
-		char *grown = realloc(o->text, cap);
-		if (!grown) {
-			o->failed = true;
-			return;
-		}
-		o->text = grown;
-		o->cap = cap;
-	}
-	memcpy(o->text + o->len, text, n + 1);
-	o->len += n;
-}
-
-static void put_set(struct out *o, struct rp_ids ids)
-{
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(ids, text, sizeof text);
-	put(o, text);
-}
-
-static void clear(struct out *o)
-{
-	o->len = 0;
-	put(o, "");
-}
-
-static const char *text_of(const struct out *o)
-{
-	return o->failed || !o->text ? "" : o->text;
-}
-
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-static void put_parts(struct out *o, const struct balloon *b)
+static void put_parts(struct text *o, const struct balloon *b)
 {
-	put(o, "{");
+	text_put(o, "{");
 	if (!b->n_parts)
-		put_set(o, rp_ids_of(&b->cpus));
+		text_put_set(o, rp_ids_of(&b->cpus));
 	for (uint32_t i = 0; i < b->n_parts; i++) {
 		if (i)
-			put(o, ", ");
+			text_put(o, ", ");
 		put_parts(o, b->parts[i]);
 	}
-	put(o, "}");
+	text_put(o, "}");
 }
 
 static void container_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
@@ -112,7 +68,7 @@ static void container_zone(struct rp_instance *inst, const struct rp_zone_sink *
 }
 
 static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
-			 const struct balloon *b, struct out *o)
+			 const struct balloon *b, struct text *o)
 {
 	const struct rp_plan *p = inst->plan;
 	const struct type *t = b->type;
@@ -128,7 +84,7 @@ static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *si
 	zones_attribute(sink, "shared cpuset", rp_ids_of(&b->shared));
 	(void)snprintf(excess, sizeof excess, "%lldm", (long long)(balloon_avail(b) - b->request));
 	sink->attribute(sink->ctx, "excess cpus", excess);
-	clear(o);
+	text_clear(o);
 	put_parts(o, b);
 	if (b->n_parts && !o->failed)
 		sink->attribute(sink->ctx, "component cpusets", text_of(o));
@@ -138,10 +94,10 @@ static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *si
 
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
-	struct out o = {0};
+	struct text o = {0};
 	for (uint32_t i = 0; inst->state && i < inst->state->n; i++)
 		balloon_zone(inst, sink, inst->state->list[i], &o);
-	free(o.text);
+	text_fini(&o);
 	return 0;
 }
 
@@ -149,46 +105,14 @@ const struct rp_zones balloons_zones = {.size = sizeof(struct rp_zones), .zones 
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void label(struct out *o, const char *name, const char *value)
-{
-	put(o, o->len ? "," : "");
-	put(o, name);
-	put(o, "=\"");
-	for (; *value; value++) {
-		char c[3] = {*value, 0, 0};
-		if (*value == '"' || *value == '\\') {
-			c[0] = '\\';
-			c[1] = *value;
-		}
-		put(o, *value == '\n' ? "\\n" : c);
-	}
-	put(o, "\"");
-}
-
-static void label_number(struct out *o, const char *name, int64_t value)
-{
-	char text[24];
-	(void)snprintf(text, sizeof text, "%lld", (long long)value);
-	label(o, name, text);
-}
-
-/* name="0-3",name_count="4" */
-static void label_set(struct out *o, const char *name, const char *count, struct rp_ids ids)
-{
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(ids, text, sizeof text);
-	label(o, name, text);
-	label_number(o, count, rp_ids_count(ids));
-}
-
-static void label_units(struct out *o, const struct machine *m, enum tree_level level,
+static void label_units(struct text *o, const struct machine *m, enum tree_level level,
 			const char *name, const char *count, struct rp_ids cpus)
 {
-	struct out list = {0};
+	struct text list = {0};
 	uint32_t n = 0, last = UINT32_MAX;
 	struct rp_idset seen;
 	rp_idset_clear(&seen);
-	clear(&list);
+	text_clear(&list);
 	RP_IDS_EACH (cpu, cpus) {
 		uint32_t at = m->at[level][cpu], first = m->plain.nodes[at].first;
 		char unit[64];
@@ -197,12 +121,12 @@ static void label_units(struct out *o, const struct machine *m, enum tree_level 
 		last = at;
 		rp_idset_add(&seen, first);
 		machine_name(m, level, cpu, unit, sizeof unit);
-		put(&list, n++ ? "," : "");
-		put(&list, unit);
+		text_put(&list, n++ ? "," : "");
+		text_put(&list, unit);
 	}
-	label(o, name, text_of(&list));
-	label_number(o, count, n);
-	free(list.text);
+	text_label(o, name, text_of(&list));
+	text_label_number(o, count, n);
+	text_fini(&list);
 }
 
 static int text_cmp(const void *a, const void *b)
@@ -210,33 +134,33 @@ static int text_cmp(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void label_groups(struct out *o, const struct balloon *b)
+static void label_groups(struct text *o, const struct balloon *b)
 {
-	struct out list = {0};
+	struct text list = {0};
 	const char **texts = calloc(b->groups.n + 1u, sizeof *texts);
 	uint32_t n = 0;
-	clear(&list);
+	text_clear(&list);
 	for (uint32_t i = 0; texts && i < b->groups.n; i++)
 		if (b->groups.list[i]->n)
 			texts[n++] = b->groups.list[i]->text;
 	if (n)
 		qsort(texts, n, sizeof *texts, text_cmp);
 	for (uint32_t i = 0; i < n; i++) {
-		put(&list, i ? "," : "");
-		put(&list, texts[i]);
+		text_put(&list, i ? "," : "");
+		text_put(&list, texts[i]);
 	}
-	label(o, "groups", text_of(&list));
+	text_label(o, "groups", text_of(&list));
 	free(texts);
-	free(list.text);
+	text_fini(&list);
 }
 
-static void label_containers(struct out *o, struct rp_instance *inst, const struct balloon *b)
+static void label_containers(struct text *o, struct rp_instance *inst, const struct balloon *b)
 {
 	const struct modhost *h = &inst->h;
-	struct out list = {0};
+	struct text list = {0};
 	char **names = calloc(b->n_members + 1u, sizeof *names);
 	uint32_t n = 0;
-	clear(&list);
+	text_clear(&list);
 	for (uint32_t i = 0; names && i < b->n_members; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		if (h->cache->get_ctr(h->ctx, b->members[i]->ctr, &info))
@@ -251,16 +175,16 @@ static void label_containers(struct out *o, struct rp_instance *inst, const stru
 	if (n)
 		qsort(names, n, sizeof *names, text_cmp);
 	for (uint32_t i = 0; i < n; i++) {
-		put(&list, i ? "," : "");
-		put(&list, names[i]);
+		text_put(&list, i ? "," : "");
+		text_put(&list, names[i]);
 		free(names[i]);
 	}
-	label(o, "containers", text_of(&list));
+	text_label(o, "containers", text_of(&list));
 	free(names);
-	free(list.text);
+	text_fini(&list);
 }
 
-static void balloon_labels(struct rp_instance *inst, const struct balloon *b, struct out *o)
+static void balloon_labels(struct rp_instance *inst, const struct balloon *b, struct text *o)
 {
 	const struct rp_plan *p = inst->plan;
 	const struct machine *m = p->machine;
@@ -274,29 +198,27 @@ static void balloon_labels(struct rp_instance *inst, const struct balloon *b, st
 	RP_IDS_EACH (cpu, rp_ids_of(&allowed))
 		rp_idset_add(&mems, m->node_of[cpu]);
 	o->len = 0;
-	label(o, "balloon", name);
+	text_label(o, "balloon", name);
 	if (b->whole) {
 		balloon_name(b->whole, name, sizeof name);
-		label(o, "component_of", name);
+		text_label(o, "component_of", name);
 	}
-	label(o, "balloon_type", b->type->name);
-	label(o, "cpu_class",
-	      b->type->cpu_class == CPUCLASS_NONE ? b->type->cpu_class_name
-						  : p->classes.list[b->type->cpu_class].name);
-	label_number(o, "cpus_min", b->type->min_cpus);
-	label_number(o, "cpus_max", b->type->max_cpus);
+	text_label(o, "balloon_type", b->type->name);
+	text_label(o, "cpu_class",
+		   b->type->cpu_class == CPUCLASS_NONE ? b->type->cpu_class_name
+						       : p->classes.list[b->type->cpu_class].name);
+	text_label_number(o, "cpus_min", b->type->min_cpus);
+	text_label_number(o, "cpus_max", b->type->max_cpus);
 	label_groups(o, b);
-	label_set(o, "cpus", "cpus_count", cpus);
+	text_label_set(o, "cpus", "cpus_count", cpus);
 	label_units(o, m, TREE_NUMA, "numas", "numas_count", cpus);
 	label_units(o, m, TREE_DIE, "dies", "dies_count", cpus);
 	label_units(o, m, TREE_PACKAGE, "packages", "packages_count", cpus);
-	label_set(o, "sharedidlecpus", "sharedidlecpus_count", rp_ids_of(&b->shared));
-	label_set(o, "cpus_allowed", "cpus_allowed_count", rp_ids_of(&allowed));
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(rp_ids_of(&mems), text, sizeof text);
-	label(o, "mems", text);
+	text_label_set(o, "sharedidlecpus", "sharedidlecpus_count", rp_ids_of(&b->shared));
+	text_label_set(o, "cpus_allowed", "cpus_allowed_count", rp_ids_of(&allowed));
+	text_label_set(o, "mems", NULL, rp_ids_of(&mems));
 	label_containers(o, inst, b);
-	label_number(o, "tot_req_millicpu", b->request);
+	text_label_number(o, "tot_req_millicpu", b->request);
 }
 
 static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -328,7 +250,7 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 
 /* A balloon, and its components after it. */
 static void balloon_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink,
-			    const struct balloon *b, struct out *o)
+			    const struct balloon *b, struct text *o)
 {
 	balloon_labels(inst, b, o);
 	if (o->failed)
@@ -341,10 +263,10 @@ static void balloon_metrics(struct rp_instance *inst, const struct rp_metric_sin
 
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	struct out o = {0};
+	struct text o = {0};
 	for (uint32_t i = 0; inst->state && i < inst->state->n; i++)
 		balloon_metrics(inst, sink, inst->state->list[i], &o);
-	free(o.text);
+	text_fini(&o);
 	outside_metrics(inst, sink);
 	return 0;
 }
@@ -368,7 +290,7 @@ static int32_t state_save_image(struct rp_instance *inst, const void **ret_data,
 		return modhost_fail(&inst->h, r, "out of memory");
 	if (s)
 		s->image_stale = false;
-	const struct image *im = inst->plan ? &inst->image : &inst->before;
+	const struct bytes *im = inst->plan ? &inst->image : &inst->before;
 	*ret_data = im->data ? (const void *)im->data : "";
 	*ret_size = im->size;
 	return 0;
@@ -383,7 +305,7 @@ static int32_t state_load_image(struct rp_instance *inst, const void *data, uint
 		return modhost_no_memory(&inst->h);
 	memcpy(copy, data, size);
 	free(inst->before.data);
-	inst->before = (struct image){copy, size, size};
+	inst->before = (struct bytes){copy, size, size};
 	return 0;
 }
 

@@ -8,13 +8,9 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/place_state.h"
+#include "modules/lib/bytes.h"
 
 struct choice;
-
-struct image {
-	uint8_t *data;
-	uint32_t size, cap;
-};
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After room was made: places those that wait. */
@@ -27,15 +23,15 @@ void sync_visited(struct rp_instance *inst, struct rp_idset *ret);
  * have changed: those of all such ones. */
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t sync_follow(struct rp_instance *inst, rp_txn txn);
-int32_t image_write(const struct state *s, struct image *image);
+int32_t image_write(const struct state *s, struct bytes *image);
 /* The balloons of an image, with what is reserved now: for when they are yet to be made. Without
  * one: empty. */
-int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *image);
+int32_t image_renew(const struct rp_plan *p, const struct bytes *before, struct bytes *image);
 /* What was reserved when it was written; without an image: nothing. */
-void image_past(const struct image *image, struct reserve_past *ret);
+void image_past(const struct bytes *image, struct reserve_past *ret);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is
  * ignored. */
-int32_t image_restore(struct state *s, const struct image *image);
+int32_t image_restore(struct state *s, const struct bytes *image);
 bool image_valid(const void *data, uint32_t size);
 
 #endif

@@ -19,29 +19,14 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int32_t put(struct image *im, const void *data, size_t n)
-{
-	if (im->cap - im->size < n) {
-		size_t cap = (im->size + n) * 2 + 256;
-		uint8_t *grown = realloc(im->data, cap);
-		if (!grown)
-			return -RP_ENOMEM;
-		im->data = grown;
-		im->cap = (uint32_t)cap;
-	}
-	memcpy(im->data + im->size, data, n);
-	im->size += (uint32_t)n;
-	return 0;
-}
-
-static int32_t put16(struct image *im, uint32_t n)
+static int32_t put16(struct bytes *im, uint32_t n)
 {
 	uint16_t v = (uint16_t)n;
-	return put(im, &v, sizeof v);
+	return bytes_put(im, &v, sizeof v);
 }
 
 /* Calls f with each run of CPUs. How many there are. */
-static uint32_t put_runs(struct image *im, struct rp_ids cpus, int32_t *ret)
+static uint32_t put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
 {
 	uint32_t n = 0;
 	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE; n++) {
@@ -57,18 +42,18 @@ static uint32_t put_runs(struct image *im, struct rp_ids cpus, int32_t *ret)
 	return n;
 }
 
-static int32_t put_balloon(struct image *im, const struct balloon *b)
+static int32_t put_balloon(struct bytes *im, const struct balloon *b)
 {
 	size_t n = strlen(b->type->name);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
 		return 0;
 	int32_t r = put16(im, (uint32_t)n);
 	if (!r)
-		r = put(im, b->type->name, n);
+		r = bytes_put(im, b->type->name, n);
 	if (!r)
-		r = put(im, &b->instance, sizeof b->instance);
+		r = bytes_put(im, &b->instance, sizeof b->instance);
 	if (!r)
-		r = put(im, &b->request, sizeof b->request);
+		r = bytes_put(im, &b->request, sizeof b->request);
 	if (!r)
 		r = put16(im, b->n_parts);
 	if (!r)
@@ -80,18 +65,18 @@ static int32_t put_balloon(struct image *im, const struct balloon *b)
 	return r;
 }
 
-static int32_t put_head(struct image *im, const struct rp_plan *p)
+static int32_t put_head(struct bytes *im, const struct rp_plan *p)
 {
 	struct reserve_past past;
 	uint8_t reserved[RESERVE_SAVED_MAX];
 	plan_past(p, &past);
 	const uint32_t head[] = {IMAGE_VERSION, reserve_save(&past, reserved)};
 	im->size = 0;
-	int32_t r = put(im, head, sizeof head);
-	return r ? r : put(im, reserved, head[1]);
+	int32_t r = bytes_put(im, head, sizeof head);
+	return r ? r : bytes_put(im, reserved, head[1]);
 }
 
-int32_t image_write(const struct state *s, struct image *im)
+int32_t image_write(const struct state *s, struct bytes *im)
 {
 	int32_t r = put_head(im, s->plan);
 	for (uint32_t i = 0; !r && i < s->n; i++) {
@@ -107,19 +92,6 @@ int32_t image_write(const struct state *s, struct image *im)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct reader {
-	const uint8_t *at, *end;
-};
-
-static bool take(struct reader *r, void *ret, size_t n)
-{
-	if ((size_t)(r->end - r->at) < n)
-		return false;
-	memcpy(ret, r->at, n);
-	r->at += n;
-	return true;
-}
-
 struct head {
 	const char *name;
 	uint16_t name_len, n_parts, n_runs;
@@ -128,19 +100,19 @@ struct head {
 	struct rp_idset cpus;
 };
 
-static bool take_head(struct reader *r, struct head *ret)
+static bool take_head(struct bytes_left *r, struct head *ret)
 {
 	rp_idset_clear(&ret->cpus);
-	if (!take(r, &ret->name_len, 2) || r->end - r->at < ret->name_len)
+	if (!bytes_take(r, &ret->name_len, 2) || r->end - r->at < ret->name_len)
 		return false;
 	ret->name = (const char *)r->at;
 	r->at += ret->name_len;
-	if (!take(r, &ret->instance, 4) || !take(r, &ret->request, 8) ||
-	    !take(r, &ret->n_parts, 2) || !take(r, &ret->n_runs, 2))
+	if (!bytes_take(r, &ret->instance, 4) || !bytes_take(r, &ret->request, 8) ||
+	    !bytes_take(r, &ret->n_parts, 2) || !bytes_take(r, &ret->n_runs, 2))
 		return false;
 	for (uint32_t i = 0; i < ret->n_runs; i++) {
 		uint16_t first, last;
-		if (!take(r, &first, 2) || !take(r, &last, 2) || first > last ||
+		if (!bytes_take(r, &first, 2) || !bytes_take(r, &last, 2) || first > last ||
 		    last >= RP_CPUS_MAX)
 			return false;
 		rp_idset_add_range(&ret->cpus, first, last);
@@ -148,7 +120,7 @@ static bool take_head(struct reader *r, struct head *ret)
 	return true;
 }
 
-static bool skip_balloon(struct reader *r, uint32_t depth)
+static bool skip_balloon(struct bytes_left *r, uint32_t depth)
 {
 	struct head head;
 	if (depth > IMAGE_DEPTH_MAX || !take_head(r, &head))
@@ -159,45 +131,45 @@ static bool skip_balloon(struct reader *r, uint32_t depth)
 	return true;
 }
 
-static bool open_image(struct reader *r, const void *data, uint32_t size,
+static bool open_image(struct bytes_left *r, const void *data, uint32_t size,
 		       struct reserve_past *ret_past)
 {
 	uint32_t version, n;
 	*ret_past = (struct reserve_past){0};
 	if (!size)
 		return false;
-	*r = (struct reader){data, (const uint8_t *)data + size};
-	if (!take(r, &version, sizeof version))
+	*r = bytes_of(data, size);
+	if (!bytes_take(r, &version, sizeof version))
 		return false;
 	if (version != IMAGE_VERSION)
 		return version == IMAGE_VERSION_BARE;
-	if (!take(r, &n, sizeof n) || (size_t)(r->end - r->at) < n ||
+	if (!bytes_take(r, &n, sizeof n) || (size_t)(r->end - r->at) < n ||
 	    !reserve_load(r->at, n, ret_past))
 		return false;
 	r->at += n;
 	return true;
 }
 
-int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *im)
+int32_t image_renew(const struct rp_plan *p, const struct bytes *before, struct bytes *im)
 {
-	struct reader r;
+	struct bytes_left r;
 	struct reserve_past past;
 	im->size = 0;
 	if (!open_image(&r, before->data, before->size, &past))
 		return 0;
 	int32_t result = put_head(im, p);
-	return result ? result : put(im, r.at, (size_t)(r.end - r.at));
+	return result ? result : bytes_put(im, r.at, (size_t)(r.end - r.at));
 }
 
-void image_past(const struct image *im, struct reserve_past *ret)
+void image_past(const struct bytes *im, struct reserve_past *ret)
 {
-	struct reader r;
+	struct bytes_left r;
 	(void)open_image(&r, im->data, im->size, ret);
 }
 
 bool image_valid(const void *data, uint32_t size)
 {
-	struct reader r;
+	struct bytes_left r;
 	struct reserve_past past;
 	if (!open_image(&r, data, size, &past))
 		return false;
@@ -229,7 +201,7 @@ static bool part_fits(const struct type *t, const struct type *part, uint32_t pl
 
 /* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when
  * it is not possible any more. */
-static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_idset *free,
+static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct rp_idset *free,
 			    struct balloon **ret)
 {
 	struct head head;
@@ -269,9 +241,9 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 	return result;
 }
 
-int32_t image_restore(struct state *s, const struct image *im)
+int32_t image_restore(struct state *s, const struct bytes *im)
 {
-	struct reader r;
+	struct bytes_left r;
 	struct reserve_past past;
 	if (!image_valid(im->data, im->size) || !open_image(&r, im->data, im->size, &past))
 		return 0;

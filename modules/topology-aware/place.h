@@ -47,10 +47,6 @@ struct request {
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
 void request_fini(struct request *r);
-/* A boolean annotation: `fallback` when it is not there or makes no sense. */
-bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fallback,
-		  uint32_t *ret_scope);
-
 /* ---- affinity (place_affinity.c) ------------------------------------------------------------- */
 
 /* Fills plan.affinity, by pool. r->weighted tells whether there was anything to count. */

@@ -32,13 +32,6 @@ static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *
 	return inst->h.cache->annotation(inst->h.ctx, ctr, key, scope);
 }
 
-bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fallback,
-		  uint32_t *ret_scope)
-{
-	int value = ctr_annotated_bool(&inst->h, ctr, key, ret_scope);
-	return value < 0 ? fallback : value == 1;
-}
-
 __attribute__((format(printf, 3, 4))) static void because(struct request *r, rp_cfg at,
 							  const char *fmt, ...)
 {
@@ -276,12 +269,14 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 		return r;
 	classify(inst, ret);
 	ret->zero = ret->type == GRANT_NORMAL && !ret->full && !ret->fraction;
-	ret->hide_threads = request_bool(inst, info->ctr, HIDE_THREADS, false, NULL);
+	ret->hide_threads = ctr_annotated_bool(&inst->h, info->ctr, HIDE_THREADS, NULL) == 1;
 	read_priority(inst, ret);
 	read_level(inst, ret);
 	if (ret->hints) {
-		ret->strict_hints = request_bool(inst, info->ctr, STRICT_HINTS, false, NULL);
-		ret->pick_by_hints = request_bool(inst, info->ctr, PICK_BY_HINTS, false, NULL);
+		ret->strict_hints =
+			ctr_annotated_bool(&inst->h, info->ctr, STRICT_HINTS, NULL) == 1;
+		ret->pick_by_hints =
+			ctr_annotated_bool(&inst->h, info->ctr, PICK_BY_HINTS, NULL) == 1;
 	}
 	r = classes_of(inst, ret);
 	if (!r)

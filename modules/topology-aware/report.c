@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "modules/lib/line.h"
+#include "modules/lib/text.h"
 #include "modules/lib/zones.h"
 #include "modules/topology-aware/report.h"
 #include "modules/topology-aware/topology-aware.h"
@@ -136,8 +137,6 @@ const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = repo
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-#define LABELS_MAX (2 * RP_IDSET_TEXT_MAX + 256)
-
 /* What is measured of a pool. */
 enum {
 	CPU_CAPACITY,
@@ -213,25 +212,21 @@ static double measure(const struct rp_plan *p, uint32_t id, uint32_t what)
 }
 
 static void measure_pool(const struct rp_plan *p, const struct rp_metric_sink *sink, uint32_t what,
-			 uint32_t id, char *labels)
+			 uint32_t id, struct text *labels)
 {
 	const struct pool *pool = &p->pools[id];
-	char *end = labels + LABELS_MAX;
 	struct rp_idset nodes;
-	char *at = labels + snprintf(labels, LABELS_MAX, "zone=\"%s\"", pool->name);
-	if (measures[what].with_cpus) {
-		at += snprintf(at, (size_t)(end - at), ",cpus=\"");
-		at += rp_ids_format(plan_ids(p, pool->cpus), at, (uint32_t)(end - at));
-		at += snprintf(at, (size_t)(end - at), "\"");
-	}
+	text_clear(labels);
+	text_label(labels, "zone", pool->name);
+	if (measures[what].with_cpus)
+		text_label_set(labels, "cpus", NULL, plan_ids(p, pool->cpus));
 	if (measures[what].with_mems) {
 		memalloc_ids(p->mem, tree_memory(pool, MEMALLOC_ALL_TYPES), &nodes);
-		at += snprintf(at, (size_t)(end - at), ",mems=\"");
-		at += rp_ids_format(rp_ids_of(&nodes), at, (uint32_t)(end - at));
-		(void)snprintf(at, (size_t)(end - at), "\"");
+		text_label_set(labels, "mems", NULL, rp_ids_of(&nodes));
 	}
-	sink->gauge(sink->ctx, measures[what].name, measures[what].help, labels,
-		    measure(p, id, what));
+	if (!labels->failed)
+		sink->gauge(sink->ctx, measures[what].name, measures[what].help, text_of(labels),
+			    measure(p, id, what));
 }
 
 static uint32_t count_flag(const struct rp_plan *p, uint32_t flag)
@@ -248,13 +243,11 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	const struct rp_plan *p = inst->plan;
 	if (!p)
 		return 0;
-	char *labels = malloc(LABELS_MAX);
-	if (!labels)
-		return modhost_no_memory(&inst->h);
+	struct text labels = {0};
 	for (uint32_t what = 0; what < N_MEASURES; what++)
 		for (uint32_t i = 0; i < p->n_pools; i++)
-			measure_pool(p, sink, what, i, labels);
-	free(labels);
+			measure_pool(p, sink, what, i, &labels);
+	text_fini(&labels);
 	sink->gauge(sink->ctx, "policy_topologyaware_overflow_containers",
 		    "Containers on the reserved CPUs for want of shared ones.", "",
 		    count_flag(p, GRANT_OVERFLOW));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "modules/lib/bytes.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -375,53 +376,29 @@ bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_by
 
 /* ---- what is kept: reading ------------------------------------------------------------------- */
 
-struct reader {
-	const uint8_t *p;
-	uint64_t left;
-};
-
-static bool get(struct reader *r, void *ret, uint64_t n)
-{
-	if (n > r->left)
-		return false;
-	if (n)
-		memcpy(ret, r->p, n);
-	r->p += n;
-	r->left -= n;
-	return true;
-}
-
-static bool get_set(struct reader *r, uint32_t n_words, struct rp_idset *ret)
-{
-	rp_idset_clear(ret);
-	if (n_words > RP_IDSET_WORDS || !get(r, ret->w, (uint64_t)n_words * sizeof ret->w[0]))
-		return false;
-	ret->nw = n_words;
-	rp_idset_trim(ret);
-	return true;
-}
-
-static int32_t get_hint(struct reader *r, struct hints **hints)
+static int32_t get_hint(struct bytes_left *r, struct hints **hints)
 {
 	struct hint_head head;
 	struct rp_idset cpus, nodes, sockets;
 	char provider[RP_PRIVATE_MAX + 1];
-	if (!get(r, &head, sizeof head) || !get_set(r, head.n_cpus, &cpus) ||
-	    !get_set(r, head.n_nodes, &nodes) || !get_set(r, head.n_sockets, &sockets) ||
-	    head.n_provider > RP_PRIVATE_MAX || !get(r, provider, head.n_provider))
+	if (!bytes_take(r, &head, sizeof head) || !bytes_take_set(r, head.n_cpus, &cpus) ||
+	    !bytes_take_set(r, head.n_nodes, &nodes) ||
+	    !bytes_take_set(r, head.n_sockets, &sockets) || head.n_provider > RP_PRIVATE_MAX ||
+	    !bytes_take(r, provider, head.n_provider))
 		return -RP_ENOENT;
 	provider[head.n_provider] = '\0';
 	return hints_add(hints, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_of(&sockets));
 }
 
-static int32_t get_body(const struct rp_plan *p, struct reader *r, const struct head *head,
+static int32_t get_body(const struct rp_plan *p, struct bytes_left *r, const struct head *head,
 			struct record *ret)
 {
 	char pool[POOL_NAME_MAX];
 	struct rp_idset zone;
 	int32_t e = 0;
-	if (head->n_pool >= sizeof pool || !get(r, pool, head->n_pool) ||
-	    !get_set(r, head->n_zone, &zone) || !get_set(r, head->n_exclusive, &ret->exclusive))
+	if (head->n_pool >= sizeof pool || !bytes_take(r, pool, head->n_pool) ||
+	    !bytes_take_set(r, head->n_zone, &zone) ||
+	    !bytes_take_set(r, head->n_exclusive, &ret->exclusive))
 		return -RP_ENOENT;
 	pool[head->n_pool] = '\0';
 	ret->pool = tree_find(p, pool);
@@ -447,8 +424,8 @@ int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	struct head head;
 	if (h->cache->get_private(h->ctx, ctr, &data, &size))
 		return -RP_ENOENT;
-	struct reader r = {data, size};
-	if (!get(&r, &head, sizeof head) || !is_sane(&head))
+	struct bytes_left r = bytes_of(data, size);
+	if (!bytes_take(&r, &head, sizeof head) || !is_sane(&head))
 		return -RP_ENOENT;
 	*ret = (struct record){.type = (enum grant_type)head.type,
 			       .flags = head.flags,
