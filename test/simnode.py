@@ -55,7 +55,7 @@ def ctr(name, cpu=None, memory=None, **more):
 
 def fast_daemon(speed):
     """The command of a daemon for which time passes so many times as fast (test/preload/fast.c)."""
-    env = {'LD_PRELOAD': BUILD / 'test' / 'fast.so', 'FAST_BY': speed, 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
+    env = {'LD_PRELOAD': BUILD / 'test' / 'fast.so', 'FAST_BY': speed, 'FAST_SINCE': time.monotonic_ns(), 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
     return ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(DAEMON),
                      '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control} --module-dir',
                      str(BUILD / 'modules')])
