@@ -63,6 +63,8 @@ static const struct rp_key rows[] = {
 		   "priorityClass."),
 	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "A file with the devices of the node, a JSON list."),
+	ROW("nodeResources.file", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Where to write what is to be on the Node, as JSON."),
 	ROW("nodeResources.node", RP_T_MAP, NULL,
 	    .doc = "What the cluster would say of this node."),
 	ROW("nodeResources.node.labels", RP_T_ANY, NULL, .doc = "A map."),

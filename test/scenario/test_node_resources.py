@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the node has to lend, from the machine's files to `nri-rpctl node`."""
+import json
 import pathlib
 
 import pytest
@@ -219,3 +220,22 @@ def test_where_a_scheduler_means_it_counts_where_that_is_allowed(make_node, allo
         doc = {r['name']: r for r in node.ctl('node').get('resources', [])}
         return doc.get('kubernetes.io/batch-cpu', {}).get('zones')
     eventually(lambda: lent() == zones)
+
+
+def test_the_result_is_a_file(lend, tmp_path):
+    """For whoever has no cluster; it goes to nothing with the calculators."""
+    file = tmp_path / 'node.json'
+
+    def resources():
+        return json.loads(file.read_text())['resources'] if file.exists() else None
+    conf = {**config(), 'calculators': ['batch']}
+    conf['nodeResources']['file'] = str(tmp_path / 'none' / 'node.json')
+    node = lend(conf)
+    node.log('nodeResources.file: .*none')
+    conf['nodeResources']['file'] = str(file)
+    node.config(conf)
+    eventually(lambda: resources() == {'kubernetes.io/batch-cpu': 14000, 'kubernetes.io/batch-memory': 6 * GIB})
+    node.create('p', ctr('c', '4', '1Gi'))
+    eventually(lambda: resources() == {'kubernetes.io/batch-cpu': 10000, 'kubernetes.io/batch-memory': 5 * GIB})
+    node.config({'policy': 'none', 'nodeResources': conf['nodeResources']})
+    eventually(lambda: resources() == {})

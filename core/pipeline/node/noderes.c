@@ -201,6 +201,10 @@ void noderes_configure(struct pipeline *p)
 		log_warning("out of memory: applications outside of pods are not measured");
 	take_calculators(p);
 	lending_keep(&n->lending, n->calculators, n->n_calculators);
+	outcome_configure(&n->outcome,
+			  conf_text(conf_get(conf_root(p->conf), "nodeResources.file"), NULL));
+	if (!n->n_calculators && !p->env.trial)
+		outcome_put(p, &n->outcome, &n->lending.stands);
 	forecast_switch(p, &n->forecast, !p->env.trial && wants_forecast(n));
 	if (n->n_calculators && !p->env.trial)
 		schedule(n, FIRST_PASS_MS);
@@ -248,6 +252,8 @@ static int put_on_node(struct pipeline *p, uint64_t now)
 				    .node = p->env.node,
 				    .cluster = conf_core(p->conf)->agent.cluster};
 	int r = n->settled ? lending_decide(&n->lending, &pass, now) : 0;
+	if (n->settled && !r)
+		outcome_put(p, &n->outcome, &n->lending.stands);
 	if (pass.other_zones && p->env.wished)
 		p->env.wished(p->env.arg);
 	return r;
@@ -489,6 +495,7 @@ void noderes_fini(struct pipeline *p)
 	nr_result_fini(&n->result);
 	lending_fini(&n->lending);
 	past_fini(&n->past);
+	outcome_fini(&n->outcome);
 	free(n->labels);
 	free(n->annotations);
 	free(n->inventory_text);

@@ -10,6 +10,7 @@
 #include "core/pipeline/node/lending.h"
 #include "core/pipeline/node/measure.h"
 #include "core/pipeline/node/noderes.h"
+#include "core/pipeline/node/outcome.h"
 
 struct noderes {
 	struct loop_timer *timer;
@@ -36,6 +37,7 @@ struct noderes {
 	uint32_t zone_ids[NR_ZONES_MAX],
 		n_zones; /* of the machine's nodes, as calculators see them */
 	struct past past;
+	struct outcome outcome;
 	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
 	bool settled; /* since the start enough was measured, or is not to be waited for any more */
 	struct err failed[NR_CALCULATORS_MAX];
