@@ -123,7 +123,7 @@ struct check_group {
 };
 extern const struct check_group static_cases, abi_cases, life_cases, place_cases, unmanaged_cases,
 	value_cases, annotation_cases, work_cases, fault_cases, report_cases, controller_cases,
-	creation_cases;
+	creation_cases, calculator_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What a crash or a hang from here on is to be blamed on, beside the function that it is in. "":

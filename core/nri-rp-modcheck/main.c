@@ -29,9 +29,9 @@
 #define LOG_SILENT ((enum log_level)0)
 
 static const struct check_group *const groups[] = {
-	&static_cases, &abi_cases,	  &life_cases,	     &place_cases,
-	&value_cases,  &annotation_cases, &work_cases,	     &unmanaged_cases,
-	&fault_cases,  &report_cases,	  &controller_cases, &creation_cases};
+	&static_cases,	   &abi_cases,	    &life_cases,      &place_cases, &value_cases,
+	&annotation_cases, &work_cases,	    &unmanaged_cases, &fault_cases, &report_cases,
+	&controller_cases, &creation_cases, &calculator_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
 /* ---- for cases ------------------------------------------------------------------------------- */

@@ -36,7 +36,10 @@ extern "C" {
 
 /* ---- what there is to calculate from ---- */
 
-/* Indexes of amounts: milli-CPU and bytes. An amount that is not known is RP_NOT_SET. */
+/* Indexes of amounts: milli-CPU and bytes. An amount that is not known is RP_NOT_SET. No other one
+ * is below zero or above RP_NR_AMOUNT_MAX, whatever an API server or a kernel has told: thousandths
+ * of it, and the sum of as many as there are pods on a node, fit an int64_t. */
+#define RP_NR_AMOUNT_MAX (INT64_C(1) << 50)
 #define RP_NR_CPU 0u
 #define RP_NR_MEMORY 1u
 #define RP_NR_AMOUNTS 2u

@@ -11,7 +11,9 @@ const char *const calc_amount_names[RP_NR_AMOUNTS] = {"cpu", "memory"};
 
 int64_t calc_percent(int64_t value, int64_t percent)
 {
-	return (int64_t)((__int128)value * percent / 100);
+	const __int128 most = 4 * RP_NR_AMOUNT_MAX; /* a strategy may say any percentage */
+	__int128 part = (__int128)value * percent / 100;
+	return (int64_t)(part > most ? most : part < -most ? -most : part);
 }
 
 struct calc_amounts calc_node_reserved(const struct rp_nr_node *node)

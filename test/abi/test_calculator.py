@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A calculator of somebody else: built against the installed tree alone, asked after those of the host, failing alone."""
+import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -23,7 +25,8 @@ static const char *const no_names[] = {NULL};
 static int32_t night_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
 	const struct modhost *h = &inst->h;
-	calc_give(out, names[0], 7, NULL, 0, "seven at night");
+	static int64_t moody;
+	calc_give(out, names[0], 7 + MOOD, NULL, 0, "seven at night");
 	calc_give(out, "kubernetes.io/batch-cpu", 4321, NULL, 0, "less at night");
 	/* as a later release may have it: of the second one this host knows not what it says */
 	struct longer {
@@ -61,9 +64,35 @@ def night(installed, tmp_path_factory):  # noqa: F811
     (folder / 'Makefile').write_text(MAKEFILE)
     env = author_env(installed)
     env.pop('MAKEFLAGS', None)
-    must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror', 'all'], env=env)
+    must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror -DMOOD=0*moody', 'all'], env=env)
     os.chmod(folder / 'night.so', 0o644)
     return folder
+
+
+@pytest.fixture(scope='module')
+def moody(installed, night, tmp_path_factory):  # noqa: F811
+    """The same with a mind of its own: each time it gives something else."""
+    folder = tmp_path_factory.mktemp('moody')
+    for name in ('night.c', 'Makefile'):
+        (folder / name).write_bytes((night / name).read_bytes())
+    env = author_env(installed)
+    env.pop('MAKEFLAGS', None)
+    must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror -DMOOD=moody++', 'all'], env=env)
+    os.chmod(folder / 'night.so', 0o644)
+    return folder
+
+
+def check(folder):
+    done = subprocess.run([os.path.join(BUILD, 'bin/nri-rp-modcheck'), '--json', '--cases', '^(abi|calculator)/', folder / 'night.so'], capture_output=True, text=True)
+    return {c['name']: c for c in json.loads(done.stdout)['cases']}
+
+
+def test_the_kit_tells_a_sound_one_from_a_moody_one(night, moody):
+    found = check(night)
+    assert [n for n, c in found.items() if c['result'] == 'failed'] == []
+    assert {found['abi/%s-structs' % how]['result'] for how in ('longer', 'shorter')} == {'passed'}
+    found = check(moody)
+    assert all('calculate() with equal inputs gives something else' in c['reason'] for n, c in found.items() if n.startswith('calculator/same'))
 
 
 def config(annotations=None, **more):

@@ -109,6 +109,13 @@ def test_controllers_pass(name):
     assert not any(n.startswith('placement') for n in found)
 
 
+@pytest.mark.parametrize('name', ['batch', 'mid', 'cpu-normalization', 'resource-amplification', 'reclaimed', 'gpu', 'rdma'])
+def test_calculators_pass(name):
+    found = cases(module(name))
+    assert failed(found) == {}
+    assert sum(n.startswith('calculator/') and c['result'] == 'passed' for n, c in found.items()) == 9  # three seeds of each
+
+
 @pytest.mark.parametrize('n', sorted(CONDUCT))
 def test_bad_conduct_is_noticed(n):
     case, text = CONDUCT[n]

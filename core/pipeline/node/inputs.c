@@ -29,6 +29,17 @@ void inputs_fini(struct inputs *in)
 	free(in->expected);
 }
 
+/* Others have told these. */
+static void limit_amounts(int64_t of[RP_NR_AMOUNTS])
+{
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
+		if (of[k] > RP_NR_AMOUNT_MAX)
+			of[k] = RP_NR_AMOUNT_MAX;
+		else if (of[k] < 0 && of[k] != RP_NOT_SET)
+			of[k] = 0;
+	}
+}
+
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 static const char *label_of(const struct pod *pod, const char *key)
@@ -105,11 +116,11 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 		     struct inputs *in, uint64_t now)
 {
 	struct rp_nr_pod *ret = &in->pods[in->in.n_pods];
-	struct bound *bound = &in->bound[in->in.n_pods];
+	struct bound *places = &in->bound[in->in.n_pods];
 	const struct fed_pod *fed = fed_of(p, pod);
 	const struct ctr *ctr;
 	bool any = false;
-	*bound = (struct bound){{0}};
+	*places = (struct bound){{0}};
 	*ret = (struct rp_nr_pod){.size = sizeof *ret,
 				  .flags = RP_NR_POD_ACTIVE | RP_NR_POD_SAMPLED,
 				  .name = pod->name,
@@ -123,12 +134,14 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 		any = true;
 		ret->request[RP_NR_CPU] += ctr->cur.needs.cpu_request;
 		ret->request[RP_NR_MEMORY] += ctr->cur.needs.mem_request;
-		add_zones(in, zones, ctr->cur.cpus, bound);
+		add_zones(in, zones, ctr->cur.cpus, places);
 		add_usage(p->noderes, ctr, now, ret);
 	}
-	ret->zones = (struct rp_ids){bound->w, RP_NODES_MAX / 64, 0};
+	ret->zones = (struct rp_ids){places->w, RP_NODES_MAX / 64, 0};
+	limit_amounts(ret->request);
+	limit_amounts(ret->usage);
 	if (any && rp_ids_empty(ret->zones))
-		read_place(pod, bound);
+		read_place(pod, places);
 	return any;
 }
 
@@ -160,6 +173,7 @@ static void add_pending(struct pipeline *p, struct inputs *ret)
 					   .name = fed->name,
 					   .prio = class_prio(NULL, fed->priority),
 					   .request = {needs.cpu_request, needs.mem_request}};
+		limit_amounts(ret->pods[ret->in.n_pods - 1].request);
 	}
 }
 
@@ -201,6 +215,7 @@ static int fill_apps(struct noderes *n, uint64_t now, struct inputs *ret)
 		if (!series_average(&n->apps.list[i].series, now, window_ms(n),
 				    &to->usage[RP_NR_CPU], &to->usage[RP_NR_MEMORY]))
 			continue;
+		limit_amounts(to->usage);
 		for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 			ret->used[k] += to->usage[k];
 	}
@@ -318,11 +333,14 @@ static void fill_node(struct pipeline *p, struct nr_input *in)
 		amounts_in_cluster(node->capacity, node->n_capacity, n->capacity);
 		amounts_in_cluster(node->allocatable, node->n_allocatable, n->allocatable);
 	}
+	limit_amounts(n->capacity);
+	limit_amounts(n->allocatable);
 	in->node = (struct rp_nr_node){.size = sizeof in->node, .n_zones = in->n_zones};
 	memcpy(in->node.capacity, n->capacity, sizeof in->node.capacity);
 	memcpy(in->node.allocatable, n->allocatable, sizeof in->node.allocatable);
 	read_amounts(&of, RESERVATION_ANNOTATION, "resources", in->node.reserved);
 	read_reserved_cpus(&of, in->node.reserved);
+	limit_amounts(in->node.reserved);
 }
 
 static int fill_reclaimable(struct pipeline *p, uint64_t now, const struct inputs *of,
@@ -348,6 +366,7 @@ static void fill_measured(struct noderes *n, uint64_t now, const struct inputs *
 	m->degraded = !series_average(&n->measure.node, n->read.at_ms, window_ms(n),
 				      &m->node[RP_NR_CPU], &m->node[RP_NR_MEMORY]) ||
 		      m->age_ms > limit;
+	limit_amounts(m->node);
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 		m->system[k] = m->node[k] > of->used[k] ? m->node[k] - of->used[k] : 0;
 }
