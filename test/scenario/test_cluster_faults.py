@@ -174,13 +174,17 @@ def test_the_clock_is_set(cluster, tmp_path):
     """To 1970, as where a battery is empty, a century ahead, and back, while daemon and agent run."""
     clock = tmp_path / 'clock'
     clock.write_bytes(struct.pack('q', 0))
+
+    def set_clock(off):
+        with clock.open('r+b') as f:  # it is mapped, and must not become shorter
+            f.write(struct.pack('q', off))
     env = {'LD_PRELOAD': str(BUILD / 'test' / 'step.so'), 'CLOCK_OFF': str(clock), 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
     daemon = ' '.join(['/usr/bin/env', *('%s=%s' % e for e in env.items()), str(BUILD / 'bin' / 'nri-rpd'),
                        '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
     c = cluster(head={'daemon': daemon}, module_dirs=[BUILD / 'modules'], env={**os.environ, **env}, config={'controllers': [], 'calculators': []})
     n = 0
     for off, year in (0, None), (-int(time.time()), '1970'), (100 * 365 * 86400, None), (-86400, None), (0, None):
-        clock.write_bytes(struct.pack('q', off))
+        set_clock(off)
         n += 1
         c.api.put(CRS, NS, 'default', balloons(1 + n % 3))
         said = c.has_verdict('Success', n)
@@ -192,7 +196,7 @@ def test_the_clock_is_set(cluster, tmp_path):
         c.node.check()
     c.agent.stop()
     c.agent.start()
-    clock.write_bytes(struct.pack('q', -86400 * 365))
+    set_clock(-86400 * 365)
     c.node.restart()
     c.api.put(CRS, NS, 'default', balloons(5))
     c.has_verdict('Success', n + 1)
