@@ -232,7 +232,7 @@ static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct 
 		balloon_free(part);
 	}
 	/* What a composite one has is what its parts have. */
-	fits = fits && (!n_parts || rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)));
+	fits = fits && b && (!n_parts || rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)));
 	if (fits && !result && !n_parts)
 		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&b->cpus));
 	if (result || !fits || b->n_parts != n_parts)

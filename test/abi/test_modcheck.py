@@ -276,7 +276,8 @@ def test_help_list_version():
     assert listed.returncode == 0
     names = [line.split()[0] for line in listed.stdout.splitlines()]
     assert len(names) == len(set(names)) > 35
-    assert {n.split('/')[0] for n in names} == {'static', 'abi', 'lifecycle', 'placement', 'config', 'work', 'unmanaged', 'faults', 'report', 'controller'}
+    assert {n.split('/')[0] for n in names} == {'static', 'abi', 'lifecycle', 'placement', 'config', 'work', 'unmanaged', 'faults', 'report', 'controller',
+                                                    'creation', 'calculator'}
     page = (TOP / 'man/nri-rp-modcheck.1').read_text()
     assert [n for n in names if n not in page] == []
     help_text = run('--help').stdout
