@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from containerd import cpus, wait_for
+from containerd import ANY, cpus, wait_for
 from test_containerd import BUILD, ONLINE, SCRATCH, pods, runtime, unstarted  # noqa: F401, fixtures
 from test_placement import needs_four_nodes, nodes  # noqa: F401, fixture
 
@@ -113,6 +113,7 @@ def writes(container, disk, n_mib):
     return time.monotonic() - began
 
 
+@pytest.mark.parametrize('runtime', ANY, indirect=True)  # noqa: F811
 def test_disks_are_throttled(unstarted, pods, disk):
     unstarted.configure('none', more='controllers: [blkio]\nblkio: {classes: {slow: [{devices: [%s], throttleReadBps: 4Mi, '
                         'throttleWriteBps: 2Mi}]}}\n' % disk)
