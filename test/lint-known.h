@@ -16,3 +16,4 @@ static inline int known_negative(int code)
 #define modhost_fail(h, code, ...) ((void)modhost_fail(h, code, __VA_ARGS__), known_negative(code))
 #define modhost_fail_at(h, node, code, ...)                                                        \
 	((void)modhost_fail_at(h, node, code, __VA_ARGS__), known_negative(code))
+#define modhost_no_memory(h) ((void)modhost_no_memory(h), known_negative(-RP_ENOMEM))

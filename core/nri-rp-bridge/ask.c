@@ -20,7 +20,7 @@ static int ask_now(struct question *q)
 	Nri__Container *ctr = a && q->ctr ? ctr_message(a, q->ctr) : NULL;
 	if (!pod || (q->ctr && !ctr))
 		return -ENOMEM;
-	if (q->police && q->event == NRI__EVENT__CREATE_CONTAINER) {
+	if (ctr && q->police && q->event == NRI__EVENT__CREATE_CONTAINER) {
 		/* One that is told late may have been started or stopped while this waited. */
 		ctr->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN;
 		ctr->pid = 0;
