@@ -146,6 +146,8 @@ static struct h2_fields fields_of(const struct h2_stream *s)
 	struct h2_field *list = (struct h2_field *)(uintptr_t)buf_bytes(&s->list);
 	struct h2_fields fields = {list, buf_len(&s->list) / sizeof *list};
 	const char *p = (const char *)buf_bytes(&s->text);
+	if (!list || !p)
+		return (struct h2_fields){NULL, 0}; /* the block is empty */
 	for (size_t i = 0; i < fields.n; i++) {
 		list[i].name = p;
 		p += list[i].name_len + 1;
