@@ -103,6 +103,8 @@ def test_other_versions(name, tmp_path):
 def test_whose_kind(tmp_path):
     """All modules that are installed are looked at for the kind of a custom resource, and there may be more than can be loaded at a time."""
     folder = os.path.join(BUILD, 'test/modules')
+    if is_instrumented():
+        pytest.skip('one of them has a constructor, which is looked for in plain builds alone')
     assert len(glob.glob(folder + '/*.so')) > 64
     done = check_config('good', [folder], tmp_path, '---\napiVersion: config.nri/v1alpha1\nkind: NobodysPolicy\nspec: {}\n')
     assert done.returncode == 78
