@@ -50,7 +50,6 @@ struct call {
 	const char *ns, *name; /* of a Get */
 	struct listmsg_bytes daemon, kubelet;
 	unsigned waiting; /* answers, and one while they are asked for */
-	enum grpc_status status; /* why not */
 	struct err err;
 };
 

@@ -43,6 +43,9 @@ void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *c
 void words_free(struct bypass *b);
 /* Containers of which the list says something else than before are told so: a resize. */
 void resize_all(struct bypass *b);
+/* What the plugin has wanted of a container so far, in the arena. NULL: nothing (pending is empty),
+ * or no memory. */
+Cri__Resources *wanted_before(const struct ctr *ctr, struct arena *a);
 /* What the plugin wants of a container, besides what it has wanted so far; -ENOENT: it has gone. */
 int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources, bool keep,
 	 struct err *err);

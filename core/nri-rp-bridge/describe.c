@@ -6,7 +6,6 @@
 
 #include "core/nri-rp-bridge/bypass_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
-#include "core/util/pb.h"
 #include "core/util/str.h"
 
 #define SHORT_ID 12 /* of an id, where there is no name */
@@ -154,14 +153,10 @@ int describe_resized(struct ctr *ctr)
 {
 	const int64_t *asked = ctr->seat.asked;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	memcpy(ctr->seat.listed, asked, sizeof ctr->seat.listed);
-	if (!ctr->pending.data)
-		return 0;
-	Cri__Resources *to =
-		a ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data) : NULL;
+	Cri__Resources *to = wanted_before(ctr, a);
 	if (!to)
-		return -ENOMEM;
+		return ctr->pending.data ? -ENOMEM : 0;
 	if (to->cpu_shares)
 		to->cpu_shares = asked[SHARES];
 	if (to->cpu_quota || to->cpu_period) {

@@ -32,15 +32,21 @@ static void say_missing(struct ctr *ctr, const struct cri_missing *missing)
 		    missing->fields[0], missing->n > 1 ? " and more" : "");
 }
 
+Cri__Resources *wanted_before(const struct ctr *ctr, struct arena *a)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	return a && ctr->pending.data
+		       ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data)
+		       : NULL;
+}
+
 int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources, bool keep,
 	 struct err *err)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	struct cri_missing missing = {0};
-	Cri__Resources none = CRI__RESOURCES__INIT, *to = &none;
-	if (a && ctr->pending.data)
-		to = cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data);
+	Cri__Resources none = CRI__RESOURCES__INIT;
+	Cri__Resources *to = ctr->pending.data ? wanted_before(ctr, a) : &none;
 	int r = a && to ? cri_set_resources(a, to, resources, &missing) : -ENOMEM;
 	if (r)
 		return err_errno(err, r, "container %s", ctr->id);
@@ -58,14 +64,10 @@ int want_as_told(struct ctr *ctr, const Nri__Container *m)
 {
 	static char none[] = "";
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Nri__LinuxCPU *cpu = m->lnx && m->lnx->resources ? m->lnx->resources->cpu : NULL;
-	if (!ctr->pending.data)
-		return 0;
-	Cri__Resources *to =
-		a ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data) : NULL;
+	Cri__Resources *to = wanted_before(ctr, a);
 	if (!to)
-		return -ENOMEM;
+		return ctr->pending.data ? -ENOMEM : 0;
 	if (*to->cpuset_cpus)
 		to->cpuset_cpus = cpu ? cpu->cpus : none;
 	if (*to->cpuset_mems)
@@ -76,12 +78,9 @@ int want_as_told(struct ctr *ctr, const Nri__Container *m)
 void rewrite(struct bypass *b, struct ctr *ctr, bool settled)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	struct err err = ERR_INIT;
 	unsigned written = 0;
-	Cri__Resources *to = a && ctr->pending.data ? cri__resources__unpack(&alloc, ctr->pending.n,
-									     ctr->pending.data)
-						    : NULL;
+	Cri__Resources *to = wanted_before(ctr, a);
 	if (!to)
 		return;
 	int r = cgroup_write(&b->files, a, kubepods_top(b->kubepods), ctr->seat.cgroup, to,

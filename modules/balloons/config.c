@@ -226,8 +226,7 @@ static void read_preferences(const struct modhost *h, const struct rp_plan *p, s
 	t->spread_cores = section_bool(h, at, "preferSpreadOnPhysicalCores", p->spread_cores);
 	t->pin_memory = section_bool(h, at, "pinMemory", p->pin_memory);
 	t->show_containers = section_bool(h, at, "showContainersInNrt", p->show_containers);
-	const char *priority =
-		h->config->text(h->ctx, section_get(h, at, "allocatorPriority"), "high");
+	const char *priority = section_text(h, at, "allocatorPriority", "high");
 	int prio = section_word(priorities, priority);
 	t->priority = prio < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)prio;
 	t->share = section_word(levels, section_text(h, at, "shareIdleCPUsInSame", ""));

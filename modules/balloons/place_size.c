@@ -6,7 +6,7 @@
  *	load	keeps CPUs of one balloon from loading each other
  *	hints	near and far devices, room for CPUs of high priority
  *	steps	one CPU at a time where that makes a difference
- *	tree	the smallest part of the machine that can do it (tree.c)
+ *	tree	the smallest part of the machine that can do it (plan_tree.c)
  *
  * What is left of a choice is made by the common allocator.
  */

@@ -6,6 +6,7 @@
 #include "modules/balloons/place.h"
 #include "modules/balloons/plan.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/section.h"
 
 struct type *plan_type(const struct rp_plan *p, const char *name)
 {
@@ -132,13 +133,12 @@ static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg a
 static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
 			   const struct reserve_past *past)
 {
-	rp_cfg at = h->config->get(h->ctx, p->section, "reservedResources.cpu");
+	rp_cfg at = section_get(h, p->section, "reservedResources.cpu");
 	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->allowed);
 	rp_idset_andnot(&p->sharable, rp_ids_of(&p->allowed), rp_ids_of(&p->machine->isolated));
 	rp_idset_clear(&p->reserved_cpus);
 	if (rp_ids_empty(rp_ids_of(&p->allowed)))
-		return modhost_fail_at(h,
-				       h->config->get(h->ctx, p->section, "availableResources.cpu"),
+		return modhost_fail_at(h, section_get(h, p->section, "availableResources.cpu"),
 				       -RP_EINVAL, "none of the available CPUs is online");
 	if (p->reserved.kind == AMOUNT_NONE)
 		return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/ctl_table.h"
+#include "modules/lib/section.h"
 
 #define RATIO "node.koordinator.sh/cpu-normalization-ratio"
 #define RATIO_MIN 1.0
@@ -38,11 +39,11 @@ static double read_ratio(const char *text)
 static int32_t limits_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg at = h->config->get(h->ctx, cfg, "cpuNormalizationRatio");
+	rp_cfg at = section_get(h, cfg, "cpuNormalizationRatio");
 	const char *text = h->config->text(h->ctx, at, NULL);
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->ratio = read_ratio(text);
 	if (text && p->ratio <= 0) {
 		free(p);
@@ -97,7 +98,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
 		b->ref = ctl_cgroup_ref(h, ctr);
 	if (!b || !b->ref) {
 		free(b);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	b->item.ctr = ctr;
 	b->ctr = own;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "modules/lib/calc.h"
+#include "modules/lib/section.h"
 
 #define CPU_NAME "kubernetes.io/batch-cpu"
 #define MEMORY_NAME "kubernetes.io/batch-memory"
@@ -177,7 +178,7 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 	struct calculation *c = calloc(1, sizeof *c);
 	char text[MESSAGE_MAX];
 	if (!c)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	c->h = h;
 	c->node.size = sizeof c->node;
 	c->measured.size = sizeof c->measured;
@@ -220,15 +221,15 @@ static int64_t normalized(const struct rp_nr_edit *node, int64_t quantity)
 /* What others have handed out of a resource, in thousandths. */
 static int64_t lent_by_others(const struct modhost *h, rp_cfg root, const char *name)
 {
-	rp_cfg list = h->config->get(h->ctx, root, "allocations");
+	rp_cfg list = section_get(h, root, "allocations");
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		rp_cfg one = h->config->item(h->ctx, list, i);
-		rp_cfg prio = h->config->get(h->ctx, one, "priority");
-		rp_cfg resources = h->config->get(h->ctx, one, "resources");
+		rp_cfg prio = section_get(h, one, "priority");
+		rp_cfg resources = section_get(h, one, "resources");
 		if (strcmp(h->config->text(h->ctx, prio, ""), "koord-batch") == 0)
-			sum += h->config->value(h->ctx, h->config->get(h->ctx, resources, name),
-						RP_T_CPU, 0);
+			sum += h->config->value(h->ctx, section_get(h, resources, name), RP_T_CPU,
+						0);
 	}
 	return sum;
 }

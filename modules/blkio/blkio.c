@@ -29,7 +29,7 @@ static int32_t blkio_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pla
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t r = blkio_config_read(&inst->h, cfg, &p->config);
 	if (r)
 		free(p);
@@ -116,7 +116,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!e) {
 		if (b)
 			item_free(b);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	b->class = class ? blkio_config_class(b->config, class) : NULL;
 	if (class && !b->class)

@@ -3,21 +3,17 @@
 #include <stdlib.h>
 
 #include "modules/blkio/blkio.h"
+#include "modules/lib/section.h"
 
 static const char *const rate_keys[] = {"throttleReadBps", "throttleWriteBps", "throttleReadIOPS",
 					"throttleWriteIOPS"};
-
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
-{
-	return h->config->get(h->ctx, node, key);
-}
 
 static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
 {
 	uint32_t n = h->config->count(h->ctx, node);
 	e->devices = calloc(n + 1, sizeof *e->devices);
 	if (!e->devices)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (; e->n_devices < n; e->n_devices++) {
 		rp_cfg item = h->config->item(h->ctx, node, e->n_devices);
 		const char *pattern = h->config->text(h->ctx, item, "");
@@ -28,7 +24,7 @@ static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_e
 					       pattern);
 		e->devices[e->n_devices] = strdup(pattern);
 		if (!e->devices[e->n_devices])
-			return modhost_fail(h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(h);
 	}
 	return 0;
 }
@@ -47,11 +43,11 @@ static int32_t read_weight(const struct modhost *h, rp_cfg node, struct blkio_en
 
 static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
 {
-	int32_t r = read_devices(h, get(h, node, "devices"), e);
+	int32_t r = read_devices(h, section_get(h, node, "devices"), e);
 	if (!r)
-		r = read_weight(h, get(h, node, "weight"), e);
+		r = read_weight(h, section_get(h, node, "weight"), e);
 	for (unsigned i = 0; !r && i < BLKIO_N_RATES; i++) {
-		rp_cfg rate = get(h, node, rate_keys[i]);
+		rp_cfg rate = section_get(h, node, rate_keys[i]);
 		int64_t v = h->config->value(h->ctx, rate, RP_T_BYTES, -1);
 		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET; /* 0: no limit */
 		if (rate && !e->n_devices)
@@ -74,7 +70,7 @@ static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, stru
 	(void)snprintf(c->name, sizeof c->name, "%s", name);
 	c->entries = calloc(n + 1, sizeof *c->entries);
 	if (!c->entries)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	int32_t r = 0;
 	for (; !r && c->n < n; c->n++)
 		r = read_entry(h, h->config->item(h->ctx, node, c->n), &c->entries[c->n]);
@@ -83,7 +79,7 @@ static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, stru
 
 int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_config **ret)
 {
-	rp_cfg list = get(h, cfg, "classes");
+	rp_cfg list = section_get(h, cfg, "classes");
 	uint32_t n = h->config->count(h->ctx, list);
 	struct blkio_config *c = calloc(1, sizeof *c);
 	if (n > BLKIO_CLASSES_MAX) {
@@ -95,12 +91,11 @@ int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_conf
 		c->classes = calloc(n + 1, sizeof *c->classes);
 	if (!c || !c->classes) {
 		free(c);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	c->refs = 1;
-	c->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
-	c->qos_default =
-		h->config->value(h->ctx, get(h, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
+	c->enable = section_bool(h, cfg, "enable", true);
+	c->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
 	c->forward = !list;
 	int32_t r = 0;
 	for (; !r && c->n_classes < n; c->n_classes++)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"
+#include "modules/lib/section.h"
 
 static double number(const struct modhost *h, const struct rp_question *q, const char *path)
 {
@@ -11,7 +12,7 @@ static double number(const struct modhost *h, const struct rp_question *q, const
 
 static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
 {
-	return h->config->value(h->ctx, h->config->get(h->ctx, map, key), RP_T_CPU, 0);
+	return h->config->value(h->ctx, section_get(h, map, key), RP_T_CPU, 0);
 }
 
 static void answer_node(const struct modhost *h, const struct rp_question *q,
@@ -22,8 +23,7 @@ static void answer_node(const struct modhost *h, const struct rp_question *q,
 	int64_t used = decide_in(h, q, "nodeUsed", RP_T_CPU, RP_NOT_SET);
 	for (uint32_t i = 0; i < h->config->count(h->ctx, pods); i++) {
 		rp_cfg pod = h->config->item(h->ctx, pods, i);
-		uint32_t qos = koord_qos_of(
-			h->config->text(h->ctx, h->config->get(h->ctx, pod, "qos"), ""));
+		uint32_t qos = koord_qos_of(section_text(h, pod, "qos", ""));
 		bool owns = qos == RP_KOORD_LSE || qos == RP_KOORD_LSR;
 		shared -= owns ? cpu_of(h, pod, "request") : 0;
 		if (used != RP_NOT_SET && (owns || qos == RP_KOORD_BE))

@@ -16,6 +16,7 @@
 
 #include "modules/lib/annotation.h"
 #include "modules/lib/ctl_table.h"
+#include "modules/lib/section.h"
 
 #define TICK_COOKIE UINT64_C(0xb125)
 #define STALE_MS 10000 /* usage that is older counts as not known */
@@ -78,11 +79,11 @@ static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config
 		{"cfsQuotaBurstPercent", &c->quota_percent, 1, 10000},
 		{"cfsQuotaBurstPeriodSeconds", &c->period_s, BURST_NO_PERIOD, 604800},
 	};
-	rp_cfg policy = h->config->get(h->ctx, map, "policy");
+	rp_cfg policy = section_get(h, map, "policy");
 	if (policy && !burst_policy(h->config->text(h->ctx, policy, ""), c))
 		return false;
 	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-		rp_cfg node = h->config->get(h->ctx, map, numbers[i].key);
+		rp_cfg node = section_get(h, map, numbers[i].key);
 		int64_t v =
 			node ? h->config->value(h->ctx, node, RP_T_INT, INT64_MIN) : *numbers[i].to;
 		if (v < numbers[i].min || v > numbers[i].max)
@@ -95,16 +96,14 @@ static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config
 static int32_t burst_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg interval = h->config->get(h->ctx, cfg, "interval");
+	rp_cfg interval = section_get(h, cfg, "interval");
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->config = (struct burst_config){
 		.kernel_percent = 1000, .quota_percent = 300, .period_s = BURST_NO_PERIOD};
-	p->threshold_percent = h->config->value(
-		h->ctx, h->config->get(h->ctx, cfg, "sharePoolThresholdPercent"), RP_T_INT, 50);
-	p->annotations = h->config->value(h->ctx, h->config->get(h->ctx, cfg, "annotations"),
-					  RP_T_BOOL, 1) != 0;
+	p->threshold_percent = section_int(h, cfg, "sharePoolThresholdPercent", 50);
+	p->annotations = section_bool(h, cfg, "annotations", true);
 	p->interval_ms = (uint64_t)h->config->value(h->ctx, interval, RP_T_DURATION, 1000);
 	int32_t r = p->interval_ms < 100 || p->interval_ms > 60000
 			    ? modhost_fail_at(h, interval, -RP_EINVAL, "expected 100ms to 1m")

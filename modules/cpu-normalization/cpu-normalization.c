@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "modules/lib/calc.h"
+#include "modules/lib/section.h"
 
 #define KEY "node.koordinator.sh/cpu-normalization-ratio"
 #define ENABLED_KEY "node.koordinator.sh/cpu-normalization-enabled"
@@ -54,7 +55,7 @@ static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **re
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->section = section;
 	*ret = p;
 	return 0;
@@ -69,7 +70,7 @@ static int32_t is_enabled(const struct rp_instance *inst, bool *ret)
 {
 	const struct modhost *h = &inst->h;
 	const char *label = h->noderes->label(h->ctx, ENABLED_KEY);
-	rp_cfg at = h->config->get(h->ctx, inst->plan->section, "enable");
+	rp_cfg at = section_get(h, inst->plan->section, "enable");
 	*ret = h->config->value(h->ctx, at, RP_T_BOOL, 0) != 0;
 	if (!label)
 		return 0;
@@ -89,17 +90,16 @@ static rp_cfg ratio_at(const struct rp_instance *inst, const struct rp_nr_cpu *c
 		{"hyperThreadEnabledRatio", "hyperThreadTurboEnabledRatio"},
 	};
 	const struct modhost *h = &inst->h;
-	rp_cfg models = h->config->get(h->ctx, inst->plan->section, "ratioModel");
+	rp_cfg models = section_get(h, inst->plan->section, "ratioModel");
 	for (uint32_t i = 0; i < h->config->count(h->ctx, models); i++) {
 		if (strcmp(h->config->key(h->ctx, models, i), cpu->model) != 0)
 			continue;
 		rp_cfg model = h->config->item(h->ctx, models, i);
-		rp_cfg at = h->config->get(h->ctx, model,
-					   names[cpu->hyper_threads != 0][cpu->turbo != 0]);
+		rp_cfg at = section_get(h, model, names[cpu->hyper_threads != 0][cpu->turbo != 0]);
 		if (at)
 			return at;
 	}
-	return h->config->get(h->ctx, inst->plan->section, "defaultRatio");
+	return section_get(h, inst->plan->section, "defaultRatio");
 }
 
 static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "modules/cpu-suppress/cpu-suppress.h"
+#include "modules/lib/section.h"
 
 #define GIVEN_CPUS_MAX 1024u
 
 static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
 {
-	return h->config->value(h->ctx, h->config->get(h->ctx, map, key), RP_T_CPU, 0);
+	return h->config->value(h->ctx, section_get(h, map, key), RP_T_CPU, 0);
 }
 
 /* Usage of a list, and of those in it that are not BE. */
@@ -17,7 +18,7 @@ static void sum(const struct modhost *h, rp_cfg list, int64_t *ret_all, int64_t 
 {
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		rp_cfg one = h->config->item(h->ctx, list, i);
-		rp_cfg qos = h->config->get(h->ctx, one, "qos");
+		rp_cfg qos = section_get(h, one, "qos");
 		int64_t used = cpu_of(h, one, "used");
 		*ret_all += used;
 		if (koord_qos_of(h->config->text(h->ctx, qos, "")) != RP_KOORD_BE)

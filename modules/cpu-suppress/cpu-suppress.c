@@ -14,6 +14,7 @@
 #include <nri-rp/controller.h>
 
 #include "modules/lib/ctl_table.h"
+#include "modules/lib/section.h"
 
 #define TICK_COOKIE UINT64_C(0x5099)
 #define STALE_MS 10000 /* usage that is older counts as not known */
@@ -65,17 +66,17 @@ const struct modhost *suppress_host(const struct rp_instance *inst)
 static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
 		     int64_t fallback)
 {
-	return h->config->value(h->ctx, h->config->get(h->ctx, cfg, key), type, fallback);
+	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
 }
 
 static int32_t suppress_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg policy = h->config->get(h->ctx, cfg, "cpuSuppressPolicy");
-	rp_cfg cpus = h->config->get(h->ctx, cfg, "reservedCPUs");
+	rp_cfg policy = section_get(h, cfg, "cpuSuppressPolicy");
+	rp_cfg cpus = section_get(h, cfg, "reservedCPUs");
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->enable = value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
 	p->by_quota = strcmp(h->config->text(h->ctx, policy, "cpuset"), "cfsQuota") == 0;
 	p->threshold_percent = value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
@@ -87,7 +88,7 @@ static int32_t suppress_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_
 			? modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs")
 			: 0;
 	if (!r && (p->interval_ms < 100 || p->interval_ms > 60000))
-		r = modhost_fail_at(h, h->config->get(h->ctx, cfg, "interval"), -RP_EINVAL,
+		r = modhost_fail_at(h, section_get(h, cfg, "interval"), -RP_EINVAL,
 				    "expected 100ms to 1m");
 	if (r)
 		free(p);

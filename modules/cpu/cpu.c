@@ -15,6 +15,7 @@
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/ctl_queue.h"
 #include "modules/lib/ctl_table.h"
+#include "modules/lib/section.h"
 
 #define CLASS_KEY "cpuclass.resource-policy.nri.io"
 
@@ -34,20 +35,16 @@ struct rp_instance {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
-{
-	return h->config->get(h->ctx, node, key);
-}
-
 static int64_t freq(const struct modhost *h, rp_cfg node, const char *key)
 {
-	return h->config->value(h->ctx, get(h, node, key), RP_T_FREQ, 0);
+	return h->config->value(h->ctx, section_get(h, node, key), RP_T_FREQ, 0);
 }
 
 static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 			      struct cpuclass_defs *defs)
 {
-	rp_cfg node = h->config->item(h->ctx, list, i), states = get(h, node, "disabledCstates");
+	rp_cfg node = h->config->item(h->ctx, list, i),
+	       states = section_get(h, node, "disabledCstates");
 	const char *name = h->config->key(h->ctx, list, i);
 	uint32_t n_states = h->config->count(h->ctx, states);
 	if (!*name || strlen(name) >= CPUCLASS_NAME_MAX ||
@@ -65,9 +62,8 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 		.max_khz = freq(h, node, "maxFreq"),
 		.uncore_min_khz = freq(h, node, "uncoreMinFreq"),
 		.uncore_max_khz = freq(h, node, "uncoreMaxFreq"),
-		.governor = h->config->text(h->ctx, get(h, node, "freqGovernor"), ""),
-		.epp = h->config->value(h->ctx, get(h, node, "energyPerformancePreference"),
-					RP_T_INT, 0),
+		.governor = section_text(h, node, "freqGovernor", ""),
+		.epp = section_int(h, node, "energyPerformancePreference", 0),
 		.pct_high = -1,
 		.clos = -1,
 		.n_disabled_cstates = n_states,
@@ -83,11 +79,11 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 static int32_t cpu_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg old = get(h, cfg, "classes");
+	rp_cfg old = section_get(h, cfg, "classes");
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	p->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
+		return modhost_no_memory(h);
+	p->enable = section_bool(h, cfg, "enable", true);
 	int32_t r = cpuclass_read(h, cfg, &p->defs);
 	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, old); i++)
 		r = read_old_class(h, old, i, &p->defs);
@@ -428,7 +424,7 @@ static int32_t cpu_create(const struct rp_host *host, struct rp_instance **ret_i
 	if (!r) {
 		inst->classes = cpuclass_new(&inst->h);
 		if (!inst->classes)
-			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			r = modhost_no_memory(&inst->h);
 	}
 	if (r) {
 		free(inst);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/cpuset/cpuset.h"
+#include "modules/lib/section.h"
 
 static const struct rp_key keys[] = {
 	{.path = "coreIdsAnnotation",
@@ -71,7 +72,7 @@ const struct rp_schema cpuset_schema = {
 
 static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *path)
 {
-	return h->config->get(h->ctx, p->section, path);
+	return section_get(h, p->section, path);
 }
 
 static bool flag(const struct modhost *h, const struct rp_plan *p, const char *key, int fallback)
@@ -127,7 +128,7 @@ static int32_t read_cpus(const struct modhost *h, struct rp_plan *p, bool hotplu
 	struct cpualloc *a = NULL;
 	int32_t r = machine_new(h, &p->machine);
 	if (!r && cpualloc_new(h->topology, h->ctx, &a))
-		r = modhost_fail(h, -RP_ENOMEM, "out of memory");
+		r = modhost_no_memory(h);
 	if (!r)
 		r = bounds_read(h, p->section, a, &past, true, &p->cpus);
 	cpualloc_free(a);
@@ -138,7 +139,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->section = section;
 	int32_t r = read_settings(h, p);
 	if (!r)

@@ -168,7 +168,7 @@ static int32_t move_victims(struct rp_instance *inst, rp_txn txn, struct rp_ids 
 	rp_idset_and(&taken, rp_ids_of(&taken), named);
 	struct victim *list = calloc(rp_ids_count(rp_ids_of(&taken)) + 1u, sizeof *list);
 	if (!list)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t n = find_victims(inst, &taken, list), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++)
 		r = move(inst, txn, &list[i].c, named);

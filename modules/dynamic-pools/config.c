@@ -4,6 +4,7 @@
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 #include "modules/lib/glob.h"
+#include "modules/lib/section.h"
 
 const char *const pool_names[N_BUILT_IN] = {"reserved", "shared"};
 
@@ -59,8 +60,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 static enum cpualloc_prio read_priority(const struct modhost *h, rp_cfg at)
 {
 	static const char *const names[] = {"high", "normal", "low"};
-	const char *text =
-		h->config->text(h->ctx, h->config->get(h->ctx, at, "allocatorPriority"), names[0]);
+	const char *text = section_text(h, at, "allocatorPriority", names[0]);
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(text, names[i]) == 0 || text[0] == (char)('0' + i))
 			return (enum cpualloc_prio)i;
@@ -69,7 +69,7 @@ static enum cpualloc_prio read_priority(const struct modhost *h, rp_cfg at)
 
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 {
-	const char *name = h->config->text(h->ctx, h->config->get(h->ctx, at, "name"), "");
+	const char *name = section_text(h, at, "name", "");
 	uint32_t k = pools_find(p->pools, p->n, name);
 	if (!*name || strlen(name) > POOLS_NAME_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
@@ -81,16 +81,15 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 	p->n += k == p->n;
 	pools_name(&p->pools[k], name);
 	p->types[k].at = at;
-	p->types[k].cpu_class = h->config->text(h->ctx, h->config->get(h->ctx, at, "cpuClass"), "");
+	p->types[k].cpu_class = section_text(h, at, "cpuClass", "");
 	p->pools[k].prio = k < N_BUILT_IN ? CPUALLOC_NONE : read_priority(h, at);
-	return glob_read(h, &p->memory, h->config->get(h->ctx, at, "namespaces"),
-			 &p->types[k].namespaces);
+	return glob_read(h, &p->memory, section_get(h, at, "namespaces"), &p->types[k].namespaces);
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg types = h->config->get(h->ctx, p->bounds.section, "dynamicPoolTypes"),
-	       system = h->config->get(h->ctx, p->bounds.section, "reservedPoolNamespaces");
+	rp_cfg types = section_get(h, p->bounds.section, "dynamicPoolTypes"),
+	       system = section_get(h, p->bounds.section, "reservedPoolNamespaces");
 	for (; p->n < N_BUILT_IN; p->n++) {
 		pools_name(&p->pools[p->n], pool_names[p->n]);
 		p->pools[p->n].prio = CPUALLOC_NONE;
@@ -107,9 +106,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
-	int32_t r = !p || cpualloc_new(h->topology, h->ctx, &p->alloc)
-			    ? modhost_fail(h, -RP_ENOMEM, "out of memory")
-			    : 0;
+	int32_t r = !p || cpualloc_new(h->topology, h->ctx, &p->alloc) ? modhost_no_memory(h) : 0;
 	if (!r)
 		r = pools_read(h, section, p->alloc, past, &p->bounds);
 	if (!r && !past->hotplug && rp_ids_empty(rp_ids_of(&p->bounds.cpus.rest)))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/evict/evict.h"
+#include "modules/lib/section.h"
 
 /* No limit is said as what cannot be shared: one of what is lent. */
 static int64_t lent_limit(const struct modhost *h, const struct rp_question *q)
@@ -13,7 +14,7 @@ static int64_t lent_limit(const struct modhost *h, const struct rp_question *q)
 
 static int64_t figure(const struct modhost *h, rp_cfg map, const char *key)
 {
-	return h->config->value(h->ctx, h->config->get(h->ctx, map, key), RP_T_INT, 0);
+	return section_int(h, map, key, 0);
 }
 
 static struct evict_be be_of(const struct modhost *h, const struct rp_question *q, const char *name)

@@ -7,6 +7,7 @@
 #include <nri-rp/controller.h>
 
 #include "modules/lib/ctl_table.h"
+#include "modules/lib/section.h"
 
 #define TICK_COOKIE UINT64_C(0xe71c)
 #define VALUE_MAX 8192u
@@ -23,7 +24,7 @@ struct round {
 static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
 		     int64_t fallback)
 {
-	return h->config->value(h->ctx, h->config->get(h->ctx, cfg, key), type, fallback);
+	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
 }
 
 static int64_t percent(const struct modhost *h, rp_cfg cfg, const char *key)
@@ -36,15 +37,15 @@ static int32_t check_pair(const struct modhost *h, rp_cfg cfg, const char *lower
 {
 	if (p->lower == RP_NOT_SET || (p->threshold != RP_NOT_SET && p->lower <= p->threshold))
 		return 0;
-	return modhost_fail_at(h, h->config->get(h->ctx, cfg, lower_key), -RP_EINVAL,
+	return modhost_fail_at(h, section_get(h, cfg, lower_key), -RP_EINVAL,
 			       "expected at most the threshold%s",
 			       p->threshold == RP_NOT_SET ? ", which is not set" : "");
 }
 
 static int32_t check_satisfaction(const struct modhost *h, rp_cfg cfg, const struct rp_plan *p)
 {
-	rp_cfg lower = h->config->get(h->ctx, cfg, "cpuEvictBESatisfactionLowerPercent");
-	rp_cfg upper = h->config->get(h->ctx, cfg, "cpuEvictBESatisfactionUpperPercent");
+	rp_cfg lower = section_get(h, cfg, "cpuEvictBESatisfactionLowerPercent");
+	rp_cfg upper = section_get(h, cfg, "cpuEvictBESatisfactionUpperPercent");
 	if ((p->be_lower == RP_NOT_SET) != (p->be_upper == RP_NOT_SET))
 		return modhost_fail_at(h, lower ? lower : upper, -RP_EINVAL,
 				       "both cpuEvictBESatisfactionLowerPercent and UpperPercent "
@@ -63,7 +64,7 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 	static const char *const lent[RP_NR_AMOUNTS][2] = {
 		{"cpuAllocatableEvictThresholdPercent", "cpuAllocatableEvictLowerPercent"},
 		{"memoryAllocatableEvictThresholdPercent", "memoryAllocatableEvictLowerPercent"}};
-	rp_cfg policy = h->config->get(h->ctx, cfg, "cpuEvictPolicy");
+	rp_cfg policy = section_get(h, cfg, "cpuEvictPolicy");
 	p->enable = value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
 	p->by_allocatable = strcmp(h->config->text(h->ctx, policy, ""), "evictByAllocatable") == 0;
 	p->be_lower = percent(h, cfg, "cpuEvictBESatisfactionLowerPercent");
@@ -87,7 +88,7 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 		r = r ? r : check_pair(h, cfg, lent[k][1], &p->by_lent[k]);
 	}
 	if (!r && (p->interval_ms < 100 || p->interval_ms > 60000))
-		r = modhost_fail_at(h, h->config->get(h->ctx, cfg, "interval"), -RP_EINVAL,
+		r = modhost_fail_at(h, section_get(h, cfg, "interval"), -RP_EINVAL,
 				    "expected 100ms to 1m");
 	return r;
 }
@@ -95,8 +96,7 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 static int32_t evict_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
-	int32_t r = p ? read_plan(&inst->h, cfg, p)
-		      : modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	int32_t r = p ? read_plan(&inst->h, cfg, p) : modhost_no_memory(&inst->h);
 	if (r)
 		free(p);
 	else
@@ -390,7 +390,7 @@ static int32_t evict_create(const struct rp_host *host, struct rp_instance **ret
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot list pods");
 	inst->rounds = r ? NULL : evict_rounds_new();
 	if (!r && !inst->rounds)
-		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		r = modhost_no_memory(&inst->h);
 	if (r) {
 		evict_destroy(inst);
 		return r;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "modules/lib/calc.h"
+#include "modules/lib/section.h"
 
 #define GPU "koordinator.sh/gpu"
 #define CORE "koordinator.sh/gpu-core"
@@ -101,9 +102,8 @@ static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **re
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	p->shared = h->config->value(h->ctx, h->config->get(h->ctx, section, "shared"), RP_T_BOOL,
-				     0) != 0;
+		return modhost_no_memory(h);
+	p->shared = section_bool(h, section, "shared", false);
 	*ret = p;
 	return 0;
 }

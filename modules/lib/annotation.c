@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/lib/annotation.h"
+#include "modules/lib/section.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ int32_t annotation_parse(const struct modhost *h, const char *what, const char *
 int32_t annotation_member(const struct modhost *h, const char *what, rp_cfg map, const char *name,
 			  uint32_t kind, rp_cfg *ret)
 {
-	*ret = h->config->get(h->ctx, map, name);
+	*ret = section_get(h, map, name);
 	if (*ret && h->config->kind(h->ctx, *ret) == RP_NODE_NULL)
 		*ret = NULL;
 	return *ret ? check(h, what, name, *ret, kind) : 0;

@@ -52,7 +52,7 @@ static inline int32_t texts_read(const struct modhost *h, struct blocks *memory,
 	ret->n = h->config->count(h->ctx, list);
 	ret->list = blocks_alloc(memory, (size_t)ret->n + room, sizeof *ret->list);
 	if (!ret->list)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < ret->n; i++)
 		ret->list[i] = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
 	return 0;

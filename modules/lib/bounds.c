@@ -2,6 +2,7 @@
 #include "modules/lib/bounds.h"
 
 #include "modules/lib/amount.h"
+#include "modules/lib/section.h"
 
 #define SET_TEXT_MAX 256u
 
@@ -49,8 +50,8 @@ static int32_t check_all(const struct modhost *h, rp_cfg available, rp_cfg reser
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		    const struct reserve_past *past, bool strict, struct bounds *ret)
 {
-	rp_cfg available = h->config->get(h->ctx, section, "availableResources.cpu"),
-	       reserved = h->config->get(h->ctx, section, "reservedResources.cpu");
+	rp_cfg available = section_get(h, section, "availableResources.cpu"),
+	       reserved = section_get(h, section, "reservedResources.cpu");
 	struct amount amount;
 	int32_t r = amount_read(h, available, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &amount);
 	if (!r) {

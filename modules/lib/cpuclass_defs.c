@@ -6,25 +6,21 @@
 
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/pct.h"
+#include "modules/lib/section.h"
 
 #define UNCORE_DIR "/sys/devices/system/cpu/intel_uncore_frequency"
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->get(h->ctx, node, path);
-}
-
 static const char *get_text(const struct modhost *h, rp_cfg node, const char *path)
 {
-	return h->config->text(h->ctx, get(h, node, path), "");
+	return section_text(h, node, path, "");
 }
 
 static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
 			 int64_t fallback)
 {
-	return h->config->value(h->ctx, get(h, node, path), type, fallback);
+	return h->config->value(h->ctx, section_get(h, node, path), type, fallback);
 }
 
 /* kHz or RP_FREQ_…; 0 when the key is not there. */
@@ -43,7 +39,7 @@ static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
 
 static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclass_def *d)
 {
-	rp_cfg list = get(h, node, "disabledCstates");
+	rp_cfg list = section_get(h, node, "disabledCstates");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > CPUCLASS_CSTATES_MAX)
 		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u idle states",
@@ -163,7 +159,7 @@ static int32_t check_uncore(const struct modhost *h, rp_cfg node, const struct c
 
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret)
 {
-	rp_cfg list = get(h, section, "cpuClasses");
+	rp_cfg list = section_get(h, section, "cpuClasses");
 	uint32_t n = h->config->count(h->ctx, list);
 	ret->n = 0;
 	ret->turbo_system = strcmp(get_text(h, section, "turboDomain"), "system") == 0;

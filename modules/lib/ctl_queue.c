@@ -54,7 +54,7 @@ int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const stru
 	if (r)
 		return r;
 	*ret = ctl_queue_new(h, ops, arg);
-	return *ret ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	return *ret ? 0 : modhost_no_memory(h);
 }
 
 struct ctl_queue *ctl_queue_free(struct ctl_queue *q)

@@ -17,7 +17,7 @@ int32_t ctr_list(const struct modhost *h, struct ctr_list *list, uint32_t order)
 	uint32_t cap = n + n / 2 + 16;
 	rp_ctr *ctrs = realloc(list->ctrs, cap * sizeof *ctrs);
 	if (!ctrs)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	*list = (struct ctr_list){ctrs, cap};
 	return (int32_t)h->cache->list(h->ctx, order, ctrs, cap);
 }

@@ -6,6 +6,7 @@
 
 #include "modules/lib/glob.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/section.h"
 
 #define TABLE "/proc/interrupts"
 #define TABLE_FIRST (256u << 10)
@@ -128,7 +129,7 @@ int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret)
 {
-	rp_cfg list = h->config->get(h->ctx, section, "controllableInterrupts");
+	rp_cfg list = section_get(h, section, "controllableInterrupts");
 	bool all = false;
 	int32_t r = texts_read(h, memory, list, 0, ret);
 	for (uint32_t i = 0; !r && i < ret->n; i++) {

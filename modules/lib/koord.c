@@ -22,7 +22,7 @@ int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct c
 	if (r)
 		return r;
 	*ret = ctl_queue_new(h, ops, arg);
-	return *ret ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	return *ret ? 0 : modhost_no_memory(h);
 }
 
 uint32_t koord_qos_of(const char *text)

@@ -143,7 +143,7 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 {
 	struct machine *m = calloc(1, sizeof *m);
 	if (!m)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	modhost_set(h, RP_CPUS_ONLINE, &m->online);
 	modhost_set(h, RP_CPUS_ISOLATED, &m->isolated);
 	rp_idset_and(&m->isolated, rp_ids_of(&m->isolated), rp_ids_of(&m->online));
@@ -155,7 +155,7 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 	m->cpu_end = rp_ids_last(rp_ids_of(&m->online)) + 1;
 	if (read_machine(h, m)) {
 		machine_free(m);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	*ret = m;
 	return 0;

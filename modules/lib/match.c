@@ -4,6 +4,7 @@
 
 #include "modules/lib/glob.h"
 #include "modules/lib/match.h"
+#include "modules/lib/section.h"
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -209,15 +210,15 @@ int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg no
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "%s: an expression has to have key, operator and values",
 				       what);
-	const char *name = h->config->text(h->ctx, h->config->get(h->ctx, node, "operator"), "");
-	ret->key = h->config->text(h->ctx, h->config->get(h->ctx, node, "key"), "");
+	const char *name = section_text(h, node, "operator", "");
+	ret->key = section_text(h, node, "key", "");
 	while (op < N_OPERATORS && strcmp(operators[op].name, name) != 0)
 		op++;
 	if (op == N_OPERATORS)
 		return modhost_fail_at(h, node, -RP_EINVAL, "%s: unknown operator \"%.64s\"", what,
 				       name);
 	ret->op = op;
-	rp_cfg values = h->config->get(h->ctx, node, "values");
+	rp_cfg values = section_get(h, node, "values");
 	uint32_t kind = h->config->kind(h->ctx, values);
 	if (values && kind != RP_NODE_LIST && kind != RP_NODE_NULL)
 		return modhost_fail_at(h, node, -RP_EINVAL,
@@ -239,7 +240,7 @@ int32_t match_read(const struct modhost *h, struct blocks *memory, rp_cfg list, 
 	uint32_t n = h->config->count(h->ctx, list);
 	*ret = (struct exprs){blocks_alloc(memory, n, sizeof *ret->list), n};
 	if (!ret->list)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t r = match_read_one(h, memory, h->config->item(h->ctx, list, i), what,
 					   &ret->list[i]);

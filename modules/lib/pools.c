@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/section.h"
 #include "modules/lib/zones.h"
 
 static rp_cfg get(const struct modhost *h, const struct pools *p, const char *key)
 {
-	return h->config->get(h->ctx, p->section, key);
+	return section_get(h, p->section, key);
 }
 
 int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,

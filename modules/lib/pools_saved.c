@@ -19,7 +19,7 @@ static int32_t append(const struct modhost *h, struct pools_saved *s, const void
 		size_t cap = 2 * (s->size + size);
 		uint8_t *more = realloc(s->bytes, cap);
 		if (!more)
-			return modhost_fail(h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(h);
 		s->bytes = more;
 		s->cap = (uint32_t)cap;
 	}

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "modules/lib/schedclass.h"
+#include "modules/lib/section.h"
 
 #define KEY "scheduling-class.resource-policy.nri.io"
 #define NS_PER_US 1000
@@ -39,7 +40,7 @@ static void add_field(struct schedclass *c, uint32_t field, int64_t value)
 static bool add_word(const struct modhost *h, rp_cfg node, const char *key,
 		     const struct word *words, struct schedclass *c, uint32_t field)
 {
-	const char *text = h->config->text(h->ctx, h->config->get(h->ctx, node, key), "");
+	const char *text = section_text(h, node, key, "");
 	const struct word *w = find_word(words, text);
 	if (w)
 		add_field(c, field, w->value);
@@ -49,7 +50,7 @@ static bool add_word(const struct modhost *h, rp_cfg node, const char *key,
 static void add_number(const struct modhost *h, rp_cfg node, const char *key, int64_t factor,
 		       struct schedclass *c, uint32_t field)
 {
-	rp_cfg at = h->config->get(h->ctx, node, key);
+	rp_cfg at = section_get(h, node, key);
 	if (at)
 		add_field(c, field, h->config->value(h->ctx, at, RP_T_INT, 0) * factor);
 }
@@ -74,7 +75,7 @@ static int32_t add_flags(const struct modhost *h, rp_cfg list, struct schedclass
 
 static int32_t read_one(const struct modhost *h, rp_cfg node, struct schedclass *c)
 {
-	c->name = h->config->text(h->ctx, h->config->get(h->ctx, node, "name"), "");
+	c->name = section_text(h, node, "name", "");
 	(void)add_word(h, node, "policy", policies, c, RP_F_SCHED_POLICY);
 	add_number(h, node, "priority", 1, c, RP_F_SCHED_PRIORITY);
 	add_number(h, node, "nice", 1, c, RP_F_NICE);
@@ -84,17 +85,17 @@ static int32_t read_one(const struct modhost *h, rp_cfg node, struct schedclass 
 	/* A priority goes to the runtime together with its class, and runtimes refuse "none". */
 	if (add_word(h, node, "ioClass", io_classes, c, RP_F_IO_CLASS))
 		add_number(h, node, "ioPriority", 1, c, RP_F_IO_PRIORITY);
-	return add_flags(h, h->config->get(h->ctx, node, "flags"), c);
+	return add_flags(h, section_get(h, node, "flags"), c);
 }
 
 int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			struct schedclasses *ret)
 {
-	rp_cfg list = h->config->get(h->ctx, section, "schedulingClasses");
+	rp_cfg list = section_get(h, section, "schedulingClasses");
 	uint32_t n = h->config->count(h->ctx, list);
 	*ret = (struct schedclasses){blocks_alloc(memory, n, sizeof *ret->list), 0};
 	if (!ret->list)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (; ret->n < n; ret->n++) {
 		rp_cfg node = h->config->item(h->ctx, list, ret->n);
 		struct schedclass *c = &ret->list[ret->n];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/section.h"
 #include "modules/memory-qos/memory-qos.h"
 
 #include <stdlib.h>
@@ -32,8 +33,7 @@ static void read_rule(const struct modhost *h, rp_cfg node, struct memqos_rule *
 	const char *const keys[] = {"minLimitPercent", "lowLimitPercent", "throttlingPercent"};
 	int64_t *const to[] = {&ret->min_percent, &ret->low_percent, &ret->high_percent};
 	for (uint32_t i = 0; i < 3; i++)
-		*to[i] = h->config->value(h->ctx, h->config->get(h->ctx, node, keys[i]), RP_T_INT,
-					  0);
+		*to[i] = section_int(h, node, keys[i], 0);
 }
 
 static int32_t memqos_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
@@ -41,12 +41,11 @@ static int32_t memqos_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 	const struct modhost *h = &inst->h;
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < MEMQOS_CLASSES; i++)
-		read_rule(h, h->config->get(h->ctx, cfg, class_keys[i]), &p->config.rules[i]);
-	p->config.annotations =
-		h->config->value(h->ctx, h->config->get(h->ctx, cfg, "annotations"), RP_T_BOOL, 1);
-	p->config.allocatable = h->config->value(h->ctx, h->config->get(h->ctx, cfg, "allocatable"),
+		read_rule(h, section_get(h, cfg, class_keys[i]), &p->config.rules[i]);
+	p->config.annotations = section_bool(h, cfg, "annotations", true);
+	p->config.allocatable = h->config->value(h->ctx, section_get(h, cfg, "allocatable"),
 						 RP_T_BYTES, (int64_t)h->topology->memory(h->ctx));
 	*ret_plan = p;
 	return 0;
@@ -170,7 +169,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!e || !m->ref) {
 		if (m)
 			item_free(m);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	m->item.ctr = ctr;
 	m->item.kind = KIND_VALUES;

@@ -3,6 +3,7 @@
 
 #include "modules/lib/annotation.h"
 #include "modules/lib/calc.h"
+#include "modules/lib/section.h"
 #include "modules/memory-qos/memory-qos.h"
 
 #define KEY "koordinator.sh/memoryQOS"
@@ -49,7 +50,7 @@ static struct memqos_rule rule_of(const struct modhost *h, const struct memqos_c
 
 static bool take_percent(const struct modhost *h, rp_cfg map, const char *key, int64_t *ret)
 {
-	rp_cfg node = h->config->get(h->ctx, map, key);
+	rp_cfg node = section_get(h, map, key);
 	int64_t v = node ? h->config->value(h->ctx, node, RP_T_INT, -1) : *ret;
 	if (v < 0 || v > 100)
 		return false;
@@ -67,7 +68,7 @@ static int32_t annotate(const struct modhost *h, rp_pod pod, struct memqos_rule 
 	if (!text)
 		return 0;
 	int32_t r = annotation_parse(h, "annotation " KEY, text, &map);
-	const char *policy = h->config->text(h->ctx, h->config->get(h->ctx, map, "policy"), "auto");
+	const char *policy = section_text(h, map, "policy", "auto");
 	bool is_none = strcmp(policy, "none") == 0, is_auto = strcmp(policy, "auto") == 0;
 	if (r || (!is_none && !is_auto && strcmp(policy, "default") != 0) ||
 	    !take_percent(h, map, "minLimitPercent", &own.min_percent) ||

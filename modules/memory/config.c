@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "modules/lib/section.h"
 #include "modules/memory/memory.h"
 
 #define RATE_DEFAULT (256 << 20)
 #define RATE_MIN (1u << 20)
 
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
-{
-	return h->config->get(h->ctx, node, key);
-}
-
 static int32_t read_class(const struct modhost *h, rp_cfg node, struct memory_config *c)
 {
 	struct memory_class *k = &c->classes[c->n_classes];
-	rp_cfg name = get(h, node, "name"), ratio = get(h, node, "swapLimitRatio");
+	rp_cfg name = section_get(h, node, "name"), ratio = section_get(h, node, "swapLimitRatio");
 	const char *text = h->config->text(h->ctx, name, "");
 	if (!*text || strlen(text) >= sizeof k->name)
 		return modhost_fail_at(h, name ? name : node, -RP_EINVAL,
@@ -55,7 +51,8 @@ void memory_config_free(struct memory_config *c)
 
 int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret)
 {
-	rp_cfg classes = get(h, cfg, "classes"), files = get(h, cfg, "unifiedAnnotations");
+	rp_cfg classes = section_get(h, cfg, "classes"),
+	       files = section_get(h, cfg, "unifiedAnnotations");
 	uint32_t n = h->config->count(h->ctx, classes), n_files = h->config->count(h->ctx, files);
 	if (n > MEMORY_CLASSES_MAX || n_files > MEMORY_FILES_MAX - 2)
 		return modhost_fail_at(h, n > MEMORY_CLASSES_MAX ? classes : files, -RP_EINVAL,
@@ -65,18 +62,17 @@ int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_co
 		c->classes = calloc(n + 1, sizeof *c->classes);
 	if (!c || !c->classes) {
 		free(c);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
-	c->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
-	c->qos_default =
-		h->config->value(h->ctx, get(h, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
-	c->migrate = h->config->value(h->ctx, get(h, cfg, "pageMigration.enable"), RP_T_BOOL, 0);
-	c->migrate_rate = (uint64_t)h->config->value(h->ctx, get(h, cfg, "pageMigration.rate"),
-						     RP_T_BYTES, RATE_DEFAULT);
+	c->enable = section_bool(h, cfg, "enable", true);
+	c->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
+	c->migrate = section_bool(h, cfg, "pageMigration.enable", false);
+	c->migrate_rate = (uint64_t)h->config->value(
+		h->ctx, section_get(h, cfg, "pageMigration.rate"), RP_T_BYTES, RATE_DEFAULT);
 	int32_t r = c->migrate_rate >= RATE_MIN
 			    ? 0
-			    : modhost_fail_at(h, get(h, cfg, "pageMigration.rate"), -RP_EINVAL,
-					      "expected at least 1Mi (bytes a second)");
+			    : modhost_fail_at(h, section_get(h, cfg, "pageMigration.rate"),
+					      -RP_EINVAL, "expected at least 1Mi (bytes a second)");
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = read_class(h, h->config->item(h->ctx, classes, i), c);
 	for (uint32_t i = 0; !r && i < n_files; i++)

@@ -34,7 +34,7 @@ static int32_t memory_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t r = memory_config_read(&inst->h, cfg, &p->config);
 	if (r) {
 		plan_free(p);
@@ -103,7 +103,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 		return 0;
 	struct memory_item *m = new_item(h, ctr);
 	if (!m)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	if (memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &m->values))
 		m->values.n = 0;
 	if (was && was->given && !m->values.class[0])
@@ -117,7 +117,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 		ctl_table_give(&inst->done, &info, m->values.class[0] ? m->values.class : NULL);
 	if (!e) {
 		item_free(m);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	m->serial = e->serial;
 	ctl_queue_add(inst->queue, &m->item);
@@ -347,7 +347,7 @@ static int32_t memory_create(const struct rp_host *host, struct rp_instance **re
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot find cgroups");
 	inst->migrations = r ? NULL : memory_migrations_new(&inst->h, inst->queue, KIND_MOVE);
 	if (!r && !inst->migrations)
-		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		r = modhost_no_memory(&inst->h);
 	if (r) {
 		memory_destroy(inst);
 		return r;

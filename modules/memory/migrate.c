@@ -108,7 +108,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 		return 0;
 	struct migration *new = calloc(1, sizeof *new), **end = &m->list;
 	if (!new)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	new->ctr = ctr;
 	new->serial = ++m->last_serial;
 	rp_idset_copy(&new->nodes, info.mems);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "modules/lib/number.h"
+#include "modules/lib/section.h"
 #include "modules/podpools/podpools.h"
 
 #define TEXT_MAX 64u
@@ -129,7 +130,7 @@ struct making {
 
 static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
 {
-	return h->config->get(h->ctx, at, key);
+	return section_get(h, at, key);
 }
 
 static bool is_built_in(const char *name)
@@ -238,7 +239,7 @@ static int32_t make_all(struct making *m)
 	rp_cfg list = member(h, m->p->bounds.section, "pools");
 	uint32_t n = h->config->count(h->ctx, list);
 	struct def *defs = calloc(n + 1u, sizeof *defs);
-	int32_t r = defs ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = defs ? 0 : modhost_no_memory(h);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		rp_cfg at = h->config->item(h->ctx, list, i);
 		if (!is_built_in(h->config->text(h->ctx, member(h, at, "name"), "")))
@@ -308,7 +309,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 	if (p)
 		p->pools = calloc(POOLS_MAX, sizeof *p->pools);
 	int32_t r = !p || !p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc)
-			    ? modhost_fail(h, -RP_ENOMEM, "out of memory")
+			    ? modhost_no_memory(h)
 			    : 0;
 	if (!r)
 		r = fill(&m, section);

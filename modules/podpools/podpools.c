@@ -64,13 +64,13 @@ static int32_t join(struct rp_instance *inst, rp_pod handle, uint32_t pool)
 	if (!pod) {
 		pod = calloc(1, sizeof *pod);
 		if (!pod)
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(&inst->h);
 		pod->pod = handle;
 		pod->pool = pool;
 		HASH_ADD(hh, inst->pods, pod, sizeof pod->pod, pod);
 		if (!find_pod(inst, handle)) {
 			free(pod);
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(&inst->h);
 		}
 		inst->plan->pools[pool].n_pods++;
 	}

@@ -59,7 +59,7 @@ static int32_t list_pods(struct rp_instance *inst)
 		return (int32_t)n;
 	rp_pod *pods = realloc(inst->pods, 2 * (size_t)n * sizeof *pods);
 	if (!pods)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	inst->pods = pods;
 	inst->n_pods = 2 * n;
 	return (int32_t)h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);

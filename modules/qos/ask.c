@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/section.h"
 #include "modules/qos/qos.h"
 
 #define DOMAIN "katalyst.kubewharf.io/"
@@ -229,7 +230,7 @@ static int32_t read_amount(struct rp_instance *inst, rp_cfg json, const char *ke
 			   int64_t *ret)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg node = h->config->get(h->ctx, json, key);
+	rp_cfg node = section_get(h, json, key);
 	int64_t n = h->config->value(h->ctx, node, type, -1);
 	if (node && n < 0)
 		return modhost_fail(h, -RP_EINVAL,

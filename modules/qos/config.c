@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/section.h"
 #include "modules/qos/qos.h"
 
 #define ENVS_MAX 64u
@@ -199,7 +200,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 
 static rp_cfg at(const struct modhost *h, rp_cfg node, const char *path)
 {
-	return h->config->get(h->ctx, node, path);
+	return section_get(h, node, path);
 }
 
 static const char *text_at(const struct modhost *h, rp_cfg node, const char *path)
@@ -285,7 +286,7 @@ static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 		return modhost_fail_at(h, list, -RP_EINVAL, "at most %u variables", ENVS_MAX);
 	p->envs = blocks_alloc(&p->memory, n ? n : 1, sizeof *p->envs);
 	if (!p->envs)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	int32_t r = 0;
 	for (; !r && p->n_envs < n; p->n_envs++)
 		r = read_env(h, h->config->item(h->ctx, list, p->n_envs), &p->envs[p->n_envs]);
@@ -424,7 +425,7 @@ static int32_t look_at_nodes(const struct modhost *h, struct rp_plan *p)
 		return modhost_fail(h, -RP_EINVAL, "the machine has no NUMA nodes with CPUs");
 	p->nodes = calloc(n, sizeof *p->nodes);
 	if (!p->nodes)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = add_node(h, p, i);
 	if (r)
@@ -459,7 +460,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->section = section;
 	int32_t r = read_section(h, p);
 	if (!r)

@@ -46,7 +46,7 @@ int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **re
 		return 0;
 	struct others *o = calloc(1, sizeof *o);
 	if (!o)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; !h->hints->list(h->ctx, pod, i, &list); i++) {
 		o->n_lists = i + 1;
 		if (list.flags & RP_HINTS_MAIN && o->n < OTHERS_MAX)

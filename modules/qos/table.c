@@ -96,7 +96,7 @@ int32_t table_add(struct rp_instance *inst, const struct entry *e)
 {
 	struct table *t = &inst->table;
 	if (t->n == t->cap && grow(t))
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.uid};
 	t->list[t->n++] = *e;
 	return 0;

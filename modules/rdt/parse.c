@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "modules/lib/section.h"
 #include "modules/rdt/rdt.h"
 
 static const char *const alloc_keys[] = {"l2Allocation", "l3Allocation", "mbAllocation"};
@@ -175,7 +176,7 @@ static bool is_by_id(const struct modhost *h, rp_cfg node)
 {
 	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)
 		return false;
-	return !h->config->get(h->ctx, node, "unified");
+	return !section_get(h, node, "unified");
 }
 
 static int32_t read_alloc(const struct modhost *h, rp_cfg node, unsigned what, bool in_class,
@@ -189,7 +190,7 @@ static int32_t read_alloc(const struct modhost *h, rp_cfg node, unsigned what, b
 	a->given = true;
 	a->entries = calloc(n ? n : 1, sizeof *a->entries);
 	if (!a->entries)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (; a->n < n; a->n++) {
 		struct rdt_entry *e = &a->entries[a->n];
 		rp_cfg value = by_id ? h->config->item(h->ctx, node, a->n) : node;
@@ -209,8 +210,7 @@ static int32_t read_shares(const struct modhost *h, rp_cfg node, bool in_class,
 {
 	int32_t r = 0;
 	for (unsigned i = 0; !r && i <= RDT_MB; i++)
-		r = read_alloc(h, h->config->get(h->ctx, node, alloc_keys[i]), i, in_class,
-			       &ret->alloc[i]);
+		r = read_alloc(h, section_get(h, node, alloc_keys[i]), i, in_class, &ret->alloc[i]);
 	return r;
 }
 
@@ -274,7 +274,7 @@ static int32_t read_partition(const struct modhost *h, rp_cfg list, uint32_t i,
 		return r;
 	c->n_partitions++;
 	r = read_shares(h, p->node, false, &p->shares);
-	rp_cfg classes = h->config->get(h->ctx, p->node, "classes");
+	rp_cfg classes = section_get(h, p->node, "classes");
 	for (uint32_t k = 0; !r && k < h->config->count(h->ctx, classes); k++)
 		r = read_class(h, classes, k, c);
 	return r;
@@ -302,12 +302,12 @@ int32_t rdt_config_read(const struct modhost *h, rp_cfg cfg, struct rdt_config *
 {
 	*ret = (struct rdt_config){0};
 	read_switches(h, cfg, ret);
-	rp_cfg list = h->config->get(h->ctx, cfg, "partitions");
+	rp_cfg list = section_get(h, cfg, "partitions");
 	uint32_t n = h->config->count(h->ctx, list);
 	ret->partitions = calloc(n + 1, sizeof *ret->partitions);
 	ret->classes = calloc(RDT_CLASSES_MAX, sizeof *ret->classes);
 	if (!ret->partitions || !ret->classes)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	int32_t r = 0;
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = read_partition(h, list, i, ret);

@@ -71,7 +71,7 @@ static int32_t rdt_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan 
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t r = rdt_config_read(&inst->h, cfg, &p->config);
 	if (!r && p->config.enable)
 		r = rdt_machine_read(&inst->h, &p->machine);
@@ -278,7 +278,7 @@ static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!k) {
 		if (a)
 			assign_free(a);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	}
 	memcpy(a->class, choice.class, sizeof a->class);
 	memcpy(a->former, was ? was->class : choice.class, sizeof a->former);
@@ -460,7 +460,7 @@ static int32_t queue_reading(struct rp_instance *inst)
 		return 0;
 	struct read_item *r = calloc(1, sizeof *r);
 	if (!r)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	r->item.kind = KIND_READ;
 	inst->reading = true;
 	ctl_queue_add(inst->queue, &r->item);
@@ -593,7 +593,7 @@ static int32_t rdt_save(struct rp_instance *inst, const void **ret_data, uint32_
 	size_t len = sizeof STATE_HEAD - 1;
 	char *text = malloc(len + (size_t)(n_classes + inst->owned.n) * (RDT_NAME_MAX + 2) + 1);
 	if (!text)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	memcpy(text, STATE_HEAD, len + 1);
 	for (uint32_t i = 0; i < n_classes; i++)
 		append_name(text, &len, c->classes[i].name);
@@ -621,7 +621,7 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 		memcpy(name, at, (size_t)(line - at));
 		name[line - at] = '\0';
 		if (rdt_names_add(&inst->owned, name))
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(&inst->h);
 		at = line + 1;
 	}
 	return 0;

@@ -152,7 +152,7 @@ static int32_t place_shares(const struct resolver *v, enum rdt_level level, uint
 	const struct rdt_alloc *at = &v->c->partitions[0].shares.alloc[level];
 	struct request *list = calloc(n, sizeof *list);
 	if (!list)
-		return modhost_fail(v->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(v->h);
 	for (uint32_t k = 0; k < n; k++) {
 		const struct rdt_alloc *a = &v->c->partitions[v->by_name[k]].shares.alloc[level];
 		list[k] = (struct request){k, share_of(a, cache->ids[i], part).high, 0};
@@ -367,7 +367,7 @@ static int32_t class_schemata(const struct resolver *v, struct rdt_class *k)
 	size_t len = 0;
 	char *text = malloc(RDT_SCHEMATA_MAX);
 	if (!text)
-		return modhost_fail(v->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(v->h);
 	text[0] = '\0';
 	int32_t r = 0;
 	for (enum rdt_level l = 0; !r && l < RDT_N_LEVELS; l++)
@@ -378,7 +378,7 @@ static int32_t class_schemata(const struct resolver *v, struct rdt_class *k)
 		k->schemata = strdup(text);
 	free(text);
 	if (!r && !k->schemata)
-		r = modhost_fail(v->h, -RP_ENOMEM, "out of memory");
+		r = modhost_no_memory(v->h);
 	return r;
 }
 
@@ -424,8 +424,7 @@ int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct 
 		v.masks[i / RDT_N_PARTS][i % RDT_N_PARTS] = list;
 		ok = ok && list;
 	}
-	int32_t r =
-		ok && v.by_name ? resolve_all(&v) : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = ok && v.by_name ? resolve_all(&v) : modhost_no_memory(h);
 	for (unsigned i = 0; i < RDT_N_LEVELS * RDT_N_PARTS; i++)
 		free(v.masks[i / RDT_N_PARTS][i % RDT_N_PARTS]);
 	free(v.by_name);

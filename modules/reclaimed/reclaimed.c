@@ -14,6 +14,7 @@
 #include "modules/lib/calc.h"
 #include "modules/lib/ctr.h"
 #include "modules/lib/koord.h"
+#include "modules/lib/section.h"
 
 #define LEVEL_KEY "katalyst.kubewharf.io/qos_level"
 #define LEVEL "reclaimed_cores"
@@ -44,9 +45,8 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan 
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	p->reserve = h->config->value(h->ctx, h->config->get(h->ctx, section, "reserve"), RP_T_CPU,
-				      4000);
+		return modhost_no_memory(h);
+	p->reserve = h->config->value(h->ctx, section_get(h, section, "reserve"), RP_T_CPU, 4000);
 	*ret = p;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "modules/lib/calc.h"
+#include "modules/lib/section.h"
 
 #define KEY "node.koordinator.sh/resource-amplification-ratio"
 #define NORMALIZATION_KEY "node.koordinator.sh/cpu-normalization-ratio"
@@ -80,13 +81,12 @@ static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *
 static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
-	rp_cfg enable = h->config->get(h->ctx, section, "enable");
+	rp_cfg enable = section_get(h, section, "enable");
 	int32_t r = 0;
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	if (h->config->value(h->ctx, enable, RP_T_BOOL, 0))
-		r = read_ratios(h, h->config->get(h->ctx, section, "resourceAmplificationRatio"),
-				p);
+		r = read_ratios(h, section_get(h, section, "resourceAmplificationRatio"), p);
 	if (r)
 		free(p);
 	else

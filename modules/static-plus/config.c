@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "modules/lib/section.h"
 #include "modules/static-plus/static-plus.h"
 
 #define SET_TEXT_MAX 256u
@@ -40,7 +41,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 
 static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *path)
 {
-	return h->config->get(h->ctx, p->section, path);
+	return section_get(h, p->section, path);
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
@@ -97,7 +98,7 @@ static int32_t fill(const struct modhost *h, struct rp_plan *p, bool hotplug)
 	if (r)
 		return r;
 	if (cpualloc_new(h->topology, h->ctx, &p->alloc))
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->pool);
 	rp_idset_and(&p->isolated, rp_ids_of(&p->machine->isolated), rp_ids_of(&p->pool));
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
@@ -111,7 +112,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->section = section;
 	int32_t r = fill(h, p, hotplug);
 	if (r) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "modules/lib/section.h"
 #include "modules/static-plus/static-plus.h"
 
 #define SET_TEXT_MAX 256u
@@ -115,10 +116,9 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 	inst->counters.placed[w->kind]++;
 	switch (w->kind) {
 	case KIND_SYSTEM:
-		modhost_decided_by(
-			h, w->info->ctr,
-			h->config->get(h->ctx, inst->plan->section, "reservedResources.cpu"),
-			"it is in " SYSTEM_NAMESPACE ": the reserved CPUs");
+		modhost_decided_by(h, w->info->ctr,
+				   section_get(h, inst->plan->section, "reservedResources.cpu"),
+				   "it is in " SYSTEM_NAMESPACE ": the reserved CPUs");
 		return;
 	case KIND_SHARED:
 		modhost_note(h, w->info->ctr, "asks for less than one CPU: the shared ones");

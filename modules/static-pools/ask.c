@@ -113,7 +113,7 @@ static int32_t read_args(const struct modhost *h, rp_ctr ctr, struct ask *a)
 	a->args = calloc(n + longest / 2 + 2, sizeof *a->args);
 	a->words = malloc(longest + 1);
 	if (!a->args || !a->words)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < n; i++)
 		a->args[i] = h->cache->arg(h->ctx, ctr, i);
 	at = parse_isolate(h, ctr, a->args, n, a);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/section.h"
 #include "modules/static-pools/static-pools.h"
 
 static const struct rp_key keys[] = {
@@ -85,7 +86,7 @@ char *plan_lists_text(const struct rp_plan *p, const struct pool *pool)
 
 static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
 {
-	return h->config->get(h->ctx, at, key);
+	return section_get(h, at, key);
 }
 
 static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
@@ -121,7 +122,7 @@ static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char 
 			NAME_MAX_LEN, LISTS_MAX);
 	struct list *grown = realloc(p->lists, (p->n_lists + n + 1u) * sizeof *grown);
 	if (!grown)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->lists = grown;
 	*pool = (struct pool){.first = p->n_lists, .n = n};
 	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
@@ -181,8 +182,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (p)
 		p->pools = calloc(n + 1u, sizeof *p->pools);
-	int32_t r = !p || !p->pools ? modhost_fail(h, -RP_ENOMEM, "out of memory")
-				    : refuse_unsupported(h, section);
+	int32_t r = !p || !p->pools ? modhost_no_memory(h) : refuse_unsupported(h, section);
 	if (!r && !n)
 		r = modhost_fail_at(h, section, -RP_EINVAL, "invalid config, no pools configured");
 	for (uint32_t i = 0; !r && i < n; i++)

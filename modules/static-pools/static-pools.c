@@ -199,7 +199,7 @@ static int32_t stage_new(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const
 	char *text = malloc((size_t)n * (LIST_TEXT_MAX + 1) + RP_CPUS_MAX / 4 + 2);
 	size_t len = 0;
 	if (!text)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	for (uint32_t i = 0; i < n; i++)
 		len += (size_t)sprintf(text + len, "%s%s", i ? "," : "", lists[i]->text);
 	int32_t r = set_env(inst, txn, ctr, "CMK_CPUS_ASSIGNED", text);
@@ -268,7 +268,7 @@ static int32_t place_asked(struct rp_instance *inst, rp_txn txn, const struct rp
 	const struct pool *pool = plan_pool(inst->plan, a->pool);
 	struct list **lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
 	if (!lists)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t r = choose(inst, a, pool, lists);
 	if (r > 0)
 		r = give(inst, txn, info, a, lists, (uint32_t)r);

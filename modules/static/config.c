@@ -178,8 +178,7 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	s.disable_quota = section_bool(h, section, "disableCPUQuota", false);
 	s.pin_memory = section_bool(h, section, "pinMemory", false);
 	s.options_at = section_get(h, section, "cpuManagerPolicyOptions");
-	const char *allocator =
-		h->config->text(h->ctx, section_get(h, section, "cpuAllocator"), "kubelet");
+	const char *allocator = section_text(h, section, "cpuAllocator", "kubelet");
 	s.common_allocator = strcmp(allocator, "common") == 0;
 	int32_t r = read_options(h, &s);
 	if (!r)

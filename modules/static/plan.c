@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/pct.h"
+#include "modules/lib/section.h"
 #include "modules/static/static.h"
 
 #define SET_TEXT_MAX 256u
@@ -63,7 +64,7 @@ void plan_past(const struct rp_plan *p, struct reserve_past *ret)
 
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
-	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
+	rp_cfg at = section_get(h, p->settings.section, "reservedResources.cpu");
 	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY ? reserve_count(h, p, at, past)
 								 : reserve_set(h, p, at, past);
 	if (r)
@@ -120,15 +121,14 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 	rp_idset_and(&bad, rp_ids_of(&bad), taken);
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(
-			h, h->config->get(h->ctx, p->settings.section, "reservedResources.cpu"),
-			-RP_EBUSY, "some reserved CPUs (%s) belong to containers exclusively",
+			h, section_get(h, p->settings.section, "reservedResources.cpu"), -RP_EBUSY,
+			"some reserved CPUs (%s) belong to containers exclusively",
 			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_andnot(&bad, taken, rp_ids_of(&p->all));
 	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->iso));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(
-			h, h->config->get(h->ctx, p->settings.section, "availableResources.cpu"),
-			-RP_EBUSY,
+			h, section_get(h, p->settings.section, "availableResources.cpu"), -RP_EBUSY,
 			"some CPUs that belong to containers exclusively (%s) would be unavailable",
 			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	struct rp_idset was, shared;

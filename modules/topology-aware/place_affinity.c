@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/annotation.h"
+#include "modules/lib/section.h"
 #include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -28,11 +29,6 @@ struct affinities {
 	struct affinity *list;
 	uint32_t n;
 };
-
-static rp_cfg get(struct rp_instance *inst, rp_cfg node, const char *key)
-{
-	return inst->h.config->get(inst->h.ctx, node, key);
-}
 
 static uint32_t kind(struct rp_instance *inst, rp_cfg node)
 {
@@ -116,7 +112,8 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 	if (kind(inst, node) != RP_NODE_MAP)
 		return modhost_fail(h, -RP_EINVAL,
 				    "an affinity has to have match, and maybe scope and weight");
-	rp_cfg weight = get(inst, node, "weight"), scope = get(inst, node, "scope");
+	rp_cfg weight = section_get(&inst->h, node, "weight"),
+	       scope = section_get(&inst->h, node, "scope");
 	if (weight) {
 		int64_t w = h->config->value(h->ctx, weight, RP_T_INT, INT64_MIN);
 		if (w == INT64_MIN)
@@ -128,7 +125,8 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 	one.same_pod = kind(inst, scope) == RP_NODE_NULL;
 	int32_t r = one.same_pod ? 0 : match_read_one(h, memory, scope, "scope", &one.scope);
 	if (!r)
-		r = match_read_one(h, memory, get(inst, node, "match"), "match", &one.match);
+		r = match_read_one(h, memory, section_get(&inst->h, node, "match"), "match",
+				   &one.match);
 	if (!r)
 		*ret = one;
 	return r;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/pct.h"
+#include "modules/lib/section.h"
 #include "modules/topology-aware/plan.h"
 
 struct rp_plan *plan_free(struct rp_plan *p)
@@ -189,7 +190,7 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
 	bool awaited = past->hotplug;
-	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
+	rp_cfg at = section_get(h, p->settings.section, "reservedResources.cpu");
 	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY
 			    ? reserve_count(h, p, at, past)
 			    : reserve_set(h, p, at, past, &awaited);

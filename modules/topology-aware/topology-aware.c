@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the topology-aware policy. What the policy does is told in ta.h. */
+/* The callbacks of the topology-aware policy. What the policy does is told in
+ * topology-aware.h. */
 #include <stdlib.h>
 
 #include "modules/topology-aware/report.h"
