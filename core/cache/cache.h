@@ -104,6 +104,7 @@ struct decision {
 	/* those of an adjustment, which count instead; derived from the configuration, never
 	 * stored */
 	struct blob *rdt_adjusted, *blockio_adjusted;
+	int64_t toptier_adjusted; /* bytes; 0: no limit */
 	struct blob *private_data; /* of the policy that decided */
 	struct blob *degraded; /* why it does not run as it should */
 	struct blob *data; /* lines of the exported data file */

@@ -292,6 +292,7 @@ uint32_t txn_changed(const struct stage *s)
 				!blob_equal(a->cpu_class, b->cpu_class)
 			? TXN_CHANGED_CLASS
 			: 0u) |
+	       (a->toptier_adjusted != b->toptier_adjusted ? TXN_CHANGED_TOPTIER : 0u) |
 	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
 				a->group != b->group || a->confined != b->confined ||
 				!blob_equal(a->private_data, b->private_data) ||
@@ -307,7 +308,7 @@ void txn_commit(struct txn *t)
 	struct cache *c = t->cache;
 	assert(!t->committed);
 	for (struct stage *s = t->first; s; s = s->link) {
-		s->ctr->store.missing |= txn_changed(s);
+		s->ctr->store.missing |= txn_changed(s) & ~TXN_CHANGED_TOPTIER;
 		count_decision(c, s->ctr, &s->ctr->cur, false);
 	}
 	/* all former owners have left: a CPU that changes hands is nobody's when its new owner

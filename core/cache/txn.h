@@ -77,6 +77,7 @@ int txn_check(struct txn *t, const struct invariants *inv, struct err *err);
  * TXN_CHANGED_… */
 #define TXN_CHANGED_CLASS 0x100u
 #define TXN_CHANGED_OTHER 0x200u
+#define TXN_CHANGED_TOPTIER 0x40000000u /* nothing that is stored */
 uint32_t txn_changed(const struct stage *s);
 /* The stages stay readable (holding the former decisions) until txn_end. */
 void txn_commit(struct txn *t);

@@ -41,7 +41,7 @@ static const struct rp_key rows[] = {
 	ROW("adjustments", RP_T_ANY, "[]",
 	    .doc = "Containers that are placed by other requests and limits than their pods have: "
 		   "a list of "
-		   "maps with name, scope, and resources, classes or both."),
+		   "maps with name, scope, and resources, classes or toptierLimit."),
 	ROW("nodeResources", RP_T_MAP, NULL,
 	    .doc = "What the node has to lend: see nri-rp-node-resources(7)."),
 	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, a map."),

@@ -424,6 +424,10 @@ enum call_result run_explain(struct call *call)
 	put_alone(j, ctr, &crowded);
 	put_needs(j, "decided_for", &ctr->cur.needs);
 	put_text(j, "adjustment", pipeline_adjustment(call->p, ctr));
+	if (ctr->cur.toptier_adjusted) {
+		json_kint(j, "toptier_limit", ctr->cur.toptier_adjusted);
+		json_kbool(j, "toptier_written", pipeline_writes_toptier(call->p));
+	}
 	put_amount(j, "oom_score_adj", ctr->oom_score_adj);
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "cgroup", ctr->cgroups_path);

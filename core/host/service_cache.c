@@ -307,8 +307,9 @@ static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
 	if (!ctr)
 		return -RP_ESTALE;
 	struct decision d = *txn_view(ctr);
-	const int64_t *number = number_of(&d, field);
-	if (!number || *number == RP_NOT_SET)
+	const int64_t *number =
+		field == RP_F_TOPTIER_LIMIT ? &d.toptier_adjusted : number_of(&d, field);
+	if (!number || *number == RP_NOT_SET || (field == RP_F_TOPTIER_LIMIT && !*number))
 		return -RP_ENOENT;
 	*ret = *number;
 	return 0;

@@ -184,6 +184,13 @@ static void show_needs(struct out *o, const json_t *c)
 		       js(c, "adjustment"), amount_cpu(ji(w, "cpu_request_milli"), a),
 		       amount_bytes(ji(w, "memory_request"), b));
 	out_field(o, "Adjusted by", text);
+	if (!ji(c, "toptier_limit"))
+		return;
+	(void)snprintf(text, sizeof text, "at most %s%s", amount_bytes(ji(c, "toptier_limit"), a),
+		       jb(c, "toptier_written") ? ""
+						: ", written by nobody: \"memory\" is not among "
+						  "the controllers that run");
+	out_field(o, "Top tier", text);
 }
 
 static void show_placement(struct out *o, const json_t *c)

@@ -138,6 +138,11 @@ struct rp_pod_ctr_info {
  * (host.h) take it; on cgroup v2 RP_F_UNIFIED with memory.swap.max, of swap alone, reaches the
  * others. [since 1.3] */
 #define RP_F_SWAP 16u
+/* bytes of the fastest memory that the kernel lets it have while others want some, more than 0:
+ * what an adjustment says (rp.conf). For get_int() of controllers alone, which write it where the
+ * kernel has such a file: no runtime knows it, and set_int() does not take it. post_update() tells
+ * of it with RP_CHANGED_MEMORY. [since 1.3] */
+#define RP_F_TOPTIER_LIMIT 17u
 
 /* Fields of set_text(). */
 #define RP_F_RDT_CLASS 100u /* "" clears */

@@ -32,7 +32,7 @@ extern "C" {
 #define RP_CHANGED_CPUS 0x01u
 #define RP_CHANGED_MEMS 0x02u
 #define RP_CHANGED_CPU_SHARE 0x04u /* shares, quota, period */
-#define RP_CHANGED_MEMORY 0x08u /* limits */
+#define RP_CHANGED_MEMORY 0x08u /* limits, RP_F_TOPTIER_LIMIT */
 #define RP_CHANGED_CLASS 0x10u /* RDT, block I/O or CPU class */
 
 /* Classes that a controller gives containers itself, a mask: while it runs the runtime is not told
@@ -43,6 +43,9 @@ extern "C" {
  * runtime is told of those that are decided, but what is found there instead is not put back.
  * [since 1.3] */
 #define RP_TAKES_AMOUNTS 0x04u
+/* It writes RP_F_TOPTIER_LIMIT: without such a controller people are told that nobody does.
+ * [since 1.3] */
+#define RP_TAKES_TOPTIER_LIMIT 0x08u
 
 struct rp_controller {
 	uint32_t size;

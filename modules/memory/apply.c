@@ -22,6 +22,11 @@ static int32_t read_value(const struct modhost *h, const char *path, char *buf, 
 	return n;
 }
 
+static bool is_toptier(const struct memory_value *v)
+{
+	return strcmp(v->file, MEMORY_TOPTIER_FILE) == 0;
+}
+
 /* 0, or -errno with a sentence in `why`. */
 static int32_t put(const struct modhost *h, struct memory_item *item, const char *dir,
 		   const struct memory_value *v, char why[CTL_TEXT_MAX])
@@ -32,6 +37,10 @@ static int32_t put(const struct modhost *h, struct memory_item *item, const char
 		r = read_value(h, path, is, sizeof is);
 	if (r >= 0 && same(is, v->text))
 		return 0;
+	if (r == -RP_ENOENT && is_toptier(v)) {
+		(void)ctl_format(why, CTL_TEXT_MAX, "this kernel has no " MEMORY_TOPTIER_FILE);
+		return item->values.toptier ? r : 0; /* nothing to take back, then */
+	}
 	if (r >= 0) {
 		item->n_writes++;
 		r = h->work->write_file(h->ctx, path, v->text);
@@ -52,6 +61,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 {
 	char dir[CTL_PATH_MAX], why[CTL_TEXT_MAX] = "";
 	uint32_t n_failed = 0;
+	bool missing = false;
 	int32_t r = h->work->cgroup_find(h->ctx, item->ref, "memory", dir, sizeof dir);
 	if (item->values.why[0]) {
 		/* what it has of a class that is gone is taken back all the same */
@@ -67,11 +77,15 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	}
 	for (uint32_t i = 0; i < item->values.n; i++) {
 		char reason[CTL_TEXT_MAX];
-		if (!put(h, item, dir, &item->values.list[i], reason))
+		r = put(h, item, dir, &item->values.list[i], reason);
+		if (!r)
 			continue;
+		missing |= r == -RP_ENOENT && is_toptier(&item->values.list[i]);
 		if (!n_failed++)
 			memcpy(why, reason, sizeof why);
 	}
+	/* such a file does not come while the kernel runs */
+	item->item.final = n_failed == 1 && missing;
 	ctl_say(&item->item,
 		!n_failed		    ? RP_APPLY_DONE
 		: n_failed < item->values.n ? RP_APPLY_PARTIAL

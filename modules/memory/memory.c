@@ -16,7 +16,10 @@ struct rp_instance {
 	struct modhost h;
 	struct rp_plan *plan; /* in force */
 	struct ctl_queue *queue;
-	struct ctl_table done; /* containers that were given something */
+	struct ctl_table
+		done; /* containers that were given something; recorded: those with a class */
+	struct ctl_table tiers; /* those that were given a limit of the top tier */
+	unsigned char *saved; /* both records */
 	struct memory_migrations *migrations;
 	uint64_t n_writes;
 };
@@ -79,16 +82,35 @@ static struct memory_item *new_item(const struct modhost *h, rp_ctr ctr)
 	return NULL;
 }
 
-/* A class that is gone takes its limit with it. */
-static void undo(const struct rp_instance *inst, struct memory_values *v)
+/* A class that is gone takes its limit with it, and so does an adjustment. */
+static void undo(const struct rp_instance *inst, const struct ctl_entry *was,
+		 const struct ctl_entry *tier, struct memory_values *v)
 {
-	const char *file = inst->plan->v1 ? "memory.soft_limit_in_bytes" : "memory.high";
-	for (uint32_t i = 0; i < v->n; i++)
-		if (strcmp(v->list[i].file, file) == 0)
-			return;
-	(void)ctl_format(v->list[v->n].file, MEMORY_FILE_MAX, "%s", file);
-	(void)ctl_format(v->list[v->n].text, MEMORY_VALUE_MAX, "%s", inst->plan->v1 ? "-1" : "max");
-	v->n++;
+	bool v1 = inst->plan->v1;
+	if (was && was->given && !v->class[0])
+		memory_values_add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high",
+				  v1 ? "-1" : "max");
+	if (tier && tier->given && !v->toptier)
+		memory_values_add(v, MEMORY_TOPTIER_FILE, "-1");
+}
+
+/* It is about to get what m says; tier: whether it has a limit of the top tier. */
+static int32_t give(struct rp_instance *inst, const struct rp_ctr_info *info, bool tier,
+		    struct memory_item *m)
+{
+	const struct memory_values *v = &m->values;
+	const struct ctl_entry *e =
+		ctl_table_give(&inst->done, info, v->class[0] ? v->class : NULL);
+	if (!e)
+		return -RP_ENOMEM;
+	m->serial = e->serial;
+	if (!tier && !v->toptier)
+		return 0;
+	e = ctl_table_give(&inst->tiers, info, v->toptier ? "top tier" : NULL);
+	if (!e)
+		return -RP_ENOMEM;
+	m->tier_serial = e->serial;
+	return 0;
 }
 
 static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
@@ -98,7 +120,8 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!inst->plan->config->enable || h->cache->get_ctr(h->ctx, ctr, &info) ||
 	    info.state == RP_STATE_EXITED || info.state == RP_STATE_CREATING)
 		return 0;
-	const struct ctl_entry *was = ctl_table_know(&inst->done, &info);
+	const struct ctl_entry *was = ctl_table_know(&inst->done, &info),
+			       *tier = ctl_table_know(&inst->tiers, &info);
 	if (!all && was && !was->stale)
 		return 0;
 	struct memory_item *m = new_item(h, ctr);
@@ -106,20 +129,17 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 		return modhost_no_memory(h);
 	if (memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &m->values))
 		m->values.n = 0;
-	if (was && was->given && !m->values.class[0])
-		undo(inst, &m->values);
+	memory_toptier_of(h, ctr, &m->values);
+	undo(inst, was, tier, &m->values);
 	if (!m->values.n && !m->values.why[0] && !was) {
 		item_free(m);
 		h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
 		return 0;
 	}
-	const struct ctl_entry *e =
-		ctl_table_give(&inst->done, &info, m->values.class[0] ? m->values.class : NULL);
-	if (!e) {
+	if (give(inst, &info, tier != NULL, m)) {
 		item_free(m);
 		return modhost_no_memory(h);
 	}
-	m->serial = e->serial;
 	ctl_queue_add(inst->queue, &m->item);
 	return 0;
 }
@@ -162,6 +182,7 @@ static int32_t memory_post_stop(struct rp_instance *inst, rp_ctr ctr)
 	ctl_queue_forget(inst->queue, ctr);
 	memory_migrate_forget(inst->migrations, ctr);
 	ctl_table_del(&inst->done, ctr);
+	ctl_table_del(&inst->tiers, ctr);
 	return 0;
 }
 
@@ -170,11 +191,21 @@ static void sync_one(void *arg, rp_ctr ctr)
 	(void)apply(arg, ctr, false);
 }
 
+/* So that it stays in the record. */
+static void know_tier(void *arg, rp_ctr ctr)
+{
+	struct rp_instance *inst = arg;
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info))
+		(void)ctl_table_know(&inst->tiers, &info);
+}
+
 static void memory_sync(struct rp_instance *inst)
 {
 	if (!inst->plan || !inst->plan->config->enable)
 		return;
 	ctl_table_sync(&inst->done, &inst->h, sync_one, inst);
+	ctl_table_sync(&inst->tiers, &inst->h, know_tier, inst);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -197,6 +228,8 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	}
 	if (ran && !m->values.class[0] && item->result == RP_APPLY_DONE)
 		ctl_table_taken(&inst->done, item->ctr, m->serial);
+	if (ran && !m->values.toptier && item->result == RP_APPLY_DONE)
+		ctl_table_taken(&inst->tiers, item->ctr, m->tier_serial);
 	if (ran)
 		inst->n_writes += m->n_writes;
 	item_free(m);
@@ -239,15 +272,49 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 	return 0;
 }
 
+/* The record of classes, as ever, where no container has a limit of the top tier; else both. */
 static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	ctl_table_save(&inst->done, ret_data, ret_size);
+	const void *done, *tiers;
+	uint32_t n_done, n_tiers;
+	ctl_table_save(&inst->done, &done, &n_done);
+	ctl_table_save(&inst->tiers, &tiers, &n_tiers);
+	uint64_t n = n_done;
+	*ret_data = done;
+	*ret_size = n_done;
+	if (!inst->tiers.n_record)
+		return 0;
+	unsigned char *both = realloc(inst->saved, sizeof n + n_done + n_tiers);
+	if (!both)
+		return modhost_no_memory(&inst->h);
+	memcpy(both, &n, sizeof n);
+	memcpy(both + sizeof n, done, n_done);
+	memcpy(both + sizeof n + n_done, tiers, n_tiers);
+	*ret_data = inst->saved = both;
+	*ret_size = (uint32_t)sizeof n + n_done + n_tiers;
 	return 0;
+}
+
+/* The length of the first record is before it. */
+static int32_t load_both(struct rp_instance *inst, const unsigned char *data, uint32_t size)
+{
+	uint64_t n;
+	if (size < sizeof n)
+		return -RP_EINVAL;
+	memcpy(&n, data, sizeof n);
+	data += sizeof n;
+	size -= (uint32_t)sizeof n;
+	if (n > size)
+		return -RP_EINVAL;
+	int32_t r = ctl_table_load(&inst->done, data, (uint32_t)n);
+	return r ? r : ctl_table_load(&inst->tiers, data + n, size - (uint32_t)n);
 }
 
 static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	int32_t r = ctl_table_load(&inst->done, data, size);
+	if (r == -RP_EINVAL)
+		r = load_both(inst, data, size);
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
@@ -314,6 +381,7 @@ static const struct rp_controller controller = {
 	.post_stop = memory_post_stop,
 	.sync = memory_sync,
 	.timer = memory_timer,
+	.takes = RP_TAKES_TOPTIER_LIMIT,
 };
 
 static const struct rp_metrics metrics = {
@@ -332,6 +400,8 @@ static void memory_destroy(struct rp_instance *inst)
 	inst->queue = ctl_queue_free(inst->queue);
 	memory_migrations_free(inst->migrations);
 	ctl_table_fini(&inst->done);
+	ctl_table_fini(&inst->tiers);
+	free(inst->saved);
 	plan_free(inst->plan);
 	free(inst);
 }
@@ -368,5 +438,6 @@ static const void *memory_service(struct rp_instance *inst, const char *id)
 }
 
 RP_MODULE_DEFINE("memory", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "memory.high, swap and pages of containers", .licence = "Apache-2.0",
-		 .create = memory_create, .destroy = memory_destroy, .service = memory_service);
+		 .summary = "memory.high, swap, tiers and pages of containers",
+		 .licence = "Apache-2.0", .create = memory_create, .destroy = memory_destroy,
+		 .service = memory_service);

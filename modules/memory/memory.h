@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.so: when the kernel begins to reclaim a container's memory, and whether it may swap.
+ * memory.so: when the kernel begins to reclaim a container's memory, whether it may swap, and how
+ * much of the fastest memory it may keep.
  *
  *	config.c	the section
  *	qos.c		what a container's class and annotations come to
@@ -28,6 +29,8 @@
 #define MEMORY_FILE_MAX 64u /* bytes of a file's name, with its NUL */
 #define MEMORY_VALUE_MAX 64u
 #define MEMORY_PAGE 4096
+/* Only some kernels have it; on both versions of cgroups, and -1 is no limit. */
+#define MEMORY_TOPTIER_FILE "memory.toptier_soft_limit_in_bytes"
 
 struct memory_class {
 	char name[CTL_CLASS_MAX];
@@ -52,8 +55,9 @@ struct memory_value {
 };
 
 struct memory_values {
-	struct memory_value list[MEMORY_FILES_MAX];
+	struct memory_value list[MEMORY_FILES_MAX + 1];
 	uint32_t n;
+	bool toptier; /* one of them is a limit of the top tier */
 	char class[CTL_CLASS_MAX]; /* "": none */
 	char why[CTL_TEXT_MAX]; /* why it cannot be */
 };
@@ -63,9 +67,14 @@ struct memory_values {
 int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
 			 bool v1, struct memory_values *ret);
 
+/* Adds what an adjustment says of the top tier, whatever else is in the way. */
+void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values *ret);
+/* Adds a value, unless there is one for that file. */
+void memory_values_add(struct memory_values *v, const char *file, const char *text);
+
 struct memory_item {
 	struct ctl_item item;
-	uint32_t serial;
+	uint32_t serial, tier_serial;
 	char *ref;
 	struct memory_values values;
 	uint32_t n_writes;

@@ -49,7 +49,7 @@ static bool has(const struct memory_values *v, const char *file)
 	return false;
 }
 
-static void add(struct memory_values *v, const char *file, const char *text)
+void memory_values_add(struct memory_values *v, const char *file, const char *text)
 {
 	if (has(v, file))
 		return;
@@ -81,7 +81,7 @@ static int32_t add_annotated(const struct modhost *h, const struct memory_config
 			continue;
 		if (!*text || strlen(text) >= MEMORY_VALUE_MAX || strpbrk(text, "\n\r"))
 			return refuse(v, "the annotation for %s is no value of it", c->files[i]);
-		add(v, c->files[i], text);
+		memory_values_add(v, c->files[i], text);
 	}
 	return 0;
 }
@@ -126,8 +126,9 @@ static int32_t add_class(const struct modhost *h, const struct memory_config *c,
 			      k->name);
 	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
 	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);
-	add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
-	add(v, v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", v1 ? "-1" : "max");
+	memory_values_add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
+	memory_values_add(v, v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max",
+			  v1 ? "-1" : "max");
 	return 0;
 }
 
@@ -140,4 +141,18 @@ int32_t memory_values_of(const struct modhost *h, const struct memory_config *c,
 	if (!r)
 		r = add_annotated(h, c, &info, ret);
 	return r ? r : add_class(h, c, &info, v1, ret);
+}
+
+void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values *ret)
+{
+	char text[MEMORY_VALUE_MAX];
+	int64_t limit;
+	if (h->cache->get_int(h->ctx, ctr, RP_F_TOPTIER_LIMIT, &limit))
+		return;
+	(void)snprintf(text, sizeof text, "%" PRId64, limit);
+	ret->toptier = true;
+	for (uint32_t i = 0; i < ret->n; i++)
+		if (strcmp(ret->list[i].file, MEMORY_TOPTIER_FILE) == 0)
+			ret->n = i; /* an annotation's, and it is the last one that is kept */
+	memory_values_add(ret, MEMORY_TOPTIER_FILE, text);
 }

@@ -2,11 +2,13 @@
 """Adjustments: containers that are placed by other requests than their pods have."""
 import json
 import pathlib
+import re
+import subprocess
 
 import pytest
 
-from simnode import INSTRUMENTED, SimError, ctr, eventually
-from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, get
+from simnode import BUILD, INSTRUMENTED, SimError, ctr, eventually
+from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, cgroup_of, get
 from apiserver import FORMER, FORMER_ADJUSTMENTS
 from test_cluster import MAPS, NODE, NS, Cluster, memory_of
 
@@ -98,7 +100,8 @@ def test_contradictions_are_refused(node):
     ({'classes': {'cpu': 'gold'}}, 'no such key'),
     ({'classes': {'rdt': ''}}, 'expected the name of a class'),
     ({'classes': {}}, 'with names of classes'),
-    ({'toptierLimit': '1Gi'}, 'only a patched kernel has'),
+    ({'toptierLimit': 'much'}, 'expected an amount of memory above 0'),
+    ({'toptierLimit': '0'}, 'expected an amount of memory above 0'),
 ])
 def test_what_makes_no_sense_is_refused_with_its_place(node, broken, said):
     text = refused(node, {**more('a', 'web', '3'), **broken})
@@ -148,6 +151,38 @@ def test_a_class_moves_its_tasks_live(make_node):
     node.config(conf)
     eventually(lambda: get(node, TASKS % 'bronze') == '4711\n')
     assert node.ctl('explain', 'default/web/c0').get('rdt_class') in ('', None)
+
+
+def tiered(name, pod, limit):
+    return {'name': name, 'scope': more(name, pod, '1')['scope'], 'toptierLimit': limit}
+
+
+def test_the_top_tier(make_node):
+    """The story a-limit-of-the-top-tier has the file; here is what people are told, with it and without."""
+    node = make_node(TA)
+    node.create('web', ctr('c0', '1', '64Mi'))
+    node.create('other', ctr('c0', '1', '64Mi'))
+    tier = 'memory.toptier_soft_limit_in_bytes'
+    add_cgroup(node, 'web/c0', {tier: '-1\n'})
+    add_cgroup(node, 'other/c0', {})
+    add_cgroup(node, 'other/c0', {'memory.current': '0\n'})
+    cpus = node.cpus('default/web/c0')
+    both = {**TA, 'adjustments': [tiered('a', 'web', '1Gi'), tiered('b', 'other', '1Gi')]}
+    node.config(both)
+    assert node.ctl('explain', 'default/web/c0')['toptier_written'] is False
+    text = subprocess.run([str(BUILD / 'bin' / 'nri-rpctl'), '--socket', node.paths['control'], 'explain', 'default/web/c0'], capture_output=True, text=True, check=True).stdout
+    assert re.search(r'Top tier +at most 1(\.0)? GiB, written by nobody', text)
+    node.config({**both, 'controllers': ['memory']})
+
+    def told(pod):
+        said = node.ctl('explain', 'default/%s/c0' % pod)
+        return said['toptier_limit'], said['toptier_written'], [(c['result'], c.get('text') or '') for c in said['controllers']]
+    eventually(lambda: told('web') == (1 << 30, True, [('done', '')]))
+    eventually(lambda: told('other') == (1 << 30, True, [('failed', 'this kernel has no ' + tier)]))
+    assert get(node, '%s/%s' % (cgroup_of(node, 'web/c0'), tier)) == str(1 << 30)
+    name, trail = explained(node, 'web')
+    assert name == 'a' and 'at most 1073741824 bytes of the top tier by a' in trail
+    assert node.cpus('default/web/c0') == cpus
 
 
 def test_the_cluster_pushes_them(make_node, tmp_path):

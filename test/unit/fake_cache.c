@@ -168,6 +168,11 @@ int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field)
 	return field < FAKE_N_INTS ? fake_container(f, ctr)->now.ints[field] : RP_NOT_SET;
 }
 
+void fake_adjust_toptier(struct fake_host *f, rp_ctr ctr, int64_t bytes)
+{
+	fake_container(f, ctr)->now.ints[RP_F_TOPTIER_LIMIT] = bytes;
+}
+
 const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field)
 {
 	uint32_t i = field - RP_F_RDT_CLASS;
@@ -656,7 +661,7 @@ static int32_t cache_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, 
 {
 	int32_t r;
 	struct fake_values *v = stage(ctx, txn, ctr, &r);
-	if (v && field && field < FAKE_N_INTS)
+	if (v && field && field < RP_F_TOPTIER_LIMIT)
 		v->ints[field] = value;
 	else if (v)
 		r = -RP_EINVAL;

@@ -144,6 +144,7 @@ const char *fake_mems(struct fake_host *f, rp_ctr ctr);
 const char *fake_exclusive(struct fake_host *f, rp_ctr ctr);
 struct rp_ids fake_cpu_ids(struct fake_host *f, rp_ctr ctr);
 struct rp_ids fake_exclusive_ids(struct fake_host *f, rp_ctr ctr);
+void fake_adjust_toptier(struct fake_host *f, rp_ctr ctr, int64_t bytes); /* RP_NOT_SET: none */
 int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field); /* RP_NOT_SET: not decided */
 const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field); /* NULL: not decided */
 const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key); /* NULL: no such line */

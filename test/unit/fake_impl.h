@@ -80,7 +80,7 @@ struct fake_pair {
 #define FAKE_MOUNT 1002u
 #define FAKE_DEVICE 1003u
 #define FAKE_CDI 1004u
-#define FAKE_N_INTS 17u /* RP_F_ numbers of set_int */
+#define FAKE_N_INTS 18u /* RP_F_ numbers of set_int and get_int */
 #define FAKE_N_TEXTS 5u /* from RP_F_RDT_CLASS on */
 
 struct fake_values {

@@ -266,6 +266,57 @@ static void test_v1(void **state)
 	assert_string_equal(ctl_changes(t), "");
 }
 
+#define NO_TIER "9223372036854771712\n"
+
+static void adjust(struct ctl_host *t, rp_ctr c, int64_t limit)
+{
+	fake_adjust_toptier(ctl_fake(t), c, limit);
+	assert_int_equal(ctl_update(t, c, RP_CHANGED_MEMORY), 0);
+	(void)ctl_work(t);
+}
+
+static void test_toptier(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr a = make(t, "a", "class.memory-qos.nri.io=bronze", 4 * MIB),
+	       b = make(t, "b", NULL, 0),
+	       c = make(t, "c", "class.memory-qos.nri.io=bronze", 4 * MIB);
+	put_own(t, a, MEMORY_TOPTIER_FILE, NO_TIER);
+	put_own(t, b, MEMORY_TOPTIER_FILE, NO_TIER);
+	assert_int_equal(ctl_pre_create(t, a), 0);
+	assert_string_equal(staged(t, a, MEMORY_TOPTIER_FILE), "-"); /* no runtime knows it */
+	adjust(t, a, MIB + 5);
+	adjust(t, b, 2 * MIB);
+	assert_string_equal(ctl_report(t, a), "1");
+	assert_string_equal(own(t, a, MEMORY_TOPTIER_FILE), "1048581");
+	assert_string_equal(own(t, a, "memory.high"), "2097152");
+	assert_string_equal(own(t, b, MEMORY_TOPTIER_FILE), "2097152");
+	/* a kernel without it: said, and not tried again */
+	adjust(t, c, MIB);
+	assert_string_equal(ctl_report(t, c), "2 this kernel has no " MEMORY_TOPTIER_FILE);
+	assert_int_equal(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE), -1);
+	adjust(t, c, RP_NOT_SET);
+	assert_string_equal(ctl_report(t, c), "1");
+	/* one goes, the other one while nobody looks; the class stays, and what was never given */
+	adjust(t, a, RP_NOT_SET);
+	assert_string_equal(own(t, a, MEMORY_TOPTIER_FILE), "-1");
+	put_own(t, b, "memory.high", "8192\n");
+	fake_adjust_toptier(ctl_fake(t), b, RP_NOT_SET);
+	assert_int_equal(ctl_restart(t, CONFIG), 0);
+	ctl_sync(t);
+	(void)ctl_work(t);
+	assert_string_equal(own(t, b, MEMORY_TOPTIER_FILE), "-1");
+	assert_string_equal(own(t, b, "memory.high"), "8192");
+	assert_string_equal(own(t, a, "memory.high"), "2097152");
+	/* taken back once */
+	put_own(t, b, MEMORY_TOPTIER_FILE, "4096\n");
+	assert_int_equal(ctl_restart(t, CONFIG), 0);
+	ctl_sync(t);
+	(void)ctl_work(t);
+	assert_string_equal(own(t, b, MEMORY_TOPTIER_FILE), "4096");
+}
+
 /* Later and later, then no more; a change from outside begins anew, and who is gone is
  * forgotten. */
 static void test_tried_again(void **state)
@@ -651,6 +702,7 @@ int main(void)
 		TEST(test_resize_and_reload),
 		TEST(test_v1),
 		TEST(test_failures),
+		TEST(test_toptier),
 		TEST(test_tried_again),
 		TEST(test_pages_move),
 		TEST(test_pages_progress),

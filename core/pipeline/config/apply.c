@@ -272,7 +272,14 @@ static void put_class(struct buf *lines, const struct ctr *ctr, const char *what
 				 was ? was->data : "none", now ? now->data : "none");
 }
 
-/* What controllers would be told to set, where that is another class than in force. */
+static void put_toptier(struct buf *lines, const struct ctr *ctr, int64_t was, int64_t now)
+{
+	if (was != now)
+		(void)buf_printf(lines, "%s: limit of the top tier %lld → %lld\n", ctr->full_name,
+				 (long long)was, (long long)now);
+}
+
+/* What controllers would be told to set, where that is otherwise than in force. */
 static int report_classes(struct pipeline *p, Trial__Report *report)
 {
 	_cleanup_(buf_fini) struct buf lines = BUF_INIT;
@@ -282,6 +289,7 @@ static int report_classes(struct pipeline *p, Trial__Report *report)
 		put_class(&lines, s->ctr, "block I/O class", decision_blockio(was),
 			  decision_blockio(now));
 		put_class(&lines, s->ctr, "CPU class", was->cpu_class, now->cpu_class);
+		put_toptier(&lines, s->ctr, was->toptier_adjusted, now->toptier_adjusted);
 	}
 	report->classes = strdup(buf_text(&lines));
 	return report->classes ? 0 : -ENOMEM;

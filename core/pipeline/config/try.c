@@ -88,6 +88,8 @@ static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct r
 	put_number(&text, "CPU quota", asked->quota, d->quota);
 	put_number(&text, "CPU period", asked->period, d->period);
 	put_number(&text, "memory limit", asked->mem_limit, d->mem_limit);
+	put_number(&text, "limit of the top tier", RP_NOT_SET,
+		   d->toptier_adjusted ? d->toptier_adjusted : RP_NOT_SET);
 	for (uint32_t i = 0; reply->extras && i < reply->extras->n; i++)
 		put_extra(&text, &reply->extras->list[i]);
 	if (!buf_len(&text))

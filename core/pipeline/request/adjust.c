@@ -21,6 +21,7 @@ struct adjustment {
 	bool resizes; /* it has resources */
 	struct needs needs; /* RP_NOT_SET: as the pod says */
 	struct blob *rdt, *blockio; /* NULL: as without it */
+	int64_t toptier; /* 0: no limit */
 };
 
 struct adjustments {
@@ -111,6 +112,13 @@ static int read_classes(rp_cfg node, struct adjustment *ret, struct err *err)
 	return r ? r : read_class(node, keys[1], &ret->blockio, err);
 }
 
+static int read_toptier(rp_cfg node, int64_t *ret, struct err *err)
+{
+	if (str_to_bytes(conf_text(node, ""), ret) || *ret <= 0)
+		return wrong(node, err, "expected an amount of memory above 0, as 512Mi");
+	return 0;
+}
+
 static int read_scopes(struct pipeline *p, rp_cfg list, struct adjustment *ret, struct err *err)
 {
 	static const char *const keys[] = {"containers", NULL};
@@ -133,19 +141,18 @@ static int read_scopes(struct pipeline *p, rp_cfg list, struct adjustment *ret, 
 
 static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, struct err *err)
 {
-	static const char *const keys[] = {"name", "scope", "resources", "classes", NULL};
+	static const char *const keys[] = {"name",    "scope",	      "resources",
+					   "classes", "toptierLimit", NULL};
 	rp_cfg name = conf_get(node, keys[0]), resources = conf_get(node, keys[2]),
-	       classes = conf_get(node, keys[3]);
+	       classes = conf_get(node, keys[3]), toptier = conf_get(node, keys[4]);
 	ret->name = conf_text(name, "");
-	if (conf_get(node, "toptierLimit"))
-		return wrong(conf_get(node, "toptierLimit"), err,
-			     "Linux limits no container's memory of the top tier: only a patched "
-			     "kernel has memory.toptier_soft_limit_in_bytes, and it is not used");
 	int r = check_keys(node, keys, err);
 	if (r)
 		return r;
-	if (!name || !conf_get(node, keys[1]) || (!resources && !classes))
-		return wrong(node, err, "an adjustment needs name, scope and resources or classes");
+	if (!name || !conf_get(node, keys[1]) || (!resources && !classes && !toptier))
+		return wrong(node, err,
+			     "an adjustment needs name, scope and resources, classes or "
+			     "toptierLimit");
 	if (!*ret->name)
 		return wrong(name, err, "expected a name");
 	ret->resizes = resources != NULL;
@@ -154,6 +161,8 @@ static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, str
 		r = read_resources(resources, &ret->needs, err);
 	if (!r && classes)
 		r = read_classes(classes, ret, err);
+	if (!r && toptier)
+		r = read_toptier(toptier, &ret->toptier, err);
 	return r ? r : read_scopes(p, conf_get(node, keys[1]), ret, err);
 }
 
@@ -253,6 +262,11 @@ const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr)
 	return a ? a->name : NULL;
 }
 
+bool pipeline_writes_toptier(const struct pipeline *p)
+{
+	return controllers_take(p) & RP_TAKES_TOPTIER_LIMIT;
+}
+
 unsigned pipeline_n_adjustments(const struct pipeline *p)
 {
 	return p->adjustments ? p->adjustments->n : 0;
@@ -314,6 +328,11 @@ static void note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a
 	else
 		(void)snprintf(text, sizeof text, "adjusted by %.200s", a->name);
 	host_note(p->env.cache, ctr, text);
+	if (a->toptier) {
+		(void)snprintf(text, sizeof text, "at most %lld bytes of the top tier by %.200s",
+			       (long long)a->toptier, a->name);
+		host_note(p->env.cache, ctr, text);
+	}
 	if (!a->rdt && !a->blockio)
 		return;
 	(void)snprintf(text, sizeof text, "classes by %.200s:%s%.100s%s%.100s", a->name,
@@ -328,6 +347,7 @@ void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d)
 	adjusted_needs(p, ctr, &d->needs);
 	txn_put_blob(&d->rdt_adjusted, a ? blob_ref(a->rdt) : NULL);
 	txn_put_blob(&d->blockio_adjusted, a ? blob_ref(a->blockio) : NULL);
+	d->toptier_adjusted = a ? a->toptier : 0;
 	if (a)
 		note(p, ctr, a, &d->needs);
 }
@@ -341,7 +361,8 @@ static bool as_adjusted(const struct pipeline *p, const struct ctr *ctr)
 	adjusted_needs(p, ctr, &needs);
 	return !memcmp(&d->needs, &needs, sizeof needs) &&
 	       blob_equal(d->rdt_adjusted, a ? a->rdt : NULL) &&
-	       blob_equal(d->blockio_adjusted, a ? a->blockio : NULL);
+	       blob_equal(d->blockio_adjusted, a ? a->blockio : NULL) &&
+	       d->toptier_adjusted == (a ? a->toptier : 0);
 }
 
 int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *err)

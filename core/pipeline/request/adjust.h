@@ -27,6 +27,8 @@ void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct need
 /* For people: the name of the adjustment of a container; NULL: there is none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
 unsigned pipeline_n_adjustments(const struct pipeline *p); /* in force */
+/* Is there a controller that writes limits of the top tier? */
+bool pipeline_writes_toptier(const struct pipeline *p);
 /* -EINVAL: two are for one container that runs, or one is for a container without requests. All of
  * these, up to ADJUST_CONFLICTS_MAX, into the report, if there is one; the first one into err. */
 int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *err);

@@ -225,7 +225,7 @@ static uint32_t hook_mask(uint32_t changed)
 	return (changed & DIFF_CPUS ? RP_CHANGED_CPUS : 0u) |
 	       (changed & DIFF_MEMS ? RP_CHANGED_MEMS : 0u) |
 	       (changed & (DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD) ? RP_CHANGED_CPU_SHARE : 0u) |
-	       (changed & DIFF_MEM_LIMIT ? RP_CHANGED_MEMORY : 0u) |
+	       (changed & (DIFF_MEM_LIMIT | TXN_CHANGED_TOPTIER) ? RP_CHANGED_MEMORY : 0u) |
 	       (changed & TXN_CHANGED_CLASS ? RP_CHANGED_CLASS : 0u);
 }
 
