@@ -52,10 +52,17 @@ put = $(if $(strip $(2)),$(Q)$(INSTALL) -d $(DESTDIR)$(3) && $(INSTALL) -m $(1) 
 put_pages = $(Q)for page in $(1); do \
 		$(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page\#\#*.}/$${page\#\#*/} || exit 1; done
 
+# $(call put_template,NAME): a module's source, with a Makefile beside it
+define put_template
+	$(call put,644,$(wildcard modules/$(1)/*.c modules/$(1)/*.h),$(DATADIR)/$(1))
+	$(Q)sed 's/@name@/$(1)/' packaging/author/template.mk >$(DESTDIR)$(DATADIR)/$(1)/Makefile && \
+		chmod 644 $(DESTDIR)$(DATADIR)/$(1)/Makefile
+endef
+
 # The shell expands what has been built: make may have looked into the folders before.
 install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
-	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template.so$$),$(MODULEDIR))
+	$(call put,644,$$(ls $(O)/modules/*.so | grep -v '/template[^/]*$$'),$(MODULEDIR))
 	$(call put,644,$(UNITS),$(UNITDIR))
 	$(call put,644,$(DROPINS),$(DATADIR)/systemd)
 	$(call put,644,$(SAMPLES),$(DATADIR)/samples)
@@ -81,8 +88,8 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(DATADIR)/include/modules/lib)
 	$(call put,644,$(O)/libnri-rp-module.a packaging/author/module.mk,$(LIBDIR))
 	$(call put,644,$(O)/nri-rp-module.pc,$(PKGCONFIGDIR))
-	$(call put,644,$(wildcard modules/template/*.c modules/template/*.h),$(DATADIR)/template)
-	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
+	$(call put_template,template)
+	$(call put_template,template-calculator)
 	$(call put,644,$(sort $(wildcard conf/resource-plugin/*)),$(DATADIR)/resource-plugin)
 	$(call put,644,proto/resourceplugin.proto,$(DATADIR)/resource-plugin/proto)
 	$(call put_pages,$(DEV_MANS))

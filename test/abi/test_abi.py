@@ -139,24 +139,28 @@ def author_env(installed):
     return dict(os.environ, PKG_CONFIG_PATH=str(installed / 'usr/lib/pkgconfig'), PKG_CONFIG='pkg-config --define-prefix')
 
 
-def test_out_of_tree(installed, tmp_path):
-    """The template, copied to another place and built against the installed tree alone."""
+@pytest.mark.parametrize('name, policy, section', [
+    ('template', 'template', 'template: {reservedResources: {cpu: 1}}\n'),
+    ('template-calculator', 'none', 'calculators: {template-calculator: required}\ntemplate-calculator: {percent: 60}\n')])
+def test_out_of_tree(name, policy, section, installed, tmp_path):
+    """A template, copied to another place and built against the installed tree alone."""
     if is_instrumented():
         pytest.skip('libnri-rp-module.a is instrumented')
     folder = tmp_path / 'mine'
-    shutil.copytree(installed / 'usr/share/nri-rp/template', folder)
+    shutil.copytree(installed / 'usr/share/nri-rp' / name, folder)
     env = author_env(installed)
     env.pop('MAKEFLAGS', None)
     must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror', 'all'], env=env)
     built = list(folder.glob('*.so'))
-    assert [p.name for p in built] == ['template.so']
+    assert [p.name for p in built] == [name + '.so']
     assert exported(str(built[0])) == ['rp_module_1']
     os.chmod(built[0], 0o644)
-    done = check_config('template', [folder], tmp_path, 'template: {reservedResources: {cpu: 1}}\n')
+    shutil.copy(os.path.join(BUILD, 'modules/none.so'), folder)
+    done = check_config(policy, [folder], tmp_path, section)
     assert done.returncode == 0, done.stdout + done.stderr
     # and installed
     must(['make', '-C', str(folder), 'DESTDIR=%s' % (tmp_path / 'dest'), 'install'], env=env)
-    assert list((tmp_path / 'dest').rglob('template.so'))
+    assert list((tmp_path / 'dest').rglob(name + '.so'))
 
 
 def test_minimal_module(installed, tmp_path):

@@ -109,7 +109,7 @@ def test_controllers_pass(name):
     assert not any(n.startswith('placement') for n in found)
 
 
-@pytest.mark.parametrize('name', ['batch', 'mid', 'cpu-normalization', 'resource-amplification', 'reclaimed', 'gpu', 'rdma'])
+@pytest.mark.parametrize('name', ['batch', 'mid', 'cpu-normalization', 'resource-amplification', 'reclaimed', 'gpu', 'rdma', 'template-calculator'])
 def test_calculators_pass(name):
     found = cases(module(name))
     assert failed(found) == {}

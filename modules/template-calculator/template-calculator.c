@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A complete calculator, to be copied. Rename it, change what calculate() works out, and you have
+ * yours. It lends a part of the memory that nobody uses, for caches that can be dropped:
+ *
+ *	calculators: [batch, template-calculator]
+ *	template-calculator:
+ *	  percent: 50		# of what is unused; default
+ *
+ * What to know before you start:
+ *
+ *  - The host calls every function on one thread, one at a time, and waits: a call has a second, and
+ *    one that hangs ends the daemon, which then begins without the module.
+ *  - Remember nothing. What there is to calculate from is asked for in each pass, and equal inputs
+ *    have to give equal results: nri-rp-modcheck looks for that.
+ *  - Amounts of nodes and pods are milli-CPU and bytes, or RP_NOT_SET. calc_known() makes that 0.
+ *  - A resource that is not given in a pass is taken from the Node, and so is one that is reset; so
+ *    never give 0 for "I do not know". After an error what was given last stands for a while.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Optional helpers that are linked into the module; modules/lib/README has a list of them. */
+#include "modules/lib/calc.h"
+#include "modules/lib/section.h"
+
+#define TEXT_MAX 160u
+
+/* Names that are yours alone: the host puts them on the Node, and takes them from it. */
+static const char *const names[] = {"example.com/spare-memory", NULL};
+static const char *const annotations[] = {NULL};
+
+/* ---- what may be configured ------------------------------------------------------------------ */
+
+/* The host checks rp.conf against this table before you see it; help and manual come from it. */
+static const struct rp_key keys[] = {
+	{.path = "percent",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = 100,
+	 .fallback = "50",
+	 .doc = "How much of the memory that nobody uses is lent."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+/* A section that has been checked. The name is given, the contents are yours. */
+struct rp_plan {
+	int64_t percent;
+};
+
+/* Must not change anything that is in force: the new plan may yet be dropped. */
+static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_no_memory(h);
+	p->percent = section_int(h, section, "percent", 50);
+	*ret = p;
+	return 0;
+}
+
+static void plan_free(struct rp_plan *p)
+{
+	free(p);
+}
+
+/* ---- a pass ---------------------------------------------------------------------------------- */
+
+/* Memory of pods that have asked for it and were not measured yet: it may be used any time. */
+static int64_t promised(const struct modhost *h)
+{
+	struct rp_nr_pod pod = {.size = sizeof pod};
+	int64_t sum = 0;
+	for (uint32_t i = 0; !h->noderes->pod(h->ctx, i, &pod); i++) {
+		if ((pod.flags & RP_NR_POD_ACTIVE) && !(pod.flags & RP_NR_POD_SAMPLED))
+			sum += calc_known(pod.request[RP_NR_MEMORY]);
+		pod.size = sizeof pod; /* the host may have filled in less than this header has */
+	}
+	return sum;
+}
+
+static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_nr_node node = {.size = sizeof node};
+	struct rp_nr_measured m = {.size = sizeof m};
+	char text[TEXT_MAX];
+	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
+		return modhost_fail(h, -RP_ENOENT, "the node is not known");
+	if (m.degraded) {
+		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
+		return 0;
+	}
+	int64_t has = calc_known(node.allocatable[RP_NR_MEMORY]);
+	int64_t used = calc_known(m.node[RP_NR_MEMORY]), asked = promised(h);
+	int64_t spare = calc_max(0, has - used - asked);
+	int64_t lent = calc_percent(spare, inst->plan->percent);
+	/* `nri-rpctl node` shows this. */
+	(void)snprintf(text, sizeof text,
+		       "%lld = %lld%% of allocatable %lld - used %lld - asked %lld",
+		       (long long)lent, (long long)inst->plan->percent, (long long)has,
+		       (long long)used, (long long)asked);
+	calc_give(out, names[0], lent, NULL, 0, text);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+static const struct rp_calculator calculator = {
+	CALC_LIFE,
+	.resources = names,
+	.annotations = annotations,
+	.calculate = calculate,
+};
+
+static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+
+/* The one exported symbol, and the note that the host reads before it loads the file. */
+CALC_MODULE("template-calculator", "1.0", ops, calculator,
+	    .summary = "a part of the memory that nobody uses", .licence = "Apache-2.0");
