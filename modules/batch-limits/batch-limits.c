@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/batch-limits/batch-limits.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "modules/lib/ctl_table.h"
 #include "modules/lib/section.h"
 
-#define RATIO "node.koordinator.sh/cpu-normalization-ratio"
-#define RATIO_MIN 1.0
-#define RATIO_MAX 10.0
 #define AGAIN_COOKIE UINT64_C(0xba7c)
 #define AGAIN_MS 10000u /* what others write is put back */
 
 struct rp_plan {
 	double ratio; /* 0: what the Node says */
+	bool scales; /* quotas of others than batch pods, too */
 };
 
 struct rp_instance {
@@ -23,18 +20,11 @@ struct rp_instance {
 	struct ctl_queue *queue;
 	bool running;
 	uint32_t n_ctrs; /* as it was counted last */
+	int64_t ratio; /* that quotas were scaled by last */
 	uint64_t n_writes;
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
-
-static double read_ratio(const char *text)
-{
-	char *end;
-	errno = 0;
-	double v = text ? strtod(text, &end) : 0;
-	return text && !errno && !*end && v >= RATIO_MIN && v <= RATIO_MAX ? v : 0;
-}
 
 static int32_t limits_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
@@ -44,7 +34,8 @@ static int32_t limits_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return modhost_no_memory(h);
-	p->ratio = read_ratio(text);
+	p->ratio = koord_read_ratio(text);
+	p->scales = section_bool(h, cfg, "normalizeQuotas", true);
 	if (text && p->ratio <= 0) {
 		free(p);
 		return modhost_fail_at(h, at, -RP_EINVAL, "expected a number from 1 to 10");
@@ -68,11 +59,13 @@ static void limits_commit(struct rp_instance *inst, struct rp_plan *plan)
 /* In hundredths. */
 static int64_t ratio_of(const struct rp_instance *inst)
 {
-	const struct modhost *h = &inst->h;
-	double ratio = inst->plan->ratio;
-	if (ratio <= 0 && h->node)
-		ratio = read_ratio(h->node->annotation(h->ctx, RATIO));
-	return ratio > 0 ? (int64_t)(ratio * 100 + 0.5) : 100;
+	return koord_cpu_worth(&inst->h, inst->plan->ratio);
+}
+
+/* The same for quotas of others. */
+static int64_t scale_of(const struct rp_instance *inst)
+{
+	return inst->running && inst->plan->scales ? ratio_of(inst) : 100;
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -83,29 +76,68 @@ static void item_free(struct batch_item *b)
 	free(b);
 }
 
+static int32_t add_item(struct rp_instance *inst, const struct batch_item *like)
+{
+	struct batch_item *b = calloc(1, sizeof *b);
+	if (b) {
+		*b = *like;
+		b->ref = ctl_cgroup_ref(&inst->h, like->item.ctr);
+	}
+	if (!b || !b->ref) {
+		free(b);
+		return modhost_no_memory(&inst->h);
+	}
+	ctl_queue_add(inst->queue, &b->item);
+	return 0;
+}
+
+static bool is_up(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	*ret = (struct rp_ctr_info){.size = sizeof *ret};
+	return !h->cache->get_ctr(h->ctx, ctr, ret) && ret->state != RP_STATE_EXITED &&
+	       ret->state != RP_STATE_CREATING;
+}
+
+/* What the pod's quota is made of; 0: it has none, or that is not known. */
+static int64_t pod_limit(const struct modhost *h, rp_pod pod)
+{
+	struct rp_pod_info info = {.size = sizeof info};
+	bool known = !h->cache->get_pod(h->ctx, pod, &info) && info.cpu_limit != RP_NOT_SET;
+	return known ? info.cpu_limit : 0;
+}
+
+/* A quota that the policy has decided is not the limit's. */
+static int32_t scale(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	int64_t ratio = scale_of(inst);
+	bool anew = ratio != inst->ratio;
+	if (!koord_has_quota(&inst->h, info) || info->quota != RP_NOT_SET)
+		return 0;
+	inst->n_ctrs += inst->plan->scales; /* the ratio may change while there are any */
+	if (ratio == 100 && !anew)
+		return 0;
+	const struct batch_item item = {
+		.item.ctr = info->ctr,
+		.scales = true,
+		.scale = {info->cpu_limit, pod_limit(&inst->h, info->pod), ratio, anew}};
+	return add_item(inst, &item);
+}
+
 static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_ctr_info info = {.size = sizeof info};
-	struct batch_limits own, pod;
+	struct rp_ctr_info info;
+	struct batch_item item = {.item.ctr = ctr};
 	char why[CTL_TEXT_MAX];
-	if (!inst->running || h->cache->get_ctr(h->ctx, ctr, &info) ||
-	    info.state == RP_STATE_EXITED || info.state == RP_STATE_CREATING ||
-	    batch_limits_of(h, &info, ratio_of(inst), &own, &pod, why) <= 0)
+	if (!inst->running || !is_up(h, ctr, &info))
 		return 0;
-	struct batch_item *b = calloc(1, sizeof *b);
-	if (b)
-		b->ref = ctl_cgroup_ref(h, ctr);
-	if (!b || !b->ref) {
-		free(b);
-		return modhost_no_memory(h);
-	}
-	b->item.ctr = ctr;
-	b->ctr = own;
-	b->pod = pod;
+	int32_t r = batch_limits_of(h, &info, ratio_of(inst), &item.ctr, &item.pod, why);
+	if (!r)
+		return scale(inst, &info);
+	if (r < 0)
+		return 0;
 	inst->n_ctrs++;
-	ctl_queue_add(inst->queue, &b->item);
-	return 0;
+	return add_item(inst, &item);
 }
 
 static void apply_one(void *arg, rp_ctr ctr)
@@ -119,6 +151,7 @@ static void apply_all(struct rp_instance *inst)
 	const struct modhost *h = &inst->h;
 	inst->n_ctrs = 0;
 	(void)ctl_each_container(h, apply_one, inst);
+	inst->ratio = scale_of(inst);
 	(void)h->timer->arm(h->ctx, AGAIN_COOKIE, inst->n_ctrs ? AGAIN_MS : 0);
 }
 
@@ -194,12 +227,24 @@ static int32_t limits_start(struct rp_instance *inst)
 	return 0;
 }
 
+static void scale_back(void *arg, rp_ctr ctr)
+{
+	struct rp_instance *inst = arg;
+	struct rp_ctr_info info;
+	if (is_up(&inst->h, ctr, &info))
+		(void)scale(inst, &info);
+}
+
+/* Quotas that were made smaller are what they were; what batch pods have asked for stays. */
 static void limits_stop(struct rp_instance *inst)
 {
 	inst->running = false;
-	inst->n_ctrs = 0;
 	(void)inst->h.timer->arm(inst->h.ctx, AGAIN_COOKIE, 0);
 	ctl_queue_clear(inst->queue);
+	if (inst->ratio != 100)
+		(void)ctl_each_container(&inst->h, scale_back, inst);
+	inst->ratio = 100;
+	inst->n_ctrs = 0;
 }
 
 /* ---- the worker ------------------------------------------------------------------------------ */
@@ -207,7 +252,11 @@ static void limits_stop(struct rp_instance *inst)
 static void run_item(void *arg, struct ctl_item *item)
 {
 	struct rp_instance *inst = arg;
-	batch_apply(&inst->h, (struct batch_item *)(void *)item);
+	struct batch_item *b = (struct batch_item *)(void *)item;
+	if (b->scales)
+		batch_scale(&inst->h, b);
+	else
+		batch_apply(&inst->h, b);
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
@@ -221,7 +270,8 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 
 static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	sink->gauge(sink->ctx, "containers", "Containers that ask for batch resources.", "",
+	sink->gauge(sink->ctx, "containers",
+		    "Containers that ask for batch resources, or whose quota is normalized.", "",
 		    inst->n_ctrs);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
@@ -235,7 +285,12 @@ static const struct rp_key keys[] = {
 	{.path = "cpuNormalizationRatio",
 	 .type = RP_T_NUMBER,
 	 .doc = "What a CPU of this node is worth, from 1 to 10: quotas are divided by it. By "
-		"default what the Node's annotation " RATIO " says."},
+		"default what the Node's annotation " KOORD_RATIO " says."},
+	{.path = "normalizeQuotas",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Divide the quotas of LS pods, too, and of those without the label "
+		"koordinator.sh/qosClass; but not where CPUs are their own."},
 };
 
 static const struct rp_schema schema = {
@@ -284,6 +339,7 @@ static int32_t limits_create(const struct rp_host *host, struct rp_instance **re
 		limits_destroy(inst);
 		return r;
 	}
+	inst->ratio = 100;
 	*ret_inst = inst;
 	return 0;
 }
@@ -298,7 +354,9 @@ static const void *limits_service(struct rp_instance *inst, const char *id)
 	return modhost_service(services, id);
 }
 
-RP_MODULE_DEFINE("batch-limits", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "shares and limits of containers that ask for batch resources",
-		 .licence = "Apache-2.0", .create = limits_create, .destroy = limits_destroy,
-		 .service = limits_service);
+RP_MODULE_DEFINE(
+	"batch-limits", "1.0", RP_KIND_CONTROLLER,
+	.summary =
+		"shares and limits of containers that ask for batch resources, normalized quotas",
+	.licence = "Apache-2.0", .create = limits_create, .destroy = limits_destroy,
+	.service = limits_service);

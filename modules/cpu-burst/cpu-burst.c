@@ -146,13 +146,16 @@ static struct burst_config config_of(const struct rp_instance *inst, rp_pod pod)
 	return c;
 }
 
-/* LS pods and those that do not say what they are, with a limit and no CPUs of their own. */
 static bool may_burst(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
-	const struct modhost *h = &inst->h;
-	const char *label = h->cache->pod_label(h->ctx, info->pod, "koordinator.sh/qosClass");
-	return info->cpu_limit > 0 && info->state == RP_STATE_RUNNING &&
-	       rp_ids_empty(info->exclusive) && (!label || koord_qos_of(label) == RP_KOORD_LS);
+	return info->state == RP_STATE_RUNNING && koord_has_quota(&inst->h, info);
+}
+
+/* In CPUs of this node, of which each may be worth more than one that the limit counts. */
+static int64_t limit_here(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	int64_t worth = koord_cpu_worth(&inst->h, 0);
+	return (info->cpu_limit * 100 + worth - 1) / worth;
 }
 
 static struct known *find(const struct rp_instance *inst, rp_ctr ctr)
@@ -261,6 +264,7 @@ static void steer(void *arg, rp_ctr ctr)
 	if (!k || k->waits || s->now < k->retry_ms)
 		return;
 	struct burst_config c = config_of(inst, info.pod);
+	int64_t limit = limit_here(inst, &info);
 	int64_t used = used_of(inst, ctr, &usage);
 	bool throttled = used != RP_NOT_SET && usage.throttled > 0, allowed = true;
 	if (c.period_s >= 0 && c.quota_percent > 100) {
@@ -268,13 +272,13 @@ static void steer(void *arg, rp_ctr ctr)
 			burst_savings_begin(&k->savings, c.period_s, c.quota_percent,
 					    FIRST_SAVINGS_PERMILLE);
 		allowed = burst_savings_put(&k->savings,
-					    used == RP_NOT_SET ? 100 : 100 * used / info.cpu_limit,
+					    used == RP_NOT_SET ? 100 : 100 * used / limit,
 					    k->at_ms ? (int64_t)(s->now - k->at_ms) / 1000 : 0);
 	}
 	k->at_ms = s->now;
-	if (k->limit != info.cpu_limit)
+	if (k->limit != limit)
 		k->quota = RP_NOT_SET;
-	k->limit = info.cpu_limit;
+	k->limit = limit;
 	enum burst_way way = burst_way(&c, allowed, throttled, inst->node);
 	int64_t kernel = c.by_kernel ? c.kernel_percent : 0, base = k->limit * 100;
 	bool same = k->quota != RP_NOT_SET && kernel == k->kernel_percent &&

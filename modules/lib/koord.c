@@ -9,6 +9,8 @@
 #define QOS_LABEL "koordinator.sh/qosClass"
 #define TICKS_PER_SECOND 100 /* USER_HZ: what the kernel counts /proc/stat in on all machines */
 #define STAT_FIELDS 8u
+#define RATIO_MIN 1.0
+#define RATIO_MAX 10.0
 #define KUBELET "kubepods" /* part of the names of all cgroups of its pods */
 
 int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
@@ -53,6 +55,29 @@ uint32_t koord_qos(const struct modhost *h, rp_pod pod)
 	return qos == RP_QOS_GUARANTEED	 ? RP_KOORD_LSR
 	       : qos == RP_QOS_BURSTABLE ? RP_KOORD_LS
 					 : RP_KOORD_BE;
+}
+
+bool koord_has_quota(const struct modhost *h, const struct rp_ctr_info *info)
+{
+	const char *label = h->cache->pod_label(h->ctx, info->pod, QOS_LABEL);
+	return info->cpu_limit > 0 && rp_ids_empty(info->exclusive) &&
+	       (!label || koord_qos_of(label) == RP_KOORD_LS);
+}
+
+double koord_read_ratio(const char *text)
+{
+	char *end;
+	errno = 0;
+	double v = text ? strtod(text, &end) : 0;
+	return text && !errno && !*end && v >= RATIO_MIN && v <= RATIO_MAX ? v : 0;
+}
+
+int64_t koord_cpu_worth(const struct modhost *h, double configured)
+{
+	double ratio = configured;
+	if (ratio <= 0 && h->node)
+		ratio = koord_read_ratio(h->node->annotation(h->ctx, KOORD_RATIO));
+	return ratio > 0 ? (int64_t)(ratio * 100 + 0.5) : 100;
 }
 
 bool koord_is_lent(const struct modhost *h, rp_pod pod)

@@ -25,6 +25,15 @@ uint32_t koord_qos(const struct modhost *h, rp_pod pod);
 uint32_t koord_qos_of(const char *text);
 /* Does it use what was lent: BE by its label, or BestEffort? */
 bool koord_is_lent(const struct modhost *h, rp_pod pod);
+/* Is it of an LS pod, or of one that does not say what it is, with a limit and no CPUs of its own?
+ * Those run on shared CPUs, held back by a quota alone. */
+bool koord_has_quota(const struct modhost *h, const struct rp_ctr_info *info);
+/* What a CPU of this node is worth, in hundredths of one that requests are made for: `configured`
+ * where that is one, else what the Node's annotation says, else 100. */
+int64_t koord_cpu_worth(const struct modhost *h, double configured);
+#define KOORD_RATIO "node.koordinator.sh/cpu-normalization-ratio"
+/* "1.25"; 0: no number from 1 to 10. */
+double koord_read_ratio(const char *text);
 /* The number of a label or annotation of the pod. */
 int64_t koord_number(const char *text, int64_t fallback);
 /* Online CPUs in milli-CPU. */
