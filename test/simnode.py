@@ -61,6 +61,10 @@ def fast_daemon(speed):
                      str(BUILD / 'modules')])
 
 
+# what intervals of a strategy are at least, in tests
+LEAST = {'report': '1s', 'aggregate': '1s'}
+
+
 def put_machine(node, ticks=0, used=2 << 30, total=8 << 30):
     """What the node is measured by. A CPU ticks a hundred times a second; the user's part of it."""
     proc = pathlib.Path(node.paths['root']) / 'proc'

@@ -158,6 +158,11 @@ struct conf_controller {
 	rp_cfg node; /* where it is listed */
 };
 
+/* The calculators that come with nri-rp, in the order in which they build on each other: what "*"
+ * in `calculators` stands for. */
+#define CONF_CALCULATORS 6u
+extern const char *const conf_calculators[CONF_CALCULATORS];
+
 /* A resource that pods ask for by one name, and what it counts as. */
 struct conf_rename {
 	const char *asked, *counts_as;
@@ -246,6 +251,8 @@ struct conf_core {
 };
 
 const struct conf_core *conf_core(const struct conf *conf);
+/* The number that a key of the core has or, where it is not there, its default; RP_T_…. */
+int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type);
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 

@@ -19,7 +19,6 @@
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
 #define ADMIT_TIMEOUT_MS 1500
-#define FALLBACK_AFTER_MS 30000
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -37,7 +36,8 @@ static const struct rp_key rows[] = {
 		   "in a list is relaxed."),
 	ROW("calculators", RP_T_ANY, "[]",
 	    .doc = "Calculator modules of node resources in use, in this order; as controllers. A "
-		   "required one refuses a configuration that it cannot take."),
+		   "required one refuses a configuration that it cannot take. In a list * is all "
+		   "that come with nri-rp, but for those that -NAME leaves out."),
 	ROW("adjustments", RP_T_ANY, "[]",
 	    .doc = "Containers that are placed by other requests and limits than their pods have: "
 		   "a list of "
@@ -49,6 +49,12 @@ static const struct rp_key rows[] = {
 	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
 		   "and "
 		   "strategy. The first one that fits counts."),
+	ROW("nodeResources.least", RP_T_MAP, NULL,
+	    .doc = "What intervals of the strategy count as at least, whoever sets them."),
+	ROW("nodeResources.least.report", RP_T_DURATION, "30s",
+	    .doc = "The least metricReportIntervalSeconds."),
+	ROW("nodeResources.least.aggregate", RP_T_DURATION, "60s",
+	    .doc = "The least metricAggregateDurationSeconds."),
 	ROW("nodeResources.keepOnError", RP_T_BOOL, "true",
 	    .doc = "What a calculator gave last stands while it fails, for "
 		   "strategy.degradeTimeMinutes."),
@@ -264,11 +270,15 @@ static const char *get_text(const struct conf *conf, const char *path)
 	return conf_text(conf_get(conf->root, path), core_default(path));
 }
 
+int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type)
+{
+	const struct rp_cfg_node otherwise = {.kind = RP_NODE_SCALAR, .text = core_default(path)};
+	return conf_value(conf_get(conf->root, path), type, conf_value(&otherwise, type, 0));
+}
+
 static bool get_bool(const struct conf *conf, const char *path)
 {
-	bool fallback = false;
-	(void)str_to_bool(core_default(path), &fallback);
-	return conf_value(conf_get(conf->root, path), RP_T_BOOL, fallback);
+	return conf_core_value(conf, path, RP_T_BOOL);
 }
 
 static int get_strings(struct arena *arena, rp_cfg list, const char *const *fallback,
@@ -293,6 +303,9 @@ int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct
 }
 
 /* ---- policy and controllers ------------------------------------------------------------------ */
+
+const char *const conf_calculators[CONF_CALCULATORS] = {
+	"cpu-normalization", "resource-amplification", "mid", "batch", "gpu", "rdma"};
 
 static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *name)
 {
@@ -340,21 +353,55 @@ static int read_mode(struct conf_errors *errs, rp_cfg node, enum conf_mode *ret)
 			    node_found(node, found, sizeof found));
 }
 
-/* One member of `controllers` or `calculators`, in either form. */
+static const struct conf_controller *find_controller(const struct conf_core *core, const char *name)
+{
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (str_eq(core->controllers[i].name, name))
+			return &core->controllers[i];
+	return NULL;
+}
+
+/* "-NAME" in a list of calculators. */
+static bool is_left_out(const struct conf_member *m, uint32_t kind)
+{
+	return kind == RP_KIND_CALCULATOR && !m->key && conf_text(m->node, "")[0] == '-';
+}
+
+static bool is_all(const struct conf_member *m, uint32_t kind)
+{
+	return kind == RP_KIND_CALCULATOR && !m->key && str_eq(conf_text(m->node, ""), "*");
+}
+
+/* One member of `controllers` or `calculators`, in either form. What a list of calculators says of
+ * one first decides. */
 static void add_controller(struct conf_loader *l, struct conf_core *core,
 			   struct conf_controller *list, const struct conf_member *m, uint32_t kind)
 {
-	struct conf_controller c = {
-		.name = m->key ? m->key : conf_text(m->node, NULL), .node = m->node, .kind = kind};
+	bool out = is_left_out(m, kind);
+	struct conf_controller c = {.name = m->key ? m->key : conf_text(m->node, NULL),
+				    .mode = out ? CONF_DISABLED : CONF_RELAXED,
+				    .node = m->node,
+				    .kind = kind};
+	c.name += out;
 	if (check_module_name(l->errs, m->node, c.name) < 0 ||
 	    (m->key && read_mode(l->errs, m->node, &c.mode) < 0))
 		return;
-	for (unsigned i = 0; i < core->n_controllers; i++)
-		if (str_eq(list[i].name, c.name)) {
-			(void)problem_node(l->errs, m->node, NULL, "%s is listed twice", c.name);
-			return;
-		}
-	list[core->n_controllers++] = c;
+	const struct conf_controller *before = find_controller(core, c.name);
+	if (!before)
+		list[core->n_controllers++] = c;
+	else if (before->kind != kind || m->key || before->mode == c.mode)
+		(void)problem_node(l->errs, m->node, NULL, "%s is listed twice", c.name);
+}
+
+/* Those that nothing was said of, where `at` is their "*". */
+static void add_all_calculators(struct conf_core *core, struct conf_controller *list, rp_cfg at)
+{
+	for (unsigned i = 0; i < COUNT(conf_calculators); i++)
+		if (!find_controller(core, conf_calculators[i]))
+			list[core->n_controllers++] =
+				(struct conf_controller){.name = conf_calculators[i],
+							 .kind = RP_KIND_CALCULATOR,
+							 .node = at};
 }
 
 /* NULL: it is not there, or is no list. */
@@ -382,15 +429,21 @@ static int fill_controllers(struct conf_loader *l, struct conf_core *core)
 		const char *key;
 		uint32_t kind;
 	} lists[] = {{"controllers", RP_KIND_CONTROLLER}, {"calculators", RP_KIND_CALCULATOR}};
-	struct conf_controller *list =
-		arena_array(l->arena, COUNT(lists) * CONF_CONTROLLERS_MAX, sizeof *list);
+	struct conf_controller *list = arena_array(
+		l->arena, COUNT(lists) * CONF_CONTROLLERS_MAX + CONF_CALCULATORS, sizeof *list);
 	if (!list)
 		return -ENOMEM;
 	core->controllers = list;
 	for (unsigned k = 0; k < COUNT(lists); k++) {
 		const struct rp_cfg_node *node = list_of_modules(l, lists[k].key);
+		rp_cfg all = NULL;
 		for (uint32_t i = 0; node && i < node->n; i++)
-			add_controller(l, core, list, &node->members[i], lists[k].kind);
+			if (is_all(&node->members[i], lists[k].kind))
+				all = node->members[i].node;
+			else
+				add_controller(l, core, list, &node->members[i], lists[k].kind);
+		if (all)
+			add_all_calculators(core, list, all);
 	}
 	return 0;
 }
@@ -524,8 +577,7 @@ static void fill_collector(struct conf_loader *l, struct conf_core *core)
 	core->metrics.collect_ms = (uint64_t)ms;
 	for (unsigned i = 0; i < COUNT(names); i++) {
 		(void)snprintf(path, sizeof path, "metrics.pressure.%s", names[i]);
-		core->metrics.pressure[i] = (uint32_t)conf_value(
-			conf_get(conf->root, path), RP_T_INT, strtol(core_default(path), NULL, 10));
+		core->metrics.pressure[i] = (uint32_t)conf_core_value(conf, path, RP_T_INT);
 	}
 }
 
@@ -674,10 +726,9 @@ int core_fill(struct conf_loader *l)
 	core->runtime.socket = get_text(conf, "runtime.socket");
 	core->runtime.name = get_text(conf, "runtime.name");
 	core->runtime.fallback = get_text(conf, "runtime.fallback");
-	core->runtime.fallback_after_ms = (uint64_t)conf_value(
-		conf_get(conf->root, "runtime.fallbackAfter"), RP_T_DURATION, FALLBACK_AFTER_MS);
-	core->runtime.index =
-		(unsigned)conf_value(conf_get(conf->root, "runtime.index"), RP_T_INT, 90);
+	core->runtime.fallback_after_ms =
+		(uint64_t)conf_core_value(conf, "runtime.fallbackAfter", RP_T_DURATION);
+	core->runtime.index = (unsigned)conf_core_value(conf, "runtime.index", RP_T_INT);
 	core->cache_dir = get_text(conf, "cache.dir");
 	core->export_data = get_bool(conf, "cache.exportData");
 	core->control_socket = get_text(conf, "control.socket");

@@ -63,6 +63,48 @@ static void put_strategy(struct json *j, const struct strategy *s)
 		json_kstr(j, "origin", origin_name(s->origins[i]));
 		json_end_obj(j);
 	}
+	json_obj(j);
+	json_kstr(j, "field", STRATEGY_DURATIONS);
+	json_key(j, "value");
+	json_arr(j);
+	for (uint32_t i = 0; i < s->n_durations; i++)
+		json_int(j, s->durations_ms[i] / 1000);
+	json_end_arr(j);
+	json_kstr(j, "origin", origin_name(s->durations_origin));
+	json_end_obj(j);
+	json_end_arr(j);
+}
+
+static void put_statistics(struct json *j, const char *key,
+			   const int64_t of[RP_NR_STATISTICS][RP_NR_AMOUNTS])
+{
+	static const char *const names[RP_NR_STATISTICS] = {[RP_NR_AVG] = "avg",
+							    [RP_NR_P50] = "p50",
+							    [RP_NR_P90] = "p90",
+							    [RP_NR_P95] = "p95",
+							    [RP_NR_P99] = "p99"};
+	json_key(j, key);
+	json_obj(j);
+	for (uint32_t s = 0; s < RP_NR_STATISTICS; s++)
+		put_amounts(j, names[s], of[s]);
+	json_end_obj(j);
+}
+
+/* By the strategy's durations, as far as they were measured. */
+static void put_aggregated(struct json *j, const struct noderes_view *v)
+{
+	json_key(j, "aggregated");
+	json_arr(j);
+	for (uint32_t i = 0; i < v->n_aggregated; i++) {
+		const struct rp_nr_aggregated *a = &v->aggregated[i];
+		json_obj(j);
+		json_kint(j, "duration_s", a->duration_ms / 1000);
+		json_kuint(j, "samples", a->n);
+		put_statistics(j, "node", a->node);
+		if (a->system[RP_NR_AVG][RP_NR_CPU] != RP_NOT_SET)
+			put_statistics(j, "system", a->system);
+		json_end_obj(j);
+	}
 	json_end_arr(j);
 }
 
@@ -237,6 +279,7 @@ enum call_result run_node(struct call *call)
 		put_amounts(j, "capacity", v.capacity);
 		put_amounts(j, "allocatable", v.allocatable);
 		put_measured(j, v.measured);
+		put_aggregated(j, &v);
 		put_resources(j, &v);
 	}
 	put_strategy(j, v.strategy);

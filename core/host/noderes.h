@@ -31,7 +31,8 @@ struct nr_input {
 	const struct rp_nr_app *apps;
 	const struct rp_nr_zone *zones;
 	const struct nr_device *devices;
-	uint32_t n_pods, n_apps, n_zones, n_devices;
+	const struct rp_nr_aggregated *aggregated;
+	uint32_t n_pods, n_apps, n_zones, n_devices, n_aggregated;
 	struct rp_nr_cpu cpu;
 	bool cpu_known;
 };

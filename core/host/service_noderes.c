@@ -100,6 +100,13 @@ static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_
 	return -RP_ENOENT;
 }
 
+static int32_t aggregated(void *ctx, uint32_t i, struct rp_nr_aggregated *out)
+{
+	const struct nr_input *in = input_of(ctx);
+	return in && i < in->n_aggregated ? give(out, &in->aggregated[i], sizeof in->aggregated[i])
+					  : -RP_ENOENT;
+}
+
 const struct rp_host_noderes host_noderes_service = {
 	.size = sizeof host_noderes_service,
 	.strategy = strategy,
@@ -113,4 +120,5 @@ const struct rp_host_noderes host_noderes_service = {
 	.cpu = cpu,
 	.device = device,
 	.device_amount = device_amount,
+	.aggregated = aggregated,
 };

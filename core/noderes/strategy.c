@@ -48,6 +48,8 @@ static const struct field {
 					RP_NOT_SET, NULL},
 };
 
+static const int64_t durations_ms[] = {5 * 60000, 10 * 60000, 30 * 60000};
+
 const char *strategy_field_name(uint32_t field)
 {
 	return field < RP_NR_FIELDS ? fields[field].name : "?";
@@ -63,6 +65,9 @@ void strategy_defaults(struct strategy *s)
 {
 	for (uint32_t i = 0; i < RP_NR_FIELDS; i++)
 		strategy_default(s, i);
+	s->n_durations = sizeof durations_ms / sizeof *durations_ms;
+	memcpy(s->durations_ms, durations_ms, sizeof durations_ms);
+	s->durations_origin = STRATEGY_DEFAULT;
 }
 
 /* The number of a word in "a|b|c"; what is none of them is the first, as readers of these fields
@@ -106,6 +111,23 @@ static int read_field(const struct field *f, rp_cfg node, int64_t *ret, struct e
 	return 0;
 }
 
+static int read_durations(struct strategy *s, rp_cfg list, struct err *err)
+{
+	if (conf_kind(list) != RP_NODE_LIST || conf_count(list) > AGGREGATES_MAX)
+		return err_set(err, -EINVAL, STRATEGY_DURATIONS ": expected a list of at most %u",
+			       AGGREGATES_MAX);
+	s->n_durations = conf_count(list);
+	for (uint32_t i = 0; i < s->n_durations; i++) {
+		s->durations_ms[i] = conf_value(conf_item(list, i), RP_T_DURATION, -1);
+		if (s->durations_ms[i] < 1000 || s->durations_ms[i] > AGGREGATE_MAX_MS)
+			return err_set(err, -EINVAL,
+				       STRATEGY_DURATIONS
+				       ": \"%s\": expected durations from 1s to 30m",
+				       conf_text(conf_item(list, i), "?"));
+	}
+	return 0;
+}
+
 int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, struct err *err)
 {
 	struct strategy next = *s;
@@ -117,6 +139,13 @@ int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, 
 		if (r)
 			return r;
 		next.origins[i] = origin;
+	}
+	rp_cfg durations = conf_get(map, STRATEGY_DURATIONS);
+	if (durations && conf_kind(durations) != RP_NODE_NULL) {
+		int r = read_durations(&next, durations, err);
+		if (r)
+			return r;
+		next.durations_origin = origin;
 	}
 	*s = next;
 	return 0;

@@ -13,6 +13,7 @@
 
 #include "core/cache/cache.h"
 #include "core/conf/conf.h"
+#include "core/noderes/aggregate.h"
 
 #define STRATEGY_ANNOTATION "node.koordinator.sh/colocation-strategy"
 
@@ -28,7 +29,13 @@ enum strategy_origin {
 struct strategy {
 	int64_t values[RP_NR_FIELDS]; /* RP_NOT_SET: nobody said anything */
 	enum strategy_origin origins[RP_NR_FIELDS];
+	/* metricAggregatePolicy.durations, none longer than AGGREGATE_MAX_MS */
+	int64_t durations_ms[AGGREGATES_MAX];
+	uint32_t n_durations;
+	enum strategy_origin durations_origin;
 };
+
+#define STRATEGY_DURATIONS "metricAggregatePolicy.durations"
 
 const char *strategy_field_name(uint32_t field);
 /* Nothing was said of it; of any. */

@@ -127,6 +127,47 @@ static void show_calculators(struct out *o, const json_t *list)
 	}
 }
 
+static void show_statistics(struct out *o, const json_t *a, const char *of)
+{
+	static const char *const names[] = {"avg", "p50", "p90", "p95", "p99"};
+	const json_t *all = json_object_get(a, of);
+	char cpu[UNIT_MAX], memory[UNIT_MAX];
+	if (!all)
+		return;
+	out_printf(o, "  %s in %" PRId64 " s:", strcmp(of, "node") ? "By no pod" : "Used",
+		   ji(a, "duration_s"));
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const json_t *one = json_object_get(all, names[i]);
+		(void)unit_cpu(ji(one, "cpu"), cpu);
+		(void)unit_bytes((uint64_t)ji(one, "memory"), memory);
+		out_printf(o, "  %s %s CPUs %s", names[i], cpu, memory);
+	}
+	out_put(o, "\n");
+}
+
+static void show_aggregated(struct out *o, const json_t *list)
+{
+	const json_t *a;
+	size_t i;
+	json_array_foreach(list, i, a)
+	{
+		show_statistics(o, a, "node");
+		show_statistics(o, a, "system");
+	}
+}
+
+/* One value, or several. */
+static void show_value(struct out *o, const json_t *value)
+{
+	const json_t *v;
+	size_t i;
+	if (!json_is_array(value)) {
+		out_printf(o, "%g", json_number_value(value));
+		return;
+	}
+	json_array_foreach(value, i, v) out_printf(o, "%s%g", i ? ", " : "", json_number_value(v));
+}
+
 static void show_strategy(struct out *o, const json_t *list)
 {
 	const json_t *f;
@@ -135,10 +176,9 @@ static void show_strategy(struct out *o, const json_t *list)
 	{
 		if (strcmp(js(f, "origin"), "default") == 0)
 			continue;
-		char text[UNIT_MAX];
-		(void)snprintf(text, sizeof text, "%g",
-			       json_number_value(json_object_get(f, "value")));
-		out_printf(o, "  %s: %s (%s)\n", js(f, "field"), text, js(f, "origin"));
+		out_printf(o, "  %s: ", js(f, "field"));
+		show_value(o, json_object_get(f, "value"));
+		out_printf(o, " (%s)\n", js(f, "origin"));
 	}
 }
 
@@ -199,6 +239,7 @@ void show_node(struct out *o, const json_t *doc)
 	show_amounts(o, "Allocatable", json_object_get(doc, "allocatable"));
 	show_amounts(o, "Used", json_object_get(measured, "node"));
 	show_amounts(o, "By no pod", json_object_get(measured, "system"));
+	show_aggregated(o, json_object_get(doc, "aggregated"));
 	show_resources(o, json_object_get(doc, "resources"));
 	show_past(o, json_object_get(doc, "resources"));
 	json_object_foreach((json_t *)json_object_get(doc, "annotations"), key, a)

@@ -105,6 +105,23 @@ struct rp_nr_measured {
 						    or nobody asks for it */
 };
 
+/* What a usage over some time is told by; a percentile of so many samples is one of them. */
+#define RP_NR_AVG 0u
+#define RP_NR_P50 1u
+#define RP_NR_P90 2u
+#define RP_NR_P95 3u
+#define RP_NR_P99 4u
+#define RP_NR_STATISTICS 5u
+
+/* Usage over one of the durations that the strategy has, metricAggregatePolicy. */
+struct rp_nr_aggregated {
+	uint32_t size;
+	uint32_t n; /* samples, the last one of now */
+	int64_t duration_ms;
+	/* RP_NOT_SET: what the system uses cannot be told, as not all pods are measured. */
+	int64_t node[RP_NR_STATISTICS][RP_NR_AMOUNTS], system[RP_NR_STATISTICS][RP_NR_AMOUNTS];
+};
+
 /* A pod, or a sample of one that is in no list any more. */
 #define RP_NR_POD_ACTIVE 0x1u /* it is listed, and pending or running */
 #define RP_NR_POD_SAMPLED 0x2u
@@ -169,6 +186,9 @@ struct rp_host_noderes {
 	/* What a device counts for of a resource. -RP_ENOENT: it has no such one. */
 	int32_t (*device_amount)(void *ctx, uint32_t index, const char *resource,
 				 int64_t *ret_thousandths);
+	/* By the strategy's durations, in its order; those that are not measured for half of their
+	 * time yet are left out. */
+	int32_t (*aggregated)(void *ctx, uint32_t index, struct rp_nr_aggregated *out);
 };
 
 /* ---- what comes out ---- */

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from simnode import Node, eventually, put_machine  # noqa: E402
+from simnode import LEAST, Node, eventually, put_machine  # noqa: E402
 from test_abi import BUILD, author_env, installed, is_instrumented, must  # noqa: E402,F401
 
 CPU, OWN, BROKEN = 'kubernetes.io/batch-cpu', 'example.com/night-cpu', 'example.com/broken'
@@ -97,7 +97,7 @@ def test_the_kit_tells_a_sound_one_from_a_moody_one(night, moody):
 
 def config(annotations=None, **more):
     strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100}
-    return {'policy': 'none', 'calculators': ['batch', 'night'], 'nodeResources': {'strategy': strategy, 'node': {'annotations': annotations or {}}, **more}}
+    return {'policy': 'none', 'calculators': ['batch', 'night'], 'nodeResources': {'least': LEAST, 'strategy': strategy, 'node': {'annotations': annotations or {}}, **more}}
 
 
 def values(node):

@@ -18,7 +18,7 @@ import time
 import pytest
 
 from kubelet import Agent
-from simnode import BUILD, eventually
+from simnode import BUILD, LEAST, eventually
 from test_kubernetes import ADMIN, AGENT, BATCH_CPU, KUBECTL, get, kubectl
 
 NODE, NRI, IMAGE, RESTART = (os.environ.get('NRI_RP_KUBELET_' + name) for name in ('NODE', 'NRI', 'IMAGE', 'RESTART'))
@@ -30,7 +30,7 @@ REPORT_S, WINDOW_S = 2, 10
 STRATEGY = {'enable': True, 'metricReportIntervalSeconds': REPORT_S, 'metricAggregateDurationSeconds': WINDOW_S, 'updateTimeThresholdSeconds': 30,
             'resourceDiffThreshold': 0.05, 'cpuReclaimThresholdPercent': 300}
 CONFIG = {'policy': 'none', 'calculators': ['batch'], 'controllers': ['batch-limits'], 'metrics': {'collectInterval': '1s', 'listen': ''},
-          'nodeResources': {'strategy': STRATEGY}}
+          'nodeResources': {'least': LEAST, 'strategy': STRATEGY}}
 
 pytestmark = pytest.mark.skipif(not (ADMIN and AGENT and KUBECTL and NODE and NRI and IMAGE),
                                 reason='needs a cluster with a kubelet: NRI_RP_KUBE_ADMIN, _AGENT, NRI_RP_KUBELET_NODE, _NRI, _IMAGE')

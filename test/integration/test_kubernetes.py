@@ -21,7 +21,7 @@ import yaml
 
 import helmchart
 from kubelet import Agent
-from simnode import BUILD, TEST_MODULES, Node, ctr, eventually, fast_daemon, put_machine
+from simnode import BUILD, LEAST, TEST_MODULES, Node, ctr, eventually, fast_daemon, put_machine
 
 ADMIN, AGENT, NODE, AUDIT = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE', 'AUDIT'))
 KUBECTL, HELM = (os.environ.get(name.upper()) or shutil.which(name) for name in ('kubectl', 'helm'))
@@ -194,7 +194,7 @@ def test_an_eviction_obeys_the_budget(victim):
 
 BATCH_CPU, OTHERS = 'kubernetes.io/batch-cpu', 'node.koordinator.sh/thirdPartyAllocations'
 STRATEGY = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100, 'memoryReclaimThresholdPercent': 100}
-LENDING = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': STRATEGY}}
+LENDING = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'least': LEAST, 'strategy': STRATEGY}}
 
 
 def lent(part='capacity'):
@@ -236,7 +236,7 @@ def test_what_is_not_used_is_lent():
         eventually(lambda: lent() == whole - 500)
         eventually(lambda: zeroed(cpu))
         eventually(lambda: lent() == lent('allocatable') == whole - 500)
-        set_config(node, {**config, 'nodeResources': {'strategy': {**strategy, 'enable': False}}})
+        set_config(node, {**config, 'nodeResources': {'least': LEAST, 'strategy': {**strategy, 'enable': False}}})
         eventually(lambda: lent() == lent('allocatable') == -1)
         assert problems(node) == []
 
@@ -245,7 +245,7 @@ def test_what_cannot_be_measured_is_not_lent():
     """A minute after the last reading, in the daemon's time, and again once there are readings."""
     whole = not_asked_for()
     strategy = {**STRATEGY, 'metricReportIntervalSeconds': 10, 'degradeTimeMinutes': 1}
-    with managed({**LENDING, 'nodeResources': {'strategy': strategy}}, fast=30) as node:
+    with managed({**LENDING, 'nodeResources': {'least': LEAST, 'strategy': strategy}}, fast=30) as node:
         put_machine(node)
         eventually(lambda: lent() == whole)
         stat = pathlib.Path(node.paths['root']) / 'proc/stat'

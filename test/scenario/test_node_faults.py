@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import threading
 
-from simnode import ctr, eventually, fast_daemon, put_machine
+from simnode import LEAST, ctr, eventually, fast_daemon, put_machine
 from test_controllers import add_cgroup, cgroup_of
 
 CPU, MID = 'kubernetes.io/batch-cpu', 'kubernetes.io/mid-cpu'
@@ -19,7 +19,7 @@ def value(node, name):
 def test_cgroups_that_make_no_sense_or_vanish(make_node):
     """Pods count by what they ask for as soon as they cannot be measured, and others as before."""
     strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'metricAggregateDurationSeconds': 2, 'cpuReclaimThresholdPercent': 100}
-    node = make_node({'policy': 'none', 'calculators': ['batch'], 'metrics': {'collectInterval': '1s', 'listen': ''}, 'nodeResources': {'strategy': strategy}}, start=False)
+    node = make_node({'policy': 'none', 'calculators': ['batch'], 'metrics': {'collectInterval': '1s', 'listen': ''}, 'nodeResources': {'least': LEAST, 'strategy': strategy}}, start=False)
     put_machine(node)
     node.start()
     good = {'cpu.stat': 'usage_usec 5\n', 'memory.current': '4096\n', 'memory.stat': 'anon 4096\n'}

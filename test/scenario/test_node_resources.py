@@ -2,11 +2,12 @@
 """What the node has to lend, from the machine's files to `nri-rpctl node`."""
 import json
 import pathlib
+import subprocess
 
 import pytest
 
 from operator_tools import free_port, http_get
-from simnode import SimError, ctr, eventually, put_machine
+from simnode import BUILD, LEAST, SimError, ctr, eventually, fast_daemon, put_machine
 from test_controllers import add_cgroup
 
 GIB = 1 << 30
@@ -14,7 +15,7 @@ GIB = 1 << 30
 
 def config(**strategy):
     return {'policy': 'none', 'calculators': ['batch', 'mid'],
-            'nodeResources': {'strategy': {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100,
+            'nodeResources': {'least': LEAST, 'strategy': {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100,
                                            'memoryReclaimThresholdPercent': 100, **strategy},
                               'node': {'reserved': {'cpu': 2}}}}
 
@@ -77,10 +78,36 @@ def test_calculators_come_and_go(lend):
     assert node.ctl('node')['calculators'] == [] and not values(node)
 
 
+@pytest.mark.parametrize('listed, running', [
+    (['*'], 'cpu-normalization resource-amplification mid batch gpu rdma'), (['reclaimed', '-gpu', '*', '-mid'], 'cpu-normalization resource-amplification batch rdma reclaimed'),
+    (['mid', '-mid', '-batch'], 'mid'), (['-batch', 'batch', 'rdma', 'mid'], 'mid rdma'), (['-mid'], ''),
+])
+def test_which_of_them(lend, listed, running):
+    """* is all that come with the daemon; what is said of one first decides."""
+    node = lend({**config(), 'calculators': listed})
+    eventually(lambda: ' '.join(c['name'] for c in node.ctl('node')['calculators'] if c['running']) == running)
+
+
+def test_intervals_are_not_shorter_than_the_least(lend):
+    """Whoever has set them; 30 and 60 seconds where rp.conf does not say."""
+    conf = config(metricAggregateDurationSeconds=2)
+    conf['nodeResources']['node']['annotations'] = {'node.koordinator.sh/colocation-strategy': '{"metricReportIntervalSeconds": 3}'}
+
+    def intervals(node):
+        return [(f['value'], f['origin']) for f in node.ctl('node')['strategy'] if f['field'] in ('metricReportIntervalSeconds', 'metricAggregateDurationSeconds')]
+    node = lend(conf)
+    assert intervals(node) == [(2, 'strategy'), (3, 'node annotation')]
+    del conf['nodeResources']['least']
+    node.config(conf)
+    assert intervals(node) == [(60, 'strategy'), (30, 'node annotation')]
+
+
 @pytest.mark.parametrize('wrong, why', [
     ({'nodeResources': {'strategy': {'midCPUThresholdPercent': 101}}}, 'midCPUThresholdPercent: 101 is out of range'),
     ({'nodeResources': {'nodeConfigs': [{'name': 'x', 'strategy': {'enable': True}}]}}, 'an entry needs matchLabels'),
+    ({'nodeResources': {'strategy': {'metricAggregatePolicy': {'durations': ['5m', '31m']}}}}, '"31m": expected durations from 1s to 30m'),
     ({'calculators': ['static']}, 'module static is no calculator'),
+    ({'calculators': ['batch', 'batch']}, 'batch is listed twice'), ({'controllers': ['*']}, 'expected the name of a module'),
     ({'calculators': {'batch': 'maybe'}}, 'expected required, optional, relaxed or disabled'),
 ])
 def test_wrong_configurations(lend, wrong, why):
@@ -106,6 +133,39 @@ def test_what_pods_are_not_expected_to_need_is_lent(lend):
     eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 3000 - 2 * 25)
     node.stop()
     assert [line.split()[1:] for line in learned.read_text().splitlines() if line.startswith('model')] == models
+    node.start()
+    node.config({**conf, 'calculators': ['mid'], 'metrics': {'collectInterval': '1s'}})
+    eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 0)  # a day is the default, which nobody has watched the pod for
+
+
+def test_the_calculator_to_copy(lend):
+    """A part of what is neither used nor asked for by a pod that was not measured yet."""
+    node = lend({**config(), 'calculators': ['template-calculator'], 'template-calculator': {'percent': 25}})
+    eventually(lambda: values(node) == {'example.com/spare-memory': 6 * GIB // 4})
+    node.create('p', ctr('c', '1', '2Gi'))
+    eventually(lambda: values(node) == {'example.com/spare-memory': GIB})
+    assert '25%% of allocatable %d - used %d - asked %d' % (8 * GIB, 2 * GIB, 2 * GIB) in node.ctl('node')['resources'][0]['why']
+
+
+def test_usage_over_longer_times(make_node):
+    """Averages and percentiles by the strategy's durations, once half of one was measured; the system's as soon as pods are measured, too."""
+    conf = config(metricAggregatePolicy={'durations': ['1m', '30m']})
+    node = make_node({**conf, 'metrics': {'collectInterval': '15s', 'listen': ''}}, start=False, daemon=fast_daemon(100))
+    put_machine(node)
+    node.start()
+
+    def first():
+        found = node.ctl('node').get('aggregated', [])
+        assert [a['duration_s'] for a in found] in ([], [60]), 'a quarter of an hour has not passed'
+        return found[0] if found else {}
+    eventually(lambda: first().get('node', {}).get('p99', {}) == {'cpu': 0, 'memory': 2 * GIB})
+    eventually(lambda: first()['system']['avg'] == {'cpu': 0, 'memory': 2 * GIB})
+    node.create('p', ctr('c', '1', '1Gi'))
+    eventually(lambda: 'system' not in first(), 20)
+    add_cgroup(node, 'c', {'cpu.stat': 'usage_usec 5\n', 'memory.current': '%d\n' % GIB, 'memory.stat': 'anon %d\n' % GIB})
+    eventually(lambda: first().get('system', {}).get('p50') == {'cpu': 0, 'memory': GIB}, 20)
+    text = subprocess.run([BUILD / 'bin/nri-rpctl', '--socket', node.paths['control'], 'node'], capture_output=True, text=True, check=True).stdout
+    assert 'Used in 60 s:  avg 0 CPUs 2 GiB  p50' in text and 'metricAggregatePolicy.durations: 60, 1800 (strategy)' in text
 
 
 def test_devices_of_a_file(lend):

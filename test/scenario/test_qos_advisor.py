@@ -2,7 +2,7 @@
 """Pools that follow what is used of them, and what of the rest the node lends."""
 import pathlib
 
-from simnode import ctr, eventually, put_machine
+from simnode import LEAST, ctr, eventually, put_machine
 from test_controllers import add_cgroup, cgroup_of
 
 DOMAIN = 'katalyst.kubewharf.io/'
@@ -73,7 +73,7 @@ def reclaimed(node):
 
 def test_what_is_not_used_is_published(make_node):
     node = make_node({'policy': 'qos', 'qos': {'rampUpSeconds': 0}, 'calculators': ['reclaimed'], 'metrics': {'listen': ''},
-                      'nodeResources': {'strategy': {'enable': True, 'metricReportIntervalSeconds': 1}}}, machine='n4c16', start=False)
+                      'nodeResources': {'least': LEAST, 'strategy': {'enable': True, 'metricReportIntervalSeconds': 1}}}, machine='n4c16', start=False)
     put_machine(node)
     load(node, 0)
     node.start()

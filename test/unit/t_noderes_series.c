@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/noderes/aggregate.h"
 #include "core/noderes/series.h"
 
 static void put(struct series *s, uint64_t at_s, uint64_t cpu_s, int64_t memory)
@@ -24,6 +25,47 @@ static void average_is(const struct series *s, uint64_t now_s, uint64_t window_s
 	assert_true(series_average(s, 1000 * now_s, 1000 * window_s, &found_mcpu, &found_memory));
 	assert_int_equal(found_mcpu, mcpu);
 	assert_int_equal(found_memory, memory);
+}
+
+/* Twenty samples, 1 to 20, of which the system's are known of the last ten. */
+static void test_aggregates(void **state)
+{
+	static const int64_t node[RP_NR_STATISTICS] = {10, 10, 18, 19, 19};
+	static const int64_t system[RP_NR_STATISTICS] = {15, 15, 19, 19, 19};
+	struct aggregates a = {.n = 0};
+	struct rp_nr_aggregated found;
+	(void)state;
+	assert_false(aggregate_over(&a, 0, 60000, &found));
+	for (int64_t i = 1; i <= 20; i++) {
+		struct aggregate_point p = {
+			1000 * 15 * (uint64_t)i, {i, 100 * i}, {RP_NOT_SET, RP_NOT_SET}};
+		if (i > 10)
+			p.system[RP_NR_CPU] = i;
+		aggregate_put(&a, &p);
+		p.at_ms += AGGREGATE_STEP_MS - 1; /* too early for the next one */
+		p.node[RP_NR_CPU] = 1000;
+		aggregate_put(&a, &p);
+	}
+	assert_true(aggregate_over(&a, 300000, 300000, &found));
+	assert_int_equal(found.n, 20);
+	for (uint32_t s = 0; s < RP_NR_STATISTICS; s++) {
+		assert_int_equal(found.node[s][RP_NR_CPU], node[s]);
+		assert_int_equal(found.system[s][RP_NR_CPU], system[s]);
+		assert_int_equal(found.system[s][RP_NR_MEMORY], RP_NOT_SET);
+	}
+	assert_int_equal(found.node[RP_NR_P99][RP_NR_MEMORY], 1900);
+	/* 285 seconds are less than half of ten minutes; a minute has five samples, both ends counted */
+	assert_false(aggregate_over(&a, 300000, 600000, &found));
+	assert_true(aggregate_over(&a, 300000, 60000, &found));
+	assert_int_equal(found.n, 5);
+	assert_int_equal(found.node[RP_NR_AVG][RP_NR_CPU], 18);
+	/* what is older goes: half an hour is never more than its points */
+	for (int64_t i = 21; i <= 200; i++)
+		aggregate_put(&a,
+			      &(struct aggregate_point){1000 * 15 * (uint64_t)i, {i, i}, {i, i}});
+	assert_true(aggregate_over(&a, 3000000, AGGREGATE_MAX_MS, &found));
+	assert_int_equal(found.n, 121);
+	assert_int_equal(found.node[RP_NR_P50][RP_NR_CPU], 139);
 }
 
 static void test_window(void **state)
@@ -135,6 +177,7 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_aggregates),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_counter_that_began_anew),
 		cmocka_unit_test(test_clock_that_jumps),

@@ -371,6 +371,17 @@ static void fill_measured(struct noderes *n, uint64_t now, const struct inputs *
 		m->system[k] = m->node[k] > of->used[k] ? m->node[k] - of->used[k] : 0;
 }
 
+static void fill_aggregated(struct noderes *n, uint64_t now, struct nr_input *in)
+{
+	n->n_aggregated = 0;
+	for (uint32_t i = 0; i < n->strategy.n_durations; i++)
+		n->n_aggregated +=
+			aggregate_over(&n->measure.aggregates, now, n->strategy.durations_ms[i],
+				       &n->aggregated[n->n_aggregated]);
+	in->aggregated = n->aggregated;
+	in->n_aggregated = n->n_aggregated;
+}
+
 int inputs_fill(struct pipeline *p, uint64_t now, struct inputs *ret)
 {
 	struct noderes *n = p->noderes;
@@ -396,5 +407,6 @@ int inputs_fill(struct pipeline *p, uint64_t now, struct inputs *ret)
 	fill_measured(n, now, ret, &n->measured);
 	r = fill_reclaimable(p, now, ret, &n->measured);
 	ret->in.measured = n->measured;
+	fill_aggregated(n, now, &ret->in);
 	return r;
 }

@@ -8,6 +8,8 @@
 #include "core/cache/usage.h"
 #include "core/util/hash.h"
 
+#define OUTDATED_MS 30000u /* twice as long as pods may be measured at */
+
 struct used {
 	rp_ctr ctr;
 	struct series series;
@@ -27,6 +29,8 @@ void measure_forget(struct measure *m)
 	HASH_ITER (hh, m->used, u, next)
 		forget(m, u);
 	m->node = (struct series){0};
+	m->last = (struct series_reading){0};
+	m->aggregates = (struct aggregates){.n = 0};
 }
 
 static struct used *used_of(struct measure *m, rp_ctr ctr)
@@ -64,6 +68,37 @@ void measure_put(struct series *s, const struct usage *u, bool cached, uint64_t 
 		series_put(s,
 			   &(struct series_reading){cpu->at_ms, cpu->value, memory_of(u, cached)},
 			   window_ms);
+}
+
+bool measure_rate(const struct usage *u, bool cached, uint64_t now_ms, int64_t ret[RP_NR_AMOUNTS])
+{
+	double ns_per_s;
+	if (!u || !usage_rate(u, FIG_CPU, &ns_per_s) ||
+	    now_ms > u->now[FIG_CPU].at_ms + OUTDATED_MS)
+		return false;
+	ret[RP_NR_CPU] = (int64_t)(ns_per_s / 1e6);
+	ret[RP_NR_MEMORY] = memory_of(u, cached);
+	return true;
+}
+
+void measure_machine(struct measure *m, const struct series_reading *r, uint64_t window_ms,
+		     const int64_t *others)
+{
+	const struct series_reading last = m->last;
+	struct aggregate_point p = {.at_ms = r->at_ms};
+	series_put(&m->node, r, window_ms);
+	if (last.at_ms && !aggregate_due(&m->aggregates, r->at_ms))
+		return;
+	m->last = *r;
+	if (!last.at_ms || r->at_ms <= last.at_ms || r->cpu_ns < last.cpu_ns)
+		return;
+	p.node[RP_NR_CPU] = (int64_t)((r->cpu_ns - last.cpu_ns) / 1000 / (r->at_ms - last.at_ms));
+	p.node[RP_NR_MEMORY] = r->memory;
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+		p.system[k] = !others		      ? RP_NOT_SET
+			      : p.node[k] > others[k] ? p.node[k] - others[k]
+						      : 0;
+	aggregate_put(&m->aggregates, &p);
 }
 
 void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms)

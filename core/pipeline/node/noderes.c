@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "core/pipeline/internal.h"
 #include "core/pipeline/node/inputs.h"
 #include "core/pipeline/node/state.h"
@@ -79,14 +81,11 @@ int noderes_check(const struct conf *conf, struct err *err)
 	return r ? r : host_apps_check(conf_get(conf_root(conf), APPS_KEY), err);
 }
 
-/* The resources that other calculators build on come first, in this order; those that are not among
- * them are somebody else's and come after, in that of the configuration. */
+/* Those that are not among the host's own come after these, in the order of the configuration. */
 static unsigned rank(const char *name)
 {
-	static const char *const first[] = {
-		"cpu-normalization", "resource-amplification", "mid", "batch", "gpu", "rdma"};
 	unsigned i = 0;
-	while (i < sizeof first / sizeof *first && !str_eq(first[i], name))
+	while (i < CONF_CALCULATORS && !str_eq(conf_calculators[i], name))
 		i++;
 	return i;
 }
@@ -163,6 +162,15 @@ struct texts node_texts(const struct pipeline *p)
 	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations};
 }
 
+/* Whoever has set it: the file, or an annotation of the Node. */
+static void raise_interval(struct pipeline *p, uint32_t field, const char *least)
+{
+	int64_t *value = &p->noderes->strategy.values[field];
+	int64_t ms = conf_core_value(p->conf, least, RP_T_DURATION);
+	if (*value < (ms + 999) / 1000)
+		*value = (ms + 999) / 1000;
+}
+
 static void take_strategy(struct pipeline *p)
 {
 	struct noderes *n = p->noderes;
@@ -172,6 +180,8 @@ static void take_strategy(struct pipeline *p)
 	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
 		log_error("%s", err.text); /* noderes_check() found nothing */
 	strategy_of_node(&n->strategy, of.labels, of.n_labels, of.annotations, of.n_annotations);
+	raise_interval(p, RP_NR_REPORT_SECONDS, "nodeResources.least.report");
+	raise_interval(p, RP_NR_AGGREGATE_SECONDS, "nodeResources.least.aggregate");
 	if (cached == counts_cached(n))
 		return;
 	/* what was measured by the other rule is no part of an average by this one */
@@ -190,13 +200,10 @@ void noderes_configure(struct pipeline *p)
 	take_strategy(p);
 	n->inventory = conf_text(conf_get(conf_root(p->conf), "nodeResources.devices"), NULL);
 	n->limits = (struct forecast_limits){
-		conf_value(conf_get(conf_root(p->conf), "nodeResources.prediction.safetyMargin"),
-			   RP_T_INT, 0),
-		conf_value(conf_get(conf_root(p->conf), "nodeResources.prediction.coldStart"),
-			   RP_T_DURATION, 0) /
+		conf_core_value(p->conf, "nodeResources.prediction.safetyMargin", RP_T_INT),
+		conf_core_value(p->conf, "nodeResources.prediction.coldStart", RP_T_DURATION) /
 			1000};
-	n->keep_on_error = conf_value(conf_get(conf_root(p->conf), "nodeResources.keepOnError"),
-				      RP_T_BOOL, 1) != 0;
+	n->keep_on_error = conf_core_value(p->conf, "nodeResources.keepOnError", RP_T_BOOL) != 0;
 	if (host_apps_configure(&n->apps, conf_get(conf_root(p->conf), APPS_KEY)))
 		log_warning("out of memory: applications outside of pods are not measured");
 	take_calculators(p);
@@ -396,6 +403,29 @@ static void take_devices(struct noderes *n, struct job *job)
 	n->devices = devices;
 }
 
+/* By pods and applications. False: not all of them are measured. */
+static bool used_by_others(struct pipeline *p, int64_t ret[RP_NR_AMOUNTS])
+{
+	struct noderes *n = p->noderes;
+	uint64_t now = clock_ms();
+	const struct ctr *ctr;
+	int64_t one[RP_NR_AMOUNTS];
+	ret[RP_NR_CPU] = ret[RP_NR_MEMORY] = 0;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (!ctr_live(ctr->cur.state))
+			continue;
+		if (!measure_rate(ctr->usage, counts_cached(n), now, one))
+			return false;
+		for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+			ret[k] += one[k];
+	}
+	for (uint32_t i = 0; i < n->apps.n; i++)
+		if (measure_rate(&n->apps.list[i].usage, counts_cached(n), now, one))
+			for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+				ret[k] += one[k];
+	return true;
+}
+
 static void machine_read(void *arg, int result)
 {
 	struct job *job = arg;
@@ -414,7 +444,9 @@ static void machine_read(void *arg, int result)
 	} else {
 		n->error[0] = '\0';
 		n->read = job->reading;
-		series_put(&n->measure.node, &job->reading, window_ms(n));
+		int64_t others[RP_NR_AMOUNTS];
+		bool known = used_by_others(p, others);
+		measure_machine(&n->measure, &job->reading, window_ms(n), known ? others : NULL);
 	}
 	take_devices(n, job);
 	bool pass = job->pass;
@@ -543,6 +575,8 @@ bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 	*ret = (struct noderes_view){.enabled = n->strategy.values[RP_NR_ENABLE] == 1,
 				     .strategy = &n->strategy,
 				     .measured = &n->measured,
+				     .aggregated = n->aggregated,
+				     .n_aggregated = n->n_aggregated,
 				     .capacity = n->capacity,
 				     .allocatable = n->allocatable,
 				     .result = &n->result,

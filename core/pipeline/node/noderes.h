@@ -19,6 +19,8 @@ struct noderes_view {
 	bool enabled; /* by the strategy */
 	const struct strategy *strategy;
 	const struct rp_nr_measured *measured;
+	const struct rp_nr_aggregated *aggregated;
+	uint32_t n_aggregated;
 	const int64_t *capacity, *allocatable; /* by RP_NR_… */
 	const struct nr_result *result; /* of the last pass, with messages */
 	const struct nr_result *node; /* what of it stands on the Node, or is to be written there */

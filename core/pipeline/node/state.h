@@ -32,6 +32,8 @@ struct noderes {
 	struct host_apps apps;
 	int64_t capacity[RP_NR_AMOUNTS], allocatable[RP_NR_AMOUNTS];
 	struct rp_nr_measured measured;
+	struct rp_nr_aggregated aggregated[AGGREGATES_MAX];
+	uint32_t n_aggregated;
 	struct nr_result result;
 	struct lending lending;
 	uint32_t zone_ids[NR_ZONES_MAX],
