@@ -41,7 +41,7 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 struct batch_scale {
 	int64_t limit, pod_limit;
 	int64_t ratio; /* as above */
-	bool anew; /* it was another one before: what is less than the limit, too, was put there by us */
+	bool anew; /* it was another one before: less than the limit, too, was put there by us */
 };
 
 struct batch_item {

@@ -9,8 +9,8 @@
  *
  * What to know before you start:
  *
- *  - The host calls every function on one thread, one at a time, and waits: a call has a second, and
- *    one that hangs ends the daemon, which then begins without the module.
+ *  - The host calls every function on one thread, one at a time, and waits: a call has a second,
+ *    and one that hangs ends the daemon, which then begins without the module.
  *  - Remember nothing. What there is to calculate from is asked for in each pass, and equal inputs
  *    have to give equal results: nri-rp-modcheck looks for that.
  *  - Amounts of nodes and pods are milli-CPU and bytes, or RP_NOT_SET. calc_known() makes that 0.

@@ -54,7 +54,7 @@ static void test_aggregates(void **state)
 		assert_int_equal(found.system[s][RP_NR_MEMORY], RP_NOT_SET);
 	}
 	assert_int_equal(found.node[RP_NR_P99][RP_NR_MEMORY], 1900);
-	/* 285 seconds are less than half of ten minutes; a minute has five samples, both ends counted */
+	/* 285 seconds are less than half of ten minutes; a minute has five samples */
 	assert_false(aggregate_over(&a, 300000, 600000, &found));
 	assert_true(aggregate_over(&a, 300000, 60000, &found));
 	assert_int_equal(found.n, 5);
