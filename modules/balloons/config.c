@@ -212,7 +212,6 @@ static void read_sizes(const struct modhost *h, struct type *t)
 
 static void read_preferences(const struct modhost *h, const struct rp_plan *p, struct type *t)
 {
-	static const char *const priorities[] = {"high", "normal", "low", "none", NULL};
 	static const char *const levels[] = {"system",	"package", "die",    "numa",
 					     "l2cache", "core",	   "thread", NULL};
 	rp_cfg at = t->at;
@@ -227,7 +226,7 @@ static void read_preferences(const struct modhost *h, const struct rp_plan *p, s
 	t->pin_memory = section_bool(h, at, "pinMemory", p->pin_memory);
 	t->show_containers = section_bool(h, at, "showContainersInNrt", p->show_containers);
 	const char *priority = section_text(h, at, "allocatorPriority", "high");
-	int prio = section_word(priorities, priority);
+	int prio = section_word(cpualloc_prio_names, priority);
 	t->priority = prio < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)prio;
 	t->share = section_word(levels, section_text(h, at, "shareIdleCPUsInSame", ""));
 	t->core_type = section_text(h, at, "preferCoreType", "");

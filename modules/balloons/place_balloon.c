@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/balloons/place.h"
+#include "modules/lib/room.h"
 
 static const char out_of_memory[] = "out of memory";
 
@@ -23,10 +24,8 @@ struct balloon *balloon_alloc(const struct type *t, uint32_t instance)
 
 int32_t balloon_add_part(struct balloon *b, struct balloon *part)
 {
-	struct balloon **grown = realloc(b->parts, (b->n_parts + 1u) * sizeof(struct balloon *));
-	if (!grown)
+	if (!room_for(&b->parts, &b->cap_parts, b->n_parts + 1, sizeof(struct balloon *)))
 		return -RP_ENOMEM;
-	b->parts = grown;
 	b->parts[b->n_parts++] = part;
 	part->whole = b;
 	return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "modules/balloons/place.h"
+#include "modules/lib/room.h"
 
 /* ---- notes for the way back ------------------------------------------------------------------ */
 
@@ -34,15 +35,9 @@ struct undo {
 
 static struct undo *note(struct state *s, enum undo_what what)
 {
-	if (s->n_undo == s->cap_undo) {
-		uint32_t cap = s->cap_undo ? s->cap_undo * 2 : 64;
-		struct undo *grown = realloc(s->undo, cap * sizeof *grown);
-		if (!grown) {
-			s->failed_undo = true;
-			return NULL;
-		}
-		s->undo = grown;
-		s->cap_undo = cap;
+	if (!room_for(&s->undo, &s->cap_undo, s->n_undo + 1, sizeof *s->undo)) {
+		s->failed_undo = true;
+		return NULL;
 	}
 	struct undo *u = &s->undo[s->n_undo++];
 	*u = (struct undo){.what = what};
@@ -51,15 +46,9 @@ static struct undo *note(struct state *s, enum undo_what what)
 
 static bool keep_words(struct state *s, const struct rp_idset *set)
 {
-	if (s->cap_words - s->n_words < set->nw) {
-		uint32_t cap = (s->n_words + set->nw) * 2 + 256;
-		uint64_t *grown = realloc(s->words, cap * sizeof *grown);
-		if (!grown) {
-			s->failed_undo = true;
-			return false;
-		}
-		s->words = grown;
-		s->cap_words = cap;
+	if (!room_for(&s->words, &s->cap_words, s->n_words + set->nw, sizeof *s->words)) {
+		s->failed_undo = true;
+		return false;
 	}
 	if (set->nw)
 		memcpy(s->words + s->n_words, set->w, set->nw * sizeof set->w[0]);
@@ -129,19 +118,6 @@ struct balloon *balloon_free(struct balloon *b)
 	return NULL;
 }
 
-static int32_t room_for_balloon(struct state *s)
-{
-	if (s->n < s->cap)
-		return 0;
-	uint32_t cap = s->cap ? s->cap * 2 : 32;
-	struct balloon **grown = realloc(s->list, cap * sizeof *grown);
-	if (!grown)
-		return -RP_ENOMEM;
-	s->list = grown;
-	s->cap = cap;
-	return 0;
-}
-
 static void insert_balloon(struct state *s, struct balloon *b, uint32_t at)
 {
 	memmove(&s->list[at + 1], &s->list[at], (s->n - at) * sizeof s->list[0]);
@@ -183,7 +159,8 @@ static uint32_t new_group(const struct state *s, const struct balloon *b)
 
 int32_t state_add_balloon(struct state *s, struct balloon *b)
 {
-	if (s->n >= RP_GROUP_MAX || room_for_balloon(s))
+	if (s->n >= RP_GROUP_MAX ||
+	    !room_for(&s->list, &s->cap, s->n + 1, sizeof(struct balloon *)))
 		return -RP_ENOMEM;
 	b->group = new_group(s, b);
 	struct undo *u = note(s, UNDO_ADD);
@@ -258,10 +235,8 @@ static struct tag *new_tag(struct tags *tags, uint64_t operation)
 		tag->text = NULL;
 		return tag;
 	}
-	struct tag **grown = realloc(tags->list, (tags->n + 1u) * sizeof(struct tag *));
-	if (!grown)
+	if (!room_for(&tags->list, &tags->cap, tags->n + 1, sizeof(struct tag *)))
 		return NULL;
-	tags->list = grown;
 	struct tag *tag = calloc(1, sizeof *tag);
 	if (tag)
 		tags->list[tags->n++] = tag;
@@ -345,16 +320,11 @@ static void unlink_member(struct state *s, struct member *m)
 
 static int32_t room_for_member(struct state *s, struct balloon *b)
 {
-	if (b->n_members == b->cap_members) {
-		uint32_t cap = b->cap_members ? b->cap_members * 2 : 4;
-		struct member **grown = realloc(b->members, cap * sizeof(struct member *));
-		if (!grown)
-			return -RP_ENOMEM;
-		b->members = grown;
-		b->cap_members = cap;
-	}
 	/* Two more entries: link_member() has to work for a member that comes back, too. */
-	return table_reserve(&s->by_ctr, 2) || table_reserve(&s->by_pod, 2) ? -RP_ENOMEM : 0;
+	return room_for(&b->members, &b->cap_members, b->n_members + 1, sizeof(struct member *)) &&
+			       !table_reserve(&s->by_ctr, 2) && !table_reserve(&s->by_pod, 2)
+		       ? 0
+		       : -RP_ENOMEM;
 }
 
 static int32_t tag_member(struct state *s, struct balloon *b, struct member *m, const char *space,

@@ -40,7 +40,7 @@ struct tag {
 
 struct tags {
 	struct tag **list;
-	uint32_t n;
+	uint32_t n, cap;
 };
 
 struct near;
@@ -49,7 +49,7 @@ struct balloon {
 	const struct type *type;
 	uint32_t instance;
 	uint32_t group; /* its members own its CPUs together; 0: it is a part of another */
-	uint32_t n_parts;
+	uint32_t n_parts, cap_parts;
 	struct balloon **parts; /* of a composite one */
 	struct balloon *whole; /* whose part this is, or NULL */
 	struct balloon *next; /* of those that an undo has taken out */

@@ -10,6 +10,7 @@
 #include "modules/balloons/place.h"
 #include "modules/balloons/report.h"
 #include "modules/balloons/stage.h"
+#include "modules/lib/room.h"
 
 /* ---- those that stay ------------------------------------------------------------------------- */
 
@@ -85,14 +86,9 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 
 static int32_t add_unplaced(struct rp_instance *inst, struct unplaced w)
 {
-	if (inst->n_unplaced == inst->cap_unplaced) {
-		uint32_t cap = inst->cap_unplaced * 2 + 16;
-		struct unplaced *grown = realloc(inst->unplaced, cap * sizeof *grown);
-		if (!grown)
-			return modhost_no_memory(&inst->h);
-		inst->unplaced = grown;
-		inst->cap_unplaced = cap;
-	}
+	if (!room_for(&inst->unplaced, &inst->cap_unplaced, inst->n_unplaced + 1,
+		      sizeof *inst->unplaced))
+		return modhost_no_memory(&inst->h);
 	inst->unplaced[inst->n_unplaced++] = w;
 	return 0;
 }

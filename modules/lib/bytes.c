@@ -6,16 +6,13 @@
 
 #include <nri-rp/module.h>
 
+#include "modules/lib/room.h"
+
 int32_t bytes_put(struct bytes *b, const void *data, size_t n)
 {
-	if (b->cap - b->size < n) {
-		size_t cap = (b->size + n) * 2 + 256;
-		uint8_t *grown = cap <= UINT32_MAX ? realloc(b->data, cap) : NULL;
-		if (!grown)
-			return -RP_ENOMEM;
-		b->data = grown;
-		b->cap = (uint32_t)cap;
-	}
+	if (n > UINT32_MAX - b->size ||
+	    !room_for(&b->data, &b->cap, b->size + (uint32_t)n, sizeof *b->data))
+		return -RP_ENOMEM;
 	if (n)
 		memcpy(b->data + b->size, data, n);
 	b->size += (uint32_t)n;

@@ -8,6 +8,14 @@
 
 #include "modules/lib/cpualloc_impl.h"
 
+const char *const cpualloc_prio_names[] = {
+	[CPUALLOC_HIGH] = "high",
+	[CPUALLOC_NORMAL] = "normal",
+	[CPUALLOC_LOW] = "low",
+	[CPUALLOC_NONE] = "none",
+	NULL,
+};
+
 /* An allocation under way: n more CPUs from left to got. */
 struct job {
 	struct cpualloc *a;

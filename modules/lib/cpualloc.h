@@ -30,6 +30,9 @@ enum cpualloc_prio {
 	CPUALLOC_NONE,
 };
 
+/* "high", "normal", "low", "none"; for section_word(). */
+extern const char *const cpualloc_prio_names[];
+
 /* Steps that an allocation may take; single threads are always the last one. */
 #define CPUALLOC_IDLE_PACKAGES 0x1u
 #define CPUALLOC_IDLE_CLUSTERS 0x2u /* machines with two kinds of cores only */

@@ -232,6 +232,46 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		(struct life_walk){.each = each, .order = RP_ORDER_SYNC, .except = except});
 }
 
+/* ---- reserved CPUs over restarts ------------------------------------------------------------- */
+
+int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
+{
+	struct life *l = life_of(inst);
+	if (l->plan) {
+		l->ops->past(inst, ret);
+		return 0;
+	}
+	int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_CREATED); /* may move the list */
+	return reserve_first(&l->h, l->list.ctrs, n, &l->remembered, ret);
+}
+
+/* CPUs come and go, and other options would choose others, but after a restart the same ones shall
+ * be reserved. */
+static int32_t save_reserved(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	struct life *l = life_of(inst);
+	struct reserve_past past = l->remembered;
+	if (l->plan)
+		l->ops->past(inst, &past);
+	*ret_size = reserve_save(&past, l->reserved_bytes);
+	*ret_data = l->reserved_bytes;
+	return 0;
+}
+
+static int32_t load_reserved(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	struct life *l = life_of(inst);
+	if (!reserve_load(data, size, &l->remembered))
+		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
+	return l->plan ? l->ops->reserve(inst) : 0;
+}
+
+static const struct rp_state reserved_state = {
+	.size = sizeof(struct rp_state),
+	.save = save_reserved,
+	.load = load_reserved,
+};
+
 /* ---- the module ------------------------------------------------------------------------------ */
 
 /* What a policy has nothing to say about it is not asked. */
@@ -277,7 +317,7 @@ const void *life_service(const struct life_ops *ops, const char *id)
 		{RP_SCHEMA_1, ops->schema},
 		{RP_ZONES_1, ops->zones},
 		{RP_METRICS_1, ops->metrics},
-		{RP_STATE_1, ops->state},
+		{RP_STATE_1, ops->past ? &reserved_state : ops->state},
 		{RP_EXTENDED_1, ops->extended},
 		{NULL, NULL},
 	};

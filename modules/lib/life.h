@@ -31,6 +31,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/lib/ctr.h"
+#include "modules/lib/reserve.h"
 
 struct life_ops {
 	/* Containers that are annotated to keep their CPUs are the policy's business, too. */
@@ -68,6 +69,13 @@ struct life_ops {
 	 * pod_removed). */
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+	/*
+	 * Optional, both or none: reserved CPUs that outlive the daemon's run (reserve.h). What
+	 * the plan in force reserves, and in `busy` what belongs to containers; and reserving
+	 * anew under it, as `remembered` says, if nobody was placed yet.
+	 */
+	void (*past)(const struct rp_instance *inst, struct reserve_past *ret);
+	int32_t (*reserve)(struct rp_instance *inst);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	/* Optional: what goes beside the transaction follows what is so by now. */
@@ -90,7 +98,10 @@ struct life_ops {
 	rp_txn txn; /* the last one that began */                                                  \
 	bool synced; /* everything was placed at least once */                                     \
 	bool changed; /* another configuration is in force since the last sync() */                \
-	bool waiting /* perhaps somebody lacks something; only ever too true */
+	bool waiting; /* perhaps somebody lacks something; only ever too true */                   \
+	/* with ops.past: of the former run, until the first configuration; and as bytes */        \
+	struct reserve_past remembered;                                                            \
+	uint8_t reserved_bytes[RESERVE_SAVED_MAX]
 
 struct life {
 	LIFE_MEMBERS;
@@ -126,6 +137,10 @@ int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w);
 int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info, const struct life_walk *w));
+
+/* With ops.past: the past of the next plan, by the one in force or, before the first, by what is
+ * remembered. */
+int32_t life_past(struct rp_instance *inst, struct reserve_past *ret);
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret);

@@ -357,7 +357,7 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static int32_t reserve_list(const struct modhost *h, struct rp_plan *p, rp_cfg node, bool hotplug)
+static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg node, bool hotplug)
 {
 	struct rp_idset listed, bad;
 	char text[SET_TEXT_MAX];
@@ -380,7 +380,7 @@ static int32_t reserve(const struct modhost *h, struct rp_plan *p, bool hotplug)
 	rp_idset_clear(&p->reserved);
 	rp_idset_copy(&from, rp_ids_of(&p->machine->online));
 	if (list)
-		return reserve_list(h, p, list, hotplug);
+		return reserve_listed(h, p, list, hotplug);
 	if (n >= p->machine->n_cpus && !hotplug)
 		return modhost_fail_at(h, count, -RP_EINVAL,
 				       "%u CPUs are to be reserved, and the machine has %u", n,

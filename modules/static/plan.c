@@ -55,13 +55,6 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 	return 0;
 }
 
-void plan_past(const struct rp_plan *p, struct reserve_past *ret)
-{
-	*ret = (struct reserve_past){.cpus = p->reserved};
-	if (p->settings.reserved.kind == AMOUNT_CPUS)
-		ret->listed = p->settings.reserved.cpus;
-}
-
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
 	rp_cfg at = section_get(h, p->settings.section, "reservedResources.cpu");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy: a zone for each NUMA node, metrics, and the one thing that cannot
- * live with a container. */
+/* What others see of the policy: a zone for each NUMA node, and metrics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,31 +66,4 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 const struct rp_metrics static_metrics = {
 	.size = sizeof(struct rp_metrics),
 	.collect = report_metrics,
-};
-
-/* ---- saved state ----------------------------------------------------------------------------- */
-
-/* RESERVED. Other options would choose others for a quantity today, but after a restart nobody may
- * move: so the choice is kept as long as its size is right. */
-static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
-{
-	struct reserve_past past = inst->remembered;
-	if (inst->plan)
-		plan_past(inst->plan, &past);
-	*ret_size = reserve_save(&past, inst->saved);
-	*ret_data = inst->saved;
-	return 0;
-}
-
-static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
-{
-	if (!reserve_load(data, size, &inst->remembered))
-		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
-	return inst->plan ? plan_reserve(&inst->h, inst->plan, &inst->remembered) : 0;
-}
-
-const struct rp_state static_state = {
-	.size = sizeof(struct rp_state),
-	.save = state_save,
-	.load = state_load,
 };

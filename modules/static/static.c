@@ -4,34 +4,33 @@
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
-	plan_past(inst->plan, ret);
-	ret->busy = inst->owners.taken;
+	const struct rp_plan *p = inst->plan;
+	*ret = (struct reserve_past){.cpus = p->reserved, .busy = inst->owners.taken};
+	if (p->settings.reserved.kind == AMOUNT_CPUS)
+		ret->listed = p->settings.reserved.cpus;
+}
+
+static int32_t reserve(struct rp_instance *inst)
+{
+	return plan_reserve(&inst->h, inst->plan, &inst->remembered);
 }
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	struct settings s;
-	int32_t r = settings_read(&inst->h, section, &s);
-	if (r)
-		return r;
-	const struct rp_plan *old = inst->plan;
 	struct rp_plan *p;
-	struct reserve_past past;
-	if (old) {
-		look_back(inst, &past);
-	} else {
-		int32_t n =
-			ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED); /* may move the list */
-		r = reserve_first(&inst->h, inst->list.ctrs, n, &inst->remembered, &past);
-	}
+	struct reserve_past before;
+	int32_t r = settings_read(&inst->h, section, &s);
 	if (!r)
-		r = plan_new(&inst->h, &s, &past, &p);
+		r = life_past(inst, &before);
+	if (!r)
+		r = plan_new(&inst->h, &s, &before, &p);
 	if (r)
 		return r;
-	if (old)
-		r = plan_check_owners(&inst->h, p, old, &inst->owners);
+	if (inst->plan)
+		r = plan_check_owners(&inst->h, p, inst->plan, &inst->owners);
 	if (r) {
 		plan_free(p);
 		return r;
@@ -42,10 +41,10 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	struct reserve_past past;
-	look_back(inst, &past);
-	past.hotplug = true;
-	return plan_new(&inst->h, &inst->plan->settings, &past, ret);
+	struct reserve_past before;
+	past(inst, &before);
+	before.hotplug = true;
+	return plan_new(&inst->h, &inst->plan->settings, &before, ret);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -159,7 +158,8 @@ static const struct life_ops ops = {
 	.schema = &static_schema,
 	.zones = &static_zones,
 	.metrics = &static_metrics,
-	.state = &static_state,
+	.past = past,
+	.reserve = reserve,
 };
 
 LIFE_MODULE("static", "1.0", ops,

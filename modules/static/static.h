@@ -21,7 +21,7 @@
  *	          place_distribute  the same, across NUMA nodes
  *	stage     into the transaction
  *	sync      everything at once
- *	report    zones, metrics, saved state
+ *	report    zones, metrics
  *	static.c  the callbacks
  */
 #ifndef STATIC_STATIC_H
@@ -72,8 +72,6 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Chooses RESERVED again with another past. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
-/* What it reserves, for the plan that comes after it. */
-void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 #define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
 #define SHARED_EMPTY_TEXT "shared pool is empty"
 /* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or
@@ -97,9 +95,6 @@ struct rp_instance {
 	LIFE;
 	struct owners owners;
 	struct counters counters;
-	struct reserve_past
-		remembered; /* of the daemon's former run, until the first configuration */
-	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
 };
 
 /* ---- what one container gets (place.c) ------------------------------------------------------- */
@@ -153,6 +148,5 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 extern const struct rp_zones static_zones;
 extern const struct rp_metrics static_metrics;
-extern const struct rp_state static_state;
 
 #endif

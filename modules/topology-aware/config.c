@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <strings.h>
 
 #include "modules/lib/section.h"
 #include "modules/topology-aware/config.h"
@@ -84,61 +83,20 @@ const struct rp_schema ta_schema = {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-struct word {
-	const char *name;
-	int64_t value;
-};
-#define N_WORDS(table) (sizeof(table) / sizeof(table)[0])
-
-static const struct word prios[] = {
-	{"high", CPUALLOC_HIGH},
-	{"normal", CPUALLOC_NORMAL},
-	{"low", CPUALLOC_LOW},
-	{"none", CPUALLOC_NONE},
-};
-static const struct word levels[] = {
-	{"system", RP_LEVEL_SYSTEM}, {"package", RP_LEVEL_PACKAGE}, {"die", RP_LEVEL_DIE},
-	{"numa", RP_LEVEL_NODE},     {"l3cache", RP_LEVEL_L3},	    {"l2cache", RP_LEVEL_L2},
-	{"core", RP_LEVEL_CORE},     {"thread", RP_LEVEL_THREAD},
-};
-static const struct word qos_classes[] = {{"guaranteed", RP_QOS_GUARANTEED},
-					  {"burstable", RP_QOS_BURSTABLE},
-					  {"besteffort", RP_QOS_BEST_EFFORT}};
-
-static const struct word *find_word(const struct word *table, size_t n, const char *text)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcasecmp(table[i].name, text) == 0)
-			return &table[i];
-	return NULL;
-}
-
 int32_t prio_parse(const char *text, enum cpualloc_prio *ret)
 {
-	const struct word *w = find_word(prios, N_WORDS(prios), text);
-	if (!w)
+	int prio = section_word(cpualloc_prio_names, text);
+	if (prio < 0)
 		return -RP_EINVAL;
-	*ret = (enum cpualloc_prio)w->value;
+	*ret = (enum cpualloc_prio)prio;
 	return 0;
-}
-
-const char *prio_name(enum cpualloc_prio prio)
-{
-	return prio < N_WORDS(prios) ? prios[prio].name : "?";
 }
 
 uint32_t level_parse(const char *text)
 {
-	const struct word *w = find_word(levels, N_WORDS(levels), text);
-	return w ? (uint32_t)w->value : 0;
-}
-
-const char *level_name(uint32_t level)
-{
-	for (size_t i = 0; i < N_WORDS(levels); i++)
-		if (levels[i].value == level)
-			return levels[i].name;
-	return "?";
+	static const char *const levels[] = {"system",	"package", "die",    "numa", "l3cache",
+					     "l2cache", "core",	   "thread", NULL};
+	return (uint32_t)(section_word(levels, text) + (int)RP_LEVEL_SYSTEM);
 }
 
 bool strings_match(const struct texts *patterns, const char *text)
@@ -151,8 +109,6 @@ bool strings_match(const struct texts *patterns, const char *text)
 	}
 	return false;
 }
-
-/* ---- reading --------------------------------------------------------------------------------- */
 
 /* ---- scheduling classes ---------------------------------------------------------------------- */
 
@@ -168,6 +124,8 @@ static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_
 
 static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 {
+	/* By RP_QOS_… */
+	static const char *const qos_classes[] = {"guaranteed", "burstable", "besteffort", NULL};
 	rp_cfg map = section_get(h, s->section, "namespaceSchedulingClasses");
 	uint32_t n = h->config->count(h->ctx, map);
 	s->sched_ns = blocks_alloc(&s->memory, n, sizeof *s->sched_ns);
@@ -185,14 +143,14 @@ static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 	n = h->config->count(h->ctx, map);
 	for (uint32_t i = 0; i < n; i++) {
 		const char *key = h->config->key(h->ctx, map, i);
-		const struct word *w = find_word(qos_classes, N_WORDS(qos_classes), key);
+		int qos = section_word(qos_classes, key);
 		rp_cfg node = h->config->item(h->ctx, map, i);
-		if (!w)
+		if (qos < 0)
 			return modhost_fail_at(h, node, -RP_EINVAL,
 					       "unknown QoS class \"%s\": expected besteffort, "
 					       "burstable or guaranteed",
 					       key);
-		int32_t r = find_sched(h, s, node, &s->sched_qos[w->value]);
+		int32_t r = find_sched(h, s, node, &s->sched_qos[qos]);
 		if (r)
 			return r;
 	}

@@ -53,10 +53,8 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 void settings_fini(struct settings *s);
 /* high, normal, low, none. -RP_EINVAL: none of these. */
 int32_t prio_parse(const char *text, enum cpualloc_prio *ret);
-const char *prio_name(enum cpualloc_prio prio);
 /* system, package, die, numa, l3cache …; 0: none of these. */
 uint32_t level_parse(const char *text);
-const char *level_name(uint32_t level);
 /* Does a list of patterns have one for this? A malformed one ends the search. */
 bool strings_match(const struct texts *patterns, const char *text);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/annotation.h"
+#include "modules/lib/room.h"
 #include "modules/lib/section.h"
 #include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
@@ -27,7 +28,7 @@ struct affinity {
 struct affinities {
 	struct blocks memory; /* of the expressions */
 	struct affinity *list;
-	uint32_t n;
+	uint32_t n, cap;
 };
 
 static uint32_t kind(struct rp_instance *inst, rp_cfg node)
@@ -46,10 +47,8 @@ static int32_t add(struct rp_instance *inst, struct affinities *a, const struct 
 {
 	if (a->n == AFFINITIES_MAX)
 		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u affinities", AFFINITIES_MAX);
-	struct affinity *list = realloc(a->list, (a->n + 1) * sizeof *list);
-	if (!list)
+	if (!room_for(&a->list, &a->cap, a->n + 1, sizeof *a->list))
 		return modhost_no_memory(&inst->h);
-	a->list = list;
 	a->list[a->n++] = *one;
 	return 0;
 }

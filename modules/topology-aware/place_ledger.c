@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "modules/lib/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -144,17 +145,10 @@ static void unindex_grant(struct ledger *l, const struct grant *g)
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 {
 	struct ledger *l = &inst->ledger;
-	if (table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n))
-		return modhost_no_memory(&inst->h);
-	if (l->n_log + n <= l->cap_log)
-		return 0;
-	uint32_t cap = (l->n_log + n) * 2 + 16;
-	struct ledger_entry *log = realloc(l->log, cap * sizeof *log);
-	if (!log)
-		return modhost_no_memory(&inst->h);
-	l->log = log;
-	l->cap_log = cap;
-	return 0;
+	return table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n) ||
+			       !room_for(&l->log, &l->cap_log, l->n_log + n, sizeof *l->log)
+		       ? modhost_no_memory(&inst->h)
+		       : 0;
 }
 
 void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)

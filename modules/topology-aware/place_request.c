@@ -163,16 +163,15 @@ static void classify(struct rp_instance *inst, struct request *r)
 
 static void read_priority(struct rp_instance *inst, struct request *r)
 {
-	static const char *const names[] = {"high", "normal", "low", "none"};
 	r->prio = inst->plan->settings.prio;
 	if (r->type != GRANT_NORMAL || r->info.qos != RP_QOS_GUARANTEED)
 		return;
 	const char *text = annotation(inst, r->info.ctr, PREFER_PRIORITY, NULL);
 	if (!text || strcmp(text, "default") == 0)
 		return;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			(void)prio_parse(text, &r->prio);
+	for (uint32_t i = 0; cpualloc_prio_names[i]; i++) {
+		if (strcmp(text, cpualloc_prio_names[i]) == 0) {
+			r->prio = (enum cpualloc_prio)i;
 			return;
 		}
 	}

@@ -277,89 +277,61 @@ static int rule_room(const struct compare *c, const struct score *a, const struc
 
 /* ---- which rules a request is judged by ------------------------------------------------------ */
 
-static bool is_weighted(const struct request *r)
-{
-	return r->weighted;
-}
+enum trait {
+	ANY = 0,
+	WEIGHTED = 0x1,
+	HINTED = 0x2,
+	MAY_GROW = 0x4,
+	LIMITED = 0x8,
+	UNLIMITED = 0x10, /* Burstable, like those with a limit */
+	TYPED = 0x20,
+	CHOOSY = 0x40, /* high or low priority */
+	NORMAL = 0x80,
+	ISOLATED = 0x100,
+	EXCLUSIVE = 0x200,
+};
 
-static bool has_hints(const struct request *r)
+static uint32_t traits_of(const struct request *r)
 {
-	return r->hints != NULL;
-}
-
-static bool may_grow(const struct request *r)
-{
-	return r->mem_size != r->info.mem_limit;
-}
-
-static bool is_burstable(const struct request *r)
-{
-	return r->info.qos == RP_QOS_BURSTABLE && r->type == GRANT_NORMAL;
-}
-
-static bool is_limited(const struct request *r)
-{
-	return is_burstable(r) && r->info.cpu_limit > 0;
-}
-
-static bool is_unlimited(const struct request *r)
-{
-	return is_burstable(r) && r->info.cpu_limit <= 0;
-}
-
-static bool has_memory_types(const struct request *r)
-{
-	return !r->mem_preserve && r->mem_types;
-}
-
-static bool is_special(const struct request *r)
-{
-	return r->prio == CPUALLOC_LOW || r->prio == CPUALLOC_HIGH;
-}
-
-static bool is_isolated(const struct request *r)
-{
-	return r->isolate;
-}
-
-static bool is_normal(const struct request *r)
-{
-	return r->prio == CPUALLOC_NORMAL;
-}
-
-static bool is_exclusive(const struct request *r)
-{
-	return r->full > 0;
+	bool burstable = r->info.qos == RP_QOS_BURSTABLE && r->type == GRANT_NORMAL;
+	bool choosy = r->prio == CPUALLOC_LOW || r->prio == CPUALLOC_HIGH;
+	return (r->weighted ? WEIGHTED : 0) | (r->hints ? HINTED : 0) |
+	       (r->mem_size != r->info.mem_limit ? MAY_GROW : 0) |
+	       (burstable ? r->info.cpu_limit > 0 ? LIMITED : UNLIMITED : 0) |
+	       (!r->mem_preserve && r->mem_types ? TYPED : 0) | (choosy ? CHOOSY : 0) |
+	       (r->prio == CPUALLOC_NORMAL ? NORMAL : 0) | (r->isolate ? ISOLATED : 0) |
+	       (r->full > 0 ? EXCLUSIVE : 0);
 }
 
 static const struct rule {
 	int (*compare)(const struct compare *c, const struct score *a, const struct score *b);
-	bool (*applies)(const struct request *r); /* NULL: to all */
+	enum trait of; /* whom it applies to */
 	const char *name;
 } rules[N_RULES] = {
-	{rule_sufficient, NULL, "enough CPU and memory"},
-	{rule_affinity, is_weighted, AFFINITY},
-	{rule_hints, has_hints, "topology hints"},
-	{rule_types, NULL, "memory of the types asked for"},
-	{rule_memory_burst, may_grow, "memory to grow"},
-	{rule_limit, is_limited, "CPU to burst up to the limit"},
-	{rule_level, is_unlimited, "the level for unlimited Burstable containers"},
-	{rule_tight, NULL, "fewer memory nodes"},
-	{rule_has_types, has_memory_types, "all memory types near"},
-	{rule_class, is_exclusive, "CPUs that suit its CPU class"},
-	{rule_priority, is_special, "CPUs of the wanted priority"},
-	{rule_depth, NULL, "deeper in the tree"},
-	{rule_isolated, is_isolated, "more isolated CPUs left"},
-	{rule_priority, is_normal, "CPUs of the wanted priority"},
-	{rule_exclusive_room, is_exclusive, "more shared CPUs left"},
-	{rule_company, NULL, "fewer containers"},
-	{rule_room, NULL, "more shared CPUs left"},
+	{rule_sufficient, ANY, "enough CPU and memory"},
+	{rule_affinity, WEIGHTED, AFFINITY},
+	{rule_hints, HINTED, "topology hints"},
+	{rule_types, ANY, "memory of the types asked for"},
+	{rule_memory_burst, MAY_GROW, "memory to grow"},
+	{rule_limit, LIMITED, "CPU to burst up to the limit"},
+	{rule_level, UNLIMITED, "the level for unlimited Burstable containers"},
+	{rule_tight, ANY, "fewer memory nodes"},
+	{rule_has_types, TYPED, "all memory types near"},
+	{rule_class, EXCLUSIVE, "CPUs that suit its CPU class"},
+	{rule_priority, CHOOSY, "CPUs of the wanted priority"},
+	{rule_depth, ANY, "deeper in the tree"},
+	{rule_isolated, ISOLATED, "more isolated CPUs left"},
+	{rule_priority, NORMAL, "CPUs of the wanted priority"},
+	{rule_exclusive_room, EXCLUSIVE, "more shared CPUs left"},
+	{rule_company, ANY, "fewer containers"},
+	{rule_room, ANY, "more shared CPUs left"},
 };
 
 static void choose_rules(struct compare *c)
 {
+	uint32_t traits = traits_of(c->r);
 	for (uint32_t i = 0; i < N_RULES; i++)
-		if (!rules[i].applies || rules[i].applies(c->r))
+		if (rules[i].of == ANY || rules[i].of & traits)
 			c->rules[c->n_rules++] = &rules[i];
 }
 

@@ -203,15 +203,6 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct re
 	return r;
 }
 
-void plan_past(const struct rp_plan *p, struct reserve_past *ret)
-{
-	*ret = (struct reserve_past){0};
-	if (p->settings.reserved.kind == AMOUNT_QUANTITY)
-		ret->cpus = p->reserved;
-	if (p->settings.reserved.kind == AMOUNT_CPUS)
-		ret->listed = p->settings.reserved.cpus;
-}
-
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret)
 {

@@ -69,8 +69,6 @@ struct rp_plan;
 int32_t tree_build(const struct modhost *h, struct rp_plan *p);
 void tree_free(struct rp_plan *p);
 uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: there is none */
-bool tree_within(const struct rp_plan *p, uint32_t pool,
-		 uint32_t top); /* pool is top or below it */
 /* The level that the tree really has for a wanted one. */
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted);
 memalloc_mask tree_memory(const struct pool *pool, uint32_t types);
@@ -117,8 +115,6 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Another set of reserved CPUs for a plan that nobody has used yet. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
-/* What it reserves, for the plan that comes after it. */
-void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 
 static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *set)
 {

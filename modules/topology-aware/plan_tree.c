@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "modules/lib/room.h"
 #include "modules/topology-aware/plan.h"
 
 #define POOLS_MAX 8192u /* more caches than CPUs there are not */
@@ -26,7 +27,7 @@ struct builder {
 	const struct modhost *h;
 	struct pool *pools;
 	struct rp_idset *cpus; /* of each pool */
-	uint32_t n, cap;
+	uint32_t n, cap_pools, cap_cpus;
 	struct units packages, dies, nodes, caches;
 };
 
@@ -109,18 +110,9 @@ static int32_t add_pool(struct builder *b, uint32_t first, uint32_t level, uint3
 {
 	if (b->n == POOLS_MAX)
 		return modhost_fail(b->h, -RP_E2BIG, "the machine has more than %u parts", b->n);
-	if (b->n == b->cap) {
-		uint32_t cap = b->cap ? b->cap * 2 : 16;
-		struct pool *pools = realloc(b->pools, cap * sizeof *pools);
-		if (pools)
-			b->pools = pools;
-		struct rp_idset *sets = realloc(b->cpus, cap * sizeof *sets);
-		if (sets)
-			b->cpus = sets;
-		if (!pools || !sets)
-			return modhost_no_memory(b->h);
-		b->cap = cap;
-	}
+	if (!room_for(&b->pools, &b->cap_pools, b->n + 1, sizeof *b->pools) ||
+	    !room_for(&b->cpus, &b->cap_cpus, b->n + 1, sizeof *b->cpus))
+		return modhost_no_memory(b->h);
 	struct pool *p = &b->pools[b->n];
 	*p = (struct pool){.parent = NO_POOL, .first = first, .level = level, .id = id};
 	(void)snprintf(p->name, sizeof p->name, "%s", name);
@@ -377,11 +369,6 @@ uint32_t tree_find(const struct rp_plan *p, const char *name)
 		if (strcmp(p->pools[i].name, name) == 0)
 			return i;
 	return NO_POOL;
-}
-
-bool tree_within(const struct rp_plan *p, uint32_t pool, uint32_t top)
-{
-	return pool <= top && pool >= p->pools[top].first;
 }
 
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see: a zone for each pool, metrics, the reasons of a placement, and the one thing
- * that cannot live with a container. */
+/* What others see: a zone for each pool, metrics, the reasons of a placement. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +76,7 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 		line_say(&l, ": exclusive CPUs ");
 		line_say(&l, modhost_set_text(cpus_ids(g->exclusive), text, sizeof text));
 		line_say(&l, ", priority ");
-		line_say(&l, prio_name(r->prio));
+		line_say(&l, cpualloc_prio_names[r->prio]);
 		line_say(&l, g->portion ? ", and a part of its shared ones" : "");
 	}
 	modhost_note_line(h, g->ctr, l.text);
@@ -266,31 +265,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 }
 
 const struct rp_metrics ta_metrics = {.size = sizeof(struct rp_metrics), .collect = report_metrics};
-
-/* ---- saved state ----------------------------------------------------------------------------- */
-
-/* What is reserved: CPUs come and go, but after a restart the same ones shall be reserved. */
-static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
-{
-	struct reserve_past past = inst->remembered;
-	if (inst->plan)
-		plan_past(inst->plan, &past);
-	*ret_size = reserve_save(&past, inst->saved);
-	*ret_data = inst->saved;
-	return 0;
-}
-
-static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
-{
-	if (!reserve_load(data, size, &inst->remembered))
-		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
-	return inst->plan && !inst->ledger.n_grants
-		       ? plan_reserve(&inst->h, inst->plan, &inst->remembered)
-		       : 0;
-}
-
-const struct rp_state ta_state = {
-	.size = sizeof(struct rp_state),
-	.save = state_save,
-	.load = state_load,
-};

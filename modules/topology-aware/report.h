@@ -11,7 +11,6 @@
 
 extern const struct rp_zones ta_zones;
 extern const struct rp_metrics ta_metrics;
-extern const struct rp_state ta_state;
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
 

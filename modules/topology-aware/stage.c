@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/bytes.h"
+#include "modules/lib/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -264,14 +265,8 @@ int32_t stage_note_moves(struct rp_instance *inst)
 {
 	const struct memalloc_move *moves;
 	uint32_t n = memalloc_moves(inst->plan->mem, &moves);
-	if (inst->n_moved + n > inst->cap_moved) {
-		uint32_t cap = (inst->n_moved + n) * 2;
-		rp_ctr *moved = realloc(inst->moved, cap * sizeof *moved);
-		if (!moved)
-			return modhost_no_memory(&inst->h);
-		inst->moved = moved;
-		inst->cap_moved = cap;
-	}
+	if (!room_for(&inst->moved, &inst->cap_moved, inst->n_moved + n, sizeof *inst->moved))
+		return modhost_no_memory(&inst->h);
 	for (uint32_t i = 0; i < n; i++)
 		inst->moved[inst->n_moved++] = moves[i].id;
 	return 0;
@@ -286,14 +281,6 @@ int32_t stage_note_moves(struct rp_instance *inst)
 #define RECORD_VERSION 1u
 #define AMOUNT_MAX                                                                                 \
 	(INT64_MAX >> 16) /* milli-CPU; sums of many stay far from the end of the numbers */
-
-struct head {
-	uint32_t version, type, flags, mem_types;
-	int64_t portion, shares_mcpu, mem_size;
-	struct needs needs;
-	uint64_t cold_ms, cold_until;
-	uint32_t n_pool, n_zone, n_exclusive, n_hints; /* bytes; words; words; hints */
-};
 
 /* Followed by the words of three sets and the provider's name. */
 struct hint_head {
@@ -337,7 +324,7 @@ void record_make(struct rp_instance *inst, const struct grant *g, struct record_
 	memalloc_mask mask = 0;
 	(void)memalloc_zone(p->mem, g->ctr, &mask);
 	memalloc_ids(p->mem, mask, &zone);
-	struct head head = {
+	struct kept head = {
 		.version = RECORD_VERSION,
 		.type = g->type,
 		.flags = g->flags,
@@ -390,7 +377,7 @@ static int32_t get_hint(struct bytes_left *r, struct hints **hints)
 	return hints_add(hints, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_of(&sockets));
 }
 
-static int32_t get_body(const struct rp_plan *p, struct bytes_left *r, const struct head *head,
+static int32_t get_body(const struct rp_plan *p, struct bytes_left *r, const struct kept *head,
 			struct record *ret)
 {
 	char pool[POOL_NAME_MAX];
@@ -409,7 +396,7 @@ static int32_t get_body(const struct rp_plan *p, struct bytes_left *r, const str
 }
 
 /* Bytes that were damaged are nobody's, rather than amounts that nobody has. */
-static bool is_sane(const struct head *head)
+static bool is_sane(const struct kept *head)
 {
 	return head->version == RECORD_VERSION && head->type < N_GRANT_TYPES &&
 	       head->portion >= 0 && head->portion <= AMOUNT_MAX && head->shares_mcpu >= 0 &&
@@ -421,22 +408,13 @@ int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	const struct modhost *h = &inst->h;
 	const void *data;
 	uint32_t size;
-	struct head head;
+	*ret = (struct record){.pool = NO_POOL};
 	if (h->cache->get_private(h->ctx, ctr, &data, &size))
 		return -RP_ENOENT;
 	struct bytes_left r = bytes_of(data, size);
-	if (!bytes_take(&r, &head, sizeof head) || !is_sane(&head))
+	if (!bytes_take(&r, &ret->kept, sizeof ret->kept) || !is_sane(&ret->kept))
 		return -RP_ENOENT;
-	*ret = (struct record){.type = (enum grant_type)head.type,
-			       .flags = head.flags,
-			       .portion = head.portion,
-			       .shares_mcpu = head.shares_mcpu,
-			       .mem_size = head.mem_size,
-			       .mem_types = head.mem_types,
-			       .cold_ms = head.cold_ms,
-			       .cold_until = head.cold_until,
-			       .needs = head.needs};
-	int32_t e = get_body(inst->plan, &r, &head, ret);
+	int32_t e = get_body(inst->plan, &r, &ret->kept, ret);
 	if (e)
 		ret->hints = hints_unref(ret->hints);
 	return e;

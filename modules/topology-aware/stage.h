@@ -27,16 +27,19 @@ struct record_bytes {
 void record_make(struct rp_instance *inst, const struct grant *g, struct record_bytes *ret);
 /* Is this what is kept already? */
 bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_bytes *rec);
-struct record {
-	enum grant_type type;
-	uint32_t pool; /* NO_POOL: there is none of that name any more */
-	uint32_t flags;
+/* Its beginning; then the pool's name, the words of two sets, and the hints. */
+struct kept {
+	uint32_t version, type, flags, mem_types;
 	int64_t portion, shares_mcpu, mem_size;
-	uint32_t mem_types;
+	struct needs needs;
+	uint64_t cold_ms, cold_until;
+	uint32_t n_pool, n_zone, n_exclusive, n_hints; /* bytes; words; words; hints */
+};
+struct record {
+	struct kept kept;
+	uint32_t pool; /* NO_POOL: there is none of that name any more */
 	memalloc_mask zone;
 	struct rp_idset exclusive;
-	uint64_t cold_ms, cold_until;
-	struct needs needs;
 	struct hints *hints;
 };
 /* 0, -RP_ENOENT: nothing that this version wrote, -RP_ENOMEM. hints are the caller's. */

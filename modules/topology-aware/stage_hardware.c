@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/annotation.h"
+#include "modules/lib/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -314,31 +315,15 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 struct rules {
 	struct irq_claim *claims;
 	struct irq_mask *masks;
-	uint32_t n_claims, n_masks, cap;
+	uint32_t n_claims, n_masks, cap_claims, cap_masks;
 };
-
-static bool has_room(struct rules *r)
-{
-	if (r->n_claims < r->cap && r->n_masks < r->cap)
-		return true;
-	uint32_t cap = r->cap * 2 + 8;
-	struct irq_claim *claims = realloc(r->claims, cap * sizeof *claims);
-	if (claims)
-		r->claims = claims;
-	struct irq_mask *masks = realloc(r->masks, cap * sizeof *masks);
-	if (masks)
-		r->masks = masks;
-	if (!claims || !masks)
-		return false;
-	r->cap = cap;
-	return true;
-}
 
 static bool add_rules(struct rules *r, const struct grant *g)
 {
 	const struct irq_ask *a = g->irq;
 	const char *const *patterns = (const char *const *)(uintptr_t)a->patterns;
-	if (!has_room(r))
+	if (!room_for(&r->claims, &r->cap_claims, r->n_claims + 1, sizeof *r->claims) ||
+	    !room_for(&r->masks, &r->cap_masks, r->n_masks + 1, sizeof *r->masks))
 		return false;
 	if (a->n_claims)
 		r->claims[r->n_claims++] =

@@ -28,17 +28,18 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
 	struct rp_idset isolated, sliced;
 	rp_idset_and(&isolated, rp_ids_of(&rec->exclusive), rp_ids_of(&p->isolated));
 	rp_idset_andnot(&sliced, rp_ids_of(&rec->exclusive), rp_ids_of(&p->isolated));
-	switch (rec->type) {
+	switch (rec->kept.type) {
 	case GRANT_RESERVED:
 		return pool->n_reserved &&
-		       (!rec->portion || ledger_reserved_room(p, rec->pool) >= rec->portion);
+		       (!rec->kept.portion ||
+			ledger_reserved_room(p, rec->pool) >= rec->kept.portion);
 	case GRANT_NORMAL:
-		if (rec->flags & GRANT_ZERO)
+		if (rec->kept.flags & GRANT_ZERO)
 			return pool->n_sharable > 0;
 		return rp_ids_subset(rp_ids_of(&isolated), plan_ids(p, pool->isolated)) &&
 		       rp_ids_subset(rp_ids_of(&sliced), plan_ids(p, pool->sharable)) &&
 		       ledger_room(p, rec->pool, false) >=
-			       1000 * (int64_t)rp_ids_count(rp_ids_of(&sliced)) + rec->portion;
+			       1000 * (int64_t)rp_ids_count(rp_ids_of(&sliced)) + rec->kept.portion;
 	default:
 		return true;
 	}
@@ -48,10 +49,10 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
  * reserved. */
 static bool sort_fits(const struct request *r, const struct record *rec)
 {
-	if (rec->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+	if (rec->kept.flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
 		return false;
-	return (r->type == GRANT_PRESERVE) == (rec->type == GRANT_PRESERVE) &&
-	       r->mem_preserve == ((rec->flags & GRANT_PRESERVE_MEM) != 0);
+	return (r->type == GRANT_PRESERVE) == (rec->kept.type == GRANT_PRESERVE) &&
+	       r->mem_preserve == ((rec->kept.flags & GRANT_PRESERVE_MEM) != 0);
 }
 
 static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
@@ -62,17 +63,17 @@ static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
 	if (!g)
 		return NULL;
 	g->pool = rec->pool;
-	g->type = (uint8_t)rec->type;
+	g->type = (uint8_t)rec->kept.type;
 	g->exclusive = cpus_new(rp_ids_of(&rec->exclusive), &e);
-	g->portion = rec->portion;
-	g->shares_mcpu = rec->shares_mcpu;
-	g->flags = (uint16_t)((rec->flags & ~GRANT_HIDE_THREADS) |
+	g->portion = rec->kept.portion;
+	g->shares_mcpu = rec->kept.shares_mcpu;
+	g->flags = (uint16_t)((rec->kept.flags & ~GRANT_HIDE_THREADS) |
 			      (r->hide_threads ? GRANT_HIDE_THREADS : 0));
-	g->mem_types = rec->mem_types;
-	g->mem_size = rec->mem_size;
-	g->cold_ms = rec->cold_ms;
-	g->cold_until = rec->cold_until;
-	g->needs = rec->needs;
+	g->mem_types = rec->kept.mem_types;
+	g->mem_size = rec->kept.mem_size;
+	g->cold_ms = rec->kept.cold_ms;
+	g->cold_until = rec->kept.cold_until;
+	g->needs = rec->kept.needs;
 	g->hints = hints_ref(rec->hints);
 	if (g->exclusive) {
 		g->class = r->class;
@@ -87,7 +88,7 @@ static bool memory_of(const struct rp_plan *p, const struct request *r, const st
 {
 	if (!memory_request(p, r, rec->pool, ret))
 		return false;
-	ret->size = rec->mem_size;
+	ret->size = rec->kept.mem_size;
 	if (!rec->zone)
 		return true;
 	ret->nodes = rec->zone;
@@ -120,7 +121,7 @@ static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 
 static bool is_right(const struct request *r, const struct record *rec)
 {
-	return rec->pool != NO_POOL && rec->zone && same_needs(&rec->needs, &r->info) &&
+	return rec->pool != NO_POOL && rec->zone && same_needs(&rec->kept.needs, &r->info) &&
 	       sort_fits(r, rec);
 }
 
@@ -134,7 +135,7 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		return 0;
 	if (e)
 		return modhost_fail(&inst->h, e, "out of memory");
-	if (((rec.flags & GRANT_ZERO) != 0) != zero || ctr_info(&inst->h, ctr, &info) ||
+	if (((rec.kept.flags & GRANT_ZERO) != 0) != zero || ctr_info(&inst->h, ctr, &info) ||
 	    request_read(inst, &info, rec.hints, &r)) {
 		hints_unref(rec.hints);
 		return 0;
@@ -169,14 +170,15 @@ static bool make_record(const struct rp_plan *p, const struct request *r, struct
 	    (isolated ? !r->isolate : r->strict_isolated) ||
 	    (r->strict_hints && hints_violated(p, r->hints, cpus)))
 		return false;
-	*ret = (struct record){.type = GRANT_NORMAL,
-			       .pool = pool_with(p, cpus, isolated),
-			       .shares_mcpu = 1000 * r->full,
-			       .flags = GRANT_MEMORY | (r->mem_preserve ? GRANT_PRESERVE_MEM : 0),
-			       .mem_size = r->mem_size,
-			       .mem_types = r->mem_types,
-			       .needs = r->needs,
-			       .hints = r->hints};
+	*ret = (struct record){
+		.kept = {.type = GRANT_NORMAL,
+			 .shares_mcpu = 1000 * r->full,
+			 .flags = GRANT_MEMORY | (r->mem_preserve ? GRANT_PRESERVE_MEM : 0),
+			 .mem_size = r->mem_size,
+			 .mem_types = r->mem_types,
+			 .needs = r->needs},
+		.pool = pool_with(p, cpus, isolated),
+		.hints = r->hints};
 	rp_idset_copy(&ret->exclusive, cpus);
 	return ret->pool != NO_POOL;
 }
@@ -276,9 +278,9 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 		rec = (struct record){.pool = NO_POOL};
 	read_leniently(inst, &info, rec.hints, &r);
 	hints_unref(rec.hints);
-	r.pool_hint = rec.type == GRANT_NORMAL ? rec.pool : NO_POOL;
+	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
 	if (info.state != RP_STATE_CREATING && r.cold_ms && info.state == RP_STATE_RUNNING &&
-	    !rec.cold_ms)
+	    !rec.kept.cold_ms)
 		r.cold_ms = 0; /* it has started long ago */
 	e = place(inst, &r, &g);
 	if (e && e != -RP_ENOMEM)

@@ -10,10 +10,20 @@
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
-	plan_past(inst->plan, ret);
+	const struct rp_plan *p = inst->plan;
+	*ret = (struct reserve_past){0};
+	if (p->settings.reserved.kind == AMOUNT_QUANTITY)
+		ret->cpus = p->reserved;
+	if (p->settings.reserved.kind == AMOUNT_CPUS)
+		ret->listed = p->settings.reserved.cpus;
 	ledger_exclusive(inst, &ret->busy);
+}
+
+static int32_t reserve(struct rp_instance *inst)
+{
+	return inst->ledger.n_grants ? 0 : plan_reserve(&inst->h, inst->plan, &inst->remembered);
 }
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
@@ -22,16 +32,10 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	int32_t r = settings_read(&inst->h, section, &s);
 	if (r)
 		return r;
-	struct reserve_past past;
-	if (inst->plan) {
-		look_back(inst, &past);
-	} else {
-		int32_t n =
-			ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED); /* may move the list */
-		r = reserve_first(&inst->h, inst->list.ctrs, n, &inst->remembered, &past);
-	}
+	struct reserve_past before;
+	r = life_past(inst, &before);
 	if (!r)
-		r = plan_new(&inst->h, &s, &past, ret);
+		r = plan_new(&inst->h, &s, &before, ret);
 	if (r)
 		settings_fini(&s);
 	return r;
@@ -39,10 +43,10 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	struct reserve_past past;
-	look_back(inst, &past);
-	past.hotplug = true;
-	int32_t r = plan_new(&inst->h, &inst->plan->settings, &past, ret);
+	struct reserve_past before;
+	past(inst, &before);
+	before.hotplug = true;
+	int32_t r = plan_new(&inst->h, &inst->plan->settings, &before, ret);
 	inst->plan->owns_settings = r != 0;
 	return r;
 }
@@ -202,7 +206,8 @@ static const struct life_ops ops = {
 	.schema = &ta_schema,
 	.zones = &ta_zones,
 	.metrics = &ta_metrics,
-	.state = &ta_state,
+	.past = past,
+	.reserve = reserve,
 	.extended = &ta_extended,
 };
 

@@ -49,9 +49,6 @@ struct rp_instance {
 	uint32_t n_moved, cap_moved;
 	/* Of walks that place containers one after the other, which walks over others do. */
 	struct ctr_list order;
-	struct reserve_past
-		remembered; /* of the daemon's former run, until the first configuration */
-	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
 	struct cpuclass *classes;
 	struct irq *irqs;
 	bool irqs_used;

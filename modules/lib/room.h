@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays that grow. */
+#ifndef NRI_RP_LIB_ROOM_H
+#define NRI_RP_LIB_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Room for n elements of a size in an array from malloc(): `list` is the address of the pointer to
+ * it, *cap how many it has room for. False: out of memory, and all is as it was.
+ */
+static inline bool room_for(void *list, uint32_t *cap, uint32_t n, size_t size)
+{
+	void *now;
+	if (n <= *cap)
+		return true;
+	uint64_t more = 2 * (uint64_t)n + 4;
+	if (more > UINT32_MAX || more > SIZE_MAX / size)
+		return false;
+	memcpy(&now, list, sizeof now);
+	now = realloc(now, more * size);
+	if (!now)
+		return false;
+	memcpy(list, &now, sizeof now);
+	*cap = (uint32_t)more;
+	return true;
+}
+
+#endif
