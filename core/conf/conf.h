@@ -29,6 +29,7 @@
 #define CONF_DEFAULT_PATH "/etc/nri-rp/rp.conf"
 #define CONF_DEFAULT_STATE_DIR "/var/lib/nri-rp"
 #define CONF_DEFAULT_RUN_DIR "/run/nri-rp"
+#define CONF_BRIDGE_SOCKET CONF_DEFAULT_RUN_DIR "/bridge.sock"
 
 /* Limits. Beyond them a source is refused with a clear error. */
 #define CONF_FILE_MAX (1u << 20) /* bytes of one source */

@@ -188,6 +188,12 @@ const struct schema_tree *conf_schema_of(const struct conf *conf, const char *mo
  * with; -ENOMEM. */
 int rewrite_merge(struct conf_loader *l, struct conf_docs *docs);
 
+/* ---- orm.c ----------------------------------------------------------------------------------- */
+
+/* Takes out of root's `orm` what belongs to `runtime`, as a map of its own; *ret is NULL when there
+ * is nothing. 0, maybe with problems; -ENOMEM. */
+int orm_rewrite(struct conf_loader *l, struct rp_cfg_node *root, struct rp_cfg_node **ret);
+
 /* ---- check.c --------------------------------------------------------------------------------- */
 
 /* Renames keys to the table's spelling where it folds case; two spellings of one key are a

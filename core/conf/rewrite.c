@@ -289,7 +289,12 @@ static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const cha
 		if (rc < 0)
 			return rc;
 	}
+	struct rp_cfg_node *runtime;
 	int rc = split_control(l, root);
+	if (rc == 0)
+		rc = orm_rewrite(l, root, &runtime);
+	if (rc == 0 && runtime)
+		rc = merge_under(l->arena, root, "runtime", runtime);
 	return rc < 0 ? rc : fix_spelling(l, root);
 }
 

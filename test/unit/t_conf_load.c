@@ -199,6 +199,37 @@ static void test_control_parts(void **state)
 	    "rp.conf:1:11: control.socked: unknown key, did you mean socket?\n");
 }
 
+static void test_orm(void **state)
+{
+	(void)state;
+	(void)warned(
+		"orm: {mode: nri, fallback: true, nri: {socket: /x, pluginName: a, pluginIndex: "
+		"7, fallbackAfter: 3s}}\nruntime: {socket: /y}\n",
+		"warning: rp.conf:1:18: orm.fallback: is runtime.fallback: /run/nri-rp/bridge.sock "
+		"here\n"
+		"warning: rp.conf:1:40: orm.nri.socket: is runtime.socket: /x here\n"
+		"warning: rp.conf:1:52: orm.nri.pluginName: is runtime.name: a here\n"
+		"warning: rp.conf:1:67: orm.nri.pluginIndex: is runtime.index: 7 here\n"
+		"warning: rp.conf:1:83: orm.nri.fallbackAfter: is runtime.fallbackAfter: 3s "
+		"here\n");
+	assert_string_equal(core()->runtime.socket, "/y");
+	assert_string_equal(core()->runtime.fallback, "/run/nri-rp/bridge.sock");
+	assert_int_equal(core()->runtime.fallback_after_ms, 3000);
+	(void)warned(
+		"orm: {mode: bypass, fallback: false}\n",
+		"warning: rp.conf:1:7: orm.mode: is runtime.socket: /run/nri-rp/bridge.sock here\n"
+		"warning: rp.conf:1:21: orm.fallback: is runtime.fallback:  here\n");
+	assert_string_equal(core()->runtime.socket, "/run/nri-rp/bridge.sock");
+	assert_string_equal(core()->runtime.fallback, "");
+	assert_null(conf_get(conf_root(last.conf), "orm"));
+	bad("orm: {mode: x, fallback: [1], nri: 3, bypass: {source: auto}, what: 1}\n",
+	    "rp.conf:1:7: orm.mode: expected nri or bypass, found \"x\"\n"
+	    "rp.conf:1:16: orm.fallback: expected true or false, found a list\n"
+	    "rp.conf:1:31: orm.nri: expected a map, found \"3\"\n"
+	    "rp.conf:1:48: orm.bypass.source: here it is --pods of nri-rp-bridge(8)\n"
+	    "rp.conf:1:63: orm.what: unknown key\n");
+}
+
 /* What a policy's table has of the common parts stays in its section, and the rest goes where it
  * always goes. */
 static void test_parts_of_ones_own(void **state)
@@ -649,7 +680,8 @@ static void test_sample(void **state)
 				fail_msg("%s is not in the manual page", row.path);
 		}
 		/* What is given here is what holds anyway, but for what has no default. */
-		if (strchr(row.path, '[') || str_has_prefix(row.path, "control."))
+		if (strchr(row.path, '[') || str_has_prefix(row.path, "control.") ||
+		    str_has_prefix(row.path, "orm"))
 			continue;
 		rp_cfg node = conf_get(conf_root(last.conf), row.path);
 		if (!node)
@@ -788,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_resource_and_files),
 		cmocka_unit_test(test_pasted_spec),
 		cmocka_unit_test(test_control_parts),
+		cmocka_unit_test(test_orm),
 		cmocka_unit_test(test_parts_of_ones_own),
 		cmocka_unit_test(test_begin_path),
 		cmocka_unit_test(test_defaults),
