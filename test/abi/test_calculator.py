@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -80,6 +81,50 @@ def moody(installed, night, tmp_path_factory):  # noqa: F811
     must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror -DMOOD=moody++', 'all'], env=env)
     os.chmod(folder / 'night.so', 0o644)
     return folder
+
+
+# A header of before the last members came, and one of a release to come: what a struct ends with.
+OTHER_HEADERS = {
+    'older': [('struct rp_calculator', 'meta_changed', ''), ('struct rp_host_noderes', 'aggregated', ''), ('struct rp_nr_measured', 'prod_reclaimable', '')],
+    'newer': [('struct rp_calculator', None, 'int32_t (*later)(struct rp_instance *inst);'), ('struct rp_host_noderes', None, 'int32_t (*later)(void *ctx);'),
+              ('struct rp_nr_measured', None, 'uint64_t later[8];'), ('struct rp_nr_item', None, 'uint64_t later[8];'), ('struct rp_nr_pod', None, 'uint64_t later[8];')]}
+
+
+def with_other_headers(installed, which, to):  # noqa: F811
+    shutil.copytree(installed, to)
+    header = to / 'usr/include/nri-rp/calculator.h'
+    text = header.read_text()
+    for struct, last, more in OTHER_HEADERS[which]:
+        begin = text.index(struct + ' {')
+        end = text.index('\n};', begin)
+        body = text[begin:end]
+        if last:
+            body = body[:body.rindex('\n', 0, body.index(last))]
+        text = text[:begin] + body + '\n\t' + more + text[end:]
+    header.write_text(text)
+    return to
+
+
+@pytest.mark.parametrize('which', OTHER_HEADERS)
+def test_headers_of_another_minor(which, installed, tmp_path):  # noqa: F811
+    """The calculator to copy, of somebody who has built it before, or against what is yet to come: it runs as any other."""
+    if is_instrumented():
+        pytest.skip('libnri-rp-module.a is instrumented')
+    folder = tmp_path / 'mine'
+    shutil.copytree(installed / 'usr/share/nri-rp/template-calculator', folder)
+    env = author_env(with_other_headers(installed, which, tmp_path / 'tree'))
+    env.pop('MAKEFLAGS', None)
+    must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror', 'all'], env=env)
+    built = folder / 'template-calculator.so'
+    os.chmod(built, 0o644)
+    shutil.copy(os.path.join(BUILD, 'modules/none.so'), folder)
+    done = subprocess.run([os.path.join(BUILD, 'bin/nri-rp-modcheck'), '--cases', '^(abi|calculator)/', built], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    with Node(None, start=False, module_dirs=[folder]) as node:
+        node.run('write-config', {**config(), 'calculators': ['template-calculator']})
+        put_machine(node)
+        node.start()
+        eventually(lambda: values(node) == {'example.com/spare-memory': 3 << 30})
 
 
 def check(folder):
