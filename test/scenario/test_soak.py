@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The churn of a busy node: 300 pods, ten of which end each second, and ten others come. What the daemon holds stays what it is: memory, descriptors,
-files. SOAK_SECONDS says for how long, a few in `make check`; `make soak` leaves build/soak.csv and build/soak.svg.
+files. SOAK_SECONDS says for how long, a few in `make check`, and SOAK_RATE how many come each second; `make soak` leaves build/soak.csv and
+build/soak.svg.
 """
 import os
 import pathlib
@@ -14,7 +15,8 @@ import pytest
 from simnode import BUILD, INSTRUMENTED, ctr, cpuset
 
 SECONDS = float(os.environ.get('SOAK_SECONDS', 4))
-PODS, RATE = 300, 10
+RATE = float(os.environ.get('SOAK_RATE', 10))
+PODS = 300
 BINS = 240  # of the picture
 CONFIG = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0-1'}}, 'rebalanceInterval': '10s'}
 OWNED_MAX = 40  # CPUs of 128
