@@ -326,14 +326,14 @@ def free_port(family=socket.AF_INET, host='127.0.0.1'):
 class Bare:
     """nri-rpd by itself, with all of its paths below a folder; nobody is at the runtime's socket."""
 
-    def __init__(self, tmp, *options, env=(), conf='policy: none\nmetrics: {listen: ""}\n', name='rp.conf', state='state', pass_fds=(), run='run'):
+    def __init__(self, tmp, *options, env=(), conf='policy: none\nmetrics: {listen: ""}\n', name='rp.conf', state='state', pass_fds=(), run='run', under=()):
         self.conf = tmp / name
         self.control = tmp / run / ('%s.sock' % name)
         self.nri = tmp / 'nri.sock'
         if conf is not None:
             self.conf.write_text(conf)
         self.log = tmp / (name + '.log')
-        command = [DAEMON, '--config', self.conf, '--state-dir', tmp / state, '--control-socket', self.control, '--nri-socket', self.nri,
+        command = [*under, DAEMON, '--config', self.conf, '--state-dir', tmp / state, '--control-socket', self.control, '--nri-socket', self.nri,
                    '--module-dir', BUILD / 'modules', *options]
         with open(self.log, 'w') as log:
             self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=dict(os.environ, **dict(env)), pass_fds=pass_fds)

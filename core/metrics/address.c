@@ -2,6 +2,7 @@
 #include "core/metrics/address.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "core/metrics/metrics.h"
 #include "core/util/cleanup.h"
+#include "core/util/sd.h"
 #include "core/util/str.h"
 #include "core/wire/sock.h"
 
@@ -36,6 +38,9 @@ static socklen_t fill6(const struct address *a, struct sockaddr_in6 *sa)
 static int listen_tcp(int family, const struct sockaddr *sa, socklen_t len)
 {
 	const int on = 1, off = 0;
+	int inherited = sd_listen_at(sa, len);
+	if (inherited != -ENOENT)
+		return inherited;
 	_close_ int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
@@ -67,6 +72,10 @@ int address_listen(const struct address *a, struct err *err)
 		fd = listen_tcp(AF_INET, (const struct sockaddr *)&sa4, len);
 	}
 	return fd >= 0 ? fd
-		       : err_errno(err, fd, "metrics.listen: listening on %s port %u failed",
-				   *a->host ? a->host : "all addresses,", a->port);
+		       : err_errno(err, fd, "metrics.listen: listening on %s port %u failed%s",
+				   *a->host ? a->host : "all addresses,", a->port,
+				   fd == -EAFNOSUPPORT
+					   ? " (a service without network listens where "
+					     "nri-rpd-metrics.socket does)"
+					   : "");
 }

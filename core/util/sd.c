@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/util/sd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "core/util/str.h"
 
 #define LISTEN_FDS_START 3
+#define LISTEN_FDS_MAX 64
 
 struct sd {
 	int fd; /* -1: not under systemd */
@@ -133,11 +136,33 @@ void sd_stopping(struct sd *sd)
 	send_text(sd, "STOPPING=1\nSTATUS=stopping");
 }
 
-int sd_listen_fd(void)
+static int n_listen_fds(void)
 {
 	const char *fds = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
 	int64_t n, for_pid;
 	if (!fds || !pid || str_to_i64(fds, &n) || str_to_i64(pid, &for_pid))
 		return 0;
-	return n > 0 && for_pid == getpid() ? LISTEN_FDS_START : 0;
+	return n > 0 && n <= LISTEN_FDS_MAX && for_pid == getpid() ? (int)n : 0;
+}
+
+int sd_listen_fd(void)
+{
+	return n_listen_fds() ? LISTEN_FDS_START : 0;
+}
+
+int sd_listen_at(const struct sockaddr *address, socklen_t len)
+{
+	for (int fd = LISTEN_FDS_START, end = fd + n_listen_fds(); fd < end; fd++) {
+		struct sockaddr_storage at = {0};
+		socklen_t at_len = sizeof at;
+		if (getsockname(fd, (struct sockaddr *)&at, &at_len) < 0 || at_len != len ||
+		    memcmp(&at, address, len) != 0)
+			continue;
+		int flags = fcntl(fd, F_GETFL);
+		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+			return -errno;
+		int copy = fcntl(fd, F_DUPFD_CLOEXEC, LISTEN_FDS_START);
+		return copy < 0 ? -errno : copy;
+	}
+	return -ENOENT;
 }

@@ -7,6 +7,8 @@
 #ifndef UTIL_SD_H
 #define UTIL_SD_H
 
+#include <sys/socket.h>
+
 #include "core/util/loop.h"
 
 struct sd;
@@ -26,5 +28,8 @@ void sd_reloading(struct sd *sd);
 void sd_stopping(struct sd *sd);
 /* The first socket that systemd listens on for us, 0: none. */
 int sd_listen_fd(void);
+/* Of all of these the one that is bound to the address: another descriptor of it for the caller,
+ * non-blocking. -ENOENT: there is none. */
+int sd_listen_at(const struct sockaddr *address, socklen_t len);
 
 #endif

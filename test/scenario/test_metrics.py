@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from operator_tools import DEGRADED, Bare, ctl_json, free_port, http_connect, http_get, http_parse, http_raw, http_read
+from operator_tools import DEGRADED, OK, Bare, ctl, ctl_json, free_port, http_connect, http_get, http_parse, http_raw, http_read
 from simnode import STATIC, cpuset, ctr, eventually
 
 from test_controllers import BLKIO, BLKIO_KEY, add_cgroup, add_disks
@@ -625,6 +625,21 @@ def test_the_older_key(make_node, tmp_path):
     assert http_get(tcp(port), '/healthz').status == 200
     node.config({**older, 'metrics': {'listen': ''}})
     assert refuses(tcp(port))
+
+
+def test_an_inherited_socket(tmp_path):
+    """Systemd listens for a service that has no network: who comes is served, and so they are again when the socket was let go in between."""
+    with socket.create_server(('127.0.0.1', 0)) as other, socket.create_server(('127.0.0.1', 0)) as listener:
+        fds, address = (other.fileno(), listener.fileno()), tcp(listener.getsockname()[1])
+        on, off = ('policy: none\nmetrics: {listen: "%s"}\n' % where for where in (address, ''))
+        under = ['bash', '-c', 'exec 3<&%d 4<&%d; LISTEN_FDS=2 LISTEN_PID=$$ exec "$0" "$@"' % fds]
+        with Bare(tmp_path, conf=on, under=under, pass_fds=fds) as daemon:
+            daemon.answers()
+            assert http_get(address, '/livez').status == 200
+            for conf in (off, on):
+                daemon.conf.write_text(conf)
+                assert ctl(daemon.control, 'reload').code in (OK, DEGRADED)
+            assert http_get(address, '/livez').status == 200
 
 
 def test_a_file_in_the_way(tmp_path, make_node):
