@@ -176,6 +176,9 @@ $(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
 $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_cri) $(O)/test/t_bridge_edit: $(O)/core/nri-rp-bridge/cri_edit.o \
 		$(O)/core/nri-rp-bridge/cri_info.o
 
+# The test plays those that tell it of pods.
+$(O)/test/t_bridge_podlist: $(O)/core/nri-rp-bridge/podlist.o
+
 # The bridge's: all of it but main().
 BRIDGE_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-bridge/*.c))))
 BRIDGE_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_bypass) $(O)/test/t_bridge_cgroups
