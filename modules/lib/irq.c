@@ -9,6 +9,7 @@
 #include "modules/lib/section.h"
 
 #define TABLE "/proc/interrupts"
+#define CLOSED " (the shipped service needs interrupts.conf, see nri-rpd(8))"
 #define TABLE_FIRST (256u << 10)
 #define TABLE_MAX (64u << 20)
 #define NUMBER_MAX 65536u /* numbers of interrupts are below this */
@@ -466,8 +467,8 @@ static int32_t write_affinity(struct job *j, struct known *k, const char *text)
 	k->stuck = is_final(r);
 	j->failures++;
 	if (!j->message[0])
-		(void)snprintf(j->message, sizeof j->message, "%s: writing %.100s: %s", path, text,
-			       strerror(-r));
+		(void)snprintf(j->message, sizeof j->message, "%s: writing %.100s: %s%s", path,
+			       text, strerror(-r), r == -EROFS ? CLOSED : "");
 	return r;
 }
 

@@ -27,7 +27,7 @@ NAME = 'nri-rp-it-%d' % os.getpid()
 METRICS_UNIT, METRICS = 'nri-rpd-metrics.socket', NAME + '-metrics.socket'
 ONLINE = sorted(os.sched_getaffinity(0))
 STATIC = '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: true}' % ONLINE[0]
-MAX_EXPOSURE = {'nri-rpd': 18, 'nri-rp-bridge-cgroups': 24}  # of 100; others: 20
+MAX_EXPOSURE = {'nri-rpd': 16, 'nri-rp-bridge-cgroups': 24}  # of 100; others: 20
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
 needs_analyze = pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd-analyze is not installed')
