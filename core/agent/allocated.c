@@ -163,12 +163,10 @@ static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableRe
 	return 0;
 }
 
-void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
+/* Policies that do not tell: all but what their zones call reserved. */
+static int find_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
-	struct rp_idset reserved, cpus;
-	struct err err = ERR_INIT;
+	struct rp_idset reserved;
 	rp_idset_clear(&reserved);
 	const struct rp_zone_sink sink = {.size = sizeof sink,
 					  .ctx = &reserved,
@@ -176,11 +174,31 @@ void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 					  .resource = on_resource,
 					  .attribute = on_attribute,
 					  .cost = on_cost};
-	if (pipeline_zones(p, &sink, &err)) {
+	int r = pipeline_zones(p, &sink, err);
+	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
+	return r;
+}
+
+static int find_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	int r = pipeline_allocatable(p, ret, err);
+	if (r == 0)
+		return find_unreserved(p, ret, err);
+	if (r > 0)
+		rp_idset_and(ret, rp_ids_of(ret), topo_ids(pipeline_topo(p), RP_CPUS_ONLINE));
+	return r < 0 ? r : 0;
+}
+
+void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
+	struct rp_idset cpus;
+	struct err err = ERR_INIT;
+	if (find_allocatable(p, &cpus, &err)) {
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 		return;
 	}
-	rp_idset_andnot(&cpus, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
 	out.cpus = a ? set_text(a, rp_ids_of(&cpus)) : NULL;
 	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out))
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");

@@ -192,6 +192,7 @@ static int take_role(struct instance *i, struct err *err)
 	i->metrics = module_service(i, RP_METRICS_1);
 	i->state = module_service(i, RP_STATE_1);
 	i->extended = module_service(i, RP_EXTENDED_1);
+	i->allocation = module_service(i, RP_ALLOCATION_1);
 	i->decision = module_service(i, RP_DECISION_1);
 	return 0;
 }
@@ -434,6 +435,22 @@ int instance_extended(struct instance *i, const struct rp_extended_sink *sink, s
 		return 0;
 	enter(i, CRUMB_ZONES, NULL);
 	return leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
+}
+
+int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err)
+{
+	if (!(HAS(i->allocation, allocatable)))
+		return 0;
+	rp_idset_clear(ret);
+	enter(i, CRUMB_ZONES, NULL);
+	int r = leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
+	if (!r && ret->nw > RP_IDSET_WORDS)
+		return err_set(
+			err, -EBADMSG,
+			"module %s tells of allocatable CPUs in a set of %u words, there are "
+			"%u at most",
+			i->module->name, ret->nw, (unsigned)RP_IDSET_WORDS);
+	return r ? r : 1;
 }
 
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)

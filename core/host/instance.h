@@ -155,6 +155,8 @@ int instance_rolled_back(struct instance *i);
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
+/* 1: *ret has the CPUs that containers may be given; 0: the module does not tell. */
+int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
 

@@ -32,6 +32,7 @@ struct instance {
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	const struct rp_extended *extended;
+	const struct rp_allocation *allocation;
 	const struct rp_decision *decision;
 	struct rp_host host;
 	pthread_t thread; /* the main one, on which it may call the host */

@@ -91,6 +91,7 @@ static const struct {
 	{RP_CONTROLLER_1, offsetof(struct rp_controller, pre_create)},
 	{RP_ZONES_1, sizeof(struct rp_zones)},
 	{RP_METRICS_1, sizeof(struct rp_metrics)},
+	{RP_ALLOCATION_1, sizeof(struct rp_allocation)},
 	{RP_STATE_1, sizeof(struct rp_state)},
 	{RP_SCHEMA_1, sizeof(struct rp_schema)},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module tells of itself: zones, metrics, its saved state. */
+/* What a module tells of itself: zones, allocatable CPUs, metrics, its saved state. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +129,36 @@ static int zones(struct check *c, struct err *err)
 	return bad ? bad : check_zones(&r, c, err);
 }
 
+/* ---- allocatable CPUs ------------------------------------------------------------------------ */
+
+/* Of the machine, and the same ones however often they are asked for. */
+static int check_allocatable(struct rig *r, struct check *c, struct err *err)
+{
+	struct rp_idset first, again;
+	char text[128];
+	int told = instance_allocatable(r->instance, &first, err);
+	if (told <= 0)
+		return told ? told : check_skip(c, "it does not tell");
+	(void)rp_ids_format(rp_ids_of(&first), text, sizeof text);
+	if (!rp_ids_subset(rp_ids_of(&first), rig_online(r)))
+		return err_set(err, -EINVAL, "allocatable CPUs that are not online: %s", text);
+	told = instance_allocatable(r->instance, &again, err);
+	if (told < 0)
+		return told;
+	if (!told || !rp_ids_equal(rp_ids_of(&first), rp_ids_of(&again)))
+		return err_set(err, -EINVAL, "asked twice, it tells different allocatable CPUs");
+	check_note(c, "%u CPUs", rp_ids_count(rp_ids_of(&first)));
+	return 0;
+}
+
+static int allocatable(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = populated(c, &r, &churn, err);
+	return bad ? bad : check_allocatable(&r, c, err);
+}
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 struct metrics {
@@ -224,6 +254,8 @@ static int state(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, zones,
 	 "zones have names, parents before children, and amounts that make sense"},
+	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, allocatable,
+	 "allocatable CPUs are online ones, the same each time"},
 	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, metrics,
 	 "metrics are named and labelled as Prometheus wants it"},
 	{"report/state", RP_KIND_POLICY, CASE_SMALL, state,

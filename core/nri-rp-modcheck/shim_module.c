@@ -25,6 +25,7 @@ struct cover {
 	const struct rp_controller *controller;
 	const struct rp_zones *zones;
 	const struct rp_extended *extended;
+	const struct rp_allocation *allocation;
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	struct rp_policy our_policy;
@@ -411,6 +412,12 @@ static int32_t r_extended(struct rp_instance *inst, const struct rp_extended_sin
 	JUDGE(c, "extended", c->extended->extended(c->real, sink));
 }
 
+static int32_t r_allocatable(struct rp_instance *inst, struct rp_idset *ret)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "allocatable", c->allocation->allocatable(c->real, ret));
+}
+
 static int32_t r_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct cover *c = cover_of(inst);
@@ -435,6 +442,8 @@ static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
 static const struct rp_zones our_zones = {.size = sizeof our_zones, .zones = r_zones};
 static const struct rp_extended our_extended = {.size = sizeof our_extended,
 						.extended = r_extended};
+static const struct rp_allocation our_allocation = {.size = sizeof our_allocation,
+						    .allocatable = r_allocatable};
 static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
 static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
 
@@ -457,6 +466,12 @@ static const void *service_of(struct cover *c, const char *id)
 		c->extended = theirs;
 		return RP_HAS(c->extended, extended) && c->extended->extended ? &our_extended
 									      : NULL;
+	}
+	if (str_eq(id, RP_ALLOCATION_1)) {
+		c->allocation = theirs;
+		return RP_HAS(c->allocation, allocatable) && c->allocation->allocatable
+			       ? &our_allocation
+			       : NULL;
 	}
 	if (str_eq(id, RP_METRICS_1)) {
 		c->metrics = theirs;

@@ -365,6 +365,14 @@ int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, s
 	return r;
 }
 
+int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_allocatable(p->policy, ret, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err)
 {

@@ -168,6 +168,8 @@ int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, voi
  * these. */
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
+/* As instance_allocatable(); 0 as well when there is no policy. */
+int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err);
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err);
 

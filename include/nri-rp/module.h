@@ -52,7 +52,7 @@
  *       rp_host_topology.simulated, nri-rp.calculator/1, nri-rp.host.noderes/1,
  *       nri-rp.host.node/1, nri-rp.host.evict/1, nri-rp.host.runtime/1, RP_EVENT_RUNTIME,
  *       nri-rp.host.hints/1,
- *       nri-rp.decision/1,
+ *       nri-rp.decision/1, nri-rp.allocation/1,
  *       rp_policy.admit_pod and pod_removed, rp_host_cache.list_pods, get_pod_private,
  *       set_pod_private and may_wait, rp_pod_info.flags, cpu_request,
  *       cpu_limit, mem_limit and mem_request, rp_host_cache.pod_ctr,

@@ -180,6 +180,26 @@ struct rp_extended {
 	int32_t (*extended)(struct rp_instance *inst, const struct rp_extended_sink *sink);
 };
 
+/*
+ * nri-rp.allocation/1 [since 1.3], optional: what a policy has to give. The host asks it between
+ * transactions, when somebody asks the node what there is to be had (the kubelet's pod-resources
+ * API).
+ */
+#define RP_ALLOCATION_1 "nri-rp.allocation/1"
+
+struct rp_idset; /* set.h */
+
+struct rp_allocation {
+	uint32_t size;
+	uint32_t pad;
+	/* The online CPUs that containers may be given at all, whoever has them now; what is kept
+	 * for the system is none of them. NUMA nodes are found by rp_cpu_info.node_id. *ret is the
+	 * host's, and undefined after an error; -RP_EAGAIN: there is no configuration yet. Without
+	 * this service a host takes all online CPUs but those in the attributes of zones that are
+	 * named "reserved cpuset". */
+	int32_t (*allocatable)(struct rp_instance *inst, struct rp_idset *ret);
+};
+
 /* nri-rp.metrics/1, optional, for any kind of module. */
 #define RP_METRICS_1 "nri-rp.metrics/1"
 

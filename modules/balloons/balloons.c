@@ -20,6 +20,17 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 		image_past(&inst->before, ret);
 }
 
+/* What the reserved balloon has or is to have is the system's. */
+static void allocatable(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct state *s = inst->state;
+	rp_idset_andnot(ret, rp_ids_of(&p->allowed), rp_ids_of(&p->reserved_cpus));
+	for (uint32_t i = 0; s && i < s->n; i++)
+		if (s->list[i]->type == p->reserved_type)
+			rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&s->list[i]->cpus));
+}
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	struct reserve_past past;
@@ -263,6 +274,7 @@ static const struct life_ops ops = {
 	.timer = timer,
 	.rolled_back = rolled_back,
 	.done = outside_follow,
+	.allocatable = allocatable,
 	.stop = stop,
 	.fini = fini,
 	.schema = &balloons_schema,

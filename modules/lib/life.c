@@ -41,12 +41,17 @@ static void drop(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- placing --------------------------------------------------------------------------------- */
 
+static int32_t no_plan(const struct life *l)
+{
+	return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
+}
+
 /* A transaction may have several callbacks, which are taken back together. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
 	if (!l->plan)
-		return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
+		return no_plan(l);
 	if (l->ops->begin && l->txn != txn)
 		l->ops->begin(inst);
 	l->txn = txn;
@@ -272,6 +277,22 @@ static const struct rp_state reserved_state = {
 	.load = load_reserved,
 };
 
+/* ---- what there is to give ------------------------------------------------------------------- */
+
+static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
+{
+	struct life *l = life_of(inst);
+	if (!l->plan)
+		return no_plan(l);
+	l->ops->allocatable(inst, ret);
+	return 0;
+}
+
+static const struct rp_allocation allocation = {
+	.size = sizeof(struct rp_allocation),
+	.allocatable = allocatable,
+};
+
 /* ---- the module ------------------------------------------------------------------------------ */
 
 /* What a policy has nothing to say about it is not asked. */
@@ -319,6 +340,7 @@ const void *life_service(const struct life_ops *ops, const char *id)
 		{RP_METRICS_1, ops->metrics},
 		{RP_STATE_1, ops->past ? &reserved_state : ops->state},
 		{RP_EXTENDED_1, ops->extended},
+		{RP_ALLOCATION_1, ops->allocatable ? &allocation : NULL},
 		{NULL, NULL},
 	};
 	return modhost_service(services, id);

@@ -76,6 +76,9 @@ struct life_ops {
 	 */
 	void (*past)(const struct rp_instance *inst, struct reserve_past *ret);
 	int32_t (*reserve)(struct rp_instance *inst);
+	/* Optional: the CPUs that containers may be given under the plan in force
+	 * (nri-rp.allocation/1). */
+	void (*allocatable)(const struct rp_instance *inst, struct rp_idset *ret);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	/* Optional: what goes beside the transaction follows what is so by now. */

@@ -132,6 +132,12 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 	return 0;
 }
 
+void plan_assignable(const struct rp_plan *p, struct rp_idset *ret)
+{
+	rp_idset_or(ret, rp_ids_of(&p->all), rp_ids_of(&p->iso));
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&p->reserved));
+}
+
 void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret)
 {
 	rp_idset_andnot(ret, rp_ids_of(&p->all), rp_ids_of(&l->taken));

@@ -17,8 +17,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 		return 0;
 	plan_shared(p, &inst->owners, &shared);
 	/* What could be given away, and what of it is still there. */
-	rp_idset_or(&assignable, rp_ids_of(&p->all), rp_ids_of(&p->iso));
-	rp_idset_andnot(&assignable, rp_ids_of(&assignable), rp_ids_of(&p->reserved));
+	plan_assignable(p, &assignable);
 	rp_idset_andnot(&free, rp_ids_of(&assignable), rp_ids_of(&inst->owners.taken));
 	const struct zones_set sets[] = {
 		{"shared cpuset", rp_ids_of(&shared)},

@@ -12,6 +12,11 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 		ret->listed = p->settings.reserved.cpus;
 }
 
+static void allocatable(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	plan_assignable(inst->plan, ret);
+}
+
 static int32_t reserve(struct rp_instance *inst)
 {
 	return plan_reserve(&inst->h, inst->plan, &inst->remembered);
@@ -159,6 +164,7 @@ static const struct life_ops ops = {
 	.zones = &static_zones,
 	.metrics = &static_metrics,
 	.past = past,
+	.allocatable = allocatable,
 	.reserve = reserve,
 };
 

@@ -81,6 +81,8 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 /* n of the free CPUs by the configured allocator: 0 or -RP_ENOSPC. */
 int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret);
 
+/* What can be given away at all: ALL and ISO without RESERVED. */
+void plan_assignable(const struct rp_plan *p, struct rp_idset *ret);
 /* DEFAULT, and the isolated CPUs that nobody has. */
 void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);

@@ -21,6 +21,12 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 	ledger_exclusive(inst, &ret->busy);
 }
 
+static void allocatable(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	rp_idset_andnot(ret, rp_ids_of(&p->allowed), rp_ids_of(&p->reserved));
+}
+
 static int32_t reserve(struct rp_instance *inst)
 {
 	return inst->ledger.n_grants ? 0 : plan_reserve(&inst->h, inst->plan, &inst->remembered);
@@ -207,6 +213,7 @@ static const struct life_ops ops = {
 	.zones = &ta_zones,
 	.metrics = &ta_metrics,
 	.past = past,
+	.allocatable = allocatable,
 	.reserve = reserve,
 	.extended = &ta_extended,
 };

@@ -130,6 +130,11 @@ AT(rp_zones, size, 0);
 AT(rp_zones, pad, 4);
 AT(rp_zones, zones, 8);
 
+AT_LEAST(rp_allocation, 16);
+AT(rp_allocation, size, 0);
+AT(rp_allocation, pad, 4);
+AT(rp_allocation, allocatable, 8);
+
 AT_LEAST(rp_extended_sink, 32);
 AT(rp_extended_sink, size, 0);
 AT(rp_extended_sink, pad, 4);
@@ -673,6 +678,7 @@ AT(rp_host_topology, memory, 88);
 AT(rp_host_topology, device_path, 96);
 AT(rp_host_topology, simulated, 104);
 VALUE(RP_ABI_MAJOR, 1);
+TEXT(RP_ALLOCATION_1, "nri-rp.allocation/1");
 VALUE(RP_ANNOTATION_MAX, 65536);
 VALUE(RP_APPLY_DONE, 1);
 VALUE(RP_APPLY_FAILED, 3);

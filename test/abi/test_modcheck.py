@@ -65,6 +65,8 @@ CURIOUS = {
     18: ('abi/services', 'nri-rp.config-schema/1 is another one without an instance'),
     19: ('report/state', 'load() of its own state failed: not mine'),
     20: ('lifecycle/reloads', 'a reload of the same configuration'),
+    21: ('report/allocatable two-sockets', 'allocatable CPUs that are not online: 0,8000'),
+    22: ('report/allocatable two-sockets', 'asked twice, it tells different allocatable CPUs'),
 }
 
 

@@ -39,6 +39,8 @@
 #define TWO_TABLES 18
 #define FORGETS_STATE 19
 #define REFUSES_RELOAD 20
+#define OFFLINE_ALLOCATABLE 21
+#define OTHER_ALLOCATABLE 22
 
 struct rp_plan {
 	int unused;
@@ -360,6 +362,19 @@ static const struct rp_policy policy = {
 	.rolled_back = rolled_back,
 };
 static const struct rp_zones zones_service = {.size = sizeof zones_service, .zones = zones};
+
+static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
+{
+	inst->seen++;
+	rp_idset_add(ret, 0);
+	rp_idset_add(ret, IS(OFFLINE_ALLOCATABLE) ? 8000 : 1);
+	if (IS(OTHER_ALLOCATABLE) && inst->seen % 2)
+		rp_idset_del(ret, 0);
+	return 0;
+}
+
+static const struct rp_allocation allocation = {.size = sizeof allocation,
+						.allocatable = allocatable};
 static const struct rp_metrics metrics[2] = {{.size = sizeof metrics[0], .collect = collect},
 					     {.size = sizeof metrics[0], .collect = collect}};
 static const struct rp_state state = {.size = sizeof state, .save = save, .load = load};
@@ -398,6 +413,8 @@ static const void *service(struct rp_instance *inst, const char *id)
 		return &metrics[IS(ANOTHER_STRUCT) ? n_asked++ % 2 : 0];
 	if (strcmp(id, RP_ZONES_1) == 0)
 		return &zones_service;
+	if (strcmp(id, RP_ALLOCATION_1) == 0)
+		return &allocation;
 	if (strcmp(id, RP_STATE_1) == 0)
 		return &state;
 	return strcmp(id, RP_POLICY_1) == 0 ? &policy : NULL;

@@ -94,10 +94,21 @@ def test_cpus_and_memory(served):
     assert not s.list(), 'what has gone is not listed, at once'
 
 
-def test_what_there_is(served):
-    s = served({'policy': 'qos', 'qos': {'reservedCPUs': '0,4'}})
+@pytest.mark.parametrize('policy, section, gone', [
+    ('qos', {'reservedCPUs': '0,4'}, {0, 4}),
+    ('balloons', {'reservedResources': {'cpu': 'cpuset:0,8'}}, {0, 8}),
+    ('balloons', {'reservedResources': {'cpu': 1}, 'availableResources': {'cpu': 'cpuset:3-15'}}, {0, 1, 2}),
+    ('static', {'reservedResources': {'cpu': 'cpuset:5'}, 'availableResources': {'cpu': 'cpuset:4-15'}}, {0, 1, 2, 3, 5}),
+    ('topology-aware', {'reservedResources': {'cpu': 'cpuset:0'}, 'availableResources': {'cpu': 'cpuset:0-11'}}, {0, 12, 13, 14, 15}),
+])
+def test_what_there_is(served, policy, section, gone):
+    s = served({'policy': policy, policy: section})
+    s.node.create('web', ctr(*OWN))
+    if policy == 'balloons':  # its reserved balloon is the system's, whichever CPUs it has
+        s.node.create('sys', ctr('app', '500m'), namespace='kube-system')
+        gone = gone | s.node.cpus('kube-system/sys/app')
     there = s.allocatable()
-    assert set(there.cpu_ids) == set(range(16)) - {0, 4} and not there.devices
+    assert set(there.cpu_ids) == set(range(16)) - gone and not there.devices
     assert [nodes_of(m) for m in there.memory] == [[0], [1], [2], [3]] and all(m.memory_type == 'memory' and m.size for m in there.memory)
 
 
