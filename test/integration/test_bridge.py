@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rp-bridge before a real containerd that has NRI off, with a real nri-rpd behind it: what is decided is what the kernel does."""
+import os
 import pathlib
 import shutil
 import tempfile
@@ -12,7 +13,7 @@ from containerd import cpus, wait_for
 from criproxy import Bridge
 from test_containerd import ONLINE, SCRATCH, Daemon, needs_two_cpus
 
-RESTARTS = 10
+KILLS, EVENTS = int(os.environ.get('BRIDGE_KILLS', '20')), 12
 PLACED = 'containers are placed'
 
 
@@ -90,25 +91,31 @@ def test_what_cannot_be_placed_fails_with_the_reason(daemon, pods):
 
 
 @needs_two_cpus
-def test_nothing_moves_when_either_is_restarted(runtime, bridge, daemon, pods):
+def test_nothing_moves_when_either_is_killed_under_churn(runtime, bridge, daemon, pods):
+    """BRIDGE_KILLS=1000 kills each 500 times."""
     pinned, shared = pods('pinned').run('c', 1000), pods('shared', 'besteffort').run('c')
-    before = pinned.allowed(), shared.allowed()
-    for _ in range(RESTARTS):
-        again = bridge.log.read_text().count(PLACED) + 1
-        daemon.kill()
-        daemon.start()
-        bridge.wait_log(PLACED, again)
-    assert (pinned.allowed(), shared.allowed()) == before
-    for _ in range(RESTARTS):
-        mark = daemon.mark()
-        bridge.process.kill()
-        bridge.process.wait()
-        bridge.log.unlink()
-        bridge.start()
-        runtime.connect(bridge.socket)
-        daemon.wait_log('synchronized with', mark)
-        bridge.wait_log(PLACED)
-    assert (pinned.allowed(), shared.allowed()) == before
+    before, rest = pinned.allowed(), set(ONLINE) - cpus(pinned.allowed())
+    for i in range(KILLS):
+        pod = runtime.run_pod('churn-%d' % i, 'burstable')
+        if i % 2:
+            again = bridge.log.read_text().count(PLACED) + 1
+            daemon.kill()
+            churned = pod.run('c', 100)
+            daemon.start()
+            bridge.wait_log(PLACED, again)
+        else:
+            mark = daemon.mark()
+            bridge.process.kill()
+            bridge.process.wait()
+            bridge.log.unlink()
+            bridge.start()
+            runtime.connect(bridge.socket)
+            daemon.wait_log('synchronized with', mark)
+            bridge.wait_log(PLACED)
+            churned = pod.run('c', 100)
+        wait_for('it is out of the way', lambda: cpus(churned.allowed()) == rest)
+        pod.remove()
+        assert (pinned.allowed(), cpus(shared.allowed())) == (before, rest)
     pinned.remove()
     wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))
 
@@ -193,6 +200,6 @@ def test_answers_are_those_without_the_bridge(runtime, bridge, daemon, service, 
 def test_the_stream_of_events_passes(runtime, bridge, daemon, pods):
     events = bridge.channel.unary_stream('/runtime.v1.RuntimeService/GetContainerEvents')(b'', timeout=containerd.CALL_S)
     # containerd 1.7 gives one event to each reader that has gone, as all the bridges before this one.
-    ctrs = [pods('p%d' % i).run('c') for i in range(RESTARTS + 2)]
+    ctrs = [pods('p%d' % i).run('c') for i in range(EVENTS)]
     assert any(ctrs[-1].id.encode() in event for event in events)
     events.cancel()
