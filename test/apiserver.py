@@ -177,6 +177,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve_post(self, api, at, query, body):
         with api.lock:
+            if at['plural'] == 'events' and api.has_event(json.loads(body)['metadata']['name']):
+                self.fail(409, 'there is an event of that name')
+                return
             api.writes.append(('POST', self.path, json.loads(body)))
             if at['sub'] == 'eviction' and not self.evict(api, at, json.loads(body)):
                 return
@@ -241,6 +244,9 @@ class ApiServer:
     def find(self, plural, ns, name):
         with self.lock:
             return copy.deepcopy(self.objects.get((plural, ns, name)))
+
+    def has_event(self, name):
+        return any(m == 'POST' and path.endswith('/events') and body['metadata']['name'] == name for m, path, body in self.writes)
 
     def store(self, key, object_, spec=True):
         with self.lock:

@@ -24,6 +24,8 @@ static void copy(char *to, size_t size, const char *from)
 
 static void fill(struct cluster_state *s, const Agent__SetStateRequest *m)
 {
+	s->events_waiting = m->events_waiting;
+	s->events_lost = m->events_lost;
 	copy(s->server, sizeof s->server, m->server);
 	copy(s->node, sizeof s->node, m->node);
 	copy(s->ns, sizeof s->ns, m->namespace_);

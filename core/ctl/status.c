@@ -227,6 +227,8 @@ static void put_cluster(struct json *j, struct pipeline *p)
 	put_text(j, "namespace", s.state ? s.state->ns : NULL);
 	put_text(j, "configuration", s.source);
 	put_time(j, "published", s.published_ns);
+	json_kuint(j, "events_waiting", s.state ? s.state->events_waiting : 0);
+	json_kuint(j, "events_lost", s.state ? s.state->events_lost : 0);
 	json_key(j, "written");
 	json_arr(j);
 	for (unsigned i = 0; s.state && i < s.state->n_written; i++) {

@@ -12,6 +12,7 @@
 #include "core/pipeline/look/drift.h"
 #include "core/pipeline/look/events.h"
 #include "core/pipeline/look/look.h"
+#include "core/pipeline/node/cluster.h"
 #include "core/pipeline/node/noderes.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/admit.h"
@@ -217,6 +218,23 @@ static void collect_plugins(struct expo *e, struct pipeline *p)
 		ADD_ROWS(e, rows);
 }
 
+static void collect_cluster(struct expo *e, struct pipeline *p)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(p, &s);
+	const struct row rows[] = {
+		{"nri_rp_cluster_connected", "1 when the agent reaches the API server.", EXPO_GAUGE,
+		 s.state && !s.state->unreachable[0]},
+		{"nri_rp_cluster_events_waiting", "Events that the API server has not taken yet.",
+		 EXPO_GAUGE, s.state ? s.state->events_waiting : 0},
+		{"nri_rp_cluster_events_lost_total",
+		 "Events that it never took, since the agent's start.", EXPO_COUNTER,
+		 s.state ? (double)s.state->events_lost : 0},
+	};
+	if (s.on)
+		ADD_ROWS(e, rows);
+}
+
 static void collect_runtime(struct expo *e, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
@@ -241,6 +259,7 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 	};
 	ADD_ROWS(e, rows);
 	collect_plugins(e, p);
+	collect_cluster(e, p);
 	if (!rt->connected)
 		return;
 	struct buf labels = BUF_INIT;

@@ -101,12 +101,15 @@ static void tell_state(void *arg)
 	const struct kube_written *written;
 	Agent__Written list[KUBE_WRITTEN_MAX], *at[KUBE_WRITTEN_MAX];
 	Agent__SetStateRequest m = AGENT__SET_STATE_REQUEST__INIT;
+	const struct report_counts events = report_counts(c->report);
 	m.server = (char *)(uintptr_t)kube_server(c->kube);
 	m.node = c->node;
 	m.namespace_ = c->ns;
 	m.unreachable = (char *)(uintptr_t)kube_unreachable(c->kube);
 	m.n_problems = kube_problems(c->kube, problems);
 	m.problems = (char **)(uintptr_t)problems;
+	m.events_waiting = events.waiting;
+	m.events_lost = events.lost;
 	m.n_written = kube_written(c->kube, &written);
 	m.written = at;
 	for (size_t i = 0; i < m.n_written; i++) {
@@ -211,7 +214,7 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
 	c->evict = evict_new(c->kube);
-	c->report = report_new(c->kube, c->node);
+	c->report = report_new(c->kube, c->node, state_changed, c);
 	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
 	c->node_feed = node_feed_new(c->kube, c->link);
 	c->pod_feed = pod_feed_new(c->kube, c->link, c->node, false);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <utlist.h>
 
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -13,30 +16,29 @@
 #define NODE_NAMESPACE "default" /* where events of nodes are */
 #define PROBLEM "events"
 #define TIME_MAX 32u
+#define NS_PER_MS UINT64_C(1000000)
 #define NAME_MAX_LEN 253u
 
-/* One that is under way. */
-struct place {
-	struct report *report;
-	struct kube_call *call; /* NULL: none, the place is free */
+/* One that has not been written yet. */
+struct waiting {
+	char *path;
+	json_t *body;
+	uint64_t since_ms;
+	struct waiting *prev, *next;
 };
 
 struct report {
 	struct kube *kube;
 	char *node;
-	struct place places[REPORT_MAX];
+	struct waiting *list; /* the first one is under way, while there is a call */
+	unsigned n;
+	struct kube_call *call;
+	struct loop_timer *timer; /* to the next attempt */
+	struct backoff backoff;
+	uint64_t n_lost;
+	void (*changed)(void *arg);
+	void *changed_arg;
 };
-
-static void written(const struct kube_answer *answer, void *arg)
-{
-	struct place *p = arg;
-	p->call = NULL;
-	if (answer->error)
-		log_info("an event is lost: %s", answer->text);
-	else
-		kube_set_written(p->report->kube, PROBLEM);
-	kube_set_problem(p->report->kube, PROBLEM, answer->error == -EACCES ? answer->text : NULL);
-}
 
 /* The kubelet says the node's name for its uid, and kubectl looks for that. */
 static json_t *involved(const struct report *r, const Agent__ClusterEvent *e)
@@ -51,32 +53,136 @@ static json_t *involved(const struct report *r, const Agent__ClusterEvent *e)
 	return o;
 }
 
-static char *body_of(const struct report *r, const Agent__ClusterEvent *e, const char *ns)
+/* A name of its own, so that one that was written although no answer came is not there twice. */
+static json_t *body_of(const struct report *r, const Agent__ClusterEvent *e, const char *ns)
 {
-	char at[TIME_MAX];
+	char at[TIME_MAX], name[32];
 	struct tm tm;
 	time_t t = (time_t)e->time_s;
 	if (!gmtime_r(&t, &tm))
 		return NULL;
 	(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	json_t *o = json_pack(
+	(void)snprintf(name, sizeof name, "nri-rp.%08x%08x", kube_jitter(UINT32_MAX),
+		       kube_jitter(UINT32_MAX));
+	return json_pack(
 		"{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:I}",
-		"apiVersion", "v1", "kind", "Event", "metadata", "generateName", "nri-rp.",
-		"namespace", ns, "involvedObject", involved(r, e), "reason", e->reason, "message",
-		e->text, "type", e->warning ? "Warning" : "Normal", "source", "component", "nri-rp",
-		"host", r->node, "firstTimestamp", at, "lastTimestamp", at, "count",
-		(json_int_t)e->count);
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-	json_decref(o);
-	return text;
+		"apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace", ns,
+		"involvedObject", involved(r, e), "reason", e->reason, "message", e->text, "type",
+		e->warning ? "Warning" : "Normal", "source", "component", "nri-rp", "host", r->node,
+		"firstTimestamp", at, "lastTimestamp", at, "count", (json_int_t)e->count);
 }
 
-static struct place *free_place(struct report *r)
+/* ---- what waits ------------------------------------------------------------------------------ */
+
+static void drop(struct report *r, struct waiting *w)
 {
-	for (unsigned i = 0; i < REPORT_MAX; i++)
-		if (!r->places[i].call)
-			return &r->places[i];
-	return NULL;
+	DL_DELETE(r->list, w);
+	r->n--;
+	json_decref(w->body);
+	free(w->path);
+	free(w);
+}
+
+static void lose(struct report *r, struct waiting *w, const char *why)
+{
+	log_info("an event is lost: %s", why);
+	r->n_lost++;
+	drop(r, w);
+}
+
+/* Those that are too old to be of use to anybody, and the oldest one where there is no room. */
+static void make_room(struct report *r)
+{
+	uint64_t now = clock_ns() / NS_PER_MS;
+	struct waiting *w, *next, *oldest = NULL;
+	DL_FOREACH_SAFE(r->list, w, next)
+	{
+		if (r->call && w == r->list)
+			continue;
+		if (now - w->since_ms > REPORT_AGE_MS)
+			lose(r, w, "it could not be written for an hour");
+		else if (!oldest || w->since_ms < oldest->since_ms)
+			oldest = w;
+	}
+	if (r->n == REPORT_MAX && oldest)
+		lose(r, oldest, "too many wait for the API server");
+}
+
+static bool same(const json_t *a, const json_t *b, const char *key)
+{
+	return json_equal(json_object_get(a, key), json_object_get(b, key));
+}
+
+/* What has happened again meanwhile is counted, as Kubernetes' own components do. */
+static bool merge(struct report *r, const json_t *body)
+{
+	struct waiting *w;
+	DL_FOREACH (r->list, w) {
+		if ((r->call && w == r->list) || !same(w->body, body, "involvedObject") ||
+		    !same(w->body, body, "reason") || !same(w->body, body, "message"))
+			continue;
+		json_int_t n = json_integer_value(json_object_get(w->body, "count"));
+		n += json_integer_value(json_object_get(body, "count"));
+		(void)json_object_set_new(w->body, "count", json_integer(n));
+		(void)json_object_set(w->body, "lastTimestamp",
+				      json_object_get(body, "lastTimestamp"));
+		return true;
+	}
+	return false;
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static void send_next(void *arg);
+
+static bool is_final(int error)
+{
+	return error == -EACCES || error == -ENOENT || error == -EINVAL || error == -E2BIG;
+}
+
+/* Another one is tried first the next time, as what the server does not like may be this one. */
+static void put_off(struct report *r)
+{
+	struct waiting *w = r->list;
+	DL_DELETE(r->list, w);
+	DL_APPEND(r->list, w);
+	(void)loop_timer_arm(r->timer, backoff_next_ms(&r->backoff));
+}
+
+static void written(const struct kube_answer *answer, void *arg)
+{
+	struct report *r = arg;
+	r->call = NULL;
+	if (!answer->error || answer->error == -EEXIST) {
+		kube_set_written(r->kube, PROBLEM);
+		backoff_reset(&r->backoff);
+		drop(r, r->list);
+	} else if (is_final(answer->error)) {
+		lose(r, r->list, answer->text);
+	} else {
+		put_off(r);
+	}
+	kube_set_problem(r->kube, PROBLEM, answer->error == -EACCES ? answer->text : NULL);
+	r->changed(r->changed_arg);
+	send_next(r);
+}
+
+/* One at a time. */
+static void send_next(void *arg)
+{
+	struct report *r = arg;
+	if (r->call || !r->list || loop_timer_armed(r->timer))
+		return;
+	_free_ char *text = json_dumps(r->list->body, JSON_COMPACT);
+	const struct kube_request request = {.method = "POST",
+					     .path = r->list->path,
+					     .content_type = KUBE_JSON,
+					     .body = text,
+					     .done = written,
+					     .arg = r};
+	r->call = text ? kube_call(r->kube, &request) : NULL;
+	if (!r->call)
+		put_off(r);
 }
 
 /* It becomes part of a path. */
@@ -89,43 +195,58 @@ static bool good_namespace(const char *ns)
 static void tell_one(struct report *r, const Agent__ClusterEvent *e)
 {
 	const char *ns = *e->pod ? e->namespace_ : NODE_NAMESPACE;
-	struct place *p = good_namespace(ns) ? free_place(r) : NULL;
-	if (!p)
+	if (!good_namespace(ns))
 		return;
-	_free_ char *body = body_of(r, e, ns),
-		    *path = str_printf("/api/v1/namespaces/%s/events", ns);
-	const struct kube_request request = {.method = "POST",
-					     .path = path,
-					     .content_type = KUBE_JSON,
-					     .body = body,
-					     .done = written,
-					     .arg = p};
-	p->report = r;
-	p->call = body && path ? kube_call(r->kube, &request) : NULL;
+	json_t *body = body_of(r, e, ns);
+	char *path = str_printf("/api/v1/namespaces/%s/events", ns);
+	bool counted = body && path && merge(r, body);
+	struct waiting *w = body && path && !counted ? calloc(1, sizeof *w) : NULL;
+	r->n_lost += !w && !counted; /* no memory */
+	if (!w) {
+		json_decref(body);
+		free(path);
+		return;
+	}
+	make_room(r);
+	*w = (struct waiting){path, body, clock_ns() / NS_PER_MS, NULL, NULL};
+	DL_APPEND(r->list, w);
+	r->n++;
 }
 
 void report_tell(struct report *r, const Agent__TellRequest *m)
 {
 	for (size_t i = 0; i < m->n_events && i < REPORT_MAX; i++)
 		tell_one(r, m->events[i]);
+	r->changed(r->changed_arg);
+	send_next(r);
 }
 
-struct report *report_new(struct kube *k, const char *node)
+struct report_counts report_counts(const struct report *r)
+{
+	return (struct report_counts){r->n, r->n_lost};
+}
+
+struct report *report_new(struct kube *k, const char *node, void (*changed)(void *arg), void *arg)
 {
 	struct report *r = calloc(1, sizeof *r);
 	if (!r)
 		return NULL;
 	r->kube = k;
+	r->changed = changed;
+	r->changed_arg = arg;
 	r->node = strdup(node);
-	return r->node ? r : report_free(r);
+	r->timer = loop_timer_new(kube_loop(k), send_next, r);
+	return r->node && r->timer ? r : report_free(r);
 }
 
 struct report *report_free(struct report *r)
 {
 	if (!r)
 		return NULL;
-	for (unsigned i = 0; i < REPORT_MAX; i++)
-		kube_cancel(r->places[i].call);
+	kube_cancel(r->call);
+	while (r->list)
+		drop(r, r->list);
+	loop_timer_free(r->timer);
 	free(r->node);
 	free(r);
 	return NULL;

@@ -190,6 +190,9 @@ static void show_cluster(struct out *o, const json_t *doc)
 	json_array_foreach(json_object_get(c, "written"), i, written)
 		field(o, i ? "" : "  written", "%s, %s", unit_time(js(written, "time"), when),
 		      js(written, "what"));
+	if (ji(c, "events_waiting") || ji(c, "events_lost"))
+		field(o, "  events", "%lld wait to be written, %lld lost",
+		      (long long)ji(c, "events_waiting"), (long long)ji(c, "events_lost"));
 	json_array_foreach(json_object_get(c, "problems"), i, problem)
 		field(o, "  off", "%s", json_string_value(problem));
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people see with kubectl describe: events at pods and at the node."""
 import contextlib
+import json
+import socket
 import time
 
 import pytest
@@ -55,6 +57,46 @@ def test_a_refused_configuration_is_told_at_the_node(cluster):
     eventually(lambda: told(c, 'ConfigurationRefused', 'Node'))
     event = told(c, 'ConfigurationRefused', 'Node')[0]
     assert event['metadata']['namespace'] == 'default' and event['involvedObject']['name'] == NODE and 'balloonTypes' in event['message']
+
+
+def names(c):
+    return [e['involvedObject']['name'] for e in told(c, 'PlacementRefused')]
+
+
+def events(method, path, query):  # pylint: disable=unused-argument
+    return path.endswith('/events')
+
+
+def written_without_an_answer(handler):
+    api = handler.server.api
+    with api.lock:
+        api.writes.append(('POST', handler.path, json.loads(api.requests[-1]['body'])))
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize('how', ['429', '500', 'no answer', 'down'])
+def test_what_the_server_does_not_take_now_waits(cluster, how):
+    def waiting():
+        status = c.status()
+        return status['events_waiting'], status['events_lost']
+    c = cluster(config=STATIC)
+    eventually(lambda: c.status()['connected'])
+    if how == 'down':
+        c.api.stop()
+    else:
+        answers = {'429': lambda handler: handler.answer(429, {}, [('Retry-After', '1')]), '500': lambda handler: handler.fail(500, 'not now'),
+                   # it was written, and nobody is told: once more under the same name
+                   'no answer': written_without_an_answer}
+        c.api.fault(answers[how], times={'429': 7, '500': 2, 'no answer': 1}[how], when=events)
+    for pod in 'one', 'two':
+        c.node.reject(pod, ctr('c0', '64', '64Mi'))
+    if how != 'no answer':
+        eventually(lambda: waiting() == (2, 0))
+    if how == 'down':
+        c.api.start()
+    eventually(lambda: waiting() == (0, 0) and sorted(names(c)) == ['one', 'two'], 40)
+    assert sorted(names(c)) == ['one', 'two']
 
 
 def test_without_the_right_events_are_lost(cluster):

@@ -28,6 +28,8 @@ struct cluster_state {
 		int64_t time_s; /* when the API server took it last */
 	} written[CLUSTER_WRITTEN_MAX];
 	unsigned n_written;
+	uint32_t events_waiting; /* that the API server has not taken yet */
+	uint64_t events_lost; /* since the agent's start */
 };
 
 struct cluster_status {
