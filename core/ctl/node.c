@@ -31,6 +31,10 @@ static void put_measured(struct json *j, const struct rp_nr_measured *m)
 		put_amounts(j, "node", m->node);
 		put_amounts(j, "system", m->system);
 	}
+	if (m->prod_peak[RP_NR_CPU] != RP_NOT_SET) {
+		put_amounts(j, "prod_reclaimable", m->prod_reclaimable);
+		put_amounts(j, "prod_peak", m->prod_peak);
+	}
 	json_end_obj(j);
 }
 

@@ -129,14 +129,16 @@ static int64_t smaller(int64_t a, int64_t b)
 void reclaim(const struct reclaim_input *in, struct reclaimable *ret)
 {
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
-		int64_t spare = 0, peaks = 0, requests = 0;
+		int64_t spare = 0, peaks = 0, requests = 0, cold = 0;
 		for (uint32_t i = 0; i < in->n_pods; i++) {
 			const struct predicted_pod *p = &in->pods[i];
 			if (p->leaves)
 				continue;
 			requests += p->request[k];
-			if (!p->has_peak || p->age_s <= in->cold_start_s)
+			if (!p->has_peak || p->age_s <= in->cold_start_s) {
+				cold += p->request[k];
 				continue;
+			}
 			int64_t peak = with_margin(p->peak[k], in->margin_percent);
 			spare += at_least_0(p->request[k] - peak);
 			peaks += peak;
@@ -146,5 +148,6 @@ void reclaim(const struct reclaim_input *in, struct reclaimable *ret)
 		ret->by_pod[k] = at_least_0(smaller(spare, free - peaks));
 		ret->by_class[k] = at_least_0(smaller(requests - all, free - all));
 		ret->both[k] = smaller(ret->by_pod[k], ret->by_class[k]);
+		ret->peak[k] = peaks + cold > all ? peaks + cold : all;
 	}
 }

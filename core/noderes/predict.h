@@ -63,6 +63,7 @@ struct reclaim_input {
 
 struct reclaimable {
 	int64_t by_pod[RP_NR_AMOUNTS], by_class[RP_NR_AMOUNTS], both[RP_NR_AMOUNTS];
+	int64_t peak[RP_NR_AMOUNTS]; /* of what prod pods may need, by whichever is more */
 };
 
 void reclaim(const struct reclaim_input *in, struct reclaimable *ret);

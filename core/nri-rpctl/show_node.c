@@ -239,6 +239,7 @@ void show_node(struct out *o, const json_t *doc)
 	show_amounts(o, "Allocatable", json_object_get(doc, "allocatable"));
 	show_amounts(o, "Used", json_object_get(measured, "node"));
 	show_amounts(o, "By no pod", json_object_get(measured, "system"));
+	show_amounts(o, "Prod peak", json_object_get(measured, "prod_peak"));
 	show_aggregated(o, json_object_get(doc, "aggregated"));
 	show_resources(o, json_object_get(doc, "resources"));
 	show_past(o, json_object_get(doc, "resources"));

@@ -103,6 +103,9 @@ struct rp_nr_measured {
 	int64_t node[RP_NR_AMOUNTS], system[RP_NR_AMOUNTS]; /* usage */
 	int64_t prod_reclaimable[RP_NR_AMOUNTS]; /* by prediction; RP_NOT_SET: none yet,
 						    or nobody asks for it */
+	/* What prod pods and the system are predicted to need at most, requests of pods that
+	 * nothing is known of among it; RP_NOT_SET as above. */
+	int64_t prod_peak[RP_NR_AMOUNTS];
 };
 
 /* What a usage over some time is told by; a percentile of so many samples is one of them. */

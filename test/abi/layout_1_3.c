@@ -315,13 +315,14 @@ AT(rp_nr_node, capacity, 8);
 AT(rp_nr_node, allocatable, 24);
 AT(rp_nr_node, reserved, 40);
 
-AT_LEAST(rp_nr_measured, 64);
+AT_LEAST(rp_nr_measured, 80);
 AT(rp_nr_measured, size, 0);
 AT(rp_nr_measured, degraded, 4);
 AT(rp_nr_measured, age_ms, 8);
 AT(rp_nr_measured, node, 16);
 AT(rp_nr_measured, system, 32);
 AT(rp_nr_measured, prod_reclaimable, 48);
+AT(rp_nr_measured, prod_peak, 64);
 
 AT_LEAST(rp_nr_aggregated, 176);
 AT(rp_nr_aggregated, size, 0);

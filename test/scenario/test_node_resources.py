@@ -125,6 +125,8 @@ def test_what_pods_are_not_expected_to_need_is_lent(lend):
     node.create('p', ctr('c', '3', '1Gi'))
     add_cgroup(node, 'c', {'cpu.stat': 'usage_usec 1000\n', 'memory.current': '4096\n', 'memory.stat': 'anon 4096\n'})
     eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 3000 - 2 * 25)
+    # by classes: what the pod and the system may need
+    assert node.ctl('node')['measured']['prod_peak']['cpu'] == 50
     node.stop()
     learned = pathlib.Path(node.paths['state']) / 'predictions'
     models = [line.split()[1:] for line in learned.read_text().splitlines() if line.startswith('model')]
@@ -136,6 +138,7 @@ def test_what_pods_are_not_expected_to_need_is_lent(lend):
     node.start()
     node.config({**conf, 'calculators': ['mid'], 'metrics': {'collectInterval': '1s'}})
     eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 0)  # a day is the default, which nobody has watched the pod for
+    assert node.ctl('node')['measured']['prod_peak']['cpu'] == 3000
 
 
 def test_the_calculator_to_copy(lend):

@@ -268,14 +268,15 @@ static struct predicted_pod predict(const struct forecast *f, const struct forec
 int forecast_reclaimable(const struct forecast *f, const struct forecast_limits *limits,
 			 const struct forecast_pod *pods, uint32_t n,
 			 const int64_t allocatable[RP_NR_AMOUNTS], uint64_t now_ms,
-			 int64_t ret[RP_NR_AMOUNTS])
+			 struct rp_nr_measured *ret)
 {
 	const char *const names[] = {SYSTEM_MODEL, class_models[RP_PRIO_PROD],
 				     class_models[RP_PRIO_NONE]};
 	struct reclaim_input in = {.margin_percent = limits->margin_percent,
 				   .cold_start_s = limits->cold_start_s};
 	struct reclaimable found;
-	ret[RP_NR_CPU] = ret[RP_NR_MEMORY] = RP_NOT_SET;
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+		ret->prod_reclaimable[k] = ret->prod_peak[k] = RP_NOT_SET;
 	if (!f->on || !models_find(&f->models, SYSTEM_MODEL))
 		return 0;
 	_free_ struct predicted_pod *list = calloc(n + 1u, sizeof *list);
@@ -295,6 +296,7 @@ int forecast_reclaimable(const struct forecast *f, const struct forecast_limits 
 			in.classes[k] += peak[k];
 	}
 	reclaim(&in, &found);
-	memcpy(ret, found.both, sizeof found.both);
+	memcpy(ret->prod_reclaimable, found.both, sizeof found.both);
+	memcpy(ret->prod_peak, found.peak, sizeof found.peak);
 	return 0;
 }

@@ -43,11 +43,11 @@ void forecast_switch(struct pipeline *p, struct forecast *f, bool on);
 bool forecast_due(const struct forecast *f, const struct measure *m, uint64_t now_ms);
 void forecast_train(struct pipeline *p, struct forecast *f, const struct measure *m,
 		    const struct forecast_pod *pods, uint32_t n, uint64_t now_ms);
-/* 0, or -ENOMEM; RP_NOT_SET while it is off. */
+/* prod_reclaimable and prod_peak: 0, or -ENOMEM; RP_NOT_SET while it is off. */
 int forecast_reclaimable(const struct forecast *f, const struct forecast_limits *limits,
 			 const struct forecast_pod *pods, uint32_t n,
 			 const int64_t allocatable[RP_NR_AMOUNTS], uint64_t now_ms,
-			 int64_t ret[RP_NR_AMOUNTS]);
+			 struct rp_nr_measured *ret);
 /* Writes what was learned, unless the disk hangs; the loop and the disk's worker have ended. */
 void forecast_stop(struct pipeline *p, struct forecast *f);
 

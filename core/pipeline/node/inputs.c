@@ -352,7 +352,7 @@ static int fill_reclaimable(struct pipeline *p, uint64_t now, const struct input
 	memcpy(allocatable, n->allocatable, sizeof allocatable);
 	read_amounts(&texts, RAW_ANNOTATION, NULL, allocatable);
 	return forecast_reclaimable(&n->forecast, &n->limits, of->expected, of->n_expected,
-				    allocatable, now, m->prod_reclaimable);
+				    allocatable, now, m);
 }
 
 static void fill_measured(struct noderes *n, uint64_t now, const struct inputs *of,
