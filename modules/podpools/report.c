@@ -12,7 +12,12 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	if (!zones)
 		return p ? -RP_ENOMEM : 0;
 	for (uint32_t i = 0; i < p->n_pools; i++) {
-		pool_name(&p->pools[i], zones[i].label, sizeof zones[i].label);
+		/* there is one, and what is reserved has the same name in all policies */
+		if (i == POOL_RESERVED)
+			(void)snprintf(zones[i].label, sizeof zones[i].label, "%s",
+				       p->pools[i].name);
+		else
+			pool_name(&p->pools[i], zones[i].label, sizeof zones[i].label);
 		zones[i].cpus = rp_ids_of(&p->pools[i].cpus);
 	}
 	int32_t r = pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&p->bounds.cpus.available),

@@ -100,6 +100,8 @@ def test_cpus_and_memory(served):
     ('balloons', {'reservedResources': {'cpu': 1}, 'availableResources': {'cpu': 'cpuset:3-15'}}, {0, 1, 2}),
     ('static', {'reservedResources': {'cpu': 'cpuset:5'}, 'availableResources': {'cpu': 'cpuset:4-15'}}, {0, 1, 2, 3, 5}),
     ('topology-aware', {'reservedResources': {'cpu': 'cpuset:0'}, 'availableResources': {'cpu': 'cpuset:0-11'}}, {0, 12, 13, 14, 15}),
+    ('podpools', {'reservedResources': {'cpu': 'cpuset:0,4'}}, {0, 4}),
+    ('dynamic-pools', {'reservedResources': {'cpu': 'cpuset:0,4'}}, {0, 4}),
 ])
 def test_what_there_is(served, policy, section, gone):
     s = served({'policy': policy, policy: section})
