@@ -50,6 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+        self.server.api.sent += len(data)
 
     def fail(self, code, message, headers=()):
         self.answer(code, {'kind': 'Status', 'status': 'Failure', 'message': message, 'code': code}, headers)
@@ -130,6 +131,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def chunk(self, data):
         self.wfile.write(b'%x\r\n%s\r\n' % (len(data), data))
         self.wfile.flush()
+        self.server.api.sent += len(data)
 
     def watch(self, api, at, query):
         seen = int(query['resourceVersion'])
@@ -210,6 +212,7 @@ class ApiServer:
         self.version, self.oldest, self.streams, self.closing = 100, 0, 0, False
         self.denied, self.read_only, self.groups = set(), set(), set(GROUPS)
         self.budget = 1  # pods that may be evicted
+        self.sent = 0  # bytes of answers
         self.server = self.port = None
         self.start()
 

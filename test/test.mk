@@ -142,7 +142,10 @@ bench-bridge: all $(O)/bench/noop ## what nri-rp-bridge costs beside calls witho
 bench-plugin: all ## what a resource plugin adds to the admission of pods
 	$(Q)test/bench/plugin.py
 
-.PHONY: bench bench-bridge bench-plugin
+bench-cluster: all ## what nri-rp-agent asks of an API server, and what that comes to in a large cluster; takes a quarter of an hour
+	$(Q)test/bench/cluster.py
+
+.PHONY: bench bench-bridge bench-plugin bench-cluster
 
 # Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300
