@@ -55,7 +55,7 @@ def test_pools_follow_what_is_used(make_node):
     eventually(grown, 60)
     # a switch back gives what is asked for
     node.config({**CONFIG, 'qos': {**SECTION, 'advisor': {}}})
-    assert counted(node, 'a0', 'b0', 'r0') == (8, 1, 7)
+    eventually(lambda: counted(node, 'a0', 'b0', 'r0') == (8, 1, 7))
 
 
 def test_without_measurements(make_node):
