@@ -79,8 +79,7 @@ static void put_strategy(struct json *j, const struct strategy *s)
 	json_end_arr(j);
 }
 
-static void put_statistics(struct json *j, const char *key,
-			   const int64_t of[RP_NR_STATISTICS][RP_NR_AMOUNTS])
+static void put_statistics(struct json *j, const char *key, const int64_t (*of)[RP_NR_AMOUNTS])
 {
 	static const char *const names[RP_NR_STATISTICS] = {[RP_NR_AVG] = "avg",
 							    [RP_NR_P50] = "p50",

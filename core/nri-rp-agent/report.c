@@ -185,7 +185,7 @@ static void send_next(void *arg)
 		put_off(r);
 }
 
-/* It becomes part of a path. */
+/* The namespace becomes part of a path. */
 static bool good_namespace(const char *ns)
 {
 	size_t n = strnlen(ns, NAME_MAX_LEN + 1);

@@ -14,14 +14,14 @@
  */
 static inline bool room_for(void *list, uint32_t *cap, uint32_t n, size_t size)
 {
-	void *now;
+	void *was;
 	if (n <= *cap)
 		return true;
 	uint64_t more = 2 * (uint64_t)n + 4;
 	if (more > UINT32_MAX || more > SIZE_MAX / size)
 		return false;
-	memcpy(&now, list, sizeof now);
-	now = realloc(now, more * size);
+	memcpy(&was, list, sizeof was);
+	void *now = realloc(was, more * size);
 	if (!now)
 		return false;
 	memcpy(list, &now, sizeof now);
