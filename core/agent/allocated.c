@@ -28,6 +28,52 @@ static char *set_text(struct arena *a, struct rp_ids ids)
 
 /* ---- what containers have -------------------------------------------------------------------- */
 
+struct listing {
+	struct arena *a;
+	struct pipeline *pipeline;
+	struct err *err;
+	int failed; /* the first error; 0: none */
+	/* of the container whose memory is told */
+	struct rp_idset told;
+	Agent__ContainerAllocation *to;
+};
+
+static void on_part(void *ctx, uint32_t node, uint64_t bytes)
+{
+	struct listing *l = ctx;
+	struct rp_ids nodes = topo_ids(pipeline_topo(l->pipeline), RP_NODES_MEMORY);
+	Agent__NodeMemory *part = arena_zero(l->a, Agent__NodeMemory);
+	if (l->failed)
+		return;
+	if (!bytes || !rp_ids_has(nodes, node) || rp_ids_has(rp_ids_of(&l->told), node)) {
+		l->failed = err_set(l->err, -EBADMSG,
+				    "the policy tells %llu bytes of memory of node %u, which has "
+				    "none or was told of before",
+				    (unsigned long long)bytes, node);
+		return;
+	}
+	if (!l->to->parts)
+		l->to->parts = arena_array(l->a, rp_ids_count(nodes), sizeof *l->to->parts);
+	if (!part || !l->to->parts) {
+		l->failed = err_errno(l->err, -ENOMEM, "memory of containers");
+		return;
+	}
+	agent__node_memory__init(part);
+	part->node = node;
+	part->bytes = bytes;
+	l->to->parts[l->to->n_parts++] = part;
+	rp_idset_add(&l->told, node);
+}
+
+static int put_parts(struct listing *l, struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	const struct rp_memory_sink sink = {.size = sizeof sink, .ctx = l, .part = on_part};
+	rp_idset_clear(&l->told);
+	l->to = to;
+	int r = pipeline_memory(l->pipeline, ctr, &sink, l->err);
+	return r ? r : l->failed;
+}
+
 static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
 {
 	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
@@ -42,43 +88,40 @@ static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAl
 	return 0;
 }
 
-static int put_ctr(struct arena *a, const struct cache *cache, const struct ctr *ctr,
-		   Agent__PodAllocation *pod)
+static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod)
 {
-	const struct iset *own = ctr_exclusive(cache, ctr);
-	Agent__ContainerAllocation *to = arena_zero(a, Agent__ContainerAllocation);
+	const struct iset *own = ctr_exclusive(pipeline_cache(l->pipeline), ctr);
+	Agent__ContainerAllocation *to = arena_zero(l->a, Agent__ContainerAllocation);
 	if (!to)
-		return -ENOMEM;
+		return err_errno(l->err, -ENOMEM, "a container");
 	agent__container_allocation__init(to);
 	to->name = ctr->name;
-	if (own) {
-		to->cpus = set_text(a, own->ids);
-		if (!to->cpus)
-			return -ENOMEM;
-	}
+	if (own)
+		to->cpus = set_text(l->a, own->ids);
 	pod->containers[pod->n_containers++] = to;
-	return put_memory(a, ctr, to);
+	if ((own && !to->cpus) || put_memory(l->a, ctr, to))
+		return err_errno(l->err, -ENOMEM, "a container");
+	return put_parts(l, ctr, to);
 }
 
-static int put_pod(struct arena *a, const struct cache *cache, const struct pod *pod,
-		   Agent__AllocationsResponse *out)
+static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsResponse *out)
 {
-	Agent__PodAllocation *to = arena_zero(a, Agent__PodAllocation);
+	Agent__PodAllocation *to = arena_zero(l->a, Agent__PodAllocation);
 	size_t n = 0;
 	int r = 0;
 	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
 		n++;
 	if (!to)
-		return -ENOMEM;
+		return err_errno(l->err, -ENOMEM, "a pod");
 	agent__pod_allocation__init(to);
 	to->namespace_ = pod->ns;
 	to->name = pod->name;
-	to->containers = arena_array(a, n + 1, sizeof(Agent__ContainerAllocation *));
+	to->containers = arena_array(l->a, n + 1, sizeof(Agent__ContainerAllocation *));
 	if (!to->containers)
-		return -ENOMEM;
-	for (const struct ctr *ctr = pod->ctrs; !r && ctr; ctr = ctr->pod_next)
+		return err_errno(l->err, -ENOMEM, "a pod");
+	for (struct ctr *ctr = pod->ctrs; !r && ctr; ctr = ctr->pod_next)
 		if (ctr_live(ctr->cur.state))
-			r = put_ctr(a, cache, ctr, to);
+			r = put_ctr(l, ctr, to);
 	out->pods[out->n_pods++] = to;
 	return r;
 }
@@ -91,14 +134,15 @@ static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest 
 	       (!*m->name || (str_eq(pod->name, m->name) && str_eq(pod->ns, m->namespace_)));
 }
 
-static int fill_pods(struct arena *a, struct cache *cache, const Agent__AllocationsRequest *m,
+static int fill_pods(struct listing *l, const Agent__AllocationsRequest *m,
 		     Agent__AllocationsResponse *out)
 {
-	out->pods = arena_array(a, cache_n_pods(cache) + 1, sizeof(Agent__PodAllocation *));
-	int r = out->pods ? 0 : -ENOMEM;
+	struct cache *cache = pipeline_cache(l->pipeline);
+	out->pods = arena_array(l->a, cache_n_pods(cache) + 1, sizeof(Agent__PodAllocation *));
+	int r = out->pods ? 0 : err_errno(l->err, -ENOMEM, "pods");
 	for (const struct pod *pod = cache_pods(cache); !r && pod; pod = pod->hh.next)
 		if (is_asked_for(pod, m))
-			r = put_pod(a, cache, pod, out);
+			r = put_pod(l, pod, out);
 	return r;
 }
 
@@ -110,10 +154,15 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 	const Agent__AllocationsRequest *m =
 		a ? agent__allocations_request__unpack(&alloc, req->payload_len, req->payload)
 		  : NULL;
+	struct err err = ERR_INIT;
+	struct listing l = {.a = a, .pipeline = p, .err = &err};
+	int r = m ? fill_pods(&l, m, &out) : 0;
 	if (!m)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
-	else if (fill_pods(a, pipeline_cache(p), m, &out))
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	else if (r)
+		(void)rpc_reply_error(req,
+				      r == -ENOMEM ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_UNAVAILABLE,
+				      "%s", err.text);
 	else
 		(void)rpc_reply(req, &out.base);
 }

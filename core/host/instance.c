@@ -453,6 +453,15 @@ int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *e
 	return r ? r : 1;
 }
 
+int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err)
+{
+	if (!(HAS(i->allocation, memory)))
+		return 0;
+	enter(i, CRUMB_ZONES, ctr->full_name);
+	return leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink), err);
+}
+
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)
 {
 	*ret = NULL;

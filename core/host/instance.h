@@ -157,6 +157,8 @@ int instance_collect(struct instance *i, const struct rp_metric_sink *sink, stru
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
 /* 1: *ret has the CPUs that containers may be given; 0: the module does not tell. */
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err);
+int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
 

@@ -57,17 +57,26 @@ static Podresources__Memory *memory_new(struct arena *a, uint64_t bytes, const u
 	return m;
 }
 
+static int add_memory(struct arena *a, uint64_t bytes, const uint32_t *nodes, size_t n,
+		      Podresources__ServedContainer *to)
+{
+	Podresources__Memory *m = memory_new(a, bytes, nodes, n);
+	if (!m)
+		return -ENOMEM;
+	to->memory[to->n_memory++] = m;
+	return 0;
+}
+
 static int put_memory(struct arena *a, const Agent__ContainerAllocation *from,
 		      Podresources__ServedContainer *to, struct err *err)
 {
-	if (!from->memory)
-		return 0;
-	to->memory = arena_array(a, 1, sizeof *to->memory);
-	Podresources__Memory *m = memory_new(a, from->memory, from->nodes, from->n_nodes);
-	if (!to->memory || !m)
-		return err_errno(err, -ENOMEM, "memory");
-	to->memory[to->n_memory++] = m;
-	return 0;
+	to->memory = arena_array(a, from->n_parts + 1, sizeof *to->memory);
+	int r = to->memory ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < from->n_parts; i++)
+		r = add_memory(a, from->parts[i]->bytes, &from->parts[i]->node, 1, to);
+	if (!r && !from->n_parts && from->memory)
+		r = add_memory(a, from->memory, from->nodes, from->n_nodes, to);
+	return r ? err_errno(err, r, "memory") : 0;
 }
 
 /* ---- what the kubelet says ------------------------------------------------------------------- */

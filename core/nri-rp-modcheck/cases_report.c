@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module tells of itself: zones, allocatable CPUs, metrics, its saved state. */
+/* What a module tells of itself: zones, allocatable CPUs, memory by node, metrics, its state. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +159,66 @@ static int allocatable(struct check *c, struct err *err)
 	return bad ? bad : check_allocatable(&r, c, err);
 }
 
+/* ---- memory of nodes ------------------------------------------------------------------------- */
+
+struct parts {
+	struct rp_ids nodes; /* that have memory */
+	struct rp_idset told;
+	uint64_t digest, n;
+	char wrong[128];
+};
+
+static void part(void *ctx, uint32_t node, uint64_t bytes)
+{
+	struct parts *p = ctx;
+	if (!bytes || !rp_ids_has(p->nodes, node) || rp_ids_has(rp_ids_of(&p->told), node))
+		(void)snprintf(p->wrong, sizeof p->wrong,
+			       "%llu bytes of node %u, which has no memory or was told of before",
+			       (unsigned long long)bytes, node);
+	else
+		rp_idset_add(&p->told, node);
+	p->digest += (bytes + 1) * (node + 1);
+	p->n++;
+}
+
+static int tell_parts(struct rig *r, struct ctr *ctr, struct parts *p, struct err *err)
+{
+	const struct rp_memory_sink sink = {.size = sizeof sink, .ctx = p, .part = part};
+	rp_idset_clear(&p->told);
+	int bad = instance_memory(r->instance, ctr, &sink, err);
+	return bad || !p->wrong[0] ? bad
+				   : err_set(err, -EINVAL, "%s: %s", ctr->full_name, p->wrong);
+}
+
+/* Of nodes that have memory, and the same however often it is asked for. */
+static int check_memory(struct rig *r, struct check *c, struct err *err)
+{
+	struct parts p = {.nodes = topo_ids(r->env.topo, RP_NODES_MEMORY)};
+	int bad = 0;
+	for (struct ctr *ctr = cache_ctrs(r->env.cache); !bad && ctr; ctr = ctr->next) {
+		struct parts again = {.nodes = p.nodes};
+		p.digest = 0;
+		bad = tell_parts(r, ctr, &p, err);
+		bad = bad ? bad : tell_parts(r, ctr, &again, err);
+		if (!bad && p.digest != again.digest)
+			bad = err_set(err, -EINVAL, "asked twice, it tells other memory of %s",
+				      ctr->full_name);
+	}
+	if (!bad && !p.n)
+		return check_skip(c, "it does not tell");
+	if (!bad)
+		check_note(c, "%llu amounts", (unsigned long long)p.n);
+	return bad;
+}
+
+static int memory(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = populated(c, &r, &churn, err);
+	return bad ? bad : check_memory(&r, c, err);
+}
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 struct metrics {
@@ -256,6 +316,8 @@ static const struct check_case cases[] = {
 	 "zones have names, parents before children, and amounts that make sense"},
 	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, allocatable,
 	 "allocatable CPUs are online ones, the same each time"},
+	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, memory,
+	 "memory is told of nodes that have any, the same each time"},
 	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, metrics,
 	 "metrics are named and labelled as Prometheus wants it"},
 	{"report/state", RP_KIND_POLICY, CASE_SMALL, state,

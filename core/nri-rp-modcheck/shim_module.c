@@ -418,6 +418,14 @@ static int32_t r_allocatable(struct rp_instance *inst, struct rp_idset *ret)
 	JUDGE(c, "allocatable", c->allocation->allocatable(c->real, ret));
 }
 
+static int32_t r_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
+{
+	struct cover *c = cover_of(inst);
+	if (!RP_HAS(c->allocation, memory) || !c->allocation->memory)
+		return 0;
+	JUDGE(c, "memory", c->allocation->memory(c->real, ctr, sink));
+}
+
 static int32_t r_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct cover *c = cover_of(inst);
@@ -442,8 +450,8 @@ static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
 static const struct rp_zones our_zones = {.size = sizeof our_zones, .zones = r_zones};
 static const struct rp_extended our_extended = {.size = sizeof our_extended,
 						.extended = r_extended};
-static const struct rp_allocation our_allocation = {.size = sizeof our_allocation,
-						    .allocatable = r_allocatable};
+static const struct rp_allocation our_allocation = {
+	.size = sizeof our_allocation, .allocatable = r_allocatable, .memory = r_memory};
 static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
 static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
 

@@ -373,6 +373,15 @@ int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *e
 	return r;
 }
 
+int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_memory(p->policy, ctr, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err)
 {

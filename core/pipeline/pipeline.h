@@ -170,6 +170,8 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
 /* As instance_allocatable(); 0 as well when there is no policy. */
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err);
+int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err);
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err);
 

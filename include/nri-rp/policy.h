@@ -181,13 +181,21 @@ struct rp_extended {
 };
 
 /*
- * nri-rp.allocation/1 [since 1.3], optional: what a policy has to give. The host asks it between
- * transactions, when somebody asks the node what there is to be had (the kubelet's pod-resources
- * API).
+ * nri-rp.allocation/1 [since 1.3], optional: what a policy has to give, and has given. The host
+ * asks it between transactions, when somebody asks the node (the kubelet's pod-resources API).
  */
 #define RP_ALLOCATION_1 "nri-rp.allocation/1"
 
 struct rp_idset; /* set.h */
+
+struct rp_memory_sink {
+	uint32_t size;
+	uint32_t pad;
+	void *ctx;
+	/* Bytes of that NUMA node's memory. Each node once, in any order; a node without memory and
+	 * no bytes at all are errors of the module. */
+	void (*part)(void *ctx, uint32_t node, uint64_t bytes);
+};
 
 struct rp_allocation {
 	uint32_t size;
@@ -198,6 +206,11 @@ struct rp_allocation {
 	 * this service a host takes all online CPUs but those in the attributes of zones that are
 	 * named "reserved cpuset". */
 	int32_t (*allocatable)(struct rp_instance *inst, struct rp_idset *ret);
+	/* Optional: how much of each NUMA node's memory a live container has been given, by a
+	 * policy that counts memory by node. Of a container that nothing is told of, and of all
+	 * when this is NULL, a host tells what the container asks for as one amount of all its
+	 * memory nodes. How many CPUs of which node a container has its CPUs tell. */
+	int32_t (*memory)(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 };
 
 /* nri-rp.metrics/1, optional, for any kind of module. */

@@ -288,9 +288,16 @@ static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
 	return 0;
 }
 
+static int32_t memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
+{
+	struct life *l = life_of(inst);
+	return l->plan && l->ops->memory ? l->ops->memory(inst, ctr, sink) : 0;
+}
+
 static const struct rp_allocation allocation = {
 	.size = sizeof(struct rp_allocation),
 	.allocatable = allocatable,
+	.memory = memory,
 };
 
 /* ---- the module ------------------------------------------------------------------------------ */

@@ -79,6 +79,8 @@ struct life_ops {
 	/* Optional: the CPUs that containers may be given under the plan in force
 	 * (nri-rp.allocation/1). */
 	void (*allocatable)(const struct rp_instance *inst, struct rp_idset *ret);
+	/* Optional, with `allocatable`: rp_allocation.memory, under a plan. */
+	int32_t (*memory)(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	/* Optional: what goes beside the transaction follows what is so by now. */

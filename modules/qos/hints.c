@@ -75,13 +75,32 @@ static void count(const struct rp_plan *p, const struct record *rec, const struc
 	take_memory(p, rec, room);
 }
 
+static void room_empty(const struct rp_plan *p, struct room *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		ret->mem_free[i] = p->nodes[i].memory;
+}
+
+void room_memory_of(const struct rp_instance *inst, const struct entry *of, uint64_t ret[NODES_MAX])
+{
+	const struct ask nobody = {.level = LEVEL_SHARED};
+	struct room room;
+	room_empty(inst->plan, &room);
+	for (const struct entry *e = inst->table.list; e <= of; e++) {
+		memcpy(ret, room.mem_free, sizeof room.mem_free);
+		if (counts(e))
+			count(inst->plan, &e->is, &nobody, &room);
+	}
+	for (uint32_t i = 0; i < NODES_MAX; i++)
+		ret[i] -= room.mem_free[i];
+}
+
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset own, of_exclusive;
-	memset(ret, 0, sizeof *ret);
-	for (uint32_t i = 0; i < p->n_nodes; i++)
-		ret->mem_free[i] = p->nodes[i].memory;
+	room_empty(p, ret);
 	for (uint32_t i = 0; i < inst->table.n; i++)
 		if (inst->table.list[i].pod != but && counts(&inst->table.list[i]))
 			count(p, &inst->table.list[i].is, a, ret);

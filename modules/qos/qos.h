@@ -341,6 +341,9 @@ struct room {
 
 /* Without the pod itself. */
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
+/* What of each node's memory is counted as this entry's; by index of the node. */
+void room_memory_of(const struct rp_instance *inst, const struct entry *of,
+		    uint64_t ret[NODES_MAX]);
 /* Chooses the nodes for a pod (rec->nodes, mem_nodes), or finds that it fits where none is chosen
  * (0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
@@ -460,6 +463,8 @@ struct rp_instance {
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */
 
+void report_allocatable(const struct rp_instance *inst, struct rp_idset *ret);
+int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 extern const struct rp_zones qos_zones;
 extern const struct rp_metrics qos_metrics;
 

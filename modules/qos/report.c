@@ -24,6 +24,25 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 
 const struct rp_zones qos_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
+void report_allocatable(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	*ret = inst->plan->pool;
+}
+
+int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct entry *e = table_find(inst, ctr);
+	uint64_t parts[NODES_MAX];
+	if (!e)
+		return 0;
+	room_memory_of(inst, e, parts);
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (parts[i])
+			sink->part(sink->ctx, p->nodes[i].id, parts[i]);
+	return 0;
+}
+
 /* Names are those of annotations: what a label cannot have becomes a line. */
 static void label(const char *name, char *buf, size_t size)
 {

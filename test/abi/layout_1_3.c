@@ -130,10 +130,17 @@ AT(rp_zones, size, 0);
 AT(rp_zones, pad, 4);
 AT(rp_zones, zones, 8);
 
-AT_LEAST(rp_allocation, 16);
+AT_LEAST(rp_memory_sink, 24);
+AT(rp_memory_sink, size, 0);
+AT(rp_memory_sink, pad, 4);
+AT(rp_memory_sink, ctx, 8);
+AT(rp_memory_sink, part, 16);
+
+AT_LEAST(rp_allocation, 24);
 AT(rp_allocation, size, 0);
 AT(rp_allocation, pad, 4);
 AT(rp_allocation, allocatable, 8);
+AT(rp_allocation, memory, 16);
 
 AT_LEAST(rp_extended_sink, 32);
 AT(rp_extended_sink, size, 0);

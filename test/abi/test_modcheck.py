@@ -67,6 +67,8 @@ CURIOUS = {
     20: ('lifecycle/reloads', 'a reload of the same configuration'),
     21: ('report/allocatable two-sockets', 'allocatable CPUs that are not online: 0,8000'),
     22: ('report/allocatable two-sockets', 'asked twice, it tells different allocatable CPUs'),
+    23: ('report/memory two-sockets', '4096 bytes of node 1000, which has no memory or was told of before'),
+    24: ('report/memory two-sockets', 'asked twice, it tells other memory of'),
 }
 
 

@@ -41,6 +41,8 @@
 #define REFUSES_RELOAD 20
 #define OFFLINE_ALLOCATABLE 21
 #define OTHER_ALLOCATABLE 22
+#define NO_NODE 23
+#define OTHER_MEMORY 24
 
 struct rp_plan {
 	int unused;
@@ -373,8 +375,16 @@ static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
 	return 0;
 }
 
-static const struct rp_allocation allocation = {.size = sizeof allocation,
-						.allocatable = allocatable};
+static int32_t memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
+{
+	(void)ctr;
+	inst->seen++;
+	sink->part(sink->ctx, IS(NO_NODE) ? 1000 : 0, IS(OTHER_MEMORY) ? inst->seen : 4096);
+	return 0;
+}
+
+static const struct rp_allocation allocation = {
+	.size = sizeof allocation, .allocatable = allocatable, .memory = memory};
 static const struct rp_metrics metrics[2] = {{.size = sizeof metrics[0], .collect = collect},
 					     {.size = sizeof metrics[0], .collect = collect}};
 static const struct rp_state state = {.size = sizeof state, .save = save, .load = load};

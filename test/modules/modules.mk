@@ -5,7 +5,7 @@
 TEST_MODULE_NAMES := good puppet puppet2 hand hand2 hand3 fickle shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13 14,schema-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23,conduct-$(n)) \
-	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22,curious-$(n))
+	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24,curious-$(n))
 TEST_MODULES := $(TEST_MODULE_NAMES:%=$(O)/test/modules/%.so) $(O)/test/modules/garbage.so $(O)/test/modules/rebuilt/good.so
 TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \
 	-fPIC -fvisibility=hidden -fno-strict-aliasing -Iinclude

@@ -11,6 +11,7 @@ import pytest
 
 from kubelet import API, Agent, Kubelet
 from simnode import ctr, eventually
+from test_qos_kill import level
 
 WAIT_S = 20
 GPU, NIC = 'example.com/gpu', 'example.com/nic'
@@ -92,6 +93,17 @@ def test_cpus_and_memory(served):
     s.fails(grpc.StatusCode.NOT_FOUND, '', lambda: s.get('web', 'other'))
     s.node.delete('web')
     assert not s.list(), 'what has gone is not listed, at once'
+
+
+def test_memory_by_node(served):
+    """A policy that counts memory by node tells how much of which a container has: all of a node that is its pod's alone."""
+    s = served({'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}})
+    s.node.create('whole', ctr('app', '6', '64Mi'), annotations=level('dedicated_cores', numa_binding=True, numa_exclusive=True))
+    s.node.create('part', ctr('app', '1', '64Mi'), annotations=level('dedicated_cores', numa_binding=True))
+    sizes = {nodes_of(m)[0]: m.size for m in s.allocatable().memory}
+    whole, part = ({node: m.size for m in s.list()['default/' + name]['app'].memory for node in nodes_of(m)} for name in ('whole', 'part'))
+    assert len(whole) == 2 and whole == {node: sizes[node] for node in s.node.mems('whole/app')}
+    assert part == {node: 64 << 20 for node in s.node.mems('part/app')} and len(part) == 1 and not part.keys() & whole.keys()
 
 
 @pytest.mark.parametrize('policy, section, gone', [
