@@ -12,6 +12,7 @@ With --last, programs of test/unit that the pattern fits are asked after everyth
 worth, and a program that alone notices nothing can go.
 """
 import argparse
+from concurrent import futures
 import os
 import pathlib
 import random
@@ -22,16 +23,19 @@ import sys
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ['make', '-k', '-j1', 'CC=' + os.environ.get('CC', 'gcc')]
+BUILD = ['make', '-k', '-j2', 'CC=' + os.environ.get('CC', 'gcc')]
 UNIT_S = 60
-KIT_S = 150
+KIT_S = 300
 STORIES_S = 120
+JOBS = 6
 # Machines are thousands of small files.
 if os.access('/dev/shm', os.W_OK):
     os.environ['TMPDIR'] = '/dev/shm'
 # Modules that stand for the library when the kit checks an error in it.
 OF_THE_LIBRARY = ['topology-aware', 'balloons', 'static']
-# What the kit is told beside the module, where it cannot do without.
+# What the kit is told beside the module: no cases of how long calls take, on a machine that does several things at once; and what it cannot do
+# without.
+TIMELESS = '^([^p]|p[^l]|placement/[^t])'
 KIT = {'static-pools': ['--config', 'conf/samples/static-pools.conf', '--cases', 'laptop|lifecycle|abi/rules']}
 # Programs of test/unit that a folder's sources are in, where they are not called as the folder is; of the library those that are called as
 # the source, and these.
@@ -87,15 +91,25 @@ class Tree:
     def make(self, *targets):
         return subprocess.run(BUILD + list(targets), cwd=self.top, capture_output=True, text=True, check=False)
 
-    def fails(self, command, limit):
+    def fails(self, command, limit, tries=2):
         """Twice, since a test may have waited for too long on a busy machine."""
-        for _ in range(2):
+        for _ in range(tries):
             try:
                 if not subprocess.run(command, cwd=self.top, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=limit, check=False).returncode:
                     return False
             except subprocess.TimeoutExpired:
                 pass
         return True
+
+    def first_failing(self, checks):
+        """The name of a check (name, command, limit, tries) that fails, several at a time since most of them wait; '' when none does."""
+        with futures.ThreadPoolExecutor(JOBS) as pool:
+            running = {pool.submit(self.fails, *check[1:]): check[0] for check in checks}
+            for done in futures.as_completed(running):
+                if done.result():
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    return running[done]
+        return ''
 
     def object_of(self, source):
         return self.top / 'build/pic' / source.relative_to(self.top).with_suffix('.o')
@@ -122,17 +136,13 @@ class Tree:
         """The first check that fails, or the last programs that do; '' when none does."""
         self.make(*self.tests(source))
         last = [t for t in self.tests(source) if self.last and re.search(self.last, t)]
-        for test in self.tests(source):
-            if test not in last and self.fails([test], UNIT_S):
-                return test
+        found = self.first_failing([(t, [t], UNIT_S) for t in self.tests(source) if t not in last])
+        if found:
+            return found
         self.make(*self.modules(source))
-        for module in self.modules(source):
-            if self.fails(['build/bin/nri-rp-modcheck', module, *KIT.get(pathlib.Path(module).stem, [])], KIT_S):
-                return 'nri-rp-modcheck ' + module
-        for story in self.stories(source):
-            if self.fails(['build/bin/nri-rp-sim', 'play', story], STORIES_S):
-                return os.path.relpath(story, self.top)
-        return ' '.join('only ' + t for t in last if self.fails([t], UNIT_S))
+        kit = [('nri-rp-modcheck ' + m, ['build/bin/nri-rp-modcheck', m, *KIT.get(pathlib.Path(m).stem, ['--cases', TIMELESS])], KIT_S, 1) for m in self.modules(source)]
+        stories = [(os.path.relpath(s, self.top), ['build/bin/nri-rp-sim', 'play', s], STORIES_S) for s in self.stories(source)]
+        return self.first_failing(kit + stories) or ' '.join('only ' + t for t in last if self.fails([t], UNIT_S))
 
     def compiles_to_another(self, source):
         obj = self.object_of(source)

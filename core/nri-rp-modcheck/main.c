@@ -21,7 +21,7 @@
 
 #define EXIT_USAGE 2
 #define FAST_MS 10000u
-#define SLOW_MS 30000u
+#define SLOW_MS 120000u
 #define OUTPUT_MAX (8u << 20)
 #define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
 #define SLOW_CALL_MS 100u
