@@ -14,7 +14,6 @@
 #include "core/agent/agent.h"
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
-#include "core/daemon/privileges.h"
 #include "core/map/map.h"
 #include "core/metrics/collector.h"
 #include "core/metrics/metrics.h"
@@ -26,6 +25,7 @@
 #include "core/runtime/nri.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
+#include "core/util/privileges.h"
 #include "core/util/sd.h"
 #include "core/util/str.h"
 #include "core/wire/sock.h"
@@ -33,6 +33,7 @@
 #define LOG_SOURCE "nri-rpd"
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 78
+#define SPEED_SELECT "/dev/isst_interface"
 #define READY_ANYWAY_MS 20000u /* systemd is told that we run, synchronized or not … */
 #define NO_RUNTIME_MS 3000u /* … and then already, where no runtime is there to wait for */
 
@@ -437,6 +438,20 @@ static int check_config(struct daemon *d)
 	return r ? EXIT_CONFIG : 0;
 }
 
+/* The shipped unit gives none of them, as none is needed there by default. */
+static uint64_t privileges(void)
+{
+	uint64_t keep =
+		/* Files of others: what is configured may be in their folders, and of a container
+		 * with users of its own some files of its cgroup are theirs. */
+		PRIVILEGE(CAP_DAC_OVERRIDE) |
+		/* Page migration: where the memory of containers' processes is, and to other nodes
+		 * with it. */
+		PRIVILEGE(CAP_SYS_PTRACE);
+	/* The kernel lets nobody else set Speed Select's classes. */
+	return access(SPEED_SELECT, F_OK) == 0 ? keep | PRIVILEGE(CAP_SYS_ADMIN) : keep;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = {0};
@@ -456,10 +471,10 @@ int main(int argc, char **argv)
 		log_set_level(level);
 	if (d.options.control_socket)
 		fs_parent(d.options.control_socket, d.run_dir, sizeof d.run_dir);
-	if (d.options.check_config)
+	int r = privileges_drop(privileges(), &err);
+	if (!r && d.options.check_config)
 		return check_config(&d);
 	log_info("nri-rpd %s", NRI_RP_VERSION);
-	int r = privileges_drop(&err);
 	if (!r)
 		r = start(&d, &err);
 	if (r) {

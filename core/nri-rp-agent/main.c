@@ -20,6 +20,7 @@
 #include "core/nri-rp-agent/lister.h"
 #include "core/nri-rp-agent/options.h"
 #include "core/nri-rp-agent/plugins.h"
+#include "core/util/privileges.h"
 
 #define LOG_SOURCE "nri-rp-agent"
 #define EXIT_USAGE 2
@@ -164,7 +165,10 @@ int main(int argc, char **argv)
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-agent %s", NRI_RP_VERSION);
-	int r = start(&a, &o, &err);
+	/* The sockets of nri-rpd and the kubelet are root's, and this may be another user. */
+	int r = privileges_drop(PRIVILEGE(CAP_DAC_OVERRIDE), &err);
+	if (!r)
+		r = start(&a, &o, &err);
 	if (r)
 		log_error("%s", err_text(&err, r));
 	else

@@ -18,6 +18,7 @@
 #include "core/nri-rp-bridge/bypass.h"
 #include "core/nri-rp-bridge/options.h"
 #include "core/nri-rp-bridge/proxy.h"
+#include "core/util/privileges.h"
 #include "core/util/sd.h"
 #include "core/util/str.h"
 
@@ -156,7 +157,10 @@ int main(int argc, char **argv)
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-bridge %s", NRI_RP_VERSION);
-	int r = start_loop(&b, &err);
+	/* The runtime's sockets and folders, and containers' cgroups, may be others'. */
+	int r = privileges_drop(PRIVILEGE(CAP_DAC_OVERRIDE), &err);
+	if (!r)
+		r = start_loop(&b, &err);
 	if (!r)
 		r = o.source == SOURCE_CGROUPS ? start_bypass(&b, &o, &err)
 					       : start_proxy(&b, &o, &err);

@@ -5,7 +5,9 @@ import pathlib
 import socket
 import subprocess
 
-from simnode import BUILD, ctr
+import pytest
+
+from simnode import BUILD, ctr, eventually
 
 DAEMON = BUILD / 'bin' / 'nri-rpd'
 EXIT_USAGE, EXIT_CONFIG = 2, 78
@@ -29,14 +31,34 @@ def test_state_by_signal(node):
     node.log('state: default/web/app [0-9a-f]+: CPUs 0-15, memory nodes -')
 
 
-def test_privileges(node):
-    """Of root's rights it keeps three, and Speed Select's where there is that, for itself and all that it starts."""
-    pid = node.status()['pid']
-    said = dict(line.split(':\t', 1) for line in pathlib.Path('/proc/%d/status' % pid).read_text().splitlines())
-    kept = 1 << 1 | 1 << 19 | 1 << 23 | (1 << 21 if os.path.exists('/dev/isst_interface') else 0)  # DAC_OVERRIDE, SYS_PTRACE, SYS_NICE; SYS_ADMIN
-    for name in ('CapPrm', 'CapEff', 'CapInh') + (('CapBnd',) if os.geteuid() == 0 else ()):
-        assert int(said[name], 16) & ~kept == 0, name
-    assert said['NoNewPrivs'] == '1'
+DAC_OVERRIDE, SYS_PTRACE, SYS_ADMIN = 1 << 1, 1 << 19, 1 << 21
+PRIVILEGES = {
+    'nri-rpd': ('--config {0}/rp.conf --state-dir {0}/state --control-socket {0}/ctl.sock --nri-socket {0}/nri.sock',
+                DAC_OVERRIDE | SYS_PTRACE | (SYS_ADMIN if os.path.exists('/dev/isst_interface') else 0)),
+    'nri-rp-agent': ('--daemon-socket {0}/agent.sock --kubelet-socket {0}/kubelet.sock', DAC_OVERRIDE),
+    'nri-rp-bridge': ('--listen {0}/cri.sock --runtime {0}/runtime.sock --nri-socket {0}/nri.sock', DAC_OVERRIDE),
+}
+
+
+def status(pid='self'):
+    return dict(line.split(':\t', 1) for line in pathlib.Path('/proc/%s/status' % pid).read_text().splitlines())
+
+
+@pytest.mark.parametrize('program', PRIVILEGES)
+def test_privileges(tmp_path, program):
+    """Of root's rights each keeps those that it has a reason for, for itself and all that it starts, and gets none back: started by hand."""
+    options, keeps = PRIVILEGES[program]
+    (tmp_path / 'rp.conf').write_text('policy: none\nmetrics: {listen: ""}\n')
+    own = status()
+    with subprocess.Popen([BUILD / 'bin' / program, *options.format(tmp_path).split()], stderr=subprocess.DEVNULL) as process:
+        try:
+            eventually(lambda: int(status(process.pid)['CapPrm'], 16) & ~keeps == 0 and status(process.pid)['NoNewPrivs'] == '1')
+            said = status(process.pid)
+        finally:
+            process.kill()
+    for held in ('CapPrm', 'CapEff') + (('CapBnd',) if os.geteuid() == 0 else ()):
+        assert int(said[held], 16) == int(own[held], 16) & keeps, held
+    assert int(said['CapInh'], 16) == int(said['CapAmb'], 16) == 0
 
 
 def run(tmp_path, conf, *options, env=(), **how):

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/daemon/privileges.h"
+#include "core/util/privileges.h"
 
 #include <errno.h>
-#include <linux/capability.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPEED_SELECT "/dev/isst_interface"
 #define N_WORDS _LINUX_CAPABILITY_U32S_3
-#define BIT(cap) (UINT64_C(1) << (cap))
-
-static uint64_t kept(void)
-{
-	uint64_t caps = BIT(CAP_DAC_OVERRIDE) | /* data files and cgroups of containers' users */
-			BIT(CAP_SYS_NICE) | /* scheduling, priority and memory of their processes */
-			BIT(CAP_SYS_PTRACE); /* which memory they have, and where: /proc/PID */
-	/* The kernel lets nobody else set Speed Select's classes. */
-	return access(SPEED_SELECT, F_OK) == 0 ? caps | BIT(CAP_SYS_ADMIN) : caps;
-}
 
 static uint64_t both(const uint32_t word[N_WORDS])
 {
@@ -31,7 +18,7 @@ static uint64_t both(const uint32_t word[N_WORDS])
 static int drop_bounding(uint64_t keep)
 {
 	for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-		if (!(keep & BIT(cap)) && prctl(PR_CAPBSET_READ, cap) == 1 &&
+		if (!(keep & PRIVILEGE(cap)) && prctl(PR_CAPBSET_READ, cap) == 1 &&
 		    prctl(PR_CAPBSET_DROP, cap) < 0 && errno != EPERM)
 			return -errno;
 	return 0;
@@ -55,9 +42,8 @@ static int drop_own(uint64_t keep)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-int privileges_drop(struct err *err)
+int privileges_drop(uint64_t keep, struct err *err)
 {
-	uint64_t keep = kept();
 	int r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 	if (!r)
 		r = drop_bounding(keep);
