@@ -11,6 +11,7 @@
  *   modules.c   nri_policy_<policy>_* and the like: what modules count
  *   health.c    readiness: checkers and their verdicts
  *   server.c    HTTP: routes, and bounds on connections
+ *   held.c      sockets of systemd that nothing is served on
  *
  * Nothing is counted for metrics on the runtime's requests beyond what the pipeline counts anyway:
  * everything else but what containers use is computed from the cache when somebody scrapes.

@@ -22,6 +22,7 @@
 
 #include "core/metrics/address.h"
 #include "core/metrics/collect.h"
+#include "core/metrics/held.h"
 #include "core/metrics/metrics.h"
 #include "core/pipeline/config/config.h"
 #include "core/util/cleanup.h"
@@ -52,6 +53,7 @@ struct metrics {
 	struct evhttp *http;
 	struct evhttp_bound_socket *bound; /* NULL: listens nowhere */
 	char *listen; /* as it was asked for */
+	struct held held;
 	struct loop_timer *pause; /* descriptors are short */
 	dev_t dev; /* of a unix socket */
 	ino_t ino;
@@ -397,7 +399,7 @@ static int swap_listening(struct metrics *m, const char *listen, struct err *err
 	return r;
 }
 
-int metrics_set_listen(struct metrics *m, const char *listen, struct err *err)
+static int set_listen(struct metrics *m, const char *listen, struct err *err)
 {
 	struct err first = ERR_INIT;
 	if (str_eq(m->listen, listen))
@@ -412,6 +414,13 @@ int metrics_set_listen(struct metrics *m, const char *listen, struct err *err)
 		return swap_listening(m, listen, err);
 	if (r && err)
 		*err = first;
+	return r;
+}
+
+int metrics_set_listen(struct metrics *m, const char *listen, struct err *err)
+{
+	int r = set_listen(m, listen, err);
+	held_serve(&m->held, m->loop, m->bound ? evhttp_bound_socket_get_fd(m->bound) : -1);
 	return r;
 }
 
@@ -452,6 +461,7 @@ struct metrics *metrics_free(struct metrics *m)
 		return NULL;
 	if (m->listen)
 		stop_listening(m);
+	held_fini(&m->held);
 	if (m->http)
 		evhttp_free(m->http);
 	while (m->connections)

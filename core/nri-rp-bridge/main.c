@@ -82,7 +82,7 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 	return r ? r
 		 : proxy_new(&(struct proxy_config){.loop = b->loop,
 						    .listen = o->listen,
-						    .inherited = sd_listen_fd(),
+						    .inherited = sd_listen_fd(0),
 						    .runtime = b->runtime,
 						    .image = b->image ? b->image : b->runtime,
 						    .police = b->police,

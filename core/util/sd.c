@@ -145,9 +145,9 @@ static int n_listen_fds(void)
 	return n > 0 && n <= LISTEN_FDS_MAX && for_pid == getpid() ? (int)n : 0;
 }
 
-int sd_listen_fd(void)
+int sd_listen_fd(unsigned n)
 {
-	return n_listen_fds() ? LISTEN_FDS_START : 0;
+	return n < (unsigned)n_listen_fds() ? LISTEN_FDS_START + (int)n : 0;
 }
 
 int sd_listen_at(const struct sockaddr *address, socklen_t len)

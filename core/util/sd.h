@@ -26,8 +26,8 @@ void sd_ready(struct sd *sd, const char *status);
 void sd_status(struct sd *sd, const char *status);
 void sd_reloading(struct sd *sd);
 void sd_stopping(struct sd *sd);
-/* The first socket that systemd listens on for us, 0: none. */
-int sd_listen_fd(void);
+/* The n-th socket that systemd listens on for us, 0: there are no more. */
+int sd_listen_fd(unsigned n);
 /* Of all of these the one that is bound to the address: another descriptor of it for the caller,
  * non-blocking. -ENOENT: there is none. */
 int sd_listen_at(const struct sockaddr *address, socklen_t len);

@@ -628,18 +628,29 @@ def test_the_older_key(make_node, tmp_path):
 
 
 def test_an_inherited_socket(tmp_path):
-    """Systemd listens for a service that has no network: who comes is served, and so they are again when the socket was let go in between."""
+    """Systemd listens for a service that has no network: who comes is served where metrics.listen says so, and is not left waiting elsewhere."""
     with socket.create_server(('127.0.0.1', 0)) as other, socket.create_server(('127.0.0.1', 0)) as listener:
-        fds, address = (other.fileno(), listener.fileno()), tcp(listener.getsockname()[1])
-        on, off = ('policy: none\nmetrics: {listen: "%s"}\n' % where for where in (address, ''))
+        fds, addresses = (other.fileno(), listener.fileno()), [tcp(s.getsockname()[1]) for s in (other, listener)]
+
+        def conf(listen):
+            return 'policy: none\nmetrics: {listen: "%s"}\n' % listen
+
+        def served(address):
+            with http_connect(address) as s:
+                try:
+                    s.sendall(b'GET /livez HTTP/1.1\r\nHost: node\r\n\r\n')
+                    return b' 200 ' in http_read(s)
+                except ConnectionError:
+                    return False
         under = ['bash', '-c', 'exec 3<&%d 4<&%d; LISTEN_FDS=2 LISTEN_PID=$$ exec "$0" "$@"' % fds]
-        with Bare(tmp_path, conf=on, under=under, pass_fds=fds) as daemon:
+        with Bare(tmp_path, conf=conf(addresses[1]), under=under, pass_fds=fds) as daemon:
             daemon.answers()
-            assert http_get(address, '/livez').status == 200
-            for conf in (off, on):
-                daemon.conf.write_text(conf)
+            assert [served(a) for a in addresses] == [False, True]
+            for listen in ('', *addresses, 'unix:%s' % (tmp_path / 'm.sock')):
+                daemon.conf.write_text(conf(listen))
                 assert ctl(daemon.control, 'reload').code in (OK, DEGRADED)
-            assert http_get(address, '/livez').status == 200
+                assert [served(a) for a in addresses] == [a == listen for a in addresses]
+            daemon.wait_for('a connection to 127.0.0.1 port %s is closed: systemd listens there' % addresses[0].rpartition(':')[2])
 
 
 def test_a_file_in_the_way(tmp_path, make_node):
