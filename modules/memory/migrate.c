@@ -4,6 +4,7 @@
  * the timer waits for as long as the rate says that the moved bytes take, and status tells how far
  * it has come.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,14 @@ static unsigned mib(uint64_t pages)
 	return (unsigned)(pages * MEMORY_PAGE >> 20);
 }
 
+/* A process of others is closed to who may not trace it. */
+static const char *remedy(int32_t why)
+{
+	return why == -EACCES || why == -EPERM
+		       ? " (the shipped service needs page-migration.conf, see nri-rpd(8))"
+		       : "";
+}
+
 static void finish(struct memory_migrations *m, const struct migration *at)
 {
 	if (!at->n_left && !at->why && at->n_sparse)
@@ -205,8 +214,8 @@ static void finish(struct memory_migrations *m, const struct migration *at)
 		    mib(at->n_moved), mib(at->n_shared));
 	else
 		say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
-		    "%u MiB moved, %llu pages could not be: %s", mib(at->n_moved),
-		    (unsigned long long)at->n_left, ctl_why(at->why));
+		    "%u MiB moved, %llu pages could not be: %s%s", mib(at->n_moved),
+		    (unsigned long long)at->n_left, ctl_why(at->why), remedy(at->why));
 	m->n_done++;
 	m->n_left += at->n_left;
 	drop(m, at->ctr);

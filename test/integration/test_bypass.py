@@ -21,8 +21,8 @@ KILLS = int(os.environ.get('BYPASS_KILLS', '6'))
 IN_TIME_S = 1.0  # from a cgroup's appearance until it is pinned
 
 
-def new_runtime(release, nri, systemd=False):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
+def new_runtime(release, nri, systemd=False, where=SCRATCH):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=where))
     try:
         rt = containerd.Containerd(release, folder, systemd, nri)
         rt.start()

@@ -14,11 +14,10 @@ import pytest
 import test_package
 from containerd import cpus
 from test_package import CONF, OPTIONS, dpkg, needs_package, package  # noqa: F401, a fixture
-from test_systemd import BUILD, NAME, ONLINE, STATIC, idle, needs_two_cpus, pods, runtime  # noqa: F401, fixtures
+from test_systemd import BUILD, NAME, ONLINE, RUN, STATE, STATIC, idle, needs_two_cpus, pods, runtime  # noqa: F401, fixtures
 from units import Unit, run, under_systemd
 
 pytestmark = [under_systemd, needs_two_cpus]
-STATE, RUN = pathlib.Path('/var/lib/' + NAME), pathlib.Path('/run/' + NAME)
 DISK = os.environ.get('NRI_RP_TEST_DISK')
 BOOT = pathlib.Path('/proc/sys/kernel/random/boot_id').read_text().strip()
 DEGRADED = 4
@@ -43,9 +42,8 @@ def unreadable(service):
 
 
 def not_permitted(service):
-    """Root may read everything, unless this is taken from it as well."""
+    """Not even to root, which has no capability in the unit."""
     service.conf.chmod(0)
-    service.override('CapabilityBoundingSet=\nCapabilityBoundingSet=CAP_SYS_NICE CAP_SYS_PTRACE\n')
 
 
 def empty(service):

@@ -4,6 +4,7 @@
 The unit gets a name, programs, state and sockets of its own, so that it may run beside an installed one.
 """
 import glob
+import json
 import os
 import pathlib
 import re
@@ -24,10 +25,12 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
 UNIT_IN = TOP / 'packaging/systemd/nri-rpd.service.in'
 NAME = 'nri-rp-it-%d' % os.getpid()
+STATE, RUN = pathlib.Path('/var/lib/' + NAME), pathlib.Path('/run/' + NAME)
 METRICS_UNIT, METRICS = 'nri-rpd-metrics.socket', NAME + '-metrics.socket'
+NOT_PRIVATE = os.environ.get('NRI_RP_TEST_DIR', '/run')  # a folder that services see
 ONLINE = sorted(os.sched_getaffinity(0))
 STATIC = '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: true}' % ONLINE[0]
-MAX_EXPOSURE = {'nri-rpd': 16, 'nri-rp-bridge-cgroups': 24}  # of 100; others: 20
+MAX_EXPOSURE = {'nri-rp-bridge-cgroups': 24}  # of 100; others: 12
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
 needs_analyze = pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd-analyze is not installed')
@@ -67,7 +70,7 @@ def test_unit_is_well_formed(unit_file):
 
 @needs_analyze
 def test_unit_is_narrow(unit_file):
-    exposure = MAX_EXPOSURE.get(unit_file.stem, 20)
+    exposure = MAX_EXPOSURE.get(unit_file.stem, 12)
     done = run('systemd-analyze', 'security', '--offline=1', '--threshold=%d' % exposure, '--no-pager', unit_file)
     if 'nrecognized option' in done.stderr:
         pytest.skip('systemd-analyze is too old')
@@ -111,7 +114,7 @@ class Service(Unit):
 
     def remove(self):
         super().remove()
-        for folder in (self.dir, '/var/lib/' + NAME, '/run/' + NAME):
+        for folder in (self.dir, STATE, RUN):
             shutil.rmtree(folder, ignore_errors=True)
 
     def configure(self, policy, section='{}', more=''):
@@ -137,7 +140,7 @@ class Service(Unit):
 @pytest.fixture(scope='module')
 def runtime(request):
     """Of release 2, if a test does not ask for others."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-sd-', dir=os.environ.get('NRI_RP_TEST_DIR', '/run')))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-sd-', dir=NOT_PRIVATE))
     try:
         rt = containerd.Containerd(getattr(request, 'param', '2'), folder, systemd=True)
         rt.start()
@@ -348,7 +351,7 @@ def refuses(address):
 
 @under_systemd
 def test_metrics_without_network(idle):
-    """Systemd listens: whoever scrapes is served by the daemon and by the one after it, and starts none that was stopped."""
+    """Systemd listens: whoever scrapes is served by the daemon and by the one after it, and starts none that was stopped or has failed."""
     port, file = free_port(), pathlib.Path('/run/systemd/system', METRICS)
     address, text = '127.0.0.1:%d' % port, (UNIT_IN.parent / (METRICS_UNIT + '.in')).read_text()
     assert '8891' in text and 'nri-rpd.service' in text
@@ -364,9 +367,99 @@ def test_metrics_without_network(idle):
         assert http_get(address, '/livez').status == 200
         idle.systemctl('stop', NAME)
         assert refuses(address) and idle.show('ActiveState') == 'inactive'
+        for kept in STATE, RUN:  # the configuration in force is in both, and a start with a refused one would be one with that
+            shutil.rmtree(kept)
+        idle.conf.write_text(idle.conf.read_text().replace('cpuset:%d' % ONLINE[0], 'cpuset:9000'))
+        assert run('systemctl', 'start', NAME).returncode != 0
+        idle.wait('the socket is gone', lambda: refuses(address))
+        failed = idle.show('InvocationID')
+        assert all(refuses(address) for n in range(10))
+        assert [idle.show(what) for what in ('ActiveState', 'ExecMainStatus', 'InvocationID')] == ['failed', '78', failed]
     finally:
         run('systemctl', 'stop', METRICS)
         file.unlink()
+
+
+def held(pid):
+    """Its sets of capabilities. No process of a unit may get more, or call what its filter does not list."""
+    said = dict(line.split(':\t', 1) for line in pathlib.Path('/proc/%d/status' % pid).read_text().splitlines())
+    assert (said['NoNewPrivs'], said['Seccomp']) == ('1', '2')
+    return [int(said[caps], 16) for caps in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')]
+
+
+@under_systemd
+def test_has_no_capability(service):
+    assert held(service.pid()) == [0] * 5
+
+
+def of_controller(service, container, name):
+    """What nri-rpctl tells of a controller and a container: result and text."""
+    done = run(service.dir / 'bin/nri-rpctl', '--socket', service.socket, '--json', 'explain', container)
+    return next(((c['result'], c['text'] or '') for c in json.loads(done.stdout)['controllers'] if c['name'] == name), ('', ''))
+
+
+@pytest.fixture
+def disk():
+    """The other name of a disk that nobody uses, and its number."""
+    name = pathlib.Path('/dev/disk/by-id', NAME)
+    with tempfile.NamedTemporaryFile(dir='/run') as backing:
+        backing.truncate(16 << 20)
+        made = run('losetup', '-f', '--show', backing.name)
+        if made.returncode:
+            pytest.skip('needs a loop device')
+        loop = made.stdout.strip()
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.symlink_to(os.path.relpath(loop, name.parent))
+        number = os.stat(loop).st_rdev
+        yield name, '%d:%d' % (os.major(number), os.minor(number))
+        name.unlink()
+        run('losetup', '-d', loop)
+
+
+@under_systemd
+@pytest.mark.skipif(not os.path.exists('/sys/fs/cgroup/cgroup.controllers'), reason='needs cgroup v2')
+def test_controllers_write_without_a_capability(idle, pods, disk):
+    """Files of a running container's cgroup, after a reload: by the daemon, not by the runtime."""
+    name, number = disk
+
+    def configure(mib, ratio):
+        idle.configure('static', STATIC, 'controllers: [blkio, memory]\nblkio: {classes: {slow: [{devices: [%s], throttleReadBps: %dMi}]}}\n'
+                       'memory: {classes: [{name: bronze, swapLimitRatio: %s}]}\n' % (name, mib, ratio))
+    configure(4, 0.5)
+    idle.start()
+    c = pods('p', annotations={'blockioclass.resource-policy.nri.io': 'slow', 'class.memory-qos.nri.io': 'bronze'}).run('c', 1000, mem=64 << 20)
+    for mib, ratio in ((4, 0.5), (2, 0.25)):
+        configure(mib, ratio)
+        idle.systemctl('reload', NAME)
+        idle.wait('the disk is throttled', lambda: c.cgroup_file('io.max') == '%s rbps=%d wbps=max riops=max wiops=max' % (number, mib << 20))
+        idle.wait('memory is reclaimed earlier', lambda: int(c.cgroup_file('memory.high')) == (1 - ratio) * (64 << 20))
+    assert {of_controller(idle, 'p/c', which)[0] for which in ('blkio', 'memory')} == {'done'}
+
+
+@under_systemd
+@pytest.mark.skipif(sum(len(of) > 1 for of in nodes().values()) < 2, reason='needs two memory nodes with two CPUs each')
+def test_pages_follow_with_a_part_of_the_unit(idle, pods):
+    """What needs a capability fails without it and names the part that gives it; with that part it is done."""
+    two = [node for node, of in nodes().items() if len(of) > 1][:2]
+
+    def configure(node):
+        of = sorted(nodes()[node])
+        idle.configure('topology-aware', '{availableResources: {cpu: "cpuset:%s"}, reservedResources: {cpu: "cpuset:%d"}}' % (
+            ','.join(map(str, of)), of[0]), 'controllers: [memory]\nmemory: {pageMigration: {enable: true}}\n')
+
+    def follow_to(node):
+        configure(node)
+        idle.systemctl('reload', NAME)
+        return idle.wait('its pages were looked at', lambda: [(result, text) for result, text in [of_controller(idle, 'p/c', 'memory')] if
+                                                              text.startswith('pages to memory nodes %d' % node) and result != 'pending'])[0]
+    configure(two[0])
+    idle.start()
+    pods('p').run('c', 1000, command=('/bin/sh', '-c', '(head -c 4194304 /dev/zero; sleep 100000) | tail -c 4194304'), mem=64 << 20)
+    result, text = follow_to(two[1])
+    assert result == 'failed' and 'page-migration.conf' in text
+    idle.override((UNIT_IN.parent / 'page-migration.conf.in').read_text().partition('[Service]\n')[2])
+    idle.systemctl('restart', NAME)
+    assert follow_to(two[0])[0] in ('done', 'partial')
 
 
 @under_systemd

@@ -51,7 +51,7 @@ def test_volumes():
     assert volumes == mounted
     for container in pod['containers']:
         context = container['securityContext']
-        assert context['capabilities']['drop'] == ['ALL'] and not context['allowPrivilegeEscalation'] and context['readOnlyRootFilesystem']
+        assert context['capabilities'] == {'drop': ['ALL']} and not context['allowPrivilegeEscalation'] and context['readOnlyRootFilesystem']
 
 
 def without(document, *paths):
