@@ -30,7 +30,7 @@ METRICS_UNIT, METRICS = 'nri-rpd-metrics.socket', NAME + '-metrics.socket'
 NOT_PRIVATE = os.environ.get('NRI_RP_TEST_DIR', '/run')  # a folder that services see
 ONLINE = sorted(os.sched_getaffinity(0))
 STATIC = '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: true}' % ONLINE[0]
-MAX_EXPOSURE = {'nri-rp-bridge-cgroups': 24}  # of 100; others: 12
+MAX_EXPOSURE = {'nri-rp-bridge-cgroups': 18}  # of 100; others: 12
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
 needs_analyze = pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd-analyze is not installed')
