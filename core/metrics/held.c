@@ -13,12 +13,13 @@
 
 #define LOG_SOURCE "metrics"
 
-static bool same_socket(int a, int b)
+/* Whether b is another socket than a: where that cannot be known it is not. */
+static bool differs(int a, int b)
 {
 	uint64_t x = 0, y = 0;
 	socklen_t len = sizeof x;
-	return a >= 0 && getsockopt(a, SOL_SOCKET, SO_COOKIE, &x, &len) == 0 &&
-	       getsockopt(b, SOL_SOCKET, SO_COOKIE, &y, &len) == 0 && x == y;
+	return a < 0 || (getsockopt(a, SOL_SOCKET, SO_COOKIE, &x, &len) == 0 &&
+			 getsockopt(b, SOL_SOCKET, SO_COOKIE, &y, &len) == 0 && x != y);
 }
 
 static bool listens(int fd)
@@ -64,7 +65,7 @@ void held_serve(struct held *h, struct loop *loop, int served)
 		struct held_socket *s = &h->sockets[n];
 		s->fd = sd_listen_fd(n);
 		s->io = loop_io_free(s->io);
-		if (s->fd && !same_socket(served, s->fd) && listens(s->fd) &&
+		if (s->fd && differs(served, s->fd) && listens(s->fd) &&
 		    fcntl(s->fd, F_SETFL, O_NONBLOCK) == 0)
 			s->io = loop_io_new(loop, s->fd, LOOP_READ, send_away, s);
 	}
