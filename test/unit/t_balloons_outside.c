@@ -58,65 +58,6 @@ static const char *has(struct fake_host *f, unsigned cpu, const char *file)
 	return text ? text : "-";
 }
 
-static void test_classes(void **state)
-{
-	(void)state;
-	struct fake_host *f = machine();
-	assert_int_equal(
-		fake_configure(
-			f, "{reservedResources: {cpu: 1}, availableResources: {cpu: "
-			   "\"cpuset:0-14\"}, cpuClasses: [{name: fast, minFreq: 2GHz, "
-			   "maxFreq: 3GHz, freqGovernor: performance, "
-			   "energyPerformancePreference: 1, disabledCstates: [C6], uncoreMinFreq: "
-			   "1GHz, uncoreMaxFreq: 9GHz}, {name: idle, maxFreq: 1200MHz}], "
-			   "idleCPUClass: idle, balloonTypes: [{name: a, cpuClass: fast}]}"),
-		0);
-	/* Nothing is written before the worker runs. */
-	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "-");
-	assert_true(fake_run_work(f) > 0);
-	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "1200000");
-	assert_string_equal(has(f, 1, "cpufreq/scaling_min_freq"), "-");
-	assert_string_equal(has(f, 14, "cpufreq/scaling_max_freq"), "-"); /* reserved: no class */
-	assert_string_equal(has(f, 15, "cpufreq/scaling_max_freq"), "-"); /* not available */
-	rp_ctr a = create(f, "a", "a", 2000);
-	expect(f, a, "12-13");
-	assert_int_equal(fake_run_work(f), 1);
-	for (unsigned i = 12; i < 14; i++) {
-		assert_string_equal(has(f, i, "cpufreq/scaling_max_freq"), "3000000");
-		assert_string_equal(has(f, i, "cpufreq/scaling_min_freq"), "2000000");
-		assert_string_equal(has(f, i, "cpufreq/scaling_governor"), "performance");
-		assert_string_equal(has(f, i, "cpufreq/energy_performance_preference"), "1");
-		assert_string_equal(has(f, i, "cpuidle/state0/disable"), "-");
-		assert_string_equal(has(f, i, "cpuidle/state1/disable"), "1");
-	}
-	assert_string_equal(
-		fake_written(f, CPU "intel_uncore_frequency/package_01_die_00/min_freq_khz"),
-		"1000000");
-	assert_null(fake_written(f, CPU "intel_uncore_frequency/package_00_die_00/min_freq_khz"));
-	/* No change, no job. */
-	create(f, "b", "a", 0);
-	assert_int_equal(fake_run_work(f), 0);
-	/* What the idle class does not have is as it was before. */
-	assert_int_equal(fake_release(f, fake_ctr_named(f, "b")), 0);
-	assert_int_equal(fake_release(f, a), 0);
-	assert_int_equal(fake_run_work(f), 1);
-	assert_string_equal(has(f, 12, "cpufreq/scaling_max_freq"), "1200000");
-	assert_string_equal(has(f, 12, "cpufreq/scaling_min_freq"), "800000");
-	assert_string_equal(has(f, 12, "cpufreq/scaling_governor"), "powersave");
-	assert_string_equal(has(f, 12, "cpufreq/energy_performance_preference"),
-			    "balance_performance");
-	assert_string_equal(has(f, 12, "cpuidle/state1/disable"), "0");
-	assert_string_equal(
-		fake_written(f, CPU "intel_uncore_frequency/package_01_die_00/min_freq_khz"),
-		"800000");
-	/* Without classes everything is. */
-	assert_int_equal(fake_configure(f, "{}"), 0);
-	assert_int_equal(fake_run_work(f), 1);
-	assert_string_equal(has(f, 12, "cpufreq/scaling_max_freq"), "3500000");
-	assert_non_null(strstr(fake_metrics(f), "policy_balloons_cpuclass_failures_total"));
-	fake_host_free(f);
-}
-
 /* The last call puts back what is still set, and so does a later one of what was set since. */
 static void test_stop(void **state)
 {
@@ -219,94 +160,7 @@ static void test_old_classes(void **state)
 	fake_host_free(f);
 }
 
-static void test_turbo(void **state)
-{
-	(void)state;
-	struct fake_host *f = machine();
-	assert_int_equal(
-		fake_configure(f,
-			       "{allocatorTopologyBalancing: false, cpuClasses: [{name: t1, "
-			       "maxFreq: turbo, turboPriority: 1}, {name: t2, minFreq: min, "
-			       "maxFreq: turbo, turboPriority: 2}, {name: b, maxFreq: base}], "
-			       "balloonTypes: [{name: t1, cpuClass: t1}, {name: t2, cpuClass: t2}, "
-			       "{name: b, cpuClass: b}]}"),
-		0);
-	rp_ctr one = create(f, "one", "t1", 2000), base = create(f, "base", "b", 2000);
-	fake_run_work(f);
-	expect(f, one, "0-1");
-	expect(f, base, "2-3");
-	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "-"); /* it has that already */
-	assert_string_equal(has(f, 2, "cpufreq/scaling_max_freq"), "2400000");
-	rp_ctr two = create(f, "two", "t2", 2000);
-	fake_run_work(f);
-	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "2400000");
-	assert_int_equal(fake_release(f, two), 0);
-	fake_run_work(f);
-	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "3500000");
-	fake_host_free(f);
-}
-
 /* ---- interrupts ------------------------------------------------------------------------------ */
-
-static struct fake_host *with_interrupts(void)
-{
-	struct fake_host *f = fake_host_new(&n4c16);
-	fake_file(
-		f, "/proc/interrupts",
-		"       CPU0  CPU1\n   8:  0 0  IO-APIC   8-edge  rtc0\n  40:  1 2  PCI-MSI 1-edge "
-		" eth0-rx\n  41:  1 2  PCI-MSI 2-edge  eth0-tx\n NMI:  0 0  Non-maskable\n");
-	fake_file(f, "/proc/irq/8/smp_affinity_list", "0-15\n");
-	fake_file(f, "/proc/irq/40/smp_affinity_list", "0-15\n");
-	fake_file(f, "/proc/irq/41/smp_affinity_list", "0\n");
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	return f;
-}
-
-static void test_interrupts(void **state)
-{
-	(void)state;
-	struct fake_host *f = with_interrupts();
-	assert_int_equal(
-		fake_configure(f, "{reservedResources: {cpu: 1}, balloonTypes: [{name: rx, "
-				  "irqClaim: [\"*eth0-rx\", 41]}, {name: iso, irqMode: isolate}, "
-				  "{name: sink, irqMode: sink}]}"),
-		0);
-	fake_run_work(f);
-	assert_null(fake_written(f, "/proc/irq/8/smp_affinity_list"));
-	rp_ctr rx = create(f, "rx", "rx", 2000), iso = create(f, "iso", "iso", 2000);
-	fake_run_work(f);
-	assert_string_equal(fake_written(f, "/proc/irq/40/smp_affinity_list"), fake_cpus(f, rx));
-	assert_string_equal(fake_written(f, "/proc/irq/41/smp_affinity_list"), fake_cpus(f, rx));
-	expect(f, iso, "4-5");
-	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), "0-3,6-15");
-	rp_ctr sink = create(f, "sink", "sink", 1000);
-	fake_run_work(f);
-	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), fake_cpus(f, sink));
-	assert_int_equal(fake_release(f, sink), 0);
-	assert_int_equal(fake_release(f, iso), 0);
-	fake_run_work(f);
-	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), "0-15");
-	assert_int_equal(fake_run_work(f), 0);
-	/* Nobody claims anything any more. */
-	assert_int_equal(fake_configure(f, "{}"), 0);
-	fake_run_work(f);
-	assert_string_equal(fake_written(f, "/proc/irq/41/smp_affinity_list"), "0");
-	fake_host_free(f);
-}
-
-static void test_controllable(void **state)
-{
-	(void)state;
-	struct fake_host *f = with_interrupts();
-	assert_int_equal(fake_configure(f, "{controllableInterrupts: [\"*rtc*\"], balloonTypes: "
-					   "[{name: sink, irqMode: sink}]}"),
-			 0);
-	rp_ctr sink = create(f, "sink", "sink", 1000);
-	fake_run_work(f);
-	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), fake_cpus(f, sink));
-	assert_null(fake_written(f, "/proc/irq/40/smp_affinity_list"));
-	fake_host_free(f);
-}
 
 static void test_lines(void **state)
 {
@@ -343,10 +197,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_timer),
-		cmocka_unit_test(test_classes),	     cmocka_unit_test(test_old_classes),
-		cmocka_unit_test(test_turbo),	     cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_controllable), cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_timer),
+		cmocka_unit_test(test_old_classes),
+		cmocka_unit_test(test_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,55 +51,6 @@ static rp_ctr create_in(struct fake_host *f, const char *name, const char *pod, 
 
 #define ONE_EACH "{balloonTypes: [{name: a, preferNewBalloons: true, preferSpreadingPods: true}]}"
 
-static void test_together(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&n4c16, ONE_EACH);
-	rp_ctr big = create(f, "big", "a", 7000), one = create(f, "one", "a", 7000);
-	rp_ctr last = create(f, "last", "a", 2000);
-	expect(f, big, "0-6");
-	expect(f, one, "8-14");
-	expect(f, last, "7,15");
-	assert_int_equal(rebalance(f, 0), 0);
-	assert_int_equal(fake_n_changed(f), 0);
-	release(f, one);
-	assert_int_equal(rebalance(f, 0), 0);
-	assert_int_equal(fake_n_changed(f), 1);
-	expect(f, last, "14-15");
-	expect(f, big, "0-6");
-	assert_string_equal(fake_mems(f, last), "3");
-	told(f, last, "rebalanced within a[2]: fewer packages; CPUs 14-15");
-	assert_non_null(strstr(fake_metrics(f), "policy_balloons_rebalanced_total{} 1"));
-	assert_int_equal(rebalance(f, 0), 0);
-	assert_int_equal(fake_n_changed(f), 0);
-	/* Where it was moved to is where it is found again. */
-	assert_int_equal(fake_restart(f), 0);
-	assert_int_equal(fake_n_changed(f), 0);
-	expect(f, last, "14-15");
-	fake_host_free(f);
-}
-
-static void test_budget(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true}]}");
-	rp_ctr one = create_in(f, "one", "p", "n", 7000), two = create_in(f, "two", "q", "n", 7000);
-	rp_ctr x = create_in(f, "x", "r", "n", 500), y = create_in(f, "y", "r", "n", 500),
-	       z = create_in(f, "z", "r", "n", 1000);
-	expect(f, x, "7,15");
-	release(f, two);
-	/* All that are in the balloon move with it, or nobody does. */
-	assert_int_equal(rebalance(f, 2), 0);
-	assert_int_equal(fake_n_changed(f), 0);
-	assert_int_equal(rebalance(f, 3), 0);
-	assert_int_equal(fake_n_changed(f), 3);
-	expect(f, x, "14-15");
-	expect(f, y, "14-15");
-	expect(f, z, "14-15");
-	expect(f, one, "0-6");
-	fake_host_free(f);
-}
-
 /* Others have CPUs of its cores, until whole ones are free. */
 static void test_whole_cores(void **state)
 {
@@ -532,26 +483,6 @@ static void test_left_alone(void **state)
 
 /* ---- one that lacks something ---------------------------------------------------------------- */
 
-static void test_pressure(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
-					    "preferSpreadingPods: true, minCPUs: 2}, {name: b}]}");
-	rp_ctr wall = create(f, "wall", "b", 14000);
-	rp_ctr x = create(f, "x", "a", 1000), y = create(f, "y", "a", 500),
-	       z = create(f, "z", "a", 500);
-	release(f, wall);
-	assert_int_equal(press(f, y, RP_PRESSURE_THROTTLED | RP_PRESSURE_IO), 0);
-	assert_int_equal(press(f, y, 0), 0);
-	assert_int_equal(press(f, y, RP_PRESSURE_MEMORY), 0);
-	expect(f, y, "14-15");
-	assert_int_equal(press(f, y, RP_PRESSURE_CPU), 0);
-	expect(f, x, "14-15");
-	expect(f, y, "12-13");
-	expect(f, z, "14-15");
-	fake_host_free(f);
-}
-
 /* The one that lacks CPUs goes to its pod; who waits for a balloon of that size gets what it
  * leaves, and the next one waits on. */
 static void test_waiting(void **state)
@@ -580,8 +511,6 @@ static void test_waiting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_together),
-		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_whole_cores),
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_sharing),
@@ -599,7 +528,6 @@ int main(void)
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_crowd_with_idle_cpus),
 		cmocka_unit_test(test_left_alone),
-		cmocka_unit_test(test_pressure),
 		cmocka_unit_test(test_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,6 @@ extern const struct rp_module rp_module_1;
 static const struct fake_machine n4c16 = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 static const struct fake_machine n4c16_isol01 = {
 	.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .isolated = "0-1"};
-static const struct fake_machine n4c128 = {.packages = 2, .nodes = 2, .cores = 16, .threads = 2};
 static const struct fake_machine server_2s = {
 	.packages = 2, .nodes = 2, .cores = 16, .threads = 2, .siblings = true};
 static const struct fake_machine laptop = {.cores = 4, .threads = 2, .e_cores = 8};

@@ -59,43 +59,6 @@ static const char *place_of(const char *annotations, bool disk, const char *moun
 	return cpus;
 }
 
-static void test_kinds(void **state)
-{
-	static const struct {
-		const char *text;
-		bool near_disk, near_mount, warned;
-	} rows[] = {
-		{"true", true, true, false},
-		{"false", false, false, false},
-		{"all", true, true, false},
-		{"none", false, false, false},
-		{"devices", true, false, false},
-		{"mounts", false, true, false},
-		{"mounts, devices", true, true, false},
-		{"[mounts,devices]", true, true, false},
-		{"[\"mounts\", 'devices']", true, true, false},
-		{"- mounts\n- devices", true, true, false},
-		{"devices none", false, false, false},
-		{"pod-resources", false, false, false},
-		{"device", false, false, true},
-		{"devices disks", true, false, true},
-	};
-	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		char annotations[128];
-		bool warned;
-		(void)snprintf(annotations, sizeof annotations, "topologyhints" DOMAIN "=%s",
-			       rows[i].text);
-		bool disk = within(place_of(annotations, true, NULL, &warned), "12-15");
-		if (disk != rows[i].near_disk || warned != rows[i].warned)
-			fail_msg("%s: near the disk %d, warned %d", rows[i].text, disk, warned);
-		bool mount =
-			within(place_of(annotations, false, "/srv/data:/data", &warned), "8-11");
-		if (mount != rows[i].near_mount)
-			fail_msg("%s: near the mount %d", rows[i].text, mount);
-	}
-}
-
 /* Denied is what `deny` lists and `allow` does not; both the path that the container has and the
  * one in sysfs count. */
 static void test_paths(void **state)
@@ -220,36 +183,6 @@ static void test_devices(void **state)
 
 /* ---- what hints do --------------------------------------------------------------------------- */
 
-static void test_scores(void **state)
-{
-	static const struct {
-		const char *hints, *where;
-	} rows[] = {
-		{"{x: {CPUs: 12-15}}", "12-15"},
-		{"{x: {cpus: 9}}", "8-11"},
-		{"{x: {NUMAs: 1}}", "4-7"},
-		{"{x: {Sockets: 1}}", "8-15"},
-		{"{x: {Sockets: 0}}", "0-7"},
-		{"{x: {NUMAs: 2}, y: {Sockets: 1}}", "8-11"},
-		{"{x: {CPUs: 13, Provider: p}, y: {CPUs: 1, Provider: p}}",
-		 "12-15"}, /* the first of a name */
-		{"{x: {CPUs: 8-11}, y: {CPUs: 12-15}}", "8-15"}, /* near both */
-	};
-	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		char annotations[256];
-		struct fake_host *f = start_with(&small, PLAIN);
-		(void)snprintf(annotations, sizeof annotations, TEST_HINTS "=%s", rows[i].hints);
-		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
-						     GUARANTEED,
-						     .cpu_request = 1000,
-						     .annotations = annotations});
-		if (!within(fake_cpus(f, c), rows[i].where))
-			fail_msg("%s: on %s", rows[i].hints, fake_cpus(f, c));
-		fake_host_free(f);
-	}
-}
-
 /* Memory without CPUs, in whose node nobody can run: near it is the pool that it belongs to. */
 static void test_memory_hint(void **state)
 {
@@ -316,50 +249,6 @@ static void test_hints_are_for_tests(void **state)
 		assert_true(within(fake_cpus(f, c), "12-15") == rows[i].heard);
 		fake_host_free(f);
 	}
-}
-
-/* ---- strict ones ----------------------------------------------------------------------------- */
-
-#define STRICT "strict.topologyhints" DOMAIN "=true;" TEST_HINTS "="
-
-static void test_strict(void **state)
-{
-	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "shares",
-					     .qos = RP_QOS_BURSTABLE,
-					     .cpu_request = 500,
-					     .annotations = STRICT "{x: {CPUs: 12-15}}"});
-	assert_true(within(fake_cpus(f, c), "12-15"));
-	assert_refused(f,
-		       &(struct fake_ctr){.name = "x",
-					  .qos = RP_QOS_BURSTABLE,
-					  .cpu_request = 500,
-					  .annotations = STRICT "{x: {CPUs: 12}}"},
-		       "granted shared CPUs 12-15 fail strict hint x");
-	assert_refused(f,
-		       &(struct fake_ctr){.name = "x",
-					  .qos = RP_QOS_BURSTABLE,
-					  .cpu_request = 100,
-					  .annotations = "prefer-reserved-cpus" DOMAIN
-							 "=true;" STRICT "{x: {CPUs: 12-15}}"},
-		       "granted reserved CPUs 0 fail strict hint x");
-	assert_refused(f,
-		       &(struct fake_ctr){.name = "x",
-					  GUARANTEED,
-					  .cpu_request = 5000,
-					  .annotations = STRICT "{x: {CPUs: 12-15}}"},
-		       "fail strict hint x");
-	/* memory has to be near, too: the node has 2 GiB */
-	assert_refused(f,
-		       &(struct fake_ctr){.name = "x",
-					  .qos = RP_QOS_GUARANTEED,
-					  .cpu_request = 1000,
-					  .mem_request = INT64_C(3) << 30,
-					  .mem_limit = INT64_C(3) << 30,
-					  .annotations = STRICT "{x: {NUMAs: 3}}"},
-		       "fail strict hint x");
-	fake_host_free(f);
 }
 
 /* ---- the kubelet's devices ------------------------------------------------------------------- */
@@ -491,16 +380,13 @@ static void test_not_picked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_refused_hints),
 		cmocka_unit_test(test_boring_mounts),
 		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_scores),
 		cmocka_unit_test(test_memory_hint),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_hints_are_for_tests),
-		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_pick),
 		cmocka_unit_test(test_not_picked),
 		cmocka_unit_test(test_pod_resources),

@@ -65,28 +65,6 @@ static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 
 /* ---- who moves ------------------------------------------------------------------------------- */
 
-static void test_narrower(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&small, PLAIN);
-	rp_ctr c = crowd_out(f, NULL);
-	char *before = strdup(fake_cpus(f, c));
-	assert_string_equal(fake_mems(f, c), "0-1");
-	assert_moves(f, 8, 1);
-	assert_string_not_equal(fake_cpus(f, c), before);
-	assert_string_equal(fake_cpus(f, c), "12-13");
-	assert_string_equal(fake_exclusive(f, c), "12-13");
-	assert_string_equal(fake_mems(f, c), "3");
-	assert_told(f, c, "rebalanced from socket #0 to NUMA node #3; by: fewer memory nodes");
-	/* It is right where it is. */
-	assert_moves(f, 8, 0);
-	/* A restart finds it there. */
-	assert_int_equal(fake_restart(f), 0);
-	assert_int_equal(fake_n_changed(f), 0);
-	free(before);
-	fake_host_free(f);
-}
-
 static void test_left_alone(void **state)
 {
 	(void)state;
@@ -166,45 +144,6 @@ static void test_memory(void **state)
 		assert_int_equal(fake_release(f, hogs[i]), 0);
 	assert_moves(f, 8, 1);
 	assert_int_equal(strlen(fake_mems(f, c)), 1);
-	assert_moves(f, 8, 0);
-	fake_host_free(f);
-}
-
-static void test_isolated(void **state)
-{
-	(void)state;
-	struct fake_machine m = small;
-	m.isolated = "4-5";
-	struct fake_host *f = start(&m, "{reservedResources: {cpu: 1}}");
-	rp_ctr a = guaranteed(f, "a", 1000, NULL), b = guaranteed(f, "b", 1000, NULL);
-	assert_string_equal(fake_cpus(f, a), "4");
-	assert_string_equal(fake_cpus(f, b), "5");
-	rp_ctr c = guaranteed(f, "c", 1000, NULL);
-	assert_false(rp_ids_has(fake_cpu_ids(f, c), 4) || rp_ids_has(fake_cpu_ids(f, c), 5));
-	assert_int_equal(fake_release(f, a), 0);
-	assert_moves(f, 8, 1);
-	assert_string_equal(fake_cpus(f, c), "4");
-	assert_moves(f, 8, 0);
-	fake_host_free(f);
-}
-
-/* Who had to share for want of reserved CPUs comes home. */
-static void test_reserved(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&small, PLAIN);
-	struct fake_ctr d = {.name = "k",
-			     .pod_namespace = "kube-system",
-			     .qos = RP_QOS_BURSTABLE,
-			     .cpu_request = 700};
-	rp_ctr first = add(f, &d), second = add(f, &d);
-	assert_string_equal(fake_cpus(f, first), "0");
-	assert_string_equal(fake_cpus(f, second), "1-15");
-	assert_moves(f, 8, 0);
-	assert_int_equal(fake_release(f, first), 0);
-	assert_moves(f, 8, 1);
-	assert_string_equal(fake_cpus(f, second), "0");
-	assert_told(f, second, "by: reserved CPUs");
 	assert_moves(f, 8, 0);
 	fake_host_free(f);
 }
@@ -556,13 +495,11 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_narrower),	 cmocka_unit_test(test_left_alone),
-		cmocka_unit_test(test_budget),		 cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_isolated),	 cmocka_unit_test(test_reserved),
-		cmocka_unit_test(test_kept_and_lowered), cmocka_unit_test(test_follows),
-		cmocka_unit_test(test_no_chase),	 cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_nothing_to_do),	 cmocka_unit_test(test_any_failure),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_left_alone),  cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_kept_and_lowered),
+		cmocka_unit_test(test_follows),	    cmocka_unit_test(test_no_chase),
+		cmocka_unit_test(test_spread),	    cmocka_unit_test(test_nothing_to_do),
+		cmocka_unit_test(test_any_failure), cmocka_unit_test(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
