@@ -309,7 +309,9 @@ def test_map_without_pinning(busy):
     assert set(drawn(text).values()) == {'·'}
     assert '3 containers may run on any CPU.' in text
     assert ctl_json(node, 'topology')['unconfined'] == 3
-    node.delete('g', 'b')
+    node.exit('e/best')
+    assert ctl_json(node, 'topology')['unconfined'] == 2, 'who has ended runs nowhere'
+    node.delete('g')
     assert '1 container may run on any CPU.' in ctl(node, 'topology').out
 
 

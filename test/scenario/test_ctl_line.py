@@ -46,6 +46,7 @@ ESC = '\x1b'
     (['pods', '--wide'], ['takes no', 'wide']),
     (['status', '--socket'], ['needs a value', '--socket']),
     (['events', '--since'], ['needs a value', '--since']),
+    (['events', '--since', 'soon'], ['--since soon: expected the number of an event']),
     (['status', '--json=yes'], ['takes no value']),
     (['status', '-x'], ['"-x"']),
     (['status', '-'], ['usage: nri-rpctl status']),
@@ -69,6 +70,8 @@ def test_help_wherever_it_is_asked_for():
     assert run_ctl('help', 'events').out == run_ctl('-h', 'events').out == one.out
     assert run_ctl('config', 'show', '--help').out.startswith('Usage: nri-rpctl config show')
     assert run_ctl('help', 'nonsense').code == USAGE
+    assert 'did you mean "events"' in run_ctl('help', 'evnets').err
+    assert json.loads(run_ctl('--json').out)['error'].startswith('a command is needed')
 
 
 def test_options_stand_anywhere(make_node):
@@ -106,6 +109,8 @@ def test_a_socket_that_was_left(tmp_path):
     findings = ctl_json(path, 'doctor', code=NOT_RUNNING)
     bad = next(f for f in findings if f['check'] == 'control socket')
     assert bad['verdict'] == 'error' and 'nobody listens' in bad['text'] and 'journalctl' in bad['hint']
+    tmp_path.chmod(0o777)
+    assert 'can be written by others' in ctl(path, 'doctor').out
 
 
 def test_doctor_without_a_daemon(tmp_path):

@@ -4,35 +4,13 @@
  * highest is refused. The module that takes over says what it wants first, the other one puts back
  * what it had set after that.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_cpuclass.h"
 
-#include <cmocka.h>
-
-#include "core/host/services.h"
-#include "modules/lib/cpuclass.h"
-
-#define JOBS_MAX 8u
-#define COOKIE 7u
 #define DIR "/sys/devices/system/cpu/cpu0/cpufreq/"
 
 static struct {
 	long min, max;
 	int refuses; /* every write, with -errno */
-	struct {
-		int32_t (*run)(void *arg);
-		void (*done)(void *arg, int32_t result);
-		void *arg;
-	} jobs[JOBS_MAX];
-	unsigned n_jobs;
-	uint64_t armed_ms; /* the timer; 0: not */
-	struct rp_idset online;
 } machine;
 
 static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
@@ -58,63 +36,6 @@ static int32_t write_file(void *ctx, const char *path, const char *text)
 	return 0;
 }
 
-static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
-		      void *arg)
-{
-	(void)ctx;
-	assert_true(machine.n_jobs < JOBS_MAX);
-	machine.jobs[machine.n_jobs].run = run;
-	machine.jobs[machine.n_jobs].done = done;
-	machine.jobs[machine.n_jobs++].arg = arg;
-	return 0;
-}
-
-static void work_off(void)
-{
-	for (unsigned i = 0; i < machine.n_jobs; i++)
-		machine.jobs[i].done(machine.jobs[i].arg, machine.jobs[i].run(machine.jobs[i].arg));
-	machine.n_jobs = 0;
-}
-
-static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
-{
-	(void)ctx;
-	assert_int_equal(cookie, COOKIE);
-	machine.armed_ms = delay_ms;
-	return 0;
-}
-
-static int32_t get_set(void *ctx, uint32_t which, struct rp_ids *ret)
-{
-	(void)ctx;
-	(void)which;
-	*ret = rp_ids_of(&machine.online);
-	return 0;
-}
-
-static int32_t get_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *ret)
-{
-	(void)ctx;
-	(void)ret;
-	assert_int_equal(cpu, 0);
-	return 0;
-}
-
-static void keep_log(void *ctx, uint32_t level, uint64_t object, const char *text)
-{
-	(void)ctx;
-	(void)level;
-	(void)object;
-	(void)text;
-}
-
-static const struct rp_host_work work = {
-	.size = sizeof work, .submit = submit, .read_file = read_file, .write_file = write_file};
-static const struct rp_host_timer timer = {.size = sizeof timer, .arm = arm};
-static const struct rp_host_topology topology = {
-	.size = sizeof topology, .set = get_set, .cpu = get_cpu};
-static const struct rp_host logs = {.size = sizeof logs, .log = keep_log};
-
 struct place {
 	struct host_env env;
 	struct instance instances[2];
@@ -126,20 +47,13 @@ static int setup(void **state)
 	struct place *p = calloc(1, sizeof *p);
 	assert_non_null(p);
 	memset(&machine, 0, sizeof machine);
+	memset(&around, 0, sizeof around);
 	machine.min = 800000;
 	machine.max = 3800000;
-	rp_idset_add(&machine.online, 0);
+	rp_idset_add(&around.online, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		p->instances[i].env = &p->env;
-		const struct modhost h = {.host = &logs,
-					  .ctx = &p->instances[i],
-					  .topology = &topology,
-					  .timer = &timer,
-					  .work = &work,
-					  .settings = &host_settings_service};
-		p->classes[i] = cpuclass_new(&h);
-		assert_non_null(p->classes[i]);
-		cpuclass_retry(p->classes[i], COOKIE, NULL, NULL);
+		p->classes[i] = classes_of(&p->instances[i]);
 	}
 	*state = p;
 	return 0;
@@ -161,7 +75,7 @@ static void want(struct place *p, unsigned module, int64_t min_khz, int64_t max_
 	struct cpuclass_defs defs = {.n = 1};
 	defs.list[0] = (struct cpuclass_def){
 		.name = "c", .governor = "", .min_khz = min_khz, .max_khz = max_khz};
-	struct rp_ids cpu = rp_ids_of(&machine.online);
+	struct rp_ids cpu = rp_ids_of(&around.online);
 	assert_int_equal(cpuclass_configure(p->classes[module], &defs, cpu), 0);
 	cpuclass_use(p->classes[module], 0, cpu);
 	cpuclass_commit(p->classes[module]);
@@ -183,8 +97,8 @@ static void take_over(struct place *p, int64_t min_khz, int64_t max_khz)
 
 static void wait_a_bit(struct place *p)
 {
-	assert_true(machine.armed_ms > 0);
-	machine.armed_ms = 0;
+	assert_true(around.armed_ms > 0);
+	around.armed_ms = 0;
 	cpuclass_timer(p->classes[1], COOKIE);
 	work_off();
 }
@@ -202,7 +116,7 @@ static void test_lowest_above_former_highest(void **state)
 	wait_a_bit(p);
 	has(2400000, 3800000);
 	assert_int_equal(cpuclass_n_failing(p->classes[1]), 0);
-	assert_int_equal(machine.armed_ms, 0);
+	assert_int_equal(around.armed_ms, 0);
 	cpuclass_stop(p->classes[1]);
 	work_off();
 	has(800000, 3800000);
@@ -233,12 +147,12 @@ static void test_whole_ranges(void **state)
 	work_off();
 	take_over(p, 2400000, 3000000);
 	has(2400000, 3000000);
-	assert_int_equal(machine.armed_ms, 0);
+	assert_int_equal(around.armed_ms, 0);
 	want(p, 0, 1000000, 1500000);
 	cpuclass_stop(p->classes[1]);
 	work_off();
 	has(1000000, 1500000);
-	assert_int_equal(machine.armed_ms, 0);
+	assert_int_equal(around.armed_ms, 0);
 }
 
 /* A value that the kernel has refused is nothing to go back to, whoever leaves. */
@@ -271,7 +185,7 @@ static void test_no_use(void **state)
 	want(p, 1, 2400000, 0);
 	work_off();
 	assert_int_equal(cpuclass_n_failing(p->classes[1]), 1);
-	assert_int_equal(machine.armed_ms, 0);
+	assert_int_equal(around.armed_ms, 0);
 	assert_null(p->env.settings);
 }
 

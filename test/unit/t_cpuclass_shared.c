@@ -3,22 +3,8 @@
  * CPU classes where CPUs 0 and 1 share one policy of cpufreq: what is written through one is read
  * through the other. And results about a CPU that has gone offline meanwhile.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_cpuclass.h"
 
-#include <cmocka.h>
-
-#include "core/host/services.h"
-#include "modules/lib/cpuclass.h"
-
-#define JOBS_MAX 8u
-#define COOKIE 7u
 #define VALUE 32u
 
 enum { FAST, SLOW, N_CLASSES };
@@ -30,16 +16,7 @@ enum { MIN, MAX, GOVERNOR, EPP, N_FILES };
 static struct {
 	char files[N_FILES][VALUE];
 	bool lists; /* related_cpus and affected_cpus */
-	unsigned n_writes, n_warnings;
-	char warning[512];
-	struct {
-		int32_t (*run)(void *arg);
-		void (*done)(void *arg, int32_t result);
-		void *arg;
-	} jobs[JOBS_MAX];
-	unsigned n_jobs;
-	uint64_t armed_ms; /* the timer; 0: not */
-	struct rp_idset online;
+	unsigned n_writes;
 } machine;
 
 /* The same for both CPUs. NULL: no file of the policy. */
@@ -57,7 +34,7 @@ static char *file_of(const char *path)
 
 static bool is_online(uint32_t cpu)
 {
-	return rp_ids_has(rp_ids_of(&machine.online), cpu);
+	return rp_ids_has(rp_ids_of(&around.online), cpu);
 }
 
 static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
@@ -85,63 +62,6 @@ static int32_t write_file(void *ctx, const char *path, const char *text)
 	(void)snprintf(file, VALUE, "%s", text);
 	return 0;
 }
-
-static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
-		      void *arg)
-{
-	(void)ctx;
-	assert_true(machine.n_jobs < JOBS_MAX);
-	machine.jobs[machine.n_jobs].run = run;
-	machine.jobs[machine.n_jobs].done = done;
-	machine.jobs[machine.n_jobs++].arg = arg;
-	return 0;
-}
-
-static void work_off(void)
-{
-	for (unsigned i = 0; i < machine.n_jobs; i++)
-		machine.jobs[i].done(machine.jobs[i].arg, machine.jobs[i].run(machine.jobs[i].arg));
-	machine.n_jobs = 0;
-}
-
-static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
-{
-	(void)ctx;
-	assert_int_equal(cookie, COOKIE);
-	machine.armed_ms = delay_ms;
-	return 0;
-}
-
-static int32_t get_set(void *ctx, uint32_t which, struct rp_ids *ret)
-{
-	(void)ctx;
-	(void)which;
-	*ret = rp_ids_of(&machine.online);
-	return 0;
-}
-
-static int32_t get_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *ret)
-{
-	(void)ctx;
-	(void)cpu;
-	(void)ret;
-	return 0;
-}
-
-static void keep_log(void *ctx, uint32_t level, uint64_t object, const char *text)
-{
-	(void)ctx;
-	(void)object;
-	machine.n_warnings += level == RP_LOG_WARNING;
-	(void)snprintf(machine.warning, sizeof machine.warning, "%s", text);
-}
-
-static const struct rp_host_work work = {
-	.size = sizeof work, .submit = submit, .read_file = read_file, .write_file = write_file};
-static const struct rp_host_timer timer = {.size = sizeof timer, .arm = arm};
-static const struct rp_host_topology topology = {
-	.size = sizeof topology, .set = get_set, .cpu = get_cpu};
-static const struct rp_host logs = {.size = sizeof logs, .log = keep_log};
 
 struct place {
 	struct host_env env;
@@ -172,7 +92,7 @@ static void configure(struct place *p)
 						.min_khz = 1000000,
 						.max_khz = 1500000,
 						.epp = 200};
-	assert_int_equal(cpuclass_configure(p->classes, &defs, rp_ids_of(&machine.online)), 0);
+	assert_int_equal(cpuclass_configure(p->classes, &defs, rp_ids_of(&around.online)), 0);
 }
 
 static int setup(void **state)
@@ -180,22 +100,15 @@ static int setup(void **state)
 	struct place *p = calloc(1, sizeof *p);
 	assert_non_null(p);
 	memset(&machine, 0, sizeof machine);
+	memset(&around, 0, sizeof around);
 	static const char *const found[] = {"800000", "3800000", "powersave", "128"};
 	for (unsigned i = 0; i < N_FILES; i++)
 		(void)snprintf(machine.files[i], VALUE, "%s", found[i]);
 	machine.lists = true;
-	rp_idset_add(&machine.online, 0);
-	rp_idset_add(&machine.online, 1);
+	rp_idset_add(&around.online, 0);
+	rp_idset_add(&around.online, 1);
 	p->instance.env = &p->env;
-	const struct modhost h = {.host = &logs,
-				  .ctx = &p->instance,
-				  .topology = &topology,
-				  .timer = &timer,
-				  .work = &work,
-				  .settings = &host_settings_service};
-	p->classes = cpuclass_new(&h);
-	assert_non_null(p->classes);
-	cpuclass_retry(p->classes, COOKIE, NULL, NULL);
+	p->classes = classes_of(&p->instance);
 	configure(p);
 	*state = p;
 	return 0;
@@ -233,7 +146,7 @@ static void test_one_class(void **state)
 	commit(p);
 	has("1000000", "1500000", "conservative", "200");
 	assert_int_equal(machine.n_writes, N_FILES);
-	assert_int_equal(machine.n_warnings, 0);
+	assert_int_equal(around.n_warnings, 0);
 	/* As long as one of them is in the class they both are. */
 	use(p, 0, CPUCLASS_NONE);
 	commit(p);
@@ -265,13 +178,13 @@ static void test_two_classes(void **state)
 	struct place *p = *state;
 	for (uint32_t fast = 0; fast < 2; fast++) {
 		configure(p);
-		machine.n_warnings = 0;
+		around.n_warnings = 0;
 		use(p, fast, FAST);
 		use(p, !fast, SLOW);
 		commit(p);
 		has("2400000", "3000000", "conservative", "10");
-		assert_int_equal(machine.n_warnings, 1);
-		assert_non_null(strstr(machine.warning, "CPUs 0 1: in different classes"));
+		assert_int_equal(around.n_warnings, 1);
+		assert_non_null(strstr(around.warning, "CPUs 0 1: in different classes"));
 		unsigned n = machine.n_writes;
 		for (unsigned i = 0; i < 3; i++) {
 			use(p, 0, CPUCLASS_NONE);
@@ -281,7 +194,7 @@ static void test_two_classes(void **state)
 			commit(p);
 		}
 		assert_int_equal(machine.n_writes, n);
-		assert_int_equal(machine.n_warnings, 1);
+		assert_int_equal(around.n_warnings, 1);
 		assert_int_equal(cpuclass_n_failing(p->classes), 0);
 	}
 	use(p, 1, CPUCLASS_NONE);
@@ -299,7 +212,7 @@ static void test_offline(void **state)
 	use(p, 0, SLOW);
 	use(p, 1, FAST);
 	commit(p);
-	rp_idset_del(&machine.online, 1);
+	rp_idset_del(&around.online, 1);
 	configure(p);
 	use(p, 0, SLOW);
 	commit(p);
@@ -316,13 +229,13 @@ static void test_gone_meanwhile(void **state)
 	struct place *p = *state;
 	use(p, 1, SLOW);
 	cpuclass_commit(p->classes);
-	rp_idset_del(&machine.online, 1);
+	rp_idset_del(&around.online, 1);
 	configure(p);
 	work_off();
 	assert_int_equal(cpuclass_n_failing(p->classes), 0);
-	assert_int_equal(machine.armed_ms, 0);
+	assert_int_equal(around.armed_ms, 0);
 	is_as_found();
-	rp_idset_add(&machine.online, 1);
+	rp_idset_add(&around.online, 1);
 	configure(p);
 	use(p, 1, SLOW);
 	commit(p);
