@@ -74,10 +74,11 @@ static const char *family_of(const char *key)
 	return key;
 }
 
-static bool is_taker(const char *key)
+static bool is_taker(const struct prefixes *p, const char *key)
 {
+	struct site_name name;
 	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
-		if (annotation_is(key, takers[i]))
+		if (annotation_is(key, site_name(p, takers[i], &name)))
 			return true;
 	return false;
 }
@@ -85,17 +86,18 @@ static bool is_taker(const char *key)
 bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
 {
 	bool named = false;
+	struct site_name name;
 	key = family_of(key);
 	for (unsigned i = 0; rules && i < rules->n; i++) {
 		const struct conf_annotation *a = &rules->list[i];
-		if (!annotation_is(key, family_of(a->name)))
+		if (!annotation_is(key, site_name(&rules->prefixes, family_of(a->name), &name)))
 			continue;
 		named = true;
 		for (unsigned k = 0; k < a->namespaces.n; k++)
 			if (str_glob(a->namespaces.items[k], ns))
 				return true;
 	}
-	return !named && !(rules && rules->takers_named && is_taker(key));
+	return !named && !(rules && rules->takers_named && is_taker(&rules->prefixes, key));
 }
 
 static int filter(const struct cache *c, struct pod *pod)
@@ -130,6 +132,11 @@ int hear_pod(const struct cache *c, struct pod *pod)
 	int r = any && pod->ns ? filter(c, pod) : 0;
 	pod->annotated = annotations_ours(pod_heard(pod));
 	return r;
+}
+
+const struct prefixes *cache_prefixes(const struct cache *c)
+{
+	return c->hears ? &c->hears->prefixes : NULL;
 }
 
 int cache_hear(struct cache *c, const struct conf_annotations *rules)

@@ -21,6 +21,9 @@ int hear_pod(const struct cache *c, struct pod *pod);
 /* Does it count in pods of this namespace? */
 bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key);
 
+/* What the site calls names of pods and nodes; NULL: as they are. */
+const struct prefixes *cache_prefixes(const struct cache *c);
+
 static inline const struct kvs *pod_heard(const struct pod *pod)
 {
 	return pod->withheld ? &pod->heard : &pod->annotations;

@@ -22,6 +22,7 @@
 
 #include <nri-rp/config.h>
 
+#include "core/conf/prefixes.h"
 #include "core/util/buf.h"
 #include "core/util/err.h"
 #include "core/util/log.h"
@@ -191,10 +192,12 @@ struct conf_annotation {
 	struct conf_strings namespaces; /* globs */
 };
 
+/* What is heard of pods. */
 struct conf_annotations {
 	bool takers_named; /* what takes from others counts where `list` has it, and nowhere else */
 	const struct conf_annotation *list;
 	unsigned n;
+	struct prefixes prefixes;
 };
 
 struct conf_core {

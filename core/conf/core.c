@@ -55,6 +55,10 @@ static const struct rp_key rows[] = {
 	    .doc = "The least metricReportIntervalSeconds."),
 	ROW("nodeResources.least.aggregate", RP_T_DURATION, "60s",
 	    .doc = "The least metricAggregateDurationSeconds."),
+	ROW("nodeResources.prefixes", RP_T_ANY, NULL,
+	    .doc = "What this site calls koordinator.sh, node.koordinator.sh, "
+		   "scheduling.koordinator.sh, and kubernetes.io where it is that of batch and mid "
+		   "resources: a map of these to its own domains."),
 	ROW("nodeResources.keepOnError", RP_T_BOOL, "true",
 	    .doc = "What a calculator gave last stands while it fails, for "
 		   "strategy.degradeTimeMinutes."),
@@ -758,6 +762,7 @@ int core_fill(struct conf_loader *l)
 		fill_admit(l, core);
 	if (rc >= 0)
 		rc = annotations_fill(l, &core->annotations);
+	prefixes_fill(l, &core->annotations.prefixes);
 	if (rc >= 0)
 		rc = fill_resource_names(l, core);
 	return rc;

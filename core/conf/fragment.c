@@ -6,6 +6,7 @@
 
 #include "core/conf/internal.h"
 #include "core/util/cleanup.h"
+#include "core/util/str.h"
 
 #define FRAGMENT_BLOCK 4096u
 
@@ -59,6 +60,28 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
 	}
 	*ret = f;
 	return 0;
+}
+
+static void rename_member(struct conf_member *m, const struct prefixes *p)
+{
+	struct site_name name;
+	for (unsigned i = 0; m->key && i < PREFIX_RESOURCES; i++) {
+		if (str_eq(m->key, site_name(p, prefix_resources[i], &name))) {
+			node_rename(m, prefix_resources[i]);
+			return;
+		}
+		if (str_eq(m->key, prefix_resources[i]))
+			node_rename(m, "");
+	}
+}
+
+void fragment_rename(rp_cfg root, const struct prefixes *p)
+{
+	bool list = root && (root->kind == RP_NODE_MAP || root->kind == RP_NODE_LIST);
+	for (uint32_t i = 0; list && p && p->any && i < root->n; i++) {
+		rename_member(&root->members[i], p);
+		fragment_rename(root->members[i].node, p);
+	}
 }
 
 struct fragment *fragment_free(struct fragment *f)

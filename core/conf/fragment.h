@@ -22,6 +22,9 @@ struct fragment {
  * root. -EINVAL when it is none, with the place in err ("line 1, column 5: …"); -E2BIG; -ENOMEM.
  */
 int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, struct err *err);
+/* Resources that a map has by what the site calls them, by their own names instead, which are not
+ * heard where the site calls them otherwise. */
+void fragment_rename(rp_cfg root, const struct prefixes *p);
 struct fragment *fragment_free(struct fragment *f); /* NULL is fine; returns NULL */
 
 #endif

@@ -212,6 +212,8 @@ int check_used(struct conf_loader *l);
 bool core_key(const char *key);
 /* Fills conf->core from the tree, reporting what a table cannot say. 0 or -ENOMEM. */
 int core_fill(struct conf_loader *l);
+/* nodeResources.prefixes (prefixes.c). */
+void prefixes_fill(struct conf_loader *l, struct prefixes *ret);
 /* `annotations` (annotations.c). */
 int annotations_fill(struct conf_loader *l, struct conf_annotations *ret);
 /* `modules.path`, which is needed before the tree is merged: the last document that has it

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cache/hear.h"
 #include "core/cache/txn.h"
 #include "core/host/services.h"
 #include "core/util/log.h"
@@ -267,6 +268,11 @@ struct module *instance_module(const struct instance *i)
 const char *instance_name(const struct instance *i)
 {
 	return i->module->name;
+}
+
+const struct prefixes *instance_prefixes(const struct instance *i)
+{
+	return i->env->cache ? cache_prefixes(i->env->cache) : NULL;
 }
 
 uint32_t instance_role(const struct instance *i)

@@ -102,6 +102,8 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 struct instance *instance_free(struct instance *i);
 struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
+/* What the site calls the names that modules say; NULL: as they do. */
+const struct prefixes *instance_prefixes(const struct instance *i);
 uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
 bool instance_handles_events(const struct instance *i);
 /* Whether the module was built for this minor of the ABI or a later one. */

@@ -186,22 +186,31 @@ static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_c
 	return 0;
 }
 
+static const char *called(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(main_call(ctx, RP_HOST_CACHE_1)), key, buf);
+}
+
 static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_t *ret_scope)
 {
 	const struct ctr *ctr = ctr_of(ctx, handle);
+	struct site_name name;
+	key = called(ctx, key, &name);
 	return ctr ? annotation_effective(ctr->pod, ctr->name, key, ret_scope) : NULL;
 }
 
 static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 {
 	const struct pod *pod = pod_of(ctx, handle);
-	return pod ? kvs_get(pod_heard(pod), key) : NULL;
+	struct site_name name;
+	return pod ? kvs_get(pod_heard(pod), called(ctx, key, &name)) : NULL;
 }
 
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 {
 	const struct pod *pod = pod_of(ctx, handle);
-	return pod ? kvs_get(&pod->labels, key) : NULL;
+	struct site_name name;
+	return pod ? kvs_get(&pod->labels, called(ctx, key, &name)) : NULL;
 }
 
 static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)

@@ -240,6 +240,7 @@ static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *re
 		(void)err_set(&i->failed, r, "%s: %s", what, err.text);
 		return NULL;
 	}
+	fragment_rename(root, instance_prefixes(i));
 	f->next = i->fragments;
 	i->fragments = f;
 	return root;

@@ -24,6 +24,11 @@ static const struct node_object *node_of(void *ctx)
 	return main_call(ctx, RP_HOST_NODE_1)->env->node;
 }
 
+static const char *called(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(main_call(ctx, RP_HOST_NODE_1)), key, buf);
+}
+
 static const char *text_of(const struct kv *list, uint32_t n, const char *key)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -50,13 +55,16 @@ static const char *get_name(void *ctx)
 static const char *get_label(void *ctx, const char *key)
 {
 	const struct node_object *node = node_of(ctx);
-	return node ? text_of(node->labels, node->n_labels, key) : NULL;
+	struct site_name name;
+	return node ? text_of(node->labels, node->n_labels, called(ctx, key, &name)) : NULL;
 }
 
 static const char *get_annotation(void *ctx, const char *key)
 {
 	const struct node_object *node = node_of(ctx);
-	return node ? text_of(node->annotations, node->n_annotations, key) : NULL;
+	struct site_name name;
+	return node ? text_of(node->annotations, node->n_annotations, called(ctx, key, &name))
+		    : NULL;
 }
 
 static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
@@ -81,6 +89,8 @@ static int32_t give_amount(const struct node_amount *a, int64_t *ret)
 static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
 {
 	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	resource = called(ctx, resource, &name);
 	return give_amount(node ? amount_of(node->capacity, node->n_capacity, resource) : NULL,
 			   ret);
 }
@@ -88,6 +98,8 @@ static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
 static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 {
 	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	resource = called(ctx, resource, &name);
 	return give_amount(
 		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
 }
@@ -242,64 +254,70 @@ static int32_t wish(struct instance *i, const struct node_wish *like)
 	return 0;
 }
 
-static int32_t set_label(void *ctx, const char *key, const char *value)
+static int32_t wish_text(struct instance *i, enum wish_kind kind, const char *key,
+			 const char *effect, const char *value)
 {
-	if (!good_key(key) || (value && !good_label_value(value)))
-		return -RP_EINVAL;
-	return wish(main_call(ctx, RP_HOST_NODE_1),
-		    &(struct node_wish){.kind = WISH_LABEL,
-					.key = key,
-					.effect = "",
-					.value = (char *)(uintptr_t)value});
-}
-
-static int32_t set_annotation(void *ctx, const char *key, const char *value)
-{
-	if (!good_key(key) || (value && !utf8_valid(value, strlen(value))))
-		return -RP_EINVAL;
-	if (value && strlen(value) > RP_NODE_ANNOTATION_MAX)
-		return -RP_E2BIG;
-	return wish(main_call(ctx, RP_HOST_NODE_1),
-		    &(struct node_wish){.kind = WISH_ANNOTATION,
-					.key = key,
-					.effect = "",
-					.value = (char *)(uintptr_t)value});
-}
-
-static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
-{
-	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
-		return -RP_EINVAL;
-	return wish(main_call(ctx, RP_HOST_NODE_1),
-		    &(struct node_wish){.kind = WISH_TAINT,
-					.key = key,
-					.effect = effect,
-					.value = (char *)(uintptr_t)value});
-}
-
-static int32_t set_resource(void *ctx, const char *name, int64_t amount)
-{
-	static char none[] = "";
-	bool withdrawn = amount == RP_NOT_SET;
-	if (!good_key(name) || !strchr(name, '/') || (amount < 0 && !withdrawn))
-		return -RP_EINVAL;
-	return wish(main_call(ctx, RP_HOST_NODE_1),
-		    &(struct node_wish){.kind = WISH_RESOURCE,
-					.key = name,
-					.effect = "",
-					.value = withdrawn ? NULL : none,
-					.amount = withdrawn ? 0 : amount});
+	return wish(i, &(struct node_wish){.kind = kind,
+					   .key = key,
+					   .effect = effect,
+					   .value = (char *)(uintptr_t)value});
 }
 
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
 			   const char *value)
 {
-	return kind == WISH_LABEL ? set_label(i, key, value) : set_annotation(i, key, value);
+	bool label = kind == WISH_LABEL;
+	if (!good_key(key) ||
+	    (value && !(label ? good_label_value(value) : utf8_valid(value, strlen(value)))))
+		return -RP_EINVAL;
+	if (value && !label && strlen(value) > RP_NODE_ANNOTATION_MAX)
+		return -RP_E2BIG;
+	return wish_text(i, kind, key, "", value);
 }
 
 int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount)
 {
-	return set_resource(i, name, amount);
+	static char none[] = "";
+	bool withdrawn = amount == RP_NOT_SET;
+	if (!good_key(name) || !strchr(name, '/') || (amount < 0 && !withdrawn))
+		return -RP_EINVAL;
+	return wish(i, &(struct node_wish){.kind = WISH_RESOURCE,
+					   .key = name,
+					   .effect = "",
+					   .value = withdrawn ? NULL : none,
+					   .amount = withdrawn ? 0 : amount});
+}
+
+/* ---- what modules call ----------------------------------------------------------------------- */
+
+static int32_t set_label(void *ctx, const char *key, const char *value)
+{
+	struct site_name name;
+	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_LABEL,
+				  called(ctx, key, &name), value);
+}
+
+static int32_t set_annotation(void *ctx, const char *key, const char *value)
+{
+	struct site_name name;
+	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_ANNOTATION,
+				  called(ctx, key, &name), value);
+}
+
+static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
+{
+	struct site_name name;
+	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
+		return -RP_EINVAL;
+	return wish_text(main_call(ctx, RP_HOST_NODE_1), WISH_TAINT, called(ctx, key, &name),
+			 effect, value);
+}
+
+static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
+{
+	struct site_name name;
+	return instance_wish_resource(main_call(ctx, RP_HOST_NODE_1), called(ctx, resource, &name),
+				      amount);
 }
 
 void instance_drop_wishes(struct instance *i)

@@ -10,6 +10,11 @@ static const struct nr_input *input_of(void *ctx)
 	return main_call(ctx, RP_HOST_NODERES_1)->env->noderes;
 }
 
+static const char *called(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(main_call(ctx, RP_HOST_NODERES_1)), key, buf);
+}
+
 static int64_t strategy(void *ctx, uint32_t field)
 {
 	const struct nr_input *in = input_of(ctx);
@@ -39,13 +44,15 @@ static const char *text_of(const struct kv *list, unsigned n, const char *key)
 static const char *label(void *ctx, const char *key)
 {
 	const struct nr_input *in = input_of(ctx);
-	return in ? text_of(in->labels, in->n_labels, key) : NULL;
+	struct site_name name;
+	return in ? text_of(in->labels, in->n_labels, called(ctx, key, &name)) : NULL;
 }
 
 static const char *annotation(void *ctx, const char *key)
 {
 	const struct nr_input *in = input_of(ctx);
-	return in ? text_of(in->annotations, in->n_annotations, key) : NULL;
+	struct site_name name;
+	return in ? text_of(in->annotations, in->n_annotations, called(ctx, key, &name)) : NULL;
 }
 
 static int32_t measured(void *ctx, struct rp_nr_measured *out)
@@ -91,7 +98,9 @@ static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_
 	const struct nr_input *in = input_of(ctx);
 	if (!in || i >= in->n_devices)
 		return -RP_ENOENT;
+	struct site_name name;
 	const struct nr_device *d = &in->devices[i];
+	resource = called(ctx, resource, &name);
 	for (unsigned k = 0; k < d->n_amounts; k++)
 		if (str_eq(d->amounts[k].resource, resource)) {
 			*ret = d->amounts[k].thousandths;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/noderes/result.h"
+#include "core/util/buf.h"
+#include "core/util/cleanup.h"
 #include "core/util/loop.h"
 #include "core/util/sized.h"
 #include "core/util/str.h"
@@ -27,9 +29,10 @@ static void account(struct nr_cost *costs, unsigned i, uint64_t began_ns, const 
 
 /* ---- calculate ------------------------------------------------------------------------------- */
 
-/* What one calculator gives; the first thing that went wrong with it. */
+/* What one calculator gives, under the site's names; the first thing that went wrong with it. */
 struct giving {
 	struct nr_result *to;
+	const struct prefixes *names;
 	int bad;
 };
 
@@ -37,6 +40,22 @@ static void note(struct giving *g, int bad)
 {
 	if (!g->bad)
 		g->bad = bad;
+}
+
+static int set_item(struct nr_result *to, const struct prefixes *names, struct rp_nr_item item)
+{
+	struct site_name buf;
+	item.name = site_name(names, item.name, &buf);
+	return nr_result_set(to, &item);
+}
+
+/* value NULL: deletes. */
+static int set_annotation(struct nr_result *to, const char *key, const struct prefixes *names,
+			  const char *value)
+{
+	_cleanup_(buf_fini) struct buf text = BUF_INIT;
+	const char *said = value ? site_text(names, value, &text) : NULL;
+	return value && !said ? -ENOMEM : nr_result_annotate(to, key, said);
 }
 
 static void give_item(void *ctx, const struct rp_nr_item *item)
@@ -47,37 +66,40 @@ static void give_item(void *ctx, const struct rp_nr_item *item)
 	else if (!sized_is_understood(item, item->size, sizeof *item))
 		note(g, -EOPNOTSUPP);
 	else
-		note(g, nr_result_set(g->to, item));
+		note(g, set_item(g->to, g->names, *item));
 }
 
 static void give_label(void *ctx, const char *key, const char *value)
 {
 	struct giving *g = ctx;
-	note(g, nr_result_label(g->to, key, value));
+	struct site_name buf;
+	note(g, nr_result_label(g->to, site_name(g->names, key, &buf), value));
 }
 
 static void give_annotation(void *ctx, const char *key, const char *value)
 {
 	struct giving *g = ctx;
-	note(g, nr_result_annotate(g->to, key, value));
+	struct site_name buf;
+	note(g, set_annotation(g->to, site_name(g->names, key, &buf), g->names, value));
 }
 
 static int reset_all(struct instance *i, const char *message, struct nr_result *to)
 {
 	int r = 0;
 	for (const char *const *name = instance_resources(i); !r && *name; name++)
-		r = nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
-							   .flags = RP_NR_ITEM_RESET,
-							   .name = *name,
-							   .quantity = RP_NOT_SET,
-							   .message = message});
+		r = set_item(to, instance_prefixes(i),
+			     (struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+						 .flags = RP_NR_ITEM_RESET,
+						 .name = *name,
+						 .quantity = RP_NOT_SET,
+						 .message = message});
 	return r;
 }
 
 static int ask(struct instance *i, bool reset, const char *message, struct nr_result *to,
 	       struct err *err)
 {
-	struct giving g = {.to = to};
+	struct giving g = {.to = to, .names = instance_prefixes(i)};
 	const struct rp_nr_sink sink = {.size = sizeof sink,
 					.ctx = &g,
 					.item = give_item,
@@ -162,6 +184,7 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
+/* Both have the site's names; the calculator says its own. */
 struct editing {
 	const struct nr_result *result; /* NULL: a Node that is only compared */
 	struct nr_result *node;
@@ -169,10 +192,34 @@ struct editing {
 	int bad;
 };
 
+static const char *called(const struct editing *e, const char *name, struct site_name *buf)
+{
+	return site_name(instance_prefixes(e->by), name, buf);
+}
+
+static const struct nr_value *value_in(const struct editing *e, const struct nr_result *in,
+				       const char *name)
+{
+	struct site_name buf;
+	return in ? nr_result_value(in, called(e, name, &buf)) : NULL;
+}
+
+static struct nr_value *on_node(const struct editing *e, const char *name)
+{
+	return (struct nr_value *)(uintptr_t)value_in(e, e->node, name);
+}
+
+static const char *annotation_in(const struct editing *e, const struct nr_result *in,
+				 const char *key)
+{
+	struct site_name buf;
+	return in ? nr_result_annotation(in, called(e, key, &buf)) : NULL;
+}
+
 static int32_t edit_result(void *ctx, const char *name, int64_t *ret)
 {
 	const struct editing *e = ctx;
-	const struct nr_value *v = e->result ? nr_result_value(e->result, name) : NULL;
+	const struct nr_value *v = value_in(e, e->result, name);
 	if (!v || v->reset || v->quantity == RP_NOT_SET)
 		return -RP_ENOENT;
 	*ret = v->quantity;
@@ -182,13 +229,13 @@ static int32_t edit_result(void *ctx, const char *name, int64_t *ret)
 static const char *edit_result_annotation(void *ctx, const char *key)
 {
 	const struct editing *e = ctx;
-	return e->result ? nr_result_annotation(e->result, key) : NULL;
+	return annotation_in(e, e->result, key);
 }
 
 static int32_t edit_get(void *ctx, const char *name, int64_t *ret)
 {
 	const struct editing *e = ctx;
-	const struct nr_value *v = nr_result_value(e->node, name);
+	const struct nr_value *v = on_node(e, name);
 	if (!v)
 		return -RP_ENOENT;
 	*ret = v->quantity;
@@ -204,15 +251,16 @@ static int64_t round_up(int64_t quantity)
 static void edit_set(void *ctx, const char *name, int64_t quantity)
 {
 	struct editing *e = ctx;
-	struct nr_value *v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	struct nr_value *v = on_node(e, name);
 	int r = 0;
 	if (v) {
 		v->quantity = round_up(quantity); /* its zones stay */
 	} else {
-		r = nr_result_set(e->node, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
-								.name = name,
-								.quantity = round_up(quantity)});
-		v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+		r = set_item(e->node, instance_prefixes(e->by),
+			     (struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+						 .name = name,
+						 .quantity = round_up(quantity)});
+		v = on_node(e, name);
 	}
 	if (!e->bad)
 		e->bad = r;
@@ -222,7 +270,7 @@ static void edit_set(void *ctx, const char *name, int64_t quantity)
 
 static struct nr_value *zoned(const struct editing *e, const char *name, uint32_t index)
 {
-	struct nr_value *v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	struct nr_value *v = on_node(e, name);
 	return v && index < v->n_zones ? v : NULL;
 }
 
@@ -247,8 +295,8 @@ static int32_t edit_set_zone(void *ctx, const char *name, uint32_t index, int64_
 /* As a calculator has given them: what was there before is replaced. */
 static void put_zones(struct editing *e, const char *name)
 {
-	const struct nr_value *from = nr_result_value(e->result, name);
-	struct nr_value *to = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	const struct nr_value *from = value_in(e, e->result, name);
+	struct nr_value *to = on_node(e, name);
 	if (!to || !from->n_zones)
 		return;
 	free(to->zones);
@@ -263,31 +311,39 @@ static void put_zones(struct editing *e, const char *name)
 static void edit_remove(void *ctx, const char *name)
 {
 	struct editing *e = ctx;
-	nr_result_remove(e->node, name);
+	struct site_name buf;
+	nr_result_remove(e->node, called(e, name, &buf));
 }
 
 static const char *edit_annotation(void *ctx, const char *key)
 {
 	const struct editing *e = ctx;
-	return nr_result_annotation(e->node, key);
+	return annotation_in(e, e->node, key);
 }
 
 static void edit_set_annotation(void *ctx, const char *key, const char *value)
 {
 	struct editing *e = ctx;
-	int r = nr_result_annotate(e->node, key, value);
+	struct site_name buf;
+	key = called(e, key, &buf);
+	int r = set_annotation(e->node, key, instance_prefixes(e->by), value);
 	if (!e->bad)
 		e->bad = r;
 	sign(e->node->annotations, e->node->n_annotations, key, e->by);
 }
 
-static void edit_set_label(void *ctx, const char *key, const char *value)
+static void put_label(struct editing *e, const char *key, const char *value)
 {
-	struct editing *e = ctx;
 	int r = nr_result_label(e->node, key, value);
 	if (!e->bad)
 		e->bad = r;
 	sign(e->node->labels, e->node->n_labels, key, e->by);
+}
+
+static void edit_set_label(void *ctx, const char *key, const char *value)
+{
+	struct site_name buf;
+	put_label(ctx, called(ctx, key, &buf), value);
 }
 
 static struct rp_nr_edit edit_of(struct editing *e)
@@ -322,7 +378,7 @@ static void put_own(struct instance *i, struct editing *e)
 			edit_set_annotation(e, *key, edit_result_annotation(e, *key));
 	for (unsigned k = 0; k < e->result->n_labels; k++)
 		if (e->result->labels[k].by == i)
-			edit_set_label(e, e->result->labels[k].key, e->result->labels[k].value);
+			put_label(e, e->result->labels[k].key, e->result->labels[k].value);
 }
 
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
@@ -356,9 +412,9 @@ bool nr_is_due(int64_t last_s, int64_t every_s)
 	return last_s == RP_NOT_SET || last_s > every_s;
 }
 
-static int64_t quantity_of(const struct nr_result *node, const char *name)
+static int64_t quantity_of(const struct editing *e, const char *name)
 {
-	const struct nr_value *v = nr_result_value(node, name);
+	const struct nr_value *v = on_node(e, name);
 	return v ? v->quantity : RP_NOT_SET;
 }
 
@@ -368,8 +424,9 @@ bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *be
 	struct editing old_node = {.node = before}, new_node = {.node = after};
 	const struct rp_nr_edit a = edit_of(&old_node), b = edit_of(&new_node);
 	for (unsigned i = 0; i < n; i++) {
+		old_node.by = new_node.by = list[i];
 		for (const char *const *name = instance_resources(list[i]); *name; name++)
-			if (nr_differs(quantity_of(before, *name), quantity_of(after, *name),
+			if (nr_differs(quantity_of(&old_node, *name), quantity_of(&new_node, *name),
 				       threshold))
 				return true;
 		if (instance_need_sync(list[i], &a, &b))
@@ -381,10 +438,12 @@ bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *be
 bool nr_need_sync_meta(struct instance *const *list, unsigned n, const struct nr_result *before,
 		       const struct nr_result *after)
 {
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		const struct editing e = {.by = list[i]};
 		for (const char *const *key = instance_annotations(list[i]); *key; key++)
-			if (instance_meta_changed(list[i], *key, nr_result_annotation(before, *key),
-						  nr_result_annotation(after, *key)))
+			if (instance_meta_changed(list[i], *key, annotation_in(&e, before, *key),
+						  annotation_in(&e, after, *key)))
 				return true;
+	}
 	return false;
 }

@@ -181,7 +181,8 @@ static int64_t percent_of(const char *text)
 	return percent;
 }
 
-static void take_ratios(struct strategy *s, const struct kv *labels, unsigned n_labels)
+static void take_ratios(struct strategy *s, const struct prefixes *names, const struct kv *labels,
+			unsigned n_labels)
 {
 	static const struct {
 		const char *key;
@@ -194,7 +195,8 @@ static void take_ratios(struct strategy *s, const struct kv *labels, unsigned n_
 		 RP_NR_MID_STATIC_MEMORY_PERCENT},
 	};
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-		const char *text = kv_text(labels, n_labels, rows[i].key);
+		struct site_name name;
+		const char *text = kv_text(labels, n_labels, site_name(names, rows[i].key, &name));
 		int64_t percent = text ? percent_of(text) : -1;
 		if (percent < 0 || percent > fields[rows[i].field].max)
 			continue;
@@ -203,17 +205,19 @@ static void take_ratios(struct strategy *s, const struct kv *labels, unsigned n_
 	}
 }
 
-void strategy_of_node(struct strategy *s, const struct kv *labels, unsigned n_labels,
-		      const struct kv *annotations, unsigned n_annotations)
+void strategy_of_node(struct strategy *s, const struct prefixes *names, const struct kv *labels,
+		      unsigned n_labels, const struct kv *annotations, unsigned n_annotations)
 {
 	struct err err = ERR_INIT;
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
-	const char *text = kv_text(annotations, n_annotations, STRATEGY_ANNOTATION);
+	struct site_name name;
+	const char *text =
+		kv_text(annotations, n_annotations, site_name(names, STRATEGY_ANNOTATION, &name));
 	if (text && fragment_parse(text, &f, &root, &err) == 0)
 		(void)strategy_merge(s, root, STRATEGY_NODE_ANNOTATION, &err);
 	fragment_free(f);
-	take_ratios(s, labels, n_labels);
+	take_ratios(s, names, labels, n_labels);
 }
 
 bool strategy_selects(rp_cfg match_labels, const struct kv *labels, unsigned n_labels)

@@ -44,9 +44,10 @@ void strategy_defaults(struct strategy *s);
 /* The fields that a map has, nothing of the others. -EINVAL with a message: a value is out of its
  * range; nothing has changed then. */
 int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, struct err *err);
-/* The labels of Node and its annotation on top. What is malformed in them is left out. */
-void strategy_of_node(struct strategy *s, const struct kv *labels, unsigned n_labels,
-		      const struct kv *annotations, unsigned n_annotations);
+/* The labels of Node and its annotation on top, by the names that the site has for them. What is
+ * malformed in them is left out. */
+void strategy_of_node(struct strategy *s, const struct prefixes *names, const struct kv *labels,
+		      unsigned n_labels, const struct kv *annotations, unsigned n_annotations);
 /* Do the labels have all of these (a map)? An empty map fits no node. */
 bool strategy_selects(rp_cfg match_labels, const struct kv *labels, unsigned n_labels);
 

@@ -63,7 +63,7 @@ static int run_strategy_merge(struct vector *v, struct err *err)
 		r = merge_node_config(&s, vector_in(v, "nodeConfigs"), labels, n_labels, err);
 	if (r)
 		return r;
-	strategy_of_node(&s, labels, n_labels, annotations, n_annotations);
+	strategy_of_node(&s, NULL, labels, n_labels, annotations, n_annotations);
 	for (uint32_t i = 0; i < RP_NR_FIELDS; i++)
 		compare_field(v, &s, i, v->out);
 	return 0;

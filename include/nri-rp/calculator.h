@@ -20,6 +20,11 @@
  * Quantities of items are in thousandths of the resource's unit, so that a share of a byte can be
  * told: batch-cpu of 25000 milli-CPU, whose unit is the milli-CPU, is 25000000. Published values
  * are rounded up to whole units.
+ *
+ * Keys and resources are named as schedulers come with them, koordinator.sh/qosClass and
+ * kubernetes.io/batch-cpu, in all services; where a site calls them otherwise, the host reads and
+ * publishes them as the site does, and batch and mid resources within the text of an annotation,
+ * too, where that is given, or read by parse().
  */
 #ifndef NRI_RP_CALCULATOR_H
 #define NRI_RP_CALCULATOR_H

@@ -158,3 +158,40 @@ def test_zones_of_the_node(lending):
     assert sorted(of(CPU)) == [3750, 5250, 5250, 5250]
     c.set({**conf, 'nodeResources': config(enable=False)['nodeResources']})
     eventually(lambda: of(CPU) == of(MEMORY) == [None] * 4 and len(zones()) == 4)
+
+
+def test_by_the_names_of_the_site(lending):
+    """Pods, the Node, what others lend and what is put there go by them; they go when the site has others."""
+    conf = {**config(), 'calculators': ['batch', 'cpu-normalization'], 'cpu-normalization': {'enable': True, 'defaultRatio': 1.5}}
+    own = {'koordinator.sh': 'a.example', 'node.koordinator.sh': 'node.a.example', 'kubernetes.io': 'lent.example'}
+    conf['nodeResources'] = {**conf['nodeResources'], 'prefixes': own, 'nodeConfigs': [
+        {'name': 'x', 'matchLabels': {'a.example/kind': 'x'}, 'strategy': {'memoryReclaimThresholdPercent': 50}}]}
+    c = lending(conf=conf)
+    spare = 'lent.example/batch-cpu', 'lent.example/batch-memory'
+    ratio, origin = 'node.a.example/cpu-normalization-ratio', 'node.a.example/originExtendedAllocatable'
+
+    def lent(names=spare):
+        of = c.at()['status'].get('capacity') or {}
+        return {name.rpartition('/')[2]: int(of[name]) for name in names if name in of}
+
+    def annotations():
+        return c.at()['metadata']['annotations']
+    eventually(lambda: lent() == {'batch-cpu': 21000, 'batch-memory': 6 * GIB} and annotations().get(ratio) == '1.50')
+    c.node.create('p', ctr('c', '3', '1Gi'), labels={'a.example/priority-class': 'koord-batch', 'koordinator.sh/priority-class': 'koord-prod'})
+    c.node.create('q', ctr('d', '2', '1Gi'), labels={'koordinator.sh/priority-class': 'koord-batch'})
+    eventually(lambda: lent() == {'batch-cpu': 18000, 'batch-memory': 5 * GIB})
+    others = allocations('3000').replace('kubernetes.io', 'lent.example')
+    c.put(labels={'node.a.example/cpu-reclaim-ratio': '0.875', 'node.koordinator.sh/memory-reclaim-ratio': '0.1', 'a.example/kind': 'x'},
+          annotations={**annotations(), 'node.a.example/thirdPartyAllocations': others}, status=c.at()['status'])
+    # 16 CPUs less one eighth, cut to whole percents, two that are reserved and two that are asked for; times 1.5; less three
+    eventually(lambda: lent() == {'batch-cpu': (16000 - 2080 - 2000 - 2000) * 3 // 2 - 3000, 'batch-memory': 0} and origin in annotations())
+    assert list(json.loads(annotations()[origin])['resources']) == list(spare)
+    assert {r['name'] for r in c.node.ctl('node')['resources']} == set(spare)
+    eventually(lambda: all(w['there'] for w in c.node.ctl('node')['wishes']))
+    writes, passes = len(c.api.writes), c.node.ctl('node')['passes']
+    eventually(lambda: c.node.ctl('node')['passes'] > passes + 2)
+    assert len(c.api.writes) == writes, 'what is there by its names is not written again'
+    del conf['nodeResources']['prefixes']
+    c.set(conf)
+    eventually(lambda: lent((CPU, MEMORY)) and not lent() and not {ratio, origin} & set(annotations()))
+    assert annotations()[ratio.replace('a.example', 'koordinator.sh')] == '1.50'

@@ -94,6 +94,7 @@ static bool is_special(const char *path)
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
 					    "nodeResources.hostApplications",
+					    "nodeResources.prefixes",
 					    "nodeResources.node.labels",
 					    "nodeResources.node.annotations"};
 	for (size_t i = 0; i < COUNT(paths); i++)

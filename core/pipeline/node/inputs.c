@@ -42,17 +42,18 @@ static void limit_amounts(int64_t of[RP_NR_AMOUNTS])
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static const char *label_of(const struct pod *pod, const char *key)
+static const char *label_of(const struct pipeline *p, const struct pod *pod, const char *key)
 {
-	return kvs_get(&pod->labels, key);
+	struct site_name name;
+	return kvs_get(&pod->labels, site_name(cache_prefixes(p->env.cache), key, &name));
 }
 
-static uint32_t qos_of(const struct pod *pod)
+static uint32_t qos_of(const struct pipeline *p, const struct pod *pod)
 {
 	static const uint32_t by_kubernetes[] = {[RP_QOS_GUARANTEED] = RP_KOORD_LSR,
 						 [RP_QOS_BURSTABLE] = RP_KOORD_LS,
 						 [RP_QOS_BEST_EFFORT] = RP_KOORD_BE};
-	const char *label = label_of(pod, QOS_LABEL);
+	const char *label = label_of(p, pod, QOS_LABEL);
 	if (label)
 		return class_qos(label);
 	return pod->qos <= RP_QOS_BEST_EFFORT ? by_kubernetes[pod->qos] : RP_KOORD_NONE;
@@ -90,9 +91,10 @@ static void add_zones(const struct inputs *in, const struct zones *zones, const 
 }
 
 /* The zones that a scheduler has meant it for, where nobody has placed it here. */
-static void read_place(const struct pod *pod, struct bound *bound)
+static void read_place(const struct prefixes *names, const struct pod *pod, struct bound *bound)
 {
-	const char *text = kvs_get(pod_heard(pod), PLACE_ANNOTATION);
+	struct site_name name;
+	const char *text = kvs_get(pod_heard(pod), site_name(names, PLACE_ANNOTATION, &name));
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
 	if (!text || fragment_parse(text, &f, &root, NULL))
@@ -124,9 +126,9 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 	*ret = (struct rp_nr_pod){.size = sizeof *ret,
 				  .flags = RP_NR_POD_ACTIVE | RP_NR_POD_SAMPLED,
 				  .name = pod->name,
-				  .qos = qos_of(pod)};
+				  .qos = qos_of(p, pod)};
 	ret->prio = class_prio_with_default(
-		class_prio(label_of(pod, PRIO_LABEL), fed ? fed->priority : 0), ret->qos);
+		class_prio(label_of(p, pod, PRIO_LABEL), fed ? fed->priority : 0), ret->qos);
 	DL_FOREACH2(pod->ctrs, ctr, pod_next)
 	{
 		if (!ctr_live(ctr->cur.state))
@@ -141,7 +143,7 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 	limit_amounts(ret->request);
 	limit_amounts(ret->usage);
 	if (any && rp_ids_empty(ret->zones))
-		read_place(pod, places);
+		read_place(cache_prefixes(p->env.cache), pod, places);
 	return any;
 }
 
@@ -278,6 +280,12 @@ static void amounts_in_cluster(const struct node_amount *list, uint32_t n,
 	}
 }
 
+static const char *node_annotation(const struct texts *of, const char *key)
+{
+	struct site_name name;
+	return kv_text(of->annotations, of->n_annotations, site_name(of->names, key, &name));
+}
+
 /* Amounts that an annotation of the Node tells, under a key of its map, if one is said. What it
  * does not tell, and an annotation that makes no sense, leave what there is. */
 static void read_amounts(const struct texts *of, const char *annotation, const char *key,
@@ -285,7 +293,7 @@ static void read_amounts(const struct texts *of, const char *annotation, const c
 {
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
-	const char *text = kv_text(of->annotations, of->n_annotations, annotation);
+	const char *text = node_annotation(of, annotation);
 	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
 		rp_cfg map = key ? conf_get(root, key) : root;
 		ret[RP_NR_CPU] = conf_value(conf_get(map, "cpu"), RP_T_CPU, ret[RP_NR_CPU]);
@@ -301,7 +309,7 @@ static void read_reserved_cpus(const struct texts *of, int64_t reserved[RP_NR_AM
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
 	struct rp_idset listed;
-	const char *text = kv_text(of->annotations, of->n_annotations, RESERVATION_ANNOTATION);
+	const char *text = node_annotation(of, RESERVATION_ANNOTATION);
 	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
 		const char *cpus = conf_text(conf_get(root, "reservedCPUs"), "");
 		if (*cpus && rp_idset_parse(&listed, cpus, RP_CPUS_MAX) == 0)
@@ -312,7 +320,7 @@ static void read_reserved_cpus(const struct texts *of, int64_t reserved[RP_NR_AM
 
 static void fill_cpu(const struct noderes *n, const struct texts *of, struct inputs *ret)
 {
-	const char *text = kv_text(of->annotations, of->n_annotations, CPU_FACTS_ANNOTATION);
+	const char *text = node_annotation(of, CPU_FACTS_ANNOTATION);
 	ret->cpu = n->cpu;
 	if (!ret->cpu.known && text)
 		cpu_facts_parse(text, &ret->cpu);

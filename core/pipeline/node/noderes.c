@@ -14,6 +14,7 @@
 
 #include <utlist.h>
 
+#include "core/cache/hear.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/node/inputs.h"
 #include "core/pipeline/node/state.h"
@@ -156,10 +157,11 @@ struct texts node_texts(const struct pipeline *p)
 {
 	const struct noderes *n = p->noderes;
 	const struct node_object *node = p->env.node;
+	const struct prefixes *names = cache_prefixes(p->env.cache);
 	if (node)
 		return (struct texts){node->labels, node->annotations, node->n_labels,
-				      node->n_annotations};
-	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations};
+				      node->n_annotations, names};
+	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations, names};
 }
 
 /* Whoever has set it: the file, or an annotation of the Node. */
@@ -179,7 +181,8 @@ static void take_strategy(struct pipeline *p)
 	bool cached = counts_cached(n);
 	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
 		log_error("%s", err.text); /* noderes_check() found nothing */
-	strategy_of_node(&n->strategy, of.labels, of.n_labels, of.annotations, of.n_annotations);
+	strategy_of_node(&n->strategy, of.names, of.labels, of.n_labels, of.annotations,
+			 of.n_annotations);
 	raise_interval(p, RP_NR_REPORT_SECONDS, "nodeResources.least.report");
 	raise_interval(p, RP_NR_AGGREGATE_SECONDS, "nodeResources.least.aggregate");
 	if (cached == counts_cached(n))
@@ -187,6 +190,19 @@ static void take_strategy(struct pipeline *p)
 	/* what was measured by the other rule is no part of an average by this one */
 	measure_forget(&n->measure);
 	host_apps_forget(&n->apps);
+}
+
+/* What calculators gave under other names is not kept; that it was wished for under them the next
+ * pass sees. */
+static void take_names(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	const struct prefixes *names = &conf_core(p->conf)->annotations.prefixes;
+	if (memcmp(&n->names, names, sizeof *names) == 0)
+		return;
+	n->names = *names;
+	nr_result_fini(&n->result);
+	memset(n->gave_ms, 0, sizeof n->gave_ms);
 }
 
 void noderes_configure(struct pipeline *p)
@@ -207,6 +223,7 @@ void noderes_configure(struct pipeline *p)
 	if (host_apps_configure(&n->apps, conf_get(conf_root(p->conf), APPS_KEY)))
 		log_warning("out of memory: applications outside of pods are not measured");
 	take_calculators(p);
+	take_names(p);
 	lending_keep(&n->lending, n->calculators, n->n_calculators);
 	outcome_configure(&n->outcome,
 			  conf_text(conf_get(conf_root(p->conf), "nodeResources.file"), NULL));

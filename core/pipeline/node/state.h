@@ -36,6 +36,7 @@ struct noderes {
 	uint32_t n_aggregated;
 	struct nr_result result;
 	struct lending lending;
+	struct prefixes names; /* those that result has */
 	uint32_t zone_ids[NR_ZONES_MAX],
 		n_zones; /* of the machine's nodes, as calculators see them */
 	struct past past;
@@ -55,6 +56,7 @@ struct noderes {
 struct texts {
 	const struct kv *labels, *annotations;
 	unsigned n_labels, n_annotations;
+	const struct prefixes *names; /* that the site has for their keys */
 };
 
 struct texts node_texts(const struct pipeline *p);
