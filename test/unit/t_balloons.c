@@ -271,6 +271,24 @@ static void test_found_containers(void **state)
 	fake_host_free(f);
 }
 
+/* It runs although all is to be placed anew just then: what a host does when sync() has failed. */
+static void test_unmanaged_before_sync(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, maxCPUs: 4, "
+					    "maxBalloons: 1}]}");
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	rp_ctr c = create(f, "c", "a", 4000);
+	assert_int_equal(fake_sync(f), 0);
+	assert_int_equal(p->rolled_back(fake_instance(f)), RP_RESYNC);
+	rp_ctr u = add(f, "u", "a", 2000);
+	assert_int_equal(fake_unmanaged(f, u), 0);
+	assert_int_equal(fake_sync(f), 0);
+	expect(f, c, "4-7");
+	expect(f, u, "1-3,8-15");
+	fake_host_free(f);
+}
+
 /* There is no room for it as it was created, but for what it is resized to. */
 static void test_unmanaged_resized(void **state)
 {
@@ -295,8 +313,11 @@ static void test_unmanaged_resized(void **state)
 static void test_reports(void **state)
 {
 	(void)state;
-	struct fake_host *f = start(&n4c16, "{" RESERVED "showContainersInNrt: true, balloonTypes: "
-					    "[{name: s, shareIdleCPUsInSame: numa, maxCPUs: 3}]}");
+	struct fake_host *f =
+		start(&n4c16, "{" RESERVED "showContainersInNrt: true, balloonTypes: "
+			      "[{name: s, shareIdleCPUsInSame: numa, maxCPUs: 3, groupBy: "
+			      "\"${pod/namespace}\", preferIsolCpus: true}]}");
+	assert_non_null(strstr(fake_log(f), "preferIsolCpus with shareIdleCPUsInSame"));
 	create(f, "c", "s", 1500);
 	const char *zones = fake_zones(f);
 	assert_non_null(strstr(zones, "s[0]"));
@@ -306,6 +327,7 @@ static void test_reports(void **state)
 	assert_non_null(strstr(zones, "default/pod-c/c"));
 	const char *metrics = fake_metrics(f);
 	assert_non_null(strstr(metrics, "balloon=\"s[0]\",balloon_type=\"s\""));
+	assert_non_null(strstr(metrics, "groups=\"default\""));
 	assert_non_null(strstr(metrics, "cpus=\"2-3\",cpus_count=\"2\",numas=\"p0d0n0\""));
 	assert_non_null(
 		strstr(metrics, "containers=\"default/pod-c/c\",tot_req_millicpu=\"1500\""));
@@ -329,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_reserved_off_line),
 		cmocka_unit_test(test_saved_early),
 		cmocka_unit_test(test_found_containers),
+		cmocka_unit_test(test_unmanaged_before_sync),
 		cmocka_unit_test(test_unmanaged_resized),
 		cmocka_unit_test(test_reports),
 	};
