@@ -186,17 +186,14 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		const char *name = h->config->text(h->ctx, node, "");
-		uint32_t k = 0, seen = 0;
+		uint32_t k = 0;
 		while (k < p->n_loads && strcmp(p->loads[k].name, name) != 0)
 			k++;
 		if (k == p->n_loads)
 			return modhost_fail_at(h, node, -RP_EINVAL,
 					       "balloon type %s: there is no load class \"%s\"",
 					       t->name, name);
-		while (seen < t->loads.n && t->loads.list[seen] != k)
-			seen++;
-		if (seen == t->loads.n)
-			t->loads.list[t->loads.n++] = k;
+		plan_add_index(&t->loads, k);
 		t->overloads_itself = t->overloads_itself || p->loads[k].in_balloon;
 	}
 	return 0;
@@ -373,16 +370,6 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
-{
-	int32_t r = amount_read(h, section_get(h, p->section, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
-	if (!r)
-		r = amount_read(h, section_get(h, p->section, "reservedResources.cpu"),
-				AMOUNT_TAKES_ANY, &p->reserved);
-	return r;
-}
-
 static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg list = section_get(h, p->section, "reservedPoolNamespaces");
@@ -434,7 +421,7 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	p->balancing = section_bool(h, section, "allocatorTopologyBalancing", false);
 	p->spread_cores = section_bool(h, section, "preferSpreadOnPhysicalCores", false);
 	p->show_containers = section_bool(h, section, "showContainersInNrt", false);
-	int32_t r = read_amounts(h, p);
+	int32_t r = amount_read_both(h, section, AMOUNT_TAKES_ANY, &p->available, &p->reserved);
 	if (!r)
 		r = read_reserved_namespaces(h, p);
 	if (!r)

@@ -117,14 +117,25 @@ static void consider(struct search *q, struct balloon *b, uint32_t at, enum how 
 	q->at = at;
 }
 
+static bool are_same(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
 static bool has_group(const struct balloon *b, const void *arg)
 {
-	return tags_find(&b->groups, arg) != NULL;
+	for (uint32_t i = 0; i < b->n_members; i++)
+		if (are_same(b->members[i]->group, arg))
+			return true;
+	return false;
 }
 
 static bool has_space(const struct balloon *b, const void *arg)
 {
-	return tags_find(&b->spaces, arg) != NULL;
+	for (uint32_t i = 0; i < b->n_members; i++)
+		if (are_same(b->members[i]->space, arg))
+			return true;
+	return false;
 }
 
 static bool has_pod(const struct balloon *b, const void *arg)
@@ -274,30 +285,32 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 
 /* ---- a better one ---------------------------------------------------------------------------- */
 
-static bool has_mate(const struct member *m)
+struct company choose_company(const struct member *m)
 {
-	for (const struct member *x = m->pod_next; x; x = x->pod_next)
-		if (x->balloon == m->balloon)
-			return true;
-	for (const struct member *x = m->pod_prev; x; x = x->pod_prev)
-		if (x->balloon == m->balloon)
-			return true;
-	return false;
+	struct company c = {0, 0, 0};
+	for (uint32_t i = 0; i < m->balloon->n_members; i++) {
+		const struct member *x = m->balloon->members[i];
+		if (x == m)
+			continue;
+		c.in_group += are_same(x->group, m->group);
+		c.in_space += are_same(x->space, m->space);
+		c.in_pod += x->pod == m->pod;
+	}
+	return c;
 }
 
 enum tie choose_tie(const struct member *m)
 {
-	const struct balloon *b = m->balloon;
-	const struct type *t = b->type;
-	const struct tag *group = m->group ? tags_find(&b->groups, m->group) : NULL;
-	const struct tag *space = m->space ? tags_find(&b->spaces, m->space) : NULL;
-	if (group && group->n > 1)
+	const struct type *t = m->balloon->type;
+	struct company c = choose_company(m);
+	if (c.in_group)
 		return TIE_GROUP;
-	if (!t->spread_pods && has_mate(m))
+	if (!t->spread_pods && c.in_pod)
 		return TIE_POD;
-	if (space && space->n > 1)
+	if (c.in_space)
 		return TIE_SPACE;
-	return (t->per_namespace || t->prefer_new) && b->n_members == 1 ? TIE_OWN : TIE_NONE;
+	return (t->per_namespace || t->prefer_new) && m->balloon->n_members == 1 ? TIE_OWN
+										 : TIE_NONE;
 }
 
 void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,

@@ -41,6 +41,11 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
 struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const struct type *t);
+/* With how many others of its balloon a member has its group, namespace or pod in common. */
+struct company {
+	uint32_t in_group, in_space, in_pod;
+};
+struct company choose_company(const struct member *m);
 enum tie choose_tie(const struct member *m);
 /* For one that has left a balloon of c->type: one that it has a stronger tie to than `than`.
  * c->balloon is NULL when there is none. */

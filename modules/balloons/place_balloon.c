@@ -133,14 +133,6 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-static bool instance_used(const struct state *s, const struct type *t, uint32_t instance)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == t && s->list[i]->instance == instance)
-			return true;
-	return false;
-}
-
 /* Those of a type from b down that are in a window of numbers. */
 static void add_used(const struct balloon *b, const struct type *t, uint32_t first,
 		     struct rp_idset *ret)
@@ -206,7 +198,7 @@ static const struct type *too_many(const struct state *s, const struct balloon *
 
 bool balloon_is_welcome(const struct state *s, const struct balloon *b)
 {
-	if (instance_used(s, b->type, b->instance))
+	if (state_find(s, b->type, b->instance))
 		return false;
 	const struct type *t = too_many(s, b, b);
 	if (t)

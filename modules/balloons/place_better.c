@@ -49,16 +49,9 @@ static int32_t has_moved(struct rebalancing *r, struct member *m)
 /* Would it leave somebody who is in the balloon because of it? */
 static bool is_needed(const struct member *m)
 {
-	const struct balloon *b = m->balloon;
-	const struct tag *group = m->group ? tags_find(&b->groups, m->group) : NULL;
-	const struct tag *space = m->space ? tags_find(&b->spaces, m->space) : NULL;
-	uint32_t n_mates = 0;
-	for (const struct member *x = m->pod_next; x; x = x->pod_next)
-		n_mates += x->balloon == b;
-	for (const struct member *x = m->pod_prev; x; x = x->pod_prev)
-		n_mates += x->balloon == b;
-	return (group && group->n == 2) || (space && space->n == 2) ||
-	       (n_mates == 1 && !b->type->spread_pods);
+	struct company c = choose_company(m);
+	return c.in_group == 1 || c.in_space == 1 ||
+	       (c.in_pod == 1 && !m->balloon->type->spread_pods);
 }
 
 /* The CPUs that its members may use now. */

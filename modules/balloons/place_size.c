@@ -32,43 +32,36 @@ static struct rp_ids near_device(const struct state *s, uint32_t index)
 
 /* ---- tree, steps ----------------------------------------------------------------------------- */
 
+/* Each changes what the next one is chosen by. */
+static bool one_by_one(const struct problem *p, bool grow, struct rp_ids current,
+		       struct rp_ids free, uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset cur, left, one;
+	struct rp_idset *to = grow ? &cur : &left, *from = grow ? &left : &cur;
+	rp_idset_copy(&cur, current);
+	rp_idset_copy(&left, free);
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < n; i++) {
+		bool found =
+			grow ? tree_grow(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1,
+					 p->type->balancing, &one)
+			     : tree_shrink(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1, &one);
+		if (!found)
+			return false;
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&one));
+		rp_idset_or(to, rp_ids_of(to), rp_ids_of(&one));
+		rp_idset_andnot(from, rp_ids_of(from), rp_ids_of(&one));
+	}
+	return true;
+}
+
 static bool steps_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
 		       uint32_t n, struct rp_idset *ret)
 {
 	if (!tree_grow(p->tree, current, free, n, p->type->balancing, ret))
 		return false;
-	if (!p->type->spread_cores || rp_ids_count(rp_ids_of(ret)) == n)
-		return true;
-	struct rp_idset cur, left, one;
-	rp_idset_copy(&cur, current);
-	rp_idset_copy(&left, free);
-	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!tree_grow(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1, p->type->balancing,
-			       &one))
-			return false;
-		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&one));
-		rp_idset_or(&cur, rp_ids_of(&cur), rp_ids_of(&one));
-		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&one));
-	}
-	return true;
-}
-
-static bool steps_shrink(const struct problem *p, struct rp_ids current, struct rp_ids free,
-			 uint32_t n, struct rp_idset *ret)
-{
-	struct rp_idset cur, left, one;
-	rp_idset_copy(&cur, current);
-	rp_idset_copy(&left, free);
-	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!tree_shrink(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1, &one))
-			return false;
-		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&one));
-		rp_idset_or(&left, rp_ids_of(&left), rp_ids_of(&one));
-		rp_idset_andnot(&cur, rp_ids_of(&cur), rp_ids_of(&one));
-	}
-	return true;
+	return !p->type->spread_cores || rp_ids_count(rp_ids_of(ret)) == n ||
+	       one_by_one(p, true, current, free, n, ret);
 }
 
 /* ---- hints ----------------------------------------------------------------------------------- */
@@ -136,7 +129,7 @@ static bool hints_shrink(const struct problem *p, struct rp_ids current, struct 
 	for (uint32_t i = 0; i < t->far.n && !done; i++)
 		if (p->s->plan->devices[t->far.list[i]].kind != DEVICE_ISOLATED)
 			done = split(&maybe, &sure, &n, near_device(p->s, t->far.list[i]), true);
-	if (!steps_shrink(p, rp_ids_of(&maybe), free, n, ret))
+	if (!one_by_one(p, false, rp_ids_of(&maybe), free, n, ret))
 		return false;
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&sure));
 	return true;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Balloons and who is in them, and how to take back what an operation did. Changes are noted as
- * they are made: sets as copies of their words, the rest as what to do to get back. What was taken
+ * they are made: sets as copies, the rest as what to do to get back. What was taken
  * out is kept until the next operation begins.
  */
 #include <string.h>
 
 #include "modules/balloons/place.h"
+#include "modules/lib/cpus.h"
 #include "modules/lib/room.h"
 
 /* ---- notes for the way back ------------------------------------------------------------------ */
@@ -29,7 +30,7 @@ struct undo {
 	struct member *member;
 	int64_t value, mem_limit;
 	bool fresh;
-	uint32_t word, n_cpus, n_shared;
+	struct cpus *cpus, *shared; /* as they were; the free ones are in cpus */
 	memalloc_mask nodes;
 };
 
@@ -44,63 +45,48 @@ static struct undo *note(struct state *s, enum undo_what what)
 	return u;
 }
 
-static bool keep_words(struct state *s, const struct rp_idset *set)
+static void free_sets(const struct undo *u)
 {
-	if (!room_for(&s->words, &s->cap_words, s->n_words + set->nw, sizeof *s->words)) {
+	free(u->cpus);
+	free(u->shared);
+}
+
+static void save_sets(struct state *s, struct undo u, const struct rp_idset *cpus,
+		      struct rp_ids shared)
+{
+	int32_t failed = 0;
+	u.cpus = cpus_new(rp_ids_of(cpus), &failed);
+	u.shared = cpus_new(shared, &failed);
+	struct undo *kept = failed ? NULL : note(s, u.what);
+	if (kept) {
+		*kept = u;
+	} else {
 		s->failed_undo = true;
-		return false;
+		free_sets(&u);
 	}
-	if (set->nw)
-		memcpy(s->words + s->n_words, set->w, set->nw * sizeof set->w[0]);
-	s->n_words += set->nw;
-	return true;
 }
 
 void state_save(struct state *s, struct balloon *b)
 {
-	uint32_t word = s->n_words;
 	b->dirty = true;
 	s->image_stale = true;
-	if (!keep_words(s, &b->cpus) || !keep_words(s, &b->shared))
-		return;
-	struct undo *u = note(s, UNDO_SETS);
-	if (!u)
-		return;
-	u->balloon = b;
-	u->word = word;
-	u->n_cpus = b->cpus.nw;
-	u->n_shared = b->shared.nw;
-	u->nodes = b->nodes;
+	save_sets(s, (struct undo){.what = UNDO_SETS, .balloon = b, .nodes = b->nodes}, &b->cpus,
+		  rp_ids_of(&b->shared));
 }
 
 void state_save_free(struct state *s)
 {
-	uint32_t word = s->n_words;
 	s->sets_changed = true;
-	if (!keep_words(s, &s->free))
-		return;
-	struct undo *u = note(s, UNDO_FREE);
-	if (!u)
-		return;
-	u->word = word;
-	u->n_cpus = s->free.nw;
-}
-
-static void restore_set(const struct state *s, uint32_t word, uint32_t n, struct rp_idset *set)
-{
-	struct rp_ids was = {n ? s->words + word : NULL, n, 0};
-	rp_idset_copy(set, was);
+	save_sets(s, (struct undo){.what = UNDO_FREE}, &s->free, rp_ids_none());
 }
 
 /* ---- balloons -------------------------------------------------------------------------------- */
 
-static void free_tags(struct tags *tags)
+static void member_free(struct member *m)
 {
-	for (uint32_t i = 0; i < tags->n; i++) {
-		free(tags->list[i]->text);
-		free(tags->list[i]);
-	}
-	free(tags->list);
+	free(m->space);
+	free(m->group);
+	free(m);
 }
 
 struct balloon *balloon_free(struct balloon *b)
@@ -110,8 +96,6 @@ struct balloon *balloon_free(struct balloon *b)
 	for (uint32_t i = 0; i < b->n_parts; i++)
 		balloon_free(b->parts[i]);
 	free(b->parts);
-	free_tags(&b->spaces);
-	free_tags(&b->groups);
 	near_free(b->near);
 	free(b->members);
 	free(b);
@@ -200,76 +184,20 @@ void state_remove_balloon(struct state *s, struct balloon *b)
 	u->at = at;
 }
 
+struct balloon *state_find(const struct state *s, const struct type *t, uint32_t instance)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && s->list[i]->instance == instance)
+			return s->list[i];
+	return NULL;
+}
+
 uint32_t state_count(const struct state *s, const struct type *t)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < s->n; i++)
 		n += s->list[i]->type == t;
 	return n;
-}
-
-/* ---- tags ------------------------------------------------------------------------------------ */
-
-static struct tag *find_tag(const struct tags *tags, const char *text)
-{
-	for (uint32_t i = 0; i < tags->n; i++)
-		if (strcmp(tags->list[i]->text, text) == 0)
-			return tags->list[i];
-	return NULL;
-}
-
-const struct tag *tags_find(const struct tags *tags, const char *text)
-{
-	const struct tag *tag = find_tag(tags, text);
-	return tag && tag->n ? tag : NULL;
-}
-
-static struct tag *new_tag(struct tags *tags, uint64_t operation)
-{
-	/* One that has been empty since an earlier operation is not wanted back any more. */
-	for (uint32_t i = 0; i < tags->n; i++) {
-		struct tag *tag = tags->list[i];
-		if (tag->n || tag->emptied == operation)
-			continue;
-		free(tag->text);
-		tag->text = NULL;
-		return tag;
-	}
-	if (!room_for(&tags->list, &tags->cap, tags->n + 1, sizeof(struct tag *)))
-		return NULL;
-	struct tag *tag = calloc(1, sizeof *tag);
-	if (tag)
-		tags->list[tags->n++] = tag;
-	return tag;
-}
-
-/* The tag for a text; its own copy of it is what members point to. NULL: out of memory. */
-static struct tag *tag_of(struct state *s, struct tags *tags, const char *text)
-{
-	struct tag *tag = find_tag(tags, text);
-	if (tag)
-		return tag;
-	char *copy = strdup(text);
-	if (!copy)
-		return NULL;
-	tag = new_tag(tags, s->operation);
-	if (!tag) {
-		free(copy);
-		return NULL;
-	}
-	tag->text = copy;
-	tag->emptied = s->operation;
-	return tag;
-}
-
-static void count_tag(struct state *s, struct tags *tags, const char *text, int by)
-{
-	struct tag *tag = text ? find_tag(tags, text) : NULL;
-	if (!tag)
-		return;
-	tag->n = by < 0 ? tag->n - 1 : tag->n + 1;
-	if (!tag->n)
-		tag->emptied = s->operation;
 }
 
 /* ---- members --------------------------------------------------------------------------------- */
@@ -293,8 +221,6 @@ static void link_member(struct state *s, struct balloon *b, struct member *m)
 		head->pod_prev = m;
 	(void)table_put(&s->by_pod, m->pod, m);
 	(void)table_put(&s->by_ctr, m->ctr, m);
-	count_tag(s, &b->spaces, m->space, 1);
-	count_tag(s, &b->groups, m->group, 1);
 	devices_moved(m, true);
 }
 
@@ -313,8 +239,6 @@ static void unlink_member(struct state *s, struct member *m)
 	else
 		table_del(&s->by_pod, m->pod);
 	table_del(&s->by_ctr, m->ctr);
-	count_tag(s, &b->spaces, m->space, -1);
-	count_tag(s, &b->groups, m->group, -1);
 	devices_moved(m, false);
 }
 
@@ -327,26 +251,15 @@ static int32_t room_for_member(struct state *s, struct balloon *b)
 		       : -RP_ENOMEM;
 }
 
-static int32_t tag_member(struct state *s, struct balloon *b, struct member *m, const char *space,
-			  const char *group)
-{
-	struct tag *at = space ? tag_of(s, &b->spaces, space) : NULL;
-	struct tag *in = group ? tag_of(s, &b->groups, group) : NULL;
-	if ((space && !at) || (group && !in))
-		return -RP_ENOMEM;
-	m->space = at ? at->text : NULL;
-	m->group = in ? in->text : NULL;
-	return 0;
-}
-
 int32_t state_join(struct state *s, struct balloon *b, struct member *m, const char *space,
 		   const char *group)
 {
-	struct undo *u = NULL;
-	if (!room_for_member(s, b) && !tag_member(s, b, m, space, group))
-		u = note(s, UNDO_JOIN);
+	m->space = space ? strdup(space) : NULL;
+	m->group = group ? strdup(group) : NULL;
+	bool tagged = (m->space || !space) && (m->group || !group);
+	struct undo *u = tagged && !room_for_member(s, b) ? note(s, UNDO_JOIN) : NULL;
 	if (!u) {
-		free(m);
+		member_free(m);
 		return -RP_ENOMEM;
 	}
 	u->member = m;
@@ -369,7 +282,7 @@ void state_detach(struct state *s, struct member *m)
 	if (u)
 		u->member = m;
 	else
-		free(m);
+		member_free(m);
 }
 
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit)
@@ -397,15 +310,15 @@ static void forget_undo(struct state *s)
 		if (u->what == UNDO_REMOVE)
 			balloon_free(u->balloon);
 		if (u->what == UNDO_LEAVE)
-			free(u->member);
+			member_free(u->member);
+		free_sets(u);
 	}
-	s->n_undo = s->n_words = 0;
+	s->n_undo = 0;
 }
 
 void state_begin(struct state *s)
 {
 	forget_undo(s);
-	s->operation++;
 	rp_idset_copy(&s->visited_before, rp_ids_of(&s->visited));
 	s->sets_changed = false;
 	if (s->memory) {
@@ -424,13 +337,13 @@ static void undo_one(struct state *s, const struct undo *u)
 {
 	switch (u->what) {
 	case UNDO_SETS:
-		restore_set(s, u->word, u->n_cpus, &u->balloon->cpus);
+		rp_idset_copy(&u->balloon->cpus, cpus_ids(u->cpus));
 		balloon_count_cpus(u->balloon);
-		restore_set(s, u->word + u->n_cpus, u->n_shared, &u->balloon->shared);
+		rp_idset_copy(&u->balloon->shared, cpus_ids(u->shared));
 		u->balloon->nodes = u->nodes;
 		break;
 	case UNDO_FREE:
-		restore_set(s, u->word, u->n_cpus, &s->free);
+		rp_idset_copy(&s->free, cpus_ids(u->cpus));
 		break;
 	case UNDO_ADD:
 		/* What was done before it was added, with its CPUs, is still to be taken back. */
@@ -443,7 +356,7 @@ static void undo_one(struct state *s, const struct undo *u)
 		break;
 	case UNDO_JOIN:
 		unlink_member(s, u->member);
-		free(u->member);
+		member_free(u->member);
 		break;
 	case UNDO_LEAVE:
 		link_member(s, u->member->balloon, u->member);
@@ -459,8 +372,10 @@ static void undo_one(struct state *s, const struct undo *u)
 
 void state_undo_to(struct state *s, uint32_t mark)
 {
-	while (s->n_undo > mark)
+	while (s->n_undo > mark) {
 		undo_one(s, &s->undo[--s->n_undo]);
+		free_sets(&s->undo[s->n_undo]);
+	}
 	while (s->undone) {
 		struct balloon *next = s->undone->next;
 		balloon_free(s->undone);
@@ -523,7 +438,7 @@ struct state *state_free(struct state *s)
 	forget_undo(s);
 	for (uint32_t i = 0; i < s->n; i++) {
 		for (uint32_t k = 0; k < s->list[i]->n_members; k++)
-			free(s->list[i]->members[k]);
+			member_free(s->list[i]->members[k]);
 		balloon_free(s->list[i]);
 	}
 	free(s->list);
@@ -533,7 +448,6 @@ struct state *state_free(struct state *s)
 	free(s->refused);
 	free(s->counted);
 	free(s->undo);
-	free(s->words);
 	memalloc_free(s->memory);
 	free(s);
 	return NULL;

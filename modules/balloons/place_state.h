@@ -23,24 +23,12 @@ struct member {
 	uint32_t memory_types;
 	int64_t request, mem_limit;
 	struct member *pod_next, *pod_prev;
-	const char *space, *group; /* tags of its balloon; NULL: not kept */
+	char *space, *group; /* namespace and group, where its type ties by these; or NULL */
 	uint32_t qos;
 	bool hide_threads, pin_memory, preserve_memory;
 	bool fresh; /* what depends on its request has to be set */
 	bool follow; /* its memory has to follow its CPUs, even if they are near the same nodes */
 	uint32_t moves; /* how often it was moved for the better */
-};
-
-/* A text that members of a balloon have in common, and how many of them do. */
-struct tag {
-	char *text;
-	uint32_t n;
-	uint64_t emptied; /* operation that made it 0 */
-};
-
-struct tags {
-	struct tag **list;
-	uint32_t n, cap;
 };
 
 struct near;
@@ -60,7 +48,6 @@ struct balloon {
 	uint32_t n_members, cap_members;
 	int64_t request; /* of all members, milli-CPU */
 	int64_t request_before; /* of one from an image: when that was written */
-	struct tags spaces, groups;
 	bool dirty; /* its members have to be pinned anew */
 	struct near
 		*near; /* devices of the container that it was made for; NULL: none that count */
@@ -89,9 +76,6 @@ struct state {
 	struct undo *undo;
 	uint32_t n_undo, cap_undo;
 	struct balloon *undone;
-	uint64_t *words; /* sets as they were */
-	uint32_t n_words, cap_words;
-	uint64_t operation;
 	/* memory ran out: what was done cannot be taken back, all has to be rebuilt */
 	bool failed_undo;
 	const struct near *making; /* devices for the balloon that is being made */
@@ -117,6 +101,8 @@ int32_t state_add_balloon(struct state *s, struct balloon *b);
 int32_t state_bring_back(struct state *s, struct balloon *b);
 void state_remove_balloon(struct state *s, struct balloon *b); /* freed with the next operation */
 struct balloon *balloon_free(struct balloon *b); /* with its parts; returns NULL */
+/* The one of this number in the list, or NULL. */
+struct balloon *state_find(const struct state *s, const struct type *t, uint32_t instance);
 uint32_t state_count(const struct state *s,
 		     const struct type *t); /* top-level balloons of the type */
 
@@ -128,7 +114,6 @@ void state_leave(struct state *s, struct member *m);
 /* The same, but its memory stays: it is about to join another balloon. */
 void state_detach(struct state *s, struct member *m);
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit);
-const struct tag *tags_find(const struct tags *tags, const char *text); /* with members, or NULL */
 
 /* ---- balloons (place_balloon.c) -------------------------------------------------------------- */
 

@@ -209,24 +209,29 @@ static uint32_t count_devices(const struct rp_plan *p)
 	return n;
 }
 
-static uint32_t device_of_kind(struct rp_plan *p, enum device_kind kind, struct rp_ids cpus)
+/* The device of a kind, and of a load or a path where the kind has several. */
+static uint32_t device_of(struct rp_plan *p, enum device_kind kind, uint32_t load, const char *path,
+			  bool *ret_new)
 {
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i].kind == kind)
+	*ret_new = false;
+	for (uint32_t i = 0; i < p->n_devices; i++) {
+		const struct device *d = &p->devices[i];
+		if (d->kind == kind && d->load == load &&
+		    (d->path == path || (path && strcmp(d->path, path) == 0)))
 			return i;
-	struct device *d = &p->devices[p->n_devices];
-	*d = (struct device){.kind = kind};
-	rp_idset_copy(&d->cpus, cpus);
+	}
+	p->devices[p->n_devices] = (struct device){.kind = kind, .load = load, .path = path};
+	*ret_new = true;
 	return p->n_devices++;
 }
 
-static uint32_t device_of_load(struct rp_plan *p, uint32_t load)
+static uint32_t device_of_kind(struct rp_plan *p, enum device_kind kind, struct rp_ids cpus)
 {
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i].kind == DEVICE_LOAD && p->devices[i].load == load)
-			return i;
-	p->devices[p->n_devices] = (struct device){.kind = DEVICE_LOAD, .load = load};
-	return p->n_devices++;
+	bool added;
+	uint32_t i = device_of(p, kind, 0, NULL, &added);
+	if (added)
+		rp_idset_copy(&p->devices[i].cpus, cpus);
+	return i;
 }
 
 /* What is not in sysfs stands for a device there: a device file, or what a file system is on. */
@@ -242,25 +247,14 @@ static int32_t cpus_near(const struct modhost *h, const char *path, struct rp_id
 
 static uint32_t device_of_path(const struct modhost *h, struct rp_plan *p, const char *path)
 {
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i].kind == DEVICE_PATH && strcmp(p->devices[i].path, path) == 0)
-			return i;
-	struct device *d = &p->devices[p->n_devices];
-	*d = (struct device){.kind = DEVICE_PATH, .path = path};
-	if (cpus_near(h, path, &d->cpus)) {
-		rp_idset_clear(&d->cpus);
+	bool added;
+	uint32_t i = device_of(p, DEVICE_PATH, 0, path, &added);
+	if (added && cpus_near(h, path, &p->devices[i].cpus)) {
+		rp_idset_clear(&p->devices[i].cpus);
 		modhost_log(h, RP_LOG_ERROR, 0, "%s: the CPUs near this device are not known",
 			    path);
 	}
-	return p->n_devices++;
-}
-
-static void add_index(struct indexes *to, uint32_t index)
-{
-	for (uint32_t i = 0; i < to->n; i++)
-		if (to->list[i] == index)
-			return;
-	to->list[to->n++] = index;
+	return i;
 }
 
 static bool has_index(const struct indexes *in, uint32_t index)
@@ -271,20 +265,17 @@ static bool has_index(const struct indexes *in, uint32_t index)
 	return false;
 }
 
-static uint32_t device_of_pods(struct rp_plan *p, const char *glob)
+void plan_add_index(struct indexes *to, uint32_t index)
 {
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		if (p->devices[i].kind == DEVICE_POD && strcmp(p->devices[i].path, glob) == 0)
-			return i;
-	p->devices[p->n_devices] = (struct device){.kind = DEVICE_POD, .path = glob};
-	p->uses_pods = true;
-	return p->n_devices++;
+	if (!has_index(to, index))
+		to->list[to->n++] = index;
 }
 
 static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct type *t,
 			     const char *path)
 {
 	const char *glob = path + sizeof POD_RESOURCE - 1;
+	bool added;
 	if (!RP_HAS(h->cache, pod_resource)) {
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "balloon type %s: %s has no effect, this host does not know devices "
@@ -302,31 +293,35 @@ static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct 
 			    "for, but without preferNewBalloons and preferSpreadingPods others may "
 			    "share it",
 			    t->name, path);
-	add_index(&t->close, device_of_pods(p, glob));
+	p->uses_pods = true;
+	plan_add_index(&t->close, device_of(p, DEVICE_POD, 0, glob, &added));
 }
 
 static void like_devices(const struct modhost *h, struct rp_plan *p, struct type *t)
 {
 	const struct machine *m = p->machine;
 	if (t == p->reserved_type && !rp_ids_empty(rp_ids_of(&p->reserved_cpus)))
-		add_index(&t->close,
-			  device_of_kind(p, DEVICE_RESERVED, rp_ids_of(&p->reserved_cpus)));
+		plan_add_index(&t->close,
+			       device_of_kind(p, DEVICE_RESERVED, rp_ids_of(&p->reserved_cpus)));
 	for (uint32_t i = 0; i < t->close_paths.n; i++) {
 		const char *path = t->close_paths.list[i];
 		if (strncmp(path, POD_RESOURCE, sizeof POD_RESOURCE - 1) != 0) {
-			add_index(&t->close, device_of_path(h, p, path));
+			plan_add_index(&t->close, device_of_path(h, p, path));
 			continue;
 		}
 		like_pod_devices(h, p, t, path);
 	}
 	if (t->prefer_isolated)
-		add_index(&t->close, device_of_kind(p, DEVICE_ISOLATED, rp_ids_of(&m->isolated)));
+		plan_add_index(&t->close,
+			       device_of_kind(p, DEVICE_ISOLATED, rp_ids_of(&m->isolated)));
 	if (strcmp(t->core_type, "performance") == 0)
-		add_index(&t->close, device_of_kind(p, DEVICE_PERFORMANCE,
-						    cpualloc_prio_cpus(p->alloc, CPUALLOC_HIGH)));
+		plan_add_index(&t->close,
+			       device_of_kind(p, DEVICE_PERFORMANCE,
+					      cpualloc_prio_cpus(p->alloc, CPUALLOC_HIGH)));
 	if (strcmp(t->core_type, "efficient") == 0)
-		add_index(&t->close, device_of_kind(p, DEVICE_EFFICIENT,
-						    cpualloc_prio_cpus(p->alloc, CPUALLOC_LOW)));
+		plan_add_index(&t->close,
+			       device_of_kind(p, DEVICE_EFFICIENT,
+					      cpualloc_prio_cpus(p->alloc, CPUALLOC_LOW)));
 	if (t->prefer_isolated && t->share >= 0)
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "balloon type %s: preferIsolCpus with shareIdleCPUsInSame: its "
@@ -341,19 +336,21 @@ static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 	if (!avoid.list)
 		return modhost_no_memory(h);
 	struct rp_ids isolated = rp_ids_of(&p->machine->isolated);
+	bool added;
 	if (!rp_ids_empty(isolated))
-		add_index(&avoid, device_of_kind(p, DEVICE_ISOLATED, isolated));
+		plan_add_index(&avoid, device_of_kind(p, DEVICE_ISOLATED, isolated));
 	for (uint32_t i = 0; i < p->n_types; i++)
 		for (uint32_t k = 0; k < p->types[i].close.n; k++)
 			if (p->devices[p->types[i].close.list[k]].kind != DEVICE_POD)
-				add_index(&avoid, p->types[i].close.list[k]);
+				plan_add_index(&avoid, p->types[i].close.list[k]);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
 		for (uint32_t k = 0; k < avoid.n; k++)
 			if (!has_index(&t->close, avoid.list[k]))
-				add_index(&t->far, avoid.list[k]);
+				plan_add_index(&t->far, avoid.list[k]);
 		for (uint32_t k = 0; k < t->loads.n; k++)
-			add_index(&t->far, device_of_load(p, t->loads.list[k]));
+			plan_add_index(&t->far,
+				       device_of(p, DEVICE_LOAD, t->loads.list[k], NULL, &added));
 	}
 	return 0;
 }

@@ -43,5 +43,6 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* for the next one */
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name); /* or NULL */
+void plan_add_index(struct indexes *to, uint32_t index); /* there is room; once */
 
 #endif

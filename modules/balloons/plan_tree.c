@@ -192,8 +192,6 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 		return modhost_no_memory(h);
 	modhost_set(h, RP_CPUS_ONLINE, &m->online);
 	modhost_set(h, RP_CPUS_ISOLATED, &m->isolated);
-	modhost_set(h, RP_CPUS_PERFORMANCE, &m->performance);
-	modhost_set(h, RP_CPUS_EFFICIENT, &m->efficient);
 	struct rp_ids online = rp_ids_of(&m->online);
 	uint32_t n = 0;
 	struct seat *seats = calloc(rp_ids_count(online) + 1u, sizeof *seats);

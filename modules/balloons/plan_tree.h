@@ -45,7 +45,7 @@ struct tree {
 /* What the policy knows of the machine; made anew when CPUs come or go. */
 struct machine {
 	struct tree plain, spread;
-	struct rp_idset online, isolated, performance, efficient;
+	struct rp_idset online, isolated;
 	uint32_t cpu_end; /* CPU ids are below this */
 	uint32_t *at[TREE_N_LEVELS]; /* by CPU: the node of the level in the plain tree */
 	uint32_t *node_of; /* by CPU: its NUMA node's number */

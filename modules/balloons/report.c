@@ -134,36 +134,41 @@ static int text_cmp(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void label_groups(struct text *o, const struct balloon *b)
+/* Texts in their order, each once, as one label. */
+static void label_sorted(struct text *o, const char *name, char **texts, uint32_t n)
 {
 	struct text list = {0};
-	const char **texts = calloc(b->groups.n + 1u, sizeof *texts);
-	uint32_t n = 0;
 	text_clear(&list);
-	for (uint32_t i = 0; texts && i < b->groups.n; i++)
-		if (b->groups.list[i]->n)
-			texts[n++] = b->groups.list[i]->text;
 	if (n)
 		qsort(texts, n, sizeof *texts, text_cmp);
 	for (uint32_t i = 0; i < n; i++) {
+		if (i && strcmp(texts[i - 1], texts[i]) == 0)
+			continue;
 		text_put(&list, i ? "," : "");
 		text_put(&list, texts[i]);
 	}
-	text_label(o, "groups", text_of(&list));
-	free(texts);
+	text_label(o, name, text_of(&list));
 	text_fini(&list);
+}
+
+static void label_groups(struct text *o, const struct balloon *b)
+{
+	char **texts = calloc(b->n_members + 1u, sizeof *texts);
+	uint32_t n = 0;
+	for (uint32_t i = 0; texts && i < b->n_members; i++)
+		if (b->members[i]->group)
+			texts[n++] = b->members[i]->group;
+	label_sorted(o, "groups", texts, n);
+	free(texts);
 }
 
 static void label_containers(struct text *o, struct rp_instance *inst, const struct balloon *b)
 {
-	const struct modhost *h = &inst->h;
-	struct text list = {0};
 	char **names = calloc(b->n_members + 1u, sizeof *names);
 	uint32_t n = 0;
-	text_clear(&list);
 	for (uint32_t i = 0; names && i < b->n_members; i++) {
-		struct rp_ctr_info info = {.size = sizeof info};
-		if (h->cache->get_ctr(h->ctx, b->members[i]->ctr, &info))
+		struct rp_ctr_info info;
+		if (ctr_info(&inst->h, b->members[i]->ctr, &info))
 			continue;
 		size_t size =
 			strlen(info.pod_namespace) + strlen(info.pod_name) + strlen(info.name) + 3;
@@ -172,16 +177,10 @@ static void label_containers(struct text *o, struct rp_instance *inst, const str
 			(void)snprintf(names[n++], size, "%s/%s/%s", info.pod_namespace,
 				       info.pod_name, info.name);
 	}
-	if (n)
-		qsort(names, n, sizeof *names, text_cmp);
-	for (uint32_t i = 0; i < n; i++) {
-		text_put(&list, i ? "," : "");
-		text_put(&list, names[i]);
-		free(names[i]);
-	}
-	text_label(o, "containers", text_of(&list));
+	label_sorted(o, "containers", names, n);
+	while (n)
+		free(names[--n]);
 	free(names);
-	text_fini(&list);
 }
 
 static void balloon_labels(struct rp_instance *inst, const struct balloon *b, struct text *o)
@@ -317,8 +316,6 @@ const struct rp_state balloons_state = {
 
 /* ---- extended resources: how many CPUs of a class there can be ------------------------------- */
 
-#define DOMAIN "cpuclass.balloons.nri.io/"
-
 /* CPUs of balloons that are in another class. */
 static void add_held(const struct balloon *b, uint32_t class, struct rp_idset *ret)
 {
@@ -328,24 +325,18 @@ static void add_held(const struct balloon *b, uint32_t class, struct rp_idset *r
 		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&b->cpus));
 }
 
+static void held(void *arg, uint32_t class, struct rp_idset *ret)
+{
+	const struct state *s = arg;
+	for (uint32_t i = 0; i < s->n; i++)
+		add_held(s->list[i], class, ret);
+}
+
 static int32_t report_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
 {
-	const struct pct *pct = cpuclass_pct(inst->classes);
-	sink->own(sink->ctx, DOMAIN "*");
-	if (!inst->plan || !inst->state || !pct || cpuclass_platform_fails(inst->classes))
-		return 0;
-	for (uint32_t i = 0; i < inst->plan->classes.n; i++) {
-		const struct cpuclass_def *d = &inst->plan->classes.list[i];
-		char name[sizeof DOMAIN + CPUCLASS_NAME_MAX];
-		struct rp_idset held;
-		if (!d->publish)
-			continue;
-		rp_idset_clear(&held);
-		for (uint32_t k = 0; k < inst->state->n; k++)
-			add_held(inst->state->list[k], i, &held);
-		(void)snprintf(name, sizeof name, DOMAIN "%s", d->name);
-		sink->resource(sink->ctx, name, pct_capacity(pct, i, rp_ids_of(&held)));
-	}
+	bool ready = inst->plan && inst->state;
+	cpuclass_extended(inst->classes, ready ? &inst->plan->classes : NULL, sink,
+			  "cpuclass.balloons.nri.io/", held, inst->state);
 	return 0;
 }
 

@@ -14,14 +14,6 @@
 
 /* ---- those that stay ------------------------------------------------------------------------- */
 
-static struct balloon *find_balloon(const struct state *s, const struct type *t, uint32_t instance)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == t && s->list[i]->instance == instance)
-			return s->list[i];
-	return NULL;
-}
-
 /* The one that has just the container's CPUs, which are some. */
 static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
 {
@@ -39,9 +31,8 @@ static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_
 	bool known = pin_read_record(inst, info->ctr, rec);
 	if (!inst->before.size)
 		return find_same(inst->state, t, info->cpus);
-	return known && strcmp(rec->type, t->name) == 0
-		       ? find_balloon(inst->state, t, rec->instance)
-		       : NULL;
+	return known && strcmp(rec->type, t->name) == 0 ? state_find(inst->state, t, rec->instance)
+							: NULL;
 }
 
 /* 1: it is in its balloon again; 0: it has to be placed. */
@@ -123,6 +114,13 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	if (!r && !pins_memory)
 		r = pin_loosen(inst, txn, ctr, PIN_MEMORY);
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
+}
+
+/* Without a place, that is: it may have found one. */
+static bool still_runs(const struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	return !state_member(inst->state, ctr) && !ctr_info(&inst->h, ctr, ret) &&
+	       ret->state != RP_STATE_EXITED;
 }
 
 void sync_forget(struct rp_instance *inst, rp_ctr ctr)
@@ -390,21 +388,21 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 /* The same with minBalloons, for which all is placed anew where they find no room otherwise. */
 static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choice *c)
 {
-	int32_t n = begin(inst, txn, true, c);
-	int32_t r = n < 0 ? n : balloon_precreate(inst->state);
-	if (!r)
-		return n;
-	if (n < 0 || r == -RP_ENOMEM)
-		return n < 0 ? n : modhost_no_memory(&inst->h);
-	modhost_log(&inst->h, RP_LOG_WARNING, 0,
-		    "what is there leaves no room for minBalloons: all is placed anew");
-	n = begin(inst, txn, false, c);
-	r = n < 0 ? n : balloon_precreate(inst->state);
-	if (n < 0 || r == -RP_ENOMEM)
-		return n < 0 ? n : modhost_no_memory(&inst->h);
-	if (r)
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "some of minBalloons can not be made");
-	return n;
+	for (bool restore = true;; restore = false) {
+		int32_t n = begin(inst, txn, restore, c);
+		int32_t r = n < 0 ? 0 : balloon_precreate(inst->state);
+		if (r == -RP_ENOMEM)
+			return modhost_no_memory(&inst->h);
+		if (r && restore)
+			modhost_log(
+				&inst->h, RP_LOG_WARNING, 0,
+				"what is there leaves no room for minBalloons: all is placed anew");
+		else if (r)
+			modhost_log(&inst->h, RP_LOG_ERROR, 0,
+				    "some of minBalloons can not be made");
+		if (!r || !restore)
+			return n;
+	}
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
@@ -456,8 +454,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		struct rp_ctr_info info;
 		struct unplaced w = inst->unplaced[i];
 		rp_ctr ctr = w.ctr;
-		if (ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED ||
-		    state_member(inst->state, ctr))
+		if (!still_runs(inst, ctr, &info))
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be
 		 * dropped. */
@@ -495,9 +492,7 @@ void sync_visited(struct rp_instance *inst, struct rp_idset *ret)
 	for (uint32_t i = 0; inst->plan->pin_cpu && i < inst->n_unplaced; i++) {
 		struct rp_ctr_info info;
 		struct rp_idset idle;
-		rp_ctr ctr = inst->unplaced[i].ctr;
-		if (state_member(inst->state, ctr) || ctr_info(&inst->h, ctr, &info) ||
-		    info.state == RP_STATE_EXITED)
+		if (!still_runs(inst, inst->unplaced[i].ctr, &info))
 			continue;
 		rp_idset_or(ret, rp_ids_of(ret),
 			    inst->unplaced[i].roams ? roaming_cpus(inst, &idle) : info.cpus);
@@ -524,10 +519,9 @@ int32_t sync_follow(struct rp_instance *inst, rp_txn txn)
 	for (uint32_t i = 0; !r && inst->plan->pin_cpu && i < inst->n_unplaced; i++) {
 		struct rp_ctr_info info;
 		rp_ctr ctr = inst->unplaced[i].ctr;
-		if (!inst->unplaced[i].roams || state_member(inst->state, ctr) ||
-		    ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED)
-			continue;
-		r = inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));
+		if (inst->unplaced[i].roams && still_runs(inst, ctr, &info))
+			r = inst->h.cache->set_cpus(inst->h.ctx, txn, ctr,
+						    roaming_cpus(inst, &idle));
 	}
 	return r;
 }

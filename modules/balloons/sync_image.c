@@ -9,6 +9,7 @@
  *      u16 runs of CPUs, u16 first and u16 last of each; then
  *	its parts in the same form
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "modules/balloons/sync.h"
@@ -19,50 +20,48 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int32_t put16(struct bytes *im, uint32_t n)
+/* Once memory has run out nothing is put any more. */
+static void put(struct bytes *im, const void *data, size_t n, int32_t *ret)
 {
-	uint16_t v = (uint16_t)n;
-	return bytes_put(im, &v, sizeof v);
+	if (!*ret)
+		*ret = bytes_put(im, data, n);
 }
 
-/* Calls f with each run of CPUs. How many there are. */
-static uint32_t put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
+static void put16(struct bytes *im, uint32_t n, int32_t *ret)
 {
-	uint32_t n = 0;
-	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE; n++) {
+	uint16_t v = (uint16_t)n;
+	put(im, &v, sizeof v, ret);
+}
+
+static void put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
+{
+	struct bytes runs = {0};
+	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE;) {
 		uint32_t end = id;
 		while (rp_ids_has(cpus, end + 1))
 			end++;
-		if (im && !*ret)
-			*ret = put16(im, id);
-		if (im && !*ret)
-			*ret = put16(im, end);
+		put16(&runs, id, ret);
+		put16(&runs, end, ret);
 		id = rp_ids_next(cpus, end);
 	}
-	return n;
+	put16(im, runs.size / 4, ret);
+	put(im, runs.data, runs.size, ret);
+	free(runs.data);
 }
 
-static int32_t put_balloon(struct bytes *im, const struct balloon *b)
+static void put_balloon(struct bytes *im, const struct balloon *b, int32_t *ret)
 {
 	size_t n = strlen(b->type->name);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
-		return 0;
-	int32_t r = put16(im, (uint32_t)n);
-	if (!r)
-		r = bytes_put(im, b->type->name, n);
-	if (!r)
-		r = bytes_put(im, &b->instance, sizeof b->instance);
-	if (!r)
-		r = bytes_put(im, &b->request, sizeof b->request);
-	if (!r)
-		r = put16(im, b->n_parts);
-	if (!r)
-		r = put16(im, put_runs(NULL, rp_ids_of(&b->cpus), &r));
-	if (!r)
-		(void)put_runs(im, rp_ids_of(&b->cpus), &r);
-	for (uint32_t i = 0; !r && i < b->n_parts; i++)
-		r = put_balloon(im, b->parts[i]);
-	return r;
+		return;
+	put16(im, (uint32_t)n, ret);
+	put(im, b->type->name, n, ret);
+	put(im, &b->instance, sizeof b->instance, ret);
+	put(im, &b->request, sizeof b->request, ret);
+	put16(im, b->n_parts, ret);
+	put_runs(im, rp_ids_of(&b->cpus), ret);
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		put_balloon(im, b->parts[i], ret);
 }
 
 static int32_t put_head(struct bytes *im, const struct rp_plan *p)
@@ -81,7 +80,7 @@ int32_t image_write(const struct state *s, struct bytes *im)
 	int32_t r = put_head(im, s->plan);
 	for (uint32_t i = 0; !r && i < s->n; i++) {
 		uint32_t size = im->size;
-		r = put_balloon(im, s->list[i]);
+		put_balloon(im, s->list[i], &r);
 		/* What is left out is found again by nobody: its containers are placed anew after a
 		 * restart. */
 		if (im->size > RP_STATE_MAX)

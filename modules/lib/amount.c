@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/lib/amount.h"
+#include "modules/lib/section.h"
 
 #define CGROUP_PATH_MAX 4096u
 
@@ -138,6 +139,16 @@ int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct
 								 : "exclude-cpuset:");
 	*ret = a;
 	return 0;
+}
+
+int32_t amount_read_both(const struct modhost *h, rp_cfg section, uint32_t reserved_takes,
+			 struct amount *ret_available, struct amount *ret_reserved)
+{
+	int32_t r = amount_read(h, section_get(h, section, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, ret_available);
+	return r ? r
+		 : amount_read(h, section_get(h, section, "reservedResources.cpu"), reserved_takes,
+			       ret_reserved);
 }
 
 uint32_t amount_count(const struct amount *a)

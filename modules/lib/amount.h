@@ -35,6 +35,10 @@ struct amount {
  * host: for prepare(), not for requests. */
 int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct amount *ret);
 
+/* availableResources.cpu, which is a set, and reservedResources.cpu of a section. */
+int32_t amount_read_both(const struct modhost *h, rp_cfg section, uint32_t reserved_takes,
+			 struct amount *ret_available, struct amount *ret_reserved);
+
 /* Whole CPUs of a quantity, rounded up (more than RP_CPUS_MAX: one more than that); of CPUS how
  * many they are; else 0. */
 uint32_t amount_count(const struct amount *a);

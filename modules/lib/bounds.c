@@ -52,14 +52,12 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 {
 	rp_cfg available = section_get(h, section, "availableResources.cpu"),
 	       reserved = section_get(h, section, "reservedResources.cpu");
-	struct amount amount;
-	int32_t r = amount_read(h, available, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &amount);
-	if (!r) {
-		amount_pick(&amount, cpualloc_online(a), &ret->available);
-		r = amount_read(h, reserved, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &amount);
-	}
+	struct amount from, amount;
+	int32_t r = amount_read_both(h, section, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &from,
+				     &amount);
 	if (r)
 		return r;
+	amount_pick(&from, cpualloc_online(a), &ret->available);
 	reserve(a, past, &amount, ret);
 	rp_idset_andnot(&ret->rest, rp_ids_of(&ret->available), rp_ids_of(&ret->reserved));
 	if (past->hotplug)

@@ -182,6 +182,14 @@ void cpuclass_stop(struct cpuclass *c);
 const struct pct *cpuclass_pct(const struct cpuclass *c);
 /* It could not be set up; cpuclass_why() says why. */
 bool cpuclass_platform_fails(const struct cpuclass *c);
+/*
+ * For rp_extended.extended: the published ones of these classes (NULL: there are none yet), as many
+ * CPUs as can be in each. `domain` ends in a slash. `held` (NULL: nobody has any) tells of CPUs
+ * that are in use, and in another class.
+ */
+void cpuclass_extended(const struct cpuclass *c, const struct cpuclass_defs *defs,
+		       const struct rp_extended_sink *sink, const char *domain,
+		       void (*held)(void *arg, uint32_t class, struct rp_idset *ret), void *arg);
 
 /*
  * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the platform of Speed Select is set up for the classes and when that is taken back: on the
  * host's main thread, pct_write.c does it. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "modules/lib/cpuclass_impl.h"
 #include "modules/lib/ctl_queue.h"
+
+#define EXTENDED_DOMAIN_MAX 64u
 
 struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct pct *next,
 					int32_t *ret_result)
@@ -130,6 +133,26 @@ const struct pct *cpuclass_pct(const struct cpuclass *c)
 bool cpuclass_platform_fails(const struct cpuclass *c)
 {
 	return c && c->platform_failed;
+}
+
+void cpuclass_extended(const struct cpuclass *c, const struct cpuclass_defs *defs,
+		       const struct rp_extended_sink *sink, const char *domain,
+		       void (*held)(void *arg, uint32_t class, struct rp_idset *ret), void *arg)
+{
+	const struct pct *pct = cpuclass_platform_fails(c) ? NULL : cpuclass_pct(c);
+	char name[EXTENDED_DOMAIN_MAX + CPUCLASS_NAME_MAX];
+	(void)snprintf(name, sizeof name, "%s*", domain);
+	sink->own(sink->ctx, name);
+	for (uint32_t i = 0; pct && defs && i < defs->n; i++) {
+		struct rp_idset used;
+		if (!defs->list[i].publish)
+			continue;
+		rp_idset_clear(&used);
+		if (held)
+			held(arg, i, &used);
+		(void)snprintf(name, sizeof name, "%s%s", domain, defs->list[i].name);
+		sink->resource(sink->ctx, name, pct_capacity(pct, i, rp_ids_of(&used)));
+	}
 }
 
 /* What is to be undone at the end. */

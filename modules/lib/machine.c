@@ -200,6 +200,29 @@ void machine_surround(const struct machine *m, enum machine_level level, struct 
 	rp_idset_copy(ret, rp_ids_of(&all));
 }
 
+void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+{
+	struct rp_idset seen;
+	rp_idset_clear(&seen);
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, cpus) {
+		const struct machine_unit *core = machine_unit_of(m, MACHINE_CORE, cpu);
+		if (core && rp_ids_has(rp_ids_of(&seen), core->cpus[0]))
+			continue;
+		rp_idset_add(&seen, core ? core->cpus[0] : cpu);
+		rp_idset_add(ret, cpu);
+	}
+}
+
+void machine_cpus_of(const struct machine *m, struct rp_ids nodes, struct rp_idset *ret)
+{
+	const struct machine_level_units *level = &m->level[MACHINE_NODE];
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < level->n_units; i++)
+		if (rp_ids_has(nodes, level->units[i].id))
+			machine_add_free(&level->units[i], rp_ids_of(&m->online), ret);
+}
+
 void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
 {
 	rp_idset_clear(ret);

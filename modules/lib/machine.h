@@ -77,6 +77,10 @@ void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_
 /* All CPUs of the units of a level that `cpus` touches. */
 void machine_surround(const struct machine *m, enum machine_level level, struct rp_ids cpus,
 		      struct rp_idset *ret);
+/* Of each core the lowest of these CPUs. */
+void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
+/* The CPUs of NUMA nodes by their numbers. */
+void machine_cpus_of(const struct machine *m, struct rp_ids nodes, struct rp_idset *ret);
 /* Numbers of the NUMA nodes of these CPUs. */
 void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
 /*

@@ -73,6 +73,7 @@ static const char *const hint_policies[] = {
 	[HINT_BEST_EFFORT] = "best-effort",
 	[HINT_RESTRICTED] = "restricted",
 	[HINT_SINGLE_NODE] = "single-numa-node",
+	NULL,
 };
 
 const char *option_name(uint32_t bit)
@@ -138,9 +139,7 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 {
 	s->hints_at = section_get(h, s->section, "topologyManagerPolicy");
 	const char *name = h->config->text(h->ctx, s->hints_at, "none");
-	for (size_t i = 0; i < sizeof hint_policies / sizeof hint_policies[0]; i++)
-		if (strcmp(name, hint_policies[i]) == 0)
-			s->hints = (enum hint_policy)i;
+	s->hints = (enum hint_policy)section_word(hint_policies, name);
 	rp_cfg scope = section_get(h, s->section, "topologyManagerScope");
 	if (strcmp(h->config->text(h->ctx, scope, "container"), "container") != 0)
 		return modhost_fail_at(h, scope, -RP_EINVAL,
@@ -154,12 +153,9 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {
-	int32_t r = amount_read(h, section_get(h, s->section, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
-	if (r)
-		return r;
 	rp_cfg reserved = section_get(h, s->section, "reservedResources.cpu");
-	r = amount_read(h, reserved, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY, &s->reserved);
+	int32_t r = amount_read_both(h, s->section, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY,
+				     &s->available, &s->reserved);
 	if (r)
 		return r;
 	if (amount_count(&s->reserved) == 0)

@@ -83,15 +83,6 @@ const struct rp_schema ta_schema = {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-int32_t prio_parse(const char *text, enum cpualloc_prio *ret)
-{
-	int prio = section_word(cpualloc_prio_names, text);
-	if (prio < 0)
-		return -RP_EINVAL;
-	*ret = (enum cpualloc_prio)prio;
-	return 0;
-}
-
 uint32_t level_parse(const char *text)
 {
 	static const char *const levels[] = {"system",	"package", "die",    "numa", "l3cache",
@@ -205,13 +196,8 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {
-	rp_cfg available = section_get(h, s->section, "availableResources.cpu");
-	int32_t r =
-		amount_read(h, available, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
-	if (r)
-		return r;
 	rp_cfg reserved = section_get(h, s->section, "reservedResources.cpu");
-	r = amount_read(h, reserved, AMOUNT_TAKES_ANY, &s->reserved);
+	int32_t r = amount_read_both(h, s->section, AMOUNT_TAKES_ANY, &s->available, &s->reserved);
 	if (r)
 		return r;
 	if (s->reserved.kind == AMOUNT_NONE ||
@@ -257,11 +243,7 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	rp_cfg c = s->section;
 	s->isolated_at = section_get(h, c, "preferIsolatedCPUs");
 	s->shared_at = section_get(h, c, "preferSharedCPUs");
-	s->level_at = section_get(h, c, "unlimitedBurstable");
-	s->prio_at = section_get(h, c, "defaultCPUPriority");
 	s->overflow_at = section_get(h, c, "bestEffortOverflow");
-	s->pods_at = section_get(h, c, "colocatePods");
-	s->ns_at = section_get(h, c, "colocateNamespaces");
 	s->pin_cpu = section_bool(h, c, "pinCPU", true);
 	s->pin_memory = section_bool(h, c, "pinMemory", true);
 	s->prefer_isolated = section_bool(h, c, "preferIsolatedCPUs", true);
@@ -273,9 +255,10 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->overflow = strcmp(section_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
 			      ? OVERFLOW_REFUSE
 			      : OVERFLOW_RESERVED;
-	s->prio = CPUALLOC_NONE;
 	const char *prio = section_text(h, c, "defaultCPUPriority", "none");
-	if (prio[0] && prio_parse(prio, &s->prio))
+	int known = section_word(cpualloc_prio_names, prio);
+	s->prio = known < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)known;
+	if (prio[0] && known < 0)
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "defaultCPUPriority: \"%s\" is none of " PRIORITIES "; none is used",
 			    prio);

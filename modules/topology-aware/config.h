@@ -44,15 +44,12 @@ struct settings {
 	struct cpuclass_defs *classes; /* NULL: there are none */
 	uint32_t shared_class, reserved_class, exclusive_class; /* or CPUCLASS_NONE */
 	/* Where a decision comes from, for explanations. */
-	rp_cfg isolated_at, shared_at, namespaces_at, level_at, prio_at, overflow_at, pods_at,
-		ns_at;
+	rp_cfg isolated_at, shared_at, namespaces_at, overflow_at;
 };
 
 extern const struct rp_schema ta_schema;
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
 void settings_fini(struct settings *s);
-/* high, normal, low, none. -RP_EINVAL: none of these. */
-int32_t prio_parse(const char *text, enum cpualloc_prio *ret);
 /* system, package, die, numa, l3cache …; 0: none of these. */
 uint32_t level_parse(const char *text);
 /* Does a list of patterns have one for this? A malformed one ends the search. */

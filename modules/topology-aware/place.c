@@ -283,7 +283,6 @@ static int32_t overflow(struct placing *l)
 	l->pool = p->root;
 	l->flags |= GRANT_OVERFLOW;
 	l->reason = "no shared CPUs are left, it runs on the reserved ones";
-	l->inst->counters.overflowed++;
 	modhost_decided_by(&l->inst->h, l->r->info.ctr, p->settings.overflow_at,
 			   "no shared CPUs are left: overflow to the reserved ones");
 	return 0;
@@ -325,7 +324,7 @@ static struct grant *make_grant(const struct placing *l)
 {
 	const struct request *r = l->r;
 	int32_t e = 0;
-	struct grant *g = grant_new(l->inst, &r->info);
+	struct grant *g = grant_new(&r->info);
 	if (!g)
 		return NULL;
 	g->pool = l->pool;
@@ -348,7 +347,7 @@ static struct grant *make_grant(const struct placing *l)
 		g->irq = irq_ask_ref(r->irq);
 	}
 	g->reason = l->reason ? strdup(l->reason) : NULL;
-	return e || (l->reason && !g->reason) ? grant_free(l->inst, g) : g;
+	return e || (l->reason && !g->reason) ? grant_free(g) : g;
 }
 
 static int32_t commit(const struct placing *l, struct grant **ret)
@@ -363,7 +362,7 @@ static int32_t commit(const struct placing *l, struct grant **ret)
 		return modhost_no_memory(&inst->h);
 	r = memalloc_commit(inst->plan->mem, &l->offer, &zone);
 	if (r) {
-		grant_free(inst, g);
+		grant_free(g);
 		return modhost_fail(&inst->h, r, "%s: %s", pool_of(l)->name,
 				    memalloc_why(inst->plan->mem));
 	}
@@ -430,7 +429,6 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 		modest.mem_types = p->mem_types;
 		e = find_memory(&l);
 	}
-	inst->counters.misplaced++;
 	return e ? e : commit(&l, ret);
 }
 
@@ -454,14 +452,14 @@ static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 		return -RP_ENOSPC;
 	req.nodes = zone;
 	req.types = memalloc_types(p->mem, zone);
-	struct grant *g = grant_copy(inst, old);
+	struct grant *g = grant_copy(old);
 	if (!g)
 		return modhost_no_memory(&inst->h);
 	int32_t e = memalloc_allocate(p->mem, &req, &zone);
 	if (!e)
 		e = ledger_reserve(inst, 1);
 	if (e) {
-		grant_free(inst, g);
+		grant_free(g);
 		return e;
 	}
 	g->needs = r->needs;

@@ -228,11 +228,10 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 	for (; g; g = g->pod_next)
 		if (g->ctr != r->info.ctr)
 			r->weighted |= add_weight(p, g->pool, COLOCATION_WEIGHT);
-	const struct namespace *ns = r->colocate_ns ? inst->ledger.namespaces : NULL;
-	while (ns && strcmp(ns->name, r->info.pod_namespace) != 0)
-		ns = ns->next;
-	for (uint32_t i = 0; ns && i < p->n_pools; i++)
-		r->weighted |= add_weight(p, i, (double)ns->n_grants[i] * COLOCATION_WEIGHT);
+	for (uint32_t i = 0; r->colocate_ns && i < p->n_pools; i++)
+		for (g = p->pools[i].grants; g; g = g->pool_next)
+			if (strcmp(g->namespace, r->info.pod_namespace) == 0)
+				r->weighted |= add_weight(p, i, COLOCATION_WEIGHT);
 }
 
 /* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as

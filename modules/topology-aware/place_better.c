@@ -143,12 +143,12 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
 	struct memalloc_request want;
 	memalloc_mask zone;
 	(void)memory_request(inst->plan, &a->r, a->old->pool, &want);
-	struct grant *g = grant_copy(inst, a->old);
+	struct grant *g = grant_copy(a->old);
 	if (!g)
 		return modhost_no_memory(&inst->h);
 	int32_t r = memalloc_allocate(inst->plan->mem, &want, &zone);
 	if (r) {
-		grant_free(inst, g);
+		grant_free(g);
 		return r;
 	}
 	g->mem_types = want.types;

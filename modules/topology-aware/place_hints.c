@@ -281,15 +281,6 @@ static int32_t add_devices(struct search *s)
 
 /* ---- the kubelet's devices ------------------------------------------------------------------- */
 
-static void cpus_of_nodes(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
-{
-	rp_idset_clear(ret);
-	RP_IDS_EACH (cpu, rp_ids_of(&p->online)) {
-		if (rp_ids_has(nodes, p->node_of[cpu]))
-			rp_idset_add(ret, cpu);
-	}
-}
-
 static int32_t add_pod_resource(struct search *s, const struct rp_pod_resource_info *r)
 {
 	const struct rp_plan *p = s->inst->plan;
@@ -298,7 +289,7 @@ static int32_t add_pod_resource(struct search *s, const struct rp_pod_resource_i
 	(void)snprintf(provider, sizeof provider, POD_RESOURCE_PREFIX "%s", r->resource);
 	if (!is_allowed(s, provider))
 		return 0;
-	cpus_of_nodes(p, r->nodes, &cpus);
+	machine_cpus_of(p->machine, r->nodes, &cpus);
 	if (rp_ids_empty(rp_ids_of(&cpus)) && !memalloc_mask_of(p->mem, r->nodes)) {
 		modhost_note(&s->inst->h, s->ctr, "%.100s: this machine has no such NUMA nodes",
 			     provider);
@@ -365,7 +356,7 @@ static int32_t add_test_hint(struct search *s, const char *name, rp_cfg map)
 	if (r)
 		return r;
 	if (rp_ids_empty(rp_ids_of(&cpus)))
-		cpus_of_nodes(s->inst->plan, rp_ids_of(&nodes), &cpus);
+		machine_cpus_of(s->inst->plan->machine, rp_ids_of(&nodes), &cpus);
 	return add_hint(s, *provider ? provider : name, rp_ids_of(&cpus), rp_ids_of(&nodes),
 			rp_ids_of(&sockets));
 }
@@ -484,7 +475,7 @@ const struct hint *hints_violated(const struct rp_plan *p, const struct hints *h
 		struct rp_idset near;
 		if (h->cpus && !rp_ids_subset(cpus, cpus_ids(h->cpus)))
 			return h;
-		cpus_of_nodes(p, cpus_ids(h->nodes), &near);
+		machine_cpus_of(p->machine, cpus_ids(h->nodes), &near);
 		if (h->nodes && !rp_ids_empty(rp_ids_of(&near)) &&
 		    !rp_ids_subset(cpus, rp_ids_of(&near)))
 			return h;

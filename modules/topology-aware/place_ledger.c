@@ -10,68 +10,9 @@
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
-/* ---- sets that are kept ---------------------------------------------------------------------- */
-
-struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code)
-{
-	uint32_t nw = ids.nw;
-	while (nw && !ids.w[nw - 1])
-		nw--;
-	if (!nw)
-		return NULL;
-	struct cpus *c = malloc(sizeof *c + nw * sizeof c->w[0]);
-	if (!c) {
-		*ret_code = -RP_ENOMEM;
-		return NULL;
-	}
-	c->nw = nw;
-	c->n = rp_ids_count(ids);
-	memcpy(c->w, ids.w, nw * sizeof c->w[0]);
-	return c;
-}
-
-/* ---- namespaces ------------------------------------------------------------------------------ */
-
-static struct namespace *get_namespace(struct rp_instance *inst, const char *name)
-{
-	struct namespace *ns = inst->ledger.namespaces;
-	while (ns && strcmp(ns->name, name) != 0)
-		ns = ns->next;
-	if (ns) {
-		ns->n_users++;
-		return ns;
-	}
-	size_t len = strlen(name);
-	ns = calloc(1, sizeof *ns + len + 1);
-	uint32_t *counts = calloc(inst->plan->n_pools, sizeof *counts);
-	if (!ns || !counts) {
-		free(ns);
-		free(counts);
-		return NULL;
-	}
-	memcpy(ns->name, name, len + 1);
-	ns->n_grants = counts;
-	ns->n_users = 1;
-	ns->next = inst->ledger.namespaces;
-	inst->ledger.namespaces = ns;
-	return ns;
-}
-
-static void put_namespace(struct rp_instance *inst, struct namespace *ns)
-{
-	if (!ns || --ns->n_users)
-		return;
-	struct namespace **link = &inst->ledger.namespaces;
-	while (*link != ns)
-		link = &(*link)->next;
-	*link = ns->next;
-	free(ns->n_grants);
-	free(ns);
-}
-
 /* ---- grants ---------------------------------------------------------------------------------- */
 
-struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info)
+struct grant *grant_new(const struct rp_ctr_info *info)
 {
 	struct grant *g = calloc(1, sizeof *g);
 	if (!g)
@@ -80,11 +21,11 @@ struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info
 	g->pod = info->pod;
 	g->qos = (uint8_t)info->qos;
 	g->class = CPUCLASS_NONE;
-	g->ns = get_namespace(inst, info->pod_namespace);
-	return g->ns ? g : grant_free(inst, g);
+	g->namespace = strdup(info->pod_namespace);
+	return g->namespace ? g : grant_free(g);
 }
 
-struct grant *grant_copy(struct rp_instance *inst, const struct grant *from)
+struct grant *grant_copy(const struct grant *from)
 {
 	int32_t r = 0;
 	struct grant *g = malloc(sizeof *g);
@@ -92,21 +33,19 @@ struct grant *grant_copy(struct rp_instance *inst, const struct grant *from)
 		return NULL;
 	*g = *from;
 	g->in = g->queued = false;
-	g->ns->n_users++;
 	g->hints = hints_ref(from->hints);
 	g->irq = irq_ask_ref(from->irq);
 	g->exclusive = cpus_new(cpus_ids(from->exclusive), &r);
+	g->namespace = strdup(from->namespace);
 	g->reason = from->reason ? strdup(from->reason) : NULL;
-	if (r || (from->reason && !g->reason))
-		return grant_free(inst, g);
-	return g;
+	return r || !g->namespace || (from->reason && !g->reason) ? grant_free(g) : g;
 }
 
-struct grant *grant_free(struct rp_instance *inst, struct grant *g)
+struct grant *grant_free(struct grant *g)
 {
 	if (!g)
 		return NULL;
-	put_namespace(inst, g->ns);
+	free(g->namespace);
 	hints_unref(g->hints);
 	irq_ask_unref(g->irq);
 	free(g->exclusive);
@@ -222,7 +161,6 @@ static void account(const struct rp_instance *inst, const struct grant *g, bool 
 	if ((g->flags & (GRANT_ZERO | GRANT_MISPLACED)) == GRANT_ZERO)
 		own->zero_own += (uint32_t)sign;
 	own->n_grants[g->type] += (uint32_t)sign;
-	g->ns->n_grants[g->pool] += (uint32_t)sign;
 	for (uint32_t i = g->pool; i != NO_POOL; i = p->pools[i].parent) {
 		struct pool *pool = &p->pools[i];
 		pool->shared_sum += shared;
@@ -296,7 +234,7 @@ static void drop_log(struct rp_instance *inst)
 		l->log[n++].grant = g;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		grant_free(inst, l->log[i].grant);
+		grant_free(l->log[i].grant);
 	l->n_log = 0;
 }
 
@@ -330,7 +268,7 @@ void ledger_undo_to(struct rp_instance *inst, uint32_t n_log)
 	take_back(inst, n_log);
 	for (uint32_t i = n_log; i < l->n_log; i++)
 		if (l->log[i].added) /* a grant is added once, so nothing before has it */
-			grant_free(inst, l->log[i].grant);
+			grant_free(l->log[i].grant);
 	l->n_log = n_log;
 }
 
@@ -357,7 +295,7 @@ void ledger_clear(struct rp_instance *inst)
 		while (p->pools[i].grants) {
 			struct grant *g = p->pools[i].grants;
 			p->pools[i].grants = g->pool_next;
-			grant_free(inst, g);
+			grant_free(g);
 		}
 		reset_pool(p, &p->pools[i]);
 	}

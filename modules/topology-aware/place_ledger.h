@@ -9,26 +9,8 @@
 
 #include "modules/topology-aware/plan.h"
 #include "modules/lib/ctr.h"
+#include "modules/lib/cpus.h"
 #include "modules/lib/table.h"
-
-/* ---- sets that are kept ---------------------------------------------------------------------- */
-
-/* As small as its last word; NULL is the empty set. */
-struct cpus {
-	uint32_t nw, n; /* words, CPUs */
-	uint64_t w[];
-};
-
-/* NULL for the empty set, and when out of memory: then *ret_code is -RP_ENOMEM. */
-struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code);
-static inline struct rp_ids cpus_ids(const struct cpus *c)
-{
-	return c ? (struct rp_ids){c->w, c->nw, 0} : rp_ids_none();
-}
-static inline uint32_t cpus_count(const struct cpus *c)
-{
-	return c ? c->n : 0;
-}
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
@@ -59,14 +41,6 @@ struct hints {
 
 struct irq_ask;
 
-struct namespace
-{
-	struct namespace *next;
-	uint32_t n_users;
-	uint32_t *n_grants; /* by pool */
-	char name[];
-};
-
 /* What a container asks for, as it counts for "nothing has changed". */
 struct needs {
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
@@ -93,7 +67,7 @@ struct grant {
 	struct needs needs;
 	struct hints *hints;
 	struct irq_ask *irq;
-	struct namespace *ns;
+	char *namespace;
 	char *reason; /* of MISPLACED and OVERFLOW */
 	/* Links. */
 	bool in, queued;
@@ -110,7 +84,6 @@ struct ledger {
 	struct table by_pod; /* its first grant */
 	uint32_t n_grants, n_waiting; /* waiting: OVERFLOW or MISPLACED */
 	uint32_t n_cold;
-	struct namespace *namespaces;
 	struct ledger_entry *log;
 	uint32_t n_log, cap_log;
 	bool irqs_changed, classes_changed;
@@ -137,9 +110,9 @@ void ledger_remove(struct rp_instance *inst, struct grant *g);
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
 struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod);
 
-struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info);
-struct grant *grant_copy(struct rp_instance *inst, const struct grant *g);
-struct grant *grant_free(struct rp_instance *inst, struct grant *g); /* returns NULL */
+struct grant *grant_new(const struct rp_ctr_info *info);
+struct grant *grant_copy(const struct grant *g);
+struct grant *grant_free(struct grant *g); /* returns NULL */
 
 /* What is still there to share, for one pool or for all at once (plan.room). Without `zero` the one
  * milli-CPU of those who ask for nothing does not count. */

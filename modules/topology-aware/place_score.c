@@ -10,13 +10,10 @@
 #define N_RULES 17u
 #define AFFINITY "affinity to other containers"
 
-struct rule;
-
 struct compare {
 	const struct rp_plan *p;
 	const struct request *r;
-	const struct rule *rules[N_RULES]; /* that apply to the request */
-	uint32_t n_rules;
+	uint32_t traits; /* of the request: the rules for these apply */
 	const char *rule; /* that decided */
 };
 
@@ -143,6 +140,13 @@ static int by_id(const struct score *a, const struct score *b)
 	return a->pool < b->pool ? BY_ID : -BY_ID;
 }
 
+/* By what is left, where anything is. */
+static int by_rest(const struct score *a, const struct score *b, int64_t in_a, int64_t in_b)
+{
+	int r = by_load(in_a, in_b);
+	return in_a <= 0 && in_b <= 0 ? 0 : r ? r : by_id(a, b);
+}
+
 static bool worse(const struct score *a, const struct score *b)
 {
 	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0);
@@ -247,20 +251,14 @@ static int rule_priority(const struct compare *c, const struct score *a, const s
 static int rule_isolated(const struct compare *c, const struct score *a, const struct score *b)
 {
 	(void)c;
-	if (a->isolated <= 0 && b->isolated <= 0)
-		return 0;
-	int r = by_load(a->isolated, b->isolated);
-	return r ? r : by_id(a, b);
+	return by_rest(a, b, a->isolated, b->isolated);
 }
 
 static int rule_exclusive_room(const struct compare *c, const struct score *a,
 			       const struct score *b)
 {
 	(void)c;
-	if (a->shared <= 0 && b->shared <= 0)
-		return 0;
-	int r = by_load(a->shared, b->shared);
-	return r ? r : by_id(a, b);
+	return by_rest(a, b, a->shared, b->shared);
 }
 
 static int rule_company(const struct compare *c, const struct score *a, const struct score *b)
@@ -303,7 +301,7 @@ static uint32_t traits_of(const struct request *r)
 	       (r->full > 0 ? EXCLUSIVE : 0);
 }
 
-static const struct rule {
+static const struct {
 	int (*compare)(const struct compare *c, const struct score *a, const struct score *b);
 	enum trait of; /* whom it applies to */
 	const char *name;
@@ -327,21 +325,14 @@ static const struct rule {
 	{rule_room, ANY, "more shared CPUs left"},
 };
 
-static void choose_rules(struct compare *c)
-{
-	uint32_t traits = traits_of(c->r);
-	for (uint32_t i = 0; i < N_RULES; i++)
-		if (rules[i].of == ANY || rules[i].of & traits)
-			c->rules[c->n_rules++] = &rules[i];
-}
-
 static int compare(struct compare *c, const struct score *a, const struct score *b)
 {
-	for (uint32_t i = 0; i < c->n_rules; i++) {
-		int r = c->rules[i]->compare(c, a, b);
+	for (uint32_t i = 0; i < N_RULES; i++) {
+		bool applies = rules[i].of == ANY || rules[i].of & c->traits;
+		int r = applies ? rules[i].compare(c, a, b) : 0;
 		if (!r)
 			continue;
-		c->rule = c->rules[i]->name;
+		c->rule = rules[i].name;
 		return r;
 	}
 	c->rule = "lower in number";
@@ -353,8 +344,7 @@ static int compare(struct compare *c, const struct score *a, const struct score 
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
 {
 	struct rp_plan *p = inst->plan;
-	struct compare c = {.p = p, .r = r};
-	choose_rules(&c);
+	struct compare c = {.p = p, .r = r, .traits = traits_of(r)};
 	for (uint32_t i = 0; i < p->n_mem_groups; i++)
 		p->groups[i].known = false;
 	ledger_rooms(p);
@@ -384,8 +374,7 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule)
 {
-	struct compare c = {.p = inst->plan, .r = r};
-	choose_rules(&c);
+	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(r)};
 	int by = compare(&c, to, from);
 	*ret_rule = c.rule;
 	/* Two that each want something else of the other would follow and flee each other for

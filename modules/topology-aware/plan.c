@@ -14,8 +14,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	cpualloc_free(p->cpus);
 	memalloc_free(p->mem);
 	tree_free(p);
-	free(p->thread_of);
-	free(p->node_of);
+	machine_free(p->machine);
 	free(p->groups);
 	free(p->room);
 	free(p->affinity);
@@ -31,29 +30,14 @@ struct rp_plan *plan_free(struct rp_plan *p)
 static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
 {
 	struct rp_idset present;
-	modhost_set(h, RP_CPUS_ONLINE, &p->online);
+	int32_t r = machine_new(h, &p->machine);
+	if (r)
+		return r;
+	rp_idset_copy(&p->online, rp_ids_of(&p->machine->online));
 	modhost_set(h, RP_CPUS_PRESENT, &present);
 	modhost_set(h, RP_CPUS_ISOLATED, &p->isolated);
 	rp_idset_or(&present, rp_ids_of(&present), rp_ids_of(&p->online));
-	if (rp_ids_empty(rp_ids_of(&p->online)))
-		return modhost_fail(h, -RP_EINVAL, "the host knows of no online CPU");
 	p->n_words = present.nw;
-	uint32_t n = p->n_words * 64;
-	p->thread_of = malloc(n * sizeof *p->thread_of);
-	p->node_of = malloc(n * sizeof *p->node_of);
-	if (!p->thread_of || !p->node_of)
-		return modhost_no_memory(h);
-	for (uint32_t cpu = 0; cpu < n; cpu++) {
-		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
-		struct rp_unit_info core = {.size = sizeof core};
-		p->thread_of[cpu] = p->node_of[cpu] = RP_IDSET_NONE;
-		if (!rp_ids_has(rp_ids_of(&p->online), cpu) || h->topology->cpu(h->ctx, cpu, &info))
-			continue;
-		p->node_of[cpu] = info.node_id;
-		p->thread_of[cpu] = cpu;
-		if (h->topology->unit(h->ctx, RP_LEVEL_CORE, info.unit[RP_LEVEL_CORE], &core) == 0)
-			p->thread_of[cpu] = rp_ids_first(core.cpus);
-	}
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/topology-aware/config.h"
+#include "modules/lib/machine.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/reserve.h"
 
@@ -87,6 +88,7 @@ struct memory_group {
 struct rp_plan {
 	struct settings settings;
 	bool owns_settings;
+	struct machine *machine;
 	struct cpualloc *cpus;
 	struct memalloc *mem;
 	uint32_t n_words; /* of every set of CPUs */
@@ -95,8 +97,6 @@ struct rp_plan {
 	uint64_t *words; /* all sets of all pools */
 	uint32_t n_mem_groups;
 	struct rp_idset online, allowed, isolated, reserved;
-	uint32_t *thread_of; /* by CPU: the lowest CPU of its core; RP_IDSET_NONE: not online */
-	uint32_t *node_of; /* by CPU: its node's number */
 	uint32_t mem_types; /* on the machine */
 	bool cold_start; /* memory types allow it */
 	uint32_t burstable_level;

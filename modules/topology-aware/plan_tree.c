@@ -390,16 +390,12 @@ memalloc_mask tree_memory(const struct pool *pool, uint32_t types)
 
 const char *tree_kind(const struct pool *pool)
 {
-	switch (pool->level) {
-	case RP_LEVEL_SYSTEM:
-		return "virtual node";
-	case RP_LEVEL_PACKAGE:
-		return "socket";
-	case RP_LEVEL_DIE:
-		return "die";
-	case RP_LEVEL_NODE:
-		return "numa node";
-	default:
-		return "L3 cache";
-	}
+	static const char *const kinds[] = {
+		[RP_LEVEL_SYSTEM] = "virtual node",
+		[RP_LEVEL_PACKAGE] = "socket",
+		[RP_LEVEL_DIE] = "die",
+		[RP_LEVEL_NODE] = "numa node",
+		[RP_LEVEL_L3] = "L3 cache",
+	};
+	return kinds[pool->level];
 }

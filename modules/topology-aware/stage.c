@@ -15,21 +15,6 @@ static bool shares_cpus(const struct grant *g)
 	return g->type == GRANT_NORMAL && (g->portion > 0 || !g->exclusive);
 }
 
-/* Of each core only one thread. */
-static void hide_threads(const struct rp_plan *p, struct rp_idset *cpus)
-{
-	struct rp_idset cores, kept;
-	rp_idset_clear(&cores);
-	rp_idset_clear(&kept);
-	RP_IDS_EACH (cpu, rp_ids_of(cpus)) {
-		if (rp_ids_has(rp_ids_of(&cores), p->thread_of[cpu]))
-			continue;
-		rp_idset_add(&cores, p->thread_of[cpu]);
-		rp_idset_add(&kept, cpu);
-	}
-	rp_idset_copy(cpus, rp_ids_of(&kept));
-}
-
 void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret)
 {
 	const struct pool *pool = &p->pools[g->pool];
@@ -42,8 +27,9 @@ void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset 
 	/* it could not be placed, and others have got what was left then */
 	if (g->flags & GRANT_MISPLACED && rp_ids_empty(rp_ids_of(ret)))
 		rp_idset_copy(ret, plan_ids(p, p->pools[p->root].reserved));
+	struct rp_idset all = *ret;
 	if (g->flags & GRANT_HIDE_THREADS)
-		hide_threads(p, ret);
+		machine_one_per_core(p->machine, rp_ids_of(&all), ret);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -56,55 +42,37 @@ static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struc
 	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
 }
 
-static int32_t data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
-			struct rp_ids ids, bool fresh)
-{
-	const struct modhost *h = &inst->h;
-	char text[CTR_DATA_MAX + 1];
-	if (fresh && rp_ids_empty(ids))
-		return 0;
-	return h->cache->set_data(h->ctx, txn, ctr, key, ctr_data_text(&inst->h, key, ids, text));
-}
-
 #define SHARED_CPUS "SHARED_CPUS"
 
-static int32_t data_shared(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
+static int32_t stage_data(struct rp_instance *inst, rp_txn txn, const struct grant *g,
+			  memalloc_mask zone, bool fresh)
 {
+	static const uint32_t types[] = {MEMALLOC_ALL_TYPES, MEMALLOC_DRAM, MEMALLOC_PMEM,
+					 MEMALLOC_HBM};
+	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
-	bool shares = g->type == GRANT_NORMAL && g->portion > 0;
-	return data_set(inst, txn, g->ctr, SHARED_CPUS,
-			shares ? plan_ids(p, p->pools[g->pool].sharable) : rp_ids_none(), fresh);
-}
-
-static int32_t data_cpus(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
-{
-	const struct rp_plan *p = inst->plan;
-	struct rp_idset isolated, ordinary;
+	struct rp_idset isolated, ordinary, mems[4];
 	rp_idset_and(&isolated, cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
 	rp_idset_andnot(&ordinary, cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
-	int32_t r = data_shared(inst, txn, g, fresh);
-	if (!r)
-		r = data_set(inst, txn, g->ctr, "ISOLATED_CPUS", rp_ids_of(&isolated), fresh);
-	return r ? r : data_set(inst, txn, g->ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary), fresh);
-}
-
-static int32_t data_mems(struct rp_instance *inst, rp_txn txn, const struct grant *g,
-			 memalloc_mask zone, bool fresh)
-{
-	static const struct {
+	for (uint32_t i = 0; i < 4; i++)
+		memalloc_ids(p->mem, zone & memalloc_of_types(p->mem, types[i]), &mems[i]);
+	bool shares = g->type == GRANT_NORMAL && g->portion > 0;
+	const struct {
 		const char *key;
-		uint32_t types;
-	} lines[] = {{"ALL_MEMS", MEMALLOC_ALL_TYPES},
-		     {"DRAM_MEMS", MEMALLOC_DRAM},
-		     {"PMEM_MEMS", MEMALLOC_PMEM},
-		     {"HBM_MEMS", MEMALLOC_HBM}};
-	const struct memalloc *m = inst->plan->mem;
+		struct rp_ids ids;
+	} lines[] = {
+		{SHARED_CPUS, shares ? plan_ids(p, p->pools[g->pool].sharable) : rp_ids_none()},
+		{"ISOLATED_CPUS", rp_ids_of(&isolated)},
+		{"EXCLUSIVE_CPUS", rp_ids_of(&ordinary)},
+		{"ALL_MEMS", rp_ids_of(&mems[0])},
+		{"DRAM_MEMS", rp_ids_of(&mems[1])},
+		{"PMEM_MEMS", rp_ids_of(&mems[2])},
+		{"HBM_MEMS", rp_ids_of(&mems[3])},
+	};
 	int32_t r = 0;
-	for (size_t i = 0; !r && i < sizeof lines / sizeof lines[0]; i++) {
-		struct rp_idset nodes;
-		memalloc_ids(m, zone & memalloc_of_types(m, lines[i].types), &nodes);
-		r = data_set(inst, txn, g->ctr, lines[i].key, rp_ids_of(&nodes), fresh);
-	}
+	for (size_t i = 0; !r && i < sizeof lines / sizeof lines[0]; i++)
+		if (!fresh || !rp_ids_empty(lines[i].ids))
+			r = ctr_set_data_cpus(h, txn, g->ctr, lines[i].key, lines[i].ids);
 	return r;
 }
 
@@ -197,9 +165,7 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 	if (!r)
 		r = stage_reason(inst, txn, g, &info);
 	if (!r && !same)
-		r = data_cpus(inst, txn, g, fresh);
-	if (!r && !same)
-		r = data_mems(inst, txn, g, w.zone, fresh);
+		r = stage_data(inst, txn, g, w.zone, fresh);
 	if (!r && !kept)
 		r = h->cache->set_private(h->ctx, txn, g->ctr, rec.data, rec.size);
 	return r;

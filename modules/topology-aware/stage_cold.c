@@ -58,7 +58,7 @@ void cold_arm(struct rp_instance *inst)
 /* Another grant in its place, which differs in what the caller changes. */
 static struct grant *replace(struct rp_instance *inst, struct grant *g)
 {
-	struct grant *next = ledger_reserve(inst, 2) ? NULL : grant_copy(inst, g);
+	struct grant *next = ledger_reserve(inst, 2) ? NULL : grant_copy(g);
 	if (next)
 		ledger_remove(inst, g);
 	return next;

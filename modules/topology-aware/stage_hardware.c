@@ -3,13 +3,11 @@
 #include <stdlib.h>
 
 #include "modules/lib/annotation.h"
-#include "modules/lib/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
 #define CLASS_KEY "cpu-class" TA_DOMAIN
 #define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
-#define EXTENDED_DOMAIN "cpuclass.resource-policy.nri.io/"
 
 /* ---- scheduling classes ---------------------------------------------------------------------- */
 
@@ -153,17 +151,8 @@ bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp
 
 static int32_t report_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
 {
-	const struct pct *pct =
-		cpuclass_platform_fails(inst->classes) ? NULL : cpuclass_pct(inst->classes);
-	const struct cpuclass_defs *defs = inst->plan ? inst->plan->settings.classes : NULL;
-	sink->own(sink->ctx, EXTENDED_DOMAIN "*");
-	for (uint32_t i = 0; pct && defs && i < defs->n; i++) {
-		char name[sizeof EXTENDED_DOMAIN + CPUCLASS_NAME_MAX];
-		if (!defs->list[i].publish)
-			continue;
-		(void)snprintf(name, sizeof name, EXTENDED_DOMAIN "%s", defs->list[i].name);
-		sink->resource(sink->ctx, name, pct_capacity(pct, i, rp_ids_none()));
-	}
+	cpuclass_extended(inst->classes, inst->plan ? inst->plan->settings.classes : NULL, sink,
+			  "cpuclass.resource-policy.nri.io/", NULL, NULL);
 	return 0;
 }
 
@@ -185,8 +174,8 @@ const struct rp_extended ta_extended = {
 struct irq_ask {
 	uint32_t n_users;
 	bool claim_first;
-	uint32_t n_claims, n_masks;
-	char **patterns; /* claims, then masks */
+	struct blocks memory; /* of the patterns */
+	struct texts claims, masks;
 };
 
 struct irq_ask *irq_ask_ref(struct irq_ask *a)
@@ -200,58 +189,51 @@ struct irq_ask *irq_ask_unref(struct irq_ask *a)
 {
 	if (!a || --a->n_users)
 		return NULL;
-	for (uint32_t i = 0; i < a->n_claims + a->n_masks; i++)
-		free(a->patterns[i]);
-	free(a->patterns);
+	blocks_fini(&a->memory);
 	free(a);
 	return NULL;
 }
 
 /* ---- reading interrupts ---------------------------------------------------------------------- */
 
-static int32_t check_interrupts(struct rp_instance *inst, const struct irq_ask *ask)
+static int32_t check_interrupts(struct rp_instance *inst, const struct texts *patterns)
 {
-	for (uint32_t i = 0; i < ask->n_claims + ask->n_masks; i++) {
+	for (uint32_t i = 0; i < patterns->n; i++) {
 		const struct irq_name *denied =
-			irq_find_denied(&inst->plan->settings.denied, ask->patterns[i]);
+			irq_find_denied(&inst->plan->settings.denied, patterns->list[i]);
 		if (denied)
 			return modhost_fail(&inst->h, -RP_EINVAL,
 					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
 					    "controllableInterrupts does not have",
-					    ask->patterns[i], denied->description);
+					    patterns->list[i], denied->description);
 	}
 	return 0;
 }
 
 static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, struct irq_ask *a,
-			 uint32_t *count)
+			 struct texts *ret)
 {
 	const struct modhost *h = &inst->h;
 	rp_cfg list;
 	int32_t r = annotation_texts(h, IRQ_WHAT, map, key, &list);
-	uint32_t n = h->config->count(h->ctx, list), has = a->n_claims + a->n_masks;
-	if (r)
-		return r;
-	if (n > PATTERNS_MAX)
+	if (!r && h->config->count(h->ctx, list) > PATTERNS_MAX)
 		return modhost_fail(h, -RP_E2BIG, "invalid IRQ affinity: more than %u interrupts",
 				    PATTERNS_MAX);
-	char **grown = n ? realloc(a->patterns, (has + n) * sizeof *grown) : NULL;
-	if (n && !grown)
-		return modhost_no_memory(h);
-	if (n)
-		a->patterns = grown;
-	for (uint32_t i = 0; i < n; i++) {
-		a->patterns[has + i] =
-			strdup(h->config->text(h->ctx, h->config->item(h->ctx, list, i), ""));
-		if (!a->patterns[has + i])
+	if (!r)
+		r = texts_read(h, &a->memory, list, 0, ret);
+	/* The annotation's own texts are gone after this callback. */
+	for (uint32_t i = 0; !r && i < ret->n; i++) {
+		size_t size = strlen(ret->list[i]) + 1;
+		char *copy = blocks_alloc(&a->memory, size, 1);
+		if (!copy)
 			return modhost_no_memory(h);
-		(*count)++;
-		if (!glob_valid(a->patterns[has + i]))
+		ret->list[i] = memcpy(copy, ret->list[i], size);
+		if (!glob_valid(copy))
 			return modhost_fail(h, -RP_EINVAL,
 					    "invalid IRQ affinity: \"%.64s\" is no valid pattern",
-					    a->patterns[has + i]);
+					    copy);
 	}
-	return 0;
+	return r;
 }
 
 static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_ask *a)
@@ -267,8 +249,8 @@ static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_a
 	a->claim_first = strcmp(mode, "claim-first") == 0;
 	if (!a->claim_first && strcmp(mode, "mask-first") != 0)
 		return modhost_fail(h, -RP_EINVAL, "invalid IRQ affinity mode \"%.64s\"", mode);
-	r = read_list(inst, map, "claim", a, &a->n_claims);
-	return r ? r : read_list(inst, map, "mask", a, &a->n_masks);
+	r = read_list(inst, map, "claim", a, &a->claims);
+	return r ? r : read_list(inst, map, "mask", a, &a->masks);
 }
 
 /* Neither a pod-wide annotation nor one without interrupts says anything about a container without
@@ -302,7 +284,9 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 	if (!e)
 		e = check_eligible(inst, r, scope == RP_SCOPE_CONTAINER, &eligible);
 	if (!e && eligible && r->info.state == RP_STATE_CREATING)
-		e = check_interrupts(inst, a);
+		e = check_interrupts(inst, &a->claims);
+	if (!e && eligible && r->info.state == RP_STATE_CREATING)
+		e = check_interrupts(inst, &a->masks);
 	if (e || !eligible)
 		irq_ask_unref(a);
 	else
@@ -315,38 +299,33 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 struct rules {
 	struct irq_claim *claims;
 	struct irq_mask *masks;
-	uint32_t n_claims, n_masks, cap_claims, cap_masks;
+	uint32_t n_claims, n_masks;
 };
 
-static bool add_rules(struct rules *r, const struct grant *g)
+static void add_rules(struct rules *r, const struct grant *g)
 {
-	const struct irq_ask *a = g->irq;
-	const char *const *patterns = (const char *const *)(uintptr_t)a->patterns;
-	if (!room_for(&r->claims, &r->cap_claims, r->n_claims + 1, sizeof *r->claims) ||
-	    !room_for(&r->masks, &r->cap_masks, r->n_masks + 1, sizeof *r->masks))
-		return false;
-	if (a->n_claims)
+	const struct texts *claims = &g->irq->claims, *masks = &g->irq->masks;
+	if (claims->n)
 		r->claims[r->n_claims++] =
-			(struct irq_claim){{patterns, a->n_claims}, cpus_ids(g->exclusive)};
-	if (a->n_masks)
+			(struct irq_claim){{claims->list, claims->n}, cpus_ids(g->exclusive)};
+	if (masks->n)
 		r->masks[r->n_masks++] = (struct irq_mask){
-			{{patterns + a->n_claims, a->n_masks}, cpus_ids(g->exclusive)},
-			a->claim_first};
-	return true;
+			{{masks->list, masks->n}, cpus_ids(g->exclusive)}, g->irq->claim_first};
 }
 
 void interrupts_apply(struct rp_instance *inst)
 {
 	const struct rp_plan *p = inst->plan;
-	struct rules r = {0};
-	bool complete = true;
 	if (!inst->ledger.irqs_changed)
 		return;
 	inst->ledger.irqs_changed = false;
-	for (uint32_t i = 0; i < p->n_pools; i++)
-		for (const struct grant *g = p->pools[i].grants; g && complete; g = g->pool_next)
+	uint32_t n = inst->ledger.n_grants + 1u;
+	struct rules r = {calloc(n, sizeof *r.claims), calloc(n, sizeof *r.masks), 0, 0};
+	bool complete = r.claims && r.masks;
+	for (uint32_t i = 0; complete && i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
 			if (g->irq && g->exclusive)
-				complete = add_rules(&r, g);
+				add_rules(&r, g);
 	inst->irqs_used |= r.n_claims + r.n_masks > 0;
 	if (inst->irqs_used && !inst->irqs)
 		inst->irqs = irq_new(&inst->h);

@@ -55,11 +55,10 @@ static bool sort_fits(const struct request *r, const struct record *rec)
 	       r->mem_preserve == ((rec->kept.flags & GRANT_PRESERVE_MEM) != 0);
 }
 
-static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
-			      const struct record *rec)
+static struct grant *grant_of(const struct request *r, const struct record *rec)
 {
 	int32_t e = 0;
-	struct grant *g = grant_new(inst, &r->info);
+	struct grant *g = grant_new(&r->info);
 	if (!g)
 		return NULL;
 	g->pool = rec->pool;
@@ -79,7 +78,7 @@ static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
 		g->class = r->class;
 		g->irq = irq_ask_ref(r->irq);
 	}
-	return e ? grant_free(inst, g) : g;
+	return e ? grant_free(g) : g;
 }
 
 /* Where its memory was; what was adopted gets that of its pool. */
@@ -108,11 +107,11 @@ static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 	int32_t e = ledger_reserve(inst, 1);
 	if (e)
 		return e;
-	struct grant *g = grant_of(inst, r, rec);
+	struct grant *g = grant_of(r, rec);
 	if (!g)
 		return modhost_no_memory(&inst->h);
 	if (memalloc_allocate(p->mem, &req, &zone)) {
-		grant_free(inst, g);
+		grant_free(g);
 		return 0;
 	}
 	ledger_add(inst, g);
@@ -371,7 +370,7 @@ static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 	int32_t e = ledger_reserve(inst, 3);
 	if (e || ctr_info(&inst->h, old->ctr, &info))
 		return e;
-	struct grant *back = grant_copy(inst, old);
+	struct grant *back = grant_copy(old);
 	if (!back)
 		return modhost_no_memory(&inst->h);
 	read_leniently(inst, &info, old->hints, &r);
@@ -383,7 +382,7 @@ static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 	else if (e != -RP_ENOMEM)
 		e = put_back(inst, &r, back, zone);
 	if (!back->in)
-		grant_free(inst, back);
+		grant_free(back);
 	request_fini(&r);
 	return e;
 }

@@ -32,7 +32,7 @@
 #include "modules/lib/life.h"
 
 struct counters {
-	uint64_t placed, refused, resized, misplaced, overflowed, rebalanced;
+	uint64_t placed, refused, resized, rebalanced;
 };
 
 struct rp_instance {

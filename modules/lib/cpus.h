@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets that are kept by the thousand: an allocation as small as the last word. NULL is the empty
+ * set. */
+#ifndef NRI_RP_LIB_CPUS_H
+#define NRI_RP_LIB_CPUS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <nri-rp/module.h>
+
+struct cpus {
+	uint32_t nw, n; /* words, CPUs */
+	uint64_t w[];
+};
+
+/* From malloc(). NULL for the empty set, and when out of memory: then *ret_code is -RP_ENOMEM. */
+static inline struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code)
+{
+	while (ids.nw && !ids.w[ids.nw - 1])
+		ids.nw--;
+	if (!ids.nw)
+		return NULL;
+	struct cpus *c = malloc(sizeof *c + ids.nw * sizeof c->w[0]);
+	if (!c) {
+		*ret_code = -RP_ENOMEM;
+		return NULL;
+	}
+	c->nw = ids.nw;
+	c->n = rp_ids_count(ids);
+	memcpy(c->w, ids.w, ids.nw * sizeof c->w[0]);
+	return c;
+}
+
+static inline struct rp_ids cpus_ids(const struct cpus *c)
+{
+	return c ? (struct rp_ids){c->w, c->nw, 0} : rp_ids_none();
+}
+
+static inline uint32_t cpus_count(const struct cpus *c)
+{
+	return c ? c->n : 0;
+}
+
+#endif
