@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/util/cleanup.h"
+#include "core/util/fs.h"
 #include "core/util/loop.h"
 #include "core/util/str.h"
 
@@ -517,10 +518,9 @@ int crumb_open(const char *path, struct crumb **ret, struct err *err)
 	struct crumb_now now = {.wall_ns = clock_wall_ns()};
 	struct timespec ts;
 	_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, now.boot_id, sizeof now.boot_id - 1);
+	ssize_t n = fd < 0 ? -errno : fs_read_from(fd, now.boot_id, sizeof now.boot_id);
 	if (n <= 0)
-		return err_errno(err, n < 0 ? -errno : -EIO, "cannot read this boot's id");
-	now.boot_id[strcspn(now.boot_id, "\n")] = '\0';
+		return err_errno(err, n < 0 ? (int)n : -EIO, "cannot read this boot's id");
 	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
 	now.boot_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 	return crumb_open_at(path, &now, ret, err);

@@ -26,8 +26,7 @@
 
 #define LINKS_MAX 40 /* on the way of one path, as the kernel has it */
 #define LIST_MEMORY_MAX (64u << 20) /* names of one directory */
-#define PIECE_MIN                                                                                  \
-	2048 /* the kernel hands out long files in pieces of a page; below this there is no more */
+#define PIECE_MIN 2048 /* the kernel hands out long files in pieces of a page */
 
 static const char *relative(const char *path)
 {
@@ -218,6 +217,13 @@ static ssize_t end_text(char *buf, size_t len, size_t size)
 	return (ssize_t)len;
 }
 
+/* After n bytes. Files of the kernel end with a newline and mostly come in one piece, which spares
+ * the read that would say so; a read that was cut short ends anywhere. */
+static bool may_go_on(ssize_t n, const char *buf, size_t len, size_t size)
+{
+	return n > 0 && len < size && (n >= PIECE_MIN || buf[len - 1] != '\n');
+}
+
 static ssize_t read_fd(int fd, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -227,7 +233,7 @@ static ssize_t read_fd(int fd, char *buf, size_t size)
 		if (n < 0)
 			return -errno;
 		len += (size_t)n;
-	} while (n >= PIECE_MIN && len < size);
+	} while (may_go_on(n, buf, len, size));
 	return end_text(buf, len, size);
 }
 
@@ -240,7 +246,7 @@ ssize_t fs_read_from(int fd, char *buf, size_t size)
 		if (n < 0)
 			return -errno;
 		len += (size_t)n;
-	} while (n >= PIECE_MIN && len < size);
+	} while (may_go_on(n, buf, len, size));
 	return end_text(buf, len, size);
 }
 
