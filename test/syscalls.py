@@ -11,7 +11,8 @@ import subprocess
 from simnode import BUILD, INSTRUMENTED
 
 SUPERVISE = BUILD / 'test' / 'supervise'
-PLAN = struct.Struct('=iiiiII')
+PLAN = struct.Struct('=iiiiIIi')
+MADE_MAX = 512
 DISK, MEMORY, AGAIN = 'ENOSPC EROFS EIO', 'ENOMEM', 'EINTR EAGAIN'
 SHORT = 'SHORT'  # one byte is moved, and no error told
 # What each may fail with. (The kernel's brk tells no error.)
@@ -37,16 +38,26 @@ def numbers():
 class Plan:
     def __init__(self, path):
         self.path, self.numbers = pathlib.Path(path), numbers()
-        self.path.write_bytes(PLAN.pack(-1, 0, 0, 0, 0, 0).ljust(mmap.PAGESIZE, b'\0'))
+        self.path.write_bytes(PLAN.pack(-1, 0, 0, 0, 0, 0, 0).ljust(mmap.PAGESIZE, b'\0'))
         with self.path.open('r+b') as file:
             self.memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
 
     def command(self, *words):
         return [str(SUPERVISE), str(self.path), *map(str, words)]
 
-    def arm(self, call, error, skip, fail=1):
-        PLAN.pack_into(self.memory, 0, -1, getattr(errno, error, 0), skip, fail, 0, 0)
+    def arm(self, call, error, skip, fail=1, every=0):
+        PLAN.pack_into(self.memory, 0, -1, getattr(errno, error, 0), skip, fail, 0, 0, every)
+        self.go_on(call)
+
+    def go_on(self, call):
+        """Where it has been disarmed."""
         struct.pack_into('=i', self.memory, 0, self.numbers[call])
+
+    def made(self):
+        """How many of each call there were since this was asked last."""
+        made = struct.unpack_from('=%dI' % MADE_MAX, self.memory, PLAN.size)
+        self.memory[PLAN.size:PLAN.size + 4 * MADE_MAX] = bytes(4 * MADE_MAX)
+        return {call: made[self.numbers[call]] for call in CALLS}
 
     def counts(self):
         """How many calls have failed, and how many there were."""

@@ -89,9 +89,11 @@ coverage: ## lines covered by the unit and scenario tests, a folder a line
 	$(Q)test/coverage $(O)/coverage
 
 # Lies of the runtime, a line that ends after each byte, and: the first, the second ... and the FAULT_DEPTH-th call of the C library fails in the running daemon; `make check` tries the first few.
+# Of a day of a node's work, lived again and again, each call fails with each error, every FAULT_EVERY-th of a kind in the same day.
 FAULT_DEPTH ?= 100
-faults: test-programs ## let calls of the C library fail in the daemon, up to the FAULT_DEPTH-th of each
-	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) CUT_STEP=1 UNKNOWN=20000 test/run --build $(O) --only scenario -k 'test_fault or test_lies' $(TESTFLAGS)
+FAULT_EVERY ?= 16
+faults: test-programs ## let calls of the daemon, the agent and the bridge fail: of the C library, of the kernel, one at a time and all of a day
+	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) FAULT_EVERY=$(FAULT_EVERY) CUT_STEP=1 UNKNOWN=20000 test/run --build $(O) --only scenario -k 'test_fault or test_lies' $(TESTFLAGS)
 
 # make check has two hours of it.
 day: test-programs ## a day of a node's load a thousand times as fast: build/day.csv, build/day.svg

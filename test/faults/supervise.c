@@ -3,7 +3,7 @@
  * supervise PLAN COMMAND …: runs the command, and has system calls of it fail when a test says so.
  * The file PLAN holds a struct plan that the test writes and reads meanwhile: of the calls with
  * that number, `skip` pass, the next `fail` ones give `error` or move a single byte, and all later
- * ones pass again.
+ * ones pass again. With `every`, so many calls are between one that fails and the next.
  *
  * The calls are seen by a seccomp notifier, so that those of libraries and of the loader are among
  * them, and so are those of children. The supervisor is the child and the command this process, so
@@ -29,12 +29,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define MADE_MAX 512 /* numbers of calls; what is above is not counted */
+
 struct plan {
 	int32_t call; /* a number of SYS_…; -1: none; written last by the test */
 	int32_t error; /* 0: of reads and writes one byte is moved, by the supervisor */
 	int32_t skip, fail;
 	uint32_t failed; /* how many have failed */
 	uint32_t seen; /* how many there were since the test has set it to 0 */
+	int32_t every; /* 0: those that fail follow one another */
+	uint32_t made[MADE_MAX]; /* how many calls of each number there were, whatever `call` is */
 };
 
 /* All that the programs and their libraries make, but for what cannot fail or what hands the
@@ -231,7 +235,10 @@ static bool is_next(struct plan *plan, int call)
 	if (__atomic_load_n(&plan->call, __ATOMIC_ACQUIRE) != call)
 		return false;
 	plan->seen++;
-	return plan->skip-- <= 0 && plan->fail-- > 0;
+	if (plan->skip-- > 0 || plan->fail-- <= 0)
+		return false;
+	plan->skip = plan->every ? plan->every - 1 : 0;
+	return true;
 }
 
 static void answer(struct plan *plan, int notifier)
@@ -241,6 +248,8 @@ static void answer(struct plan *plan, int notifier)
 	if (ioctl(notifier, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
 		return; /* who asked has been killed */
 	struct seccomp_notif_resp told = {.id = ask.id};
+	if (ask.data.nr >= 0 && ask.data.nr < MADE_MAX)
+		plan->made[ask.data.nr]++;
 	if (is_next(plan, ask.data.nr)) {
 		told.error = -plan->error;
 		told.val = plan->error ? 0 : cut_short(&ask);
