@@ -125,6 +125,27 @@ def test_objects_that_make_no_sense(cluster):
     assert c.agent.process.poll() is None
 
 
+def test_json_that_is_deep(cluster):
+    """An answer deeper than anything is read, and a configuration deeper than the daemon takes one."""
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    seen = []
+    c.api.fault(lambda h: (seen.append(h.path), h.answer(200, b'[' * 100000 if len(seen) % 2 else b'{"items":' * 100000)), times=2,
+                when=lambda m, p, q: m == 'GET' and p.endswith(CRS))
+    c.agent.stop()
+    c.agent.start()
+    eventually(lambda: len(seen) == 2)
+    deep = []
+    for _ in range(200):
+        deep = [deep]
+    c.api.put(CRS, NS, 'default', balloons(3, deep=deep))
+    assert 'nested deeper than 32 levels' in c.has_verdict('Failure', 2)['errors']
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 3)
+    assert c.agent.process.poll() is None and c.policy() == 'balloons'
+
+
 def test_a_configuration_of_a_mebibyte(cluster):
     c = cluster()
     c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': json.dumps({**RESERVED, 'balloonTypes': []}) + '\n' + '# ' + 'x' * (2 << 20)}})

@@ -5,6 +5,7 @@ stays, and when the runtime says the truth again everybody has what is theirs.
 """
 import itertools
 import os
+import re
 
 import pytest
 
@@ -144,3 +145,34 @@ def test_what_did_not_arrive_is_told_again(make_node):
     node.runtime_restart()
     node.settle()
     assert {u['container'] for u in node.updates()} == {'own/a/a0', 's/s0'}
+
+
+DOMAIN = '.resource-policy.nri.io'
+# Annotations that are read as JSON, by whom.
+JSON = {
+    'topology-aware': ['test.topologyhints' + DOMAIN, 'irq-affinity' + DOMAIN, 'resource-policy.nri.io/affinity'],
+    'qos': ['katalyst.kubewharf.io/memory_enhancement', 'katalyst.kubewharf.io/cpu_enhancement', 'pod.kubernetes.io/pod-aggregated-requests'],
+    'none': ['noderesource.dev/resources', 'intel.com/resources', 'koordinator.sh/memoryQOS', 'koordinator.sh/cpuBurst', 'koordinator.sh/eviction-policy',
+             'node.koordinator.sh/extended-resource-spec'],
+}
+
+
+@pytest.mark.parametrize('policy', JSON)
+def test_deep_json(make_node, policy):
+    """Each level costs nobody anything: it is refused at a bound, or nobody reads it."""
+    section = {'reservedCPUs': '0'} if policy == 'qos' else {**POLICIES['static']['static'], 'controllableInterrupts': ['*']}
+    config = {'policy': policy, **({} if policy == 'none' else {policy: section}), 'metrics': {'listen': ''}}
+    node = make_node({**config, 'controllers': ['memory-qos', 'cpu-burst', 'batch-limits', 'evict']} if policy == 'none' else config)
+    more = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true"}'}
+    pid = node.status()['pid']
+    for i, key in enumerate(JSON[policy]):
+        for k, text in enumerate(('[' * 4000, '{"a":' * 3000, '[' * 2000 + ']' * 2000)):
+            said = len(node.read_log())
+            try:
+                node.create('p%d-%d' % (i, k), ctr('c', '100m', '16Mi'), annotations={**more, key: text})
+                node.delete('p%d-%d' % (i, k))
+            except SimError as e:
+                assert 'nested deeper than' in str(e), str(e)[:300]
+            assert len(node.read_log()) - said < 1500, 'a log of what was sent'
+    assert re.search('nested deeper than 32 levels|maximum parsing depth', node.read_log())
+    assert node.status()['pid'] == pid

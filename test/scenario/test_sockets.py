@@ -9,12 +9,16 @@ import pathlib
 import resource
 import shutil
 import socket
+import stat
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 
 import pytest
 
+from bypass import Node
 from criproxy import Bridge, Runtime
 from operator_tools import NOBODY, OK, Bare, ctl
 from simnode import BUILD, STATIC, ctr, eventually
@@ -111,6 +115,30 @@ def test_a_siege_of_the_bridge(many_files):
         assert channel.unary_unary('/runtime.v1.RuntimeService/Echo')(b'after', timeout=10)
         channel.close()
         assert len(bridge.log.read_text()) < 200000
+
+
+ENTER = """
+import errno, socket, sys
+for path in sys.argv[1:]:
+    s = socket.socket(socket.AF_UNIX)
+    print(errno.errorcode.get(s.connect_ex(path), 'in'))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='takes root')
+def test_other_users_at_the_bridge():
+    """Wherever its sockets are; what others of the kubelet's group may, its operator has said. (nri-rpd asks who it is: test_control_socket, test_devices.)"""
+    with Runtime() as runtime, Bridge(runtime) as bridge, Node() as node, node.bridge(pods='agent'):
+        sockets = [bridge.socket, bridge.nri_socket, node.nri_socket, node.agent_socket]
+        eventually(lambda: all(path.exists() for path in sockets))
+        assert [stat.S_IMODE(path.stat().st_mode) for path in sockets] == [0o660, 0o600, 0o600, 0o600]
+        for path in sockets:
+            path.parent.chmod(0o755)
+        words = [sys.executable, '-c', ENTER, *map(str, sockets)]
+        assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == ['in'] * 4
+        others = subprocess.run(words, capture_output=True, text=True, check=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd='/')
+        assert others.stdout.split() == ['EACCES'] * 4
+        assert bridge.unary('Echo')(b'after', timeout=10)
 
 
 # ---- folders ---------------------------------------------------------------------------------------------------------------
