@@ -70,6 +70,7 @@ class Day(Churn):
     def __init__(self, node, plan, report):
         super().__init__(node, 22, 'static')
         self.plan, self.report, self.call = plan, report, None
+        self.unstored = False  # what is answered now the next start does not know
 
     def tried(self, step):
         self.report.requests += 1
@@ -96,8 +97,10 @@ class Day(Churn):
             if self.call:
                 self.plan.go_on(self.call)
         self.in_force()
-        if FORGETS in self.node.read_log()[said:]:
+        told = FORGETS in self.node.read_log()[said:]
+        if told or self.unstored:
             self.forget()
+        self.unstored = told
 
     def forget(self):
         """How many CPUs each has alone is all that counts from now on."""
@@ -159,8 +162,7 @@ class Day(Churn):
         self.back()
         self.in_force()
         if self.policy == 'none':
-            self.node.restart()
-            self.in_force()
+            self.restart()
         self.node.settle(20)
         self.verify()
         for name in [*self.owned, *self.shared]:

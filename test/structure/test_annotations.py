@@ -5,26 +5,29 @@ import re
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (TOP / 'man' / 'nri-rp-annotations.7').read_text()
-# Of Nodes, not of pods; written, not read; and domains of their own.
-NOT_OF_PODS = re.compile(r'node\.koordinator\.sh/(?!extended)|^\.|koordinator\.sh/(gpu|rdma|priority)|cpuclass\.|kubernetes\.io/(batch|mid)|balloons\.nri|/$')
-KEY = re.compile(r'#define (?:[A-Z_]*(?:KEY|ANNOTATION|ORDER|POLICY|SPEC|PREFER|ISOLATED|SHARED|RESERVED|PRIORITY|BURSTABLE|THREADS|TYPE|HINTS)\w*) '
-                 r'(?:TA_DOMAIN |DOMAIN )?"([a-z][\w./-]+)"')
+# Of Nodes; names of resources; labels.
+NOT_OF_PODS = re.compile(r'node\.koordinator\.sh/(?!extended)|koordinator\.sh/(gpu|rdma|priority|qosClass|eviction-enabled)|kubernetes\.io/(batch|mid)-|'
+                         r'cpuclass\.balloons|cmk\.intel|resource\.katalyst')
+# Text that is written before the macro of a domain, or has one in it.
+KEY = re.compile(r'"(\w[\w./-]*)" (?:\w+_)?DOMAIN\b|"([a-z][\w.-]*\.(?:resource-policy|memory-qos|podpools|dynamic-pools|balloons)\.nri\.io|resource-policy\.nri\.io/[\w-]+|'
+                 r'(?:[a-z.]*\.)?(?:weka\.io|katalyst\.kubewharf\.io|koordinator\.sh|noderesource\.dev|intel\.com|kubernetes\.io)/[\w.-]+)')
 
 
 def keys():
-    for path in (TOP / 'modules').rglob('*.[ch]'):
-        for key in KEY.findall(path.read_text()):
-            if not NOT_OF_PODS.search(key) and re.search('[-./]', key):
-                yield path.relative_to(TOP), key
+    for folder in ('modules', 'core/cache', 'core/pipeline', 'core/host'):
+        for path in (TOP / folder).rglob('*.[ch]'):
+            for key in map(''.join, KEY.findall(path.read_text())):
+                if not NOT_OF_PODS.search(key):
+                    yield path.relative_to(TOP), key
 
 
 def short(key):
-    return key.removesuffix('.resource-policy.nri.io')
+    return key.removesuffix('.resource-policy.nri.io').rstrip('.')
 
 
 def test_each_key_has_its_place_in_the_manual():
     found = list(keys())
-    assert len(found) > 15
+    assert len({key for _, key in found}) > 40
     assert not [(str(path), key) for path, key in found if short(key) not in PAGE]
 
 
