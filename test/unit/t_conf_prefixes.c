@@ -161,5 +161,5 @@ int main(void)
 		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_within_annotations),
 		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_shared),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, forget_last);
 }
