@@ -51,33 +51,11 @@ static void test_odd_annotations(void **state)
 	fake_host_free(f);
 }
 
-static void test_memory(void **state)
+/* Memory that is not there: near its CPUs all the same. */
+static void test_no_memory(void **state)
 {
 	(void)state;
-	struct fake_host *f =
-		start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, preferNewBalloons: true}, "
-			      "{name: off, pinMemory: false}]}");
-	rp_ctr a = create(f, "a", "a", 3000);
-	assert_string_equal(fake_cpus(f, a), "1-3");
-	assert_string_equal(fake_mems(f, a), "0");
-	fake_request(f, a, 5000, 0);
-	assert_int_equal(fake_update(f, a), 0);
-	assert_string_equal(fake_mems(f, a), "0-1");
-	fake_request(f, a, 2000, 0);
-	assert_int_equal(fake_update(f, a), 0);
-	assert_int_equal(rp_ids_count(fake_cpu_ids(f, a)), 2);
-	assert_int_equal(strlen(fake_mems(f, a)), 1);
-	assert_string_equal(fake_mems(f, create(f, "off", "off", 1000)), "");
-	rp_ctr kept = fake_ctr(f, &(struct fake_ctr){.name = "kept",
-						     .qos = RP_QOS_BURSTABLE,
-						     .cpu_request = 1000,
-						     .flags = RP_CTR_PRESERVE_MEM,
-						     .mem_limit = 1 << 20,
-						     .annotations = BALLOON "a"});
-	fake_decide(f, kept, NULL, NULL, "3");
-	assert_int_equal(fake_allocate(f, kept), 0);
-	assert_string_equal(fake_mems(f, kept), "3");
-	/* Memory that is not there: near its CPUs all the same. */
+	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a}]}");
 	rp_ctr huge = fake_ctr(f, &(struct fake_ctr){.name = "huge",
 						     .qos = RP_QOS_GUARANTEED,
 						     .cpu_request = 1000,
@@ -345,7 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device_files),
 		cmocka_unit_test(test_odd_annotations),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_hotplug_refused),
 		cmocka_unit_test(test_reserved_off_line),

@@ -244,27 +244,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- with a real daemon ---------------------------------------------------------------------- */
-
-static void go_away(void *arg)
-{
-	struct fixture *f = arg;
-	f->ctl = ctl_free(f->ctl);
-}
-
-static void test_follow_over_a_restart(void **state)
-{
-	struct run r = {.args = {"events", "--follow", "--json"}, .kill_after_ms = 1200};
-	(void)state;
-	fixture_start(&fx, NONE);
-	struct loop_timer *t = loop_timer_new(fx.loop, go_away, &fx);
-	(void)loop_timer_arm(t, 400);
-	run(&r, 0);
-	assert_has(&r.err, "nri-rpd is gone, waiting for its return");
-	loop_timer_free(t);
-	run_fini(&r);
-}
-
 /* ---- configurations without a daemon --------------------------------------------------------- */
 
 static void test_local(void **state)
@@ -327,18 +306,6 @@ static void test_local_kinds(void **state)
 		      "policy: good\ngood: {reservedResources: {cpu: 1}}\nundefined: {x: 1}\n");
 	expect(0, ARGS("config", "check", fx.config, "--module-dir", faulty),
 	       WORDS("@its section is not checked"));
-}
-
-static void test_schema(void **state)
-{
-	(void)state;
-	expect(0, ARGS("config", "schema", "--module-dir", modules),
-	       WORDS("\"$schema\":\"https://json-schema.org/draft/2020-12/schema\"",
-		     "\"static\":{"));
-	expect(0, ARGS("config", "schema", "none", "--module-dir", modules),
-	       WORDS("none\n", "availableResources\n"));
-	expect(1, ARGS("config", "schema", "nobody", "--module-dir", modules),
-	       WORDS("@no module nobody"));
 }
 
 /* ---- with answers that no daemon of ours gives ----------------------------------------------- */
@@ -532,10 +499,8 @@ static void test_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_follow_over_a_restart),
 		TEST(test_local),
 		TEST(test_local_kinds),
-		TEST(test_schema),
 		TEST(test_strange_answers),
 		TEST(test_hostile_documents),
 		TEST(test_maps),

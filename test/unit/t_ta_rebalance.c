@@ -122,32 +122,6 @@ static void test_budget(void **state)
 	fake_host_free(f);
 }
 
-/* It stays in its pool and on its CPUs, and its memory comes to it. */
-static void test_memory(void **state)
-{
-	(void)state;
-	struct fake_host *f = start(&small, PLAIN);
-	rp_ctr hogs[4];
-	for (unsigned i = 0; i < 4; i++)
-		hogs[i] = add(f, &(struct fake_ctr){.name = "hog",
-						    .qos = RP_QOS_GUARANTEED,
-						    .cpu_request = 500,
-						    .mem_request = 1800 * MIB,
-						    .mem_limit = 1800 * MIB});
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "c",
-					     .qos = RP_QOS_GUARANTEED,
-					     .cpu_request = 1000,
-					     .mem_request = 400 * MIB,
-					     .mem_limit = 400 * MIB});
-	assert_int_not_equal(strlen(fake_mems(f, c)), 1);
-	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(fake_release(f, hogs[i]), 0);
-	assert_moves(f, 8, 1);
-	assert_int_equal(strlen(fake_mems(f, c)), 1);
-	assert_moves(f, 8, 0);
-	fake_host_free(f);
-}
-
 /* One that wanted less than it has and kept its CPUs, as nothing else was to be had. */
 static void test_kept_and_lowered(void **state)
 {
@@ -495,11 +469,11 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_left_alone),  cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_kept_and_lowered),
-		cmocka_unit_test(test_follows),	    cmocka_unit_test(test_no_chase),
-		cmocka_unit_test(test_spread),	    cmocka_unit_test(test_nothing_to_do),
-		cmocka_unit_test(test_any_failure), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_left_alone),	 cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_kept_and_lowered), cmocka_unit_test(test_follows),
+		cmocka_unit_test(test_no_chase),	 cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_nothing_to_do),	 cmocka_unit_test(test_any_failure),
+		cmocka_unit_test(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
