@@ -153,37 +153,6 @@ static void test_bad_configs(void **state)
 	fake_host_free(f);
 }
 
-static void test_faults(void **state)
-{
-	(void)state;
-	for (uint32_t n = 1;; n++) {
-		struct fake_host *f = start("{reservedResources: {cpu: 1}}");
-		create(f, "app", "default", 0);
-		rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = "c"});
-		fake_fail_after(f, n, RP_ENOMEM);
-		int32_t r = fake_allocate(f, c);
-		if (!r)
-			r = fake_sync(f);
-		uint32_t calls = fake_n_calls(f);
-		assert_int_equal(r, calls < n ? 0 : -RP_ENOMEM);
-		fake_host_free(f);
-		if (calls < n)
-			break;
-	}
-}
-
-static void test_module(void **state)
-{
-	(void)state;
-	const struct rp_schema *s = rp_module_1.service(NULL, RP_SCHEMA_1);
-	assert_string_equal(s->cr_kind, "TemplatePolicy");
-	assert_null(rp_module_1.service(NULL, RP_ZONES_1));
-	struct fake_host *f = fake_host_new(&n4c16);
-	fake_hide_service(f, RP_HOST_CACHE_1);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), -RP_ENOTSUP);
-	fake_host_free(f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,8 +162,6 @@ int main(void)
 		cmocka_unit_test(test_exclusive),
 		cmocka_unit_test(test_exclusive_come_back),
 		cmocka_unit_test(test_bad_configs),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_module),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
