@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "modules/balloons/plan.h"
+#include "modules/lib/bounds.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/section.h"
 
@@ -27,15 +28,10 @@
 #define CPUS_LIMIT INT32_MAX /* a thousand times that is a number, too */
 
 static const struct rp_key keys[] = {
-	SECTION_MAP("availableResources", "What containers may use."),
-	SECTION_AMOUNT("availableResources.cpu",
-		       "CPUs that balloons may have, as a set; by default all."),
+	BOUNDS_KEYS("What the reserved balloon has for the system's containers.",
+		    "A quantity is the least size of the reserved balloon; a set are the CPUs it "
+		    "prefers and others avoid."),
 	SECTION_ANY("availableResources.memory", "Accepted, not used."),
-	SECTION_MAP("reservedResources",
-		    "What the reserved balloon has for the system's containers."),
-	SECTION_AMOUNT("reservedResources.cpu",
-		       "A quantity is the least size of the reserved balloon; a set are the CPUs "
-		       "it prefers and others avoid."),
 	SECTION_ANY("reservedResources.memory", "Accepted, not used."),
 	SECTION_BOOL("pinCPU", "true", "Containers run on the CPUs of their balloon."),
 	SECTION_BOOL("pinMemory", "true", "Containers get memory near the CPUs of their balloon."),
@@ -199,19 +195,15 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 	return 0;
 }
 
-static void read_sizes(const struct modhost *h, struct type *t)
-{
-	t->min_cpus = section_int(h, t->at, "minCPUs", 0);
-	t->max_cpus = section_int(h, t->at, "maxCPUs", 0);
-	t->min_balloons = section_int(h, t->at, "minBalloons", 0);
-	t->max_balloons = section_int(h, t->at, "maxBalloons", 0);
-}
-
 static void read_preferences(const struct modhost *h, const struct rp_plan *p, struct type *t)
 {
 	static const char *const levels[] = {"system",	"package", "die",    "numa",
 					     "l2cache", "core",	   "thread", NULL};
 	rp_cfg at = t->at;
+	t->min_cpus = section_int(h, at, "minCPUs", 0);
+	t->max_cpus = section_int(h, at, "maxCPUs", 0);
+	t->min_balloons = section_int(h, at, "minBalloons", 0);
+	t->max_balloons = section_int(h, at, "maxBalloons", 0);
 	t->group_by = section_text(h, at, "groupBy", "");
 	t->prefer_new = section_bool(h, at, "preferNewBalloons", false);
 	t->spread_pods = section_bool(h, at, "preferSpreadingPods", false);
@@ -319,7 +311,6 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 	char what[BALLOON_NAME_MAX];
 	t->at = at;
 	t->name = section_text(h, at, "name", "");
-	read_sizes(h, t);
 	read_preferences(h, p, t);
 	(void)snprintf(what, sizeof what, "balloon type %s", t->name);
 	/* For the namespaces that the reserved type gets besides. */
@@ -370,12 +361,6 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan *p)
-{
-	rp_cfg list = section_get(h, p->section, "reservedPoolNamespaces");
-	return texts_read(h, &p->memory, list, 0, &p->reserved_namespaces);
-}
-
 /* cpuClasses, and what custom resources had before there was that. */
 static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
 {
@@ -423,7 +408,8 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	p->show_containers = section_bool(h, section, "showContainersInNrt", false);
 	int32_t r = amount_read_both(h, section, AMOUNT_TAKES_ANY, &p->available, &p->reserved);
 	if (!r)
-		r = read_reserved_namespaces(h, p);
+		r = texts_read(h, &p->memory, section_get(h, section, "reservedPoolNamespaces"), 0,
+			       &p->reserved_namespaces);
 	if (!r)
 		r = match_read(h, &p->memory, section_get(h, section, "preserve.matchExpressions"),
 			       "preserve", &p->preserve);

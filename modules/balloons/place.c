@@ -216,10 +216,8 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 	return b;
 }
 
-static struct balloon *method(struct search *q, struct choice *c, const char *name,
-			      struct balloon *found)
+static struct balloon *method(struct choice *c, const char *name, struct balloon *found)
 {
-	(void)q;
 	if (found)
 		c->method = name;
 	return found;
@@ -232,14 +230,14 @@ static struct balloon *find_tied(struct search *q, struct choice *c, bool groupe
 	const struct type *t = q->type;
 	struct balloon *b = NULL;
 	if (grouped && than > TIE_GROUP)
-		b = method(q, c, "same group", same_group(q, c->group));
+		b = method(c, "same group", same_group(q, c->group));
 	if (!b && than > TIE_POD)
-		b = method(q, c, "same pod", same_pod(q));
+		b = method(c, "same pod", same_pod(q));
 	if (!b && than > TIE_SPACE && t->per_namespace)
-		b = method(q, c, "same namespace",
+		b = method(c, "same namespace",
 			   best_of(q, SAME, has_space, q->info->pod_namespace));
 	if (!b && than > TIE_OWN && (t->per_namespace || t->prefer_new))
-		b = method(q, c, "a new one", new_one(q, c));
+		b = method(c, "a new one", new_one(q, c));
 	return b;
 }
 
@@ -248,11 +246,11 @@ static struct balloon *find_balloon(struct search *q, struct choice *c, bool gro
 	const struct type *t = q->type;
 	struct balloon *b = find_tied(q, c, grouped, TIE_NONE);
 	if (!b)
-		b = method(q, c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
+		b = method(c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
 	if (!b)
-		b = method(q, c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
+		b = method(c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
 	if (!b && !t->per_namespace && !t->prefer_new)
-		b = method(q, c, "a new one", new_one(q, c));
+		b = method(c, "a new one", new_one(q, c));
 	return b;
 }
 

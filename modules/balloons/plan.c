@@ -382,29 +382,23 @@ static bool steers_interrupts(const struct rp_plan *p)
 	return false;
 }
 
-static const struct type *first_with_claim(const struct rp_plan *p)
-{
-	for (uint32_t i = 0; i < p->n_types; i++)
-		if (p->types[i].irq_claim.n)
-			return &p->types[i];
-	return NULL;
-}
-
 static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 {
-	const struct type *claims = first_with_claim(p);
 	struct irq_names denied;
-	if (!claims)
-		return 0;
-	int32_t r = irq_read_denied(h, &p->memory, &p->controllable, &denied);
-	if (r)
-		return modhost_fail_at(h, claims->at, r,
-				       "balloon type %s: irqClaim: /proc/interrupts cannot be "
-				       "read, so that no claim can be checked",
-				       claims->name);
+	bool known = false;
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		const struct type *t = &p->types[i];
 		for (uint32_t k = 0; k < t->irq_claim.n; k++) {
+			int32_t r =
+				known ? 0
+				      : irq_read_denied(h, &p->memory, &p->controllable, &denied);
+			if (r)
+				return modhost_fail_at(
+					h, t->at, r,
+					"balloon type %s: irqClaim: /proc/interrupts "
+					"cannot be read, so that no claim can be checked",
+					t->name);
+			known = true;
 			const struct irq_name *name =
 				irq_find_denied(&denied, t->irq_claim.list[k]);
 			if (name)

@@ -224,14 +224,14 @@ static int32_t weigh_explicit(struct rp_instance *inst, struct request *r,
 static void weigh_implicit(struct rp_instance *inst, struct request *r)
 {
 	struct rp_plan *p = inst->plan;
-	const struct grant *g = r->colocate_pod ? ledger_first_of_pod(inst, r->info.pod) : NULL;
-	for (; g; g = g->pod_next)
-		if (g->ctr != r->info.ctr)
-			r->weighted |= add_weight(p, g->pool, COLOCATION_WEIGHT);
-	for (uint32_t i = 0; r->colocate_ns && i < p->n_pools; i++)
-		for (g = p->pools[i].grants; g; g = g->pool_next)
-			if (strcmp(g->namespace, r->info.pod_namespace) == 0)
+	for (uint32_t i = 0; (r->colocate_pod || r->colocate_ns) && i < p->n_pools; i++) {
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
+			if (r->colocate_pod && g->pod == r->info.pod && g->ctr != r->info.ctr)
 				r->weighted |= add_weight(p, i, COLOCATION_WEIGHT);
+			if (r->colocate_ns && strcmp(g->namespace, r->info.pod_namespace) == 0)
+				r->weighted |= add_weight(p, i, COLOCATION_WEIGHT);
+		}
+	}
 }
 
 /* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as

@@ -56,35 +56,10 @@ struct grant *grant_free(struct grant *g)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* There is room for it: cannot fail. */
-static void index_grant(struct ledger *l, struct grant *g)
-{
-	struct grant *head = table_get(&l->by_pod, g->pod);
-	g->pod_prev = NULL;
-	g->pod_next = head;
-	if (head)
-		head->pod_prev = g;
-	(void)table_put(&l->by_pod, g->pod, g);
-	(void)table_put(&l->by_ctr, g->ctr, g);
-}
-
-static void unindex_grant(struct ledger *l, const struct grant *g)
-{
-	if (g->pod_next)
-		g->pod_next->pod_prev = g->pod_prev;
-	if (g->pod_prev)
-		g->pod_prev->pod_next = g->pod_next;
-	else if (g->pod_next)
-		(void)table_put(&l->by_pod, g->pod, g->pod_next);
-	else
-		table_del(&l->by_pod, g->pod);
-	table_del(&l->by_ctr, g->ctr);
-}
-
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 {
 	struct ledger *l = &inst->ledger;
-	return table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n) ||
+	return table_reserve(&l->by_ctr, n) ||
 			       !room_for(&l->log, &l->cap_log, l->n_log + n, sizeof *l->log)
 		       ? modhost_no_memory(&inst->h)
 		       : 0;
@@ -104,40 +79,24 @@ struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)
 	return table_get(&inst->ledger.by_ctr, ctr);
 }
 
-struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod)
-{
-	return table_get(&inst->ledger.by_pod, pod);
-}
-
 /* ---- sets and sums --------------------------------------------------------------------------- */
 
-static bool take_words(uint64_t *set, const struct cpus *cpus)
+static bool move_words(uint64_t *set, const uint64_t *capacity, const struct cpus *cpus, bool take)
 {
-	uint64_t had = 0;
+	uint64_t changed = 0;
 	for (uint32_t i = 0; i < cpus->nw; i++) {
-		had |= set[i] & cpus->w[i];
-		set[i] &= ~cpus->w[i];
+		uint64_t now = take ? set[i] & ~cpus->w[i] : set[i] | (capacity[i] & cpus->w[i]);
+		changed |= now ^ set[i];
+		set[i] = now;
 	}
-	return had != 0;
-}
-
-static bool give_words(uint64_t *set, const uint64_t *capacity, const struct cpus *cpus)
-{
-	uint64_t gets = 0;
-	for (uint32_t i = 0; i < cpus->nw; i++) {
-		gets |= capacity[i] & cpus->w[i];
-		set[i] |= capacity[i] & cpus->w[i];
-	}
-	return gets != 0;
+	return changed != 0;
 }
 
 static void move_cpus(const struct rp_plan *p, struct pool *pool, const struct cpus *cpus,
 		      bool take)
 {
-	bool shared = take ? take_words(pool->sharable, cpus)
-			   : give_words(pool->sharable, pool->cap_sharable, cpus);
-	bool isolated = take ? take_words(pool->isolated, cpus)
-			     : give_words(pool->isolated, pool->cap_isolated, cpus);
+	bool shared = move_words(pool->sharable, pool->cap_sharable, cpus, take);
+	bool isolated = move_words(pool->isolated, pool->cap_isolated, cpus, take);
 	if (isolated)
 		pool->n_isolated = rp_ids_count(plan_ids(p, pool->isolated));
 	if (!shared)
@@ -148,8 +107,9 @@ static void move_cpus(const struct rp_plan *p, struct pool *pool, const struct c
 }
 
 /* What a grant takes of its pool and the ones around it, or gives back. */
-static void account(const struct rp_instance *inst, const struct grant *g, bool take)
+static void account(struct rp_instance *inst, const struct grant *g, bool take)
 {
+	struct ledger *l = &inst->ledger;
 	const struct rp_plan *p = inst->plan;
 	int64_t sign = take ? 1 : -1;
 	int64_t shared = g->type == GRANT_NORMAL ? sign * g->portion : 0;
@@ -172,41 +132,36 @@ static void account(const struct rp_instance *inst, const struct grant *g, bool 
 	}
 	for (uint32_t i = own->first; g->exclusive && i < g->pool; i++)
 		move_cpus(p, &p->pools[i], g->exclusive, take);
+	l->n_grants += (uint32_t)sign;
+	if (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+		l->n_waiting += (uint32_t)sign;
+	if (g->flags & GRANT_COLD)
+		l->n_cold += (uint32_t)sign;
+	l->irqs_changed |= g->irq != NULL;
+	l->classes_changed |= g->exclusive != NULL;
 }
 
 static void link_grant(struct rp_instance *inst, struct grant *g)
 {
-	struct ledger *l = &inst->ledger;
 	struct pool *pool = &inst->plan->pools[g->pool];
 	account(inst, g, true);
-	index_grant(l, g);
+	(void)table_put(&inst->ledger.by_ctr, g->ctr, g); /* there is room for it */
 	g->pool_next = pool->grants;
 	g->pool_link = &pool->grants;
 	if (g->pool_next)
 		g->pool_next->pool_link = &g->pool_next;
 	pool->grants = g;
 	g->in = true;
-	l->n_grants++;
-	l->n_waiting += (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED)) != 0;
-	l->n_cold += (g->flags & GRANT_COLD) != 0;
-	l->irqs_changed |= g->irq != NULL;
-	l->classes_changed |= g->exclusive != NULL;
 }
 
 static void unlink_grant(struct rp_instance *inst, struct grant *g)
 {
-	struct ledger *l = &inst->ledger;
 	account(inst, g, false);
-	unindex_grant(l, g);
+	table_del(&inst->ledger.by_ctr, g->ctr);
 	*g->pool_link = g->pool_next;
 	if (g->pool_next)
 		g->pool_next->pool_link = g->pool_link;
 	g->in = false;
-	l->n_grants--;
-	l->n_waiting -= (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED)) != 0;
-	l->n_cold -= (g->flags & GRANT_COLD) != 0;
-	l->irqs_changed |= g->irq != NULL;
-	l->classes_changed |= g->exclusive != NULL;
 }
 
 void ledger_add(struct rp_instance *inst, struct grant *g)
@@ -272,20 +227,6 @@ void ledger_undo_to(struct rp_instance *inst, uint32_t n_log)
 	l->n_log = n_log;
 }
 
-static void reset_pool(const struct rp_plan *p, struct pool *pool)
-{
-	memcpy(pool->sharable, pool->cap_sharable, p->n_words * sizeof(uint64_t));
-	memcpy(pool->isolated, pool->cap_isolated, p->n_words * sizeof(uint64_t));
-	pool->n_sharable = pool->n_cap_sharable;
-	pool->n_isolated = rp_ids_count(plan_ids(p, pool->isolated));
-	pool->generation++;
-	pool->shared_own = pool->shared_sum = pool->reserved_own = pool->reserved_sum = 0;
-	pool->zero_own = pool->zero_sum = 0;
-	memset(pool->n_grants, 0, sizeof pool->n_grants);
-	pool->grants = NULL;
-	pool->changed = true;
-}
-
 void ledger_clear(struct rp_instance *inst)
 {
 	struct ledger *l = &inst->ledger;
@@ -297,10 +238,9 @@ void ledger_clear(struct rp_instance *inst)
 			p->pools[i].grants = g->pool_next;
 			grant_free(g);
 		}
-		reset_pool(p, &p->pools[i]);
+		plan_empty_pool(p, &p->pools[i]);
 	}
 	table_clear(&l->by_ctr);
-	table_clear(&l->by_pod);
 	l->n_grants = l->n_waiting = l->n_cold = 0;
 	l->irqs_changed = l->classes_changed = true;
 }

@@ -71,7 +71,7 @@ struct grant {
 	char *reason; /* of MISPLACED and OVERFLOW */
 	/* Links. */
 	bool in, queued;
-	struct grant *pod_next, *pod_prev, *pool_next, **pool_link;
+	struct grant *pool_next, **pool_link;
 };
 
 struct ledger_entry {
@@ -81,7 +81,6 @@ struct ledger_entry {
 
 struct ledger {
 	struct table by_ctr; /* struct grant */
-	struct table by_pod; /* its first grant */
 	uint32_t n_grants, n_waiting; /* waiting: OVERFLOW or MISPLACED */
 	uint32_t n_cold;
 	struct ledger_entry *log;
@@ -108,7 +107,6 @@ void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
 /* It stays readable until the callback ends. */
 void ledger_remove(struct rp_instance *inst, struct grant *g);
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
-struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod);
 
 struct grant *grant_new(const struct rp_ctr_info *info);
 struct grant *grant_copy(const struct grant *g);

@@ -105,6 +105,20 @@ static uint32_t count_words(const struct rp_plan *p, const uint64_t *w)
 	return rp_ids_count(plan_ids(p, w));
 }
 
+void plan_empty_pool(const struct rp_plan *p, struct pool *pool)
+{
+	memcpy(pool->sharable, pool->cap_sharable, p->n_words * sizeof(uint64_t));
+	memcpy(pool->isolated, pool->cap_isolated, p->n_words * sizeof(uint64_t));
+	pool->n_sharable = pool->n_cap_sharable;
+	pool->n_isolated = count_words(p, pool->isolated);
+	pool->generation++;
+	pool->shared_own = pool->shared_sum = pool->reserved_own = pool->reserved_sum = 0;
+	pool->zero_own = pool->zero_sum = 0;
+	memset(pool->n_grants, 0, sizeof pool->n_grants);
+	pool->grants = NULL;
+	pool->changed = true;
+}
+
 /* A single isolated CPU may be the reserved one; it is not given away then. */
 static void fill_pools(struct rp_plan *p)
 {
@@ -117,12 +131,9 @@ static void fill_pools(struct rp_plan *p)
 		and_words(pool->cap_isolated, pool->cpus, rp_ids_of(&isolated), p->n_words);
 		and_words(pool->cap_sharable, pool->cpus, rp_ids_of(&sharable), p->n_words);
 		and_words(pool->reserved, pool->cpus, rp_ids_of(&p->reserved), p->n_words);
-		memcpy(pool->isolated, pool->cap_isolated, p->n_words * sizeof(uint64_t));
-		memcpy(pool->sharable, pool->cap_sharable, p->n_words * sizeof(uint64_t));
-		pool->n_cap_sharable = pool->n_sharable = count_words(p, pool->sharable);
-		pool->n_isolated = count_words(p, pool->isolated);
+		pool->n_cap_sharable = count_words(p, pool->cap_sharable);
 		pool->n_reserved = count_words(p, pool->reserved);
-		pool->generation++;
+		plan_empty_pool(p, pool);
 	}
 }
 

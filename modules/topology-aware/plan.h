@@ -116,6 +116,9 @@ struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Another set of reserved CPUs for a plan that nobody has used yet. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 
+/* All of it is free. */
+void plan_empty_pool(const struct rp_plan *p, struct pool *pool);
+
 static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *set)
 {
 	return (struct rp_ids){set, p->n_words, 0};

@@ -58,8 +58,6 @@ void classes_apply(struct rp_instance *inst);
 /* Narrows the CPUs that exclusive ones are to come from, as their class likes it. True: they would
  * be where it prefers them. */
 bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from);
-void classes_stop(struct rp_instance *inst);
-void classes_timer(struct rp_instance *inst, uint64_t cookie);
 extern const struct rp_extended ta_extended;
 int32_t interrupts_read(struct rp_instance *inst, struct request *r);
 void interrupts_apply(struct rp_instance *inst);

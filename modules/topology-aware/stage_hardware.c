@@ -97,17 +97,6 @@ void classes_apply(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
-void classes_stop(struct rp_instance *inst)
-{
-	cpuclass_stop(inst->classes);
-}
-
-void classes_timer(struct rp_instance *inst, uint64_t cookie)
-{
-	if (inst->classes)
-		cpuclass_timer(inst->classes, cookie);
-}
-
 /* ---- Speed Select ---------------------------------------------------------------------------- */
 
 static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpus,

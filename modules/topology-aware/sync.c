@@ -278,8 +278,7 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	read_leniently(inst, &info, rec.hints, &r);
 	hints_unref(rec.hints);
 	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
-	if (info.state != RP_STATE_CREATING && r.cold_ms && info.state == RP_STATE_RUNNING &&
-	    !rec.kept.cold_ms)
+	if (info.state == RP_STATE_RUNNING && !rec.kept.cold_ms)
 		r.cold_ms = 0; /* it has started long ago */
 	e = place(inst, &r, &g);
 	if (e && e != -RP_ENOMEM)

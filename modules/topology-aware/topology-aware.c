@@ -145,7 +145,8 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 
 static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
-	classes_timer(inst, cookie);
+	if (inst->classes)
+		cpuclass_timer(inst->classes, cookie);
 	return cold_timer(inst, txn);
 }
 
@@ -170,7 +171,7 @@ static int32_t init(struct rp_instance *inst)
 
 static void stop(struct rp_instance *inst)
 {
-	classes_stop(inst);
+	cpuclass_stop(inst->classes);
 	irq_stop(inst->irqs);
 }
 
@@ -179,7 +180,6 @@ static void fini(struct rp_instance *inst)
 	if (inst->plan)
 		leave(inst);
 	table_fini(&inst->ledger.by_ctr);
-	table_fini(&inst->ledger.by_pod);
 	free(inst->ledger.log);
 	free(inst->moved);
 	ctr_list_free(&inst->order);
