@@ -109,10 +109,23 @@ class Day(Churn):
     def in_force(self):
         """Another policy than before, or none as its module cannot be read: nobody has been told yet which CPUs it gives."""
         eventually(lambda: self.node.status()['connected'])
-        now = self.node.ctl('status', check=False)['policy']['name']
+        said = self.node.ctl('status', check=False).get('policy')
+        if not said:  # its control socket could not be made, as its log says
+            self.restart_quietly()
+            return
+        now = said['name']
         if now != self.policy:
             self.forget()
         self.policy = now
+
+    def restart_quietly(self):
+        """While no call fails."""
+        call, self.call = self.call, None
+        self.plan.disarm()
+        self.restart()
+        self.call = call
+        if call:
+            self.plan.go_on(call)
 
     def configure(self, policy):
         super().configure(policy if policy in POLICIES else 'static')
@@ -162,7 +175,7 @@ class Day(Churn):
         self.back()
         self.in_force()
         if self.policy == 'none':
-            self.restart()
+            self.restart_quietly()
         self.node.settle(20)
         self.verify()
         for name in [*self.owned, *self.shared]:
