@@ -43,6 +43,7 @@ struct pipeline {
 	char store_state[ERR_TEXT_MAX];
 	char state_error[ERR_TEXT_MAX],
 		run_error[ERR_TEXT_MAX]; /* why the directory cannot be used; "" */
+	bool state_may_come; /* that of the state may be usable later */
 	struct hotplug *hotplug;
 
 	struct conf *conf;

@@ -12,7 +12,7 @@ import pytest
 
 from criproxy import Bridge
 from kubelet import Agent
-from simnode import BUILD, SimError, eventually
+from simnode import BUILD, SimError, ctr, eventually
 from syscalls import Plan, pairs, possible
 
 from test_bridge_police import PLACED, Client, Cri, Daemon
@@ -185,11 +185,29 @@ class Day(Churn):
         assert self.policy == 'static' and not self.node.places()
 
 
-def test_the_daemon(make_node, tmp_path):
-    plan, rng, report = Plan(tmp_path / 'plan'), random.Random(22), Report()
+def node_of(make_node, plan, **more):
     daemon = ' '.join(plan.command(BUILD / 'bin' / 'nri-rpd', '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state}'
                                    ' --control-socket {control}'))
-    node = make_node({'policy': 'static', 'static': RESERVED, 'metrics': {'listen': ''}}, daemon=daemon, module_dirs=[BUILD / 'modules'])
+    return make_node({'policy': 'static', 'static': RESERVED, 'metrics': {'listen': ''}}, daemon=daemon, module_dirs=[BUILD / 'modules'], **more)
+
+
+def test_a_state_that_can_be_opened_later(make_node, tmp_path):
+    """What is placed meanwhile is kept from then on."""
+    plan = Plan(tmp_path / 'plan')
+    node = node_of(make_node, plan, start=False)
+    plan.arm('flock', 'ENOLCK', 0, 3)  # as often as it is tried before the start goes on without
+    node.start()
+    own = node.create('own', ctr('c', '2', '64Mi'))[0]['cpus']
+    assert FORGETS in node.read_log() and any('the state directory cannot be used' in reason for reason in node.ctl('status', check=False)['reasons'])
+    eventually(lambda: not node.ctl('status', check=False)['reasons'])
+    node.kill()
+    node.start()
+    assert 'restored 1 pods and 1 containers' in node.read_log() and node.places()['own/c'][0] == own
+
+
+def test_the_daemon(make_node, tmp_path):
+    plan, rng, report = Plan(tmp_path / 'plan'), random.Random(22), Report()
+    node = node_of(make_node, plan)
     node.allow('.')  # who cannot read its state, or has no connection, cannot tell the runtime what is right
     day = Day(node, plan, report)
     plan.made()

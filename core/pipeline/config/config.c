@@ -155,7 +155,7 @@ void config_keep(struct pipeline *p, const struct conf_files *files)
 	}
 }
 
-static void remember_policy(struct pipeline *p)
+void config_keep_policy(struct pipeline *p)
 {
 	const char *policy = p->policy ? instance_name(p->policy) : NULL;
 	if (policy)
@@ -214,7 +214,7 @@ static void take_core(struct pipeline *p)
 
 void config_in_force(struct pipeline *p)
 {
-	remember_policy(p);
+	config_keep_policy(p);
 	pipeline_arm_rebalance(p);
 	feed_configured(p);
 	take_core(p);

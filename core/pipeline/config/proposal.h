@@ -44,6 +44,8 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	       struct err *err);
 /* After apply_config(). */
 void config_in_force(struct pipeline *p);
+/* Which policy is in force, for a later start. */
+void config_keep_policy(struct pipeline *p);
 /* That was done with what the files say: it is kept for later starts, and nothing is wrong with
  * them any more. */
 void config_accepted(struct pipeline *p, const struct conf_files *files);

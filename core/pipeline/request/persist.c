@@ -91,6 +91,7 @@ void persist_timer(void *arg)
 {
 	struct pipeline *p = arg;
 	watchdog_begin(p->watchdog);
+	state_open_late(p);
 	persist_now(p);
 	events_log(p);
 	tidy(p);

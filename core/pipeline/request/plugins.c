@@ -57,7 +57,7 @@ bool plugins_any(const struct pipeline *p)
 }
 
 /* A daemon that is started anew knows whose resources are whose before the agent is there again. */
-static void keep(struct pipeline *p)
+void plugins_keep(struct pipeline *p)
 {
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
 	for (uint32_t i = 0; i < p->plugins.n; i++) {
@@ -291,7 +291,7 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 	tell_changes(p, before, n_before);
 	for (uint32_t i = 0; i < n_before; i++)
 		desc_fini(&before[i]);
-	keep(p);
+	plugins_keep(p);
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
 		dropped = drop_strangers(p, pod) || dropped;
 	/* While a request is decided, or before Synchronize, the next change of grants does it. */

@@ -128,6 +128,7 @@ struct plugins {
 
 int plugins_init(struct pipeline *p);
 void plugins_fini(struct pipeline *p);
+void plugins_keep(struct pipeline *p);
 void plugins_restore(struct pipeline *p); /* those of the last process, from the store */
 /* Is any pod to be asked about? */
 bool plugins_any(const struct pipeline *p);

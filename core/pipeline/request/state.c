@@ -2,6 +2,7 @@
 /* The state of earlier runs, at a start; and for who only checks a configuration, without touching
  * it. */
 #include <string.h>
+#include <unistd.h>
 
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
@@ -12,6 +13,9 @@
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 #define BOOT_ID_MAX 64
+#define OPEN_TRIES 3u /* at a start, at once … */
+#define OPEN_PAUSE_US 50000u
+#define OPEN_AGAIN_MS 2000u /* … and from then on, while containers are placed without it */
 
 static const char *const outcomes[] = {
 	[STORE_FRESH] = "fresh",
@@ -36,8 +40,8 @@ static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
 	return n < 0 ? err_errno(err, (int)n, "/" BOOT_ID) : 0;
 }
 
-static int open_in(struct pipeline *p, const char *dir, bool read_only, struct store_opening *ret,
-		   struct err *err)
+static int open_in(struct pipeline *p, const char *dir, bool read_only, bool reset,
+		   struct store_opening *ret, struct err *err)
 {
 	char boot_id[BOOT_ID_MAX];
 	int r = read_boot_id(boot_id, err);
@@ -45,9 +49,15 @@ static int open_in(struct pipeline *p, const char *dir, bool read_only, struct s
 		return r;
 	const struct store_params params = {.dir = dir,
 					    .boot_id = boot_id,
-					    .reset = p->cfg.reset_cache,
+					    .reset = reset,
 					    .read_only = read_only};
 	return store_open(&params, &p->store, ret, err);
+}
+
+/* A full disk, or one that cannot be written yet; but not a directory of somebody else. */
+static bool may_pass(int r)
+{
+	return r && r != -EBUSY && r != -ENOMEM && r != -EPERM && r != -ENOTDIR;
 }
 
 /* Who owns the directory, or the link to it, may be up to something: nothing is written there. What
@@ -64,7 +74,12 @@ int state_open(struct pipeline *p, struct err *err)
 	struct store_opening opening;
 	struct store_counts counts;
 	struct err why = ERR_INIT;
-	int r = open_in(p, p->state_dir, false, &opening, &why);
+	int r = open_in(p, p->state_dir, false, p->cfg.reset_cache, &opening, &why);
+	for (unsigned n = 1; may_pass(r) && n < OPEN_TRIES; n++) {
+		(void)usleep(OPEN_PAUSE_US);
+		why = (struct err)ERR_INIT;
+		r = open_in(p, p->state_dir, false, p->cfg.reset_cache, &opening, &why);
+	}
 	if (r == -EBUSY || r == -ENOMEM)
 		return err_set(err, r, "%s", err_text(&why, r));
 	if (r) {
@@ -72,7 +87,10 @@ int state_open(struct pipeline *p, struct err *err)
 		(void)snprintf(p->store_state, sizeof p->store_state, "unusable");
 		log_error("%s; a restart will not know where containers were placed",
 			  p->state_error);
-		if (r == -EPERM || r == -ENOTDIR)
+		p->state_may_come = may_pass(r);
+		if (p->state_may_come)
+			(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
+		else
 			write_elsewhere(p);
 		return 0;
 	}
@@ -85,6 +103,31 @@ int state_open(struct pipeline *p, struct err *err)
 	if (!r)
 		plugins_restore(p);
 	return r;
+}
+
+/* What is there is of before: since then the runtime has told of what there is, and it was placed
+ * anew. */
+void state_open_late(struct pipeline *p)
+{
+	struct store_opening opening;
+	struct store_counts counts;
+	struct err err = ERR_INIT;
+	if (!p->state_may_come)
+		return;
+	int r = open_in(p, p->state_dir, false, true, &opening, &err);
+	if (!r)
+		r = store_restore(p->store, p->env.cache, &counts, &err);
+	if (r) {
+		p->store = store_close(p->store);
+		(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
+		return;
+	}
+	p->state_may_come = false;
+	p->state_error[0] = '\0';
+	(void)snprintf(p->store_state, sizeof p->store_state, "%s", outcomes[opening.outcome]);
+	log_notice("%s can be used by now: placements are kept for a restart", p->state_dir);
+	config_keep_policy(p);
+	plugins_keep(p);
 }
 
 int state_open_settings(struct pipeline *p, struct err *err)
@@ -116,7 +159,7 @@ int state_open_settings(struct pipeline *p, struct err *err)
 static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
 {
 	struct store_counts counts;
-	int r = open_in(p, dir, true, opening, err);
+	int r = open_in(p, dir, true, p->cfg.reset_cache, opening, err);
 	if (!r)
 		r = store_restore(p->store, p->env.cache, &counts, err);
 	p->store = store_abandon(p->store);
