@@ -10,6 +10,7 @@
 
 #include "core/util/log.h"
 #include "core/util/sd.h"
+#include "core/wire/sock.h"
 
 #define LOG_SOURCE "metrics"
 
@@ -50,11 +51,11 @@ static void send_away(unsigned events, void *arg)
 {
 	const struct held_socket *s = arg;
 	(void)events;
-	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
+	int fd = wire_accept(s->fd);
 	if (fd >= 0) {
 		(void)close(fd);
 		tell(s->fd);
-	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+	} else if (fd != -EAGAIN && fd != -EINTR && fd != -ECONNABORTED) {
 		(void)loop_io_set(s->io, 0); /* out of descriptors: then they wait */
 	}
 }

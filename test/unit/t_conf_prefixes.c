@@ -157,9 +157,9 @@ static void test_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	   cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_within_annotations),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_texts),	cmocka_unit_test(test_within_annotations),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_shared),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget_last);
 }

@@ -47,10 +47,8 @@ static int open_in(struct pipeline *p, const char *dir, bool read_only, bool res
 	int r = read_boot_id(boot_id, err);
 	if (r)
 		return r;
-	const struct store_params params = {.dir = dir,
-					    .boot_id = boot_id,
-					    .reset = reset,
-					    .read_only = read_only};
+	const struct store_params params = {
+		.dir = dir, .boot_id = boot_id, .reset = reset, .read_only = read_only};
 	return store_open(&params, &p->store, ret, err);
 }
 
