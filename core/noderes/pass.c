@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages of a pass, calculator by calculator. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -297,7 +298,7 @@ static void put_zones(struct editing *e, const char *name)
 {
 	const struct nr_value *from = value_in(e, e->result, name);
 	struct nr_value *to = on_node(e, name);
-	if (!to || !from->n_zones)
+	if (!to || !from || !from->n_zones)
 		return;
 	free(to->zones);
 	to->zones = calloc(from->n_zones, sizeof *to->zones);
@@ -365,6 +366,7 @@ static struct rp_nr_edit edit_of(struct editing *e)
 static void put_own(struct instance *i, struct editing *e)
 {
 	int64_t quantity;
+	assert(e->result);
 	for (const char *const *name = instance_resources(i); *name; name++) {
 		if (edit_result(e, *name, &quantity)) {
 			edit_remove(e, *name);

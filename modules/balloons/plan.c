@@ -217,7 +217,7 @@ static uint32_t device_of(struct rp_plan *p, enum device_kind kind, uint32_t loa
 	for (uint32_t i = 0; i < p->n_devices; i++) {
 		const struct device *d = &p->devices[i];
 		if (d->kind == kind && d->load == load &&
-		    (d->path == path || (path && strcmp(d->path, path) == 0)))
+		    (d->path == path || (d->path && path && strcmp(d->path, path) == 0)))
 			return i;
 	}
 	p->devices[p->n_devices] = (struct device){.kind = kind, .load = load, .path = path};
