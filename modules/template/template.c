@@ -48,8 +48,7 @@ static const struct rp_schema schema = {
 	.cr_kind = "TemplatePolicy", /* custom resources of this kind are read as this section */
 };
 
-/* A configuration that has been checked, with all that follows from it. The name is given, the
- * contents are yours. */
+/* A checked configuration and what follows from it. Its name is given, the contents are yours. */
 struct rp_plan {
 	rp_cfg section;
 	bool pin_cpu;
@@ -121,8 +120,7 @@ static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *
 	return inst->plan->pin_cpu && whole && !is_system(info) ? info->cpu_request / 1000 : 0;
 }
 
-/* Gives a container as many CPUs as it wants, or leaves it without. One CPU at least stays for
- * those who share. */
+/* As many CPUs as the container wants, or none. One at least stays for those who share. */
 static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, free;
