@@ -42,7 +42,6 @@ static void on_part(void *ctx, uint32_t node, uint64_t bytes)
 {
 	struct listing *l = ctx;
 	struct rp_ids nodes = topo_ids(pipeline_topo(l->pipeline), RP_NODES_MEMORY);
-	Agent__NodeMemory *part = arena_zero(l->a, Agent__NodeMemory);
 	if (l->failed)
 		return;
 	if (!bytes || !rp_ids_has(nodes, node) || rp_ids_has(rp_ids_of(&l->told), node)) {
@@ -52,6 +51,7 @@ static void on_part(void *ctx, uint32_t node, uint64_t bytes)
 				    (unsigned long long)bytes, node);
 		return;
 	}
+	Agent__NodeMemory *part = arena_zero(l->a, Agent__NodeMemory);
 	if (!l->to->parts)
 		l->to->parts = arena_array(l->a, rp_ids_count(nodes), sizeof *l->to->parts);
 	if (!part || !l->to->parts) {

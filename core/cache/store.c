@@ -154,7 +154,7 @@ static int init(struct store *s, const struct store_params *params, struct err *
 	s->abandoned = params->read_only;
 	s->boot_id = strdup(params->boot_id);
 	s->head = (struct reclog_head){KIND, STORE_FORMAT, s->boot_id, NRI_RP_VERSION};
-	int r = store_dir_open(&s->dir, params->dir, params->read_only, err);
+	int r = store_dir_open(&s->dir, params, err);
 	if (r)
 		return r;
 	store_dir_path(&s->dir, STORE_FILE, path);

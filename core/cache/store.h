@@ -47,6 +47,7 @@ struct store_params {
 	const char *boot_id; /* of the running system */
 	bool reset; /* what is there is of no interest */
 	bool read_only; /* to look only: no lock, nothing is made, renamed or written */
+	bool at_once; /* who has the lock is not waited for, as a predecessor's child is */
 	size_t size_max; /* of the file; 0: STORE_SIZE_MAX */
 };
 

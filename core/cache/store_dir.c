@@ -80,10 +80,10 @@ static int lock_holder(int fd)
 }
 
 /* A predecessor that was killed may have left a child that has its lock until it notices. */
-static int lock_patiently(int fd)
+static int lock_patiently(int fd, unsigned tries)
 {
 	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+		if (errno != EWOULDBLOCK || i == tries)
 			return -errno;
 		(void)usleep(LOCK_PAUSE_US);
 	}
@@ -108,7 +108,7 @@ static bool is_linked(int fd)
 	return fstat(fd, &st) < 0 || st.st_nlink > 1;
 }
 
-static int take_lock(struct store_dir *d, struct err *err)
+static int take_lock(struct store_dir *d, unsigned tries, struct err *err)
 {
 	char pid[32];
 	_close_ int fd = open_lock(d);
@@ -116,7 +116,7 @@ static int take_lock(struct store_dir *d, struct err *err)
 		return 0;
 	if (fd < 0)
 		return err_errno(err, fd, "cannot open %s/" STORE_FILE_LOCK, d->path);
-	int r = lock_patiently(fd);
+	int r = lock_patiently(fd, tries);
 	if (r && r != -EWOULDBLOCK)
 		return err_errno(err, r, "cannot lock %s/" STORE_FILE_LOCK, d->path);
 	if (r) {
@@ -160,8 +160,10 @@ static int open_dir(struct store_dir *d, const char *path, struct err *err)
 		       : err_errno(err, -errno, "cannot open the state directory %s", d->path);
 }
 
-int store_dir_open(struct store_dir *d, const char *path, bool read_only, struct err *err)
+int store_dir_open(struct store_dir *d, const struct store_params *params, struct err *err)
 {
+	const char *path = params->dir;
+	bool read_only = params->read_only;
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
 	if (strlen(path) > STORE_PATH_MAX - 64)
 		return err_set(err, -ENAMETOOLONG, "the name of the state directory is too long");
@@ -175,7 +177,7 @@ int store_dir_open(struct store_dir *d, const char *path, bool read_only, struct
 	if (!r)
 		r = read_only ? check_owner(d, &st, err) : check_modes(d, err);
 	if (!r && !read_only)
-		r = take_lock(d, err);
+		r = take_lock(d, params->at_once ? 0 : LOCK_TRIES, err);
 	if (r)
 		store_dir_close(d);
 	return r;

@@ -32,8 +32,8 @@ struct store_dir {
 #define STORE_FILE_FORMER_TOO "store.mdb.journal"
 #define STORE_PATH_MAX 4096u
 
-/* Opened, its modes put right, locked; read only: nothing but opened. */
-int store_dir_open(struct store_dir *d, const char *path, bool read_only, struct err *err);
+/* Opened, its modes put right, locked; of `params` directory, read_only and at_once count. */
+int store_dir_open(struct store_dir *d, const struct store_params *params, struct err *err);
 void store_dir_close(struct store_dir *d);
 void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX]);
 bool store_dir_has(const struct store_dir *d, const char *name);

@@ -34,7 +34,7 @@ int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memo
 	const struct rp_plan *p = inst->plan;
 	const struct entry *e = table_find(inst, ctr);
 	uint64_t parts[NODES_MAX];
-	if (!e)
+	if (!e || !e->is.mem_nodes)
 		return 0;
 	room_memory_of(inst, e, parts);
 	for (uint32_t i = 0; i < p->n_nodes; i++)

@@ -40,15 +40,18 @@ static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
 	return n < 0 ? err_errno(err, (int)n, "/" BOOT_ID) : 0;
 }
 
-static int open_in(struct pipeline *p, const char *dir, bool read_only, bool reset,
+static int open_in(struct pipeline *p, const char *dir, bool read_only, bool late,
 		   struct store_opening *ret, struct err *err)
 {
 	char boot_id[BOOT_ID_MAX];
 	int r = read_boot_id(boot_id, err);
 	if (r)
 		return r;
-	const struct store_params params = {
-		.dir = dir, .boot_id = boot_id, .reset = reset, .read_only = read_only};
+	const struct store_params params = {.dir = dir,
+					    .boot_id = boot_id,
+					    .reset = late || p->cfg.reset_cache,
+					    .at_once = late,
+					    .read_only = read_only};
 	return store_open(&params, &p->store, ret, err);
 }
 
@@ -72,11 +75,11 @@ int state_open(struct pipeline *p, struct err *err)
 	struct store_opening opening;
 	struct store_counts counts;
 	struct err why = ERR_INIT;
-	int r = open_in(p, p->state_dir, false, p->cfg.reset_cache, &opening, &why);
+	int r = open_in(p, p->state_dir, false, false, &opening, &why);
 	for (unsigned n = 1; may_pass(r) && n < OPEN_TRIES; n++) {
 		(void)usleep(OPEN_PAUSE_US);
 		why = (struct err)ERR_INIT;
-		r = open_in(p, p->state_dir, false, p->cfg.reset_cache, &opening, &why);
+		r = open_in(p, p->state_dir, false, false, &opening, &why);
 	}
 	if (r == -EBUSY || r == -ENOMEM)
 		return err_set(err, r, "%s", err_text(&why, r));
@@ -117,7 +120,10 @@ void state_open_late(struct pipeline *p)
 		r = store_restore(p->store, p->env.cache, &counts, &err);
 	if (r) {
 		p->store = store_close(p->store);
-		(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
+		p->state_may_come = r != -EPERM && r != -ENOTDIR;
+		(void)snprintf(p->state_error, sizeof p->state_error, "%s", err_text(&err, r));
+		if (p->state_may_come)
+			(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
 		return;
 	}
 	p->state_may_come = false;
@@ -157,7 +163,7 @@ int state_open_settings(struct pipeline *p, struct err *err)
 static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
 {
 	struct store_counts counts;
-	int r = open_in(p, dir, true, p->cfg.reset_cache, opening, err);
+	int r = open_in(p, dir, true, false, opening, err);
 	if (!r)
 		r = store_restore(p->store, p->env.cache, &counts, err);
 	p->store = store_abandon(p->store);
