@@ -1,40 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-# The host daemon and the programs beside it. Everything that is not a main program goes into libcore.a; a program links what it uses.
+# The host daemon and the programs beside it. A program links what it uses of two archives.
 
 PROTOS := $(sort $(wildcard proto/*.proto))
 GENERATED_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
 PROTO_OBJS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.o)
 
-CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl map agent grpc kube nri-runtime machines term
-CORE_SRCS := $(sort $(foreach d,$(CORE_LIB_DIRS),$(wildcard core/$(d)/*.c core/$(d)/*/*.c)))
-# What of modules/lib the core uses (core/host/expressions.c).
-CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o) $(O)/core/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host match)
+# core/lib: what the programs share. It knows nothing of the daemon.
+LIB_SRCS := $(sort $(wildcard core/lib/*/*.c))
+# core/nri-rpd without its main function, and what it uses of modules/lib (core/nri-rpd/host/expressions.c).
+RPD_MAIN := core/nri-rpd/main.c core/nri-rpd/options.c
+RPD_SRCS := $(sort $(filter-out $(RPD_MAIN),$(shell find core/nri-rpd -name '*.c')))
+RPD_OBJS := $(RPD_SRCS:%.c=$(O)/%.o) $(O)/core/nri-rpd/metrics/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host match)
 
 # The map's page is part of the daemon.
-$(O)/core/map/page.o: core/map/page.S $(wildcard core/map/page/*) $(O)/flags
+$(O)/core/nri-rpd/metrics/map/page.o: core/nri-rpd/metrics/map/page.S $(wildcard core/nri-rpd/metrics/map/page/*) $(O)/flags
 	$(call say,AS,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c -o $@ $<
 
-$(O)/libcore.a: $(CORE_OBJS) $(PROTO_OBJS)
+$(O)/libcommon.a: $(LIB_SRCS:%.c=$(O)/%.o) $(PROTO_OBJS)
+$(O)/libnri-rpd.a: $(RPD_OBJS)
+$(O)/libcommon.a $(O)/libnri-rpd.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# $(call program,NAME,FOLDER,LIBS)
+# Tests link both.
+CORE_LIBS := $(O)/libnri-rpd.a $(O)/libcommon.a
+
+# $(call program,NAME,SOURCES,ARCHIVES,LIBRARIES)
 define program
 programs: $(O)/bin/$(1)
-$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard core/$(2)/*.c))) $(if $(COVERAGE),$(O)/test/unit/coverage_exit.o) $(O)/libcore.a
+$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(2)) $(if $(COVERAGE),$(O)/test/unit/coverage_exit.o) $(3)
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
-	$(Q)$$(CC) -pie -o $$@ $$(filter %.o,$$^) $(O)/libcore.a $$(ALL_LDFLAGS) $(3)
+	$(Q)$$(CC) -pie -o $$@ $$^ $$(ALL_LDFLAGS) $(4)
 endef
+sources_of = $(sort $(wildcard core/$(1)/*.c))
 
-$(if $(wildcard core/daemon/*.c),$(eval $(call program,nri-rpd,daemon,$$(LIBS_DAEMON))))
-$(if $(wildcard core/nri-rpctl/*.c),$(eval $(call program,nri-rpctl,nri-rpctl,$$(LIBS_CTL))))
-$(if $(wildcard core/nri-rp-sim/*.c),$(eval $(call program,nri-rp-sim,nri-rp-sim,$$(LIBS_SIM))))
-$(if $(wildcard core/nri-rp-modcheck/*.c),$(eval $(call program,nri-rp-modcheck,nri-rp-modcheck,$$(LIBS_DAEMON))))
-$(if $(wildcard core/nri-rp-agent/*.c),$(eval $(call program,nri-rp-agent,nri-rp-agent,$$(LIBS_AGENT))))
-$(if $(wildcard core/nri-rp-bridge/*.c),$(eval $(call program,nri-rp-bridge,nri-rp-bridge,$$(LIBS_BRIDGE))))
+# Which program links what. nri-rpctl reads modules' schemas by the daemon's loader where no daemon runs; modcheck drives the
+# daemon's host. The other programs know nothing of the daemon but the messages it exchanges with them.
+$(eval $(call program,nri-rpd,$(RPD_MAIN),$$(CORE_LIBS),$$(LIBS_DAEMON)))
+$(eval $(call program,nri-rpctl,$(call sources_of,nri-rpctl),$$(CORE_LIBS),$$(LIBS_CTL)))
+$(eval $(call program,nri-rp-modcheck,$(call sources_of,nri-rp-modcheck),$$(CORE_LIBS),$$(LIBS_DAEMON)))
+$(eval $(call program,nri-rp-sim,$(call sources_of,nri-rp-sim),$(O)/libcommon.a,$$(LIBS_SIM)))
+$(eval $(call program,nri-rp-agent,$(call sources_of,nri-rp-agent),$(O)/libcommon.a,$$(LIBS_AGENT)))
+$(eval $(call program,nri-rp-bridge,$(call sources_of,nri-rp-bridge),$(O)/libcommon.a,$$(LIBS_BRIDGE)))
 
 # The checker of modules as its --sanitize runs it: all of it built with sanitizers, for modules that are too.
 SANITIZED_MODCHECK := $(O)/lib/nri-rp/nri-rp-modcheck-sanitized

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The quick start, and what the simulator needs beside core.mk: the machines inside it.
 
-$(O)/core/machines/shipped.o: $(wildcard conf/machines/*.yaml)
+$(O)/core/lib/machines/shipped.o: $(wildcard conf/machines/*.yaml)
 
 # From a bare system to a story: each line of progress says what takes the time.
 demo: ## install what is missing, build, and play a story on a simulated node

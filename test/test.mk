@@ -6,22 +6,23 @@ include test/modules/modules.mk
 UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c))
 UNIT_BINS := $(UNIT_SRCS:test/unit/%.c=$(O)/test/%)
 
-$(O)/test/t_%: $(O)/test/unit/t_%.o $(O)/libcore.a $(O)/libnri-rp-module.a
+$(O)/test/t_%: $(O)/test/unit/t_%.o $(CORE_LIBS) $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -lcmocka $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(CORE_LIBS) $(ALL_LDFLAGS) -lcmocka $(LIBS_DAEMON)
 
 # What a test needs besides core and modules/lib it names as further prerequisites, in the fragment of the module that it tests:
 #	$(O)/test/t_mine: $$(FAKE_HOST_OBJS) $(O)/pic/modules/mine/mine.o
 FAKE_HOST_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard test/unit/fake_*.c)))
 
-# Prints what core/topo makes of a tree; test/topo-hwloc.py compares it with what hwloc does.
-$(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
+# Prints what core/lib/topo makes of a tree; test/topo-hwloc.py compares it with what hwloc does.
+$(O)/test/topo_table: $(O)/test/unit/topo_table.o $(CORE_LIBS)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
-$(O)/test/t_daemon_options: $(O)/core/daemon/options.o
+$(O)/test/t_conf_show $(O)/test/t_conf_oom: $(O)/core/nri-rpctl/jsonschema.o
+$(O)/test/t_daemon_options: $(O)/core/nri-rpd/options.o
 $(O)/test/t_module_oom: $$(FAKE_HOST_OBJS) | modules
 $(O)/test/t_controller_oom: $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o | modules
 
@@ -50,19 +51,19 @@ FUZZ_BINS := $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz/%)
 FUZZ_RUNS ?= 100000
 FUZZ_SECONDS ?= 60
 
-$(O)/fuzz-bin/%: $(O)/test/fuzz/%.o $(O)/libcore.a $(O)/libnri-rp-module.a
+$(O)/fuzz-bin/%: $(O)/test/fuzz/%.o $(CORE_LIBS) $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -fsanitize=fuzzer $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(CORE_LIBS) $(ALL_LDFLAGS) -fsanitize=fuzzer $(LIBS_DAEMON)
 
 # The whole daemon with one policy linked in.
 SESSION_OBJS := $(patsubst %.c,$(O)/pic/%.o,$(sort $(wildcard modules/static/*.c)))
 $(O)/fuzz-bin/fuzz_session $(O)/fuzz-replay/fuzz_session: $(SESSION_OBJS)
 
-$(O)/fuzz-replay/%: $(O)/test/fuzz/%.o $(O)/test/fuzz/replay.o $(O)/libcore.a $(O)/libnri-rp-module.a
+$(O)/fuzz-replay/%: $(O)/test/fuzz/%.o $(O)/test/fuzz/replay.o $(CORE_LIBS) $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(CORE_LIBS) $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
 fuzz-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-bin/%)
 replay-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-replay/%)
@@ -126,10 +127,10 @@ BENCH_NAMED ?= 0
 BENCH_POLICIES ?= none static
 BENCH_MACHINE ?= n4c128
 
-$(O)/bench/noop: $(O)/test/bench/noop.o $(O)/libcore.a
-$(O)/bench/bench: $(O)/test/bench/main.o $(O)/test/bench/play.o $(O)/test/bench/target.o $(O)/libcore.a
+$(O)/bench/noop: $(O)/test/bench/noop.o $(CORE_LIBS)
+$(O)/bench/bench: $(O)/test/bench/main.o $(O)/test/bench/play.o $(O)/test/bench/target.o $(CORE_LIBS)
 # A plugin that looks whether a runtime keeps what NRI promises to plugins.
-$(O)/test/judge/judge: $(O)/test/judge/judge.o $(O)/libcore.a
+$(O)/test/judge/judge: $(O)/test/judge/judge.o $(CORE_LIBS)
 $(O)/bench/noop $(O)/bench/bench $(O)/test/judge/judge:
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -152,9 +153,9 @@ bench-cluster: all ## what nri-rp-agent asks of an API server, and what that com
 # Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300
 $(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O)/test/mutate/stores.o $(O)/test/fuzz/fuzz_session.o $(SESSION_OBJS) \
-		$(O)/libcore.a $(O)/libnri-rp-module.a
+		$(CORE_LIBS) $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(CORE_LIBS) $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
 test-programs: $(O)/test/mutate/mutate $(O)/test/judge/judge $(O)/bench/noop
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what core/topo reads below a root with what hwloc reads there.
+"""Compares what core/lib/topo reads below a root with what hwloc reads there.
 
   topo-hwloc.py TOPO_TABLE ROOT...
 

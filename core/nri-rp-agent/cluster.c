@@ -17,10 +17,10 @@
 #include "core/nri-rp-agent/published.h"
 #include "core/nri-rp-agent/report.h"
 #include "core/nri-rp-agent/watch.h"
-#include "core/nri-rp-agent/wishes.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/nri-rp-agent/node_patch.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "cluster"
 #define NODE_MAX 254u

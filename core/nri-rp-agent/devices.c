@@ -5,9 +5,9 @@
 
 #include <nri-rp/set.h>
 
-#include "core/agent/protocol.h"
-#include "core/util/fields.h"
-#include "core/util/pb.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/util/fields.h"
+#include "core/lib/util/pb.h"
 #include "proto/podresources.pb-c.h"
 
 #define ARENA_BLOCK (16u << 10)

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
 #include "proto/agent.pb-c.h"
 
 /* Memory that reading one pod may take. */

@@ -7,7 +7,7 @@
 #define NRI_RP_AGENT_EVICT_H
 
 #include "core/nri-rp-agent/kube.h"
-#include "core/wire/rpc.h"
+#include "core/lib/wire/rpc.h"
 #include "proto/agent.pb-c.h"
 
 #define EVICT_MAX 16u /* under way at a time */

@@ -8,12 +8,12 @@
 
 #include <utlist.h>
 
-#include "core/kube/http.h"
-#include "core/nri-rp-agent/rights.h"
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/kube/http.h"
+#include "core/nri-rp-agent/rbac_hint.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "kube"
 #define NS_PER_S UINT64_C(1000000000)

@@ -10,8 +10,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/kube/kubeconfig.h"
-#include "core/util/loop.h"
+#include "core/lib/kube/kubeconfig.h"
+#include "core/lib/util/loop.h"
 
 #define KUBE_RATE_PER_S 5u
 #define KUBE_BURST 10u

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/grpc/conn.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/wire/sock.h"
+#include "core/lib/grpc/conn.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/wire/sock.h"
 
 #define LOG_SOURCE "kubelet"
 

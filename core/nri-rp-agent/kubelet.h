@@ -7,8 +7,8 @@
 #ifndef NRI_RP_AGENT_KUBELET_H
 #define NRI_RP_AGENT_KUBELET_H
 
-#include "core/grpc/call.h"
-#include "core/util/loop.h"
+#include "core/lib/grpc/call.h"
+#include "core/lib/util/loop.h"
 
 #define KUBELET_DEFAULT_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define KUBELET_MESSAGE_MAX (16u << 20)

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/plugins.h"
-#include "core/util/arena.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 
 #define LOG_SOURCE "link"
 #define BACKOFF_FIRST_MS 50u

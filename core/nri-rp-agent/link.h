@@ -9,7 +9,7 @@
 #define NRI_RP_AGENT_LINK_H
 
 #include "core/nri-rp-agent/podres.h"
-#include "core/wire/rpc.h"
+#include "core/lib/wire/rpc.h"
 
 struct link;
 struct plugins;

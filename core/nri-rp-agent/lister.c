@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/protocol.h"
-#include "core/grpc/server.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/grpc/server.h"
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/listmsg.h"
 #include "core/nri-rp-agent/unary.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "lister"
 #define SERVICE "/v1.PodResourcesLister/"

@@ -9,8 +9,8 @@
 #define NRI_RP_AGENT_LISTER_H
 
 #include "core/nri-rp-agent/link.h"
-#include "core/util/err.h"
-#include "core/util/loop.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/loop.h"
 
 #define LISTER_CALLS_MAX 16u /* under way; more are refused */
 

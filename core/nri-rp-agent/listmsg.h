@@ -8,8 +8,8 @@
 #ifndef NRI_RP_AGENT_LISTMSG_H
 #define NRI_RP_AGENT_LISTMSG_H
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
 #include "proto/agent.pb-c.h"
 #include "proto/podresources.pb-c.h"
 

@@ -20,7 +20,7 @@
 #include "core/nri-rp-agent/lister.h"
 #include "core/nri-rp-agent/options.h"
 #include "core/nri-rp-agent/plugins.h"
-#include "core/util/privileges.h"
+#include "core/lib/util/privileges.h"
 
 #define LOG_SOURCE "nri-rp-agent"
 #define EXIT_USAGE 2

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/protocol.h"
-#include "core/kube/objects.h"
-#include "core/util/arena.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/kube/objects.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "node"

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/cluster.h"
-#include "core/kube/kubeconfig.h"
+#include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/plugins.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define GRACE_MAX_S 86400u
 

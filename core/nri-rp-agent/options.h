@@ -3,8 +3,8 @@
 #ifndef NRI_RP_AGENT_OPTIONS_H
 #define NRI_RP_AGENT_OPTIONS_H
 
-#include "core/util/cmdline.h"
-#include "core/util/log.h"
+#include "core/lib/util/cmdline.h"
+#include "core/lib/util/log.h"
 
 struct options {
 	const char *daemon_socket, *kubelet_socket;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/grpc/conn.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
-#include "core/wire/sock.h"
+#include "core/lib/grpc/conn.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/sock.h"
 
 #define LOG_SOURCE "plugins"
 #define DIAL_AGAIN_MS 50u

@@ -13,8 +13,8 @@
 #ifndef NRI_RP_AGENT_PLUGIN_H
 #define NRI_RP_AGENT_PLUGIN_H
 
-#include "core/grpc/call.h"
-#include "core/util/loop.h"
+#include "core/lib/grpc/call.h"
+#include "core/lib/util/loop.h"
 #include "proto/agent.pb-c.h"
 #include "proto/resourceplugin.pb-c.h"
 

@@ -9,14 +9,14 @@
 
 #include <utlist.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/pluginmsg.h"
 #include "core/nri-rp-agent/plugins.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)

@@ -7,9 +7,9 @@
 #ifndef NRI_RP_AGENT_PLUGINMSG_H
 #define NRI_RP_AGENT_PLUGINMSG_H
 
-#include "core/util/grants.h"
-#include "core/util/arena.h"
-#include "core/util/err.h"
+#include "core/lib/util/grants.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
 #include "proto/agent.pb-c.h"
 #include "proto/resourceplugin.pb-c.h"
 

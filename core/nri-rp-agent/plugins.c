@@ -12,16 +12,16 @@
 
 #include <utlist.h>
 
-#include "core/agent/protocol.h"
-#include "core/util/grants.h"
-#include "core/grpc/server.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/util/grants.h"
+#include "core/lib/grpc/server.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/unary.h"
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "plugins"
 #define REGISTER_METHOD "/resourceplugin.v1alpha1.Registration/Register"

@@ -17,9 +17,9 @@
 #define NRI_RP_AGENT_PLUGINS_H
 
 #include "core/nri-rp-agent/plugin.h"
-#include "core/util/err.h"
-#include "core/util/loop.h"
-#include "core/wire/rpc.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/wire/rpc.h"
 
 #define PLUGINS_DEFAULT_DIR "/var/lib/nri-rp/resource-plugins"
 #define PLUGINS_SOCKET "kubelet.sock"

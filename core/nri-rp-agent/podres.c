@@ -7,13 +7,13 @@
 
 #include <utlist.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/devices.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 #define HASH_NONFATAL_OOM 1 /* what cannot be remembered is asked for again */
-#include "core/util/hash.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
 #include "proto/podresources.pb-c.h"
 
 #define LOG_SOURCE "podres"

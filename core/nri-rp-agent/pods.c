@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/protocol.h"
-#include "core/kube/objects.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/kube/objects.h"
 #include "core/nri-rp-agent/watch.h"
-#include "core/util/arena.h"
-#include "core/util/cleanup.h"
-#include "core/util/hash.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "pods"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-agent/wishes.h"
+#include "core/nri-rp-agent/node_patch.h"
 #include "core/nri-rp-agent/writer.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "published"
 #define TOPOLOGY_VERSION "topology.node.k8s.io/v1alpha2"

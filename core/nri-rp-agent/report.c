@@ -8,9 +8,9 @@
 
 #include <utlist.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "report"
 #define NODE_NAMESPACE "default" /* where events of nodes are */

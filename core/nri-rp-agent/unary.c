@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 struct unary {
 	const struct unary_service *service;

@@ -3,7 +3,7 @@
 #ifndef NRI_RP_AGENT_UNARY_H
 #define NRI_RP_AGENT_UNARY_H
 
-#include "core/grpc/served.h"
+#include "core/lib/grpc/served.h"
 
 struct unary;
 

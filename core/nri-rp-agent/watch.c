@@ -7,10 +7,10 @@
 
 #include <curl/curl.h>
 
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "watch"
 #define VERSION_MAX 128u

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/log.h"
+#include "core/lib/util/log.h"
 
 #define LOG_SOURCE "writer"
 

@@ -4,7 +4,7 @@
 #define NRI_RP_BRIDGE_ASK_H
 
 #include "core/nri-rp-bridge/model.h"
-#include "core/nri-runtime/runtime.h"
+#include "core/lib/nri-runtime/runtime.h"
 
 #define QUESTION_MS 1500u /* the plugin has for an answer, at most */
 #define REGISTRATION_MS 5000u

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kube/objects.h"
+#include "core/lib/kube/objects.h"
 #include "core/nri-rp-bridge/cri_info.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define N_RUNTIMES 3u
 

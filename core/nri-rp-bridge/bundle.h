@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "core/util/arena.h"
-#include "core/util/fs.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/fs.h"
 #include "proto/agent.pb-c.h"
 #include "proto/cri.pb-c.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/nri-rp-bridge/bypass_internal.h"
-#include "core/util/log.h"
-#include "core/util/sd.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/sd.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bypass"
 #define KNOW_MS 500u /* a pod that the list does not have yet is waited for */

@@ -23,7 +23,7 @@
 #define NRI_RP_BRIDGE_BYPASS_H
 
 #include "core/nri-rp-bridge/podlist.h"
-#include "core/util/loop.h"
+#include "core/lib/util/loop.h"
 
 struct bypass;
 

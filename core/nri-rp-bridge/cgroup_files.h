@@ -12,9 +12,9 @@
 
 #include <stdbool.h>
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
-#include "core/util/fs.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/fs.h"
 #include "proto/cri.pb-c.h"
 
 #define CGROUP_PATH_MAX 1024u

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define RDT_ANNOTATION "io.kubernetes.cri.rdt-class"
 #define BLOCKIO_ANNOTATION "io.kubernetes.cri.blockio-class"

@@ -7,8 +7,8 @@
 #ifndef NRI_RP_BRIDGE_CRI_EDIT_H
 #define NRI_RP_BRIDGE_CRI_EDIT_H
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
 #include "proto/cri.pb-c.h"
 #include "proto/nri.pb-c.h"
 

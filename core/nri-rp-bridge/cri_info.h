@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "core/util/arena.h"
+#include "core/lib/util/arena.h"
 #include "proto/cri.pb-c.h"
 
 #define CRI_INFO_MAX (4u << 20) /* bytes of JSON that are read */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "core/nri-rp-bridge/police_internal.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
 
 #define LOG_SOURCE "bridge"
 #define POLL_MS 10000u

@@ -8,7 +8,7 @@
 #ifndef NRI_RP_BRIDGE_EVENTS_H
 #define NRI_RP_BRIDGE_EVENTS_H
 
-#include "core/grpc/call.h"
+#include "core/lib/grpc/call.h"
 #include "core/nri-rp-bridge/upstream.h"
 
 #define EVENTS_PATH "/runtime.v1.RuntimeService/GetContainerEvents"

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-bridge/podlist.h"
-#include "core/util/arena.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
-#include "core/wire/listener.h"
-#include "core/wire/rpc.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/listener.h"
+#include "core/lib/wire/rpc.h"
+#include "core/lib/wire/trunk.h"
 
 #define LOG_SOURCE "pods"
 #define SOCKET_MODE 0600

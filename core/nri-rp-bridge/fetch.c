@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/kube/http.h"
+#include "core/lib/kube/http.h"
 #include "core/nri-rp-bridge/podlist.h"
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "pods"
 #define TIMEOUT_MS 5000u

@@ -12,9 +12,9 @@
 
 #include "core/nri-rp-bridge/cri_info.h"
 #include "core/nri-rp-bridge/police_internal.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
 #define PLACE_MS 1000u /* the runtime has for a status that a call may wait for */

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "cgroups"
 #define TOP "kubepods"

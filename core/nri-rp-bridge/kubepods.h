@@ -14,7 +14,7 @@
 #define NRI_RP_BRIDGE_KUBEPODS_H
 
 #include "core/nri-rp-bridge/cgroup_files.h"
-#include "core/util/loop.h"
+#include "core/lib/util/loop.h"
 
 #define KUBEPODS_UID_SIZE 65u
 #define KUBEPODS_ID_SIZE 65u

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/nri-rp-bridge/police_internal.h"
-#include "core/util/log.h"
+#include "core/lib/util/log.h"
 
 #define LOG_SOURCE "bridge"
 #define UNDO_MS 30000u /* the runtime has to stop a pod, or to remove it */

@@ -18,9 +18,9 @@
 #include "core/nri-rp-bridge/bypass.h"
 #include "core/nri-rp-bridge/options.h"
 #include "core/nri-rp-bridge/proxy.h"
-#include "core/util/privileges.h"
-#include "core/util/sd.h"
-#include "core/util/str.h"
+#include "core/lib/util/privileges.h"
+#include "core/lib/util/sd.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
 #define EXIT_USAGE 2

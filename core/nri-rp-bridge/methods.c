@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/nri-rp-bridge/police_internal.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
 

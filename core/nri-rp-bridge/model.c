@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/util/pb.h"
+#include "core/lib/util/pb.h"
 
 #define ID_BYTES 32u
 #define ARENA_BLOCK (16u << 10)

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
-#include "core/util/hash.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/hash.h"
 #include "proto/nri.pb-c.h"
 
 #define MODEL_ID_SIZE 65u /* of an id of ours, with its NUL */

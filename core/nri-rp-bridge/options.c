@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define DEFAULT_LISTEN "/run/nri-rp/cri.sock"
 #define DEFAULT_RUNTIME "/run/containerd/containerd.sock"

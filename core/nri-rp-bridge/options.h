@@ -4,8 +4,8 @@
 
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/nri-rp-bridge/trace.h"
-#include "core/util/cmdline.h"
-#include "core/util/log.h"
+#include "core/lib/util/cmdline.h"
+#include "core/lib/util/log.h"
 
 enum source { SOURCE_CRI, SOURCE_CGROUPS };
 

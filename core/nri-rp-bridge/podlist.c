@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/kube/objects.h"
-#include "core/util/cleanup.h"
-#include "core/util/hash.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/kube/objects.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "pods"
 #define GAP_MS 200u /* between two questions to the kubelet */

@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-#include "core/util/err.h"
-#include "core/util/loop.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/loop.h"
 #include "proto/agent.pb-c.h"
 
 #define PODLIST_MAX 4096u /* pods */

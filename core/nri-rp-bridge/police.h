@@ -24,7 +24,7 @@
 #ifndef NRI_RP_BRIDGE_POLICE_H
 #define NRI_RP_BRIDGE_POLICE_H
 
-#include "core/grpc/message.h"
+#include "core/lib/grpc/message.h"
 #include "core/nri-rp-bridge/events.h"
 #include "core/nri-rp-bridge/upstream.h"
 

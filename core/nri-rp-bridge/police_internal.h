@@ -3,12 +3,12 @@
 #ifndef NRI_RP_BRIDGE_POLICE_INTERNAL_H
 #define NRI_RP_BRIDGE_POLICE_INTERNAL_H
 
-#include "core/grpc/call.h"
+#include "core/lib/grpc/call.h"
 #include "core/nri-rp-bridge/ask.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/police.h"
-#include "core/util/fields.h"
-#include "core/util/task.h"
+#include "core/lib/util/fields.h"
+#include "core/lib/util/task.h"
 
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"

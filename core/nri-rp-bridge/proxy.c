@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/grpc/served.h"
-#include "core/grpc/server.h"
-#include "core/util/buf.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/grpc/served.h"
+#include "core/lib/grpc/server.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660

@@ -6,9 +6,9 @@
 #include <utlist.h>
 
 #include "core/nri-rp-bridge/police_internal.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
 #define UPDATE_MS 2000u /* the runtime has for an update */

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/util/buf.h"
-#include "core/util/fields.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/fields.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "trace"
 #define DEPTH_MAX 12u

@@ -6,9 +6,9 @@
 
 #include <utlist.h>
 
-#include "core/grpc/conn.h"
-#include "core/util/log.h"
-#include "core/wire/sock.h"
+#include "core/lib/grpc/conn.h"
+#include "core/lib/util/log.h"
+#include "core/lib/wire/sock.h"
 
 #define LOG_SOURCE "bridge"
 #define BACKOFF_FIRST_MS 50u

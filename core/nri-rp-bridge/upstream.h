@@ -4,8 +4,8 @@
 #ifndef NRI_RP_BRIDGE_UPSTREAM_H
 #define NRI_RP_BRIDGE_UPSTREAM_H
 
-#include "core/grpc/h2.h"
-#include "core/util/loop.h"
+#include "core/lib/grpc/h2.h"
+#include "core/lib/util/loop.h"
 
 struct upstream;
 

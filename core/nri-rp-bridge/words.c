@@ -7,9 +7,9 @@
 
 #include "core/nri-rp-bridge/bypass_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
-#include "core/util/log.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bypass"
 #define SETTLE_MS 300u /* after which the runtime has written what it writes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/host/loader.h"
+#include "core/nri-rpd/host/loader.h"
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/watch.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 /* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at
  * least. */

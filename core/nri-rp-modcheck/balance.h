@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/util/err.h"
+#include "core/lib/util/err.h"
 
 struct balance {
 	size_t bytes; /* of the heap in use */

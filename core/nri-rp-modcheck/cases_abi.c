@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/conf/conf.h"
+#include "core/lib/conf/conf.h"
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define REQUESTS 200u
 #define LEAK_ROUNDS 9u

@@ -8,7 +8,7 @@
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define DOMAIN ".resource-policy.nri.io"
 #define GIB (INT64_C(1) << 30)

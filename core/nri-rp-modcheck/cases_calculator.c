@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/host/noderes.h"
-#include "core/noderes/result.h"
-#include "core/noderes/strategy.h"
+#include "core/nri-rpd/host/noderes.h"
+#include "core/nri-rpd/noderes/result.h"
+#include "core/nri-rpd/noderes/strategy.h"
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define NODES 200u
 #define PODS_MAX 12u

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache/txn.h"
+#include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define CTRS 16u
 #define ROUNDS 20u

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache/txn.h"
-#include "core/host/services.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define WISHES 40u
 #define ASKED_MAX 16u

@@ -7,7 +7,7 @@
 
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define ROUNDS 1000u
 #define WARM_UP 100u

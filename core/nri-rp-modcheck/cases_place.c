@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define MANY 2000u
 #define SOME 600u

@@ -7,8 +7,8 @@
 
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define ZONES_MAX 1024u
 #define NAME_MAX_BYTES 128u

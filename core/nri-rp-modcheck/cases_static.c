@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/host/note.h"
+#include "core/nri-rpd/host/note.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/watch.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 static int facts_of(struct check *c, struct note_facts *ret, struct err *err)
 {

@@ -2,9 +2,9 @@
 /* Containers that a policy has refused and that run all the same: rp_policy.unmanaged. */
 #include <stdio.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/churn.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define SOME 600u
 #define FULL 300u /* containers at most until one is refused */

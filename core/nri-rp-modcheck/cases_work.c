@@ -6,7 +6,7 @@
 
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define CTRS 24u
 #define ROUNDS 4u

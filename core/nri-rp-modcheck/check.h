@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nri-rp-modcheck: proves a module without a cluster. The module runs against the daemon's own host
- * side (core/host, core/cache) on made-up machines; each case is a forked child
- * (core/host/trial.h), so that a crash or a hang is a result like others.
+ * side (core/nri-rpd/host, core/nri-rpd/cache) on made-up machines; each case is a forked child
+ * (core/nri-rpd/host/trial.h), so that a crash or a hang is a result like others.
  *
  *   machines    trees with the files below sys/ and proc/
  *   config      the smallest configuration that the module's table allows, or the user's
@@ -25,12 +25,12 @@
 
 #include <nri-rp/set.h>
 
-#include "core/cache/kvs.h"
-#include "core/conf/conf.h"
-#include "core/conf/fragment.h"
-#include "core/host/loader.h"
-#include "core/util/buf.h"
-#include "core/util/err.h"
+#include "core/nri-rpd/cache/kvs.h"
+#include "core/lib/conf/conf.h"
+#include "core/lib/conf/fragment.h"
+#include "core/nri-rpd/host/loader.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/err.h"
 
 #define CHECK_MACHINES_MAX 64u
 #define CHECK_DIR_MAX 512u /* bytes of the path of our folder */

@@ -6,7 +6,7 @@
 
 #include <utlist.h>
 
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define GIB (INT64_C(1) << 30)
 #define DOMAIN ".resource-policy.nri.io/pod"

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/conf/fragment.h"
+#include "core/lib/conf/fragment.h"
 #include "core/nri-rp-modcheck/check.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 #define NEST_MAX 8u
 

@@ -10,12 +10,12 @@
 
 #include <nri-rp/set.h>
 
-#include "core/machines/doc.h"
-#include "core/machines/machine.h"
+#include "core/lib/machines/doc.h"
+#include "core/lib/machines/machine.h"
 #include "core/nri-rp-modcheck/check.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 #define CPU_DIR "sys/devices/system/cpu"
 #define NODE_DIR "sys/devices/system/node"

@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/host/crumb.h"
-#include "core/host/trial.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/trial.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/vectors.h"
 #include "core/nri-rp-modcheck/watch.h"
-#include "core/util/cleanup.h"
-#include "core/util/cmdline.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/cmdline.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define EXIT_USAGE 2
 #define FAST_MS 10000u

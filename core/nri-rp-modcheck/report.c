@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/nri-rp-modcheck/check.h"
-#include "core/util/json.h"
+#include "core/lib/util/json.h"
 
 static const char *const verdict_names[] = {
 	[VERDICT_PASSED] = "passed",

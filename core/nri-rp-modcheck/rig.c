@@ -7,10 +7,10 @@
 
 #include <utlist.h>
 
-#include "core/cache/derive.h"
-#include "core/cache/txn.h"
-#include "core/host/services.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/str.h"
 
 #define JOBS_MS 5000u
 

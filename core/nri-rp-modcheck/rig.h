@@ -7,10 +7,10 @@
 #ifndef MODCHECK_RIG_H
 #define MODCHECK_RIG_H
 
-#include "core/host/instance.h"
+#include "core/nri-rpd/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/loop.h"
+#include "core/lib/util/loop.h"
 
 #define RIG_NAMES_MAX 64u
 

@@ -2,7 +2,7 @@
 /* What the daemon does with onPolicyError: unmanaged when allocate() has refused a container. */
 #include <utlist.h>
 
-#include "core/cache/txn.h"
+#include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rp-modcheck/rig.h"
 
 /* All CPUs that are nobody's own, as the daemon stages them. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/host/services.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/str.h"
 
 const char *const shim_services[SHIM_SERVICES] = {
 	RP_HOST_CACHE_1,    RP_HOST_TOPOLOGY_1, RP_HOST_CONFIG_1, RP_HOST_EXPLAIN_1,

@@ -15,7 +15,7 @@
 #include <nri-rp/host.h>
 #include <nri-rp/topology.h>
 
-#include "core/host/instance.h"
+#include "core/nri-rpd/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
 
 #define SHIM_SERVICES 14u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Covers of nri-rp.host.cache/1. */
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
 
 static uint32_t c_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)

@@ -3,9 +3,9 @@
  * alone. */
 #include <stdlib.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 static uint64_t t_generation(void *ctx)
 {

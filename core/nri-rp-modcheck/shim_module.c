@@ -8,9 +8,9 @@
 
 #include <nri-rp/calculator.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* What the host takes for the module's instance. */
 struct cover {

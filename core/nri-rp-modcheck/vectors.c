@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/conf/documents.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/log.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
+#include "core/lib/conf/documents.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
 
 #define FILE_MAX (4u << 20)
 #define LOG_SILENT ((enum log_level)0)

@@ -8,11 +8,11 @@
 #ifndef MODCHECK_VECTORS_H
 #define MODCHECK_VECTORS_H
 
-#include "core/conf/conf.h"
-#include "core/host/loader.h"
-#include "core/host/noderes.h"
-#include "core/noderes/result.h"
-#include "core/util/buf.h"
+#include "core/lib/conf/conf.h"
+#include "core/nri-rpd/host/loader.h"
+#include "core/nri-rpd/host/noderes.h"
+#include "core/nri-rpd/noderes/result.h"
+#include "core/lib/util/buf.h"
 
 /* Runs a file with the calculators of a folder, and prints what it finds as TAP. The exit
  * status. */

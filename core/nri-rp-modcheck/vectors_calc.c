@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/conf/fragment.h"
+#include "core/lib/conf/fragment.h"
 #include "core/nri-rp-modcheck/vectors.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define UNIT 1000 /* thousandths */
 #define NORMALIZATION_KEY "node.koordinator.sh/cpu-normalization-ratio"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/nri-rp-modcheck/vectors.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define PATH_SEGMENT_MAX 64u
 #define RESULTS_MAX 64u

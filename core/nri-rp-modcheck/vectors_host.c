@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "core/nri-rp-modcheck/vectors.h"
-#include "core/noderes/predict.h"
-#include "core/noderes/strategy.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/noderes/predict.h"
+#include "core/nri-rpd/noderes/strategy.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define MILLION 1e6
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "core/nri-rp-modcheck/vectors.h"
-#include "core/noderes/classes.h"
-#include "core/noderes/strategy.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/noderes/classes.h"
+#include "core/nri-rpd/noderes/strategy.h"
+#include "core/lib/util/str.h"
 
 static void amounts_of(rp_cfg map, const char *memory_key, int64_t ret[RP_NR_AMOUNTS])
 {

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define SELF "/proc/self/exe"
 #define SANITIZED_PROGRAM "lib/nri-rp/nri-rp-modcheck-sanitized" /* beside the folder bin/ */

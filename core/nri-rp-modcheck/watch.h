@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "core/util/buf.h"
-#include "core/util/err.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/err.h"
 
 /* What a case may take longer than usual. */
 #define WATCH_SANITIZED_FACTOR 5u

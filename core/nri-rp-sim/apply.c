@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define RECORDS_MAX 200000u
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/apply.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 /* ---- any message ----------------------------------------------------------------------------- */
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/apply.h"
-#include "core/nri-rp-sim/lie.h"
+#include "core/nri-rp-sim/wrong_sync.h"
 #include "core/nri-rp-sim/messages.h"
-#include "core/nri-rp-sim/tap.h"
-#include "core/nri-runtime/runtime.h"
-#include "core/util/cleanup.h"
+#include "core/nri-rp-sim/frame_check.h"
+#include "core/lib/nri-runtime/runtime.h"
+#include "core/lib/util/cleanup.h"
 
 struct conn {
 	struct sim *s;

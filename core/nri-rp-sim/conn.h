@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's end of NRI (core/nri-runtime), as scenarios use it: what is asked is waited for,
+ * The runtime's end of NRI (nri-runtime), as scenarios use it: what is asked is waited for,
  * what the plugin wants is checked and done to the model, and all that it does wrong is a problem.
  */
 #ifndef SIM_CONN_H

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/daemon.h"
-#include "core/util/buf.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/control.pb-c.h"
 
 #define SERVICE "nri-rp.v1.Control"

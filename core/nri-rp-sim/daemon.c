@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define ARGS_MAX 64u
 #define LOG_MAX (256u << 20)

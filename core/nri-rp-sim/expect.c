@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/expect_internal.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #define SIM_EXPECT_H
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 #define EXPECT_DEPTH_MAX 40u
 

@@ -5,7 +5,7 @@
 #define SIM_FILES_H
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 #define FILES_TEXT_MAX 65536u
 

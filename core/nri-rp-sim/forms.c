@@ -5,7 +5,7 @@
 
 #include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/steps.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define WITH_ERROR true
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/wire/be.h"
+#include "core/lib/wire/be.h"
 
 #define PLUGIN_CONN 1u /* the plugin answers */
 #define RUNTIME_CONN 2u /* the plugin asks */

@@ -6,8 +6,8 @@
 
 #include "core/nri-rp-sim/expect_internal.h"
 #include "core/nri-rp-sim/files.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define ARGS_MAX 24u
 

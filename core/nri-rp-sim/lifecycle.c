@@ -7,7 +7,7 @@
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/files.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* ---- events whose answers carry nothing ------------------------------------------------------ */
 

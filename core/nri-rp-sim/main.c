@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/machines/machine.h"
+#include "core/lib/machines/machine.h"
 #include "core/nri-rp-sim/serve.h"
-#include "core/util/cmdline.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
+#include "core/lib/util/cmdline.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 
 #define EXIT_USAGE 2
 

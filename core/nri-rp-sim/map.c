@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/term/cpumap.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/term/cpumap.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define GROUPS_MAX 128u /* sets of CPUs drawn as such; containers on others are listed alone */
 #define LETTERS 26u

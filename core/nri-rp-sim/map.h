@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine map (core/term/cpumap.h) of what the runtime and the kernel have, and below it where
+ * The machine map (term/cpumap.h) of what the runtime and the kernel have, and below it where
  * each container is. Containers that have the same CPUs share a letter.
  */
 #ifndef SIM_MAP_H
 #define SIM_MAP_H
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/term/out.h"
+#include "core/lib/term/out.h"
 
 #define MAP_WIDTH_MIN 40u
 

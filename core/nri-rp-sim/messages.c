@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define EXTRA_ENTRIES 8u
 

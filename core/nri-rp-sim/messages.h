@@ -5,7 +5,7 @@
 #define SIM_MESSAGES_H
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/util/arena.h"
+#include "core/lib/util/arena.h"
 #include "proto/nri.pb-c.h"
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define FIRST_PID 10000u
 

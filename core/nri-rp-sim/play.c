@@ -9,8 +9,8 @@
 #include "core/nri-rp-sim/serve.h"
 #include "core/nri-rp-sim/show.h"
 #include "core/nri-rp-sim/steps.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define LOG_LINES 15u
 #define WHERE_MAX 300

@@ -15,7 +15,7 @@
 #include "core/nri-rp-sim/map.h"
 #include "core/nri-rp-sim/serve.h"
 #include "core/nri-rp-sim/steps.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 
 #define LINE_MAX_BYTES (64u << 20)
 #define PIECE 65536u

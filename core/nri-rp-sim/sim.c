@@ -15,9 +15,9 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/files.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 #define REQUEST_TIMEOUT_MS 2000
 #define REGISTRATION_TIMEOUT_MS 5000

@@ -11,7 +11,7 @@
  *   kubelet.c                   from requests and limits to shares, quota and the rest
  *   model.c                     pods and containers
  *   messages.c                  the model as messages
- *   tap.c frames.c              between the socket and core/wire: is what the plugin sends fit for
+ *   tap.c frames.c              between the socket and wire: is what the plugin sends fit for
  *                               a Go peer?
  *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody
  *                               asked for
@@ -37,11 +37,11 @@
 
 #include <jansson.h>
 
-#include "core/machines/machine.h"
-#include "core/nri-runtime/release.h"
+#include "core/lib/machines/machine.h"
+#include "core/lib/nri-runtime/release.h"
 #include "core/nri-rp-sim/view.h"
-#include "core/util/err.h"
-#include "core/util/loop.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/loop.h"
 
 #define SIM_NOT_SET INT64_MIN
 #define SIM_MODULE_DIRS_MAX 8u

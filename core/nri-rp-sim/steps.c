@@ -9,10 +9,10 @@
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/files.h"
-#include "core/nri-rp-sim/lie.h"
+#include "core/nri-rp-sim/wrong_sync.h"
 #include "core/nri-rp-sim/lifecycle.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define QUIET_MS 200
 #define LOOK_MS 10

@@ -8,9 +8,9 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/steps.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 #define START_MS 10000
 #define EXIT_MS 10000

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 #define CPU "sys/devices/system/cpu"
 #define NODE "sys/devices/system/node"

@@ -8,8 +8,8 @@
 
 #include <nri-rp/set.h>
 
-#include "core/util/arena.h"
-#include "core/util/err.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/err.h"
 
 #define VIEW_NONE UINT32_MAX
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/wire/client.h"
-#include "core/wire/sock.h"
+#include "core/lib/wire/client.h"
+#include "core/lib/wire/sock.h"
 #include "proto/control.pb-c.h"
 
 struct link {

@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/ctl/protocol.h"
-#include "core/term/out.h"
-#include "core/util/err.h"
+#include "core/lib/wire/control_protocol.h"
+#include "core/lib/term/out.h"
+#include "core/lib/util/err.h"
 
 #define WAIT_MS 10000u /* for an answer */
 #define WAIT_TRIAL_MS 60000u /* for one that takes a trial, maybe behind another */

@@ -10,8 +10,8 @@
 #include <nri-rp/module.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
 
 #define EVENTS_WAIT_MS 25000u
 #define RECONNECT_MS 1000u

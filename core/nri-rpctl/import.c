@@ -11,11 +11,11 @@
 
 #include <nri-rp/set.h>
 
-#include "core/conf/documents.h"
+#include "core/lib/conf/documents.h"
 #include "core/nri-rpctl/cli.h"
 #include "core/nri-rpctl/import.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define EMBEDDED_MAX 16u /* texts of a ConfigMap that are documents themselves */
 

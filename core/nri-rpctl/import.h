@@ -3,8 +3,8 @@
 #ifndef RPCTL_IMPORT_H
 #define RPCTL_IMPORT_H
 
-#include "core/conf/conf.h"
-#include "core/util/buf.h"
+#include "core/lib/conf/conf.h"
+#include "core/lib/util/buf.h"
 
 #define IMPORT_NOTES_MAX 64u
 

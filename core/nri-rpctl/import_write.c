@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/util/err.h"
+#include "core/lib/util/err.h"
 
 void import_fini(struct import *im)
 {

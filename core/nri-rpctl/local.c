@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/conf/conf.h"
-#include "core/host/schemas.h"
+#include "core/lib/conf/conf.h"
+#include "core/nri-rpd/host/schemas.h"
 #include "core/nri-rpctl/cli.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
+#include "core/nri-rpctl/jsonschema.h"
 
 struct local {
 	const struct cli *cli;

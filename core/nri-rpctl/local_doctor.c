@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/conf/conf.h"
+#include "core/lib/conf/conf.h"
 #include "core/nri-rpctl/cli.h"
-#include "core/util/cleanup.h"
-#include "core/util/runc.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/runc.h"
+#include "core/lib/util/str.h"
 
 #define NRI_SOCKET "/var/run/nri/nri.sock"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define MODULE_DIRS_MAX 16u
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define ID_LENGTH 13u
 

@@ -7,7 +7,7 @@
 #include <nri-rp/set.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 

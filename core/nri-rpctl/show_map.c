@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's machine document: a head, the map (core/term/cpumap.h), a legend. */
+/* The daemon's machine document: a head, the map (core/lib/term/cpumap.h), a legend. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <nri-rp/set.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/term/cpumap.h"
-#include "core/util/str.h"
+#include "core/lib/term/cpumap.h"
+#include "core/lib/util/str.h"
 
 #define NEAR_MAX 32u
 

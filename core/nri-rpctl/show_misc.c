@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 static const char *count(const json_t *o, const char *key, const char *one, const char *many,
 			 char buf[UNIT_MAX])

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/util/loop.h"
-#include "core/wire/rpc.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/wire/rpc.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
 #define LIVE_MAX 20000u

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 #include "test/bench/bench.h"
 
 #define TARGETS_MAX 8

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/util/fields.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
-#include "core/wire/mux.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/fields.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
 #define EVENTS 0x6af /* as nri-rpd */

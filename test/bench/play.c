@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/arena.h"
+#include "core/lib/util/arena.h"
 #include "test/bench/bench.h"
 
 #define SERVICE "nri.pkg.api.v1alpha1.Plugin"

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/util/str.h"
-#include "core/wire/mux.h"
-#include "core/wire/sock.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/sock.h"
 #include "test/bench/bench.h"
 
 #define WORDS_MAX 64u

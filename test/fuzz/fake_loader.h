@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instead of core/host/loader.c: the one module that is linked into the program, instrumented like
+ * Instead of host/loader.c: the one module that is linked into the program, instrumented like
  * all the rest. To be included in the program's one source file.
  */
 #ifndef FUZZ_FAKE_LOADER_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/host/loader.h"
+#include "core/nri-rpd/host/loader.h"
 
 extern const struct rp_module rp_module_1;
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/protocol.h"
-#include "core/grpc/call.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/grpc/call.h"
 #include "core/nri-rp-agent/devices.h"
 #include "proto/podresources.pb-c.h"
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/agent/ask.h"
-#include "core/agent/config.h"
-#include "core/agent/node.h"
-#include "core/agent/pods.h"
-#include "core/agent/protocol.h"
-#include "core/util/arena.h"
+#include "core/nri-rpd/agent/ask.h"
+#include "core/nri-rpd/agent/config.h"
+#include "core/nri-rpd/agent/node.h"
+#include "core/nri-rpd/agent/pods.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/util/arena.h"
 
 #define BLOCK 4096u
 #define MEMORY_MAX (8u << 20)

@@ -12,7 +12,7 @@
 #include "core/nri-rp-bridge/cgroup_files.h"
 #include "core/nri-rp-bridge/kubepods.h"
 #include "core/nri-rp-bridge/podlist.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 #include "test/fuzz/check.h"
 
 #define ARENA_LIMIT (64u << 20)

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/conf/conf.h"
-#include "core/util/str.h"
+#include "core/lib/conf/conf.h"
+#include "core/lib/util/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ctl/internal.h"
-#include "core/metrics/expo.h"
-#include "core/util/arena.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/metrics/expo.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/cri_info.h"
-#include "core/util/pb.h"
+#include "core/lib/util/pb.h"
 #include "test/fuzz/check.h"
 
 #define ARENA_MAX (64u << 20)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/runtime/internal.h"
-#include "core/util/pb.h"
+#include "core/nri-rpd/nri/internal.h"
+#include "core/lib/util/pb.h"
 
 #define ARENA_MAX (8u << 20)
 

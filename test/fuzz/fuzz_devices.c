@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/noderes/devices.h"
+#include "core/nri-rpd/noderes/devices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

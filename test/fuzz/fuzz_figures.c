@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/metrics/figures.h"
+#include "core/nri-rpd/metrics/figures.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

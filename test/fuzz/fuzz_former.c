@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cache/store_internal.h"
-#include "core/util/fs.h"
+#include "core/nri-rpd/store/internal.h"
+#include "core/lib/util/fs.h"
 
 #define PAGE 512u
 #define MAGIC 0xbeefc0deu

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "core/host/found.h"
+#include "core/nri-rpd/host/former_settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/grpc/call.h"
-#include "core/grpc/served.h"
+#include "core/lib/grpc/call.h"
+#include "core/lib/grpc/served.h"
 #include "test/fuzz/check.h"
 
 #define MESSAGE_MAX 4096u

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 /* The layout of its file is its own. */
-#include "core/host/crumb.c"
+#include "core/nri-rpd/host/breadcrumb.c"
 
-#include "core/host/cgroup.h"
-#include "core/host/kubelet.h"
-#include "core/util/address.h"
-#include "core/util/fs.h"
+#include "core/nri-rpd/host/cgroup.h"
+#include "core/nri-rpd/pipeline/observe/kubelet.h"
+#include "core/lib/util/address.h"
+#include "core/lib/util/fs.h"
 
 #define TEXT_MAX 4096u
 #define PID 7u

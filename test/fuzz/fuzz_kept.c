@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pipeline/config/kept.h"
-#include "core/util/crc32c.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+#include "core/lib/util/crc32c.h"
 #include "test/fuzz/check.h"
 
 #define MESSAGE_MAX 65536u

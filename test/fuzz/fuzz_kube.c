@@ -7,17 +7,17 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/agent/node.h"
-#include "core/agent/protocol.h"
+#include "core/nri-rpd/agent/node.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/adjust.h"
-#include "core/nri-rp-agent/choice.h"
-#include "core/kube/kubeconfig.h"
+#include "core/nri-rp-agent/candidate.h"
+#include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
-#include "core/nri-rp-agent/rights.h"
+#include "core/nri-rp-agent/rbac_hint.h"
 #include "core/nri-rp-agent/watch.h"
-#include "core/nri-rp-agent/wishes.h"
-#include "core/util/arena.h"
-#include "core/util/buf.h"
+#include "core/nri-rp-agent/node_patch.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/buf.h"
 #include "test/fuzz/check.h"
 
 static void read_kubeconfig(const uint8_t *data, size_t n)

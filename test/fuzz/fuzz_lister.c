@@ -8,9 +8,9 @@
 
 #include <nri-rp/set.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/listmsg.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/cleanup.h"
 #include "test/fuzz/check.h"
 
 #define ARENA_BLOCK 4096u

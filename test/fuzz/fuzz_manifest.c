@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pipeline/config/manifest.h"
-#include "core/util/cleanup.h"
+#include "core/nri-rpd/pipeline/try/manifest.h"
+#include "core/lib/util/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/noderes/models.h"
+#include "core/nri-rpd/noderes/models.h"
 
 static void use(struct models *m)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/mux.h"
-#include "core/wire/rpc.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/rpc.h"
 
 #define N_CUTS 8u
 #define N_CALLS 3u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/host/note.h"
+#include "core/nri-rpd/host/note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

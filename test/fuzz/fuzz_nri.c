@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/arena.h"
-#include "core/util/pb.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/pb.h"
 #include "proto/nri.pb-c.h"
 
 #define ARENA_BLOCK (64u << 10)

@@ -3,10 +3,10 @@
  * byte says which answer it is. */
 #include <string.h>
 
-#include "core/agent/plugins.h"
+#include "core/nri-rpd/agent/plugins.h"
 #include "core/nri-rp-agent/pluginmsg.h"
-#include "core/pipeline/request/plugins.h"
-#include "core/util/cleanup.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/cleanup.h"
 #include "test/fuzz/check.h"
 
 #define ARENA_BLOCK 4096u

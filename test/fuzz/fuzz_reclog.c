@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/util/crc32c.h"
-#include "core/util/reclog.h"
+#include "core/lib/util/crc32c.h"
+#include "core/lib/util/reclog.h"
 
 #define MAGIC "nrirplg1"
 #define HEAD 12u /* of a batch */

@@ -2,7 +2,7 @@
 /* The version in a binary. */
 #include <stdint.h>
 
-#include "core/util/runc.h"
+#include "core/lib/util/runc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

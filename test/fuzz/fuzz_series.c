@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/noderes/series.h"
+#include "core/nri-rpd/noderes/series.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/pipeline/internal.h"
-#include "core/runtime/nri.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/nri/nri.h"
+#include "core/lib/util/log.h"
 #include "test/fuzz/fake_loader.h"
 
 #define INPUT_MAX (128u << 10)

@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/pipeline/internal.h"
-#include "core/topo/isst.h"
-#include "core/topo/sst.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/topo/isst.h"
+#include "core/lib/topo/sst.h"
 #include "test/fuzz/check.h"
 
 #define N_CPUS 24u

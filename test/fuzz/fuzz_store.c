@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "core/cache/store_codec.h"
+#include "core/nri-rpd/store/codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 
 #include <nri-rp/set.h>
 
-#include "core/util/buf.h"
-#include "core/util/json.h"
-#include "core/util/str.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/json.h"
+#include "core/lib/util/str.h"
 
 #define TEXT_MAX 4096
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/topo on a tree with some of its files made odd. The tree is that of a machine of two
+ * core/lib/topo on a tree with some of its files made odd. The tree is that of a machine of two
  * packages with a memory-only node; the input is a list of edits: one byte to choose the file, one
  * for what becomes of it, one for the length of its new contents, and these. The tree is put right
  * again after each input.
@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/topo/hotplug.h"
-#include "core/topo/topo.h"
+#include "core/lib/topo/hotplug.h"
+#include "core/lib/topo/topo.h"
 #include "test/fuzz/check.h"
 #include "test/unit/t_topo_check.h"
 

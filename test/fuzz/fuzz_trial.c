@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/host/trial_frame.h"
-#include "core/pipeline/config/config.h"
-#include "core/pipeline/config/report.h"
+#include "core/nri-rpd/host/trial_frame.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/reload/report.h"
 #include "test/fuzz/check.h"
 
 #define PAYLOAD_MAX 4096u

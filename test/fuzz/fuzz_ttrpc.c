@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/ttrpc.h"
+#include "core/lib/wire/ttrpc.h"
 #include "proto/ttrpc.pb-c.h"
 
 static void check(int ok)

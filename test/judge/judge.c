@@ -18,11 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/util/hash.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
 #define EVENTS_ALL 0x1fffu

@@ -20,10 +20,10 @@
 #include <nri-rp/config.h>
 #include <nri-rp/module.h>
 
-#include "core/conf/conf.h"
-#include "core/util/log.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
+#include "core/lib/conf/conf.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
 #include "test/mutate/mutate.h"
 #include "test/mutate/record.h"
 

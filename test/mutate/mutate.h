@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 struct mutating {
 	uint64_t random;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/mux.h"
-#include "core/wire/ttrpc.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/ttrpc.h"
 #include "proto/nri.pb-c.h"
 
 #define PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"

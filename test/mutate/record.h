@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 #define MESSAGES_MAX 64u
 

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cache/internal.h"
-#include "core/cache/store.h"
-#include "core/cache/store_internal.h"
-#include "core/cache/txn.h"
-#include "core/util/crc32c.h"
-#include "core/util/fs.h"
+#include "core/nri-rpd/cache/internal.h"
+#include "core/nri-rpd/store/store.h"
+#include "core/nri-rpd/store/internal.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/lib/util/crc32c.h"
+#include "core/lib/util/fs.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define N_PODS 8u

@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/topo/isst.h"
+#include "core/lib/topo/isst.h"
 
 #define N_PUNITS 16
 #define N_CPUS 512

@@ -100,7 +100,7 @@ def test_sources_of_the_log(make_node):
     done = ctl(node, 'log', 'debug', 'storr')
     assert done.code == USAGE and 'did you mean store?' in done.err
     used = set()
-    for path in (TOP / 'core').glob('*/*.c'):
+    for path in (TOP / 'core').rglob('*.c'):
         if path.parts[-2] not in ('nri-rp-agent', 'nri-rp-sim', 'nri-rp-modcheck', 'nri-rpctl', 'grpc', 'nri-rp-bridge'):
             used |= set(re.findall(r'^#define LOG_SOURCE "([^"]*)"', pathlib.Path(path).read_text(), re.M))
     assert used

@@ -14,7 +14,7 @@ KEY = re.compile(r'"(\w[\w./-]*)" (?:\w+_)?DOMAIN\b|"([a-z][\w.-]*\.(?:resource-
 
 
 def keys():
-    for folder in ('modules', 'core/cache', 'core/pipeline', 'core/host'):
+    for folder in ('modules', 'core/nri-rpd/cache', 'core/nri-rpd/pipeline', 'core/nri-rpd/host'):
         for path in (TOP / folder).rglob('*.[ch]'):
             for key in map(''.join, KEY.findall(path.read_text())):
                 if not NOT_OF_PODS.search(key):
@@ -33,13 +33,13 @@ def test_each_key_has_its_place_in_the_manual():
 
 def families():
     """Lists of names that say the same thing: the one that takers[] has, then the others."""
-    text = (TOP / 'core' / 'cache' / 'hear.c').read_text()
+    text = (TOP / 'core/nri-rpd/cache/annotation_rules.c').read_text()
     table = re.search(r'families\[\]\[\d+\] = \{(.*?)\n\};', text, re.S)[1].replace('KATALYST "', '"katalyst.kubewharf.io/')
     return [re.findall(r'"([^"]+)"', family) for family in re.findall(r'\{(.*?)\}', table, re.S)]
 
 
 def test_takers_are_those_of_the_manual():
-    table = re.search(r'takers\[\] = \{(.*?)\};', (TOP / 'core' / 'cache' / 'hear.c').read_text(), re.S)[1]
+    table = re.search(r'takers\[\] = \{(.*?)\};', (TOP / 'core/nri-rpd/cache/annotation_rules.c').read_text(), re.S)[1]
     section = re.search(r'\.Sh TAKERS\n(.*?)\.Sh ', PAGE, re.S)[1]
     told = [line.split(' , ') for line in re.findall(r'^\.It Ic (.*)$', section, re.M)]
     ours = {short(key) for key in re.findall(r'"([^"]+)"', table)}

@@ -115,7 +115,7 @@ def test_values_of_the_chart():
 def test_metrics_exist():
     text = (FOLDER / 'monitoring' / 'rules.yaml').read_text() + json.dumps(json.loads((FOLDER / 'monitoring' / 'dashboard.json').read_text()))
     names = {re.sub('_bucket$', '', n) for n in re.findall(r'\bnri_rp_\w+', text)}
-    sources = ''.join(p.read_text() for p in (TOP / 'core' / 'metrics').glob('*.c'))
+    sources = ''.join(p.read_text() for p in (TOP / 'core/nri-rpd/metrics').glob('*.c'))
     assert len(names) > 8 and {n for n in names if '"%s"' % n not in sources} == set()
     for group in yaml.safe_load((FOLDER / 'monitoring' / 'rules.yaml').read_text())['groups']:
         assert all(r['alert'] and r['expr'] and r['annotations']['summary'] for r in group['rules'])

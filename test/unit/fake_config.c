@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/conf/fragment.h"
-#include "core/util/str.h"
+#include "core/lib/conf/fragment.h"
+#include "core/lib/util/str.h"
 #include "test/unit/fake_impl.h"
 
 /* ---- parsing flow style ---------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 
 #define SERVER_STREAMS_MAX 8u
 

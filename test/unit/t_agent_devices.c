@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/devices.h"
-#include "core/util/buf.h"
+#include "core/lib/util/buf.h"
 #include "proto/podresources.pb-c.h"
 
 #define NODES_MAX 4u

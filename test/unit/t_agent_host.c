@@ -4,17 +4,17 @@
  * is made of answers, and what the configuration does to all that. The agent is this file, at the
  * other end of the socket.
  */
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include <pwd.h>
 #include <sys/socket.h>
 
-#include "core/agent/agent.h"
-#include "core/agent/protocol.h"
-#include "core/pipeline/request/devices.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/nri-rpd/agent/agent.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/agent.pb-c.h"
 #include "proto/podresources.pb-c.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/kube/http.h"
+#include "core/lib/kube/http.h"
 
 #define SHORT_MS 150u
 #define LONG_MS 60000u

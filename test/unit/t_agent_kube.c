@@ -12,18 +12,18 @@
 
 #include <cmocka.h>
 
-#include "core/agent/node.h"
-#include "core/agent/pods.h"
-#include "core/agent/protocol.h"
-#include "core/nri-rp-agent/choice.h"
-#include "core/kube/kubeconfig.h"
-#include "core/kube/objects.h"
+#include "core/nri-rpd/agent/node.h"
+#include "core/nri-rpd/agent/pods.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rp-agent/candidate.h"
+#include "core/lib/kube/kubeconfig.h"
+#include "core/lib/kube/objects.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
-#include "core/nri-rp-agent/wishes.h"
-#include "core/util/arena.h"
-#include "core/util/buf.h"
-#include "core/util/str.h"
+#include "core/nri-rp-agent/node_patch.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/str.h"
 
 /* ---- kubeconfig ---- */
 

@@ -3,9 +3,9 @@
  * anything. */
 #include <string.h>
 
-#include "core/agent/ask.h"
-#include "core/agent/protocol.h"
-#include "core/util/arena.h"
+#include "core/nri-rpd/agent/ask.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/lib/util/arena.h"
 #include "proto/agent.pb-c.h"
 #include "test/unit/t_oom.h"
 

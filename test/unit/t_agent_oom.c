@@ -3,7 +3,7 @@
  * nothing is lost. */
 #include <string.h>
 
-#include "core/grpc/call.h"
+#include "core/lib/grpc/call.h"
 #include "core/nri-rp-agent/devices.h"
 #include "proto/podresources.pb-c.h"
 #include "test/unit/h2_server.h"

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "core/agent/protocol.h"
+#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/podres.h"
-#include "core/util/log.h"
-#include "core/wire/sock.h"
+#include "core/lib/util/log.h"
+#include "core/lib/wire/sock.h"
 #include "proto/podresources.pb-c.h"
 #include "test/unit/h2_server.h"
 

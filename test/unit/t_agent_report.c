@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/kube/kubeconfig.h"
+#include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a switch that is refused when the trial has gone well leaves of frequencies: what was there,
  * or what the former policy's classes say. */
-#include "core/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_reload.h"
 
 #define FILE_OF(cpu) "/sys/devices/system/cpu/cpu" #cpu "/cpufreq/scaling_max_freq"

@@ -6,7 +6,7 @@
  */
 #include "test/preload/isst.c"
 
-#include "core/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_reload.h"
 
 #define DEVICE ISST_PATH

@@ -10,7 +10,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "core/util/arena.h"
+#include "core/lib/util/arena.h"
 
 static void test_zeroed_aligned_apart(void **state)
 {

@@ -17,9 +17,9 @@
 #include "core/nri-rp-bridge/cgroup_files.h"
 #include "core/nri-rp-bridge/kubepods.h"
 #include "core/nri-rp-bridge/podlist.h"
-#include "core/util/cleanup.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define POD "kubepods/burstable/podu"

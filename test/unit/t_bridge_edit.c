@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/nri-rp-bridge/cri_edit.h"
-#include "core/util/pb.h"
+#include "core/lib/util/pb.h"
 
 static char *text(const char *s)
 {

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/util/buf.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
 
 #define _buf_ _cleanup_(buf_fini)
 

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "core/cache/cache.h"
-#include "core/cache/derive.h"
-#include "core/cache/txn.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/cache/cache.h"
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/lib/util/str.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -2,7 +2,7 @@
 /* Where a container's cgroup is, from what the runtime calls it. */
 #include "test/unit/t_topo_tree.h"
 
-#include "core/host/cgroup.h"
+#include "core/nri-rpd/host/cgroup.h"
 
 static void test_relative(void **state)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/host/cgroup.h"
-#include "core/util/fs.h"
+#include "core/nri-rpd/host/cgroup.h"
+#include "core/lib/util/fs.h"
 
 struct fixture {
 	char dir[64];

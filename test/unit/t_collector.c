@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector over a made-up cgroup tree: rounds, figures, who lacks what, and what the policy
  * does about it within its budget. */
-#include "core/pipeline/config/config.h"
-#include "core/pipeline/look/look.h"
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
-#include "core/cache/usage.h"
-#include "core/metrics/collect.h"
-#include "core/metrics/collector.h"
-#include "core/metrics/metrics.h"
+#include "core/nri-rpd/cache/usage.h"
+#include "core/nri-rpd/metrics/collect.h"
+#include "core/nri-rpd/metrics/collector.h"
+#include "core/nri-rpd/metrics/metrics.h"
 
 #define NEVER "metrics: {collectInterval: 24h"
 #define GROUP "sys/fs/cgroup/kubepods/podx/"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of core/conf share: modules with tables, loading from text, comparing problems. */
+/* What the tests of conf share: modules with tables, loading from text, comparing problems. */
 #ifndef TEST_UNIT_T_CONF_H
 #define TEST_UNIT_T_CONF_H
 
@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "core/conf/internal.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/conf/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -2,15 +2,15 @@
 /* A build that installs its modules elsewhere looks for them there. */
 #undef NRI_RP_MODULEDIR
 #define NRI_RP_MODULEDIR "/opt/elsewhere/modules"
-#include "core/conf/core.c"
+#include "core/lib/conf/core.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
-#include "core/util/arena.h"
-#include "core/util/cleanup.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
 
 #include "coverage_exit.h"
 

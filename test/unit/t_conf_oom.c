@@ -7,8 +7,9 @@
 
 #include "test/unit/t_oom_arena.h"
 
-#include "core/conf/documents.h"
-#include "core/conf/fragment.h"
+#include "core/lib/conf/documents.h"
+#include "core/lib/conf/fragment.h"
+#include "core/nri-rpctl/jsonschema.h"
 #include "test/unit/t_conf.h"
 #include "test/unit/t_oom.h"
 

@@ -2,7 +2,7 @@
 /* A site's own names of pods and nodes: the table, names and texts (prefixes.c, fragment.c). */
 #include "test/unit/t_conf.h"
 
-#include "core/conf/fragment.h"
+#include "core/lib/conf/fragment.h"
 
 #define TABLE "nodeResources: {prefixes: {"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people and tools get to see: show.c, help.c, diff.c. */
+#include "core/nri-rpctl/jsonschema.h"
 #include "test/unit/t_conf.h"
 
 /* ---- show ------------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/conf/yaml.c: from bytes to trees, with places and limits. */
-#include "core/conf/documents.h"
-#include "core/conf/fragment.h"
+/* core/lib/conf/yaml.c: from bytes to trees, with places and limits. */
+#include "core/lib/conf/documents.h"
+#include "core/lib/conf/fragment.h"
 #include "test/unit/t_conf.h"
 
 static rp_cfg at(const char *path)
@@ -416,7 +416,7 @@ static void test_all_sources(void **state)
 			    "rp.conf.d/1.conf:1:1: expected keys with values, found a list");
 }
 
-/* ---- core/conf/documents.c ------------------------------------------------------------------- */
+/* ---- conf/documents.c ------------------------------------------------------------------- */
 
 static int documents(const char *text, struct documents *ret, struct err *err)
 {
@@ -465,7 +465,7 @@ static void test_documents_refused(void **state)
 	}
 }
 
-/* ---- core/conf/fragment.c -------------------------------------------------------------------- */
+/* ---- conf/fragment.c -------------------------------------------------------------------- */
 
 static void test_fragments(void **state)
 {

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "modules/lib/cpuclass.h"
 
 #define JOBS_MAX 8u

@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/crumb.h"
-#include "core/host/ends.h"
-#include "core/util/cleanup.h"
-#include "core/util/crash.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/crash_marks.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/crash.h"
 #include "test/unit/coverage_exit.h"
 
 static char dir[64], path[96], bad[112];

@@ -2,9 +2,9 @@
 /* The control socket from outside, where the command line does not reach: words that it never
  * sends, and events that are more than are kept or that are waited for. */
 #include "core/nri-rpctl/call.c"
-#include "core/term/out.c"
+#include "core/lib/term/out.c"
 
-#include "core/pipeline/look/events.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

@@ -4,15 +4,15 @@
  * and against one that answers whatever a test likes.
  */
 #include "core/nri-rpctl/call.c"
-#include "core/term/out.c"
+#include "core/lib/term/out.c"
 
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
 
-#include "core/pipeline/look/events.h"
-#include "core/pipeline/request/request.h"
-#include "core/wire/trunk.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/wire/trunk.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-#include "core/ctl/internal.h"
-#include "core/host/kubelet.h"
-#include "core/util/arena.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/observe/kubelet.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/str.h"
 
 #include "t_topo_tree.h"
 

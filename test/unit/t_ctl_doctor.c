@@ -2,11 +2,11 @@
 /* What the doctor finds, on patients with one illness each; and the other commands' view of the
  * same. */
 #include "core/nri-rpctl/call.c"
-#include "core/term/out.c"
+#include "core/lib/term/out.c"
 
-#include "core/host/crumb.h"
-#include "core/metrics/metrics.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/metrics/metrics.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

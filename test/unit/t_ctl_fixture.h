@@ -15,14 +15,14 @@
 #include <jansson.h>
 #include <nri-rp/cache.h>
 
-#include "core/ctl/ctl.h"
+#include "core/nri-rpd/control/control.h"
 #include "core/nri-rpctl/cli.h"
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
-#include "core/util/log.h"
-#include "core/util/str.h"
-#include "core/wire/client.h"
-#include "core/wire/sock.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/client.h"
+#include "core/lib/wire/sock.h"
 #include "proto/control.pb-c.h"
 
 #define FIXTURE_LIMIT_MS 30000u

@@ -3,9 +3,9 @@
 #include <poll.h>
 
 #include "core/nri-rpctl/call.c"
-#include "core/term/out.c"
+#include "core/lib/term/out.c"
 
-#include "core/pipeline/look/events.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "core/term/table.c"
-#include "core/term/out.c"
-#include "core/term/units.c"
+#include "core/lib/term/table.c"
+#include "core/lib/term/out.c"
+#include "core/lib/term/units.c"
 
 #include <fcntl.h>
 #include <pty.h>

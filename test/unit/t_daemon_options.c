@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "core/daemon/options.h"
-#include "core/util/sd.h"
-#include "core/util/loop.h"
+#include "core/nri-rpd/options.h"
+#include "core/lib/util/sd.h"
+#include "core/lib/util/loop.h"
 
 static enum options_result parse(struct options *o, const char *line)
 {

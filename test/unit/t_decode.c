@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/runtime/internal.h"
-#include "core/util/arena.h"
+#include "core/nri-rpd/nri/internal.h"
+#include "core/lib/util/arena.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 #define DEVICES 40u

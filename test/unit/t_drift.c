@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Others who write cpusets: noticed by the watch, put back with growing pauses, and named. */
-#include "core/pipeline/look/drift.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/verify/drift.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #define GROUP "sys/fs/cgroup/pods/a/"

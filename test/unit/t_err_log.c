@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/util/err.h"
-#include "core/util/log.h"
-#include "core/util/loop.h"
-#include "core/util/str.h"
+#include "core/lib/util/err.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "test"
 

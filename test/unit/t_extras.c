@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/cache/extras.h"
+#include "core/nri-rpd/cache/extras.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/metrics/figures.h"
+#include "core/nri-rpd/metrics/figures.h"
 #include "test/unit/coverage_exit.h"
 #include "test/unit/t_topo_tree.h"
 

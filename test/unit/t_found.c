@@ -16,8 +16,8 @@
 
 #include <nri-rp/host.h>
 
-#include "core/host/found.h"
-#include "core/util/fs.h"
+#include "core/nri-rpd/host/former_settings.h"
+#include "core/lib/util/fs.h"
 #include "test/unit/t_oom.h"
 
 #define MAX_FILE "/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frequencies as they are told by a trial and taken by the daemon: they are not read again, and
  * what makes no sense is not taken. */
-#include "core/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_topo_tree.h"
 
 static void put_freq(const struct tree *tree, unsigned base)

@@ -4,15 +4,15 @@
 #ifndef TEST_UNIT_T_FRONT_H
 #define TEST_UNIT_T_FRONT_H
 
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include <sys/socket.h>
 
-#include "core/runtime/internal.h"
-#include "core/runtime/sync.h"
-#include "core/util/pb.h"
-#include "core/wire/sock.h"
+#include "core/nri-rpd/nri/internal.h"
+#include "core/nri-rpd/nri/sync.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/wire/sock.h"
 
 struct answer {
 	bool done;

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "core/grpc/call.h"
-#include "core/grpc/conn.h"
-#include "core/grpc/served.h"
-#include "core/grpc/server.h"
-#include "core/wire/sock.h"
+#include "core/lib/grpc/call.h"
+#include "core/lib/grpc/conn.h"
+#include "core/lib/grpc/served.h"
+#include "core/lib/grpc/server.h"
+#include "core/lib/wire/sock.h"
 
 #define TURNS_MAX 1000000u
 

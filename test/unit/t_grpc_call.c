@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/grpc/call.h"
+#include "core/lib/grpc/call.h"
 #include "proto/podresources.pb-c.h"
 #include "test/unit/h2_server.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/util/hash.h"
+#include "core/lib/util/hash.h"
 
 #define BUCKETS 1024u
 #define KEYS (16u * BUCKETS)

@@ -4,9 +4,9 @@
 
 #include <nri-rp/cache.h>
 
-#include "core/cache/txn.h"
-#include "core/host/services.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/log.h"
 
 /* What the module's calls return, and what they were given. */
 static struct {

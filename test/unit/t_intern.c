@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/util/intern.h"
+#include "core/lib/util/intern.h"
 
 static struct iset *get(struct intern *t, const char *text)
 {

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/json.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/json.h"
 
 #define _buf_ _cleanup_(buf_fini)
 

@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/crumb.h"
-#include "core/host/loader.h"
-#include "core/host/trial.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/loader.h"
+#include "core/nri-rpd/host/trial.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define NOBODY 65534
 

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/util/log.h"
-#include "core/util/loop.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
 
 /* What a test's callbacks need, and the letters they leave. */
 struct scene {

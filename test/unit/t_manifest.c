@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/pipeline/config/manifest.h"
+#include "core/nri-rpd/pipeline/try/manifest.h"
 
 #define GIB (INT64_C(1) << 30)
 #define MIB (INT64_C(1) << 20)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics and health of a real pipeline, and the server they come from. */
-#include "core/metrics/modules.c"
+#include "core/nri-rpd/metrics/modules.c"
 #undef LOG_SOURCE
 #include "core/nri-rpctl/call.c"
-#include "core/term/out.c"
+#include "core/lib/term/out.c"
 
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/un.h>
 
-#include "core/metrics/metrics.h"
-#include "core/pipeline/look/look.h"
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/metrics/metrics.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

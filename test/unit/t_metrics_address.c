@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/metrics/address.h"
+#include "core/nri-rpd/metrics/address.h"
 
 static void test_addresses(void **state)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/metrics/expo.h"
+#include "core/nri-rpd/metrics/expo.h"
 
 static struct expo e;
 static struct buf out;

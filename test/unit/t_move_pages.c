@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 
 #include "coverage_exit.h"
 

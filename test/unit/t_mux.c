@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "core/wire/be.h"
-#include "core/wire/mux.h"
-#include "core/wire/ttrpc.h"
+#include "core/lib/wire/be.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/ttrpc.h"
 
 #define LIMIT 100u
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/host/node.h"
-#include "core/host/services.h"
+#include "core/nri-rpd/host/node.h"
+#include "core/nri-rpd/host/service/services.h"
 
 /* Two modules of one host. */
 struct place {

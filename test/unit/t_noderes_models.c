@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/noderes/models.h"
+#include "core/nri-rpd/noderes/models.h"
 
 #define HOUR 3600
 #define DAY (24 * HOUR)

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/noderes/aggregate.h"
-#include "core/noderes/series.h"
+#include "core/nri-rpd/noderes/aggregate.h"
+#include "core/nri-rpd/noderes/series.h"
 
 static void put(struct series *s, uint64_t at_s, uint64_t cpu_s, int64_t memory)
 {

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "core/host/note.h"
-#include "core/util/cleanup.h"
+#include "core/nri-rpd/host/note.h"
+#include "core/lib/util/cleanup.h"
 
 #define N_DYNAMIC 20
 #define N_SYMBOLS 3

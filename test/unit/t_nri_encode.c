@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/pipeline/look/events.h"
-#include "core/pipeline/request/request.h"
-#include "core/runtime/internal.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/nri-rpd/nri/internal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ARENA_MAX (1u << 20)

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "core/util/arena.h"
-#include "core/util/pb.h"
-#include "core/util/str.h"
-#include "core/wire/mux.h"
-#include "core/wire/rpc.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/rpc.h"
 #include "proto/nri.pb-c.h"
 
 static const uint8_t register_request[] = {

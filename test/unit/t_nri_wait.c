@@ -4,10 +4,10 @@
  * ends the waiting. Whoever is asked for devices is this test, which answers when it likes. Nothing
  * here looks at the clock but the tests of the limits, and these only wait.
  */
-#include "core/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
 #include "test/unit/t_front.h"
 
-#include "core/pipeline/request/devices.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
 
 #define ASKED_MAX 8u
 #define ORDER_MAX 256u

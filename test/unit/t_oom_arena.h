@@ -8,7 +8,7 @@
 #define TEST_OOM_ARENA_H
 
 #define arena_new arena_new_sized
-#include "core/util/arena.c"
+#include "core/lib/util/arena.c"
 #undef arena_new
 
 struct arena *arena_new(size_t block_size, size_t limit);

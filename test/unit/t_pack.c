@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages packed from behind: by hand what the encoding is, and otherwise that the bytes are those
  * of protobuf-c. */
-#include "core/util/pack.h"
+#include "core/lib/util/pack.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of the runtime: what is decided, told, kept, and what an error leaves behind:
  * nothing. */
-#include "core/pipeline/config/config.h"
-#include "core/pipeline/look/events.h"
-#include "core/pipeline/look/look.h"
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
  * be. */
 #include <sys/wait.h>
 
-#include "core/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_world.h"
 
 static struct world *start(struct world *w, const char *conf)

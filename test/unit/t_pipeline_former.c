@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the process before has set of the machine is put back when the policy has placed what the
  * runtime has, and not before. */
-#include "core/pipeline/look/look.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 
 #define MAX_FILE "/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq"
 static char found_value[] = "3800000", set_value[] = "2000000";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said without being asked, and whether the kernel has it: the queue, its failures, the
  * second look. */
-#include "core/pipeline/config/config.h"
-#include "core/pipeline/look/look.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 /* ---- the queue ------------------------------------------------------------------------------- */

@@ -4,11 +4,11 @@
  * that come late, twice or never, for how long a request is to wait, and what modules and people
  * are told. The clock is this file's own and stands still unless a test moves it.
  */
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
-#include "core/pipeline/request/devices.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
 
 #define START_MS 1000000u
 #define NS_PER_MS UINT64_C(1000000)

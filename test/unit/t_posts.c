@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "test/unit/t_topo_tree.h"
 
 static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/util/prefault.h"
+#include "core/lib/util/prefault.h"
 
 #define SIZE ((size_t)4 << 20)
 #define PIECE 1000u

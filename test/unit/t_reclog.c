@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/reclog.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/reclog.h"
 #include "test/unit/t_oom.h"
 
 #define SIZE_MAX_OF_TEST ((size_t)8 << 20)

@@ -3,8 +3,8 @@
 #ifndef TEST_UNIT_T_RELOAD_H
 #define TEST_UNIT_T_RELOAD_H
 
-#include "core/host/instance.h"
-#include "core/pipeline/config/config.h"
+#include "core/nri-rpd/host/instance.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
 #include "test/unit/t_world.h"
 
 struct answer {

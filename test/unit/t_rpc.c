@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "core/util/str.h"
-#include "core/wire/mux.h"
-#include "core/wire/rpc.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/mux.h"
+#include "core/lib/wire/rpc.h"
 #include "proto/nri.pb-c.h"
 
 #define SERVICE "some.Service"

@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #include "core/nri-rpctl/local_doctor.c"
-#include "core/util/runc.h"
+#include "core/lib/util/runc.h"
 #include "test/unit/coverage_exit.h"
 
 /* From a buffer of just that size, so that a reading beyond it is noticed. */

@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "core/cache/feed.h"
-#include "core/cache/txn.h"
-#include "core/host/crumb.h"
-#include "core/host/ends.h"
-#include "core/host/loader.h"
-#include "core/host/services.h"
+#include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/crash_marks.h"
+#include "core/nri-rpd/host/loader.h"
+#include "core/nri-rpd/host/service/services.h"
 
 #define C host_cache_service
 

@@ -3,8 +3,8 @@
  * nri-rp.host.settings/1: what is to be put back when several modules have set a file, when one has
  * ended without doing so, and when the whole process has.
  */
-#include "core/host/services.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/log.h"
 #include "test/unit/t_oom.h"
 #include "test/unit/t_topo_tree.h"
 

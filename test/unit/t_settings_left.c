@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a module has set of the machine and cannot put back any more, as its create() has failed or
  * it has ended without a word. */
-#include "core/host/services.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/log.h"
 #include "test/unit/t_topo_tree.h"
 
 #define SET_FILE "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/conf/conf.h"
-#include "core/machines/doc.h"
-#include "core/util/str.h"
+#include "core/lib/conf/conf.h"
+#include "core/lib/machines/doc.h"
+#include "core/lib/util/str.h"
 #include "t_sim.h"
 
 static struct doc parsed(const char *text)

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "core/nri-rp-sim/frames.h"
-#include "core/util/buf.h"
-#include "core/wire/be.h"
-#include "core/wire/mux.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/wire/be.h"
+#include "core/lib/wire/mux.h"
 
 #define REQUEST 1
 #define RESPONSE 2
@@ -120,7 +120,7 @@ static void large_messages(void **state)
 	expect(&b, NULL);
 }
 
-/* What core/wire makes passes. */
+/* What core/lib/wire makes passes. */
 static void own_multiplexer(void **state)
 {
 	static const size_t sizes[] = {10, 11, 4095, 4096, 4097, 8192, 1 << 20, (4 << 20) + 10};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From requests and limits to what the runtime is told, and back by what nri-rpd makes of it. */
-#include "core/cache/derive.h"
+#include "core/nri-rpd/cache/derive.h"
 #include "t_sim.h"
 
 static struct wants wants(const char *spec)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/topo/topo.h"
-#include "core/util/fs.h"
-#include "core/util/str.h"
+#include "core/lib/topo/topo.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 #include "t_sim.h"
 
 static char dir[] = "/tmp/t_sim_machine-XXXXXX";

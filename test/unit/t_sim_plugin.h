@@ -9,10 +9,10 @@
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "t_sim.h"
 
 #define WAIT_MS 5000

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "core/util/str.h"
-#include "core/wire/client.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/client.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
 struct fixture {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.speedselect/1: whose it is, and what a trial may do. The rest is core/topo's
+/* nri-rp.host.speedselect/1: whose it is, and what a trial may do. The rest is core/lib/topo's
  * (t_topo_sst.c). */
 #include "test/preload/isst.c"
 
-#include "core/host/services.h"
+#include "core/nri-rpd/host/service/services.h"
 #include "test/unit/t_topo_tree.h"
 
 static const struct rp_host_speedselect *const s = &host_speedselect_service;

@@ -3,8 +3,8 @@
  * what cannot be is refused. */
 #include "test/preload/isst.c"
 
-#include "core/pipeline/internal.h"
-#include "core/topo/sst.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/topo/sst.h"
 #include "test/unit/t_topo_tree.h"
 
 #define DEVICE ISST_PATH

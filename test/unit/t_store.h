@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cache/internal.h"
-#include "core/cache/store.h"
-#include "core/cache/store_internal.h"
-#include "core/cache/txn.h"
-#include "core/util/cleanup.h"
-#include "core/util/fs.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/cache/internal.h"
+#include "core/nri-rpd/store/store.h"
+#include "core/nri-rpd/store/internal.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/log.h"
 
 #define BOOT "3f0c5d3e-7d0b-4b0e-9f43-000000000001"
 #define UNUSED __attribute__((unused))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "t_store.h"
 
-#include "core/util/crc32c.h"
+#include "core/lib/util/crc32c.h"
 
 struct bench {
 	struct cache *cache;

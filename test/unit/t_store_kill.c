@@ -13,7 +13,7 @@
 
 #include <sys/mman.h>
 
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 #define KILLS 500u
 #define CTRS 24u

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define UNTOUCHED INT64_C(-4711)

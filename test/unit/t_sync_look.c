@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/runtime/sync.h"
+#include "core/nri-rpd/nri/sync.h"
 
 static void test_look(void **state)
 {

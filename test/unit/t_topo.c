@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: sets, packages to threads, kinds, caches, frequencies, getters. */
-#include "core/topo/impl.h"
+/* core/lib/topo: sets, packages to threads, kinds, caches, frequencies, getters. */
+#include "core/lib/topo/impl.h"
 #include "test/unit/t_topo_tree.h"
 
 #define check(condition) assert_true(condition)

@@ -4,7 +4,7 @@
 #ifndef T_TOPO_CHECK_H
 #define T_TOPO_CHECK_H
 
-#include "core/topo/topo.h"
+#include "core/lib/topo/topo.h"
 
 #ifndef check
 #error "define check(condition) first"

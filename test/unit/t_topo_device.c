@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: where devices are. */
+/* core/lib/topo: where devices are. */
 #include "test/unit/t_topo_tree.h"
 
 #define PCI "sys/devices/pci0000:00/0000:00:1f.2"

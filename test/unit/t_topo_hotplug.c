@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: the watcher for CPUs and memory that come and go. Uevents come through a socket pair
+/* topo: the watcher for CPUs and memory that come and go. Uevents come through a socket pair
  * in place of the kernel's. */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "core/topo/hotplug.h"
+#include "core/lib/topo/hotplug.h"
 
 #define EVENT(action, path, subsystem)                                                             \
 	action "@" path "\0ACTION=" action "\0DEVPATH=" path "\0SUBSYSTEM=" subsystem "\0SEQNUM=1"

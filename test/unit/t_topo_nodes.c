@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: memory nodes, their distances, memory and its kinds. */
+/* core/lib/topo: memory nodes, their distances, memory and its kinds. */
 #include "test/unit/t_topo_tree.h"
 
 #define check(condition) assert_true(condition)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: the pool that keeps sets small. */
+/* core/lib/topo: the pool that keeps sets small. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/topo/setpool.h"
+#include "core/lib/topo/setpool.h"
 
 struct fixture {
 	struct arena *out, *scratch;

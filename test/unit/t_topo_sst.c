@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: Speed Select, by a driver that is made up (test/preload/isst.c). */
+/* core/lib/topo: Speed Select, by a driver that is made up (test/preload/isst.c). */
 #include "test/preload/isst.c"
 
-#include "core/topo/sst.h"
+#include "core/lib/topo/sst.h"
 #include "test/unit/t_topo_tree.h"
 
 #define DEVICE ISST_PATH

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "core/topo/topo.h"
-#include "core/util/fs.h"
+#include "core/lib/topo/topo.h"
+#include "core/lib/util/fs.h"
 
 #define CPU "sys/devices/system/cpu"
 #define NODE "sys/devices/system/node"

@@ -18,12 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/crumb.h"
-#include "core/host/trial.h"
-#include "core/host/watchdog.h"
-#include "core/util/cleanup.h"
-#include "core/util/log.h"
-#include "core/util/loop.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/trial.h"
+#include "core/nri-rpd/host/watchdog.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
 #include "test/unit/coverage_exit.h"
 
 static const char mod[RP_NAME_MAX] = "x";

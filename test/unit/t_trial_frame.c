@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/host/trial_frame.h"
-#include "core/pipeline/config/report.h"
+#include "core/nri-rpd/host/trial_frame.h"
+#include "core/nri-rpd/pipeline/reload/report.h"
 
 #define DATA_MAX 64u
 

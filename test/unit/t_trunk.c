@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "core/util/str.h"
-#include "core/wire/be.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/be.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
 #define SERVICE "some.Service"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/wire/ttrpc.h"
+#include "core/lib/wire/ttrpc.h"
 #include "proto/nri.pb-c.h"
 #include "proto/ttrpc.pb-c.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/cache/txn.h"
+#include "core/nri-rpd/cache/txn.h"
 
 #define N_CTRS 12u
 #define N_CPUS 16u

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/host/crumb.h"
-#include "core/host/watchdog.h"
-#include "core/util/cleanup.h"
-#include "core/util/loop.h"
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/watchdog.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/loop.h"
 #include "test/unit/coverage_exit.h"
 
 #define LIMIT_MS 60u

@@ -25,11 +25,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/util/log.h"
-#include "core/wire/client.h"
-#include "core/wire/listener.h"
-#include "core/wire/sock.h"
-#include "core/wire/trunk.h"
+#include "core/lib/util/log.h"
+#include "core/lib/wire/client.h"
+#include "core/lib/wire/listener.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define EVERY 0u

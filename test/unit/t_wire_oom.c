@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/wire/client.h"
-#include "core/wire/trunk.h"
+#include "core/lib/wire/client.h"
+#include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 #include "test/unit/t_oom.h"
 

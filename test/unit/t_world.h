@@ -9,11 +9,11 @@
 
 #include <limits.h>
 
-#include "core/pipeline/internal.h"
-#include "core/pipeline/look/events.h"
-#include "core/pipeline/pipeline.h"
-#include "core/pipeline/request/request.h"
-#include "core/util/log.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/log.h"
 #include "test/unit/coverage_exit.h"
 #include "test/unit/t_topo_tree.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topo_table ROOT        prints what core/topo reads below ROOT, for people
+ * topo_table ROOT        prints what core/lib/topo reads below ROOT, for people
  * topo_table -m ROOT     the same through the getters, a line a thing, for test/topo-hwloc.py
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/topo/topo.h"
-#include "core/util/cleanup.h"
+#include "core/lib/topo/topo.h"
+#include "core/lib/util/cleanup.h"
 
 static void put_set(struct rp_ids ids)
 {

@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of the core: one row each, and the typed struct that the daemon reads. */
+#include "core/lib/conf/internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/lib/util/address.h"
+#include "core/lib/util/str.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define MODULEDIR_LOCAL "/usr/local/lib/nri-rp/modules"
+#define FRONTENDS "nri"
+#define LEVELS "error|warning|notice|info|debug"
+#define ON_POLICY_ERROR "reject|unmanaged"
+#define REQUEST_SOURCES "auto|feed|runtime"
+#define ON_TIMEOUT "reject|allow"
+#define TAKERS "peers|named"
+#define ADMIT_TIMEOUT_MS 1500
+#define TRACING "|otlp-http|otlp-grpc"
+#define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
+
+#define ROW(path_, type_, fallback_, ...)                                                          \
+	{                                                                                          \
+		.path = (path_), .type = (type_), .fallback = (fallback_), __VA_ARGS__             \
+	}
+
+static const struct rp_key rows[] = {
+	ROW("policy", RP_T_STRING, "none", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Policy module in force."),
+	ROW("controllers", RP_T_ANY, "[]",
+	    .doc = "Controller modules in use: a list of names, or a map of names to required, "
+		   "optional, relaxed or disabled. A name "
+		   "in a list is relaxed."),
+	ROW("calculators", RP_T_ANY, "[]",
+	    .doc = "Calculator modules of node resources in use, in this order; as controllers. A "
+		   "required one refuses a configuration that it cannot take. In a list * is all "
+		   "that come with nri-rp, but for those that -NAME leaves out."),
+	ROW("adjustments", RP_T_ANY, "[]",
+	    .doc = "Containers that are placed by other requests and limits than their pods have: "
+		   "a list of "
+		   "maps with name, scope, and resources, classes or toptierLimit."),
+	ROW("nodeResources", RP_T_MAP, NULL,
+	    .doc = "What the node has to lend: see nri-rp-node-resources(7)."),
+	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, a map."),
+	ROW("nodeResources.nodeConfigs", RP_T_ANY, NULL,
+	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
+		   "and "
+		   "strategy. The first one that fits counts."),
+	ROW("nodeResources.least", RP_T_MAP, NULL,
+	    .doc = "What intervals of the strategy count as at least, whoever sets them."),
+	ROW("nodeResources.least.report", RP_T_DURATION, "30s",
+	    .doc = "The least metricReportIntervalSeconds."),
+	ROW("nodeResources.least.aggregate", RP_T_DURATION, "60s",
+	    .doc = "The least metricAggregateDurationSeconds."),
+	ROW("nodeResources.prefixes", RP_T_ANY, NULL,
+	    .doc = "What this site calls koordinator.sh, node.koordinator.sh, "
+		   "scheduling.koordinator.sh, and kubernetes.io where it is that of batch and mid "
+		   "resources: a map of these to its own domains."),
+	ROW("nodeResources.keepOnError", RP_T_BOOL, "true",
+	    .doc = "What a calculator gave last stands while it fails, for "
+		   "strategy.degradeTimeMinutes."),
+	ROW("nodeResources.prediction", RP_T_MAP, NULL,
+	    .doc = "What prod pods are not expected to need, by what they used before."),
+	ROW("nodeResources.prediction.coldStart", RP_T_DURATION, "24h",
+	    .doc = "A pod counts when it was watched for that long."),
+	ROW("nodeResources.prediction.safetyMargin", RP_T_INT, "10", .max = 1000,
+	    .doc = "Percent on top of what is expected."),
+	ROW("nodeResources.hostApplications", RP_T_ANY, NULL,
+	    .doc = "Applications outside of pods: a list of maps with name, cgroup and "
+		   "priorityClass."),
+	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "A file with the devices of the node, a JSON list."),
+	ROW("nodeResources.file", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Where to write what is to be on the Node, as JSON."),
+	ROW("nodeResources.node", RP_T_MAP, NULL,
+	    .doc = "What the cluster would say of this node."),
+	ROW("nodeResources.node.labels", RP_T_ANY, NULL, .doc = "A map."),
+	ROW("nodeResources.node.annotations", RP_T_ANY, NULL, .doc = "A map."),
+	ROW("nodeResources.node.reserved", RP_T_MAP, NULL,
+	    .doc = "What is not for pods: capacity less this is allocatable."),
+	ROW("nodeResources.node.reserved.cpu", RP_T_CPU, "0", .doc = "CPUs."),
+	ROW("nodeResources.node.reserved.memory", RP_T_BYTES, "0", .doc = "Memory."),
+	ROW("onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
+	    .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
+		   "unmanaged lets it run on the shared CPUs."),
+	ROW("admit", RP_T_MAP, NULL,
+	    .doc = "Pods before their containers, where the policy admits them."),
+	ROW("admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
+	    .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
+		   "the sums that the runtime is told; auto, the cluster where it does."),
+	ROW("admit.timeout", RP_T_DURATION, "1500ms",
+	    .doc = "How long a pod may wait for what the cluster says of it; at most "
+		   "three quarters of what the runtime allows, and with auto 500 ms."),
+	ROW("admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
+	    .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
+		   "allow goes by the runtime's sums."),
+	ROW("admit.resourceNames", RP_T_ANY, NULL,
+	    .doc = "A map of extended resources that pods ask for to those that they count as: "
+		   "cpu (thousandths where the name ends in millicpu), memory, or a resource "
+		   "plugin's. Needs the cluster's word."),
+	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
+	ROW("annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
+	    .doc = "Annotations that take from others and that allow does not name: with peers "
+		   "they count everywhere, with named nowhere."),
+	ROW("annotations.allow", RP_T_ANY, NULL,
+	    .doc = "A map of annotations to the namespaces that they count in, a list of globs; "
+		   "an empty list is none."),
+	ROW("resetOnSwitch", RP_T_BOOL, "false",
+	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
+		   "right."),
+	ROW("rebalanceInterval", RP_T_DURATION, "0s",
+	    .doc = "How often the policy is asked to rebalance; 0s is never."),
+	ROW("rebalanceMoves", RP_T_INT, "8", .max = 100000,
+	    .doc = "So many containers may be moved by one rebalancing, or because one lacks "
+		   "something; 0 is any number."),
+	ROW("strict", RP_T_BOOL, "true",
+	    .doc = "Unknown keys, and sections that belong to no installed module, are errors; "
+		   "false "
+		   "makes them warnings."),
+	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
+	ROW("modules.path", RP_T_LIST, "[" NRI_RP_MODULEDIR ", " MODULEDIR_LOCAL "]",
+	    .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Directories that are searched for modules, in this order."),
+	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "One directory."),
+	ROW("runtime", RP_T_MAP, NULL, .doc = "The container runtime."),
+	ROW("runtime.frontend", RP_T_ENUM, "nri", .choices = FRONTENDS, .flags = RP_KEY_RESTART,
+	    .doc = "How it is reached: nri is all there is."),
+	ROW("runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "The runtime's NRI socket."),
+	ROW("runtime.fallback", RP_T_STRING, "",
+	    .doc = "Another socket, for as long as nothing takes us in at runtime.socket: that of "
+		   "nri-rp-bridge; empty: none."),
+	ROW("runtime.fallbackAfter", RP_T_DURATION, "30s",
+	    .doc = "How long a runtime that was connected may be away before the fallback is."),
+	ROW("runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Name to register with."),
+	ROW("runtime.index", RP_T_INT, "90", .max = 99,
+	    .doc = "Place among the runtime's plugins; lower ones are asked first."),
+	ROW("orm", RP_T_MAP, NULL,
+	    .doc = "Parts of runtime by the names that the out-of-band resource manager has."),
+	ROW("orm.mode", RP_T_ENUM, NULL, .choices = "nri|bypass",
+	    .doc = "bypass: runtime.socket is that of nri-rp-bridge."),
+	ROW("orm.fallback", RP_T_BOOL, NULL,
+	    .doc = "true: runtime.fallback is the socket of nri-rp-bridge."),
+	ROW("orm.nri", RP_T_MAP, NULL, .doc = "The connection to the runtime."),
+	ROW("orm.nri.socket", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "runtime.socket."),
+	ROW("orm.nri.fallbackAfter", RP_T_DURATION, NULL, .doc = "runtime.fallbackAfter."),
+	ROW("orm.nri.pluginName", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "runtime.name."),
+	ROW("orm.nri.pluginIndex", RP_T_INT, NULL, .max = 99, .doc = "runtime.index."),
+	ROW("cache", RP_T_MAP, NULL, .doc = "The state on disk."),
+	ROW("cache.dir", RP_T_STRING, CONF_DEFAULT_STATE_DIR,
+	    .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "Its directory."),
+	ROW("cache.exportData", RP_T_BOOL, "false",
+	    .doc = "Mount a file with what the policy says of a container into it, at "
+		   "/.nri-resource-policy/resources.sh."),
+	ROW("control", RP_T_MAP, NULL,
+	    .doc = "The control socket, and the controllers' parts of a custom resource."),
+	ROW("control.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/control.sock",
+	    .flags = RP_KEY_NON_EMPTY, .doc = "Path of the socket that nri-rpctl talks to."),
+	ROW("control.cpu", RP_T_MAP, NULL, .doc = "As the section cpu, whose own keys win."),
+	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
+	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
+	ROW("metrics", RP_T_MAP, NULL, .doc = "The HTTP server for metrics and health."),
+	ROW("metrics.listen", RP_T_STRING, NULL,
+	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
+		   "it, instrumentation.httpEndpoint holds."),
+	ROW("metrics.map", RP_T_BOOL, "false",
+	    .doc = "Serve a page with a live map of the machine at /map, on a loopback address or "
+		   "a unix socket alone."),
+	ROW("metrics.collectInterval", RP_T_DURATION, "0s",
+	    .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
+	ROW("metrics.pressure", RP_T_MAP, NULL,
+	    .doc = "From how many percent on a container is said to lack something, three "
+		   "readings in a row; 0 is never."),
+	ROW("metrics.pressure.throttled", RP_T_INT, "25", .max = 100,
+	    .doc = "Periods that its CPU limit stopped it in."),
+	ROW("metrics.pressure.cpu", RP_T_INT, "0", .max = 100,
+	    .doc = "Time that any of its tasks waited for a CPU (cgroup v2)."),
+	ROW("metrics.pressure.memory", RP_T_INT, "10", .max = 100,
+	    .doc = "Time that any of its tasks waited for memory (cgroup v2)."),
+	ROW("metrics.pressure.io", RP_T_INT, "0", .max = 100,
+	    .doc = "Time that any of its tasks waited for a disk (cgroup v2)."),
+	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
+	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
+	    .doc = "The least important level that is logged."),
+	ROW("log.debug", RP_T_LIST, "[]",
+	    .doc = "Sources whose debug messages are logged whatever the level: SOURCE, SOURCE:on "
+		   "or SOURCE:off, several with commas in "
+		   "between; * is all of them."),
+	ROW("log.debug[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "One or more sources."),
+	ROW("log.source", RP_T_BOOL, "false",
+	    .doc = "Name the source of each message as [SOURCE], padded to one width."),
+	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
+	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
+	ROW("agent.accept", RP_T_LIST, NULL,
+	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
+		   "and policy, controllers, log, agent, "
+		   "instrumentation, onPolicyError, resetOnSwitch and adjustments. An empty list "
+		   "is none."),
+	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
+	ROW("agent.cluster", RP_T_BOOL, "false",
+	    .doc = "Take the configuration that the cluster has for this node, through the agent; "
+		   "only files can set this."),
+	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
+	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
+		   "unless it is false."),
+	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
+	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
+	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
+	    .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Path of the socket that the agent connects to, where a key above needs one."),
+	ROW("agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "User, by name or number, who may connect to it besides root."),
+	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
+	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
+	    .doc = "What holds where metrics.listen is not set."),
+	ROW("instrumentation.prometheusExport", RP_T_BOOL, "true",
+	    .doc = "Serve metrics for Prometheus."),
+	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
+	    .doc = "Only prometheus has an effect."),
+	ROW("instrumentation.reportPeriod", RP_T_DURATION, NULL,
+	    .doc = "Has no effect: metrics are taken when somebody scrapes; see "
+		   "metrics.collectInterval."),
+	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Which metrics."),
+	ROW("instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
+	    .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
+	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.metrics.polled", RP_T_LIST, "[]",
+	    .doc = "Further globs, as in enabled."),
+	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.samplingRatePerMillion", RP_T_INT, NULL, .max = 1000000,
+	    .doc = "Has no effect: there is no tracing."),
+	ROW("instrumentation.tracingCollector", RP_T_STRING, NULL,
+	    .doc = "Has no effect: there is no tracing."),
+	ROW("instrumentation.logExporter", RP_T_ENUM, NULL, .choices = TRACING,
+	    .doc = "Has no effect: logs go to standard error."),
+	ROW("instrumentation.logExportPeriod", RP_T_DURATION, NULL,
+	    .doc = "Has no effect: logs go to standard error."),
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof schema,
+	.keys = rows,
+	.n_keys = COUNT(rows),
+	.key_size = sizeof rows[0],
+};
+
+static const char *const module_dirs[] = {NRI_RP_MODULEDIR, MODULEDIR_LOCAL};
+const struct conf_strings conf_module_dirs = {module_dirs, COUNT(module_dirs)};
+static const char *const enabled_default[] = {"policy", "buildinfo"};
+
+#define COLLECT_MIN_MS 1000
+#define COLLECT_MAX_MS (24 * 3600 * 1000)
+
+const struct rp_schema *conf_core_schema(void)
+{
+	return &schema;
+}
+
+bool core_key(const char *key)
+{
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (str_eq(rows[i].path, key))
+			return true;
+	return false;
+}
+
+const char *core_default(const char *path)
+{
+	size_t i = 0;
+	while (i < COUNT(rows) - 1 && !str_eq(rows[i].path, path))
+		i++;
+	return rows[i].fallback;
+}
+
+/* ---- scalars and lists ----------------------------------------------------------------------- */
+
+static const char *get_text(const struct conf *conf, const char *path)
+{
+	return conf_text(conf_get(conf->root, path), core_default(path));
+}
+
+int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type)
+{
+	const struct rp_cfg_node otherwise = {.kind = RP_NODE_SCALAR, .text = core_default(path)};
+	return conf_value(conf_get(conf->root, path), type, conf_value(&otherwise, type, 0));
+}
+
+static bool get_bool(const struct conf *conf, const char *path)
+{
+	return conf_core_value(conf, path, RP_T_BOOL);
+}
+
+static int get_strings(struct arena *arena, rp_cfg list, const char *const *fallback,
+		       unsigned n_fallback, struct conf_strings *ret)
+{
+	*ret = (struct conf_strings){fallback, n_fallback};
+	if (!node_is(list, RP_NODE_LIST))
+		return 0;
+	const char **items = arena_array(arena, list->n, sizeof *items);
+	if (!items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->n; i++)
+		items[i] = conf_text(list->members[i].node, "");
+	*ret = (struct conf_strings){items, list->n};
+	return 0;
+}
+
+int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret)
+{
+	return get_strings(arena, conf_get(root, "modules.path"), module_dirs, COUNT(module_dirs),
+			   ret);
+}
+
+/* ---- policy and controllers ------------------------------------------------------------------ */
+
+const char *const conf_calculators[CONF_CALCULATORS] = {
+	"cpu-normalization", "resource-amplification", "mid", "batch", "gpu", "rdma"};
+
+static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *name)
+{
+	char found[CONF_PLACE_MAX], plain[RP_NAME_MAX];
+	if (name && module_name_valid(name))
+		return 0;
+	(void)snprintf(plain, sizeof plain, "%s", name ? name : "");
+	for (char *c = plain; *c; c++)
+		*c = (char)(*c == '_' || *c == ' ' ? '-' : tolower((unsigned char)*c));
+	bool close = name && strlen(name) < sizeof plain && module_name_valid(plain);
+	if (!close)
+		return problem_node(errs, node, NULL, "expected the name of a module, found %s",
+				    node_found(node, found, sizeof found));
+	return problem_node(errs, node, NULL,
+			    "expected the name of a module, found \"%s\"; did you mean %s?", name,
+			    plain);
+}
+
+static void fill_policy(struct conf_loader *l, struct conf_core *core)
+{
+	core->policy_node = node_set(l->conf->root, "policy");
+	core->policy = get_text(l->conf, "policy");
+	if (node_is(core->policy_node, RP_NODE_SCALAR))
+		(void)check_module_name(l->errs, core->policy_node, core->policy);
+}
+
+static int read_mode(struct conf_errors *errs, rp_cfg node, enum conf_mode *ret)
+{
+	static const char *const words[] = {[CONF_RELAXED] = "relaxed",
+					    [CONF_OPTIONAL] = "optional",
+					    [CONF_REQUIRED] = "required",
+					    [CONF_DISABLED] = "disabled"};
+	char found[CONF_PLACE_MAX];
+	*ret = CONF_RELAXED;
+	if (node_is(node, RP_NODE_NULL))
+		return 0;
+	for (unsigned i = 0; i < COUNT(words); i++) {
+		if (!str_eq(conf_text(node, ""), words[i]))
+			continue;
+		*ret = (enum conf_mode)i;
+		return 0;
+	}
+	return problem_node(errs, node, NULL,
+			    "expected required, optional, relaxed or disabled, found %s",
+			    node_found(node, found, sizeof found));
+}
+
+static const struct conf_controller *find_controller(const struct conf_core *core, const char *name)
+{
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (str_eq(core->controllers[i].name, name))
+			return &core->controllers[i];
+	return NULL;
+}
+
+/* "-NAME" in a list of calculators. */
+static bool is_left_out(const struct conf_member *m, uint32_t kind)
+{
+	return kind == RP_KIND_CALCULATOR && !m->key && conf_text(m->node, "")[0] == '-';
+}
+
+static bool is_all(const struct conf_member *m, uint32_t kind)
+{
+	return kind == RP_KIND_CALCULATOR && !m->key && str_eq(conf_text(m->node, ""), "*");
+}
+
+/* One member of `controllers` or `calculators`, in either form. What a list of calculators says of
+ * one first decides. */
+static void add_controller(struct conf_loader *l, struct conf_core *core,
+			   struct conf_controller *list, const struct conf_member *m, uint32_t kind)
+{
+	bool out = is_left_out(m, kind);
+	struct conf_controller c = {.name = m->key ? m->key : conf_text(m->node, NULL),
+				    .mode = out ? CONF_DISABLED : CONF_RELAXED,
+				    .node = m->node,
+				    .kind = kind};
+	c.name += out;
+	if (check_module_name(l->errs, m->node, c.name) < 0 ||
+	    (m->key && read_mode(l->errs, m->node, &c.mode) < 0))
+		return;
+	const struct conf_controller *before = find_controller(core, c.name);
+	if (!before)
+		list[core->n_controllers++] = c;
+	else if (before->kind != kind || m->key || before->mode == c.mode)
+		(void)problem_node(l->errs, m->node, NULL, "%s is listed twice", c.name);
+}
+
+/* Those that nothing was said of, where `at` is their "*". */
+static void add_all_calculators(struct conf_core *core, struct conf_controller *list, rp_cfg at)
+{
+	for (unsigned i = 0; i < COUNT(conf_calculators); i++)
+		if (!find_controller(core, conf_calculators[i]))
+			list[core->n_controllers++] =
+				(struct conf_controller){.name = conf_calculators[i],
+							 .kind = RP_KIND_CALCULATOR,
+							 .node = at};
+}
+
+/* NULL: it is not there, or is no list. */
+static const struct rp_cfg_node *list_of_modules(struct conf_loader *l, const char *key)
+{
+	const struct rp_cfg_node *node = node_set(l->conf->root, key);
+	char found[CONF_PLACE_MAX];
+	if (!node)
+		return NULL;
+	if (node->kind == RP_NODE_SCALAR)
+		(void)problem_node(l->errs, node, NULL,
+				   "expected a list of names or a map of names to modes, found %s",
+				   node_found(node, found, sizeof found));
+	else if (node->n > CONF_CONTROLLERS_MAX)
+		(void)problem_node(l->errs, node, NULL, "more than %u %s", CONF_CONTROLLERS_MAX,
+				   key);
+	else
+		return node;
+	return NULL;
+}
+
+static int fill_controllers(struct conf_loader *l, struct conf_core *core)
+{
+	static const struct {
+		const char *key;
+		uint32_t kind;
+	} lists[] = {{"controllers", RP_KIND_CONTROLLER}, {"calculators", RP_KIND_CALCULATOR}};
+	struct conf_controller *list = arena_array(
+		l->arena, COUNT(lists) * CONF_CONTROLLERS_MAX + CONF_CALCULATORS, sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	core->controllers = list;
+	for (unsigned k = 0; k < COUNT(lists); k++) {
+		const struct rp_cfg_node *node = list_of_modules(l, lists[k].key);
+		rp_cfg all = NULL;
+		for (uint32_t i = 0; node && i < node->n; i++)
+			if (is_all(&node->members[i], lists[k].kind))
+				all = node->members[i].node;
+			else
+				add_controller(l, core, list, &node->members[i], lists[k].kind);
+		if (all)
+			add_all_calculators(core, list, all);
+	}
+	return 0;
+}
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+struct sources {
+	const char *names[LOG_SOURCES_MAX];
+	bool on[LOG_SOURCES_MAX];
+	unsigned n;
+};
+
+static int set_source(struct conf_loader *l, rp_cfg item, const char *name, bool on,
+		      struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (str_eq(s->names[i], name)) {
+			s->on[i] = on;
+			return 0;
+		}
+	if (s->n == LOG_SOURCES_MAX)
+		return problem_node(l->errs, item, NULL, "more than %u sources", LOG_SOURCES_MAX);
+	s->names[s->n] = name;
+	s->on[s->n++] = on;
+	return 0;
+}
+
+/* "cache:on, topo": the text is the caller's to cut up. */
+static int read_sources(struct conf_loader *l, rp_cfg item, char *text, struct sources *s)
+{
+	char *rest = NULL, found[CONF_PLACE_MAX];
+	for (char *word = strtok_r(text, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
+		char *state = strchr(word, ':');
+		bool on = true;
+		if (state)
+			*state++ = '\0';
+		if (!word[0] || (state && str_to_bool(state, &on) < 0))
+			return problem_node(l->errs, item, NULL,
+					    "expected SOURCE, SOURCE:on or SOURCE:off, found %s",
+					    node_found(item, found, sizeof found));
+		int rc = set_source(l, item, str_eq(word, "all") ? "*" : word, on, s);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* What is on; a source that is off beside "all" cannot be told to the log. */
+static int collect_sources(struct conf_loader *l, rp_cfg list, const struct sources *s,
+			   struct conf_strings *ret)
+{
+	const char **names = arena_array(l->arena, LOG_SOURCES_MAX, sizeof *names);
+	if (!names)
+		return -ENOMEM;
+	unsigned n = 0, n_off = 0;
+	bool all = false;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->on[i])
+			names[n++] = s->names[i];
+		else
+			n_off++;
+		all |= s->on[i] && str_eq(s->names[i], "*");
+	}
+	if (all && n_off)
+		warning_node(l->errs, list, NULL,
+			     "all sources are on, :off has no effect beside that");
+	*ret = (struct conf_strings){names, n};
+	return 0;
+}
+
+static int fill_log(struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	core->log.level = LOG_INFO;
+	(void)log_level_from_name(get_text(conf, "log.level"), &core->log.level);
+	core->log.source = get_bool(conf, "log.source");
+	rp_cfg list = conf_get(conf->root, "log.debug");
+	struct sources sources = {.n = 0};
+	for (uint32_t i = 0; node_is(list, RP_NODE_LIST) && i < list->n; i++) {
+		rp_cfg item = list->members[i].node;
+		char *text = arena_strdup(l->arena, conf_text(item, ""));
+		if (!text)
+			return -ENOMEM;
+		if (read_sources(l, item, text, &sources) < 0)
+			return 0;
+	}
+	return collect_sources(l, list, &sources, &core->log.debug);
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+#define NODE_TOPOLOGY "agent.nodeResourceTopology"
+
+static void warn_without_effect(const struct conf_loader *l)
+{
+	static const char no_collector[] = "nri-rp sends nothing to collectors";
+	static const struct {
+		const char *path, *why;
+	} keys[] = {
+		{"instrumentation.samplingRatePerMillion", no_collector},
+		{"instrumentation.tracingCollector", no_collector},
+		{"instrumentation.logExporter", no_collector},
+		{"instrumentation.reportPeriod",
+		 "metrics are taken when somebody scrapes; metrics.collectInterval is for what "
+		 "containers use"},
+		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
+	};
+	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		rp_cfg node = conf_get(l->conf->root, keys[i].path);
+		const char *text = conf_text(node, "");
+		bool off = !text[0] || str_eq(text, "0") || str_eq(text, "0s") ||
+			   !conf_value(node, RP_T_BOOL, 1);
+		off |= cluster && str_eq(keys[i].path, NODE_TOPOLOGY);
+		if (!off)
+			warning_node(l->errs, node, NULL, "has no effect: %s", keys[i].why);
+	}
+}
+
+static void fill_collector(struct conf_loader *l, struct conf_core *core)
+{
+	static const char *const names[] = {"throttled", "cpu", "memory", "io"};
+	const struct conf *conf = l->conf;
+	rp_cfg interval = conf_get(conf->root, "metrics.collectInterval");
+	char found[CONF_PLACE_MAX], path[64];
+	int64_t ms = conf_value(interval, RP_T_DURATION, 0);
+	if (ms && (ms < COLLECT_MIN_MS || ms > COLLECT_MAX_MS))
+		(void)problem_node(l->errs, interval, NULL,
+				   "expected 0s or a duration from 1s to 24h, found %s",
+				   node_found(interval, found, sizeof found));
+	core->metrics.collect_ms = (uint64_t)ms;
+	for (unsigned i = 0; i < COUNT(names); i++) {
+		(void)snprintf(path, sizeof path, "metrics.pressure.%s", names[i]);
+		core->metrics.pressure[i] = (uint32_t)conf_core_value(conf, path, RP_T_INT);
+	}
+}
+
+/* Empty, or an address: a server that is silently missing would be noticed when it is needed. */
+static const char *get_listen(struct conf_loader *l, rp_cfg map)
+{
+	rp_cfg node = conf_get(l->conf->root, "metrics.listen");
+	struct address address;
+	struct err err = ERR_INIT;
+	if (!conf_text(node, NULL))
+		node = node_child(map, "httpEndpoint");
+	const char *text = conf_text(node, core_default("instrumentation.httpEndpoint"));
+	if (*text && address_parse(text, &address, &err))
+		(void)problem_node(l->errs, node, NULL, "%s", err.text);
+	return text;
+}
+
+/* Warns that there is no map: it is served to this machine alone, and an operator who asked for it
+ * should know why it is missing. */
+static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
+{
+	struct address a;
+	const char *listen = core->metrics.listen;
+	if (!core->metrics.map ||
+	    (*listen && (address_parse(listen, &a, NULL) || address_is_local(&a))))
+		return;
+	warning_node(l->errs, conf_get(l->conf->root, "metrics.map"), NULL,
+		     "has no effect: metrics.listen is \"%s\", and the map is served on a loopback "
+		     "address or a unix socket alone",
+		     listen);
+}
+
+static int fill_metrics(struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	rp_cfg map = node_child(conf->root, "instrumentation");
+	core->metrics.listen = get_listen(l, map);
+	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
+	core->metrics.map = get_bool(conf, "metrics.map");
+	warn_of_map(l, core);
+	rp_cfg exporter = node_child(map, "metricsExporter");
+	const char *name = conf_text(exporter, "");
+	if (name[0] && !str_eq(name, "prometheus")) {
+		if (conf_value(node_child(map, "prometheusExport"), RP_T_BOOL, 0))
+			(void)problem_node(l->errs, exporter, NULL,
+					   "cannot be used together with prometheusExport");
+		else
+			warning_node(l->errs, exporter, NULL,
+				     "has no effect: nri-rp sends nothing to collectors");
+	}
+	warn_without_effect(l);
+	fill_collector(l, core);
+	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
+			     COUNT(enabled_default), &core->metrics.enabled);
+	if (rc < 0)
+		return rc;
+	return get_strings(conf->arena, conf_get(map, "metrics.polled"), NULL, 0,
+			   &core->metrics.polled);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int fill_agent(const struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	rp_cfg accept = conf_get(conf->root, "agent.accept");
+	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
+	core->agent.cluster = get_bool(conf, "agent.cluster");
+	core->agent.topology = conf_value(conf_get(conf->root, NODE_TOPOLOGY), RP_T_BOOL, 1);
+	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
+	core->agent.socket = get_text(conf, "agent.socket");
+	core->agent.user = get_text(conf, "agent.user");
+	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
+}
+
+#define RESOURCE_NAMES_MAX 32u
+#define RESOURCE_NAME_MAX 256u /* bytes, with the NUL */
+
+static bool is_resource(const char *name)
+{
+	size_t n = strlen(name);
+	return n && n < RESOURCE_NAME_MAX && strcspn(name, " \t\n") == n;
+}
+
+static bool is_native(const char *name)
+{
+	return str_eq(name, "cpu") || str_eq(name, "memory");
+}
+
+static int fill_resource_names(struct conf_loader *l, struct conf_core *core)
+{
+	const struct rp_cfg_node *map = conf_get(l->conf->root, "admit.resourceNames");
+	if (!map || node_is(map, RP_NODE_NULL))
+		return 0;
+	if (!node_is(map, RP_NODE_MAP) || map->n > RESOURCE_NAMES_MAX)
+		return problem_node(l->errs, map, NULL,
+				    "expected a map of up to %u extended resources to what they "
+				    "count as, as {example.com/millicpu: cpu}",
+				    RESOURCE_NAMES_MAX);
+	struct conf_rename *list = arena_array(l->conf->arena, map->n + 1, sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < map->n; i++) {
+		const struct conf_member *m = &map->members[i];
+		list[i] = (struct conf_rename){m->key, conf_text(m->node, "")};
+		if (!is_resource(m->key) || is_native(m->key) || !is_resource(list[i].counts_as) ||
+		    str_eq(m->key, list[i].counts_as))
+			return problem_node(l->errs, m->node, NULL,
+					    "expected an extended resource, and cpu, memory or the "
+					    "resource of a plugin that it counts as");
+	}
+	core->admit.names = list;
+	core->admit.n_names = map->n;
+	return 0;
+}
+
+static void fill_admit(struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	const char *source = get_text(conf, "admit.requestSource");
+	core->admit.source = str_eq(source, "feed")	 ? CONF_REQUESTS_FEED
+			     : str_eq(source, "runtime") ? CONF_REQUESTS_RUNTIME
+							 : CONF_REQUESTS_AUTO;
+	core->admit.timeout_ms = (uint64_t)conf_value(conf_get(conf->root, "admit.timeout"),
+						      RP_T_DURATION, ADMIT_TIMEOUT_MS);
+	core->admit.on_timeout =
+		str_eq(get_text(conf, "admit.onTimeout"), "allow") ? CONF_ALLOW : CONF_REFUSE;
+	if (core->admit.source == CONF_REQUESTS_FEED && !core->agent.cluster)
+		(void)problem_node(l->errs, conf_get(conf->root, "admit.requestSource"), NULL,
+				   "nobody would tell what pods ask for: agent.cluster is not set");
+}
+
+int core_fill(struct conf_loader *l)
+{
+	struct conf *conf = l->conf;
+	struct conf_core *core = &conf->core;
+	fill_policy(l, core);
+	core->on_policy_error =
+		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
+	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),
+						  RP_T_DURATION, 0);
+	core->rebalance_moves =
+		(uint32_t)conf_value(conf_get(conf->root, "rebalanceMoves"), RP_T_INT, 8);
+	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
+	core->strict = get_bool(conf, "strict");
+	core->runtime.socket = get_text(conf, "runtime.socket");
+	core->runtime.name = get_text(conf, "runtime.name");
+	core->runtime.fallback = get_text(conf, "runtime.fallback");
+	core->runtime.fallback_after_ms =
+		(uint64_t)conf_core_value(conf, "runtime.fallbackAfter", RP_T_DURATION);
+	core->runtime.index = (unsigned)conf_core_value(conf, "runtime.index", RP_T_INT);
+	core->cache_dir = get_text(conf, "cache.dir");
+	core->export_data = get_bool(conf, "cache.exportData");
+	core->control_socket = get_text(conf, "control.socket");
+	int rc = core_module_path(conf->arena, conf->root, &core->module_path);
+	if (rc == 0)
+		rc = fill_controllers(l, core);
+	if (rc == 0)
+		rc = fill_log(l, core);
+	if (rc == 0)
+		rc = fill_metrics(l, core);
+	if (rc >= 0)
+		rc = fill_agent(l, core);
+	if (rc >= 0)
+		fill_admit(l, core);
+	if (rc >= 0)
+		rc = annotations_fill(l, &core->annotations);
+	prefixes_fill(l, &core->annotations.prefixes);
+	if (rc >= 0)
+		rc = fill_resource_names(l, core);
+	return rc;
+}

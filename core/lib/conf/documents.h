@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * YAML files that are no configuration, such as the simulator's descriptions and scenarios: any
+ * number of documents, each a map, under the limits of a source of rp.conf. The trees have the
+ * getters of the configuration.
+ */
+#ifndef CONF_DOCUMENTS_H
+#define CONF_DOCUMENTS_H
+
+#include "core/lib/conf/conf.h"
+
+struct documents {
+	struct arena *arena;
+	rp_cfg *roots; /* empty documents are left out */
+	unsigned n_roots;
+};
+
+/* `name` is for messages. 0 with *ret, for documents_fini; -EINVAL with the first problem, place
+ * included; -ENOMEM. */
+int documents_parse(const char *name, const char *text, size_t len, struct documents *ret,
+		    struct err *err);
+void documents_fini(struct documents *d);
+
+#endif

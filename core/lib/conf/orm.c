@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The section `orm`, as the out-of-band resource manager has it, to the keys of here: how the
+ * runtime is reached becomes `runtime`. What others of this project do instead is refused, with its
+ * name there.
+ */
+#include "core/lib/conf/internal.h"
+
+#include "core/lib/util/str.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+	const char *section, *key, *ours; /* section NULL: `orm` itself */
+} moved[] = {
+	{"nri", "socket", "socket"},	 {"nri", "pluginName", "name"},
+	{"nri", "pluginIndex", "index"}, {"nri", "fallbackAfter", "fallbackAfter"},
+	{NULL, "mode", "socket"},	 {NULL, "fallback", "fallback"},
+};
+
+static const struct {
+	const char *section, *key, *instead;
+} elsewhere[] = {
+	{"nri", "reconnectBackoff", "between 50 ms and 2 s, and no key"},
+	{"bypass", "source", "--pods of nri-rp-bridge(8)"},
+	{"bypass", "pollInterval", "--poll of nri-rp-bridge(8)"},
+	{"kubelet", "readOnlyPort", "--read-only-port of nri-rp-bridge(8)"},
+	{"kubelet", "securePort", "--secure-port of nri-rp-bridge(8)"},
+	{"kubelet", "tokenFile", "--kubelet-token of nri-rp-bridge(8)"},
+	{"admit", "timeout", "admit.timeout"},
+	{"admit", "requestSource", "admit.requestSource"},
+	{"admit", "onTimeout", "admit.onTimeout"},
+	{NULL, "resourceNames", "admit.resourceNames"},
+	{NULL, "reconcilePeriod", "--reconcile of nri-rp-bridge(8)"},
+	{NULL, "topologyPolicy", "qos.topologyPolicy"},
+	{NULL, "numericAlignResources", "qos.numericAlignResources"},
+	{NULL, "pluginDir", "--plugin-dir of nri-rp-agent(8)"},
+	{NULL, "podResourcesSocket", "--pod-resources-socket of nri-rp-agent(8)"},
+};
+
+static struct rp_cfg_node *section_of(struct rp_cfg_node *orm, const char *name)
+{
+	struct rp_cfg_node *section = name ? node_child(orm, name) : orm;
+	return node_is(section, RP_NODE_MAP) ? section : NULL;
+}
+
+/* `mode: bypass` and `fallback: true` are there to do without NRI, as the bridge does: their value
+ * becomes its socket. What is no value of theirs stays, for check.c to tell. */
+static bool name_bridge(struct rp_cfg_node *node, const char *key)
+{
+	const char *text = conf_text(node, "");
+	bool is_mode = str_eq(key, "mode"), on = true;
+	if (is_mode ? !str_eq(text, "bypass") : str_to_bool(text, &on) < 0)
+		return false;
+	node->text = on ? CONF_BRIDGE_SOCKET : "";
+	return true;
+}
+
+static int move(struct conf_loader *l, struct rp_cfg_node *section, unsigned i,
+		struct rp_cfg_node *runtime)
+{
+	const char *key = moved[i].key, *ours = moved[i].ours;
+	const struct conf_member *m = node_member(section, key);
+	struct rp_cfg_node *node = m ? m->node : NULL;
+	if (!m || (!moved[i].section && !name_bridge(node, key)))
+		return 0;
+	node_remove(section, m);
+	warning_node(l->errs, node, NULL, "is runtime.%s: %s here", ours, conf_text(node, ""));
+	struct conf_member *former = node_member(runtime, ours);
+	if (!former)
+		return node_append(l->arena, runtime, ours, node);
+	former->node = node;
+	return 0;
+}
+
+static void refuse(struct conf_loader *l, struct rp_cfg_node *orm)
+{
+	for (unsigned i = 0; i < COUNT(elsewhere); i++) {
+		struct rp_cfg_node *section = section_of(orm, elsewhere[i].section);
+		const struct conf_member *m = node_member(section, elsewhere[i].key);
+		if (!m)
+			continue;
+		(void)problem_node(l->errs, m->node, NULL, "here it is %s", elsewhere[i].instead);
+		node_remove(section, m);
+	}
+}
+
+static void drop_empty(struct rp_cfg_node *map, const char *key)
+{
+	const struct conf_member *m = node_member(map, key);
+	if (m && node_is(m->node, RP_NODE_MAP) && !m->node->n)
+		node_remove(map, m);
+}
+
+int orm_rewrite(struct conf_loader *l, struct rp_cfg_node *root, struct rp_cfg_node **ret)
+{
+	struct rp_cfg_node *orm = node_child(root, "orm");
+	*ret = NULL;
+	if (!node_is(orm, RP_NODE_MAP))
+		return 0;
+	struct rp_cfg_node *runtime = node_new(l->arena, RP_NODE_MAP, orm->file);
+	int rc = runtime ? 0 : -ENOMEM;
+	for (unsigned i = 0; rc == 0 && i < COUNT(moved); i++) {
+		struct rp_cfg_node *section = section_of(orm, moved[i].section);
+		rc = section ? move(l, section, i, runtime) : 0;
+	}
+	if (rc < 0)
+		return rc;
+	refuse(l, orm);
+	for (unsigned i = 0; i < COUNT(elsewhere); i++)
+		if (elsewhere[i].section)
+			drop_empty(orm, elsewhere[i].section);
+	drop_empty(root, "orm");
+	*ret = runtime->n ? runtime : NULL;
+	return 0;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Documents to one tree. A custom resource becomes `policy: MODULE` and the module's section. What
+ * custom resources keep beside the keys of the policy (`control`, `log` …) goes to the top level,
+ * also from a section that such a spec was pasted into; only that of the policy in force counts.
+ * The parts of `control` that are a controller's become that controller's section. Parts that the
+ * module's own table has stay where they are.
+ */
+#include "core/lib/conf/internal.h"
+
+#include "core/lib/util/str.h"
+
+#define CR_GROUP "config.nri/"
+
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
+
+static const struct {
+	const char *part, *module;
+} control_parts[] = {{"cpu", "cpu"}, {"rdt", "rdt"}, {"blockio", "blkio"}};
+
+/* Keys of the core that may come from the agent, besides the sections of modules. */
+static const char *const pushable[] = {
+	"policy", "controllers",   "log",	    "instrumentation",
+	"agent",  "onPolicyError", "resetOnSwitch", "adjustments",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool one_of(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(s, list[i]))
+			return true;
+	return false;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+/* src over dst; a null takes away what dst has. Depth is bounded by the documents'. */
+static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_cfg_node *src)
+{
+	for (uint32_t i = 0; i < src->n; i++) {
+		const struct conf_member *from = &src->members[i];
+		struct conf_member *to = node_member(dst, from->key);
+		int rc = 0;
+		if (!to)
+			rc = node_append(arena, dst, from->key, from->node);
+		else if (node_is(to->node, RP_NODE_MAP) && node_is(from->node, RP_NODE_MAP))
+			rc = merge(arena, to->node, from->node);
+		else if (node_is(from->node, RP_NODE_NULL))
+			node_remove(dst, to);
+		else
+			to->node = from->node;
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* node becomes member `key` of map; what map already has there goes over it. */
+static int merge_under(struct arena *arena, struct rp_cfg_node *map, const char *key,
+		       struct rp_cfg_node *node)
+{
+	struct conf_member *own = node_member(map, key);
+	if (!own)
+		return node_append(arena, map, key, node);
+	if (!node_is(own->node, RP_NODE_MAP) || !node_is(node, RP_NODE_MAP))
+		return 0;
+	int rc = merge(arena, node, own->node);
+	own->node = node;
+	return rc;
+}
+
+/* ---- custom resources ------------------------------------------------------------------------ */
+
+static bool is_resource(const struct rp_cfg_node *root)
+{
+	return node_child(root, "kind") || node_child(root, "apiVersion");
+}
+
+static const char *module_of_kind(const struct conf_loader *l, const char *kind)
+{
+	const char *module = l->schemas && l->schemas->of_kind
+				     ? l->schemas->of_kind(l->schemas->ctx, kind)
+				     : NULL;
+	return module && module_name_valid(module) ? module : NULL;
+}
+
+static void check_resource_keys(struct conf_loader *l, const struct rp_cfg_node *root)
+{
+	static const char *const keys[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+	for (uint32_t i = 0; i < root->n; i++)
+		if (!one_of(root->members[i].key, keys, COUNT(keys)))
+			(void)problem_node(l->errs, root->members[i].node, NULL,
+					   "unknown key of a custom resource");
+}
+
+/* Finds out whose it is. 0, -EINVAL when it cannot be used, -ENOMEM. */
+static int read_resource(struct conf_loader *l, struct conf_doc *doc)
+{
+	const struct rp_cfg_node *root = doc->root;
+	rp_cfg version = node_child(root, "apiVersion"), kind = node_child(root, "kind");
+	char found[CONF_PLACE_MAX];
+	check_resource_keys(l, root);
+	if (!str_has_prefix(conf_text(version, ""), CR_GROUP))
+		return problem_node(l->errs, version ? version : root,
+				    version ? NULL : "apiVersion",
+				    "expected " CR_GROUP "VERSION, found %s",
+				    node_found(version, found, sizeof found));
+	if (!conf_text(kind, NULL))
+		return problem_node(l->errs, kind ? kind : root, kind ? NULL : "kind",
+				    "expected the kind of a policy's custom resource, found %s",
+				    node_found(kind, found, sizeof found));
+	const char *module = module_of_kind(l, conf_text(kind, ""));
+	if (!module)
+		return problem_node(l->errs, kind, NULL,
+				    "no module that is installed has custom resources of kind %s",
+				    node_found(kind, found, sizeof found));
+	rp_cfg spec = node_child(root, "spec");
+	if (!node_is(spec, RP_NODE_MAP))
+		return problem_node(l->errs, spec ? spec : root, spec ? NULL : "spec",
+				    "expected a map, found %s",
+				    node_found(spec, found, sizeof found));
+	doc->module = arena_strdup(l->arena, module);
+	return doc->module ? 0 : -ENOMEM;
+}
+
+/* The plain form of a custom resource takes the place of its root. */
+static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
+{
+	const struct rp_cfg_node *kind = node_child(doc->root, "kind");
+	struct rp_cfg_node *spec = node_child(doc->root, "spec");
+	struct rp_cfg_node *root = node_new(l->arena, RP_NODE_MAP, kind->file);
+	struct rp_cfg_node *policy = node_new(l->arena, RP_NODE_SCALAR, kind->file);
+	if (!root || !policy)
+		return -ENOMEM;
+	policy->line = kind->line;
+	policy->column = kind->column;
+	policy->parent = root;
+	policy->written = "policy";
+	policy->text = doc->module;
+	spec->parent = root;
+	spec->written = kind->file && kind->file->object ? "spec" : doc->module;
+	doc->root = root;
+	int rc = node_append(l->arena, root, "policy", policy);
+	return rc < 0 ? rc : node_append(l->arena, root, doc->module, spec);
+}
+
+/* The policy that a run of documents asks for: the last word counts. */
+static const char *policy_of(const struct conf_docs *docs, bool pushed, const char *fallback)
+{
+	const char *policy = fallback;
+	for (const struct conf_doc *doc = docs->first; doc; doc = doc->next)
+		if (doc->pushed == pushed)
+			policy = conf_text(node_child(doc->root, "policy"), policy);
+	return policy;
+}
+
+/* ---- plain form ------------------------------------------------------------------------------ */
+
+/* Takes what a table has out of a part, as a map of its own; *ret is NULL when it has nothing of
+ * it. */
+static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
+		    const struct schema_node *schema, struct rp_cfg_node **ret)
+{
+	struct rp_cfg_node *own = NULL;
+	for (uint32_t i = part->n; i-- > 0;) {
+		const struct conf_member *m = &part->members[i];
+		const struct schema_node *s = schema_child(schema, m->key, false);
+		struct rp_cfg_node *node = m->node, *below = node;
+		const char *key = m->key;
+		int rc = 0;
+		if (!s)
+			continue;
+		if (s->first && node_is(node, RP_NODE_MAP))
+			rc = take_own(l, node, s, &below);
+		if (rc == 0 && !below)
+			continue;
+		if (rc == 0 && !own) {
+			own = node_new(l->arena, RP_NODE_MAP, part->file);
+			rc = own ? 0 : -ENOMEM;
+		}
+		if (rc == 0)
+			rc = node_append(l->arena, own, key, below);
+		if (rc < 0)
+			return rc;
+		if (below == node || !node->n)
+			node_remove(part, node_member(part, key));
+	}
+	if (own) {
+		own->line = part->line;
+		own->column = part->column;
+		own->parent = part->parent;
+		own->written = part->written;
+	}
+	*ret = own;
+	return 0;
+}
+
+/* Leaves of a common part what the module's table has. NULL in *ret: that is all of it. */
+static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
+		      const struct conf_member *m, const struct schema_node *schema,
+		      struct rp_cfg_node **ret)
+{
+	const struct schema_node *s = schema_child(schema, m->key, false);
+	struct rp_cfg_node *node = m->node, *own = NULL;
+	const char *key = m->key;
+	*ret = s && !s->first ? NULL : node;
+	if (!*ret)
+		return 0;
+	int rc = s && node_is(node, RP_NODE_MAP) ? take_own(l, node, s, &own) : 0;
+	if (rc < 0)
+		return rc;
+	node_remove(section, m);
+	if (own && !node->n)
+		*ret = NULL;
+	return own ? node_append(l->arena, section, key, own) : 0;
+}
+
+/* Takes the common parts out of a section, for the top level if the policy is in force. */
+static int hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *name,
+		 struct rp_cfg_node *section, const char *policy)
+{
+	const struct conf_module *module = loader_module(l, name);
+	if (!module)
+		return -ENOMEM;
+	bool in_force = str_eq(name, policy);
+	if (!module->schema || (!in_force && !module->schema->cr_kind))
+		return 0;
+	for (size_t i = 0; i < COUNT(common_parts); i++) {
+		const struct conf_member *m = node_member(section, common_parts[i]);
+		struct rp_cfg_node *node;
+		if (!m)
+			continue;
+		int rc = split_part(l, section, m, &module->schema->root, &node);
+		if (rc == 0 && node && in_force)
+			rc = merge_under(l->arena, root, common_parts[i], node);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int split_control(struct conf_loader *l, struct rp_cfg_node *root)
+{
+	struct rp_cfg_node *control = node_child(root, "control");
+	bool moved = false;
+	for (size_t i = 0; i < COUNT(control_parts); i++) {
+		const struct conf_member *m = node_member(control, control_parts[i].part);
+		if (!m)
+			continue;
+		struct rp_cfg_node *node = m->node;
+		node_remove(control, m);
+		moved = true;
+		int rc = merge_under(l->arena, root, control_parts[i].module, node);
+		if (rc < 0)
+			return rc;
+	}
+	if (moved && !control->n)
+		node_remove(root, node_member(root, "control"));
+	return 0;
+}
+
+static int fix_spelling(struct conf_loader *l, const struct rp_cfg_node *root)
+{
+	for (uint32_t i = 0; i < root->n; i++) {
+		const struct conf_member *m = &root->members[i];
+		if (core_key(m->key) || !module_name_valid(m->key))
+			continue;
+		const struct conf_module *module = loader_module(l, m->key);
+		if (!module)
+			return -ENOMEM;
+		if (module->schema)
+			check_spelling(l->errs, m->node, module->schema);
+	}
+	return 0;
+}
+
+static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const char *policy)
+{
+	/* hoist appends core keys only, which need no visit. */
+	uint32_t n = root->n;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct conf_member *m = &root->members[i];
+		if (core_key(m->key) || !module_name_valid(m->key) ||
+		    !node_is(m->node, RP_NODE_MAP))
+			continue;
+		int rc = hoist(l, root, m->key, m->node, policy);
+		if (rc < 0)
+			return rc;
+	}
+	struct rp_cfg_node *runtime;
+	int rc = split_control(l, root);
+	if (rc == 0)
+		rc = orm_rewrite(l, root, &runtime);
+	if (rc == 0 && runtime)
+		rc = merge_under(l->arena, root, "runtime", runtime);
+	return rc < 0 ? rc : fix_spelling(l, root);
+}
+
+/* ---- what the agent pushed ------------------------------------------------------------------- */
+
+/* `agent.accept` of the files; NULL: everything. */
+static rp_cfg accept_list(const struct conf_loader *l)
+{
+	rp_cfg list = conf_get(l->conf->root, "agent.accept");
+	return node_is(list, RP_NODE_LIST) ? list : NULL;
+}
+
+static bool accepts(rp_cfg list, const char *name)
+{
+	if (!list)
+		return true;
+	for (uint32_t i = 0; i < list->n; i++)
+		if (str_eq(conf_text(list->members[i].node, ""), name))
+			return true;
+	return false;
+}
+
+/* Keeps what the files say of a key of `agent` that may not be pushed. */
+static int keep_own(struct conf_loader *l, struct rp_cfg_node *agent, const char *key)
+{
+	const struct conf_member *pushed = node_member(agent, key);
+	if (pushed) {
+		warning_node(l->errs, pushed->node, NULL,
+			     "only rp.conf can set this; what the agent pushed is left out");
+		node_remove(agent, pushed);
+	}
+	struct rp_cfg_node *own = node_child(node_child(l->conf->root, "agent"), key);
+	return own ? node_append(l->arena, agent, key, own) : 0;
+}
+
+/* What may be pushed of `agent` keeps what may not: what is accepted, and from whom. */
+static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
+{
+	static const char *const keys[] = {"accept", "cluster", "socket", "user"};
+	int rc = 0;
+	for (unsigned i = 0; rc >= 0 && i < COUNT(keys); i++)
+		rc = keep_own(l, agent, keys[i]);
+	return rc;
+}
+
+static int replace(struct conf_loader *l, const struct conf_member *from)
+{
+	if (str_eq(from->key, "agent")) {
+		if (!node_is(from->node, RP_NODE_MAP))
+			return 0;
+		int rc = keep_agent(l, from->node);
+		if (rc < 0)
+			return rc;
+	}
+	struct conf_member *to = node_member(l->conf->root, from->key);
+	if (!to)
+		return node_append(l->arena, l->conf->root, from->key, from->node);
+	to->node = from->node;
+	return 0;
+}
+
+static int leave_out(struct conf_loader *l, const struct rp_cfg_node *pushed)
+{
+	for (uint32_t i = 0; i < pushed->n; i++)
+		warning_node(l->errs, pushed->members[i].node, NULL,
+			     "agent.cluster of the files does not say so: what the agent pushed is "
+			     "left out");
+	return 0;
+}
+
+static int overlay(struct conf_loader *l, const struct rp_cfg_node *pushed, rp_cfg accept,
+		   const char *policy)
+{
+	for (uint32_t i = 0; i < pushed->n; i++) {
+		const struct conf_member *m = &pushed->members[i];
+		if (core_key(m->key) && !one_of(m->key, pushable, COUNT(pushable))) {
+			warning_node(
+				l->errs, m->node, NULL,
+				"only rp.conf can set this; what the agent pushed is left out");
+			continue;
+		}
+		if (!accepts(accept, m->key)) {
+			if (!str_eq(m->key, "policy") || !str_eq(conf_text(m->node, ""), policy))
+				warning_node(l->errs, m->node, NULL,
+					     "agent.accept does not list it; what the agent pushed "
+					     "is left out");
+			continue;
+		}
+		int rc = replace(l, m);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Drops the documents that cannot be used. */
+static int read_resources(struct conf_loader *l, struct conf_docs *docs)
+{
+	for (struct conf_doc **at = &docs->first; *at;) {
+		struct conf_doc *doc = *at;
+		int rc = 0;
+		if (is_resource(doc->root)) {
+			rc = read_resource(l, doc);
+			if (rc == 0)
+				rc = plain_resource(l, doc);
+		}
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc < 0)
+			*at = doc->next;
+		else
+			at = &doc->next;
+	}
+	return 0;
+}
+
+static int check_width(struct conf_loader *l, const struct rp_cfg_node *top, rp_cfg where)
+{
+	if (top->n <= CONF_SECTIONS_MAX)
+		return 0;
+	return problem_node(l->errs, where, NULL, "more than %u keys at the top level",
+			    CONF_SECTIONS_MAX);
+}
+
+static int merge_docs(struct conf_loader *l, const struct conf_docs *docs, bool pushed,
+		      const char *policy, struct rp_cfg_node *into)
+{
+	for (struct conf_doc *doc = docs->first; doc; doc = doc->next) {
+		if (doc->pushed != pushed)
+			continue;
+		int rc = check_width(l, doc->root, doc->root);
+		if (rc == 0)
+			rc = plain_form(l, doc->root, policy);
+		if (rc == 0)
+			rc = merge(l->arena, into, doc->root);
+		if (rc == 0)
+			rc = check_width(l, into, doc->root);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int rewrite_merge(struct conf_loader *l, struct conf_docs *docs)
+{
+	struct rp_cfg_node *pushed = node_new(l->arena, RP_NODE_MAP, NULL);
+	if (!pushed)
+		return -ENOMEM;
+	int rc = read_resources(l, docs);
+	if (rc < 0)
+		return rc;
+	const char *policy = policy_of(docs, false, core_default("policy"));
+	rc = merge_docs(l, docs, false, policy, l->conf->root);
+	if (rc < 0)
+		return rc;
+	rp_cfg accept = accept_list(l);
+	bool wanted = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
+	if (accept && accept->n && !wanted)
+		warning_node(l->errs, accept, NULL, "has no effect without agent.cluster: true");
+	const char *next =
+		wanted && accepts(accept, "policy") ? policy_of(docs, true, policy) : policy;
+	rc = merge_docs(l, docs, true, next, pushed);
+	return rc < 0 ? rc : wanted ? overlay(l, pushed, accept, policy) : leave_out(l, pushed);
+}

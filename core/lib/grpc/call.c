@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lib/grpc/call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HTTP_OK 200
+#define OWN_FIELDS 8u
+#define METADATA_MAX 32u
+
+struct grpc_call {
+	struct h2_stream *stream;
+	struct loop_timer *timer; /* NULL: it has all the time */
+	void (*message)(const uint8_t *payload, size_t n, void *arg);
+	grpc_done done;
+	void *arg;
+	struct grpc_reader reader;
+	int32_t status;
+	char text[ERR_TEXT_MAX]; /* what the server says */
+	bool answered; /* the headers have come */
+	bool telling; /* in the user's hands: not to be freed now */
+	bool cancelled; /* nothing more of it is told */
+};
+
+static struct grpc_call *call_free(struct grpc_call *c)
+{
+	loop_timer_free(c->timer);
+	grpc_reader_fini(&c->reader);
+	free(c);
+	return NULL;
+}
+
+struct grpc_call *grpc_call_cancel(struct grpc_call *c)
+{
+	if (!c)
+		return NULL;
+	c->stream = h2_stream_reset(c->stream, H2_CANCEL);
+	c->cancelled = true;
+	return c->telling ? NULL : call_free(c);
+}
+
+/* The stream is gone already. The end may come while a message is being told: then c goes when that
+ * returns. */
+static void tell(struct grpc_call *c, const struct grpc_result *result)
+{
+	bool inside = c->telling;
+	c->telling = true;
+	c->done(result, c->arg);
+	c->cancelled = true;
+	if (!inside)
+		call_free(c);
+}
+
+/* The answer breaks a rule: the rest of it does not matter. */
+static void give_up(struct grpc_call *c, const struct err *why)
+{
+	struct grpc_result result = {.error = why->code, .status = c->status, .text = why->text};
+	c->stream = h2_stream_reset(c->stream, H2_CANCEL);
+	tell(c, &result);
+}
+
+static void on_timer(void *arg)
+{
+	struct err err = ERR_INIT;
+	(void)err_set(&err, -ETIMEDOUT, "no answer in time");
+	give_up(arg, &err);
+}
+
+/* ---- what the server sends ------------------------------------------------------------------- */
+
+static int check_headers(const struct h2_fields *fields, struct err *err)
+{
+	const struct h2_field *status = h2_field_find(fields, ":status");
+	int32_t http = status ? grpc_small_number(status->value, status->value_len) : 0;
+	if (http == HTTP_OK && grpc_is_content_type(h2_field_find(fields, "content-type")))
+		return 0;
+	return err_set(err, -EBADMSG, "an answer that is none of gRPC (HTTP status %" PRId32 ")",
+		       http);
+}
+
+static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
+{
+	struct grpc_call *c = arg;
+	struct err err = ERR_INIT;
+	(void)s;
+	int r = 0;
+	if (!c->answered)
+		r = check_headers(fields, &err);
+	else if (!last)
+		r = err_set(&err, -EBADMSG, "an answer with headers in its midst");
+	c->answered = true;
+	if (r) {
+		give_up(c, &err);
+		return;
+	}
+	if (!last)
+		return;
+	c->status = grpc_status_of(fields);
+	const struct h2_field *text = h2_field_find(fields, "grpc-message");
+	if (text)
+		grpc_decode_text((const uint8_t *)text->value, text->value_len, c->text,
+				 sizeof c->text);
+}
+
+static int check_message(const struct grpc_message *m, struct err *err)
+{
+	return m->compressed ? err_set(err, -EBADMSG,
+				       "an answer that is compressed, which nobody asked for")
+			     : 0;
+}
+
+/* Tells each message of a stream as it comes. 1: the user has cancelled the call. */
+static int tell_messages(struct grpc_call *c, struct err *err)
+{
+	struct grpc_message m;
+	int r;
+	while ((r = grpc_reader_next(&c->reader, &m, err)) > 0) {
+		r = check_message(&m, err);
+		if (r)
+			return r;
+		c->telling = true;
+		c->message(m.data, m.n, c->arg);
+		c->telling = false;
+		if (c->cancelled)
+			return 1;
+		grpc_reader_drop(&c->reader);
+	}
+	return r;
+}
+
+/* Checks a single answer, which stays where it is until the status has come. */
+static int check_single(const struct grpc_call *c, struct err *err)
+{
+	struct grpc_message m;
+	const uint8_t *p = buf_bytes(&c->reader.in);
+	if (p && buf_len(&c->reader.in) >= GRPC_PREFIX_SIZE && p[0] == 1)
+		return check_message(&(struct grpc_message){.compressed = true}, err);
+	int r = grpc_reader_next(&c->reader, &m, err);
+	if (r > 0 && buf_len(&c->reader.in) > GRPC_PREFIX_SIZE + m.n)
+		return err_set(err, -EBADMSG, "an answer of more than one message");
+	return r < 0 ? r : 0;
+}
+
+static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
+{
+	struct grpc_call *c = arg;
+	struct err err = ERR_INIT;
+	/* What a liar sends behind a short prefix is no more than a frame. */
+	int r = grpc_reader_add(&c->reader, data, n);
+	if (r)
+		(void)err_set(&err, r, "no memory for the answer");
+	else
+		r = c->message ? tell_messages(c, &err) : check_single(c, &err);
+	if (r > 0)
+		call_free(c);
+	else if (r)
+		give_up(c, &err);
+	else
+		h2_stream_consume(s, n);
+}
+
+/* ---- how it ended ---------------------------------------------------------------------------- */
+
+static int judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
+		 struct err *err)
+{
+	if (end->error && c->status == GRPC_STATUS_UNTOLD)
+		return err_set(err, end->error, "%s", end->text);
+	if (end->code && c->status == GRPC_STATUS_UNTOLD)
+		return err_set(err, end->code == H2_PROTOCOL_ERROR ? -EBADMSG : -ECONNRESET,
+			       "the call was broken off: %s", end->text);
+	if (c->status == GRPC_STATUS_UNTOLD)
+		return err_set(err, -EBADMSG, "an answer without a gRPC status");
+	if (c->status)
+		return err_set(err, -EREMOTEIO, "%s",
+			       *c->text ? c->text : "an error without a text");
+	if (!c->message && grpc_reader_next(&c->reader, ret, NULL) > 0)
+		return 0;
+	if (!c->message || grpc_reader_partial(&c->reader))
+		return err_set(err, -EBADMSG, "an answer that ends before its message does");
+	return 0;
+}
+
+static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
+{
+	struct grpc_call *c = arg;
+	struct grpc_message m = {0};
+	struct err err = ERR_INIT;
+	(void)s;
+	c->stream = NULL;
+	int r = judge(c, end, &m, &err);
+	struct grpc_result result = {.error = r,
+				     .status = c->status,
+				     .text = err.text,
+				     .payload = m.data,
+				     .payload_len = m.n};
+	tell(c, &result);
+}
+
+/* ---- what we send ---------------------------------------------------------------------------- */
+
+static int open_stream(struct grpc_call *c, const struct grpc_call_config *config)
+{
+	static const struct h2_events events = {
+		.headers = on_headers, .data = on_data, .closed = on_closed};
+	struct h2_field list[OWN_FIELDS + METADATA_MAX] = {
+		H2_FIELD(":method", "POST"),
+		H2_FIELD(":scheme", "http"),
+		H2_FIELD(":path", config->path),
+		H2_FIELD(":authority", "localhost"),
+		H2_FIELD("content-type", GRPC_CONTENT_TYPE),
+		H2_FIELD("te", "trailers"),
+		H2_FIELD("user-agent", "nri-rp/" NRI_RP_VERSION),
+	};
+	struct h2_fields fields = {list, OWN_FIELDS - 1};
+	char timeout[16];
+	(void)snprintf(timeout, sizeof timeout, "%" PRIu32 "m", config->timeout_ms);
+	if (config->timeout_ms)
+		list[fields.n++] = H2_FIELD("grpc-timeout", timeout);
+	if (config->metadata.n > METADATA_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < config->metadata.n; i++)
+		list[fields.n++] = config->metadata.list[i];
+	return h2_open(config->h2, &fields, false, &events, c, &c->stream);
+}
+
+static int start(struct grpc_call *c, const struct grpc_call_config *config)
+{
+	if (config->timeout_ms) {
+		c->timer = loop_timer_new(config->loop, on_timer, c);
+		if (!c->timer || loop_timer_arm(c->timer, config->timeout_ms))
+			return -ENOMEM;
+	}
+	return open_stream(c, config);
+}
+
+int grpc_call_packed(const struct grpc_call_config *config, const uint8_t *payload, size_t n,
+		     struct grpc_call **ret)
+{
+	uint8_t prefix[GRPC_PREFIX_SIZE];
+	struct grpc_call *c = n > UINT32_MAX ? NULL : calloc(1, sizeof *c);
+	if (!c)
+		return -ENOMEM;
+	c->status = GRPC_STATUS_UNTOLD;
+	c->message = config->message;
+	c->done = config->done;
+	c->arg = config->arg;
+	c->reader.message_max = config->message_max ? config->message_max : GRPC_MESSAGE_MAX;
+	int r = start(c, config);
+	grpc_prefix(prefix, (uint32_t)n);
+	if (!r)
+		r = h2_stream_write(c->stream, prefix, sizeof prefix);
+	if (!r)
+		r = h2_stream_write(c->stream, payload, n);
+	if (!r)
+		r = h2_stream_finish(c->stream, NULL);
+	if (r) {
+		c->stream = h2_stream_reset(c->stream, H2_CANCEL);
+		call_free(c);
+		return r;
+	}
+	if (ret)
+		*ret = c;
+	return 0;
+}
+
+int grpc_call(const struct grpc_call_config *config, const ProtobufCMessage *msg,
+	      struct grpc_call **ret)
+{
+	struct buf packed = BUF_INIT;
+	int r = grpc_pack(&packed, msg);
+	if (!r)
+		r = grpc_call_packed(config, buf_bytes(&packed) + GRPC_PREFIX_SIZE,
+				     buf_len(&packed) - GRPC_PREFIX_SIZE, ret);
+	buf_fini(&packed);
+	return r;
+}

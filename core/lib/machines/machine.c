@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a description to CPUs, caches and memory nodes. */
+#include "core/lib/machines/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/lib/util/str.h"
+
+#define MEMORY_MAX (INT64_C(1) << 50)
+#define DISTANCE_MAX 255
+
+static const char machine_keys[] =
+	"name about base numbering packages dies nodes cores threads memory kinds memoryNodes "
+	"distances caches frequency isolated offline numa";
+
+/* What the description says, before it is multiplied out. */
+struct plan {
+	const json_t *d;
+	struct machine *m;
+	int64_t packages, dies, nodes; /* dies of a package, nodes of a die */
+	int64_t memory; /* of a node */
+	int64_t near_die, near_package, far; /* distances */
+	bool far_siblings;
+	enum { L3_PACKAGE, L3_DIE, L3_NODE, L3_CORES } l3_shared;
+	int64_t l3_cores;
+	struct err *err;
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int read_frequency(const json_t *map, struct machine_frequency *ret, struct err *err)
+{
+	const json_t *f;
+	int r = arg_map(map, "frequency", &f, err);
+	if (!r && f)
+		r = arg_check(f, "base min max", "frequency", err);
+	if (!r)
+		r = arg_amount(f, "base", ARG_KHZ, ret->base, &ret->base, err);
+	if (!r)
+		r = arg_amount(f, "min", ARG_KHZ, ret->min, &ret->min, err);
+	return r ? r : arg_amount(f, "max", ARG_KHZ, ret->max, &ret->max, err);
+}
+
+static int read_caches(struct plan *p, struct machine_kind *k)
+{
+	const json_t *c;
+	int64_t l2_cores;
+	int r = arg_map(p->d, "caches", &c, p->err);
+	if (!r && c)
+		r = arg_check(c, "l1d l1i l2 l2Cores l3 l3Shared l3Cores", "caches", p->err);
+	if (!r)
+		r = arg_amount(c, "l1d", ARG_BYTES, 32 << 10, &k->l1d, p->err);
+	if (!r)
+		r = arg_amount(c, "l1i", ARG_BYTES, 32 << 10, &k->l1i, p->err);
+	if (!r)
+		r = arg_amount(c, "l2", ARG_BYTES, 1 << 20, &k->l2, p->err);
+	if (!r)
+		r = arg_int(c, "l2Cores", 1, 1, RP_CPUS_MAX, &l2_cores, p->err);
+	if (!r)
+		r = arg_amount(c, "l3", ARG_BYTES, 16 << 20, &p->m->l3, p->err);
+	if (!r)
+		r = arg_int(c, "l3Cores", 0, 0, RP_CPUS_MAX, &p->l3_cores, p->err);
+	const char *shared = "package";
+	if (!r)
+		r = arg_text(c, "l3Shared", shared, &shared, p->err);
+	if (r)
+		return r;
+	k->l2_cores = (uint32_t)l2_cores;
+	if (p->l3_cores)
+		p->l3_shared = L3_CORES;
+	else if (str_eq(shared, "die"))
+		p->l3_shared = L3_DIE;
+	else if (str_eq(shared, "node"))
+		p->l3_shared = L3_NODE;
+	else if (!str_eq(shared, "package"))
+		return err_set(p->err, -EINVAL, "l3Shared: expected package, die or node");
+	return 0;
+}
+
+static int read_kind(struct plan *p, const json_t *d, struct machine_kind *k)
+{
+	int64_t cores, threads, l2_cores;
+	const char *type = "performance", *name = NULL;
+	int r = arg_int(d, "cores", 1, 1, RP_CPUS_MAX, &cores, p->err);
+	if (!r)
+		r = arg_int(d, "threads", 1, 1, 16, &threads, p->err);
+	if (!r)
+		r = read_frequency(d, &k->frequency, p->err);
+	if (r)
+		return r;
+	k->cores = (uint32_t)cores;
+	k->threads = (uint32_t)threads;
+	if (d == p->d)
+		return 0;
+	r = arg_check(d, "name type cores threads frequency l1d l1i l2 l2Cores", "kinds", p->err);
+	if (!r)
+		r = arg_text(d, "name", "cores", &name, p->err);
+	if (!r)
+		r = arg_text(d, "type", type, &type, p->err);
+	if (!r)
+		r = arg_amount(d, "l1d", ARG_BYTES, k->l1d, &k->l1d, p->err);
+	if (!r)
+		r = arg_amount(d, "l1i", ARG_BYTES, k->l1i, &k->l1i, p->err);
+	if (!r)
+		r = arg_amount(d, "l2", ARG_BYTES, k->l2, &k->l2, p->err);
+	if (!r)
+		r = arg_int(d, "l2Cores", k->l2_cores, 1, RP_CPUS_MAX, &l2_cores, p->err);
+	if (r)
+		return r;
+	if (!str_eq(type, "performance") && !str_eq(type, "efficient"))
+		return err_set(p->err, -EINVAL, "kinds: type: expected performance or efficient");
+	k->efficient = str_eq(type, "efficient");
+	k->l2_cores = (uint32_t)l2_cores;
+	k->name = arena_strdup(p->m->arena, name);
+	return 0;
+}
+
+static int read_kinds(struct plan *p)
+{
+	struct machine *m = p->m;
+	const json_t *kinds;
+	struct machine_kind common = {.name = "cores"};
+	int r = arg_list(p->d, "kinds", &kinds, p->err);
+	if (!r)
+		r = read_caches(p, &common);
+	if (!r && !kinds) {
+		m->n_kinds = 1;
+		m->kinds[0] = common;
+		return read_kind(p, p->d, &m->kinds[0]);
+	}
+	m->n_kinds = (uint32_t)json_array_size(kinds);
+	if (!r && (!m->n_kinds || m->n_kinds > MACHINE_KINDS_MAX))
+		return err_set(p->err, -EINVAL, "kinds: expected 1 to %u", MACHINE_KINDS_MAX);
+	for (uint32_t i = 0; !r && i < m->n_kinds; i++) {
+		m->kinds[i] = common;
+		r = read_kind(p, json_array_get(kinds, i), &m->kinds[i]);
+	}
+	return r;
+}
+
+static int read_shape(struct plan *p)
+{
+	const json_t *distances;
+	const char *numbering = "near";
+	int r = arg_int(p->d, "packages", 1, 1, MACHINE_NODES_MAX, &p->packages, p->err);
+	if (!r)
+		r = arg_int(p->d, "dies", 1, 1, MACHINE_NODES_MAX, &p->dies, p->err);
+	if (!r)
+		r = arg_int(p->d, "nodes", 1, 1, MACHINE_NODES_MAX, &p->nodes, p->err);
+	if (!r)
+		r = arg_amount(p->d, "memory", ARG_BYTES, INT64_C(4) << 30, &p->memory, p->err);
+	if (!r)
+		r = arg_text(p->d, "numbering", numbering, &numbering, p->err);
+	if (!r)
+		r = arg_bool(p->d, "numa", true, &p->m->numa, p->err);
+	if (!r)
+		r = arg_map(p->d, "distances", &distances, p->err);
+	if (!r && distances)
+		r = arg_check(distances, "die package machine", "distances", p->err);
+	if (!r)
+		r = arg_int(distances, "die", 12, 11, DISTANCE_MAX, &p->near_die, p->err);
+	if (!r)
+		r = arg_int(distances, "package", p->near_die, 11, DISTANCE_MAX, &p->near_package,
+			    p->err);
+	if (!r)
+		r = arg_int(distances, "machine", 21, 11, DISTANCE_MAX, &p->far, p->err);
+	if (r)
+		return r;
+	if (p->memory > MEMORY_MAX)
+		return err_set(p->err, -ERANGE, "memory: too large");
+	if (!str_eq(numbering, "near") && !str_eq(numbering, "far"))
+		return err_set(p->err, -EINVAL, "numbering: expected near or far (siblings)");
+	p->far_siblings = str_eq(numbering, "far");
+	if (!p->m->numa && p->packages * p->dies * p->nodes > 1)
+		return err_set(p->err, -EINVAL, "numa: a machine with several nodes has it");
+	return 0;
+}
+
+/* ---- CPUs ------------------------------------------------------------------------------------ */
+
+struct counters {
+	uint32_t cpu, core, core_id, l2, l3;
+};
+
+/* Which L3 cache a core is in: a new one whenever the unit that shares one begins. */
+static bool l3_begins(const struct plan *p, uint32_t node_in_die, uint32_t die,
+		      uint32_t core_in_node)
+{
+	switch (p->l3_shared) {
+	case L3_CORES:
+		return core_in_node % p->l3_cores == 0;
+	case L3_NODE:
+		return core_in_node == 0;
+	case L3_DIE:
+		return core_in_node == 0 && node_in_die == 0;
+	default:
+		return core_in_node == 0 && node_in_die == 0 && die == 0;
+	}
+}
+
+static void add_node(const struct plan *p, struct counters *c, uint32_t package, uint32_t die,
+		     uint32_t node_in_die)
+{
+	struct machine *m = p->m;
+	uint32_t node = (uint32_t)((package * p->dies + die) * p->nodes + node_in_die), in_node = 0;
+	m->nodes[node] = (struct machine_node){p->memory, MEMORY_DRAM, package, die, false};
+	for (uint32_t k = 0; k < m->n_kinds; k++) {
+		const struct machine_kind *kind = &m->kinds[k];
+		for (uint32_t i = 0; i < kind->cores; i++, in_node++) {
+			c->l2 += i % kind->l2_cores == 0;
+			c->l3 += l3_begins(p, node_in_die, die, in_node);
+			for (uint32_t t = 0; t < kind->threads; t++)
+				m->cpus[c->cpu++] =
+					(struct machine_cpu){kind,
+							     package,
+							     die,
+							     node,
+							     c->core,
+							     c->core_id,
+							     t,
+							     kind->l2 ? c->l2 - 1 : UINT32_MAX,
+							     m->l3 ? c->l3 - 1 : UINT32_MAX};
+			c->core++;
+			c->core_id++;
+		}
+	}
+}
+
+/* Puts all first threads before all second ones. */
+static int spread_siblings(struct machine *m)
+{
+	struct machine_cpu *sorted = arena_array(m->arena, m->n_cpus, sizeof *sorted);
+	uint32_t n = 0;
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t t = 0; n < m->n_cpus; t++)
+		for (uint32_t i = 0; i < m->n_cpus; i++)
+			if (m->cpus[i].thread == t)
+				sorted[n++] = m->cpus[i];
+	m->cpus = sorted;
+	return 0;
+}
+
+static int make_cpus(struct plan *p)
+{
+	struct machine *m = p->m;
+	uint32_t of_node = 0;
+	for (uint32_t k = 0; k < m->n_kinds; k++)
+		of_node += m->kinds[k].cores * m->kinds[k].threads;
+	int64_t n_nodes = p->packages * p->dies * p->nodes;
+	if (n_nodes > MACHINE_NODES_MAX || n_nodes * of_node > RP_CPUS_MAX)
+		return err_set(p->err, -ERANGE, "more than %u nodes or %u CPUs", MACHINE_NODES_MAX,
+			       RP_CPUS_MAX);
+	m->n_packages = (uint32_t)p->packages;
+	m->n_cpus = (uint32_t)n_nodes * of_node;
+	m->n_nodes = (uint32_t)n_nodes;
+	m->cpus = arena_array(m->arena, m->n_cpus, sizeof *m->cpus);
+	m->nodes = arena_array(m->arena, MACHINE_NODES_MAX, sizeof *m->nodes);
+	if (!m->cpus || !m->nodes)
+		return err_errno(p->err, -ENOMEM, "machine");
+	struct counters c = {0};
+	for (uint32_t package = 0; package < p->packages; package++) {
+		c.core_id = 0;
+		for (uint32_t die = 0; die < p->dies; die++)
+			for (uint32_t node = 0; node < p->nodes; node++)
+				add_node(p, &c, package, die, node);
+	}
+	m->n_cores = c.core;
+	return p->far_siblings && spread_siblings(m) ? err_errno(p->err, -ENOMEM, "machine") : 0;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int make_distances(struct plan *p)
+{
+	struct machine *m = p->m;
+	uint32_t n = m->n_nodes;
+	m->distances = arena_array(m->arena, (size_t)n * n, sizeof *m->distances);
+	if (!m->distances)
+		return err_errno(p->err, -ENOMEM, "machine");
+	for (uint32_t a = 0; a < n; a++) {
+		for (uint32_t b = 0; b < n; b++) {
+			const struct machine_node *na = &m->nodes[a], *nb = &m->nodes[b];
+			int64_t d = p->far;
+			if (a == b)
+				d = 10;
+			else if (na->package == nb->package && na->package != UINT32_MAX)
+				d = na->die == nb->die ? p->near_die : p->near_package;
+			m->distances[a * n + b] = (uint16_t)d;
+		}
+	}
+	return 0;
+}
+
+static int read_memory_node(struct plan *p, const json_t *d, struct machine_node *node)
+{
+	static const char *const types[] = {"dram", "hbm", "cxl", "pmem"};
+	const char *type;
+	bool normal;
+	int r = arg_check(d, "memory type normal distances", "memoryNodes", p->err);
+	if (!r)
+		r = arg_amount(d, "memory", ARG_BYTES, p->memory, &node->memory, p->err);
+	if (!r)
+		r = arg_text(d, "type", "cxl", &type, p->err);
+	if (!r)
+		r = arg_bool(d, "normal", true, &normal, p->err);
+	if (r)
+		return r;
+	if (node->memory > MEMORY_MAX)
+		return err_set(p->err, -ERANGE, "memoryNodes: memory: too large");
+	node->package = node->die = UINT32_MAX;
+	node->movable = !normal;
+	for (unsigned i = 0; i < sizeof types / sizeof *types; i++) {
+		if (!str_eq(types[i], type))
+			continue;
+		node->type = (enum machine_memory)i;
+		return 0;
+	}
+	return err_set(p->err, -EINVAL, "memoryNodes: type: expected hbm, cxl or pmem");
+}
+
+static int set_distances(struct plan *p, uint32_t node, const json_t *map)
+{
+	struct machine *m = p->m;
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)map, key, value)
+	{
+		uint64_t other;
+		int64_t d;
+		if (str_to_u64(key, &other) || other >= m->n_nodes || other == node)
+			return err_set(p->err, -EINVAL, "distances: no such node: %s", key);
+		int r = arg_int(map, key, 0, 11, DISTANCE_MAX, &d, p->err);
+		if (r)
+			return r;
+		m->distances[node * m->n_nodes + other] = (uint16_t)d;
+		m->distances[other * m->n_nodes + node] = (uint16_t)d;
+	}
+	return 0;
+}
+
+static int make_memory(struct plan *p)
+{
+	struct machine *m = p->m;
+	const json_t *list, *distances;
+	uint32_t with_cpus = m->n_nodes;
+	int r = arg_list(p->d, "memoryNodes", &list, p->err);
+	size_t n = json_array_size(list);
+	if (!r && (with_cpus + n > MACHINE_NODES_MAX || (n && !m->numa)))
+		return err_set(p->err, -ERANGE, "memoryNodes: too many nodes");
+	for (size_t i = 0; !r && i < n; i++)
+		r = read_memory_node(p, json_array_get(list, i), &m->nodes[m->n_nodes++]);
+	if (!r)
+		r = make_distances(p);
+	for (size_t i = 0; !r && i < n; i++) {
+		r = arg_map(json_array_get(list, i), "distances", &distances, p->err);
+		if (!r)
+			r = set_distances(p, with_cpus + (uint32_t)i, distances);
+	}
+	return r;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int read_set(struct plan *p, const char *key, struct rp_idset *ret)
+{
+	char buf[ARG_NUMBER_MAX];
+	const json_t *node = json_object_get(p->d, key);
+	const char *text = node ? arg_scalar(node, buf) : "";
+	if (!text || rp_idset_parse(ret, text, p->m->n_cpus))
+		return err_set(p->err, -EINVAL, "%s: expected CPUs of the machine, as in 0-3,8",
+			       key);
+	return 0;
+}
+
+static int build(struct plan *p)
+{
+	const char *name, *about;
+	int r = arg_check(p->d, machine_keys, "machine", p->err);
+	if (!r)
+		r = arg_text(p->d, "name", "unnamed", &name, p->err);
+	if (!r)
+		r = arg_text(p->d, "about", "", &about, p->err);
+	if (!r)
+		r = read_shape(p);
+	if (!r)
+		r = read_kinds(p);
+	if (!r)
+		r = make_cpus(p);
+	if (!r)
+		r = make_memory(p);
+	if (!r)
+		r = read_set(p, "isolated", &p->m->isolated);
+	if (!r)
+		r = read_set(p, "offline", &p->m->offline);
+	if (r)
+		return r;
+	if (rp_ids_count(rp_ids_of(&p->m->offline)) == p->m->n_cpus)
+		return err_set(p->err, -EINVAL, "offline: a CPU has to be left");
+	p->m->name = arena_strdup(p->m->arena, name);
+	p->m->about = arena_strdup(p->m->arena, about);
+	return p->m->name && p->m->about ? 0 : err_errno(p->err, -ENOMEM, "machine");
+}
+
+#define BASES_MAX 4
+
+/* The description with what it is based on: its own keys replace those. */
+static int with_base(const json_t *description, unsigned depth, json_t **ret, struct err *err)
+{
+	const char *base;
+	_json_ json_t *shipped = NULL;
+	int r = arg_text(description, "base", NULL, &base, err);
+	if (r)
+		return r;
+	if (!base) {
+		*ret = json_deep_copy(description);
+		return *ret ? 0 : err_errno(err, -ENOMEM, "machine");
+	}
+	if (depth == BASES_MAX)
+		return err_set(err, -ELOOP, "machine: a base that has a base, and so on");
+	r = machine_shipped(base, &shipped, err);
+	if (!r)
+		r = with_base(shipped, depth + 1, ret, err);
+	if (!r)
+		(void)json_object_update(*ret, (json_t *)(uintptr_t)description);
+	return r;
+}
+
+int machine_from(const json_t *description, struct machine *ret, struct err *err)
+{
+	struct machine m = {.arena = arena_new(64 << 10, 0)};
+	_json_ json_t *whole = NULL;
+	int r = m.arena ? with_base(description, 0, &whole, err)
+			: err_errno(err, -ENOMEM, "machine");
+	struct plan p = {.d = whole, .m = &m, .err = err};
+	if (!r)
+		r = build(&p);
+	if (r) {
+		machine_fini(&m);
+		return r;
+	}
+	/* kinds are within the struct that is copied */
+	*ret = m;
+	for (uint32_t i = 0; i < ret->n_cpus; i++)
+		ret->cpus[i].kind = &ret->kinds[m.cpus[i].kind - m.kinds];
+	return 0;
+}
+
+void machine_fini(struct machine *m)
+{
+	m->arena = arena_free(m->arena);
+}

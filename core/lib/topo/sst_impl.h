@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of Speed Select. */
+#ifndef TOPO_SST_IMPL_H
+#define TOPO_SST_IMPL_H
+
+#include "core/lib/topo/isst.h"
+#include "core/lib/topo/sst.h"
+
+struct sst_ops;
+
+struct sst_device {
+	int fd;
+	struct isst_platform platform;
+	const struct sst_ops *ops;
+};
+
+/* A CPU or a punit, as the commands want it. */
+struct sst_place {
+	uint32_t package, punit, cpu;
+	uint32_t core; /* within the punit, its CPUs' number */
+};
+
+struct sst_state {
+	uint32_t supported, enabled, priority; /* as in struct rp_sst_punit */
+	uint32_t level; /* performance level: what buckets and BF are about */
+};
+
+/* What mailboxes and TPMI do differently. 0 or -errno. Values are within their ranges. */
+struct sst_ops {
+	void (*locate)(uint32_t physical, struct sst_place *at); /* core; with TPMI also punit */
+	/* Whether the punit is one. */
+	int (*check)(const struct sst_device *d, const struct sst_place *at);
+	int (*state)(const struct sst_device *d, const struct sst_place *at, struct sst_state *ret);
+	int (*buckets)(const struct sst_device *d, const struct sst_place *at, uint32_t level,
+		       uint32_t cores[RP_SST_BUCKETS]);
+	/* Cores with the higher base frequency. */
+	int (*bf_cores)(const struct sst_device *d, const struct sst_place *at, uint32_t level,
+			uint64_t *ret_mask);
+	int (*get_clos)(const struct sst_device *d, const struct sst_place *at, uint32_t clos,
+			struct rp_clos *ret);
+	int (*set_clos)(const struct sst_device *d, const struct sst_place *at, uint32_t clos,
+			const struct rp_clos *value);
+	int (*get_assoc)(const struct sst_device *d, const struct sst_place *at, uint32_t *ret);
+	int (*set_assoc)(const struct sst_device *d, const struct sst_place *at, uint32_t clos);
+	int (*set_cp)(const struct sst_device *d, const struct sst_place *at, bool on,
+		      uint32_t priority);
+	int (*set_tf)(const struct sst_device *d, const struct sst_place *at, bool on);
+};
+
+extern const struct sst_ops sst_mbox_ops, sst_tpmi_ops;
+
+/* -ENOTSUP: it is no such device, or of a kind that is not known. The caller closes ret->fd. */
+int sst_open(const struct fs_root *root, struct sst_device *ret);
+/* 0 or -errno. */
+int sst_command(const struct sst_device *d, unsigned long command, void *arg);
+/* Which core of which punit a CPU is. */
+int sst_locate(const struct sst_device *d, struct sst_place *at);
+
+struct sst;
+struct sst *sst_free(struct sst *s); /* NULL is fine; returns NULL */
+size_t sst_size(const struct topo *t); /* 0: it was not read */
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interned sets: equal sets are one object, so that comparing two is comparing pointers, a thousand
+ * containers on one shared pool cost one set, and its text is made once.
+ */
+#ifndef UTIL_INTERN_H
+#define UTIL_INTERN_H
+
+#include <nri-rp/set.h>
+
+struct intern;
+
+struct iset {
+	uint32_t refs;
+	uint32_t count; /* members */
+	uint32_t text_len;
+	uint32_t hash;
+	const char *text; /* list form */
+	struct rp_ids ids;
+	/* For the owner of the table: containers that have it with the same part for themselves
+	 * (core/nri-rpd/cache/txn.c). */
+	uint64_t users;
+	const struct iset *users_own;
+	uint32_t users_key;
+	void *next; /* within the table */
+};
+
+struct intern *intern_new(void);
+struct intern *intern_free(struct intern *t); /* all sets have to be released */
+unsigned intern_count(const struct intern *t);
+/* A reference, NULL when out of memory. The empty set is a set like others. */
+struct iset *intern_get(struct intern *t, struct rp_ids ids);
+struct iset *intern_ref(struct iset *s); /* NULL gives NULL */
+struct iset *intern_unref(struct intern *t, struct iset *s); /* returns NULL */
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protobuf-c out of an arena: unpacked messages need no free, they go with the arena. */
+#ifndef UTIL_PB_H
+#define UTIL_PB_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "core/lib/util/arena.h"
+
+static inline void *pb_arena_alloc(void *arena, size_t size)
+{
+	return arena_alloc(arena, size);
+}
+
+static inline void pb_arena_free(void *arena, void *data)
+{
+	(void)arena;
+	(void)data;
+}
+
+/* X__unpack(&alloc, …) with ProtobufCAllocator alloc = pb_arena(arena). */
+static inline ProtobufCAllocator pb_arena(struct arena *arena)
+{
+	return (ProtobufCAllocator){
+		.alloc = pb_arena_alloc, .free = pb_arena_free, .allocator_data = arena};
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-sim/wrong_sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/messages.h"
+#include "core/lib/util/str.h"
+
+#define UNKNOWN_MAX 30000
+#define LABELS_MAX 100000
+#define TEXT_MAX (16 << 20)
+
+static const char keys[] = "missing twice unknown cpus annotations labels orphans cut";
+
+static bool has(const json_t *list, const char *name)
+{
+	const json_t *item;
+	size_t i;
+	json_array_foreach(list, i, item)
+	{
+		if (str_eq(json_string_value(item), name))
+			return true;
+	}
+	return false;
+}
+
+int lie_set(struct sim *s, const json_t *args, struct err *err)
+{
+	const json_t *node;
+	int64_t number;
+	int r = arg_check(args, keys, "lie", err);
+	if (!r)
+		r = arg_list(args, "missing", &node, err);
+	if (!r)
+		r = arg_list(args, "twice", &node, err);
+	if (!r)
+		r = arg_int(args, "unknown", 0, 0, UNKNOWN_MAX, &number, err);
+	if (!r)
+		r = arg_map(args, "cpus", &node, err);
+	if (!r)
+		r = arg_int(args, "annotations", 0, 0, TEXT_MAX, &number, err);
+	if (!r)
+		r = arg_int(args, "labels", 0, 0, LABELS_MAX, &number, err);
+	if (!r)
+		r = arg_int(args, "cut", 0, 0, INT64_MAX, &number, err);
+	if (r)
+		return r;
+	json_decref(s->lie);
+	s->lie = json_deep_copy(args);
+	return s->lie ? 0 : err_errno(err, -ENOMEM, "lie");
+}
+
+static int64_t number_of(const struct sim *s, const char *key)
+{
+	return json_integer_value(json_object_get(s->lie, key));
+}
+
+size_t lie_more(const struct sim *s)
+{
+	return (size_t)number_of(s, "unknown") + json_array_size(json_object_get(s->lie, "twice"));
+}
+
+uint64_t lie_cut(struct sim *s)
+{
+	int64_t n = number_of(s, "cut");
+	if (!n)
+		return UINT64_MAX;
+	(void)json_object_del(s->lie, "cut");
+	return (uint64_t)n;
+}
+
+/* ---- Synchronize ----------------------------------------------------------------------------- */
+
+static const char *name_of(const struct sim *s, const Nri__Container *m)
+{
+	const struct sim_ctr *c = model_ctr_of_id(s, m->id);
+	return c ? c->name : "";
+}
+
+/* Those that are missing go, those that are listed twice come at the end once more. */
+static void leave_out_and_repeat(const struct sim *s, struct nri_existing *all)
+{
+	const json_t *missing = json_object_get(s->lie, "missing"),
+		     *twice = json_object_get(s->lie, "twice");
+	size_t n = all->n_ctrs, kept = 0;
+	Nri__Container **again = all->ctrs + n;
+	size_t n_again = 0;
+	for (size_t i = 0; i < n; i++)
+		if (has(twice, name_of(s, all->ctrs[i])))
+			again[n_again++] = all->ctrs[i];
+	for (size_t i = 0; i < n + n_again; i++)
+		if (!has(missing, name_of(s, all->ctrs[i])))
+			all->ctrs[kept++] = all->ctrs[i];
+	all->n_ctrs = kept;
+}
+
+static void move(const struct sim *s, struct nri_existing *all)
+{
+	const json_t *cpus = json_object_get(s->lie, "cpus");
+	for (size_t i = 0; cpus && i < all->n_ctrs; i++) {
+		const char *list =
+			json_string_value(json_object_get(cpus, name_of(s, all->ctrs[i])));
+		Nri__LinuxResources *r = all->ctrs[i]->lnx->resources;
+		if (list && r && r->cpu)
+			r->cpu->cpus = (char *)(uintptr_t)list;
+	}
+}
+
+/* Containers that the model has not, in the pod of the first one that it has or in none. */
+static int invent(const struct sim *s, struct arena *a, struct nri_existing *all)
+{
+	int64_t n = number_of(s, "unknown");
+	for (int64_t i = 0; i < n; i++) {
+		Nri__Container *m = MESSAGE_NEW(a, Nri__Container, nri__container);
+		if (!m)
+			return -ENOMEM;
+		m->id = arena_printf(a, "%064llx", (unsigned long long)i + 1);
+		m->name = arena_printf(a, "unknown-%lld", (long long)i);
+		m->pod_sandbox_id = all->n_pods ? all->pods[0]->id : (char *)"nowhere";
+		m->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
+		if (!m->id || !m->name)
+			return -ENOMEM;
+		all->ctrs[all->n_ctrs++] = m;
+	}
+	return 0;
+}
+
+/* So many labels, or one annotation of so many bytes, for each pod instead of its own. */
+static int relabel(const struct sim *s, struct arena *a, struct nri_existing *all)
+{
+	size_t n = (size_t)number_of(s, "labels"), size = (size_t)number_of(s, "annotations");
+	char *text = size ? arena_alloc(a, size + 1) : NULL;
+	if (size && !text)
+		return -ENOMEM;
+	if (text) {
+		memset(text, '[', size);
+		text[size] = '\0';
+	}
+	for (size_t i = 0; i < all->n_pods; i++) {
+		Nri__PodSandbox *pod = all->pods[i];
+		if (n) {
+			pod->labels = arena_array(a, n, sizeof *pod->labels);
+			pod->n_labels = 0;
+		}
+		for (size_t k = 0; k < n; k++) {
+			Nri__PodSandbox__LabelsEntry *e =
+				pod->labels ? MESSAGE_NEW(a, Nri__PodSandbox__LabelsEntry,
+							  nri__pod_sandbox__labels_entry)
+					    : NULL;
+			if (!e || !(e->key = arena_printf(a, "label-%zu", k)))
+				return -ENOMEM;
+			e->value = e->key;
+			pod->labels[pod->n_labels++] = e;
+		}
+		for (size_t k = 0; text && k < pod->n_annotations; k++)
+			pod->annotations[k]->value = text;
+	}
+	return 0;
+}
+
+int lie_tell(const struct sim *s, struct arena *a, struct nri_existing *all)
+{
+	leave_out_and_repeat(s, all);
+	move(s, all);
+	int r = invent(s, a, all);
+	if (!r)
+		r = relabel(s, a, all);
+	if (json_is_true(json_object_get(s->lie, "orphans")))
+		all->n_pods = 0;
+	return r;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables for editors, as a JSON schema, and for API servers, as definitions of custom resources.
+ * Schemas in these have to be *structural*: each value of one type, an object with named members or
+ * with any, no alternatives.
+ */
+#include "core/nri-rpctl/jsonschema.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "core/lib/conf/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/json.h"
+#include "core/lib/util/str.h"
+
+struct style {
+	bool structural;
+	bool fold; /* names in any case */
+};
+
+static void json_type(struct json *j, const char *one, const char *other)
+{
+	json_key(j, "type");
+	if (!other) {
+		json_str(j, one);
+		return;
+	}
+	json_arr(j);
+	json_str(j, one);
+	json_str(j, other);
+	json_end_arr(j);
+}
+
+static void json_choices(struct json *j, const char *choices)
+{
+	json_key(j, "enum");
+	json_arr(j);
+	for (const char *at = choices; at;) {
+		const char *bar = strchr(at, '|');
+		char word[CONF_PLACE_MAX];
+		(void)snprintf(word, sizeof word, "%.*s", bar ? (int)(bar - at) : (int)strlen(at),
+			       at);
+		json_str(j, word);
+		at = bar ? bar + 1 : NULL;
+	}
+	json_end_arr(j);
+}
+
+/* JavaScript's numbers, which an API server counts with, are exact up to here. */
+#define EXACT_MAX (INT64_C(1) << 53)
+
+static bool worth_saying(int64_t bound, int64_t none, bool structural)
+{
+	return bound != none && (!structural || (bound <= EXACT_MAX && bound >= -EXACT_MAX));
+}
+
+static void json_integer(struct json *j, const struct rp_key *key, bool structural)
+{
+	json_type(j, "integer", NULL);
+	if (!key->min && !key->max)
+		return;
+	if (worth_saying(key->min, INT64_MIN, structural))
+		json_kint(j, "minimum", key->min);
+	if (worth_saying(key->max, INT64_MAX, structural))
+		json_kint(j, "maximum", key->max);
+}
+
+static void json_default(struct json *j, const struct rp_key *key)
+{
+	bool truth;
+	int64_t number;
+	double decimal;
+	if (key->type == RP_T_BOOL && str_to_bool(key->fallback, &truth) == 0) {
+		json_kbool(j, "default", truth);
+	} else if (key->type == RP_T_INT && str_to_i64(key->fallback, &number) == 0) {
+		json_kint(j, "default", number);
+	} else if (key->type == RP_T_NUMBER && str_to_double(key->fallback, &decimal) == 0) {
+		json_key(j, "default");
+		json_num(j, decimal);
+	} else if (key->type != RP_T_LIST && key->type != RP_T_MAP && key->type != RP_T_ANY) {
+		json_kstr(j, "default", key->fallback);
+	}
+}
+
+/* What a definition of a custom resource has for "anything". */
+static void json_anything(struct json *j)
+{
+	json_kbool(j, "x-kubernetes-preserve-unknown-fields", true);
+}
+
+static void json_node(struct json *j, const struct schema_node *s, struct style style);
+
+static void json_members(struct json *j, const struct schema_node *s, struct style style)
+{
+	if (s->any) {
+		json_key(j, "additionalProperties");
+		json_node(j, s->any, style);
+	} else if (!style.structural) {
+		json_kbool(j, "additionalProperties", style.fold);
+	}
+}
+
+static void json_map(struct json *j, const struct schema_node *s, struct style style)
+{
+	json_type(j, "object", NULL);
+	if (schema_open(s) && style.structural)
+		json_anything(j);
+	if (schema_open(s))
+		return;
+	/* Structural schemas have either. */
+	if (style.structural && !s->first) {
+		json_members(j, s, style);
+		return;
+	}
+	if (style.structural && (s->any || style.fold))
+		json_anything(j);
+	json_key(j, "properties");
+	json_obj(j);
+	bool required = false;
+	for (const struct schema_node *c = s->first; c; c = c->next) {
+		json_key(j, c->key.path);
+		json_node(j, c, style);
+		required |= c->key.flags & RP_KEY_REQUIRED;
+	}
+	json_end_obj(j);
+	if (!style.structural)
+		json_members(j, s, style);
+	/* A name in another case satisfies the loader, but no editor. */
+	if (!required || style.fold)
+		return;
+	json_key(j, "required");
+	json_arr(j);
+	for (const struct schema_node *c = s->first; c; c = c->next)
+		if (c->key.flags & RP_KEY_REQUIRED)
+			json_str(j, c->key.path);
+	json_end_arr(j);
+}
+
+static void json_list(struct json *j, const struct schema_node *s, struct style style)
+{
+	json_type(j, "array", NULL);
+	if (!s->elem && !style.structural)
+		return;
+	json_key(j, "items");
+	if (s->elem) {
+		json_node(j, s->elem, style);
+		return;
+	}
+	json_obj(j);
+	json_anything(j);
+	json_end_obj(j);
+}
+
+static void json_scalar(struct json *j, const struct rp_key *key, bool structural)
+{
+	switch (key->type) {
+	case RP_T_BOOL:
+		json_type(j, "boolean", NULL);
+		break;
+	case RP_T_INT:
+		json_integer(j, key, structural);
+		break;
+	case RP_T_NUMBER:
+		json_type(j, "number", NULL);
+		break;
+	case RP_T_ENUM:
+		if (structural)
+			json_type(j, "string", NULL);
+		json_choices(j, key->choices);
+		break;
+	case RP_T_STRING:
+	case RP_T_DURATION:
+		json_type(j, "string", NULL);
+		break;
+	case RP_T_ANY:
+		if (structural)
+			json_anything(j);
+		break;
+	default:
+		if (structural)
+			json_kbool(j, "x-kubernetes-int-or-string", true);
+		else
+			json_type(j, "string", "number");
+	}
+}
+
+static bool is_text(uint32_t type)
+{
+	return type == RP_T_STRING || type == RP_T_ENUM || type == RP_T_DURATION;
+}
+
+static void json_non_empty(struct json *j, const struct rp_key *key, bool structural)
+{
+	if (key->type == RP_T_LIST)
+		json_kint(j, "minItems", 1);
+	else if (key->type == RP_T_MAP)
+		json_kint(j, "minProperties", 1);
+	else if (!structural || is_text(key->type))
+		json_kint(j, "minLength", 1);
+}
+
+/* In the cluster a default stays a word: what it is may change with the version of each node. */
+static void json_words(struct json *j, const struct rp_key *key, bool structural)
+{
+	bool tell = structural && key->fallback && *key->fallback;
+	_free_ char *text =
+		tell ? str_printf("%s Default: %s.", key->doc ? key->doc : "", key->fallback)
+		     : NULL;
+	if (text)
+		json_kstr(j, "description", text);
+	else if (key->doc && key->doc[0])
+		json_kstr(j, "description", key->doc);
+	if (tell && !text)
+		j->out->failed = -ENOMEM;
+	if (key->fallback && !structural)
+		json_default(j, key);
+}
+
+static void json_node(struct json *j, const struct schema_node *s, struct style style)
+{
+	const struct rp_key *key = &s->key;
+	json_obj(j);
+	if (key->type == RP_T_MAP)
+		json_map(j, s, style);
+	else if (key->type == RP_T_LIST)
+		json_list(j, s, style);
+	else
+		json_scalar(j, key, style.structural);
+	if (key->flags & RP_KEY_NON_EMPTY)
+		json_non_empty(j, key, style.structural);
+	json_words(j, key, style.structural);
+	json_end_obj(j);
+}
+
+static int build_all(struct arena *arena, const struct conf_named_schema *modules,
+		     unsigned n_modules, struct schema_tree ***ret)
+{
+	struct schema_tree **trees =
+		arena_array(arena, n_modules + 1, sizeof(struct schema_tree *));
+	int rc = trees ? schema_build(arena, conf_core_schema(), &trees[n_modules], NULL) : -ENOMEM;
+	for (unsigned i = 0; rc == 0 && i < n_modules; i++)
+		rc = schema_build(arena, modules[i].schema, &trees[i], NULL);
+	*ret = trees;
+	return rc;
+}
+
+int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out)
+{
+	_arena_ struct arena *arena = arena_new(CONF_ARENA_BLOCK, CONF_ARENA_MAX);
+	struct schema_tree **trees;
+	int rc = arena ? build_all(arena, modules, n_modules, &trees) : -ENOMEM;
+	if (rc < 0)
+		return rc;
+	struct json j;
+	json_init(&j, out);
+	json_obj(&j);
+	json_kstr(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	json_kstr(&j, "title", "rp.conf");
+	json_type(&j, "object", NULL);
+	json_key(&j, "properties");
+	json_obj(&j);
+	for (const struct schema_node *c = trees[n_modules]->root.first; c; c = c->next) {
+		json_key(&j, c->key.path);
+		json_node(&j, c, (struct style){.fold = false});
+	}
+	for (unsigned i = 0; i < n_modules; i++) {
+		json_key(&j, modules[i].module);
+		json_node(&j, &trees[i]->root, (struct style){.fold = trees[i]->fold});
+	}
+	json_end_obj(&j);
+	/* Sections of modules that are not installed here. */
+	json_key(&j, "additionalProperties");
+	json_obj(&j);
+	json_type(&j, "object", NULL);
+	json_end_obj(&j);
+	json_end_obj(&j);
+	return out->failed;
+}
+
+/* ---- custom resources ------------------------------------------------------------------------ */
+
+#define CRD_GROUP "config.nri"
+#define NAME_MAX_CRD 64u
+
+/* "BalloonsPolicy" is one of "balloonspolicies". */
+static void plural_of(const char *singular, char *ret, size_t size)
+{
+	size_t len = strlen(singular);
+	bool y = len && singular[len - 1] == 'y';
+	(void)snprintf(ret, size, "%.*s%s", (int)(len - y), singular, y ? "ies" : "s");
+}
+
+static void put_names(struct json *j, const char *kind, const char *singular, const char *plural)
+{
+	_free_ char *list = str_printf("%sList", kind);
+	json_kstr(j, "group", CRD_GROUP);
+	json_kstr(j, "scope", "Namespaced");
+	json_key(j, "names");
+	json_obj(j);
+	json_kstr(j, "kind", kind);
+	json_kstr(j, "listKind", list ? list : kind);
+	json_kstr(j, "plural", plural);
+	json_kstr(j, "singular", singular);
+	json_end_obj(j);
+}
+
+static void put_property(struct json *j, const char *name, const char *type)
+{
+	json_key(j, name);
+	json_obj(j);
+	json_type(j, type, NULL);
+	json_end_obj(j);
+}
+
+/* What nri-rp-agent says of each node. */
+static void put_status(struct json *j)
+{
+	static const char *const texts[] = {"status", "errors", "timestamp"};
+	json_key(j, "status");
+	json_obj(j);
+	json_type(j, "object", NULL);
+	json_key(j, "properties");
+	json_obj(j);
+	json_key(j, "nodes");
+	json_obj(j);
+	json_type(j, "object", NULL);
+	json_key(j, "additionalProperties");
+	json_obj(j);
+	json_type(j, "object", NULL);
+	json_key(j, "properties");
+	json_obj(j);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		put_property(j, texts[i], "string");
+	put_property(j, "generation", "integer");
+	json_end_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+}
+
+/* The keys of the policy, and beside them what custom resources have of the core (rewrite.c). */
+static void put_spec(struct json *j, const struct schema_tree *policy,
+		     const struct schema_tree *core)
+{
+	static const char *const common[] = {"control", "log", "instrumentation", "agent"};
+	const struct style own = {.structural = true, .fold = policy->fold};
+	json_key(j, "spec");
+	json_obj(j);
+	json_type(j, "object", NULL);
+	json_key(j, "properties");
+	json_obj(j);
+	for (const struct schema_node *c = policy->root.first; c; c = c->next) {
+		json_key(j, c->key.path);
+		json_node(j, c, own);
+	}
+	for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+		if (schema_child(&policy->root, common[i], false))
+			continue;
+		json_key(j, common[i]);
+		json_node(j, schema_child(&core->root, common[i], false),
+			  (struct style){.structural = true});
+	}
+	json_end_obj(j);
+	json_end_obj(j);
+}
+
+static void put_version(struct json *j, const struct schema_tree *policy,
+			const struct schema_tree *core)
+{
+	json_obj(j);
+	json_kstr(j, "name", "v1alpha1");
+	json_kbool(j, "served", true);
+	json_kbool(j, "storage", true);
+	json_key(j, "subresources");
+	json_obj(j);
+	json_key(j, "status");
+	json_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+	json_key(j, "schema");
+	json_obj(j);
+	json_key(j, "openAPIV3Schema");
+	json_obj(j);
+	json_type(j, "object", NULL);
+	json_key(j, "required");
+	json_arr(j);
+	json_str(j, "spec");
+	json_end_arr(j);
+	json_key(j, "properties");
+	json_obj(j);
+	put_property(j, "apiVersion", "string");
+	put_property(j, "kind", "string");
+	put_property(j, "metadata", "object");
+	put_spec(j, policy, core);
+	put_status(j);
+	json_end_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+	json_end_obj(j);
+}
+
+static void put_definition(struct json *j, const struct schema_tree *policy,
+			   const struct schema_tree *core)
+{
+	char singular[NAME_MAX_CRD], plural[NAME_MAX_CRD + 4], name[2 * NAME_MAX_CRD];
+	(void)snprintf(singular, sizeof singular, "%s", policy->cr_kind);
+	for (char *c = singular; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	plural_of(singular, plural, sizeof plural);
+	(void)snprintf(name, sizeof name, "%s." CRD_GROUP, plural);
+	json_obj(j);
+	json_kstr(j, "apiVersion", "apiextensions.k8s.io/v1");
+	json_kstr(j, "kind", "CustomResourceDefinition");
+	json_key(j, "metadata");
+	json_obj(j);
+	json_kstr(j, "name", name);
+	json_end_obj(j);
+	json_key(j, "spec");
+	json_obj(j);
+	put_names(j, policy->cr_kind, singular, plural);
+	json_key(j, "versions");
+	json_arr(j);
+	put_version(j, policy, core);
+	json_end_arr(j);
+	json_end_obj(j);
+	json_end_obj(j);
+}
+
+int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out)
+{
+	_arena_ struct arena *arena = arena_new(CONF_ARENA_BLOCK, CONF_ARENA_MAX);
+	struct schema_tree **trees;
+	int rc = arena ? build_all(arena, modules, n_modules, &trees) : -ENOMEM;
+	if (rc < 0)
+		return rc;
+	struct json j;
+	json_init(&j, out);
+	json_obj(&j);
+	json_kstr(&j, "apiVersion", "v1");
+	json_kstr(&j, "kind", "List");
+	json_key(&j, "items");
+	json_arr(&j);
+	for (unsigned i = 0; i < n_modules; i++)
+		if (trees[i]->cr_kind)
+			put_definition(&j, trees[i], trees[n_modules]);
+	json_end_arr(&j);
+	json_end_obj(&j);
+	return out->failed;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/agent.h"
+
+#include <assert.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/agent/allocations.h"
+#include "core/nri-rpd/agent/ask.h"
+#include "core/nri-rpd/agent/config.h"
+#include "core/nri-rpd/agent/node.h"
+#include "core/nri-rpd/agent/plugins.h"
+#include "core/nri-rpd/agent/pods.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/agent/publisher.h"
+#include "core/nri-rpd/agent/state.h"
+#include "core/nri-rpd/agent/event_sender.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/evict.h"
+#include "core/nri-rpd/pipeline/node/feed.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/listener.h"
+#include "core/lib/wire/sock.h"
+#include "core/lib/wire/trunk.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "agent"
+#define SOCKET_MODE 0600
+#define CONNECTIONS_MAX 4u
+#define REGISTER_ARENA (64u << 10)
+#define PASSWD "/etc/passwd"
+#define NO_UID ((uid_t)-1)
+
+struct connection {
+	struct agent *agent;
+	struct trunk *trunk;
+	struct connection *prev, *next;
+};
+
+struct agent {
+	struct loop *loop;
+	struct pipeline *pipeline;
+	struct listener *listener; /* NULL: there is nothing to ask for */
+	char *path, *user;
+	struct connection *connections;
+	unsigned n_connections;
+	struct connection *registered;
+	bool publishes; /* the registered one, and that is wanted */
+	struct plugin_link plugins;
+	struct publisher *publisher;
+	struct teller *teller;
+	struct log_limit turned_away;
+};
+
+/* ---- who may connect ------------------------------------------------------------------------- */
+
+/* From the file alone: a look-up by the C library might ask the network. */
+static uid_t find_user(const char *name)
+{
+	uint64_t number;
+	const struct passwd *pw;
+	if (str_to_u64(name, &number) == 0)
+		return number < NO_UID ? (uid_t)number : NO_UID;
+	_fclose_ FILE *f = fopen(PASSWD, "re");
+	while (f && (pw = fgetpwent(f)))
+		if (str_eq(pw->pw_name, name))
+			return pw->pw_uid;
+	return NO_UID;
+}
+
+static int admit(const struct agent *a, int fd, struct err *err)
+{
+	struct ucred peer;
+	int r = wire_peer(fd, &peer);
+	if (r)
+		return err_errno(err, r, "somebody is turned away: the user is not known");
+	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->user))
+		return err_set(
+			err, -EPERM,
+			"process %d of user %u is turned away: only root and %s (agent.user) "
+			"may be the agent",
+			peer.pid, peer.uid, a->user);
+	if (a->n_connections >= CONNECTIONS_MAX)
+		return err_set(err, -EBUSY, "somebody is turned away: %u are connected",
+			       a->n_connections);
+	return 0;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void connection_free(struct connection *c, const char *why)
+{
+	assert(c->agent->n_connections);
+	struct agent *a = c->agent;
+	bool was_agent = a->registered == c;
+	DL_DELETE(a->connections, c);
+	a->n_connections--;
+	if (was_agent) {
+		a->registered = NULL;
+		publisher_set_agent(a->publisher, NULL);
+		teller_set_agent(a->teller, NULL);
+		pipeline_evict_source(a->pipeline, NULL);
+		(void)pipeline_cluster_told(a->pipeline, NULL);
+		pipeline_feed_lost(a->pipeline);
+		agent_ask_plugins(&a->plugins, a->pipeline, NULL);
+	}
+	/* First of all nobody is asked any more, as whoever waited might. */
+	if (was_agent) {
+		log_warning("the agent is gone: %s", why);
+		pipeline_event(a->pipeline, EV_RUNTIME, "the agent is gone: %s", why);
+		if (pipeline_devices_are_on(a->pipeline))
+			pipeline_devices_reachable(a->pipeline, false, "the agent is gone");
+	}
+	trunk_free(c->trunk);
+	free(c);
+}
+
+static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
+{
+	(void)trunk;
+	connection_free(arg, err->text);
+}
+
+static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
+{
+	for (size_t i = 0; i < m->n_features && i < AGENT_FEATURES_MAX; i++)
+		if (str_eq(m->features[i], feature))
+			return true;
+	return false;
+}
+
+static int ask_evict(void *arg, const struct pod *pod, int64_t grace_s)
+{
+	const struct agent *a = arg;
+	return agent_ask_evict(a->pipeline, trunk_rpc(a->registered->trunk, 0), pod, grace_s);
+}
+
+static void set_publishing(struct agent *a)
+{
+	bool wanted = a->registered && a->publishes &&
+		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
+	const struct evict_source evictions = {ask_evict, a};
+	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+	teller_set_agent(a->teller, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
+}
+
+static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
+{
+	struct agent *a = c->agent;
+	const char *version = m->version;
+	a->registered = c;
+	log_notice("nri-rp-agent %.40s is connected", version);
+	pipeline_event(a->pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
+	a->publishes = has_feature(m, AGENT_FEATURE_CLUSTER);
+	set_publishing(a);
+	if (has_feature(m, AGENT_FEATURE_PLUGINS))
+		agent_ask_plugins(&a->plugins, a->pipeline, trunk_rpc(c->trunk, 0));
+	else
+		(void)pipeline_plugins_set(a->pipeline, NULL, 0);
+	if (pipeline_devices_are_on(a->pipeline))
+		pipeline_devices_reachable(a->pipeline, has_feature(m, AGENT_FEATURE_POD_RESOURCES),
+					   "the agent does not ask the kubelet");
+}
+
+static void serve_register(struct connection *c, struct rpc_request *req)
+{
+	static char version[] = NRI_RP_VERSION;
+	_arena_ struct arena *arena = arena_new(4096, REGISTER_ARENA);
+	ProtobufCAllocator alloc = pb_arena(arena);
+	const Agent__RegisterRequest *m =
+		arena ? agent__register_request__unpack(&alloc, req->payload_len, req->payload)
+		      : NULL;
+	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
+	out.version = version;
+	if (!m)
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+	else if (c->agent->registered)
+		(void)rpc_reply_error(req, TTRPC_ALREADY_EXISTS, "another agent is connected");
+	else if (!has_feature(m, AGENT_FEATURE_POD_RESOURCES) &&
+		 !has_feature(m, AGENT_FEATURE_CLUSTER))
+		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
+				      "this agent can do nothing that is wanted");
+	else if (rpc_reply(req, &out.base) == 0)
+		accept_agent(c, m);
+}
+
+static void on_request(struct rpc_request *req, void *arg)
+{
+	struct connection *c = arg;
+	bool ours = str_eq(req->service, AGENT_HOST_SERVICE);
+	if (ours && str_eq(req->method, "Register"))
+		serve_register(c, req);
+	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
+		agent_serve_config(c->agent->pipeline, req, false);
+	else if (ours && str_eq(req->method, "SetAdjustments") && c->agent->registered == c)
+		agent_serve_config(c->agent->pipeline, req, true);
+	else if (ours && str_eq(req->method, "SetState") && c->agent->registered == c)
+		agent_serve_state(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetNode") && c->agent->registered == c)
+		agent_serve_node(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetPods") && c->agent->registered == c)
+		agent_serve_pods(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetPlugins") && c->agent->registered == c)
+		agent_serve_plugins(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "CheckPods") && c->agent->registered == c)
+		agent_serve_check_pods(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "ListAllocations") && c->agent->registered == c)
+		agent_serve_allocations(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "GetAllocatable") && c->agent->registered == c)
+		agent_serve_allocatable(c->agent->pipeline, req);
+	else
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
+}
+
+static int connection_new(struct agent *a, int fd, struct err *err)
+{
+	struct connection *c = calloc(1, sizeof *c);
+	if (!c) {
+		(void)close(fd);
+		return err_errno(err, -ENOMEM, "an agent is turned away");
+	}
+	c->agent = a;
+	const struct trunk_config config = {.recv_max = AGENT_MESSAGE_MAX,
+					    .send_max = AGENT_MESSAGE_MAX,
+					    .closed = on_closed,
+					    .arg = c};
+	int r = trunk_new(a->loop, fd, &config, &c->trunk, err);
+	if (r) {
+		free(c);
+		return r;
+	}
+	rpc_serve(trunk_rpc(c->trunk, 0), on_request, c);
+	DL_APPEND(a->connections, c);
+	a->n_connections++;
+	return 0;
+}
+
+static void on_connection(int fd, void *arg)
+{
+	struct agent *a = arg;
+	struct err err = ERR_INIT;
+	if (fd < 0)
+		(void)err_errno(&err, fd, "an agent has to wait");
+	else if (admit(a, fd, &err))
+		(void)close(fd);
+	else
+		(void)connection_new(a, fd, &err);
+	if (err.code && log_allowed(&a->turned_away, LOG_SOURCE))
+		log_warning("%s", err.text);
+}
+
+/* ---- what the pipeline wants to know --------------------------------------------------------- */
+
+static struct rpc *agent_rpc(const struct agent *a)
+{
+	return a->registered ? trunk_rpc(a->registered->trunk, 0) : NULL;
+}
+
+static int ask_pod(void *arg, rp_pod pod, const char *ns, const char *name)
+{
+	const struct agent *a = arg;
+	return agent_rpc(a) ? agent_ask_pod(a->pipeline, agent_rpc(a), pod, ns, name) : -ENOTCONN;
+}
+
+static int ask_all(void *arg)
+{
+	const struct agent *a = arg;
+	return agent_rpc(a) ? agent_ask_all(a->pipeline, agent_rpc(a)) : -ENOTCONN;
+}
+
+static void pod_ended(void *arg, const char *ns, const char *name)
+{
+	const struct agent *a = arg;
+	if (agent_rpc(a))
+		agent_tell_ended(agent_rpc(a), ns, name);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void shut(struct agent *a)
+{
+	if (pipeline_devices_are_on(a->pipeline))
+		pipeline_devices_off(a->pipeline);
+	while (a->connections)
+		connection_free(a->connections, "it is not wanted any more");
+	a->listener = listener_free(a->listener);
+}
+
+static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
+{
+	const char *path = core->agent.socket, *user = core->agent.user;
+	const struct device_source source = {
+		.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = a};
+	const struct listener_config config = {.what = "agent socket",
+					       .path = path,
+					       .mode = SOCKET_MODE,
+					       .accepted = on_connection,
+					       .arg = a};
+	char *new_path = strdup(path), *new_user = strdup(user);
+	free(a->path);
+	free(a->user);
+	a->path = new_path;
+	a->user = new_user;
+	if (!new_path || !new_user ||
+	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
+		return err_errno(err, -ENOMEM, "agent socket %s", path);
+	if (find_user(user) == NO_UID)
+		log_notice("there is no user %s (agent.user) yet: only root can be the agent",
+			   user);
+	int r = listener_new(a->loop, &config, &a->listener, err);
+	if (r && core->agent.pod_resource_api)
+		pipeline_devices_reachable(a->pipeline, false, err->text);
+	if (!r)
+		log_info("agent socket: %s", path);
+	return r;
+}
+
+int agent_configure(struct agent *a, const struct conf_core *core, struct err *err)
+{
+	bool devices = core->agent.pod_resource_api;
+	if (!core->agent.cluster)
+		pipeline_node_take(a->pipeline, NULL, NULL);
+	if (!devices && !core->agent.cluster) {
+		if (a->listener || pipeline_devices_are_on(a->pipeline))
+			shut(a);
+		return 0;
+	}
+	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
+	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user)) {
+		set_publishing(a);
+		return 0;
+	}
+	shut(a);
+	return open_socket(a, core, err);
+}
+
+int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, struct err *err)
+{
+	struct agent *a = calloc(1, sizeof *a);
+	if (!a)
+		return err_errno(err, -ENOMEM, "agent");
+	a->loop = loop;
+	a->pipeline = pipeline;
+	a->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
+	a->publisher = publisher_new(loop, pipeline);
+	a->teller = teller_new(loop, pipeline);
+	if (!a->publisher || !a->teller) {
+		publisher_free(a->publisher);
+		teller_free(a->teller);
+		free(a);
+		return err_errno(err, -ENOMEM, "agent");
+	}
+	*ret = a;
+	return 0;
+}
+
+void agent_event(struct agent *a)
+{
+	teller_changed(a->teller);
+}
+
+void agent_changed(struct agent *a)
+{
+	publisher_changed(a->publisher);
+}
+
+struct agent *agent_free(struct agent *a)
+{
+	if (!a)
+		return NULL;
+	shut(a);
+	publisher_free(a->publisher);
+	teller_free(a->teller);
+	free(a->path);
+	free(a->user);
+	free(a);
+	return NULL;
+}

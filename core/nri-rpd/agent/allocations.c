@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/allocations.h"
+
+#include <string.h>
+
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/cache/cache.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define ARENA_BLOCK (64u << 10)
+#define ARENA_MAX (64u << 20)
+/* The attribute of a zone that holds the CPUs its policy gives to nobody else: a name of the
+ * published topology. */
+#define RESERVED_ATTRIBUTE "reserved cpuset"
+
+static char *set_text(struct arena *a, struct rp_ids ids)
+{
+	uint32_t size = rp_ids_format(ids, NULL, 0) + 1;
+	char *text = arena_alloc(a, size);
+	if (text)
+		(void)rp_ids_format(ids, text, size);
+	return text;
+}
+
+/* ---- what containers have -------------------------------------------------------------------- */
+
+struct listing {
+	struct arena *a;
+	struct pipeline *pipeline;
+	struct err *err;
+	int failed; /* the first error; 0: none */
+	/* of the container whose memory is told */
+	struct rp_idset told;
+	Agent__ContainerAllocation *to;
+};
+
+static void on_part(void *ctx, uint32_t node, uint64_t bytes)
+{
+	struct listing *l = ctx;
+	struct rp_ids nodes = topo_ids(pipeline_topo(l->pipeline), RP_NODES_MEMORY);
+	if (l->failed)
+		return;
+	if (!bytes || !rp_ids_has(nodes, node) || rp_ids_has(rp_ids_of(&l->told), node)) {
+		l->failed = err_set(l->err, -EBADMSG,
+				    "the policy tells %llu bytes of memory of node %u, which has "
+				    "none or was told of before",
+				    (unsigned long long)bytes, node);
+		return;
+	}
+	Agent__NodeMemory *part = arena_zero(l->a, Agent__NodeMemory);
+	if (!l->to->parts)
+		l->to->parts = arena_array(l->a, rp_ids_count(nodes), sizeof *l->to->parts);
+	if (!part || !l->to->parts) {
+		l->failed = err_errno(l->err, -ENOMEM, "memory of containers");
+		return;
+	}
+	agent__node_memory__init(part);
+	part->node = node;
+	part->bytes = bytes;
+	l->to->parts[l->to->n_parts++] = part;
+	rp_idset_add(&l->told, node);
+}
+
+static int put_parts(struct listing *l, struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	const struct rp_memory_sink sink = {.size = sizeof sink, .ctx = l, .part = on_part};
+	rp_idset_clear(&l->told);
+	l->to = to;
+	int r = pipeline_memory(l->pipeline, ctr, &sink, l->err);
+	return r ? r : l->failed;
+}
+
+static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
+	if (ctr->wanted.mem_request <= 0 || rp_ids_empty(nodes))
+		return 0;
+	to->memory = (uint64_t)ctr->wanted.mem_request;
+	to->nodes = arena_array(a, rp_ids_count(nodes), sizeof *to->nodes);
+	if (!to->nodes)
+		return -ENOMEM;
+	RP_IDS_EACH (node, nodes)
+		to->nodes[to->n_nodes++] = node;
+	return 0;
+}
+
+static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod)
+{
+	const struct iset *own = ctr_exclusive(pipeline_cache(l->pipeline), ctr);
+	Agent__ContainerAllocation *to = arena_zero(l->a, Agent__ContainerAllocation);
+	if (!to)
+		return err_errno(l->err, -ENOMEM, "a container");
+	agent__container_allocation__init(to);
+	to->name = ctr->name;
+	if (own)
+		to->cpus = set_text(l->a, own->ids);
+	pod->containers[pod->n_containers++] = to;
+	if ((own && !to->cpus) || put_memory(l->a, ctr, to))
+		return err_errno(l->err, -ENOMEM, "a container");
+	return put_parts(l, ctr, to);
+}
+
+static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsResponse *out)
+{
+	Agent__PodAllocation *to = arena_zero(l->a, Agent__PodAllocation);
+	size_t n = 0;
+	int r = 0;
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		n++;
+	if (!to)
+		return err_errno(l->err, -ENOMEM, "a pod");
+	agent__pod_allocation__init(to);
+	to->namespace_ = pod->ns;
+	to->name = pod->name;
+	to->containers = arena_array(l->a, n + 1, sizeof(Agent__ContainerAllocation *));
+	if (!to->containers)
+		return err_errno(l->err, -ENOMEM, "a pod");
+	for (struct ctr *ctr = pod->ctrs; !r && ctr; ctr = ctr->pod_next)
+		if (ctr_live(ctr->cur.state))
+			r = put_ctr(l, ctr, to);
+	out->pods[out->n_pods++] = to;
+	return r;
+}
+
+/* Whether a pod is asked for. In a stopped sandbox nothing runs any more, and another one of its
+ * name may be there. */
+static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest *m)
+{
+	return !pod->over && !pod->stopped &&
+	       (!*m->name || (str_eq(pod->name, m->name) && str_eq(pod->ns, m->namespace_)));
+}
+
+static int fill_pods(struct listing *l, const Agent__AllocationsRequest *m,
+		     Agent__AllocationsResponse *out)
+{
+	struct cache *cache = pipeline_cache(l->pipeline);
+	out->pods = arena_array(l->a, cache_n_pods(cache) + 1, sizeof(Agent__PodAllocation *));
+	int r = out->pods ? 0 : err_errno(l->err, -ENOMEM, "pods");
+	for (const struct pod *pod = cache_pods(cache); !r && pod; pod = pod->hh.next)
+		if (is_asked_for(pod, m))
+			r = put_pod(l, pod, out);
+	return r;
+}
+
+void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	Agent__AllocationsResponse out = AGENT__ALLOCATIONS_RESPONSE__INIT;
+	const Agent__AllocationsRequest *m =
+		a ? agent__allocations_request__unpack(&alloc, req->payload_len, req->payload)
+		  : NULL;
+	struct err err = ERR_INIT;
+	struct listing l = {.a = a, .pipeline = p, .err = &err};
+	int r = m ? fill_pods(&l, m, &out) : 0;
+	if (!m)
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+	else if (r)
+		(void)rpc_reply_error(req,
+				      r == -ENOMEM ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_UNAVAILABLE,
+				      "%s", err.text);
+	else
+		(void)rpc_reply(req, &out.base);
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
+{
+	(void)ctx, (void)name, (void)type, (void)parent;
+}
+
+static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+			int64_t available)
+{
+	(void)ctx, (void)name, (void)capacity, (void)allocatable, (void)available;
+}
+
+static void on_attribute(void *ctx, const char *name, const char *value)
+{
+	struct rp_idset *reserved = ctx, more;
+	if (str_eq(name, RESERVED_ATTRIBUTE) && rp_idset_parse(&more, value, RP_CPUS_MAX) == 0)
+		rp_idset_or(reserved, rp_ids_of(reserved), rp_ids_of(&more));
+}
+
+static void on_cost(void *ctx, const char *other, int64_t value)
+{
+	(void)ctx, (void)other, (void)value;
+}
+
+static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableResponse *out)
+{
+	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
+	Agent__NodeMemory *list = arena_array(a, rp_ids_count(nodes) + 1, sizeof *list);
+	out->memory = arena_array(a, rp_ids_count(nodes) + 1, sizeof *out->memory);
+	if (!list || !out->memory)
+		return -ENOMEM;
+	RP_IDS_EACH (node, nodes) {
+		struct rp_node_info info = {.size = sizeof info};
+		Agent__NodeMemory *to = &list[out->n_memory];
+		if (topo_node(t, node, &info))
+			continue;
+		agent__node_memory__init(to);
+		to->node = node;
+		to->bytes = info.memory;
+		out->memory[out->n_memory++] = to;
+	}
+	return 0;
+}
+
+/* Policies that do not tell: all but what their zones call reserved. */
+static int find_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	struct rp_idset reserved;
+	rp_idset_clear(&reserved);
+	const struct rp_zone_sink sink = {.size = sizeof sink,
+					  .ctx = &reserved,
+					  .zone = on_zone,
+					  .resource = on_resource,
+					  .attribute = on_attribute,
+					  .cost = on_cost};
+	int r = pipeline_zones(p, &sink, err);
+	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
+	return r;
+}
+
+static int find_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	int r = pipeline_allocatable(p, ret, err);
+	if (r == 0)
+		return find_unreserved(p, ret, err);
+	if (r > 0)
+		rp_idset_and(ret, rp_ids_of(ret), topo_ids(pipeline_topo(p), RP_CPUS_ONLINE));
+	return r < 0 ? r : 0;
+}
+
+void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
+	struct rp_idset cpus;
+	struct err err = ERR_INIT;
+	if (find_allocatable(p, &cpus, &err)) {
+		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
+		return;
+	}
+	out.cpus = a ? set_text(a, rp_ids_of(&cpus)) : NULL;
+	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out))
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	else
+		(void)rpc_reply(req, &out.base);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/event_sender.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "agent"
+#define RECENT_MAX 128u /* kinds and pods that are remembered; the oldest one is forgotten first */
+#define TELL_TIMEOUT_MS 10000u
+#define KEY_MAX 600u
+#define NS_PER_S UINT64_C(1000000000)
+
+/* One kind about one pod, or about the node. */
+struct recent {
+	char key[KEY_MAX];
+	uint64_t next_ms; /* not told before; 0: this place is free */
+	uint32_t left_out;
+};
+
+struct teller {
+	struct pipeline *pipeline;
+	struct rpc *rpc; /* NULL: nobody is told */
+	struct loop_timer *timer;
+	uint64_t seq; /* of the last event that was looked at */
+	uint64_t counted_ms;
+	uint32_t allowance;
+	struct recent recent[RECENT_MAX];
+};
+
+/* ---- which events, and how often ------------------------------------------------------------- */
+
+struct kind {
+	const char *reason; /* NULL: nothing for the cluster */
+	bool warning;
+};
+
+static struct kind kind_of(const struct event *e)
+{
+	static const struct kind kinds[N_EVENT_KINDS] = {
+		[EV_REFUSED] = {"PlacementRefused", true},
+		[EV_DEGRADED] = {"PlacementDegraded", true},
+		[EV_UPDATE_FAILED] = {"UpdateFailed", true},
+		[EV_CONFIG] = {"Configuration", false},
+		[EV_MODULE] = {"ModuleFailed", true},
+		[EV_EVICTION] = {"Eviction", false},
+	};
+	static const char *const bad_news[] = {"refused", "safe mode", "undone", "not confirmed"};
+	struct kind k = kinds[e->kind];
+	for (unsigned i = 0; e->kind == EV_CONFIG && i < sizeof bad_news / sizeof *bad_news; i++)
+		if (str_has_prefix(e->text, bad_news[i]))
+			k = (struct kind){"ConfigurationRefused", true};
+	return k;
+}
+
+static struct recent *recent_of(struct teller *t, const char *key)
+{
+	struct recent *oldest = &t->recent[0];
+	for (unsigned i = 0; i < RECENT_MAX; i++) {
+		if (t->recent[i].next_ms && str_eq(t->recent[i].key, key))
+			return &t->recent[i];
+		if (t->recent[i].next_ms < oldest->next_ms)
+			oldest = &t->recent[i];
+	}
+	*oldest = (struct recent){.next_ms = 1};
+	(void)snprintf(oldest->key, sizeof oldest->key, "%s", key);
+	return oldest;
+}
+
+static void refill(struct teller *t, uint64_t now)
+{
+	uint64_t more = (now - t->counted_ms) / TELLER_REFILL_MS;
+	t->counted_ms += more * TELLER_REFILL_MS;
+	t->allowance =
+		more > TELLER_BURST - t->allowance ? TELLER_BURST : t->allowance + (uint32_t)more;
+}
+
+/* The number of times that are told with it; 0: not now. */
+static uint32_t may_tell(struct teller *t, const char *reason, const char *pod, uint64_t now)
+{
+	char key[KEY_MAX];
+	(void)snprintf(key, sizeof key, "%s %s", reason, pod);
+	struct recent *r = recent_of(t, key);
+	if (now < r->next_ms || !t->allowance) {
+		r->left_out++;
+		return 0;
+	}
+	uint32_t count = r->left_out + 1;
+	r->left_out = 0;
+	r->next_ms = now + TELLER_AGAIN_MS;
+	t->allowance--;
+	return count;
+}
+
+/* ---- a message ------------------------------------------------------------------------------- */
+
+struct telling {
+	Agent__ClusterEvent events[AGENT_EVENTS_MAX], *list[AGENT_EVENTS_MAX];
+	char subjects[AGENT_EVENTS_MAX][2 * AGENT_NAME_MAX]; /* namespace NUL pod */
+	char reasons[AGENT_EVENTS_MAX][32];
+	size_t n;
+};
+
+/* "namespace/pod/name" as "namespace/pod"; "": it is about no pod. */
+static void pod_of(const struct event *e, char *ret, size_t size)
+{
+	const char *end = e->subject ? strrchr(e->subject, '/') : NULL;
+	(void)snprintf(ret, size, "%.*s", end ? (int)(end - e->subject) : 0, end ? e->subject : "");
+}
+
+static void put(struct telling *to, const struct event *e, const struct kind *k, const char *pod,
+		uint32_t count)
+{
+	Agent__ClusterEvent *m = &to->events[to->n];
+	char *ns = to->subjects[to->n], *slash;
+	agent__cluster_event__init(m);
+	(void)snprintf(ns, sizeof to->subjects[0], "%s", pod);
+	(void)snprintf(to->reasons[to->n], sizeof to->reasons[0], "%s", k->reason);
+	slash = strchr(ns, '/');
+	if (slash) {
+		*slash = '\0';
+		m->namespace_ = ns;
+		m->pod = slash + 1;
+		m->uid = e->uid ? e->uid : m->uid;
+	}
+	m->reason = to->reasons[to->n];
+	m->text = (char *)(uintptr_t)e->text;
+	m->warning = k->warning;
+	m->time_s = (int64_t)(e->wall_ns / NS_PER_S);
+	m->count = count;
+	to->list[to->n++] = m;
+}
+
+static void collect(struct teller *t, struct telling *to)
+{
+	uint64_t now = clock_ms();
+	refill(t, now);
+	while (to->n < AGENT_EVENTS_MAX) {
+		char pod[2 * AGENT_NAME_MAX];
+		const struct event *e = pipeline_event_after(t->pipeline, t->seq);
+		if (!e)
+			return;
+		t->seq = e->seq;
+		struct kind k = kind_of(e);
+		pod_of(e, pod, sizeof pod);
+		uint32_t count = k.reason ? may_tell(t, k.reason, pod, now) : 0;
+		if (count)
+			put(to, e, &k, pod, count);
+	}
+}
+
+static void tell(void *arg)
+{
+	struct teller *t = arg;
+	struct telling *to = t->rpc ? calloc(1, sizeof *to) : NULL;
+	Agent__TellRequest m = AGENT__TELL_REQUEST__INIT;
+	if (!to)
+		return;
+	collect(t, to);
+	m.events = to->list;
+	m.n_events = to->n;
+	if (to->n && rpc_call(t->rpc, AGENT_SERVICE, "Tell", &m.base, TELL_TIMEOUT_MS, NULL, NULL))
+		log_info("%zu events are not told to the cluster", to->n);
+	free(to);
+	teller_changed(t);
+}
+
+void teller_changed(struct teller *t)
+{
+	if (t->rpc && !loop_timer_armed(t->timer) && pipeline_event_after(t->pipeline, t->seq))
+		(void)loop_timer_arm(t->timer, TELLER_QUIET_MS);
+}
+
+void teller_set_agent(struct teller *t, struct rpc *rpc)
+{
+	t->rpc = rpc;
+	loop_timer_disarm(t->timer);
+	teller_changed(t);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct teller *teller_new(struct loop *loop, struct pipeline *p)
+{
+	struct teller *t = calloc(1, sizeof *t);
+	if (!t)
+		return NULL;
+	t->pipeline = p;
+	t->seq = pipeline_last_event(p);
+	t->counted_ms = clock_ms();
+	t->allowance = TELLER_BURST;
+	t->timer = loop_timer_new(loop, tell, t);
+	return t->timer ? t : teller_free(t);
+}
+
+struct teller *teller_free(struct teller *t)
+{
+	if (t)
+		loop_timer_free(t->timer);
+	free(t);
+	return NULL;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/plugins.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define ARENA_BLOCK (16u << 10)
+/* The agent gives up by itself, and says why; this is for one that does not. */
+#define MARGIN_MS 100u
+#define REMOVE_MS 5000u
+
+_Static_assert(AGENT_PLUGINS_MAX == PLUGINS_MAX, "both ends know as many");
+
+/* ---- what the agent tells -------------------------------------------------------------------- */
+
+static int read_plugins(const Agent__SetPluginsRequest *m, struct plugin_desc list[PLUGINS_MAX])
+{
+	if (m->n_plugins > PLUGINS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < m->n_plugins; i++) {
+		const Agent__Plugin *x = m->plugins[i];
+		if (!grant_name(x->resource) || !grant_name(x->endpoint))
+			return -EINVAL;
+		utf8_mend(x->error);
+		str_one_line(x->error);
+		list[i] = (struct plugin_desc){.resource = x->resource,
+					       .endpoint = x->endpoint,
+					       .error = x->error,
+					       .connected = x->connected,
+					       .aligns = x->aligns,
+					       .pre_start = x->pre_start,
+					       .reconciles = x->reconciles,
+					       .calls = x->calls,
+					       .failures = x->failures};
+	}
+	return 0;
+}
+
+void agent_serve_plugins(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	struct plugin_desc list[PLUGINS_MAX];
+	const Agent__SetPluginsRequest *m =
+		a ? agent__set_plugins_request__unpack(&alloc, req->payload_len, req->payload)
+		  : NULL;
+	int r = m ? read_plugins(m, list) : -EBADMSG;
+	if (!r)
+		r = pipeline_plugins_set(p, list, (uint32_t)m->n_plugins);
+	if (r == -ENOMEM)
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	else if (r)
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "these are no plugins");
+	else
+		(void)rpc_reply(req, NULL);
+}
+
+static void add_gone(const char *uid, void *arg)
+{
+	Agent__CheckPodsResponse *out = arg;
+	out->gone[out->n_gone++] = (char *)(uintptr_t)uid;
+}
+
+static int read_pods(struct arena *a, const Agent__CheckPodsRequest *m, struct plugin_pod *list)
+{
+	struct err err = ERR_INIT;
+	for (size_t i = 0; i < m->n_pods; i++) {
+		const Agent__PluginPod *x = m->pods[i];
+		list[i].uid = x->uid;
+		if (!grant_name(x->uid))
+			return -EINVAL;
+		int r = grants_unpack(a, x->grants.data, x->grants.len, &list[i].grants, &err);
+		if (r)
+			return r;
+		for (size_t k = 0; k < list[i].grants->n_grants; k++)
+			if (!str_eq(list[i].grants->grants[k]->resource, m->resource))
+				return -EINVAL;
+	}
+	return 0;
+}
+
+void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	Agent__CheckPodsResponse out = AGENT__CHECK_PODS_RESPONSE__INIT;
+	const Agent__CheckPodsRequest *m =
+		a ? agent__check_pods_request__unpack(&alloc, req->payload_len, req->payload)
+		  : NULL;
+	int r = !m ? -EBADMSG : m->n_pods > AGENT_PODS_MAX ? -E2BIG : 0;
+	struct plugin_pod *list = r ? NULL : arena_array(a, m->n_pods + 1, sizeof *list);
+	out.gone = list ? arena_array(a, m->n_pods + 1, sizeof *out.gone) : NULL;
+	if (!r)
+		r = out.gone ? read_pods(a, m, list) : -ENOMEM;
+	if (!r)
+		r = pipeline_plugins_check(p, m->resource, m->reconcile, list, (uint32_t)m->n_pods,
+					   add_gone, &out);
+	if (r == -EAGAIN)
+		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE,
+				      "it is not known yet which pods there are");
+	else if (r)
+		(void)rpc_reply_error(
+			req, r == -ENOMEM ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_INVALID_ARGUMENT,
+			"these are no allocations");
+	else
+		(void)rpc_reply(req, &out.base);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+struct question {
+	struct pipeline *pipeline;
+	uint32_t serial;
+};
+
+static void failed(const struct question *q, const struct rpc_result *result, const char *otherwise)
+{
+	bool late = result->error == -ETIMEDOUT ||
+		    (result->error == -EREMOTEIO && result->code == TTRPC_DEADLINE_EXCEEDED);
+	const char *why = result->error == -ETIMEDOUT ? "the agent does not answer"
+			  : result->error == -ECONNRESET || result->error == -ECANCELED
+				  ? "the agent is gone"
+			  : result->error ? result->text
+					  : otherwise;
+	pipeline_plugins_failed(q->pipeline, q->serial, late, why);
+}
+
+static int read_hints(struct arena *a, const Agent__Hints *m, struct plugin_hints *ret)
+{
+	struct plugin_hint *list = arena_array(a, m->n_hints + 1, sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	if (m->n_hints > AGENT_HINTS_MAX)
+		return -E2BIG;
+	utf8_mend(m->error);
+	str_one_line(m->error);
+	*ret = (struct plugin_hints){m->told, *m->error ? m->error : NULL, list,
+				     (uint32_t)m->n_hints};
+	for (size_t i = 0; i < m->n_hints; i++) {
+		struct rp_idset nodes;
+		rp_idset_clear(&nodes);
+		for (size_t k = 0; k < m->hints[i]->n_nodes; k++) {
+			if (m->hints[i]->nodes[k] >= RP_NODES_MAX)
+				return -EBADMSG;
+			rp_idset_add(&nodes, m->hints[i]->nodes[k]);
+		}
+		struct rp_ids ids = rp_ids_of(&nodes);
+		list[i].preferred = m->hints[i]->preferred;
+		list[i].nodes = ids;
+		list[i].nodes.w = arena_memdup(a, ids.w, ids.nw * sizeof *ids.w);
+		if (!list[i].nodes.w)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int agent_decode_hints(struct arena *a, const uint8_t *data, size_t n, struct plugin_hints **ret,
+		       uint32_t *ret_n)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__PluginHintsResponse *m = agent__plugin_hints_response__unpack(&alloc, n, data);
+	if (!m)
+		return -EBADMSG;
+	if (m->n_of > AGENT_WANTED_MAX)
+		return -E2BIG;
+	struct plugin_hints *list = arena_array(a, m->n_of + 1, sizeof *list);
+	int r = list ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < m->n_of; i++)
+		r = read_hints(a, m->of[i], &list[i]);
+	*ret = list;
+	*ret_n = (uint32_t)m->n_of;
+	return r;
+}
+
+static void on_hints(const struct rpc_result *result, void *arg)
+{
+	struct question *q = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
+	struct plugin_hints *list = NULL;
+	uint32_t n;
+	int r = result->error ? result->error
+		: a ? agent_decode_hints(a, result->payload, result->payload_len, &list, &n)
+		    : -ENOMEM;
+	if (r)
+		failed(q, result, "the agent's answer makes no sense");
+	else
+		pipeline_plugins_hinted(q->pipeline, q->serial, list, n);
+	free(q);
+}
+
+static void on_allocated(const struct rpc_result *result, void *arg)
+{
+	struct question *q = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Grants__Grants *grants;
+	struct err err = ERR_INIT;
+	const Agent__PluginAllocateResponse *m =
+		a && !result->error ? agent__plugin_allocate_response__unpack(
+					      &alloc, result->payload_len, result->payload)
+				    : NULL;
+	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
+		failed(q, result, "the agent's answer makes no sense");
+	else
+		pipeline_plugins_allocated(q->pipeline, q->serial, m->grants.data, m->grants.len);
+	free(q);
+}
+
+static void on_ready(const struct rpc_result *result, void *arg)
+{
+	struct question *q = arg;
+	if (result->error)
+		failed(q, result, "");
+	else
+		pipeline_plugins_ready(q->pipeline, q->serial);
+	free(q);
+}
+
+static int fill_pairs(struct arena *a, const struct kv *from, uint32_t n, Agent__Pair ***ret,
+		      size_t *ret_n)
+{
+	Agent__Pair *list = arena_array(a, n + 1, sizeof *list);
+	*ret = arena_array(a, n + 1, sizeof **ret);
+	if (!list || !*ret)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		agent__pair__init(&list[i]);
+		list[i].key = (char *)(uintptr_t)from[i].key;
+		list[i].value = (char *)(uintptr_t)from[i].value;
+		(*ret)[i] = &list[i];
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int fill_hint(struct arena *a, const struct plugin_wanted *from, Agent__Wanted *to)
+{
+	if (!from->chosen)
+		return 0;
+	to->hint = arena_zero(a, Agent__Hint);
+	uint32_t *nodes = arena_array(a, rp_ids_count(from->nodes) + 1, sizeof *nodes);
+	if (!to->hint || !nodes)
+		return -ENOMEM;
+	agent__hint__init(to->hint);
+	to->hint->preferred = from->preferred;
+	to->hint->nodes = nodes;
+	RP_IDS_EACH (node, from->nodes)
+		nodes[to->hint->n_nodes++] = node;
+	return 0;
+}
+
+static int fill_wanted(struct arena *a, const struct plugin_question *q, Agent__PluginRequest *m)
+{
+	Agent__Wanted *list = arena_array(a, q->n_wanted + 1, sizeof *list);
+	m->wanted = arena_array(a, q->n_wanted + 1, sizeof *m->wanted);
+	int r = list && m->wanted ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !r && i < q->n_wanted; i++) {
+		const struct plugin_wanted *w = &q->wanted[i];
+		agent__wanted__init(&list[i]);
+		list[i].container = (char *)(uintptr_t)w->ctr;
+		list[i].kind = (Agent__PluginContainer)w->kind; /* the same numbers */
+		list[i].index = w->index;
+		list[i].resource = (char *)(uintptr_t)w->resource;
+		list[i].amount = w->amount;
+		r = fill_hint(a, w, &list[i]);
+		m->wanted[m->n_wanted++] = &list[i];
+	}
+	return r;
+}
+
+static int ask(const struct plugin_link *l, const struct plugin_question *q, const char *method,
+	       rpc_done done)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
+	Agent__PluginRequest m = AGENT__PLUGIN_REQUEST__INIT;
+	struct question *question = malloc(sizeof *question);
+	int r = a && question ? fill_wanted(a, q, &m) : -ENOMEM;
+	if (!r)
+		r = fill_pairs(a, q->labels, q->n_labels, &m.labels, &m.n_labels);
+	if (!r)
+		r = fill_pairs(a, q->annotations, q->n_annotations, &m.annotations,
+			       &m.n_annotations);
+	if (!r) {
+		*question = (struct question){l->pipeline, q->serial};
+		m.uid = (char *)(uintptr_t)q->uid;
+		m.namespace_ = (char *)(uintptr_t)q->ns;
+		m.name = (char *)(uintptr_t)q->name;
+		m.qos = (char *)(uintptr_t)q->qos;
+		/* What is left of it when the agent has the request, and we its answer. */
+		m.timeout_ms =
+			q->timeout_ms > 2 * MARGIN_MS ? q->timeout_ms - MARGIN_MS : q->timeout_ms;
+		r = rpc_call(l->rpc, AGENT_SERVICE, method, &m.base, q->timeout_ms, done, question);
+	}
+	if (r)
+		free(question);
+	return r;
+}
+
+static int ask_hints(void *arg, const struct plugin_question *q)
+{
+	return ask(arg, q, "PluginHints", on_hints);
+}
+
+static int ask_allocate(void *arg, const struct plugin_question *q)
+{
+	return ask(arg, q, "PluginAllocate", on_allocated);
+}
+
+static int ask_pre_start(void *arg, const struct plugin_question *q)
+{
+	return ask(arg, q, "PluginPreStart", on_ready);
+}
+
+static void tell_removed(void *arg, const char *uid)
+{
+	const struct plugin_link *l = arg;
+	Agent__PluginRemoveRequest m = AGENT__PLUGIN_REMOVE_REQUEST__INIT;
+	m.uid = (char *)(uintptr_t)uid;
+	(void)rpc_call(l->rpc, AGENT_SERVICE, "PluginRemove", &m.base, REMOVE_MS, NULL, NULL);
+}
+
+void agent_ask_plugins(struct plugin_link *l, struct pipeline *p, struct rpc *rpc)
+{
+	const struct plugin_source source = {ask_hints, ask_allocate, ask_pre_start, tell_removed,
+					     l};
+	*l = (struct plugin_link){p, rpc};
+	pipeline_plugins_source(p, rpc ? &source : NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/pods.h"
+
+#include <string.h>
+
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define ARENA_BLOCK (16u << 10)
+#define PODS_ARENA (8u * AGENT_SET_PODS_MAX)
+
+/* Names are printable ASCII. */
+static bool good_name(const char *name)
+{
+	size_t len = strnlen(name, AGENT_NAME_MAX);
+	if (!len || len >= AGENT_NAME_MAX)
+		return false;
+	for (const char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			return false;
+	return true;
+}
+
+/* ---- amounts --------------------------------------------------------------------------------- */
+
+/* Where an amount of that name goes; a name that is new is added. NULL: there are too many. */
+static int64_t *amount_of(struct fed_ctr *c, struct fed_amount *extended, const char *name,
+			  bool limit)
+{
+	if (str_eq(name, "cpu"))
+		return limit ? &c->needs.cpu_limit : &c->needs.cpu_request;
+	if (str_eq(name, "memory"))
+		return limit ? &c->needs.mem_limit : &c->needs.mem_request;
+	for (uint32_t i = 0; i < c->n_extended; i++)
+		if (str_eq(extended[i].name, name))
+			return limit ? &extended[i].limit : &extended[i].request;
+	if (c->n_extended == FEED_AMOUNTS_MAX)
+		return NULL;
+	struct fed_amount *e = &extended[c->n_extended++];
+	e->name = name;
+	return limit ? &e->limit : &e->request;
+}
+
+static int take_amounts(Agent__Amount *const *from, size_t n, bool limit, struct fed_ctr *c,
+			struct fed_amount *extended)
+{
+	if (n > FEED_AMOUNTS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++) {
+		if (!good_name(from[i]->name) || from[i]->amount < 0 ||
+		    from[i]->amount > FEED_AMOUNT_MAX)
+			return -EINVAL;
+		int64_t *to = amount_of(c, extended, from[i]->name, limit);
+		if (!to)
+			return -E2BIG;
+		if (*to)
+			return -EINVAL;
+		*to = from[i]->amount;
+	}
+	return 0;
+}
+
+static void default_to(int64_t *request, int64_t limit)
+{
+	if (!*request)
+		*request = limit;
+}
+
+/* A request that is missing is the limit, as the API server has it, too. */
+static void default_requests(struct fed_ctr *c, struct fed_amount *extended)
+{
+	default_to(&c->needs.cpu_request, c->needs.cpu_limit);
+	default_to(&c->needs.mem_request, c->needs.mem_limit);
+	for (uint32_t i = 0; i < c->n_extended; i++)
+		default_to(&extended[i].request, extended[i].limit);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static enum fed_kind kind_of(Agent__PodContainerKind kind)
+{
+	return kind == AGENT__POD_CONTAINER_KIND__INIT	    ? FED_INIT
+	       : kind == AGENT__POD_CONTAINER_KIND__SIDECAR ? FED_SIDECAR
+							    : FED_APP;
+}
+
+static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ctr *ret)
+{
+	size_t n = m->n_requests + m->n_limits;
+	struct fed_amount *extended =
+		arena_array(a, n < FEED_AMOUNTS_MAX ? n + 1 : FEED_AMOUNTS_MAX, sizeof *extended);
+	if (!extended)
+		return -ENOMEM;
+	*ret = (struct fed_ctr){.name = m->name, .kind = kind_of(m->kind), .extended = extended};
+	if (!good_name(m->name))
+		return -EINVAL;
+	int r = take_amounts(m->requests, m->n_requests, false, ret, extended);
+	if (!r)
+		r = take_amounts(m->limits, m->n_limits, true, ret, extended);
+	default_requests(ret, extended);
+	return r;
+}
+
+static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
+{
+	if (m->n_containers > FEED_CTRS_MAX)
+		return -E2BIG;
+	struct fed_ctr *ctrs = arena_array(a, m->n_containers + 1, sizeof *ctrs);
+	if (!ctrs)
+		return -ENOMEM;
+	*ret = (struct fed_pod){.uid = m->uid,
+				.ns = m->namespace_,
+				.name = m->name,
+				.owner = m->owner,
+				.priority = m->priority,
+				.ended = m->ended,
+				.ctrs = ctrs};
+	if (!good_name(m->uid) || !good_name(m->namespace_) || !good_name(m->name) ||
+	    (*m->owner && !good_name(m->owner)))
+		return -EINVAL;
+	for (size_t i = 0; i < m->n_containers; i++) {
+		int r = take_ctr(a, m->containers[i], &ctrs[i]);
+		if (!r && fed_ctr(ret, ctrs[i].name))
+			r = -EINVAL;
+		if (r)
+			return r;
+		ret->n_ctrs++;
+	}
+	return 0;
+}
+
+int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	if (n > AGENT_SET_PODS_MAX)
+		return -E2BIG;
+	const Agent__SetPodsRequest *m = agent__set_pods_request__unpack(&alloc, n, data);
+	if (!m)
+		return -EBADMSG;
+	if (m->n_pods > FEED_PODS_MAX || m->n_gone > FEED_PODS_MAX)
+		return -E2BIG;
+	struct fed_pod *pods = arena_array(a, m->n_pods + 1, sizeof *pods);
+	if (!pods)
+		return -ENOMEM;
+	*ret = (struct fed_message){.begin = m->begin,
+				    .complete = m->complete,
+				    .gone = (const char *const *)m->gone,
+				    .n_gone = (uint32_t)m->n_gone,
+				    .pods = pods};
+	for (size_t i = 0; i < m->n_pods; i++) {
+		int r = take_pod(a, m->pods[i], &pods[ret->n_pods]);
+		if (r == -ENOMEM)
+			return r;
+		ret->n_pods += !r;
+		ret->n_left_out += r != 0;
+	}
+	return 0;
+}
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, PODS_ARENA);
+	struct fed_message m;
+	if (!conf_core(pipeline_conf(p))->agent.cluster) {
+		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
+				      "this node listens to no cluster: agent.cluster is not set "
+				      "in its rp.conf");
+		return;
+	}
+	int r = a ? agent_decode_pods(a, req->payload, req->payload_len, &m) : -ENOMEM;
+	if (r == -EBADMSG) {
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "these are no pods");
+	} else if (r == -E2BIG) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
+				      "more than %u bytes or %u pods", AGENT_SET_PODS_MAX,
+				      FEED_PODS_MAX);
+	} else if (r) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	} else {
+		pipeline_feed_take(p, &m);
+		(void)rpc_reply(req, NULL);
+	}
+}

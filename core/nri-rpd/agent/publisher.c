@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/publisher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/host/node.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/crc32c.h"
+#include "core/lib/util/log.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "publish"
+#define ARENA_BLOCK (16u << 10)
+#define ARENA_LIMIT (32u << 20) /* what a policy may say */
+#define TELL_TIMEOUT_MS 10000u
+
+struct publisher {
+	struct loop *loop;
+	struct pipeline *pipeline;
+	struct rpc *rpc; /* NULL: nobody is told */
+	struct loop_timer *timer;
+	uint64_t told_ms; /* 0: never */
+	uint32_t told_sum; /* of what was sent last */
+	bool told;
+	char last_error[ERR_TEXT_MAX]; /* what was logged */
+};
+
+/* ---- a message under construction ------------------------------------------------------------ */
+
+/* Modules tell one thing after the other; lists grow by doubling. */
+struct list {
+	void **items;
+	size_t n, cap;
+};
+
+struct zone {
+	Agent__Zone msg;
+	struct list resources, attributes, costs;
+};
+
+struct composing {
+	struct arena *arena;
+	struct list zones, extended, patterns;
+	struct list labels, annotations, taints, resources; /* wishes */
+	struct zone *zone; /* the one begun last */
+	bool failed;
+};
+
+static void *add(struct composing *c, struct list *l, size_t size)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 8;
+		void **items = arena_array(c->arena, cap, sizeof *items);
+		if (items && l->n)
+			memcpy(items, l->items, l->n * sizeof *items);
+		l->items = items ? items : l->items;
+		l->cap = items ? cap : l->cap;
+	}
+	void *item = l->n < l->cap ? arena_alloc(c->arena, size) : NULL;
+	c->failed |= !item;
+	if (item)
+		l->items[l->n++] = item;
+	return item;
+}
+
+static char *keep(struct composing *c, const char *text)
+{
+	char *copy = arena_strdup(c->arena, text ? text : "");
+	c->failed |= !copy;
+	return copy;
+}
+
+static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
+{
+	struct composing *c = ctx;
+	c->zone = add(c, &c->zones, sizeof *c->zone);
+	if (!c->zone)
+		return;
+	agent__zone__init(&c->zone->msg);
+	c->zone->msg.name = keep(c, name);
+	c->zone->msg.type = keep(c, type);
+	c->zone->msg.parent = keep(c, parent);
+}
+
+static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+			int64_t available)
+{
+	struct composing *c = ctx;
+	Agent__ZoneResource *r = c->zone ? add(c, &c->zone->resources, sizeof *r) : NULL;
+	if (!r)
+		return;
+	agent__zone_resource__init(r);
+	r->name = keep(c, name);
+	r->capacity = capacity;
+	r->allocatable = allocatable;
+	r->available = available;
+}
+
+static void on_attribute(void *ctx, const char *name, const char *value)
+{
+	struct composing *c = ctx;
+	Agent__Attribute *a = c->zone ? add(c, &c->zone->attributes, sizeof *a) : NULL;
+	if (!a)
+		return;
+	agent__attribute__init(a);
+	a->name = keep(c, name);
+	a->value = keep(c, value);
+}
+
+static void on_cost(void *ctx, const char *other, int64_t value)
+{
+	struct composing *c = ctx;
+	Agent__Cost *cost = c->zone ? add(c, &c->zone->costs, sizeof *cost) : NULL;
+	if (!cost)
+		return;
+	agent__cost__init(cost);
+	cost->name = keep(c, other);
+	cost->value = value;
+}
+
+static void on_own(void *ctx, const char *pattern)
+{
+	struct composing *c = ctx;
+	char **at = add(c, &c->patterns, 1);
+	if (at)
+		c->patterns.items[c->patterns.n - 1] = keep(c, pattern);
+}
+
+static void add_amount(struct composing *c, struct list *to, const char *name, int64_t amount)
+{
+	Agent__Amount *a = add(c, to, sizeof *a);
+	if (!a)
+		return;
+	agent__amount__init(a);
+	a->name = keep(c, name);
+	a->amount = amount;
+}
+
+static void on_extended(void *ctx, const char *name, int64_t amount)
+{
+	struct composing *c = ctx;
+	add_amount(c, &c->extended, name, amount);
+}
+
+static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
+{
+	Agent__Pair *pair = add(c, to, sizeof *pair);
+	if (!pair)
+		return;
+	agent__pair__init(pair);
+	pair->key = keep(c, w->key);
+	pair->value = keep(c, w->value);
+}
+
+static void add_taint(struct composing *c, const struct node_wish *w)
+{
+	Agent__Taint *t = add(c, &c->taints, sizeof *t);
+	if (!t)
+		return;
+	agent__taint__init(t);
+	t->key = keep(c, w->key);
+	t->value = keep(c, w->value);
+	t->effect = keep(c, w->effect);
+}
+
+static void add_wishes(struct composing *c, const struct node_wish *all)
+{
+	for (const struct node_wish *w = all; w; w = w->next) {
+		if (node_wish_waits(all, w))
+			continue;
+		if (w->kind == WISH_LABEL)
+			add_pair(c, &c->labels, w);
+		else if (w->kind == WISH_ANNOTATION)
+			add_pair(c, &c->annotations, w);
+		else if (w->kind == WISH_TAINT)
+			add_taint(c, w);
+		else
+			add_amount(c, &c->resources, w->key, w->amount);
+	}
+}
+
+static void finish(struct composing *c, Agent__PublishedRequest *m)
+{
+	m->labels = (Agent__Pair **)c->labels.items;
+	m->n_labels = c->labels.n;
+	m->annotations = (Agent__Pair **)c->annotations.items;
+	m->n_annotations = c->annotations.n;
+	m->taints = (Agent__Taint **)c->taints.items;
+	m->n_taints = c->taints.n;
+	m->resources = (Agent__Amount **)c->resources.items;
+	m->n_resources = c->resources.n;
+	m->zones = (Agent__Zone **)c->zones.items;
+	m->n_zones = c->zones.n;
+	for (size_t i = 0; i < c->zones.n; i++) {
+		struct zone *z = c->zones.items[i];
+		z->msg.resources = (Agent__ZoneResource **)z->resources.items;
+		z->msg.n_resources = z->resources.n;
+		z->msg.attributes = (Agent__Attribute **)z->attributes.items;
+		z->msg.n_attributes = z->attributes.n;
+		z->msg.costs = (Agent__Cost **)z->costs.items;
+		z->msg.n_costs = z->costs.n;
+	}
+	m->extended = (Agent__Amount **)c->extended.items;
+	m->n_extended = c->extended.n;
+	m->owned = (char **)c->patterns.items;
+	m->n_owned = c->patterns.n;
+}
+
+/* What a policy does not tell it has none of; what it fails to tell is not published. */
+static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
+		   struct err *err)
+{
+	struct composing c = {.arena = a};
+	struct pipeline_status s;
+	struct noderes_view lent;
+	const struct rp_zone_sink zones = {.size = sizeof zones,
+					   .ctx = &c,
+					   .zone = on_zone,
+					   .resource = on_resource,
+					   .attribute = on_attribute,
+					   .cost = on_cost};
+	const struct rp_extended_sink extended = {
+		.size = sizeof extended, .ctx = &c, .own = on_own, .resource = on_extended};
+	const struct conf_core *core = conf_core(pipeline_conf(u->pipeline));
+	int r = core->agent.topology ? pipeline_zones(u->pipeline, &zones, err) : 0;
+	if (r && r != -ENOTSUP)
+		return r;
+	r = pipeline_extended(u->pipeline, &extended, err);
+	if (r && r != -ENOTSUP)
+		return r;
+	pipeline_status(u->pipeline, &s);
+	m->policy = keep(&c, s.policy);
+	m->topology = core->agent.topology;
+	add_wishes(&c, pipeline_wishes(u->pipeline));
+	(void)pipeline_noderes(u->pipeline, &lent);
+	m->settling = lent.settling;
+	finish(&c, m);
+	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void say(struct publisher *u, const char *text)
+{
+	if (strcmp(u->last_error, text) == 0)
+		return;
+	if (*text)
+		log_warning("not published: %s", text);
+	(void)snprintf(u->last_error, sizeof u->last_error, "%s", text);
+}
+
+static void told(const struct rpc_result *result, void *arg)
+{
+	struct publisher *u = arg;
+	if (result->error == -ECANCELED || result->error == -ECONNRESET)
+		return;
+	say(u, result->error ? result->text : "");
+	if (!result->error) {
+		pipeline_cluster_published(u->pipeline);
+		return;
+	}
+	u->told = false;
+	publisher_changed(u);
+}
+
+static uint32_t sum_of(const Agent__PublishedRequest *m, struct err *err)
+{
+	size_t n = agent__published_request__get_packed_size(m);
+	uint8_t *packed = malloc(n + 1);
+	uint32_t sum = 0;
+	if (packed)
+		sum = crc32c(1, packed, agent__published_request__pack(m, packed));
+	else
+		(void)err_errno(err, -ENOMEM, "what is published");
+	free(packed);
+	return sum;
+}
+
+static void tell(void *arg)
+{
+	struct publisher *u = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
+	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
+	struct err err = ERR_INIT;
+	if (!u->rpc)
+		return;
+	int r = a ? compose(u, a, &m, &err) : err_errno(&err, -ENOMEM, "what is published");
+	uint32_t sum = r ? 0 : sum_of(&m, &err);
+	u->told_ms = clock_ms();
+	if (!r && !err.code && !(u->told && sum == u->told_sum))
+		r = rpc_call(u->rpc, AGENT_SERVICE, "Published", &m.base, TELL_TIMEOUT_MS, told, u);
+	if (r || err.code) {
+		say(u, err_text(&err, r));
+		return;
+	}
+	u->told = true;
+	u->told_sum = sum;
+}
+
+void publisher_changed(struct publisher *u)
+{
+	uint64_t now = clock_ms(), due = u->told_ms ? u->told_ms + PUBLISH_INTERVAL_MS : 0;
+	if (!u->rpc || loop_timer_armed(u->timer))
+		return;
+	(void)loop_timer_arm(u->timer, due > now + PUBLISH_QUIET_MS ? due - now : PUBLISH_QUIET_MS);
+}
+
+void publisher_set_agent(struct publisher *u, struct rpc *rpc)
+{
+	u->rpc = rpc;
+	u->told = false;
+	u->told_ms = 0;
+	loop_timer_disarm(u->timer);
+	publisher_changed(u);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct publisher *publisher_new(struct loop *loop, struct pipeline *p)
+{
+	struct publisher *u = calloc(1, sizeof *u);
+	if (!u)
+		return NULL;
+	u->loop = loop;
+	u->pipeline = p;
+	u->timer = loop_timer_new(loop, tell, u);
+	return u->timer ? u : publisher_free(u);
+}
+
+struct publisher *publisher_free(struct publisher *u)
+{
+	if (u)
+		loop_timer_free(u->timer);
+	free(u);
+	return NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/cache/annotation_rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
+
+#define DOMAIN "." ANNOTATION_DOMAIN
+
+/*
+ * What takes from others: CPUs that others own or share, or that are few; memory and cache that are
+ * protected from others; a class that goes before others; a pool that is somebody's; that others
+ * are evicted first; and requests that no scheduler has counted. Annotations that only change how a
+ * pod has what it has anyway are not among them.
+ */
+static const char *const takers[] = {
+	"cpu.preserve" DOMAIN,
+	"memory.preserve" DOMAIN,
+	"prefer-reserved-cpus" DOMAIN,
+	"prefer-isolated-cpus" DOMAIN,
+	"require-isolated-cpus" DOMAIN,
+	"prefer-cpu-priority" DOMAIN,
+	"memory-type" DOMAIN,
+	"irq-affinity" DOMAIN,
+	"cpu-class" DOMAIN,
+	"cpuclass" DOMAIN,
+	"rdtclass" DOMAIN,
+	"blockioclass" DOMAIN,
+	"scheduling-class" DOMAIN,
+	"balloon.balloons" DOMAIN,
+	"pool.podpools" DOMAIN,
+	"dynamic-pool.dynamic-pools" DOMAIN,
+	"class.memory-qos.nri.io",
+	"weka.io/cores-ids",
+	"katalyst.kubewharf.io/qos_level",
+	"katalyst.kubewharf.io/memory_enhancement",
+	"katalyst.kubewharf.io/cpu_enhancement",
+	"koordinator.sh/memoryQOS",
+	"koordinator.sh/cpuBurst",
+	"koordinator.sh/eviction-policy",
+	"koordinator.sh/eviction-priority",
+	"node.koordinator.sh/extended-resource-spec",
+	"noderesource.dev/resources",
+};
+
+/* Annotations that say the same thing, each under the name of the first. What the JSON of one of
+ * Katalyst's enhancements can say is read from annotations of its own, too, with that domain or
+ * without it. */
+#define KATALYST "katalyst.kubewharf.io/"
+static const char *const families[][12] = {
+	{KATALYST "memory_enhancement", "numa_binding", "numa_exclusive", "rss_overuse_threshold",
+	 "oom_priority"},
+	{KATALYST "cpu_enhancement", "cpuset_pool", "numa_share", "numa_number", "numa_ids",
+	 "align_by_socket", "distribute_evenly_across_numa", "full_pcpus_pairing",
+	 "cpu_burst_policy", "cpu_burst_percent", "cpu_burst_threshold",
+	 "suppression_tolerance_rate"},
+	{"noderesource.dev/resources", "intel.com/resources"},
+};
+
+static const char *family_of(const char *key)
+{
+	bool theirs = strncmp(key, KATALYST, strlen(KATALYST)) == 0;
+	const char *bare = theirs ? key + strlen(KATALYST) : key;
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		for (size_t k = 1; k < sizeof *families / sizeof **families; k++)
+			if (families[i][k] && str_eq(bare, families[i][k]))
+				return families[i][0];
+	return key;
+}
+
+static bool is_taker(const struct prefixes *p, const char *key)
+{
+	struct site_name name;
+	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
+		if (annotation_is(key, site_name(p, takers[i], &name)))
+			return true;
+	return false;
+}
+
+bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
+{
+	bool named = false;
+	struct site_name name;
+	key = family_of(key);
+	for (unsigned i = 0; rules && i < rules->n; i++) {
+		const struct conf_annotation *a = &rules->list[i];
+		if (!annotation_is(key, site_name(&rules->prefixes, family_of(a->name), &name)))
+			continue;
+		named = true;
+		for (unsigned k = 0; k < a->namespaces.n; k++)
+			if (str_glob(a->namespaces.items[k], ns))
+				return true;
+	}
+	return !named && !(rules && rules->takers_named && is_taker(&rules->prefixes, key));
+}
+
+static int filter(const struct cache *c, struct pod *pod)
+{
+	uint32_t n = 0, kept = 0;
+	KVS_EACH(k, v, &pod->annotations)
+	{
+		n++;
+		kept += hear_key(c->hears, pod->ns, k);
+	}
+	pod->withheld = n - kept;
+	if (!pod->withheld)
+		return 0;
+	_free_ struct kv *list = malloc((kept + 1) * sizeof *list);
+	if (!list) /* none counts */
+		return -ENOMEM;
+	n = 0;
+	KVS_EACH(k, v, &pod->annotations)
+	{
+		if (hear_key(c->hears, pod->ns, k))
+			list[n++] = (struct kv){k, v};
+	}
+	int r = kvs_init(&pod->heard, list, n);
+	return r < 0 ? r : 0;
+}
+
+int hear_pod(const struct cache *c, struct pod *pod)
+{
+	bool any = c->hears && (c->hears->n || c->hears->takers_named);
+	kvs_fini(&pod->heard);
+	pod->withheld = 0;
+	int r = any && pod->ns ? filter(c, pod) : 0;
+	pod->annotated = annotations_ours(pod_heard(pod));
+	return r;
+}
+
+const struct prefixes *cache_prefixes(const struct cache *c)
+{
+	return c->hears ? &c->hears->prefixes : NULL;
+}
+
+int cache_hear(struct cache *c, const struct conf_annotations *rules)
+{
+	int r = 0;
+	c->hears = rules;
+	for (struct pod *pod = c->pods; pod; pod = pod->hh.next) {
+		int e = hear_pod(c, pod);
+		r = r ? r : e;
+	}
+	struct ctr *ctr;
+	DL_FOREACH (c->ctrs, ctr)
+		derive_preserved(ctr);
+	return r;
+}
+
+/* Is it of the pod, or of this container of it? */
+static bool concerns(const char *key, const char *ctr_name)
+{
+	const char *name = strstr(key, "/container.");
+	return !name || str_eq(name + strlen("/container."), ctr_name);
+}
+
+const char *withheld_next(const struct ctr *ctr, const char *after)
+{
+	const struct pod *pod = ctr->pod;
+	bool passed = !after;
+	if (!pod->withheld)
+		return NULL;
+	KVS_EACH(k, v, &pod->annotations)
+	{
+		if (passed && concerns(k, ctr->name) && !kvs_get(&pod->heard, k))
+			return k;
+		passed = passed || k == after;
+	}
+	return NULL;
+}

@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache in short. Facts come from the runtime (cache_put_pod, cache_put_ctr) and are replaced
+ * whenever it repeats them. Decisions come from policies, through transactions (txn.c). Sets are
+ * interned (util/intern.h), so a decision is a handful of pointers, and staging one costs a copy of
+ * those. Handles given to modules are a slot's index and generation: the slot of a removed object
+ * is used again under the next generation, which is how stale handles are told from good ones.
+ */
+#include "core/nri-rpd/cache/cache.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/internal.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "cache"
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+static uint64_t slots_add(struct slots *s, void *object)
+{
+	if (!s->free) {
+		uint32_t cap = s->cap ? s->cap * 2 : 64;
+		struct slot *grown = realloc(s->slot, cap * sizeof *grown);
+		if (!grown)
+			return 0;
+		s->slot = grown;
+		for (uint32_t i = s->cap; i < cap; i++)
+			s->slot[i] = (struct slot){NULL, 1, i + 1 < cap ? i + 2 : 0};
+		s->free = s->cap + 1;
+		s->cap = cap;
+	}
+	uint32_t i = s->free - 1;
+	s->free = s->slot[i].next_free;
+	s->slot[i].object = object;
+	s->n++;
+	return (uint64_t)s->slot[i].generation << 32 | (i + 1);
+}
+
+static void slots_del(struct slots *s, uint64_t handle)
+{
+	uint32_t i = (uint32_t)handle - 1;
+	assert(i < s->cap && s->slot[i].object && s->n);
+	s->slot[i].object = NULL;
+	s->slot[i].generation++;
+	s->slot[i].next_free = s->free;
+	s->free = i + 1;
+	s->n--;
+}
+
+static void *slots_get(const struct slots *s, uint64_t handle)
+{
+	uint32_t i = (uint32_t)handle - 1;
+	if (i >= s->cap || s->slot[i].generation != (uint32_t)(handle >> 32))
+		return NULL;
+	return s->slot[i].object;
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
+
+struct blob *blob_room(uint32_t len)
+{
+	struct blob *b = malloc(sizeof *b + len + 1);
+	if (!b)
+		return NULL;
+	b->refs = 1;
+	b->len = len;
+	b->data[len] = '\0';
+	return b;
+}
+
+struct blob *blob_new(const void *data, uint32_t len)
+{
+	struct blob *b = blob_room(len);
+	if (b && len)
+		memcpy(b->data, data, len);
+	return b;
+}
+
+struct blob *blob_str(const char *s)
+{
+	return blob_new(s, (uint32_t)strlen(s));
+}
+
+struct blob *blob_ref(struct blob *b)
+{
+	if (b) {
+		assert(b->refs);
+		b->refs++;
+	}
+	return b;
+}
+
+struct blob *blob_unref(struct blob *b)
+{
+	assert(!b || b->refs);
+	if (b && --b->refs == 0)
+		free(b);
+	return NULL;
+}
+
+bool blob_equal(const struct blob *a, const struct blob *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a == b || (a->len == b->len && !memcmp(a->data, b->data, a->len));
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int overlay_set(struct cache *c, struct iset **field, const char *text, uint32_t max)
+{
+	struct rp_idset ids;
+	if (!text || !*text)
+		return 0;
+	if (rp_idset_parse(&ids, text, max))
+		return -EINVAL;
+	struct iset *set = intern_get(c->sets, rp_ids_of(&ids));
+	if (!set)
+		return -ENOMEM;
+	txn_put_set(c, field, set);
+	return 0;
+}
+
+static void overlay_number(int64_t *field, int64_t value, bool zero_is_absent)
+{
+	if (value != RP_NOT_SET && !(zero_is_absent && value == 0))
+		*field = value;
+}
+
+int values_overlay(struct cache *c, struct values *v, const struct res_desc *res,
+		   bool zero_is_absent)
+{
+	overlay_number(&v->shares, res->shares, zero_is_absent);
+	overlay_number(&v->quota, res->quota, zero_is_absent);
+	overlay_number(&v->period, res->period, zero_is_absent);
+	overlay_number(&v->mem_limit, res->mem_limit, zero_is_absent);
+	int r1 = overlay_set(c, &v->cpus, res->cpus, RP_CPUS_MAX);
+	int r2 = overlay_set(c, &v->mems, res->mems, RP_NODES_MAX);
+	return r1 ? r1 : r2;
+}
+
+void values_fini(struct cache *c, struct values *v)
+{
+	txn_put_set(c, &v->cpus, NULL);
+	txn_put_set(c, &v->mems, NULL);
+	*v = (struct values)VALUES_NONE;
+}
+
+void values_copy(struct values *dst, const struct values *src)
+{
+	*dst = *src;
+	intern_ref(dst->cpus);
+	intern_ref(dst->mems);
+}
+
+static void follow_number(int64_t *decided, int64_t was, int64_t now)
+{
+	if (*decided != RP_NOT_SET && *decided == was)
+		*decided = now;
+}
+
+void decision_follow(struct decision *d, const struct values *was, const struct values *now)
+{
+	follow_number(&d->shares, was->shares, now->shares);
+	follow_number(&d->quota, was->quota, now->quota);
+	follow_number(&d->period, was->period, now->period);
+	follow_number(&d->mem_limit, was->mem_limit, now->mem_limit);
+}
+
+static bool number_differs(int64_t wanted, int64_t has)
+{
+	return wanted != RP_NOT_SET && wanted != has;
+}
+
+static bool set_differs(const struct iset *wanted, const struct iset *has)
+{
+	return wanted && wanted->count && wanted != has;
+}
+
+uint32_t ctr_diff(const struct ctr *ctr)
+{
+	const struct decision *d = txn_view(ctr);
+	const struct values *has = &ctr->acked;
+	return (set_differs(d->cpus, has->cpus) ? DIFF_CPUS : 0u) |
+	       (set_differs(d->mems, has->mems) ? DIFF_MEMS : 0u) |
+	       (number_differs(d->shares, has->shares) ? DIFF_SHARES : 0u) |
+	       (number_differs(d->quota, has->quota) ? DIFF_QUOTA : 0u) |
+	       (number_differs(d->period, has->period) ? DIFF_PERIOD : 0u) |
+	       (number_differs(d->mem_limit, has->mem_limit) ? DIFF_MEM_LIMIT : 0u);
+}
+
+struct values ctr_decided(const struct ctr *ctr)
+{
+	const struct decision *d = &ctr->cur;
+	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
+}
+
+void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v)
+{
+	struct values *a = &ctr->acked;
+	if (fields & DIFF_CPUS)
+		txn_put_set(c, &a->cpus, intern_ref(v->cpus));
+	if (fields & DIFF_MEMS)
+		txn_put_set(c, &a->mems, intern_ref(v->mems));
+	if (fields & DIFF_SHARES)
+		a->shares = v->shares;
+	if (fields & DIFF_QUOTA)
+		a->quota = v->quota;
+	if (fields & DIFF_PERIOD)
+		a->period = v->period;
+	if (fields & DIFF_MEM_LIMIT)
+		a->mem_limit = v->mem_limit;
+	ctr->store.missing |= ctr_unstored_acked(fields);
+}
+
+void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
+{
+	const struct values v = ctr_decided(ctr);
+	ctr_ack_values(c, ctr, fields, &v);
+}
+
+uint32_t ctr_unstored_acked(uint32_t fields)
+{
+	const uint32_t sets = DIFF_CPUS | DIFF_MEMS;
+	return (fields & ~sets) | (fields & sets ? CTR_UNSTORED_ACKED_SETS : 0);
+}
+
+/* ---- the cache itself ------------------------------------------------------------------------ */
+
+struct cache *cache_new(uint64_t memory_total)
+{
+	struct cache *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	c->memory_total = memory_total;
+	c->sets = intern_new();
+	c->cpu_sets = calloc(RP_CPUS_MAX, sizeof *c->cpu_sets);
+	c->cpu_owner = calloc(RP_CPUS_MAX, sizeof *c->cpu_owner);
+	c->cpu_owners = calloc(RP_CPUS_MAX, sizeof *c->cpu_owners);
+	if (!c->sets || !c->cpu_sets || !c->cpu_owner || !c->cpu_owners)
+		return cache_free(c);
+	return c;
+}
+
+struct cache *cache_free(struct cache *c)
+{
+	if (!c)
+		return NULL;
+	if (c->txn)
+		txn_end(c->txn);
+	for (struct pod *pod = c->pods, *next; pod; pod = next) {
+		next = pod->hh.next;
+		cache_del_pod(c, pod);
+	}
+	while (c->spare_stages) {
+		struct stage *s = c->spare_stages;
+		c->spare_stages = s->link;
+		free(s);
+	}
+	feed_clear(&c->feed);
+	arena_free(c->feed.names);
+	if (c->sets)
+		intern_free(c->sets);
+	for (uint32_t i = 0; i < c->n_policies; i++)
+		free(c->policies[i]);
+	free(c->pod_slots.slot);
+	free(c->ctr_slots.slot);
+	free(c->cpu_sets);
+	free(c->cpu_owner);
+	free(c->cpu_owners);
+	free(c);
+	return NULL;
+}
+
+struct intern *cache_sets(struct cache *c)
+{
+	return c->sets;
+}
+
+struct feed *cache_feed(struct cache *c)
+{
+	return &c->feed;
+}
+
+void cache_set_memory_total(struct cache *c, uint64_t bytes)
+{
+	c->memory_total = bytes;
+}
+
+uint32_t cache_policy_number(struct cache *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_policies; i++)
+		if (str_eq(c->policies[i], name))
+			return i + 1;
+	if (c->n_policies == POLICY_NAMES_MAX)
+		return 0;
+	char *copy = strdup(name);
+	if (!copy)
+		return 0;
+	c->policies[c->n_policies++] = copy;
+	return c->n_policies;
+}
+
+const char *cache_policy_name(const struct cache *c, uint32_t number)
+{
+	return number && number <= c->n_policies ? c->policies[number - 1] : "";
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static int check_text(const char *what, const char *text, size_t max, struct err *err)
+{
+	if (strlen(text) > max)
+		return err_set(err, -EINVAL, "the runtime's %s is longer than %zu bytes", what,
+			       max);
+	return 0;
+}
+
+static int check_pod(const struct pod_desc *d, struct err *err)
+{
+	if (!*d->id)
+		return err_set(err, -EINVAL, "the runtime sent a pod without an id");
+	int r = check_text("pod id", d->id, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("pod name", d->name, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("pod uid", d->uid, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("pod namespace", d->ns, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("runtime handler", d->runtime_handler, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("cgroup parent", d->cgroup_parent, CACHE_PATH_MAX, err);
+	return r;
+}
+
+/* Replaces *field, and says so in *changed, unless it is that text already. */
+static int put_text(char **field, const char *text, bool *changed)
+{
+	if (*field && str_eq(*field, text))
+		return 0;
+	char *copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	*changed = true;
+	return 0;
+}
+
+/* Labels and annotations are what they were when the runtime made the pod or container: told once,
+ * they stay. */
+static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n, bool *changed)
+{
+	if (!n || field->n)
+		return 0;
+	int r = kvs_init(field, pairs, n);
+	*changed = true;
+	return r < 0 ? r : 0;
+}
+
+static void fill_sums(struct pod *pod, const struct res_desc *d)
+{
+	if (!d)
+		return;
+	bool limited = d->quota != RP_NOT_SET && d->quota > 0 && d->period > 0;
+	pod->sums = (struct needs){
+		.cpu_request =
+			d->shares == RP_NOT_SET ? RP_NOT_SET : derive_shares_to_mcpu(d->shares),
+		.cpu_limit = limited ? derive_quota_to_mcpu(d->quota, d->period) : 0,
+		.mem_request = RP_NOT_SET,
+		.mem_limit = d->mem_limit != RP_NOT_SET && d->mem_limit > 0 ? d->mem_limit : 0,
+	};
+}
+
+static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_desc *d)
+{
+	bool changed = false;
+	fill_sums(pod, d->sums);
+	if (!*d->name && pod->name && *pod->name)
+		return 0; /* containerd, when its sandbox is gone: only an id */
+	int r = put_text(&pod->name, d->name, &changed);
+	if (!r)
+		r = put_text(&pod->uid, d->uid, &changed);
+	if (!r)
+		r = put_text(&pod->ns, d->ns, &changed);
+	if (!r)
+		r = put_text(&pod->runtime_handler, d->runtime_handler, &changed);
+	if (!r)
+		r = put_text(&pod->cgroup_parent, d->cgroup_parent, &changed);
+	if (!r)
+		r = put_kvs(&pod->labels, d->labels, d->n_labels, &changed);
+	if (!r)
+		r = put_kvs(&pod->annotations, d->annotations, d->n_annotations, &changed);
+	if (!changed)
+		return r;
+	if (!r)
+		r = hear_pod(c, pod);
+	pod->qos = derive_qos(pod->cgroup_parent ? pod->cgroup_parent : "");
+	pod->store.facts = false;
+	return r;
+}
+
+static void free_pod(struct pod *pod)
+{
+	free(pod->id);
+	free(pod->name);
+	free(pod->uid);
+	free(pod->ns);
+	free(pod->runtime_handler);
+	free(pod->cgroup_parent);
+	blob_unref(pod->private_data);
+	blob_unref(pod->grants);
+	kvs_fini(&pod->labels);
+	kvs_fini(&pod->annotations);
+	kvs_fini(&pod->heard);
+	free(pod);
+}
+
+int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err)
+{
+	int r = check_pod(desc, err);
+	if (r)
+		return r;
+	bool fresh = true;
+	struct pod *pod = cache_pod(c, desc->id);
+	if (pod) {
+		r = fill_pod(c, pod, desc);
+		*ret = pod;
+		return r ? err_set(err, r, "pod %s: out of memory", desc->id) : 0;
+	}
+	if (c->pod_slots.n >= CACHE_PODS_MAX)
+		return err_set(err, -ENOSPC, "more than %u pods", CACHE_PODS_MAX);
+	pod = calloc(1, sizeof *pod);
+	if (pod)
+		pod->sums = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
+	if (!pod || put_text(&pod->id, desc->id, &fresh) || fill_pod(c, pod, desc) ||
+	    !(pod->handle = slots_add(&c->pod_slots, pod))) {
+		if (pod)
+			free_pod(pod);
+		return err_set(err, -ENOMEM, "pod %s: out of memory", desc->id);
+	}
+	pod->seq = ++c->seq;
+	HASH_ADD_KEYPTR(hh, c->pods, pod->id, strlen(pod->id), pod);
+	*ret = pod;
+	return 0;
+}
+
+void cache_del_pod(struct cache *c, struct pod *pod)
+{
+	while (pod->ctrs)
+		cache_del_ctr(c, pod->ctrs);
+	HASH_DEL(c->pods, pod);
+	slots_del(&c->pod_slots, pod->handle);
+	free_pod(pod);
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+static int check_ctr(const struct ctr_desc *d, struct err *err)
+{
+	if (!*d->id)
+		return err_set(err, -EINVAL, "the runtime sent a container without an id");
+	int r = check_text("container id", d->id, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("container name", d->name, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("cgroups path", d->cgroups_path, CACHE_PATH_MAX, err);
+	return r;
+}
+
+void cache_derive_resized(struct cache *c, struct ctr *ctr)
+{
+	bool estimated = false;
+	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, c->memory_total,
+		     &ctr->wanted, &estimated);
+	ctr->flags &= ~(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM);
+	ctr->flags |= estimated ? RP_CTR_ESTIMATED_MEM : 0u;
+}
+
+/* What was said in so many words, by the cluster or by a webhook of it. -ENOENT: nothing. */
+static int told_needs(const struct cache *c, const struct ctr *ctr, struct needs *ret,
+		      bool *ret_init, struct err *err)
+{
+	const struct fed_pod *pod = pod_fed(c, ctr->pod);
+	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
+	if (!fed)
+		return resources_annotation(ctr->pod, ctr->name, ret, ret_init, err);
+	*ret = fed->needs;
+	*ret_init = fed->kind == FED_INIT;
+	return 0;
+}
+
+void cache_derive(struct cache *c, struct ctr *ctr)
+{
+	bool init = false;
+	struct err parse = ERR_INIT;
+	int r = told_needs(c, ctr, &ctr->wanted, &init, &parse);
+	if (r == -EINVAL)
+		log_warning("%s; going by the runtime's values", parse.text);
+	if (r)
+		cache_derive_resized(c, ctr);
+	else
+		ctr->flags = (ctr->flags & ~RP_CTR_ESTIMATED_MEM) | RP_CTR_EXACT_NEEDS;
+	ctr->flags &= ~RP_CTR_INIT;
+	ctr->flags |= init ? RP_CTR_INIT : 0u;
+	derive_preserved(ctr);
+}
+
+static void put_number(uint64_t *field, uint64_t value, bool *changed)
+{
+	if (!value || *field == value)
+		return;
+	*field = value;
+	*changed = true;
+}
+
+static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
+{
+	bool changed = false;
+	int r = put_text(&ctr->cgroups_path, d->cgroups_path, &changed);
+	if (!r)
+		r = put_kvs(&ctr->labels, d->labels, d->n_labels, &changed);
+	if (!r)
+		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations, &changed);
+	put_number(&ctr->created_ns, d->created_ns, &changed);
+	if (d->pid)
+		ctr->pid = d->pid;
+	if (d->oom_score_adj != RP_NOT_SET && d->oom_score_adj != ctr->oom_score_adj) {
+		ctr->oom_score_adj = d->oom_score_adj;
+		changed = true;
+	}
+	if (changed)
+		ctr->store.facts = false;
+	return r;
+}
+
+static void free_ctr(struct cache *c, struct ctr *ctr)
+{
+	decision_fini(c, &ctr->cur);
+	values_fini(c, &ctr->requested);
+	values_fini(c, &ctr->acked);
+	free(ctr->id);
+	free(ctr->name);
+	free(ctr->cgroups_path);
+	free(ctr->full_name);
+	free(ctr->trail.text);
+	free(ctr->usage);
+	kvs_fini(&ctr->labels);
+	kvs_fini(&ctr->annotations);
+	free(ctr);
+}
+
+static char *put_name(char *out, const char *name, size_t n, char after)
+{
+	memcpy(out, name, n);
+	out[n] = after;
+	return out + n + 1;
+}
+
+static char *full_name(const char *ns, const char *pod, const char *name)
+{
+	size_t n_ns = strlen(ns), n_pod = strlen(pod), n_name = strlen(name);
+	char *s = malloc(n_ns + n_pod + n_name + 3), *p = s;
+	if (!s)
+		return NULL;
+	p = put_name(p, ns, n_ns, '/');
+	p = put_name(p, pod, n_pod, '/');
+	(void)put_name(p, name, n_name, '\0');
+	return s;
+}
+
+static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_desc *d)
+{
+	bool fresh = true;
+	struct ctr *ctr = calloc(1, sizeof *ctr);
+	if (!ctr)
+		return NULL;
+	ctr->pod = pod;
+	ctr->store.missing = TXN_CHANGED_OTHER;
+	ctr->oom_score_adj = RP_NOT_SET;
+	ctr->requested = (struct values)VALUES_NONE;
+	ctr->acked = (struct values)VALUES_NONE;
+	ctr->cur = (struct decision){.shares = RP_NOT_SET,
+				     .quota = RP_NOT_SET,
+				     .period = RP_NOT_SET,
+				     .mem_limit = RP_NOT_SET,
+				     .state = d->state};
+	ctr->full_name = full_name(pod->ns, pod->name, d->name);
+	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) ||
+	    put_text(&ctr->name, d->name, &fresh) || fill_ctr(ctr, d) ||
+	    values_overlay(c, &ctr->requested, &d->res, false) == -ENOMEM ||
+	    !(ctr->handle = slots_add(&c->ctr_slots, ctr))) {
+		free_ctr(c, ctr);
+		return NULL;
+	}
+	values_copy(&ctr->acked, &ctr->requested);
+	return ctr;
+}
+
+void cache_set_cgroup(struct ctr *ctr, const char *path)
+{
+	bool changed = false;
+	struct err err = ERR_INIT;
+	if (check_text("cgroups path", path, CACHE_PATH_MAX, &err) == 0)
+		(void)put_text(&ctr->cgroups_path, path, &changed);
+	if (changed)
+		ctr->store.facts = false;
+}
+
+void cache_claim_name(struct cache *c, struct ctr *ctr)
+{
+	struct ctr *old = NULL;
+	size_t len = strlen(ctr->full_name);
+	HASH_FIND(hh_name, c->by_name, ctr->full_name, len, old);
+	if (old)
+		HASH_DELETE(hh_name, c->by_name, old);
+	HASH_ADD_KEYPTR(hh_name, c->by_name, ctr->full_name, len, ctr);
+}
+
+int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err)
+{
+	int r = check_ctr(desc, err);
+	if (r)
+		return r;
+	struct ctr *ctr = cache_ctr(c, desc->id);
+	if (ctr) {
+		r = fill_ctr(ctr, desc);
+		*ret = ctr;
+		return r ? err_set(err, r, "container %s: out of memory", desc->id) : 0;
+	}
+	struct pod *pod = cache_pod(c, desc->pod_id);
+	if (!pod)
+		return err_set(err, -ENOENT, "container %s (%s): its pod %s is not known",
+			       desc->name, desc->id, desc->pod_id);
+	if (c->ctr_slots.n >= CACHE_CTRS_MAX)
+		return err_set(err, -ENOSPC, "more than %u containers", CACHE_CTRS_MAX);
+	ctr = new_ctr(c, pod, desc);
+	if (!ctr)
+		return err_set(err, -ENOMEM, "container %s: out of memory", desc->id);
+	ctr->seq = ++c->seq;
+	cache_derive(c, ctr);
+	ctr->cur.needs = ctr->wanted;
+	HASH_ADD_KEYPTR(hh, c->by_id, ctr->id, strlen(ctr->id), ctr);
+	cache_claim_name(c, ctr);
+	DL_APPEND(c->ctrs, ctr);
+	DL_APPEND2(pod->ctrs, ctr, pod_prev, pod_next);
+	*ret = ctr;
+	return 0;
+}
+
+void cache_del_ctr(struct cache *c, struct ctr *ctr)
+{
+	struct ctr *named = NULL;
+	assert(!ctr->stage);
+	count_decision(c, ctr, &ctr->cur, false);
+	HASH_DEL(c->by_id, ctr);
+	HASH_FIND(hh_name, c->by_name, ctr->full_name, strlen(ctr->full_name), named);
+	if (named == ctr)
+		HASH_DELETE(hh_name, c->by_name, ctr);
+	DL_DELETE(c->ctrs, ctr);
+	DL_DELETE2(ctr->pod->ctrs, ctr, pod_prev, pod_next);
+	slots_del(&c->ctr_slots, ctr->handle);
+	free_ctr(c, ctr);
+}
+
+/* ---- look-ups -------------------------------------------------------------------------------- */
+
+struct pod *cache_pod(struct cache *c, const char *id)
+{
+	struct pod *pod = NULL;
+	HASH_FIND_STR(c->pods, id, pod);
+	return pod;
+}
+
+struct ctr *cache_ctr(struct cache *c, const char *id)
+{
+	struct ctr *ctr = NULL;
+	HASH_FIND_STR(c->by_id, id, ctr);
+	return ctr;
+}
+
+struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name)
+{
+	struct ctr *ctr = NULL;
+	HASH_FIND(hh_name, c->by_name, full_name, strlen(full_name), ctr);
+	return ctr;
+}
+
+struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, const char *name)
+{
+	_free_ char *full = full_name(ns, pod, name);
+	return full ? cache_ctr_by_name(c, full) : NULL;
+}
+
+static bool matches(const struct ctr *ctr, const char *text)
+{
+	const char *pod_name = strchr(ctr->full_name, '/') + 1;
+	return str_has_prefix(ctr->id, text) || str_eq(ctr->full_name, text) ||
+	       str_eq(pod_name, text) || str_eq(ctr->name, text);
+}
+
+struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
+{
+	struct ctr *found = cache_ctr(c, text), *ctr;
+	unsigned n = 0;
+	if (!found)
+		found = cache_ctr_by_name(c, text);
+	if (found)
+		return found;
+	DL_FOREACH (c->ctrs, ctr) {
+		if (*text && matches(ctr, text)) {
+			found = ctr;
+			n++;
+		}
+	}
+	if (n == 1)
+		return found;
+	if (n)
+		(void)err_set(
+			err, -EINVAL,
+			"\"%s\" names %u containers; say NAMESPACE/POD/CONTAINER or more of the id",
+			text, n);
+	else
+		(void)err_set(err, -ENOENT, "no container is called \"%s\"", text);
+	return NULL;
+}
+
+struct pod *cache_pod_of(struct cache *c, rp_pod handle)
+{
+	return slots_get(&c->pod_slots, handle);
+}
+
+struct ctr *cache_ctr_of(struct cache *c, rp_ctr handle)
+{
+	return slots_get(&c->ctr_slots, handle);
+}
+
+struct pod *cache_pods(struct cache *c)
+{
+	return c->pods;
+}
+
+struct ctr *cache_ctrs(struct cache *c)
+{
+	return c->ctrs;
+}
+
+unsigned cache_n_pods(const struct cache *c)
+{
+	return c->pod_slots.n;
+}
+
+unsigned cache_n_ctrs(const struct cache *c)
+{
+	return c->ctr_slots.n;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/cache/derive.h"
+
+#include <string.h>
+
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/lib/util/str.h"
+
+#define SHARES_MIN 2
+#define SHARES_MAX 262144
+#define ADJ_BURSTABLE_MIN 3
+#define ADJ_BURSTABLE_MAX 999
+
+uint32_t derive_qos(const char *cgroup_parent)
+{
+	if (strstr(cgroup_parent, "besteffort"))
+		return RP_QOS_BEST_EFFORT;
+	if (strstr(cgroup_parent, "burstable"))
+		return RP_QOS_BURSTABLE;
+	return RP_QOS_GUARANTEED;
+}
+
+int64_t derive_shares_to_mcpu(int64_t shares)
+{
+	if (shares <= SHARES_MIN || shares > SHARES_MAX)
+		return shares > SHARES_MAX ? derive_shares_to_mcpu(SHARES_MAX) : 0;
+	return (shares * 1000 + 1023) / 1024;
+}
+
+int64_t derive_mcpu_to_shares(int64_t mcpu)
+{
+	if (mcpu <= 0)
+		return SHARES_MIN;
+	if (mcpu > (int64_t)SHARES_MAX * 1000 / 1024)
+		return SHARES_MAX;
+	int64_t shares = mcpu * 1024 / 1000;
+	return shares < SHARES_MIN ? SHARES_MIN : shares;
+}
+
+int64_t derive_quota_to_mcpu(int64_t quota, int64_t period)
+{
+	return (int64_t)(((__int128)quota * 1000 + period / 2) / period);
+}
+
+static int64_t adj_of(int64_t request, int64_t capacity)
+{
+	return 1000 - (int64_t)((__int128)1000 * request / capacity);
+}
+
+int64_t derive_mem_request(int64_t adj, uint64_t capacity)
+{
+	if (adj < ADJ_BURSTABLE_MIN || adj > ADJ_BURSTABLE_MAX || !capacity || capacity > INT64_MAX)
+		return 0;
+	int64_t cap = (int64_t)capacity;
+	__int128 exact = (__int128)(1000 - adj) * cap;
+	int64_t request = (int64_t)((exact + 999) / 1000);
+	while (request > 0 && adj_of(request - 1, cap) == adj)
+		request--;
+	while (adj_of(request, cap) > adj)
+		request++;
+	return request;
+}
+
+void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj, uint64_t capacity,
+		  struct needs *ret, bool *ret_estimated)
+{
+	struct needs n = {0};
+	*ret_estimated = false;
+	if (res->shares != RP_NOT_SET)
+		n.cpu_request = derive_shares_to_mcpu(res->shares);
+	if (res->mem_limit != RP_NOT_SET && res->mem_limit > 0)
+		n.mem_limit = res->mem_limit;
+	if (qos == RP_QOS_GUARANTEED) {
+		/* the scale of shares ends at 256 CPUs, that of quotas does not */
+		if (res->shares >= SHARES_MAX && res->quota > 0 && res->period > 0)
+			n.cpu_request = derive_quota_to_mcpu(res->quota, res->period);
+		n.cpu_limit = n.cpu_request;
+		n.mem_request = n.mem_limit;
+		*ret = n;
+		return;
+	}
+	if (res->quota != RP_NOT_SET && res->period != RP_NOT_SET && res->quota > 0 &&
+	    res->period > 0)
+		n.cpu_limit =
+			(int64_t)(((__int128)res->quota * 1000 + res->period / 2) / res->period);
+	if (qos == RP_QOS_BURSTABLE) {
+		int64_t request = derive_mem_request(oom_score_adj, capacity);
+		if (request && (!n.mem_limit || request < n.mem_limit)) {
+			n.mem_request = request;
+			*ret_estimated = true;
+		}
+	}
+	*ret = n;
+}
+
+/* ---- annotations ----------------------------------------------------------------------------- */
+
+#define SPELLINGS 4u
+#define NO_RANK UINT32_MAX
+
+/* The rest of text behind prefix, or NULL. */
+static const char *after(const char *text, const char *prefix, size_t len)
+{
+	/* most differ in the first character */
+	return *text == *prefix && strncmp(text, prefix, len) == 0 ? text + len : NULL;
+}
+
+static const char *after_domain(const char *text, uint32_t *ret_alias)
+{
+	const char *rest = after(text, ANNOTATION_DOMAIN, sizeof ANNOTATION_DOMAIN - 1);
+	*ret_alias = 0;
+	if (rest)
+		return rest;
+	*ret_alias = 2;
+	return after(text, ANNOTATION_ALIAS_DOMAIN, sizeof ANNOTATION_ALIAS_DOMAIN - 1);
+}
+
+/*
+ * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN,
+ * DOMAIN/STEM, and both with the predecessor's domain. A key of somebody else's domain is taken as
+ * it stands.
+ */
+static const char *behind_name(const char *key, const char *stem, size_t len, bool ours,
+			       uint32_t *ret_spelling)
+{
+	const char *rest = after(key, stem, len);
+	*ret_spelling = 0;
+	if (!ours)
+		return rest;
+	if (rest && *rest == '.')
+		return after_domain(rest + 1, ret_spelling);
+	rest = after_domain(key, ret_spelling);
+	(*ret_spelling)++;
+	return rest && *rest == '/' ? after(rest + 1, stem, len) : NULL;
+}
+
+static uint32_t scope_of(const char *suffix, const char *ctr_name)
+{
+	static const char container[] = "/container.";
+	const char *name = after(suffix, container, sizeof container - 1);
+	if (!*suffix)
+		return RP_SCOPE_UNSCOPED;
+	if (name)
+		return strcmp(name, ctr_name) == 0 ? RP_SCOPE_CONTAINER : 0;
+	return strcmp(suffix, "/pod") == 0 ? RP_SCOPE_POD : 0;
+}
+
+/* The length of the key without our domain; *ret_ours is false for a key of somebody else's. */
+static size_t stem_of(const char *key, bool *ret_ours)
+{
+	size_t n = strlen(key), domain = sizeof ANNOTATION_DOMAIN - 1;
+	*ret_ours = true;
+	if (n > domain + 1 && key[n - domain - 1] == '.' &&
+	    strcmp(key + n - domain, ANNOTATION_DOMAIN) == 0)
+		return n - domain - 1;
+	*ret_ours = strchr(key, '/') == NULL;
+	return n;
+}
+
+bool annotation_is(const char *key, const char *name)
+{
+	bool ours;
+	uint32_t spelling;
+	size_t len = stem_of(name, &ours);
+	const char *suffix = behind_name(key, name, len, ours, &spelling);
+	if (!suffix)
+		suffix = after(key, name, strlen(name));
+	return suffix && (!*suffix || *suffix == '/');
+}
+
+bool annotations_ours(const struct kvs *annotations)
+{
+	KVS_EACH(k, v, annotations)
+	{
+		if (strstr(k, ANNOTATION_DOMAIN) || strstr(k, ANNOTATION_ALIAS_DOMAIN))
+			return true;
+	}
+	return false;
+}
+
+const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
+				 uint32_t *ret_scope)
+{
+	bool ours;
+	size_t len = stem_of(key, &ours);
+	uint32_t best = NO_RANK;
+	const char *found = NULL;
+	if (ours && !pod->annotated)
+		return NULL;
+	KVS_EACH(k, v, pod_heard(pod))
+	{
+		uint32_t spelling;
+		const char *suffix = behind_name(k, key, len, ours, &spelling);
+		uint32_t scope = suffix ? scope_of(suffix, ctr_name) : 0;
+		uint32_t rank = scope ? scope * SPELLINGS + spelling : NO_RANK;
+		if (rank >= best)
+			continue;
+		best = rank;
+		found = v;
+	}
+	if (found && ret_scope)
+		*ret_scope = best / SPELLINGS;
+	return found;
+}
+
+static uint32_t flag_of(const struct ctr *ctr, const char *key, uint32_t flag)
+{
+	const char *text = annotation_effective(ctr->pod, ctr->name, key, NULL);
+	return text && str_eq(text, "true") ? flag : 0;
+}
+
+void derive_preserved(struct ctr *ctr)
+{
+	ctr->flags &= ~(RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
+	ctr->flags |= flag_of(ctr, "cpu.preserve", RP_CTR_PRESERVE_CPU) |
+		      flag_of(ctr, "memory.preserve", RP_CTR_PRESERVE_MEM);
+}

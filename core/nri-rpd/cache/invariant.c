@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must hold for the node whatever a policy says. A transaction is tried on the per-CPU counts
+ * of the cache: the touched containers' former decisions are taken out, the staged ones put in,
+ * each is looked at, and the counts are put back (txn_commit does it again for good). The work is
+ * that of the touched containers' sets, each different set looked at once.
+ */
+#include "core/nri-rpd/cache/internal.h"
+#include "core/nri-rpd/cache/txn.h"
+
+/* A container that owns the CPU; of a group, any of its members that this transaction leaves alone,
+ * for people. */
+static const char *owner(struct cache *c, uint32_t cpu)
+{
+	uint32_t key = c->cpu_owner[cpu];
+	const struct ctr *ctr =
+		key && !(key & OWNER_GROUP) ? c->ctr_slots.slot[key - 1].object : NULL;
+	return ctr ? ctr->full_name : "a group of others";
+}
+
+static int outside(const struct ctr *ctr, const char *what, struct rp_ids has,
+		   struct rp_ids allowed, const char *why, struct err *err)
+{
+	struct rp_idset bad;
+	char text[64];
+	rp_idset_andnot(&bad, has, allowed);
+	(void)rp_ids_format(rp_ids_of(&bad), text, sizeof text);
+	return err_set(err, -EINVAL, "container %s was given %s %s, which %s", ctr->full_name, what,
+		       text, why);
+}
+
+/* What can be said of one container alone. */
+static int check_alone(const struct stage *s, const struct invariants *inv, struct err *err)
+{
+	const struct decision *d = &s->next, *was = &s->ctr->cur;
+	if (d->cpus && d->cpus != was->cpus && !rp_ids_subset(d->cpus->ids, inv->online))
+		return outside(s->ctr, "CPUs", d->cpus->ids, inv->online, "are not online", err);
+	if (d->mems && d->mems != was->mems && !rp_ids_subset(d->mems->ids, inv->mem_nodes))
+		return outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes,
+			       "have no memory", err);
+	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
+		return err_set(
+			err, -EINVAL,
+			"container %s was given exclusive CPUs %s that are not among its CPUs %s",
+			s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
+	if (d->cpus && !d->cpus->count)
+		return err_set(err, -EINVAL, "container %s was left without any CPU",
+			       s->ctr->full_name);
+	if (was->cpus && was->cpus->count && !d->cpus)
+		return err_set(err, -EINVAL,
+			       "container %s lost its CPUs, which would let it run everywhere",
+			       s->ctr->full_name);
+	if ((s->ctr->flags & RP_CTR_PRESERVE_CPU) && d->cpus != was->cpus)
+		return err_set(
+			err, -EINVAL,
+			"container %s is to be left alone by annotation, but was given CPUs %s",
+			s->ctr->full_name, d->cpus ? d->cpus->text : "");
+	return 0;
+}
+
+static int overlap(struct cache *c, const struct ctr *ctr, const struct decision *d, uint32_t cpu,
+		   struct err *err)
+{
+	if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
+		return err_set(err, -EINVAL,
+			       "container %s was given CPU %u, which belongs to %s%s alone",
+			       ctr->full_name, cpu,
+			       c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ", owner(c, cpu));
+	return err_set(err, -EINVAL,
+		       "container %s was given CPU %u of %s alone, but others run there too",
+		       ctr->full_name, cpu, d->exclusive->text);
+}
+
+/* A container's own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of
+ * their owners. */
+static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
+			   struct err *err)
+{
+	const uint32_t key = owner_key(ctr, d);
+	RP_IDS_EACH (cpu, d->exclusive->ids) {
+		if (c->cpu_owner[cpu] != key || c->cpu_sets[cpu])
+			return overlap(c, ctr, d, cpu, err);
+	}
+	return 0;
+}
+
+/* The others' exclusive CPUs are not in its set. */
+static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d,
+			struct err *err)
+{
+	RP_IDS_EACH (cpu, d->cpus->ids) {
+		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
+			return overlap(c, ctr, d, cpu, err);
+	}
+	return 0;
+}
+
+/* Is what holds for `last` known to hold for the other one, too? */
+static bool is_like(const struct stage *last, const struct stage *s)
+{
+	return last && last->next.cpus == s->next.cpus &&
+	       owned_of(&last->next) == owned_of(&s->next) &&
+	       owner_key(last->ctr, &last->next) == owner_key(s->ctr, &s->next);
+}
+
+static int check_together(struct cache *c, const struct stage *first, struct err *err)
+{
+	const struct stage *last = NULL;
+	for (const struct stage *s = first; s; s = s->link) {
+		const struct decision *d = &s->next;
+		if (!ctr_live(d->state) || !d->cpus || is_like(last, s))
+			continue;
+		int r = owned_of(d) ? check_exclusive(c, s->ctr, d, err) : 0;
+		if (!r)
+			r = check_shared(c, s->ctr, d, err);
+		if (r)
+			return r;
+		last = s;
+	}
+	return 0;
+}
+
+static void swap_counts(struct cache *c, const struct stage *first, bool in)
+{
+	for (const struct stage *s = first; s; s = s->link)
+		count_decision(c, s->ctr, in ? &s->ctr->cur : &s->next, false);
+	for (const struct stage *s = first; s; s = s->link)
+		count_decision(c, s->ctr, in ? &s->next : &s->ctr->cur, true);
+}
+
+int txn_check(struct txn *t, const struct invariants *inv, struct err *err)
+{
+	const struct stage *first = txn_touched(t);
+	for (const struct stage *s = first; s; s = s->link) {
+		int r = ctr_live(s->next.state) ? check_alone(s, inv, err) : 0;
+		if (r)
+			return r;
+	}
+	if (!first)
+		return 0;
+	struct cache *c = txn_cache(t);
+	swap_counts(c, first, true);
+	int r = check_together(c, first, err);
+	swap_counts(c, first, false);
+	return r;
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The usual faults, each with what to do about it. */
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/observe/kubelet.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/conditions.h"
+#include "core/nri-rpd/pipeline/verify/drift.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/feed.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/topo/isst.h"
+#include "core/lib/topo/sst.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/sock.h"
+
+#define NAMED_MAX 3u /* containers that a finding names */
+
+enum verdict { FINE, NOTE, WARNING, ERROR };
+
+struct doctor {
+	struct json *j;
+	struct pipeline *p;
+	struct ctl *ctl;
+	const struct reload_result *plan; /* of the files as they are; NULL: not tried */
+	const char *check;
+	enum verdict worst;
+	unsigned n; /* findings of the running check */
+};
+
+__attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum verdict verdict,
+							  const char *hint, const char *fmt, ...)
+{
+	static const char *const names[] = {"ok", "note", "warning", "error"};
+	char text[2 * ERR_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	json_obj(d->j);
+	json_kstr(d->j, "check", d->check);
+	json_kstr(d->j, "verdict", names[verdict]);
+	json_kstr(d->j, "text", text);
+	json_kstr(d->j, "hint", hint);
+	json_end_obj(d->j);
+	if (verdict > d->worst)
+		d->worst = verdict;
+	d->n++;
+}
+
+/* ---- the runtime ----------------------------------------------------------------------------- */
+
+static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false "
+			       "(the default from 2.0 on); CRI-O: "
+			       "[crio.nri] enable_nri = true; then restart the runtime; a runtime "
+			       "without NRI: nri-rp-bridge(8)";
+
+static void check_nri_socket(struct doctor *d)
+{
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	/* The command line may say another than the configuration. */
+	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
+	if (!rt->fallback || !*rt->fallback)
+		finding(d, NOTE, "nri-rp-bridge(8)",
+			"no runtime.fallback is set: it would let nri-rp-bridge stand in");
+	struct stat st;
+	struct err err = ERR_INIT;
+	if (stat(path, &st) < 0) {
+		finding(d, ERROR, nri_hint, "there is no NRI socket at %s: %s", path,
+			strerror(errno));
+		return;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		finding(d, ERROR, "see runtime.socket in rp.conf", "%s is not a socket", path);
+		return;
+	}
+	if (wire_check_folder(path, &err))
+		finding(d, WARNING, NULL, "%s", err.text);
+	finding(d, ERROR, nri_hint, "the NRI socket %s is there, but nobody takes us in", path);
+}
+
+static void check_runtime(struct doctor *d)
+{
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	if (!rt->connected) {
+		check_nri_socket(d);
+		return;
+	}
+	if (rt->disconnects)
+		finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
+			(unsigned long long)rt->disconnects,
+			rt->last_error[0] ? ", the last time: " : "", rt->last_error);
+	if (rt->on_fallback)
+		finding(d, WARNING, nri_hint, "connected to the fallback %s: %s", rt->fallback,
+			rt->fallback_why);
+	if (rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE)
+		finding(d, NOTE, "nri-rp-bridge(8)",
+			"containers are placed just after they have begun, and none can be "
+			"refused");
+	finding(d, FINE, NULL, "%s %s is connected", rt->facts.name, rt->facts.version);
+}
+
+static void check_requests(struct doctor *d)
+{
+	const struct pipeline_stats *st = pipeline_stats(d->p);
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	uint64_t limit_ns = rt->request_timeout_ms * 1000000, n = 0;
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		n += s->n;
+		if (limit_ns && s->max_ns > limit_ns / 2)
+			finding(d, WARNING,
+				"a runtime drops plugins that are late: is the machine overloaded?",
+				"%s took %llu ms once, the runtime waits %llu ms", request_name(r),
+				(unsigned long long)(s->max_ns / 1000000),
+				(unsigned long long)rt->request_timeout_ms);
+	}
+	if (st->unmanaged)
+		finding(d, WARNING, "see onPolicyError in rp.conf",
+			"%llu containers were started unmanaged, as the policy could not place "
+			"them",
+			(unsigned long long)st->unmanaged);
+	if (st->invariant_breaks)
+		finding(d, WARNING,
+			"this is a fault of the policy module: please report it with the log",
+			"%llu decisions of the policy broke a rule and were dropped",
+			(unsigned long long)st->invariant_breaks);
+	finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
+}
+
+static void check_updates(struct doctor *d)
+{
+	const struct pipeline_stats *st = pipeline_stats(d->p);
+	unsigned waiting = updates_waiting(d->p);
+	if (st->updates_failed)
+		finding(d, waiting ? ERROR : WARNING, "nri-rpctl events has the reasons",
+			"the runtime failed %llu updates, %u containers wait for theirs",
+			(unsigned long long)st->updates_failed, waiting);
+	else if (waiting)
+		finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
+	else
+		finding(d, FINE, NULL, "all containers have what was decided");
+}
+
+/* ---- ourselves ------------------------------------------------------------------------------- */
+
+/* The condition above names the first one. */
+static void put_problems(struct doctor *d, const char *lines)
+{
+	const char *first_end = lines ? strchr(lines, '\n') : NULL;
+	if (!first_end || !first_end[1])
+		return;
+	for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		finding(d, ERROR, NULL, "%.*s", (int)n, lines);
+	}
+}
+
+/* What a restart would make of the files, which may be others than those that were read last. */
+static void check_config(struct doctor *d)
+{
+	struct pipeline_status s;
+	pipeline_status(d->p, &s);
+	put_problems(d, s.config_problems);
+	if (d->plan && d->plan->code && s.config_ok && !s.safe_mode)
+		finding(d, ERROR, "nri-rpctl config check shows what is wrong",
+			"a restart could not use %s as it is now, and would go on with what is in "
+			"force: %s",
+			s.config_path, err_text(&d->plan->err, d->plan->code));
+	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok)
+		finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
+			s.config_path);
+	if (!d->n)
+		finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
+}
+
+static int check_module(const struct loader_item *item, void *arg)
+{
+	struct doctor *d = arg;
+	if (item->hidden)
+		return 0;
+	if (item->quarantined)
+		finding(d, ERROR,
+			"nri-rpctl modules clear NAME lets it run again; so does another build of "
+			"it",
+			"module %s died %u times in a short time and is not loaded", item->name,
+			CRUMB_DEATHS);
+	else if (item->err)
+		finding(d, WARNING, NULL, "%s", err_text(item->err, item->err->code));
+	return 0;
+}
+
+static int check_stale(struct instance *i, void *arg)
+{
+	struct doctor *d = arg;
+	const struct module *m = instance_module(i);
+	struct err err = ERR_INIT;
+	if (module_restart(pipeline_loader(d->p), m, &err))
+		finding(d, ERROR, "do not restart nri-rpd; reinstall the package",
+			"a restart could not use module %s, which runs: %s", m->name, err.text);
+	else if (module_stale(pipeline_loader(d->p), m) == MODULE_CHANGED)
+		finding(d, WARNING,
+			"systemctl restart nri-rpd takes the new one; containers stay where they "
+			"are",
+			"module %s on disk is another build than the one that runs", m->name);
+	return 0;
+}
+
+static void check_modules(struct doctor *d)
+{
+	const struct crumb_death *last = crumb_history(pipeline_crumb(d->p), 0);
+	(void)loader_list(pipeline_loader(d->p), check_module, d);
+	(void)pipeline_each_instance(d->p, check_stale, d);
+	if (last)
+		finding(d, WARNING, "nri-rpctl modules has the list",
+			"the daemon %s inside module %s, in %s of %s",
+			crumb_cause_text(last->cause), last->module, crumb_call_name(last->call),
+			last->object[0] ? last->object : "nothing in particular");
+	if (!d->n)
+		finding(d, FINE, NULL, "modules are sound");
+}
+
+static void check_controllers(struct doctor *d)
+{
+	for (unsigned i = 0; i < pipeline_n_controllers(d->p); i++) {
+		struct controller_status c;
+		pipeline_controller(d->p, i, &c);
+		if (c.running && (c.failed || c.partial))
+			finding(d, WARNING, "nri-rpctl events has the reasons",
+				"controller %s failed for %u containers, and did not do all for %u",
+				c.name, c.failed, c.partial);
+	}
+	if (!d->n)
+		finding(d, FINE, NULL,
+			pipeline_n_controllers(d->p) ? "all of them run" : "none is configured");
+}
+
+static void check_store(struct doctor *d)
+{
+	struct pipeline_status s;
+	struct store_stats st;
+	pipeline_status(d->p, &s);
+	store_stats(pipeline_store(d->p), &st);
+	if (st.failures)
+		finding(d, st.commits ? WARNING : ERROR,
+			"is the disk full? df -h, and see cache.dir in rp.conf",
+			"%llu commits to the store failed, %llu did not",
+			(unsigned long long)st.failures, (unsigned long long)st.commits);
+	if (!str_eq(s.store_state, "unusable") && !str_eq(s.store_state, "fresh") &&
+	    !str_eq(s.store_state, "restored"))
+		finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
+	if (!d->n)
+		finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
+			(unsigned long long)st.commits);
+}
+
+static void check_containers(struct doctor *d)
+{
+	const struct ctr *ctr = cache_ctrs(pipeline_cache(d->p));
+	unsigned n = 0;
+	for (; ctr; ctr = ctr->next) {
+		if (!ctr_live(ctr->cur.state) || !ctr->cur.degraded)
+			continue;
+		if (++n <= NAMED_MAX)
+			finding(d, WARNING, "nri-rpctl explain CONTAINER", "%s: %s", ctr->full_name,
+				ctr->cur.degraded->data);
+	}
+	if (n > NAMED_MAX)
+		finding(d, WARNING, "nri-rpctl containers",
+			"and %u more that do not run as they should", n - NAMED_MAX);
+	if (!n)
+		finding(d, FINE, NULL, "%u containers run as they should",
+			cache_n_ctrs(pipeline_cache(d->p)));
+}
+
+static void check_socket(struct doctor *d)
+{
+	struct err err = ERR_INIT;
+	if (wire_check_folder(d->ctl->path, &err))
+		finding(d, WARNING, NULL, "control socket: %s", err.text);
+	else if (!d->n)
+		finding(d, FINE, NULL, "%s, %u of %u clients", d->ctl->path, d->ctl->n_clients,
+			CTL_CLIENTS_MAX);
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
+static void check_kubelet(struct doctor *d)
+{
+	const struct fs_root *root = pipeline_root(d->p);
+	struct pipeline_status s;
+	char policy[64];
+	pipeline_status(d->p, &s);
+	if (kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
+	    str_eq(policy, "static") && !str_eq(s.policy, "none"))
+		finding(d, ERROR,
+			"kubelet: cpuManagerPolicy: none, remove "
+			"/var/lib/kubelet/cpu_manager_state",
+			"the kubelet's CPU manager (static) and policy %s both set the CPUs of "
+			"containers",
+			s.policy);
+	if (kubelet_policy(root, KUBELET_MEMORY_STATE, policy, sizeof policy) &&
+	    str_eq(policy, "Static") && !str_eq(s.policy, "none"))
+		finding(d, ERROR,
+			"kubelet: memoryManagerPolicy: None, remove "
+			"/var/lib/kubelet/memory_manager_state",
+			"the kubelet's memory manager (Static) and policy %s both set memory nodes",
+			s.policy);
+	if (!d->n)
+		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
+}
+
+static void check_agent(struct doctor *d)
+{
+	struct devices_status s;
+	pipeline_devices_status(d->p, &s);
+	if (!s.on) {
+		finding(d, FINE, NULL, "nothing is asked of an agent");
+		return;
+	}
+	if (!s.reachable) {
+		finding(d, WARNING,
+			"systemctl status nri-rp-agent; agent.user in rp.conf says who may be it",
+			"agent.podResourceAPI is set, but containers are placed without knowing "
+			"their devices: %s",
+			s.why_not);
+		return;
+	}
+	if (s.failed)
+		finding(d, WARNING, "see the log of nri-rp-agent, and whether the kubelet runs",
+			"%llu questions about devices of pods were not answered, the last one: %s",
+			(unsigned long long)s.failed, s.last_error);
+	if (s.late)
+		finding(d, WARNING, "is the kubelet slow?",
+			"%llu requests did not get the devices in time",
+			(unsigned long long)s.late);
+	finding(d, FINE, NULL, "it is connected, the devices of %u pods are known", s.n_known);
+}
+
+static void check_feed(struct doctor *d)
+{
+	const struct admit_counts *c = pipeline_admit_counts(d->p);
+	struct feed_status s;
+	pipeline_feed_status(d->p, &s);
+	if (!s.counts.current && str_eq(s.source, "feed"))
+		finding(d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
+			"pods that the policy has to admit wait for the cluster, and no agent "
+			"tells "
+			"of any");
+	if (c->late)
+		finding(d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
+			"%llu pods came that the cluster had not told of in time",
+			(unsigned long long)c->late);
+}
+
+static void check_cluster(struct doctor *d)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(d->p, &s);
+	if (!s.on) {
+		finding(d, FINE, NULL, "this node is not configured by a cluster");
+		return;
+	}
+	check_feed(d);
+	if (!s.state) {
+		finding(d, WARNING,
+			"systemctl status nri-rp-agent; it needs --kubeconfig outside of a "
+			"container",
+			"agent.cluster is set, but no agent of the cluster is connected");
+		return;
+	}
+	if (s.state->unreachable[0])
+		finding(d, WARNING, "see the log of nri-rp-agent", "the API server %s: %s",
+			s.state->server, s.state->unreachable);
+	for (unsigned i = 0; i < s.state->n_problems; i++)
+		finding(d, WARNING, "nri-rp-agent(8) lists the rights that it needs", "%s",
+			s.state->problems[i]);
+	if (!s.source)
+		finding(d, WARNING, "kubectl apply one, named default, into that namespace",
+			"the cluster has no configuration for node %s in namespace %s",
+			s.state->node, s.state->ns);
+	if (!d->n)
+		finding(d, FINE, NULL, "node %s is configured by %s", s.state->node, s.source);
+}
+
+static void check_drift(struct doctor *d)
+{
+	struct drift_stats s;
+	pipeline_drift(d->p, &s);
+	for (unsigned c = 0; c < N_CULPRITS; c++)
+		if (s.by[c])
+			finding(d, WARNING, culprit_hint((enum culprit)c),
+				"others have changed CPUs or memory nodes of containers %llu "
+				"times, "
+				"last those of %s: it may have been %s",
+				(unsigned long long)s.by[c], s.last[c],
+				culprit_text((enum culprit)c));
+	if (!s.watching)
+		finding(d, NOTE, "sysctl fs.inotify",
+			"cgroups cannot be watched: what others write there is not noticed");
+	if (!d->n)
+		finding(d, FINE, NULL, "%u containers are watched, nobody else has written there",
+			s.n_watched);
+}
+
+static const char *cgroup_driver(struct cache *cache)
+{
+	for (const struct pod *pod = cache_pods(cache); pod; pod = pod->hh.next)
+		if (pod->cgroup_parent && pod->cgroup_parent[0])
+			return str_has_suffix(pod->cgroup_parent, ".slice") ? "systemd"
+									    : "cgroupfs";
+	return "not seen yet";
+}
+
+static void check_cgroup(struct doctor *d)
+{
+	const struct fs_root *root = pipeline_root(d->p);
+	const char *driver = cgroup_driver(pipeline_cache(d->p));
+	char controllers[1024];
+	ssize_t n =
+		fs_read(root, "sys/fs/cgroup/cgroup.controllers", controllers, sizeof controllers);
+	if (n >= 0) {
+		if (!strstr(controllers, "cpuset"))
+			finding(d, ERROR,
+				"the kernel lacks CONFIG_CPUSETS, or cgroup_disable=cpuset was "
+				"given",
+				"cgroup v2 without the controller cpuset: containers cannot be "
+				"confined");
+		else
+			finding(d, FINE, NULL, "cgroup v2, driver %s", driver);
+		return;
+	}
+	if (fs_exists(root, "sys/fs/cgroup/cpuset"))
+		finding(d, FINE, NULL, "cgroup v1, driver %s", driver);
+	else
+		finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s", driver);
+}
+
+static bool may_administer(void)
+{
+	char text[4096];
+	size_t n = 0;
+	unsigned long long caps = 0;
+	_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	if (f)
+		n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	const char *line = strstr(text, "CapEff:");
+	if (line)
+		(void)sscanf(line, "CapEff: %llx", &caps);
+	return caps >> CAP_SYS_ADMIN & 1;
+}
+
+#define DROPIN_COMMAND                                                                             \
+	"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR               \
+	"/systemd/speed-select.conf && systemctl daemon-reload && systemctl restart nri-rpd"
+
+/* Speed Select is of no use to most: nothing is said where there is no device. */
+static void check_speedselect(struct doctor *d)
+{
+	struct topo *topo = pipeline_topo(d->p);
+	/* reading it takes its time, and is of no use where nothing in the configuration asks for
+	 * it */
+	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
+	if (n && !may_administer())
+		finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
+			"Speed Select has %u punits, which a process without CAP_SYS_ADMIN cannot "
+			"change",
+			n);
+	else if (n)
+		finding(d, FINE, NULL, "Speed Select has %u punits", n);
+	else if (sst_is_read(topo) && fs_exists(pipeline_root(d->p), ISST_PATH))
+		finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
+}
+
+static void check_machine(struct doctor *d)
+{
+	struct topo *topo = pipeline_topo(d->p);
+	struct rp_idset off;
+	char text[256];
+	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
+		finding(d, NOTE, NULL, "%s", topo_note(topo, i));
+	rp_idset_andnot(&off, topo_ids(topo, RP_CPUS_PRESENT), topo_ids(topo, RP_CPUS_ONLINE));
+	if (!rp_ids_empty(rp_ids_of(&off))) {
+		(void)rp_ids_format(rp_ids_of(&off), text, sizeof text);
+		finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
+	}
+	check_speedselect(d);
+	finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
+		rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
+		rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
+}
+
+static void check_metrics(struct doctor *d)
+{
+	const char *listen = conf_core(pipeline_conf(d->p))->metrics.listen;
+	if (!d->n)
+		finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*run)(struct doctor *d);
+} checks[] = {
+	{"runtime", check_runtime},	  {"requests", check_requests},
+	{"updates", check_updates},	  {"configuration", check_config},
+	{"modules", check_modules},	  {"controllers", check_controllers},
+	{"store", check_store},		  {"containers", check_containers},
+	{"control socket", check_socket}, {"metrics", check_metrics},
+	{"kubelet", check_kubelet},	  {"agent", check_agent},
+	{"cluster", check_cluster},	  {"drift", check_drift},
+	{"cgroup", check_cgroup},	  {"machine", check_machine},
+};
+
+/* Puts a condition of the table that belongs to the running check. */
+static void put_condition(const struct condition *c, void *arg)
+{
+	struct doctor *d = arg;
+	if (str_eq(c->about, d->check))
+		finding(d, c->severity == SEVERITY_UNHEALTHY ? ERROR : WARNING, c->hint, "%s",
+			c->text);
+}
+
+static int examine(struct doctor *d)
+{
+	json_arr(d->j);
+	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+		d->check = checks[i].name;
+		d->n = 0;
+		(void)conditions_each(d->p, put_condition, d);
+		checks[i].run(d);
+	}
+	json_end_arr(d->j);
+	return d->worst == ERROR || conditions_each(d->p, NULL, NULL) ? CTL_DEGRADED : CTL_OK;
+}
+
+static void planned(const struct reload_result *res, void *arg)
+{
+	struct job *job = arg;
+	struct buf out = BUF_INIT;
+	struct json j;
+	struct doctor d = {.j = &j, .ctl = job->ctl, .plan = res};
+	int exit = CTL_FAILED;
+	json_init(&j, &out);
+	if (job->ctl) {
+		d.p = job->ctl->pipeline;
+		exit = examine(&d);
+	}
+	job_end(job, &out, exit);
+	buf_fini(&out);
+}
+
+/* The files are tried as they are now, so that what a restart would find is known before it. */
+enum call_result run_doctor(struct call *call)
+{
+	struct doctor d = {.j = &call->j, .p = call->p, .ctl = call->ctl};
+	struct ctl *ctl = call->ctl;
+	struct pipeline_status s;
+	struct err err = ERR_INIT;
+	struct job *job = ctl->n_plans < CTL_PLANS_MAX ? job_new(call, &ctl->jobs) : NULL;
+	if (job) {
+		pipeline_status(call->p, &s);
+		job->plan = true;
+		ctl->n_plans++;
+		if (pipeline_plan(call->p, s.config_path, planned, job, &err) == 0)
+			return CALL_LATER;
+		job_drop(job, &ctl->jobs);
+	}
+	call->exit = examine(&d);
+	return CALL_DONE;
+}

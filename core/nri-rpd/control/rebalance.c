@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/str.h"
+
+/* The number of moves that the policy may make is the configuration's, or the argument; 0: any. */
+enum call_result run_rebalance(struct call *call)
+{
+	uint64_t budget = conf_core(pipeline_conf(call->p))->rebalance_moves;
+	struct err err = ERR_INIT;
+	unsigned n_moves;
+	if (call->req->n_args &&
+	    (str_to_u64(call->req->args[0], &budget) || budget > CACHE_CTRS_MAX))
+		return call_fail(call, CTL_USAGE, "%s: expected a number of containers, 0 to %u",
+				 call->req->args[0], CACHE_CTRS_MAX);
+	int r = pipeline_rebalance(call->p, (uint32_t)budget, &n_moves, &err);
+	if (r)
+		return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
+	json_obj(&call->j);
+	json_kstr(&call->j, "policy", instance_name(pipeline_policy(call->p)));
+	json_kuint(&call->j, "moved", n_moves);
+	json_end_obj(&call->j);
+	return CALL_DONE;
+}

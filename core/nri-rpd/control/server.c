@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The socket, its clients, and answers of any length. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/control/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/listener.h"
+#include "core/lib/wire/sock.h"
+
+#define LOG_SOURCE "control"
+#define SOCKET_MODE 0600
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len, int exit,
+		       uint64_t rest)
+{
+	Control__Response res = CONTROL__RESPONSE__INIT;
+	res.json.data = (uint8_t *)(uintptr_t)data;
+	res.json.len = len;
+	res.exit = exit;
+	res.rest = rest;
+	(void)rpc_reply(rpc, &res.base);
+}
+
+/* An answer to another part of the process, which it never leaves in pieces. */
+static void tell(const struct asker *asker, struct buf *out, int exit)
+{
+	if (out->failed || buf_len(out) > CTL_DOCUMENT_MAX) {
+		document_error(out, out->failed ? "out of memory" : "the document is too long");
+		exit = CTL_FAILED;
+	}
+	asker->fn(asker->arg, out, exit);
+}
+
+void server_answer(const struct asker *asker, struct buf *out, int exit)
+{
+	struct client *client = asker->client;
+	struct rpc_request *rpc = asker->rpc;
+	size_t len = buf_len(out);
+	if (asker->fn)
+		tell(asker, out, exit);
+	if (!rpc)
+		return;
+	if (out->failed) {
+		(void)rpc_reply_error(rpc, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+		return;
+	}
+	if (len > CTL_DOCUMENT_MAX) {
+		(void)rpc_reply_error(rpc, TTRPC_RESOURCE_EXHAUSTED,
+				      "the document has %zu bytes, at most %u are sent", len,
+				      CTL_DOCUMENT_MAX);
+		return;
+	}
+	if (len <= CTL_PIECE_MAX || !client) {
+		send_piece(rpc, buf_bytes(out), len < CTL_PIECE_MAX ? len : CTL_PIECE_MAX, exit, 0);
+		return;
+	}
+	buf_fini(&client->rest);
+	client->rest = *out;
+	*out = (struct buf)BUF_INIT;
+	client->rest_id = ++client->ctl->last_rest;
+	send_piece(rpc, buf_bytes(&client->rest), CTL_PIECE_MAX, exit, client->rest_id);
+	buf_consume(&client->rest, CTL_PIECE_MAX);
+}
+
+void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest)
+{
+	size_t left = buf_len(&client->rest), n = left < CTL_PIECE_MAX ? left : CTL_PIECE_MAX;
+	if (!rest || rest != client->rest_id) {
+		(void)rpc_reply_error(rpc, TTRPC_NOT_FOUND, "there is no more of that document");
+		return;
+	}
+	if (n == left)
+		client->rest_id = 0;
+	send_piece(rpc, buf_bytes(&client->rest), n, 0, client->rest_id);
+	buf_consume(&client->rest, n);
+	if (!client->rest_id)
+		buf_fini(&client->rest);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+struct job *job_new(struct call *call, struct job **list)
+{
+	struct ctl *ctl = call->ctl;
+	struct job *job = ctl->n_jobs < CTL_JOBS_MAX ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return NULL;
+	*job = (struct job){.ctl = ctl, .asker = call->asker};
+	DL_APPEND(*list, job);
+	ctl->n_jobs++;
+	return job;
+}
+
+/* A job's request is answered and its place is free; what the job still brings goes nowhere. */
+static void job_detach(struct job *job, struct job **list)
+{
+	assert(job->ctl && job->ctl->n_jobs);
+	DL_DELETE(*list, job);
+	job->ctl->n_jobs--;
+	job->ctl->n_plans -= job->plan;
+	job->ctl = NULL;
+	job->timer = loop_timer_free(job->timer);
+}
+
+void job_end(struct job *job, struct buf *out, int exit)
+{
+	if (job->ctl) {
+		if (out)
+			server_answer(&job->asker, out, exit);
+		else if (job->asker.rpc)
+			(void)rpc_reply_error(job->asker.rpc, TTRPC_UNAVAILABLE,
+					      "nri-rpd is stopping");
+		job_detach(job, job->timer ? &job->ctl->waits : &job->ctl->jobs);
+	}
+	free(job);
+}
+
+void job_drop(struct job *job, struct job **list)
+{
+	job_detach(job, list);
+	free(job);
+}
+
+static void abandon_jobs(struct ctl *ctl)
+{
+	while (ctl->waits)
+		job_end(ctl->waits, NULL, 0);
+	/* The pipeline still holds these, and calls their ends. */
+	while (ctl->jobs) {
+		struct job *job = ctl->jobs;
+		if (job->asker.rpc)
+			(void)rpc_reply_error(job->asker.rpc, TTRPC_UNAVAILABLE,
+					      "nri-rpd is stopping");
+		job_detach(job, &ctl->jobs);
+	}
+}
+
+static void forget_client(struct job *list, const struct client *client)
+{
+	struct job *job;
+	DL_FOREACH (list, job)
+		if (job->asker.client == client)
+			job->asker.client = NULL;
+}
+
+void ctl_forget(struct ctl *ctl, const void *arg)
+{
+	struct job *job, *next;
+	DL_FOREACH (ctl->jobs, job)
+		if (job->asker.fn && job->asker.arg == arg)
+			job->asker = (struct asker){0};
+	DL_FOREACH_SAFE(ctl->waits, job, next)
+	if (job->asker.fn && job->asker.arg == arg)
+		job_end(job, NULL, 0);
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+/* A client that waited for events has gone: its places are for others now, and not only when the
+ * patience asked for ends. */
+static void end_waits(struct ctl *ctl, const struct client *client)
+{
+	struct job *job, *next;
+	DL_FOREACH_SAFE(ctl->waits, job, next)
+	if (job->asker.client == client)
+		job_end(job, NULL, 0);
+}
+
+static void client_free(struct client *client)
+{
+	assert(client->ctl->n_clients);
+	struct ctl *ctl = client->ctl;
+	forget_client(ctl->jobs, client);
+	end_waits(ctl, client);
+	DL_DELETE(ctl->clients, client);
+	ctl->n_clients--;
+	trunk_free(client->trunk);
+	buf_fini(&client->rest);
+	free(client);
+}
+
+static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
+{
+	(void)trunk;
+	if (err->code != -ECONNRESET)
+		log_info("a client is let go: %s", err->text);
+	client_free(arg);
+}
+
+static void on_request(struct rpc_request *rpc, void *arg)
+{
+	command_serve(arg, rpc);
+}
+
+static int client_new(struct ctl *ctl, int fd, struct err *err)
+{
+	struct client *client = calloc(1, sizeof *client);
+	if (!client) {
+		(void)close(fd);
+		return err_errno(err, -ENOMEM, "a client is turned away");
+	}
+	client->ctl = ctl;
+	const struct trunk_config config = {
+		.recv_max = CTL_REQUEST_MAX, .closed = on_closed, .arg = client};
+	int r = trunk_new(ctl->loop, fd, &config, &client->trunk, err);
+	if (r) {
+		free(client);
+		return r;
+	}
+	rpc_serve(trunk_rpc(client->trunk, 0), on_request, client);
+	DL_APPEND(ctl->clients, client);
+	ctl->n_clients++;
+	return 0;
+}
+
+static int admit(const struct ctl *ctl, int fd, struct err *err)
+{
+	struct ucred peer;
+	int r = wire_peer(fd, &peer);
+	if (r)
+		return err_errno(err, r, "a client is turned away: its user is not known");
+	if (peer.uid != 0 && peer.uid != geteuid())
+		return err_set(err, -EPERM, "a client is turned away: process %d of user %u",
+			       peer.pid, peer.uid);
+	if (ctl->n_clients >= CTL_CLIENTS_MAX)
+		return err_set(err, -EBUSY, "a client is turned away: %u are connected",
+			       ctl->n_clients);
+	return 0;
+}
+
+static void on_connection(int fd, void *arg)
+{
+	struct ctl *ctl = arg;
+	struct err err = ERR_INIT;
+	if (fd < 0)
+		(void)err_errno(&err, fd, "a client has to wait");
+	else if (admit(ctl, fd, &err))
+		(void)close(fd);
+	else
+		(void)client_new(ctl, fd, &err);
+	if (err.code && log_allowed(&ctl->turned_away, LOG_SOURCE))
+		log_warning("%s", err.text);
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err)
+{
+	struct listener *listener = NULL;
+	if (str_eq(ctl->path, socket))
+		return 0;
+	_free_ char *path = strdup(socket);
+	if (!path)
+		return err_errno(err, -ENOMEM, "control socket %s", socket);
+	const struct listener_config config = {.what = "control socket",
+					       .path = path,
+					       .mode = SOCKET_MODE,
+					       .accepted = on_connection,
+					       .arg = ctl};
+	int r = *socket ? listener_new(ctl->loop, &config, &listener, err) : 0;
+	if (r)
+		return r;
+	listener_free(ctl->listener);
+	ctl->listener = listener;
+	free(ctl->path);
+	ctl->path = TAKE(path);
+	if (*socket)
+		log_info("control socket: %s", socket);
+	return 0;
+}
+
+int ctl_new(struct loop *loop, struct pipeline *pipeline, const char *socket, struct ctl **ret,
+	    struct err *err)
+{
+	struct ctl *ctl = calloc(1, sizeof *ctl);
+	if (!ctl)
+		return err_errno(err, -ENOMEM, "control socket");
+	ctl->loop = loop;
+	ctl->pipeline = pipeline;
+	ctl->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
+	ctl->path = strdup("");
+	int r = ctl->path ? events_init(ctl) : -ENOMEM;
+	if (r)
+		(void)err_errno(err, r, "control socket");
+	else
+		r = ctl_set_socket(ctl, socket, err);
+	if (r) {
+		ctl_free(ctl);
+		return r;
+	}
+	*ret = ctl;
+	return 0;
+}
+
+struct ctl *ctl_free(struct ctl *ctl)
+{
+	if (!ctl)
+		return NULL;
+	events_fini(ctl);
+	ctl->listener = listener_free(ctl->listener);
+	abandon_jobs(ctl);
+	while (ctl->clients)
+		client_free(ctl->clients);
+	free(ctl->path);
+	free(ctl);
+	return NULL;
+}

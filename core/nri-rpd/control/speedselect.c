@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intel Speed Select and the extended resources that come of it, as parts of documents. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/lib/topo/sst.h"
+#include "core/lib/util/arena.h"
+
+/* ---- extended resources ---------------------------------------------------------------------- */
+
+#define EXTENDED_ARENA_BLOCK 4096u
+#define EXTENDED_ARENA_MAX (1u << 20)
+
+struct extended_item {
+	const char *name;
+	int64_t amount;
+	bool owned; /* a pattern */
+	struct extended_item *next;
+};
+
+struct extended {
+	struct arena *arena;
+	struct extended_item *first, **end;
+};
+
+static void add(struct extended *x, const char *name, int64_t amount, bool owned)
+{
+	struct extended_item *item = arena_zero(x->arena, struct extended_item);
+	if (!item)
+		return;
+	item->name = arena_strdup(x->arena, name ? name : "");
+	item->amount = amount;
+	item->owned = owned;
+	if (!item->name)
+		return;
+	*x->end = item;
+	x->end = &item->next;
+}
+
+static void on_own(void *ctx, const char *pattern)
+{
+	add(ctx, pattern, 0, true);
+}
+
+static void on_resource(void *ctx, const char *name, int64_t amount)
+{
+	add(ctx, name, amount, false);
+}
+
+static void put_items(struct json *j, const struct extended *x, bool owned)
+{
+	json_arr(j);
+	for (const struct extended_item *i = x->first; i; i = i->next) {
+		if (i->owned != owned)
+			continue;
+		if (owned) {
+			json_str(j, i->name);
+			continue;
+		}
+		json_obj(j);
+		json_kstr(j, "name", i->name);
+		json_kint(j, "amount", i->amount);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+void put_extended(struct json *j, struct pipeline *p)
+{
+	_arena_ struct arena *arena = arena_new(EXTENDED_ARENA_BLOCK, EXTENDED_ARENA_MAX);
+	struct extended x = {.arena = arena, .end = &x.first};
+	const struct rp_extended_sink sink = {
+		.size = sizeof sink, .ctx = &x, .own = on_own, .resource = on_resource};
+	struct err err = ERR_INIT;
+	json_key(j, "extended_resources");
+	if (!arena || pipeline_extended(p, &sink, &err)) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_key(j, "own");
+	put_items(j, &x, true);
+	json_key(j, "resources");
+	put_items(j, &x, false);
+	json_end_obj(j);
+}
+
+/* ---- the platform ---------------------------------------------------------------------------- */
+
+static void put_features(struct json *j, const char *key, uint32_t features)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {{RP_SST_CP, "SST-CP"}, {RP_SST_TF, "SST-TF"}, {RP_SST_BF, "SST-BF"}};
+	json_key(j, key);
+	json_arr(j);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (features & names[i].bit)
+			json_str(j, names[i].name);
+	json_end_arr(j);
+}
+
+static void put_classes(struct json *j, const struct rp_sst_punit *now)
+{
+	json_key(j, "clos");
+	json_arr(j);
+	for (uint32_t i = 0; (now->supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++) {
+		json_obj(j);
+		json_kuint(j, "id", i);
+		json_kuint(j, "min_mhz", now->clos[i].min_mhz);
+		json_kuint(j, "max_mhz", now->clos[i].max_mhz);
+		json_kuint(j, "weight", now->clos[i].weight);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+/* As it is now; what cannot be asked any more is told as it was. */
+static void put_punit(struct json *j, const struct fs_root *root, const struct rp_sst_punit *was)
+{
+	const struct rp_sst_at at = {was->package_id, was->punit_id, rp_ids_first(was->cpus)};
+	struct rp_sst_punit now;
+	if (sst_punit_now(root, &at, &now))
+		now = *was;
+	json_obj(j);
+	json_kuint(j, "package", was->package_id);
+	json_kuint(j, "punit", was->punit_id);
+	put_ids(j, "cpus", was->cpus);
+	put_features(j, "supported", now.supported);
+	put_features(j, "enabled", now.enabled);
+	json_kstr(j, "priority", now.priority == RP_SST_ORDERED ? "ordered" : "proportional");
+	json_key(j, "high_priority_cores");
+	json_arr(j);
+	for (uint32_t i = 0; i < was->n_buckets; i++)
+		json_uint(j, was->hp_cores[i]);
+	json_end_arr(j);
+	put_ids(j, "base_frequency_cpus", was->bf_cpus);
+	put_classes(j, &now);
+	json_end_obj(j);
+}
+
+void put_speedselect(struct json *j, struct topo *topo, const struct fs_root *root)
+{
+	uint32_t n = sst_n_punits(topo);
+	json_key(j, "speed_select");
+	json_obj(j);
+	put_text(j, "missing", sst_why(topo));
+	json_key(j, "punits");
+	json_arr(j);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rp_sst_punit p = {.size = sizeof p};
+		if (sst_punit(topo, i, &p) == 0)
+			put_punit(j, root, &p);
+	}
+	json_end_arr(j);
+	json_end_obj(j);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the daemon is, and why it is not well if it is not. */
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/conditions.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/evict.h"
+#include "core/nri-rpd/pipeline/node/feed.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/cleanup.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* ---- reasons --------------------------------------------------------------------------------- */
+
+static void put_reason(const struct condition *c, void *arg)
+{
+	json_str(arg, c->text);
+}
+
+static void put_condition(const struct condition *c, void *arg)
+{
+	static const char *const severities[] = {
+		[SEVERITY_DEGRADED] = "degraded",
+		[SEVERITY_UNHEALTHY] = "unhealthy",
+	};
+	struct json *j = arg;
+	json_obj(j);
+	json_kstr(j, "id", c->id);
+	json_kstr(j, "severity", severities[c->severity]);
+	json_kstr(j, "text", c->text);
+	json_end_obj(j);
+}
+
+static void put_reasons(struct json *j, const struct pipeline *p)
+{
+	json_key(j, "reasons");
+	json_arr(j);
+	(void)conditions_each(p, put_reason, j);
+	json_end_arr(j);
+	json_key(j, "conditions");
+	json_arr(j);
+	(void)conditions_each(p, put_condition, j);
+	json_end_arr(j);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static void put_policy(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct instance *policy = pipeline_policy(p);
+	json_key(j, "policy");
+	json_obj(j);
+	put_text(j, "name", s->policy);
+	put_text(j, "version", policy ? instance_module(policy)->version : NULL);
+	put_text(j, "configured", s->configured_policy);
+	json_kbool(j, "safe_mode", s->safe_mode);
+	put_text(j, "safe_mode_reason", s->safe_mode_reason);
+	json_end_obj(j);
+	json_key(j, "config");
+	json_obj(j);
+	json_kstr(j, "path", s->config_path);
+	json_kuint(j, "generation", s->config_generation);
+	json_kbool(j, "ok", s->config_ok);
+	put_text(j, "error", s->config_error);
+	put_lines(j, "problems", s->config_problems);
+	put_time(j, "kept", s->config_kept_ns);
+	json_kbool(j, "undone", s->config_undone);
+	json_kuint(j, "unconfirmed_s", pipeline_unconfirmed_s(p));
+	json_end_obj(j);
+}
+
+static void put_runtime(struct json *j, struct pipeline *p)
+{
+	const struct runtime_state *rt = pipeline_runtime(p);
+	json_key(j, "runtime");
+	json_obj(j);
+	json_kbool(j, "connected", rt->connected);
+	json_kbool(j, "synchronized", rt->synchronized);
+	put_text(j, "name", rt->facts.name);
+	put_text(j, "version", rt->facts.version);
+	put_text(j, "nri_version", rt->nri_version);
+	put_time(j, "connected_at", rt->connected_ns);
+	put_time(j, "synchronized_at", rt->synchronized_ns);
+	json_kuint(j, "request_timeout_ms", rt->request_timeout_ms);
+	json_kuint(j, "connects", rt->connects);
+	json_kuint(j, "disconnects", rt->disconnects);
+	put_text(j, "error", rt->connected ? NULL : rt->last_error);
+	put_text(j, "socket", rt->socket);
+	put_text(j, "fallback", rt->fallback);
+	json_kbool(j, "on_fallback", rt->on_fallback);
+	json_kbool(j, "can_refuse", rt->facts.flags & RP_RUNTIME_CAN_REFUSE);
+	json_kbool(j, "can_inject", rt->facts.flags & RP_RUNTIME_CAN_INJECT);
+	json_kbool(j, "creation_is_late", rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE);
+	put_text(j, "fallback_reason", rt->on_fallback ? rt->fallback_why : NULL);
+	json_end_obj(j);
+}
+
+static void put_counts(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	json_kuint(j, "pods", s->n_pods);
+	json_kuint(j, "containers", s->n_ctrs);
+	json_kuint(j, "degraded_containers", s->n_degraded);
+	json_kuint(j, "module_deaths", s->n_module_deaths);
+	json_key(j, "updates");
+	json_obj(j);
+	json_kuint(j, "waiting", s->n_updates_waiting);
+	json_kbool(j, "outstanding", updates_outstanding(p));
+	json_kuint(j, "sent", st->updates_sent);
+	json_kuint(j, "failed", st->updates_failed);
+	json_kuint(j, "in_replies", st->updates_in_replies);
+	json_end_obj(j);
+	json_key(j, "counts");
+	json_obj(j);
+	json_kuint(j, "policy_errors", st->policy_errors);
+	json_kuint(j, "invariant_breaks", st->invariant_breaks);
+	json_kuint(j, "resyncs", st->resyncs);
+	json_kuint(j, "moved", st->moved);
+	json_kuint(j, "unmanaged", st->unmanaged);
+	json_kuint(j, "adopted", st->adopted);
+	json_kuint(j, "reloads", st->reloads);
+	json_kuint(j, "reloads_refused", st->reloads_refused);
+	json_kuint(j, "store_errors", st->store_errors);
+	json_end_obj(j);
+}
+
+static void put_requests(struct json *j, struct pipeline *p)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	json_key(j, "requests");
+	json_arr(j);
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		if (!s->n)
+			continue;
+		json_obj(j);
+		json_kstr(j, "name", request_name(r));
+		json_kuint(j, "count", s->n);
+		json_kuint(j, "failed", s->failed);
+		json_kuint(j, "mean_us", s->total_ns / s->n / 1000);
+		json_kuint(j, "max_us", s->max_ns / 1000);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static void put_controllers(struct json *j, struct pipeline *p)
+{
+	json_key(j, "controllers");
+	json_arr(j);
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		json_obj(j);
+		json_kstr(j, "name", c.name);
+		json_kstr(j, "mode", c.mode);
+		json_kbool(j, "running", c.running);
+		put_text(j, "error", c.error);
+		json_kuint(j, "pending", c.pending);
+		json_kuint(j, "done", c.done);
+		json_kuint(j, "partial", c.partial);
+		json_kuint(j, "failed", c.failed);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static void put_store(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	json_key(j, "store");
+	json_obj(j);
+	json_kstr(j, "state", s->store_state);
+	json_kuint(j, "commits", st.commits);
+	json_kuint(j, "failures", st.failures);
+	json_kuint(j, "records", st.records);
+	json_kuint(j, "file_bytes", st.file_bytes);
+	put_time(j, "last_commit", st.last_commit_ns);
+	json_kuint(j, "last_duration_us", st.last_duration_ns / 1000);
+	json_end_obj(j);
+}
+
+static void put_machine(struct json *j, struct pipeline *p)
+{
+	struct topo *topo = pipeline_topo(p);
+	json_key(j, "machine");
+	json_obj(j);
+	json_kuint(j, "packages", topo_n_units(topo, RP_LEVEL_PACKAGE));
+	json_kuint(j, "nodes", topo_n_units(topo, RP_LEVEL_NODE));
+	json_kuint(j, "cores", topo_n_units(topo, RP_LEVEL_CORE));
+	json_kuint(j, "cpus", topo_n_units(topo, RP_LEVEL_THREAD));
+	json_kuint(j, "memory", topo_memory(topo));
+	json_end_obj(j);
+}
+
+/* null where the cluster has nothing to say here. */
+static void put_cluster(struct json *j, struct pipeline *p)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(p, &s);
+	json_key(j, "cluster");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "connected", s.state && !s.state->unreachable[0]);
+	put_text(j, "error",
+		 !s.state		   ? "no agent of the cluster is connected"
+		 : s.state->unreachable[0] ? s.state->unreachable
+					   : NULL);
+	put_text(j, "server", s.state ? s.state->server : NULL);
+	put_text(j, "node", s.state ? s.state->node : NULL);
+	put_text(j, "namespace", s.state ? s.state->ns : NULL);
+	put_text(j, "configuration", s.source);
+	put_time(j, "published", s.published_ns);
+	json_kuint(j, "events_waiting", s.state ? s.state->events_waiting : 0);
+	json_kuint(j, "events_lost", s.state ? s.state->events_lost : 0);
+	json_key(j, "written");
+	json_arr(j);
+	for (unsigned i = 0; s.state && i < s.state->n_written; i++) {
+		json_obj(j);
+		json_kstr(j, "what", s.state->written[i].what);
+		put_time(j, "time", (uint64_t)s.state->written[i].time_s * NS_PER_S);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_key(j, "problems");
+	json_arr(j);
+	for (unsigned i = 0; s.state && i < s.state->n_problems; i++)
+		json_str(j, s.state->problems[i]);
+	json_end_arr(j);
+	json_end_obj(j);
+}
+
+static void put_evictions(struct json *j, struct pipeline *p)
+{
+	json_key(j, "evictions");
+	json_arr(j);
+	for (const struct eviction *v = pipeline_evictions(p); v; v = v->next) {
+		const struct pod *pod = cache_pod_of(pipeline_cache(p), v->pod);
+		json_obj(j);
+		json_kstr(j, "namespace", pod->ns);
+		json_kstr(j, "pod", pod->name);
+		json_kstr(j, "module", instance_name(v->owner));
+		json_kstr(j, "reason", v->reason);
+		json_kstr(j, "state", eviction_state_name(v->state));
+		json_kuint(j, "asked", v->asked);
+		put_text(j, "answer", v->why);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+/* null where the configuration has nothing to ask an agent for. */
+static void put_agent(struct json *j, struct pipeline *p)
+{
+	struct devices_status s;
+	pipeline_devices_status(p, &s);
+	json_key(j, "agent");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "connected", s.reachable);
+	put_text(j, "error", s.reachable ? NULL : s.why_not);
+	json_key(j, "pods");
+	json_obj(j);
+	json_kuint(j, "asked", s.n_asked);
+	json_kuint(j, "known", s.n_known);
+	json_kuint(j, "failed", s.n_failed);
+	json_end_obj(j);
+	json_kuint(j, "questions", s.asked);
+	json_kuint(j, "answers", s.answered);
+	json_kuint(j, "failures", s.failed);
+	json_kuint(j, "late", s.late);
+	put_text(j, "last_failure", s.last_error);
+	json_end_obj(j);
+}
+
+/* null where none are known and nobody can be asked. */
+static void put_plugins(struct json *j, const struct pipeline *p)
+{
+	const struct plugin_desc *list;
+	uint32_t n = pipeline_plugins(p, &list);
+	const struct plugins_counts *c = pipeline_plugins_counts(p);
+	json_key(j, "resource_plugins");
+	if (!n && !pipeline_plugins_reachable(p)) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "reachable", pipeline_plugins_reachable(p));
+	json_key(j, "plugins");
+	json_arr(j);
+	for (uint32_t i = 0; i < n; i++) {
+		json_obj(j);
+		json_kstr(j, "resource", list[i].resource);
+		json_kstr(j, "endpoint", list[i].endpoint);
+		json_kbool(j, "connected", list[i].connected);
+		json_kbool(j, "hints", list[i].aligns);
+		json_kbool(j, "pre_start", list[i].pre_start);
+		json_kbool(j, "reconciles", list[i].reconciles);
+		json_kuint(j, "calls", list[i].calls);
+		json_kuint(j, "failures", list[i].failures);
+		put_text(j, "error", list[i].error);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_kuint(j, "questions", c->asked);
+	json_kuint(j, "answers", c->answered);
+	json_kuint(j, "failures", c->failed);
+	json_kuint(j, "late", c->late);
+	json_kuint(j, "reconciled", c->reconciled);
+	json_kuint(j, "left_alone", c->left_alone);
+	json_end_obj(j);
+}
+
+/* null where no cluster is listened to. */
+static void put_feed(struct json *j, const struct pipeline *p)
+{
+	struct feed_status s;
+	const struct admit_counts *c = pipeline_admit_counts(p);
+	pipeline_feed_status(p, &s);
+	json_key(j, "pod_feed");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "current", s.counts.current);
+	json_kuint(j, "pods", s.n_pods);
+	json_kstr(j, "request_source", s.source);
+	json_kuint(j, "left_out", s.counts.left_out);
+	json_kuint(j, "by_feed", c->by_feed);
+	json_kuint(j, "by_runtime", c->by_runtime);
+	json_kuint(j, "waited", c->waited);
+	json_kuint(j, "late", c->late);
+	json_end_obj(j);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* "VmRSS:      1234 kB" */
+static uint64_t status_kib(const char *text, const char *name)
+{
+	unsigned long long kib = 0;
+	const char *line = strstr(text, name);
+	if (line)
+		(void)sscanf(line + strlen(name), ": %llu", &kib);
+	return kib;
+}
+
+static void put_process(struct json *j)
+{
+	char text[4096];
+	size_t n = 0;
+	_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	if (f)
+		n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	json_kuint(j, "resident", status_kib(text, "VmRSS") * 1024);
+	json_kuint(j, "resident_peak", status_kib(text, "VmHWM") * 1024);
+	json_kuint(j, "resident_anonymous", status_kib(text, "RssAnon") * 1024);
+	json_kuint(j, "resident_files", status_kib(text, "RssFile") * 1024);
+	json_kuint(j, "resident_shared", status_kib(text, "RssShmem") * 1024);
+}
+
+static void put_memory(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct mallinfo2 heap = mallinfo2();
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	json_key(j, "memory");
+	json_obj(j);
+	put_process(j);
+	json_kuint(j, "heap_used", heap.uordblks + heap.hblkhd);
+	json_kuint(j, "heap_free", heap.fordblks);
+	json_kuint(j, "machine", topo_size(pipeline_topo(p)));
+	json_kuint(j, "sets", intern_count(cache_sets(pipeline_cache(p))));
+	json_kuint(j, "store_file", st.file_bytes);
+	json_kuint(j, "containers", s->n_ctrs);
+	json_end_obj(j);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+enum call_result run_status(struct call *call)
+{
+	struct json *j = &call->j;
+	struct pipeline_status s;
+	pipeline_status(call->p, &s);
+	json_obj(j);
+	json_kstr(j, "version", NRI_RP_VERSION);
+	json_kint(j, "pid", getpid());
+	put_time(j, "started", s.started_ns);
+	put_time(j, "now", clock_wall_ns());
+	json_kbool(j, "degraded", s.degraded);
+	put_reasons(j, call->p);
+	put_policy(j, call->p, &s);
+	put_runtime(j, call->p);
+	put_machine(j, call->p);
+	put_counts(j, call->p, &s);
+	put_requests(j, call->p);
+	put_controllers(j, call->p);
+	put_extended(j, call->p);
+	put_store(j, call->p, &s);
+	put_agent(j, call->p);
+	put_feed(j, call->p);
+	put_plugins(j, call->p);
+	put_cluster(j, call->p);
+	json_kuint(j, "adjustments", pipeline_n_adjustments(call->p));
+	put_evictions(j, call->p);
+	if (call->req->flags & CTL_FLAG_MEMORY)
+		put_memory(j, call->p, &s);
+	json_end_obj(j);
+	call->exit = s.degraded ? CTL_DEGRADED : CTL_OK;
+	return CALL_DONE;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers only store: what was there before (the default action, a sanitizer's report) is put back
+ * and gets the signal again.
+ */
+#include "core/nri-rpd/host/crash_marks.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/lib/util/crash.h"
+
+static const int signos[] = CRASH_SIGNALS;
+#define N_SIGNOS (sizeof signos / sizeof *signos)
+
+static struct crumb *volatile noted;
+static struct sigaction before[N_SIGNOS];
+static char stack[CRASH_STACK];
+
+static void mark(void)
+{
+	struct crumb_live *live = crumb_live(noted);
+	if (crumb_running(live))
+		live->cause = CRUMB_DIED;
+}
+
+/* The kernel's own verdict on an instruction, or the process's on itself: abort(). Not another
+ * process's kill(). */
+static bool of_own_doing(const siginfo_t *info)
+{
+	return info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
+}
+
+static void on_crash(int signo, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (of_own_doing(info))
+		mark();
+	for (unsigned i = 0; i < N_SIGNOS; i++)
+		if (signos[i] == signo)
+			(void)sigaction(signo, &before[i], NULL);
+	if (info->si_code <= 0) /* no instruction will fault again */
+		(void)raise(signo);
+}
+
+static void install(void)
+{
+	static bool at_exit;
+	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+	action.sa_sigaction = on_crash;
+	sigemptyset(&action.sa_mask);
+	for (unsigned i = 0; i < N_SIGNOS; i++) {
+		struct sigaction now;
+		(void)sigaction(signos[i], &action, &now);
+		if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_crash)
+			before[i] = now;
+	}
+	if (!at_exit)
+		(void)atexit(mark);
+	at_exit = true;
+}
+
+void ends_note(struct crumb *c)
+{
+	const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+	noted = c;
+	if (!c)
+		return;
+	(void)sigaltstack(&own, NULL);
+	install();
+}

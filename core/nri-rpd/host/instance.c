@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/host/instance.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "module"
+
+/* ---- what a module gets ---------------------------------------------------------------------- */
+
+static const void *host_service(void *ctx, const char *id)
+{
+	static const struct {
+		const char *id;
+		const void *service;
+	} services[] = {
+		{RP_HOST_CACHE_1, &host_cache_service},
+		{RP_HOST_TOPOLOGY_1, &host_topology_service},
+		{RP_HOST_CONFIG_1, &host_config_service},
+		{RP_HOST_EXPLAIN_1, &host_explain_service},
+		{RP_HOST_TIMER_1, &host_timer_service},
+		{RP_HOST_WORK_1, &host_work_service},
+		{RP_HOST_USAGE_1, &host_usage_service},
+		{RP_HOST_SPEEDSELECT_1, &host_speedselect_service},
+		{RP_HOST_SETTINGS_1, &host_settings_service},
+		{RP_HOST_NODERES_1, &host_noderes_service},
+		{RP_HOST_NODE_1, &host_node_service},
+		{RP_HOST_EVICT_1, &host_evict_service},
+		{RP_HOST_RUNTIME_1, &host_runtime_service},
+		{RP_HOST_HINTS_1, &host_hints_service},
+	};
+	(void)main_call(ctx, "service()");
+	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
+		if (str_eq(services[i].id, id))
+			return services[i].service;
+	return NULL;
+}
+
+static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
+{
+	struct instance *i = main_call(ctx, "log()");
+	const struct ctr *ctr = object ? cache_ctr_of(i->env->cache, object) : NULL;
+	if (level < LOG_ERROR || level > LOG_DEBUG)
+		level = LOG_DEBUG;
+	if (!log_wants(i->module->name, (enum log_level)level))
+		return;
+	if (ctr)
+		log_write(i->module->name, (enum log_level)level, "%s: %s", ctr->full_name, text);
+	else
+		log_write(i->module->name, (enum log_level)level, "%s", text);
+}
+
+static int32_t host_fail(void *ctx, int32_t code, const char *text)
+{
+	struct instance *i = main_call(ctx, "fail()");
+	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
+	str_one_line(i->failed.text); /* annotations are quoted in it */
+	return code;
+}
+
+/* The log is the main thread's, too. */
+void instance_foreign_call(const struct instance *i, const char *service)
+{
+	dprintf(STDERR_FILENO,
+		"<2>module %s called %s of the host on a thread that is not the main one: nri-rpd "
+		"ends "
+		"here\n",
+		i->module->name, service);
+	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_THREAD, service);
+	abort();
+}
+
+void instance_fill_host(struct instance *i)
+{
+	i->thread = pthread_self();
+	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
+				   host_service,   host_log,	 host_fail};
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void enter(struct instance *i, enum crumb_call call, const char *object)
+{
+	i->failed = (struct err)ERR_INIT;
+	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, call, object);
+}
+
+/* Leaves the module and turns its result into ours. */
+static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
+{
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_drop_fragments(i);
+	if (result >= 0)
+		return 0;
+	if (i->failed.text[0])
+		return err_set(err, result, "%s", i->failed.text);
+	return err_errno(err, result, "module %s failed in %s without saying why", i->module->name,
+			 crumb_call_name(call));
+}
+
+#define HAS(service, field) RP_HAS(service, field) && (service)->field
+
+/* ---- roles ----------------------------------------------------------------------------------- */
+
+/* False: the table lacks what the role cannot do without. */
+static bool take_policy(struct instance *i, const void *table)
+{
+	const struct rp_policy *p = table;
+	if (!p || p->size < offsetof(struct rp_policy, event) || !p->prepare || !p->commit ||
+	    !p->abort || !p->sync || !p->allocate || !p->update || !p->release)
+		return false;
+	i->policy = p;
+	i->prepare = p->prepare;
+	i->commit = p->commit;
+	i->abort = p->abort;
+	return true;
+}
+
+static bool take_controller(struct instance *i, const void *table)
+{
+	const struct rp_controller *c = table;
+	if (!c || c->size < offsetof(struct rp_controller, pre_create) || !c->prepare ||
+	    !c->commit || !c->abort || !c->start || !c->stop)
+		return false;
+	i->controller = c;
+	i->prepare = c->prepare;
+	i->commit = c->commit;
+	i->abort = c->abort;
+	return true;
+}
+
+static bool take_calculator(struct instance *i, const void *table)
+{
+	const struct rp_calculator *c = table;
+	if (!c || c->size < offsetof(struct rp_calculator, reset) || !c->prepare || !c->commit ||
+	    !c->abort || !c->calculate || !c->resources || !c->annotations)
+		return false;
+	i->calculator = c;
+	i->prepare = c->prepare;
+	i->commit = c->commit;
+	i->abort = c->abort;
+	return true;
+}
+
+static const struct role {
+	uint32_t kind;
+	const char *name;
+	const char *service; /* with the table of the role */
+	bool (*take)(struct instance *i, const void *table);
+} roles[] = {
+	{RP_KIND_POLICY, "policy", RP_POLICY_1, take_policy},
+	{RP_KIND_CONTROLLER, "controller", RP_CONTROLLER_1, take_controller},
+	{RP_KIND_CALCULATOR, "calculator", RP_CALCULATOR_1, take_calculator},
+};
+
+static const struct role *role_of(uint32_t kind)
+{
+	for (unsigned i = 0; i < sizeof roles / sizeof *roles; i++)
+		if (roles[i].kind == kind)
+			return &roles[i];
+	return NULL;
+}
+
+const char *kind_name(uint32_t kind)
+{
+	const struct role *role = role_of(kind);
+	return role ? role->name : "module of a kind that is not known";
+}
+
+static const void *module_service(struct instance *i, const char *id)
+{
+	enter(i, CRUMB_SERVICE, id);
+	const void *service = i->module->abi->service ? i->module->abi->service(i->inst, id) : NULL;
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	return service;
+}
+
+static int take_role(struct instance *i, struct err *err)
+{
+	if (!i->role->take(i, module_service(i, i->role->service)))
+		return err_set(err, -EBADMSG, "module %s calls itself a %s but lacks parts of %s",
+			       i->module->name, i->role->name, i->role->service);
+	i->zones = module_service(i, RP_ZONES_1);
+	i->metrics = module_service(i, RP_METRICS_1);
+	i->state = module_service(i, RP_STATE_1);
+	i->extended = module_service(i, RP_EXTENDED_1);
+	i->allocation = module_service(i, RP_ALLOCATION_1);
+	i->decision = module_service(i, RP_DECISION_1);
+	return 0;
+}
+
+int instance_new(struct host_env *env, struct module *m, uint32_t role, struct instance **ret,
+		 struct err *err)
+{
+	if (!(m->kinds & role) || !role_of(role))
+		return err_set(err, -EINVAL, "module %s is no %s", m->name, kind_name(role));
+	struct instance *i = calloc(1, sizeof *i);
+	if (!i)
+		return err_errno(err, -ENOMEM, "module %s", m->name);
+	i->env = env;
+	i->module = m;
+	i->role = role_of(role);
+	i->number = cache_policy_number(env->cache, m->name);
+	instance_fill_host(i);
+	enter(i, CRUMB_CREATE, NULL);
+	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
+	i->created = r == 0;
+	if (!r)
+		r = take_role(i, err);
+	if (r)
+		instance_free(i);
+	else
+		*ret = i;
+	return r;
+}
+
+void instance_finish(struct instance *i)
+{
+	assert(!i->jobs);
+	if (i->env->sst_manager == i)
+		i->env->sst_manager = NULL;
+	if (i->created) {
+		enter(i, CRUMB_DESTROY, NULL);
+		i->module->abi->destroy(i->inst);
+		crumb_leave(i->env->crumb, CRUMB_LOOP);
+	}
+	instance_drop_timers(i);
+	instance_drop_posts(i);
+	instance_drop_fragments(i);
+	instance_drop_settings(i);
+	free(i);
+}
+
+struct instance *instance_free(struct instance *i)
+{
+	if (!i)
+		return NULL;
+	if (i->committed && HAS(i->policy, stop)) {
+		enter(i, CRUMB_STOP, NULL);
+		i->policy->stop(i->inst);
+		(void)leave(i, CRUMB_STOP, 0, NULL);
+	}
+	i->closing = true;
+	instance_drop_timers(i);
+	instance_drop_posts(i);
+	instance_drop_wishes(i);
+	if (i->env->evict)
+		i->env->evict->forget(i, i->env->arg);
+	if (!i->jobs)
+		instance_finish(i);
+	return NULL;
+}
+
+struct module *instance_module(const struct instance *i)
+{
+	return i->module;
+}
+
+const char *instance_name(const struct instance *i)
+{
+	return i->module->name;
+}
+
+const struct prefixes *instance_prefixes(const struct instance *i)
+{
+	return i->env->cache ? cache_prefixes(i->env->cache) : NULL;
+}
+
+uint32_t instance_role(const struct instance *i)
+{
+	return i->role->kind;
+}
+
+bool instance_handles_events(const struct instance *i)
+{
+	return HAS(i->policy, event);
+}
+
+bool instance_knows(const struct instance *i, uint32_t minor)
+{
+	return i->module->abi_minor >= minor;
+}
+
+unsigned instance_jobs(const struct instance *i)
+{
+	return i->jobs;
+}
+
+uint32_t instance_number(const struct instance *i)
+{
+	return i->number;
+}
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err)
+{
+	*ret_plan = NULL;
+	enter(i, CRUMB_PREPARE, NULL);
+	return leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
+}
+
+void instance_commit(struct instance *i, struct rp_plan *plan)
+{
+	assert(i->created && i->commit);
+	enter(i, CRUMB_COMMIT, NULL);
+	i->committed = true;
+	i->commit(i->inst, plan);
+	(void)leave(i, CRUMB_COMMIT, 0, NULL);
+}
+
+void instance_abort(struct instance *i, struct rp_plan *plan)
+{
+	enter(i, CRUMB_ABORT, NULL);
+	i->abort(i->inst, plan);
+	(void)leave(i, CRUMB_ABORT, 0, NULL);
+}
+
+/* ---- policies -------------------------------------------------------------------------------- */
+
+static rp_txn running_txn(struct instance *i)
+{
+	assert(cache_running_txn(i->env->cache));
+	i->txn = cache_running_txn(i->env->cache);
+	return i->txn;
+}
+
+int instance_sync(struct instance *i, struct err *err)
+{
+	assert(i->policy && i->created);
+	enter(i, CRUMB_SYNC, NULL);
+	return leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
+}
+
+int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	assert(i->policy && i->created);
+	enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle),
+		     err);
+}
+
+int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	assert(i->policy && i->created);
+	enter(i, CRUMB_UPDATE, ctr->full_name);
+	return leave(i, CRUMB_UPDATE, i->policy->update(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->policy, unmanaged)))
+		return 0;
+	enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return leave(i, CRUMB_ALLOCATE, i->policy->unmanaged(i->inst, running_txn(i), ctr->handle),
+		     err);
+}
+
+int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	assert(i->policy && i->created);
+	enter(i, CRUMB_RELEASE, ctr->full_name);
+	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle),
+		     err);
+}
+
+bool instance_admits(const struct instance *i)
+{
+	return (HAS(i->policy, admit_pod)) || (HAS(i->policy, pod_removed));
+}
+
+int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err)
+{
+	if (!(HAS(i->policy, admit_pod)))
+		return 0;
+	enter(i, CRUMB_ADMIT, pod->name);
+	return leave(i, CRUMB_ADMIT, i->policy->admit_pod(i->inst, running_txn(i), pod->handle),
+		     err);
+}
+
+int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err)
+{
+	if (!(HAS(i->policy, pod_removed)))
+		return 0;
+	enter(i, CRUMB_POD_REMOVED, pod->name);
+	return leave(i, CRUMB_POD_REMOVED,
+		     i->policy->pod_removed(i->inst, running_txn(i), pod->handle), err);
+}
+
+int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
+{
+	if (!instance_handles_events(i))
+		return 0;
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
+	enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
+	return leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
+}
+
+/* A policy that was not asked in the transaction has nothing to take back: it would undo its last
+ * one. */
+int instance_rolled_back(struct instance *i)
+{
+	if (i->txn != cache_last_txn(i->env->cache))
+		return 0;
+	if (!(HAS(i->policy, rolled_back)))
+		return RP_RESYNC;
+	enter(i, CRUMB_ROLLED_BACK, NULL);
+	int32_t r = i->policy->rolled_back(i->inst);
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	return r ? RP_RESYNC : 0;
+}
+
+int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err)
+{
+	if (!(HAS(i->zones, zones)))
+		return 0;
+	enter(i, CRUMB_ZONES, NULL);
+	return leave(i, CRUMB_ZONES, i->zones->zones(i->inst, sink), err);
+}
+
+int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err)
+{
+	if (!(HAS(i->metrics, collect)))
+		return 0;
+	enter(i, CRUMB_METRICS, NULL);
+	return leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
+}
+
+int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err)
+{
+	if (!(HAS(i->extended, extended)))
+		return 0;
+	enter(i, CRUMB_ZONES, NULL);
+	return leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
+}
+
+int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err)
+{
+	if (!(HAS(i->allocation, allocatable)))
+		return 0;
+	rp_idset_clear(ret);
+	enter(i, CRUMB_ZONES, NULL);
+	int r = leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
+	if (!r && ret->nw > RP_IDSET_WORDS)
+		return err_set(
+			err, -EBADMSG,
+			"module %s tells of allocatable CPUs in a set of %u words, there are "
+			"%u at most",
+			i->module->name, ret->nw, (unsigned)RP_IDSET_WORDS);
+	return r ? r : 1;
+}
+
+int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err)
+{
+	if (!(HAS(i->allocation, memory)))
+		return 0;
+	enter(i, CRUMB_ZONES, ctr->full_name);
+	return leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink), err);
+}
+
+int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)
+{
+	*ret = NULL;
+	*ret_size = 0;
+	if (!(HAS(i->state, save)))
+		return 0;
+	enter(i, CRUMB_STATE_SAVE, NULL);
+	int r = leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
+	if (!r && *ret_size > RP_STATE_MAX)
+		return err_set(err, -E2BIG,
+			       "module %s wants to keep %u bytes of state, the limit is %u",
+			       i->module->name, *ret_size, RP_STATE_MAX);
+	return r;
+}
+
+int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err)
+{
+	if (!(HAS(i->state, load)))
+		return 0;
+	enter(i, CRUMB_STATE_LOAD, NULL);
+	return leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
+}
+
+/* ---- controllers ----------------------------------------------------------------------------- */
+
+int instance_start(struct instance *i, struct err *err)
+{
+	if (!i->controller)
+		return 0;
+	enter(i, CRUMB_START, NULL);
+	return leave(i, CRUMB_START, i->controller->start(i->inst), err);
+}
+
+void instance_stop(struct instance *i)
+{
+	if (!i->controller)
+		return;
+	enter(i, CRUMB_STOP, NULL);
+	i->controller->stop(i->inst);
+	(void)leave(i, CRUMB_STOP, 0, NULL);
+}
+
+int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, pre_create)))
+		return 0;
+	enter(i, CRUMB_PRE_CREATE, ctr->full_name);
+	return leave(i, CRUMB_PRE_CREATE,
+		     i->controller->pre_create(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, post_start)))
+		return 0;
+	enter(i, CRUMB_POST_START, ctr->full_name);
+	return leave(i, CRUMB_POST_START, i->controller->post_start(i->inst, ctr->handle), err);
+}
+
+int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err)
+{
+	if (!(HAS(i->controller, post_update)))
+		return 0;
+	enter(i, CRUMB_POST_UPDATE, ctr->full_name);
+	return leave(i, CRUMB_POST_UPDATE,
+		     i->controller->post_update(i->inst, ctr->handle, changed), err);
+}
+
+int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, post_stop)))
+		return 0;
+	enter(i, CRUMB_POST_STOP, ctr->full_name);
+	return leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle), err);
+}
+
+uint32_t instance_takes(const struct instance *i)
+{
+	return RP_HAS(i->controller, takes) ? i->controller->takes : 0;
+}
+
+void instance_controller_sync(struct instance *i)
+{
+	if (!(HAS(i->controller, sync)))
+		return;
+	enter(i, CRUMB_SYNC, NULL);
+	i->controller->sync(i->inst);
+	(void)leave(i, CRUMB_SYNC, 0, NULL);
+}
+
+void instance_measure(struct instance *i)
+{
+	if (!(HAS(i->controller, measure)))
+		return;
+	enter(i, CRUMB_METRICS, NULL);
+	i->controller->measure(i->inst);
+	(void)leave(i, CRUMB_METRICS, 0, NULL);
+}
+
+void instance_controller_timer(struct instance *i, uint64_t cookie)
+{
+	if (!(HAS(i->controller, timer)))
+		return;
+	enter(i, CRUMB_EVENT, NULL);
+	i->controller->timer(i->inst, cookie);
+	(void)leave(i, CRUMB_EVENT, 0, NULL);
+}
+
+/* ---- decisions of given figures -------------------------------------------------------------- */
+
+bool instance_decides(const struct instance *i, const char *kind)
+{
+	if (!(HAS(i->decision, decide)) || !i->decision->kinds)
+		return false;
+	for (const char *const *k = i->decision->kinds; *k; k++)
+		if (str_eq(*k, kind))
+			return true;
+	return false;
+}
+
+int instance_decide(struct instance *i, const struct rp_question *question,
+		    const struct rp_answer *answer, struct err *err)
+{
+	enter(i, CRUMB_CALCULATE, question->kind);
+	return leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer), err);
+}
+
+/* ---- calculators ----------------------------------------------------------------------------- */
+
+bool instance_wants_forecast(const struct instance *i)
+{
+	return i->calculator->flags & RP_CALCULATOR_FORECAST;
+}
+
+const char *const *instance_resources(const struct instance *i)
+{
+	return i->calculator->resources;
+}
+
+const char *const *instance_annotations(const struct instance *i)
+{
+	return i->calculator->annotations;
+}
+
+int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err)
+{
+	enter(i, CRUMB_CALCULATE, NULL);
+	return leave(i, CRUMB_CALCULATE, i->calculator->calculate(i->inst, out), err);
+}
+
+int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
+		   bool *ret_default, struct err *err)
+{
+	*ret_default = !(HAS(i->calculator, reset));
+	if (*ret_default)
+		return 0;
+	enter(i, CRUMB_CALCULATE, "reset");
+	return leave(i, CRUMB_CALCULATE, i->calculator->reset(i->inst, message, out), err);
+}
+
+int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err)
+{
+	if (!(HAS(i->calculator, apply)))
+		return 0;
+	enter(i, CRUMB_CALCULATE, "apply");
+	return leave(i, CRUMB_CALCULATE, i->calculator->apply(i->inst, node), err);
+}
+
+bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
+			const struct rp_nr_edit *new_node)
+{
+	if (!(HAS(i->calculator, need_sync)))
+		return false;
+	enter(i, CRUMB_CALCULATE, "need_sync");
+	int32_t r = i->calculator->need_sync(i->inst, old_node, new_node);
+	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	return r > 0;
+}
+
+bool instance_meta_changed(struct instance *i, const char *key, const char *old_text,
+			   const char *new_text)
+{
+	if (!(HAS(i->calculator, meta_changed)))
+		return !old_text || !new_text ? old_text != new_text
+					      : strcmp(old_text, new_text) != 0;
+	enter(i, CRUMB_CALCULATE, "meta_changed");
+	int32_t r = i->calculator->meta_changed(i->inst, key, old_text, new_text);
+	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	return r > 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node in the cluster: a copy of the Node object, as far as anything here needs it, whose lists
+ * are by key, each key once; and what modules want it to have, which is the data behind
+ * nri-rp.host.node/1.
+ */
+#ifndef HOST_NODE_H
+#define HOST_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/nri-rpd/cache/kvs.h"
+
+struct node_taint {
+	const char *key, *value, *effect;
+};
+
+/* CPU in milli, everything else in units. */
+struct node_amount {
+	const char *name;
+	int64_t amount;
+};
+
+struct node_object {
+	const char *name, *uid;
+	const struct kv *labels, *annotations;
+	const struct node_taint *taints; /* by key and effect */
+	const struct node_amount *capacity, *allocatable;
+	uint32_t n_labels, n_annotations, n_taints, n_capacity, n_allocatable;
+	bool unschedulable;
+};
+
+/* ---- wishes of modules ---- */
+
+enum wish_kind { WISH_LABEL, WISH_ANNOTATION, WISH_TAINT, WISH_RESOURCE };
+
+struct instance;
+struct node_wish {
+	enum wish_kind kind;
+	const struct instance *owner;
+	const char *key;
+	const char *effect; /* of a taint; else "" */
+	char *value; /* of all but resources */
+	int64_t amount; /* of a resource */
+	struct node_wish *prev, *next;
+};
+
+/* Somebody else has wished for the same before: this one does not count. */
+bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
+/* Does the Node have it? NULL: nothing is known of it. */
+bool node_has_wish(const struct node_object *node, const struct node_wish *w);
+/* Wishes in an instance's name, as it could itself: 0, -RP_EINVAL, -RP_E2BIG, -RP_ENOMEM. value
+ * NULL, or RP_NOT_SET of a resource: no more. */
+int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
+			   const char *value);
+int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount);
+const char *wish_kind_name(enum wish_kind kind); /* "label" */
+
+#endif

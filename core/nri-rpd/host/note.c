@@ -1,0 +1,732 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section,
+ * the dynamic symbols.
+ *
+ * All reading goes through get(), which knows the file's size; everything else works on copies.
+ * What the dynamic loader will use is looked up the way it does, by virtual address through the
+ * PT_LOAD headers, so that both see the same bytes.
+ */
+#include "core/nri-rpd/host/note.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/lib/util/cleanup.h"
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#define RELOCATION_CALLS R_X86_64_IRELATIVE
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#define RELOCATION_CALLS R_AARCH64_IRELATIVE
+#elif defined(__powerpc64__)
+#define HOST_MACHINE EM_PPC64
+#define RELOCATION_CALLS R_PPC64_IRELATIVE
+#elif defined(__s390x__)
+#define HOST_MACHINE EM_S390
+#define RELOCATION_CALLS R_390_IRELATIVE
+#elif defined(__riscv)
+#define HOST_MACHINE EM_RISCV
+#define RELOCATION_CALLS R_RISCV_IRELATIVE
+#else
+#error "tell core/nri-rpd/host/note.c the ELF machine number of this architecture"
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HOST_DATA ELFDATA2LSB
+#else
+#define HOST_DATA ELFDATA2MSB
+#endif
+
+#define PAGE_OF_SYMBOLS 128u
+#define PAGE_OF_RELOCATIONS 128u
+
+struct elf {
+	const uint8_t *image; /* NULL: read from fd */
+	int fd;
+	uint64_t size;
+	const char *label;
+	struct err *err;
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	unsigned n_segments;
+};
+
+/* What the dynamic section says, as far as it matters here. Addresses are virtual; 0: not there. */
+struct dynamic {
+	uint64_t symtab, strtab, strtab_size, symbol_size, hash, gnu_hash, init_array_size, flags;
+	uint64_t init; /* a function */
+	uint64_t rela, rela_size, plt_rela, plt_rela_size;
+	bool text_relocations, run_path;
+};
+
+static const struct {
+	uint16_t machine;
+	const char *name;
+} machines[] = {
+	{EM_X86_64, "x86-64"}, {EM_AARCH64, "arm64"},  {EM_PPC64, "ppc64"},    {EM_S390, "s390x"},
+	{EM_RISCV, "riscv64"}, {EM_386, "32-bit x86"}, {EM_ARM, "32-bit arm"},
+};
+
+static const char *machine_name(uint16_t machine)
+{
+	for (unsigned i = 0; i < sizeof machines / sizeof machines[0]; i++)
+		if (machines[i].machine == machine)
+			return machines[i].name;
+	return "another machine";
+}
+
+bool build_id_equal(const struct build_id *a, const struct build_id *b)
+{
+	return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+/* FNV-1a */
+uint64_t note_hash(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *p = data;
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+bool note_name_valid(const char *name)
+{
+	if (*name == '-')
+		return false;
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	return n > 0 && n < RP_NAME_MAX && !name[n];
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static int damaged(const struct elf *e, const char *what)
+{
+	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s", e->label, what);
+}
+
+static int get(const struct elf *e, uint64_t off, void *dst, uint64_t len, const char *what)
+{
+	if (off > e->size || len > e->size - off)
+		return err_set(e->err, -EBADMSG,
+			       "module file %s is damaged: %s would end past its end", e->label,
+			       what);
+	if (e->image) {
+		memcpy(dst, e->image + off, len);
+		return 0;
+	}
+	for (uint64_t done = 0; done < len;) {
+		ssize_t n = pread(e->fd, (uint8_t *)dst + done, len - done, (off_t)(off + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e->err, -errno, "cannot read module file %s", e->label);
+		if (n == 0)
+			return damaged(e, "it got shorter while it was read");
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The bytes that will be at a virtual address once the file is mapped. */
+static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t len, const char *what)
+{
+	for (unsigned i = 0; i < e->n_segments; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+		if (p->p_type != PT_LOAD || addr < p->p_vaddr || addr - p->p_vaddr >= p->p_filesz)
+			continue;
+		uint64_t skip = addr - p->p_vaddr;
+		if (len > p->p_filesz - skip || p->p_offset > e->size ||
+		    skip > e->size - p->p_offset)
+			break;
+		return get(e, p->p_offset + skip, dst, len, what);
+	}
+	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s is not in a loaded segment",
+		       e->label, what);
+}
+
+/* ---- headers --------------------------------------------------------------------------------- */
+
+static int refuse(const struct elf *e, const char *why)
+{
+	return err_set(e->err, -ENOEXEC, "%s is no module: %s", e->label, why);
+}
+
+static int check_ident(struct elf *e)
+{
+	const unsigned char *ident = e->header.e_ident;
+	if (e->size < EI_NIDENT)
+		return refuse(e, "too short for an ELF file");
+	int r = get(e, 0, e->header.e_ident, EI_NIDENT, "the ELF identification");
+	if (r < 0)
+		return r;
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return refuse(e, "not an ELF file");
+	if (ident[EI_CLASS] != ELFCLASS64)
+		return refuse(e, "not a 64-bit ELF file");
+	if (ident[EI_DATA] != HOST_DATA)
+		return refuse(e, "an ELF file of the other byte order");
+	if (ident[EI_VERSION] != EV_CURRENT)
+		return refuse(e, "an ELF file of an unknown version");
+	return 0;
+}
+
+static int check_header(struct elf *e)
+{
+	const Elf64_Ehdr *h = &e->header;
+	int r = get(e, 0, &e->header, sizeof e->header, "the ELF header");
+	if (r < 0)
+		return r;
+	if (h->e_machine != HOST_MACHINE)
+		return err_set(e->err, -ENOEXEC,
+			       "%s is no module for this machine: built for %s (ELF machine %u), "
+			       "this host is %s",
+			       e->label, machine_name(h->e_machine), h->e_machine,
+			       machine_name(HOST_MACHINE));
+	if (h->e_type == ET_REL)
+		return refuse(e, "an object file; link it with -shared");
+	if (h->e_type != ET_DYN)
+		return refuse(e, "not a shared object");
+	if (!h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr))
+		return damaged(e, "it has no program headers");
+	if (h->e_phnum > NOTE_HEADERS_MAX)
+		return err_set(e->err, -EFBIG,
+			       "module file %s has %u program headers, at most %u are read",
+			       e->label, h->e_phnum, NOTE_HEADERS_MAX);
+	return 0;
+}
+
+static int read_segments(struct elf *e)
+{
+	e->n_segments = e->header.e_phnum;
+	e->segments = calloc(e->n_segments, sizeof *e->segments);
+	if (!e->segments)
+		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
+	return get(e, e->header.e_phoff, e->segments, (uint64_t)e->n_segments * sizeof *e->segments,
+		   "the program header table");
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+static bool is_text(const char *s, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!s[i])
+			return true;
+		if (s[i] < 0x20 || s[i] > 0x7e)
+			return false;
+	}
+	return false;
+}
+
+/* A note of nri-rp. Ours wins over those of other majors, which only serve to say what the file was
+ * built for. */
+static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
+		     struct note_facts *facts, bool *found)
+{
+	struct rp_note note;
+	if (size < sizeof note)
+		return damaged(e, "its nri-rp note is too short");
+	memcpy(&note, desc, sizeof note);
+	bool ours = note.abi_major == RP_ABI_MAJOR;
+	bool text =
+		is_text(note.name, sizeof note.name) && is_text(note.version, sizeof note.version);
+	if (ours && !text)
+		return damaged(e, "name or version in its nri-rp note are not text");
+	if (!text)
+		note.name[0] = note.version[0] = '\0';
+	if (*found && ours && facts->note.abi_major == RP_ABI_MAJOR &&
+	    memcmp(&note, &facts->note, sizeof note) != 0)
+		return damaged(e, "it has two different nri-rp notes (two modules in one file?)");
+	if (!*found || ours)
+		facts->note = note;
+	*found = true;
+	return 0;
+}
+
+static void take_build_id(const uint8_t *desc, uint64_t size, struct build_id *id)
+{
+	id->size = size < NOTE_BUILD_ID_MAX ? (uint32_t)size : NOTE_BUILD_ID_MAX;
+	memcpy(id->bytes, desc, id->size);
+}
+
+static uint64_t round_up(uint64_t n, uint64_t align)
+{
+	return (n + align - 1) / align * align;
+}
+
+/* A run of notes; sanitizers leave zeroes behind theirs, which read as empty notes. */
+static int walk_notes(const struct elf *e, const uint8_t *p, uint64_t size, uint64_t align,
+		      struct note_facts *facts, bool *found)
+{
+	for (uint64_t at = 0; size - at >= sizeof(Elf64_Nhdr);) {
+		Elf64_Nhdr h;
+		memcpy(&h, p + at, sizeof h);
+		uint64_t name = at + sizeof h;
+		uint64_t desc = round_up(name + h.n_namesz, align);
+		if (desc > size || h.n_descsz > size - desc)
+			return damaged(e, "a note would end past its segment");
+		if (h.n_namesz == sizeof RP_NOTE_OWNER && h.n_type == RP_NOTE_TYPE &&
+		    memcmp(p + name, RP_NOTE_OWNER, sizeof RP_NOTE_OWNER) == 0) {
+			int r = take_note(e, p + desc, h.n_descsz, facts, found);
+			if (r < 0)
+				return r;
+		} else if (h.n_namesz == sizeof ELF_NOTE_GNU && h.n_type == NT_GNU_BUILD_ID &&
+			   memcmp(p + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+			take_build_id(p + desc, h.n_descsz, &facts->build_id);
+		}
+		at = round_up(desc + h.n_descsz, align);
+		if (at > size)
+			break;
+	}
+	return 0;
+}
+
+static int read_notes(const struct elf *e, uint64_t off, uint64_t size, uint64_t align,
+		      struct note_facts *facts, bool *found)
+{
+	if (size > NOTE_SEGMENT_MAX)
+		return err_set(e->err, -EFBIG,
+			       "module file %s has %llu bytes of notes, at most %u are read",
+			       e->label, (unsigned long long)size, NOTE_SEGMENT_MAX);
+	_free_ uint8_t *bytes = malloc(size + 1);
+	if (!bytes)
+		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
+	int r = get(e, off, bytes, size, "a note segment");
+	if (r < 0)
+		return r;
+	facts->notes_hash = note_hash(facts->notes_hash, bytes, size);
+	return walk_notes(e, bytes, size, align == 8 ? 8 : 4, facts, found);
+}
+
+/* For files whose linker made a section of the note but no segment. */
+static int read_note_sections(const struct elf *e, struct note_facts *facts, bool *found)
+{
+	const Elf64_Ehdr *h = &e->header;
+	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > NOTE_HEADERS_MAX)
+		return 0;
+	for (unsigned i = 0; i < h->e_shnum; i++) {
+		Elf64_Shdr s;
+		if (h->e_shoff > e->size)
+			return damaged(e, "the section header table would be past its end");
+		int r = get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+			    "the section header table");
+		if (r < 0)
+			return r;
+		if (s.sh_type != SHT_NOTE)
+			continue;
+		r = read_notes(e, s.sh_offset, s.sh_size, s.sh_addralign, facts, found);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int find_note(const struct elf *e, struct note_facts *facts)
+{
+	bool found = false;
+	for (unsigned i = 0; i < e->n_segments; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+		if (p->p_type != PT_NOTE)
+			continue;
+		int r = read_notes(e, p->p_offset, p->p_filesz, p->p_align, facts, &found);
+		if (r < 0)
+			return r;
+	}
+	uint64_t hash = facts->notes_hash;
+	int r = found ? 0 : read_note_sections(e, facts, &found);
+	if (r < 0)
+		return r;
+	facts->notes_hash = hash;
+	if (!found)
+		return err_set(
+			e->err, -ENOMSG,
+			"%s is no nri-rp module: it has no nri-rp note (RP_MODULE_DEFINE makes it)",
+			e->label);
+	return 0;
+}
+
+/* ---- the dynamic section --------------------------------------------------------------------- */
+
+static void take_dynamic(const Elf64_Dyn *d, struct dynamic *dyn)
+{
+	switch (d->d_tag) {
+	case DT_SYMTAB:
+		dyn->symtab = d->d_un.d_ptr;
+		break;
+	case DT_STRTAB:
+		dyn->strtab = d->d_un.d_ptr;
+		break;
+	case DT_STRSZ:
+		dyn->strtab_size = d->d_un.d_val;
+		break;
+	case DT_SYMENT:
+		dyn->symbol_size = d->d_un.d_val;
+		break;
+	case DT_HASH:
+		dyn->hash = d->d_un.d_ptr;
+		break;
+	case DT_GNU_HASH:
+		dyn->gnu_hash = d->d_un.d_ptr;
+		break;
+	case DT_INIT_ARRAYSZ:
+		dyn->init_array_size = d->d_un.d_val;
+		break;
+	case DT_INIT:
+		dyn->init = d->d_un.d_ptr;
+		break;
+	case DT_RELA:
+		dyn->rela = d->d_un.d_ptr;
+		break;
+	case DT_RELASZ:
+		dyn->rela_size = d->d_un.d_val;
+		break;
+	case DT_JMPREL:
+		dyn->plt_rela = d->d_un.d_ptr;
+		break;
+	case DT_PLTRELSZ:
+		dyn->plt_rela_size = d->d_un.d_val;
+		break;
+	case DT_FLAGS:
+		dyn->flags = d->d_un.d_val;
+		break;
+	case DT_TEXTREL:
+		dyn->text_relocations = true;
+		break;
+	case DT_RPATH:
+	case DT_RUNPATH:
+		dyn->run_path = true;
+		break;
+	}
+}
+
+static const Elf64_Phdr *dynamic_segment(const struct elf *e)
+{
+	const Elf64_Phdr *found = NULL;
+	for (unsigned i = 0; i < e->n_segments; i++)
+		if (e->segments[i].p_type == PT_DYNAMIC)
+			found = &e->segments[i];
+	return found;
+}
+
+static int read_dynamic(const struct elf *e, struct dynamic *dyn)
+{
+	const Elf64_Phdr *p = dynamic_segment(e);
+	if (!p)
+		return refuse(e, "it has no dynamic section");
+	for (uint64_t i = 0; i < NOTE_DYNAMIC_MAX; i++) {
+		Elf64_Dyn d;
+		int r = get_mapped(e, p->p_vaddr + i * sizeof d, &d, sizeof d,
+				   "the dynamic section");
+		if (r < 0)
+			return r;
+		if (d.d_tag == DT_NULL)
+			return 0;
+		take_dynamic(&d, dyn);
+	}
+	return err_set(e->err, -EFBIG, "module file %s has more than %u dynamic entries", e->label,
+		       NOTE_DYNAMIC_MAX);
+}
+
+/* ---- symbols --------------------------------------------------------------------------------- */
+
+static int too_many_symbols(const struct elf *e)
+{
+	return err_set(e->err, -EFBIG, "module file %s has more than %u dynamic symbols", e->label,
+		       NOTE_SYMBOLS_MAX);
+}
+
+/* The GNU hash table does not say how many symbols there are: the last chain of the highest bucket
+ * ends with the last one. */
+static int count_gnu_hash(const struct elf *e, uint64_t table, uint32_t *ret_n)
+{
+	uint32_t h[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
+	int r = get_mapped(e, table, h, sizeof h, "the symbol hash table");
+	if (r < 0)
+		return r;
+	if (h[0] > NOTE_SYMBOLS_MAX || h[1] > NOTE_SYMBOLS_MAX || h[2] > NOTE_SYMBOLS_MAX)
+		return too_many_symbols(e);
+	uint64_t buckets = table + sizeof h + (uint64_t)h[2] * 8,
+		 chains = buckets + (uint64_t)h[0] * 4;
+	uint32_t last = 0;
+	for (uint32_t i = 0; i < h[0]; i++) {
+		uint32_t first;
+		r = get_mapped(e, buckets + (uint64_t)i * 4, &first, sizeof first, "a hash bucket");
+		if (r < 0)
+			return r;
+		last = first > last ? first : last;
+	}
+	*ret_n = h[1];
+	if (last < h[1])
+		return 0;
+	for (uint32_t link = 0; !(link & 1); last++) {
+		if (last >= NOTE_SYMBOLS_MAX)
+			return too_many_symbols(e);
+		r = get_mapped(e, chains + (uint64_t)(last - h[1]) * 4, &link, sizeof link,
+			       "a hash chain");
+		if (r < 0)
+			return r;
+	}
+	*ret_n = last;
+	return 0;
+}
+
+static int count_symbols(const struct elf *e, const struct dynamic *dyn, uint32_t *ret_n)
+{
+	if (dyn->gnu_hash)
+		return count_gnu_hash(e, dyn->gnu_hash, ret_n);
+	if (!dyn->hash)
+		return damaged(e, "it has no symbol hash table");
+	uint32_t h[2]; /* buckets, symbols */
+	int r = get_mapped(e, dyn->hash, h, sizeof h, "the symbol hash table");
+	if (r < 0)
+		return r;
+	if (h[1] > NOTE_SYMBOLS_MAX)
+		return too_many_symbols(e);
+	*ret_n = h[1];
+	return 0;
+}
+
+static bool exported(const Elf64_Sym *s)
+{
+	unsigned bind = ELF64_ST_BIND(s->st_info), see = ELF64_ST_VISIBILITY(s->st_other);
+	return s->st_shndx != SHN_UNDEF &&
+	       (bind == STB_GLOBAL || bind == STB_WEAK || bind == STB_GNU_UNIQUE) &&
+	       (see == STV_DEFAULT || see == STV_PROTECTED);
+}
+
+static int take_symbol(const struct elf *e, const struct dynamic *dyn, const Elf64_Sym *s,
+		       struct note_facts *facts)
+{
+	char name[sizeof RP_MODULE_SYMBOL];
+	if (!exported(s))
+		return 0;
+	facts->n_exports++;
+	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < sizeof(struct rp_module))
+		return 0;
+	if (dyn->strtab_size < sizeof name || s->st_name > dyn->strtab_size - sizeof name)
+		return 0; /* too close to the end to be ours */
+	int r = get_mapped(e, dyn->strtab + s->st_name, name, sizeof name, "the name of a symbol");
+	if (r < 0)
+		return r;
+	facts->has_symbol |= memcmp(name, RP_MODULE_SYMBOL, sizeof name) == 0;
+	return 0;
+}
+
+static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
+{
+	uint32_t n = 0;
+	if (dyn->symbol_size != sizeof(Elf64_Sym))
+		return damaged(e, "its dynamic symbols have an unknown size");
+	int r = count_symbols(e, dyn, &n);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i += PAGE_OF_SYMBOLS) {
+		Elf64_Sym page[PAGE_OF_SYMBOLS];
+		uint32_t here = n - i < PAGE_OF_SYMBOLS ? n - i : PAGE_OF_SYMBOLS;
+		r = get_mapped(e, dyn->symtab + (uint64_t)i * sizeof page[0], page,
+			       (uint64_t)here * sizeof page[0], "the dynamic symbols");
+		for (uint32_t k = 0; k < here && r >= 0; k++)
+			r = take_symbol(e, dyn, &page[k], facts);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- what runs while it is loaded ------------------------------------------------------------ */
+
+/* The compiler's own function of DT_INIT is all that a section holds, and short. Without section
+ * headers it cannot be told from others. */
+static int read_init(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
+{
+	const Elf64_Ehdr *h = &e->header;
+	if (!dyn->init || !h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) ||
+	    h->e_shnum > NOTE_HEADERS_MAX)
+		return 0;
+	for (unsigned i = 0; i < h->e_shnum; i++) {
+		Elf64_Shdr s;
+		if (h->e_shoff > e->size)
+			return damaged(e, "the section header table would be past its end");
+		int r = get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+			    "the section header table");
+		if (r < 0)
+			return r;
+		if (s.sh_addr == dyn->init && s.sh_type == SHT_PROGBITS &&
+		    s.sh_size <= NOTE_COMPILER_INIT)
+			return 0;
+	}
+	facts->own_init = true;
+	return 0;
+}
+
+static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
+			   struct note_facts *facts)
+{
+	uint64_t n = table ? size / sizeof(Elf64_Rela) : 0;
+	if (n > NOTE_RELOCATIONS_MAX)
+		return err_set(e->err, -EFBIG, "module file %s has more than %u relocations",
+			       e->label, NOTE_RELOCATIONS_MAX);
+	for (uint64_t i = 0; i < n; i += PAGE_OF_RELOCATIONS) {
+		Elf64_Rela page[PAGE_OF_RELOCATIONS];
+		uint64_t here = n - i < PAGE_OF_RELOCATIONS ? n - i : PAGE_OF_RELOCATIONS;
+		int r = get_mapped(e, table + i * sizeof page[0], page, here * sizeof page[0],
+				   "the relocations");
+		if (r < 0)
+			return r;
+		for (uint64_t k = 0; k < here; k++)
+			facts->n_resolvers += ELF64_R_TYPE(page[k].r_info) == RELOCATION_CALLS;
+	}
+	return 0;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+/* Without the header, the dynamic loader assumes an executable stack. */
+static bool wants_exec_stack(const struct elf *e)
+{
+	for (unsigned i = 0; i < e->n_segments; i++)
+		if (e->segments[i].p_type == PT_GNU_STACK)
+			return e->segments[i].p_flags & PF_X;
+	return true;
+}
+
+static int read_dynamic_facts(const struct elf *e, struct note_facts *facts)
+{
+	struct dynamic dyn = {0};
+	int r = read_dynamic(e, &dyn);
+	if (r < 0)
+		return r;
+	uint64_t n = dyn.init_array_size / 8 + (dyn.init_array_size % 8 != 0);
+	facts->n_constructors = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+	facts->text_relocations = dyn.text_relocations || (dyn.flags & DF_TEXTREL);
+	facts->run_path = dyn.run_path;
+	facts->exec_stack = wants_exec_stack(e);
+	r = read_init(e, &dyn, facts);
+	r = r ? r : count_resolvers(e, dyn.rela, dyn.rela_size, facts);
+	r = r ? r : count_resolvers(e, dyn.plt_rela, dyn.plt_rela_size, facts);
+	return r ? r : read_symbols(e, &dyn, facts);
+}
+
+static int parse(struct elf *e, struct note_facts *ret)
+{
+	struct note_facts facts = {.notes_hash = NOTE_HASH_INIT};
+	int r = check_ident(e);
+	if (r == 0)
+		r = check_header(e);
+	if (r == 0)
+		r = read_segments(e);
+	if (r == 0)
+		r = find_note(e, &facts);
+	if (r == 0)
+		r = read_dynamic_facts(e, &facts);
+	free(e->segments);
+	if (r == 0)
+		*ret = facts;
+	return r;
+}
+
+int note_parse(const void *image, size_t size, const char *label, struct note_facts *ret,
+	       struct err *err)
+{
+	struct elf e = {.image = image, .fd = -1, .size = size, .label = label, .err = err};
+	return parse(&e, ret);
+}
+
+int note_read(int fd, const char *label, struct note_facts *ret, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot read module file %s", label);
+	struct elf e = {.fd = fd, .size = (uint64_t)st.st_size, .label = label, .err = err};
+	if (!S_ISREG(st.st_mode))
+		return refuse(&e, "not a regular file");
+	return parse(&e, ret);
+}
+
+/* ---- verdict --------------------------------------------------------------------------------- */
+
+static int check_versions(const struct rp_note *n, const char *who, struct err *err)
+{
+	if (n->abi_major != RP_ABI_MAJOR)
+		return err_set(
+			err, -EPROTONOSUPPORT,
+			"%s: built for ABI %u.%u, this host has %u.%u; install a build for ABI %u",
+			who, n->abi_major, n->abi_minor, RP_ABI_MAJOR, RP_ABI_MINOR, RP_ABI_MAJOR);
+	if (n->min_host_minor > RP_ABI_MINOR)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "%s: needs a host of ABI %u.%u, this host has %u.%u; update nri-rp "
+			       "or install an older build",
+			       who, n->abi_major, n->min_host_minor, RP_ABI_MAJOR, RP_ABI_MINOR);
+	return 0;
+}
+
+static int check_identity(const struct rp_note *n, const char *who, struct err *err)
+{
+	if (!note_name_valid(n->name))
+		return err_set(err, -EINVAL,
+			       "%s: \"%s\" is no name for a module (a-z, 0-9 and -, at most %u)",
+			       who, n->name, RP_NAME_MAX - 1);
+	if (!n->version[0])
+		return err_set(err, -EINVAL, "%s: its note gives no version", who);
+	if (!(n->kinds & (RP_KIND_POLICY | RP_KIND_CONTROLLER | RP_KIND_CALCULATOR)))
+		return err_set(err, -EINVAL, "%s: of no kind that this host knows (kinds 0x%x)",
+			       who, n->kinds);
+	return 0;
+}
+
+/* What would run or be mapped on the way in, before the module could be checked. */
+static int check_contents(const struct note_facts *f, const char *who, unsigned flags,
+			  struct err *err)
+{
+	bool instrumented = flags & NOTE_INSTRUMENTED;
+	if (f->n_constructors > NOTE_COMPILER_CTORS && !instrumented)
+		return err_set(err, -EPERM,
+			       "%s: has %u constructors, which would run before it can be checked; "
+			       "start in create()",
+			       who, f->n_constructors - NOTE_COMPILER_CTORS);
+	if (f->own_init && !instrumented)
+		return err_set(
+			err, -EPERM,
+			"%s: has a function of its own as DT_INIT, which would run before it "
+			"can be checked; start in create()",
+			who);
+	if (f->n_resolvers && !instrumented)
+		return err_set(
+			err, -EPERM,
+			"%s: has %u resolvers of indirect functions (ifunc), which would run "
+			"before it can be checked; choose in create()",
+			who, f->n_resolvers);
+	if (f->text_relocations)
+		return err_set(err, -EPERM, "%s: has text relocations; build it with -fPIC", who);
+	if (f->exec_stack)
+		return err_set(err, -EPERM,
+			       "%s: wants an executable stack; link it with -z noexecstack", who);
+	if (f->run_path && !instrumented)
+		return err_set(
+			err, -EPERM,
+			"%s: has an RPATH or RUNPATH; libraries come from the system's directories",
+			who);
+	return 0;
+}
+
+int note_check(const struct note_facts *facts, const char *label, unsigned flags, struct err *err)
+{
+	char who[RP_NAME_MAX + 16 + 512];
+	bool named = note_name_valid(facts->note.name);
+	(void)snprintf(who, sizeof who, named ? "module \"%s\" (%.*s)" : "module %s(%.*s)",
+		       named ? facts->note.name : "", 512, label);
+	int r = check_versions(&facts->note, who, err);
+	if (r == 0)
+		r = check_identity(&facts->note, who, err);
+	if (r == 0)
+		r = check_contents(facts, who, flags, err);
+	if (r == 0 && !facts->has_symbol)
+		r = err_set(err, -ENOEXEC, "%s: does not export its symbol %s", who,
+			    RP_MODULE_SYMBOL);
+	return r;
+}

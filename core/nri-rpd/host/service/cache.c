@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.cache/1: getters over the cache, setters into its running transaction. */
+#include <stdlib.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/sized.h"
+#include "core/lib/util/str.h"
+
+#define TEXT_MAX 4096u
+#define DATA_MAX 16384u
+#define DATA_KEY_MAX 64
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static struct ctr *ctr_of(void *ctx, rp_ctr handle)
+{
+	return cache_ctr_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
+}
+
+static struct pod *pod_of(void *ctx, rp_pod handle)
+{
+	return cache_pod_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
+}
+
+static int sync_cmp(const void *a, const void *b)
+{
+	const struct ctr *x = *(struct ctr *const *)a, *y = *(struct ctr *const *)b;
+	if (x->pod->qos != y->pod->qos)
+		return x->pod->qos < y->pod->qos ? -1 : 1;
+	if (x->created_ns != y->created_ns)
+		return x->created_ns < y->created_ns ? -1 : 1;
+	return strcmp(x->id, y->id);
+}
+
+/* Who is being created is the request's: when that has failed and the policy looks at everything
+ * anew, it is about to go. */
+static bool is_listed(const struct ctr *ctr, uint32_t order)
+{
+	return ctr_live(txn_view(ctr)->state) && (order != RP_ORDER_SYNC || !ctr->coming);
+}
+
+static uint32_t list_created(struct cache *c, uint32_t order, rp_ctr *ret, uint32_t cap)
+{
+	uint32_t n = 0;
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(c), ctr) {
+		if (!is_listed(ctr, order))
+			continue;
+		if (n < cap)
+			ret[n] = ctr->handle;
+		n++;
+	}
+	return n;
+}
+
+static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
+{
+	struct cache *c = main_call(ctx, RP_HOST_CACHE_1)->env->cache;
+	uint32_t n = list_created(c, order, ret, cap);
+	if (order != RP_ORDER_SYNC || n > cap || n < 2)
+		return n;
+	_free_ struct ctr **sorted = calloc(n, sizeof *sorted);
+	if (!sorted)
+		return n;
+	bool in_order = true;
+	for (uint32_t i = 0; i < n; i++) {
+		sorted[i] = cache_ctr_of(c, ret[i]);
+		in_order = in_order && (!i || sync_cmp(&sorted[i - 1], &sorted[i]) < 0);
+	}
+	if (in_order) /* as runtimes list them */
+		return n;
+	qsort(sorted, n, sizeof *sorted, sync_cmp);
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = sorted[i]->handle;
+	return n;
+}
+
+static struct rp_ids ids_of(const struct iset *s)
+{
+	return s ? s->ids : rp_ids_none();
+}
+
+static bool runs_already(const struct instance *i, const struct ctr *ctr)
+{
+	return ctr->coming && i->env->runtime &&
+	       (i->env->runtime->flags & RP_RUNTIME_CREATION_IS_LATE);
+}
+
+static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	const struct decision *d = txn_view(ctr);
+	struct rp_ctr_info full = {
+		.state = d->state,
+		.qos = ctr->pod->qos,
+		.flags = ctr->flags | (d->degraded ? RP_CTR_DEGRADED : 0u) |
+			 (runs_already(ctx, ctr) ? RP_CTR_RUNS_ALREADY : 0u),
+		.ctr = ctr->handle,
+		.pod = ctr->pod->handle,
+		.id = ctr->id,
+		.name = ctr->name,
+		.pod_name = ctr->pod->name,
+		.pod_namespace = ctr->pod->ns,
+		.created_ns = ctr->created_ns,
+		.cpu_request = d->needs.cpu_request,
+		.cpu_limit = d->needs.cpu_limit,
+		.mem_request = d->needs.mem_request,
+		.mem_limit = d->needs.mem_limit,
+		.cpus = ids_of(d->cpus),
+		.mems = ids_of(d->mems),
+		.exclusive = ids_of(d->exclusive),
+		.shares = d->shares,
+		.quota = d->quota,
+		.period = d->period,
+		.has_cpus = ids_of(ctr->acked.cpus),
+		.has_mems = ids_of(ctr->acked.mems),
+		.asked_shares = ctr->requested.shares,
+		.asked_quota = ctr->requested.quota,
+		.asked_period = ctr->requested.period,
+	};
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	if (!pod)
+		return -RP_ESTALE;
+	struct needs sums = pod->sums;
+	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
+	if (fed)
+		sums = fed_needs(fed);
+	struct rp_pod_info full = {
+		.qos = pod->qos,
+		.pod = pod->handle,
+		.id = pod->id,
+		.name = pod->name,
+		.pod_namespace = pod->ns,
+		.uid = pod->uid,
+		.runtime_handler = pod->runtime_handler,
+		.cgroup_parent = pod->cgroup_parent,
+		.flags = (pod->stopped ? RP_POD_STOPPED : 0u) | (fed ? RP_POD_FED : 0u) |
+			 (fed && str_eq(fed->owner, "DaemonSet") ? RP_POD_DAEMON_SET : 0u),
+		.priority = fed ? fed->priority : 0,
+		.cpu_request = sums.cpu_request,
+		.cpu_limit = sums.cpu_limit,
+		.mem_limit = sums.mem_limit,
+		.mem_request = sums.mem_request,
+	};
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+static const uint32_t fed_kinds[] = {[FED_APP] = RP_POD_CTR_APP,
+				     [FED_INIT] = RP_POD_CTR_INIT,
+				     [FED_SIDECAR] = RP_POD_CTR_SIDECAR};
+
+static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_ctr_info *out)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	if (!pod)
+		return -RP_ESTALE;
+	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
+	if (!fed || index >= fed->n_ctrs)
+		return -RP_ENOENT;
+	const struct fed_ctr *ctr = &fed->ctrs[index];
+	struct rp_pod_ctr_info full = {
+		.kind = fed_kinds[ctr->kind],
+		.name = ctr->name,
+		.cpu_request = ctr->needs.cpu_request,
+		.cpu_limit = ctr->needs.cpu_limit,
+		.mem_request = ctr->needs.mem_request,
+		.mem_limit = ctr->needs.mem_limit,
+	};
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+static const char *called(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(main_call(ctx, RP_HOST_CACHE_1)), key, buf);
+}
+
+static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_t *ret_scope)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	struct site_name name;
+	key = called(ctx, key, &name);
+	return ctr ? annotation_effective(ctr->pod, ctr->name, key, ret_scope) : NULL;
+}
+
+static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	struct site_name name;
+	return pod ? kvs_get(pod_heard(pod), called(ctx, key, &name)) : NULL;
+}
+
+static const char *pod_label(void *ctx, rp_pod handle, const char *key)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	struct site_name name;
+	return pod ? kvs_get(&pod->labels, called(ctx, key, &name)) : NULL;
+}
+
+static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr ? kvs_get(&ctr->labels, key) : NULL;
+}
+
+static const char *ctr_annotation(void *ctx, rp_ctr handle, const char *key)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr ? kvs_get(&ctr->annotations, key) : NULL;
+}
+
+static const char *env(void *ctx, rp_ctr handle, const char *name)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	size_t len = strlen(name);
+	for (uint32_t i = 0; ctr && ctr->desc && i < ctr->desc->n_env; i++) {
+		const char *item = ctr->desc->env[i];
+		if (!strncmp(item, name, len) && item[len] == '=')
+			return item + len + 1;
+	}
+	return NULL;
+}
+
+static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!ctr->desc || index >= ctr->desc->n_mounts)
+		return -RP_ENOENT;
+	sized_fill(out, &ctr->desc->mounts[index], sizeof *out);
+	return 0;
+}
+
+static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!ctr->desc || index >= ctr->desc->n_devices)
+		return -RP_ENOENT;
+	sized_fill(out, &ctr->desc->devices[index], sizeof *out);
+	return 0;
+}
+
+static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr && ctr->desc && index < ctr->desc->n_args ? ctr->desc->args[index] : NULL;
+}
+
+static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
+			    struct rp_pod_resource_info *out)
+{
+	const struct host_env *env = main_call(ctx, RP_HOST_CACHE_1)->env;
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	struct rp_pod_resource_info full = {0};
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!env->pod_resource || env->pod_resource(ctr, index, &full, env->arg))
+		return -RP_ENOENT;
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+/* The decision's member of a number field; NULL: it is a creation-only one. */
+static int64_t *number_of(struct decision *d, uint32_t field)
+{
+	switch (field) {
+	case RP_F_SHARES:
+		return &d->shares;
+	case RP_F_QUOTA:
+		return &d->quota;
+	case RP_F_PERIOD:
+		return &d->period;
+	case RP_F_MEMORY_LIMIT:
+		return &d->mem_limit;
+	default:
+		return NULL;
+	}
+}
+
+static struct blob **text_of(struct decision *d, uint32_t field)
+{
+	switch (field) {
+	case RP_F_RDT_CLASS:
+		return &d->rdt_class;
+	case RP_F_BLOCKIO_CLASS:
+		return &d->blockio_class;
+	case RP_F_CPU_CLASS:
+		return &d->cpu_class;
+	default:
+		return NULL;
+	}
+}
+
+static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	struct decision d = *txn_view(ctr);
+	const int64_t *number =
+		field == RP_F_TOPTIER_LIMIT ? &d.toptier_adjusted : number_of(&d, field);
+	if (!number || *number == RP_NOT_SET || (field == RP_F_TOPTIER_LIMIT && !*number))
+		return -RP_ENOENT;
+	*ret = *number;
+	return 0;
+}
+
+static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return NULL;
+	struct decision d = *txn_view(ctr);
+	struct blob **text = text_of(&d, field);
+	if (field == RP_F_RDT_CLASS)
+		return blob_text(decision_rdt(&d));
+	if (field == RP_F_BLOCKIO_CLASS)
+		return blob_text(decision_blockio(&d));
+	return text ? blob_text(*text) : NULL;
+}
+
+static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t *ret_size)
+{
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	const struct decision *d = txn_view(ctr);
+	if (!d->private_data || d->policy != i->number)
+		return -RP_ENOENT;
+	*ret = d->private_data->data;
+	*ret_size = d->private_data->len;
+	return 0;
+}
+
+static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
+{
+	uint32_t n = 0;
+	for (const struct pod *pod = cache_pods(main_call(ctx, RP_HOST_CACHE_1)->env->cache); pod;
+	     pod = pod->hh.next) {
+		if (n < cap)
+			ret[n] = pod->handle;
+		n++;
+	}
+	return n;
+}
+
+static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint32_t *ret_size)
+{
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	const struct pod *pod = pod_of(ctx, handle);
+	uint32_t policy;
+	if (!pod)
+		return -RP_ESTALE;
+	const struct blob *data = txn_pod_private(pod, &policy);
+	if (!data || policy != i->number)
+		return -RP_ENOENT;
+	*ret = data->data;
+	*ret_size = data->len;
+	return 0;
+}
+
+static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t *ret_request,
+			int64_t *ret_limit)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	const struct fed_pod *pod = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, ctr->pod);
+	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
+	if (fed)
+		return fed_extended(fed, resource, ret_request, ret_limit);
+	return resources_annotation_extended(ctr->pod, ctr->name, resource, ret_request, ret_limit);
+}
+
+/* ---- staging --------------------------------------------------------------------------------- */
+
+/* The staged decision, or NULL and why not in *ret. */
+static struct decision *stage(struct instance *i, rp_txn id, rp_ctr handle, struct ctr **ret_ctr,
+			      int32_t *ret)
+{
+	struct cache *c = i->env->cache;
+	struct txn *t = txn_of(c, id);
+	struct ctr *ctr = cache_ctr_of(c, handle);
+	if (!t || !ctr) {
+		*ret = t ? -RP_ESTALE : -RP_EINVAL;
+		return NULL;
+	}
+	struct decision *d = txn_stage(t, ctr);
+	if (!d)
+		*ret = -RP_ENOMEM;
+	else if (i->policy)
+		d->policy = i->number;
+	if (ret_ctr)
+		*ret_ctr = ctr;
+	return d;
+}
+
+static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_ids ids,
+		       size_t member, uint32_t max)
+{
+	int32_t r = 0;
+	if (ids.nw > RP_IDSET_WORDS)
+		return -RP_E2BIG;
+	uint32_t last = rp_ids_last(ids);
+	if (last != RP_IDSET_NONE && last >= max)
+		return -RP_E2BIG;
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct iset **field = (struct iset **)((char *)d + member);
+	struct iset *set = intern_get(cache_sets(i->env->cache), ids);
+	if (!set)
+		return -RP_ENOMEM;
+	if (member == offsetof(struct decision, exclusive) && !set->count)
+		set = intern_unref(cache_sets(i->env->cache), set);
+	txn_put_set(i->env->cache, field, set);
+	if (member == offsetof(struct decision, cpus)) {
+		d->confined = false;
+		d->granted &= ~DIFF_CPUS;
+	} else if (member == offsetof(struct decision, mems)) {
+		d->granted &= ~DIFF_MEMS;
+	}
+	return 0;
+}
+
+static int32_t set_cpus(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
+{
+	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, cpus), RP_CPUS_MAX);
+}
+
+static int32_t set_mems(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids mems)
+{
+	return set_ids(ctx, id, handle, mems, offsetof(struct decision, mems), RP_NODES_MAX);
+}
+
+static int32_t set_exclusive(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
+{
+	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX);
+}
+
+static bool in_range(uint32_t field, int64_t value)
+{
+	switch (field) {
+	case RP_F_SHARES:
+		return value >= 2 && value <= 262144;
+	case RP_F_QUOTA:
+		return value == -1 || value >= 1000;
+	case RP_F_PERIOD:
+		return value >= 1000 && value <= 1000000;
+	case RP_F_MEMORY_LIMIT:
+		return value > 0;
+	case RP_F_SWAP:
+		return value == -1 || value > 0;
+	case RP_F_NICE:
+		return value >= -20 && value <= 19;
+	case RP_F_OOM_SCORE_ADJ:
+		return value >= -1000 && value <= 1000;
+	case RP_F_IO_CLASS:
+		return value >= 0 && value <= 3;
+	case RP_F_IO_PRIORITY:
+		return value >= 0 && value <= 7;
+	default:
+		return value >= 0;
+	}
+}
+
+static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	int32_t r = 0;
+	struct decision probe;
+	if (!in_range(field, value))
+		return -RP_EINVAL;
+	if (!number_of(&probe, field)) {
+		if (field < RP_F_SCHED_POLICY || field > RP_F_SWAP)
+			return -RP_ENOTSUP;
+		return creation_put(i, id, handle, (struct extra){.field = field, .number = value});
+	}
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	*number_of(d, field) = value;
+	return 0;
+}
+
+static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *value)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	int32_t r = 0;
+	struct decision probe;
+	if (!extra_text(value, TEXT_MAX))
+		return -RP_EINVAL;
+	if (!text_of(&probe, field)) {
+		if (field != RP_F_MEMPOLICY_NODES && field != RP_F_MEMPOLICY_FLAGS)
+			return -RP_ENOTSUP;
+		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
+	}
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *blob = blob_str(value);
+	if (!blob)
+		return -RP_ENOMEM;
+	txn_put_blob(text_of(d, field), blob);
+	return 0;
+}
+
+static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
+{
+	int32_t r = 0;
+	if (group > RP_GROUP_MAX)
+		return -RP_EINVAL;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (d)
+		d->group = group;
+	return r;
+}
+
+static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longest_ms)
+{
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	struct txn *t = txn_of(i->env->cache, id);
+	if (!t)
+		return -RP_ESTALE;
+	if (longest_ms > RP_WAIT_MAX_MS || quiet_ms > longest_ms)
+		return -RP_EINVAL;
+	txn_set_patience(t, (struct patience){quiet_ms, longest_ms});
+	return 0;
+}
+
+static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	int32_t r = 0;
+	if (size > RP_PRIVATE_MAX)
+		return -RP_E2BIG;
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *old = d->private_data;
+	if (old && old->len == size && (!size || !memcmp(old->data, data, size)))
+		return 0;
+	struct blob *blob = size ? blob_new(data, size) : NULL;
+	if (size && !blob)
+		return -RP_ENOMEM;
+	txn_put_blob(&d->private_data, blob);
+	return 0;
+}
+
+static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *data, uint32_t size)
+{
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	struct txn *t = txn_of(i->env->cache, id);
+	struct pod *pod = pod_of(ctx, handle);
+	if (!t || !pod)
+		return t ? -RP_ESTALE : -RP_EINVAL;
+	if (size > RP_PRIVATE_MAX)
+		return -RP_E2BIG;
+	struct blob *blob = size ? blob_new(data, size) : NULL;
+	if (size && !blob)
+		return -RP_ENOMEM;
+	return txn_put_pod_private(t, pod, i->number, blob);
+}
+
+static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *reason)
+{
+	int32_t r = 0;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *blob =
+		reason ? blob_new(reason, (uint32_t)utf8_cut(reason, ERR_TEXT_MAX)) : NULL;
+	if (reason && !blob)
+		return -RP_ENOMEM;
+	txn_put_blob(&d->degraded, blob);
+	return 0;
+}
+
+#define ESCAPED "\"\\$`" /* by the shell, within quotes */
+
+static size_t escaped_len(const char *value)
+{
+	size_t n = strlen(value);
+	for (const char *v = value; (v = strpbrk(v, ESCAPED)); v++)
+		n++;
+	return n;
+}
+
+static char *append_escaped(char *p, const char *value)
+{
+	for (const char *v = value; *v; v++) {
+		if (strchr(ESCAPED, *v))
+			*p++ = '\\';
+		*p++ = *v;
+	}
+	return p;
+}
+
+struct line_place {
+	size_t at, end; /* the line of a key, or, both the same, where it would be */
+	size_t size; /* of all lines */
+};
+
+/* Lines are in the order of their keys; what is no line of ours, from a damaged store, is not
+ * there. */
+static struct line_place find_line(const char *lines, const char *key, size_t key_len)
+{
+	struct line_place r = {0, 0, 0};
+	for (const char *line = lines, *eol; *line; line = eol + 1) {
+		eol = strchr(line, '\n');
+		const char *equals = eol ? memchr(line, '=', (size_t)(eol - line)) : NULL;
+		if (!equals)
+			break;
+		size_t len = (size_t)(equals - line);
+		int c = memcmp(line, key, len < key_len ? len : key_len);
+		if (!c)
+			c = (len > key_len) - (len < key_len);
+		if (c <= 0) {
+			r.end = (size_t)(eol + 1 - lines);
+			r.at = c ? r.end : (size_t)(line - lines);
+		}
+		r.size = (size_t)(eol + 1 - lines);
+	}
+	return r;
+}
+
+/* One KEY="value" line more, or instead of the line of that key; without a value that line goes. */
+static int32_t put_line(struct decision *d, const char *key, const char *value)
+{
+	const char *had = d->data ? d->data->data : "";
+	size_t key_len = strlen(key), added = *value ? key_len + escaped_len(value) + 4 : 0;
+	struct line_place line = find_line(had, key, key_len);
+	size_t behind = line.size - line.end, len = line.at + added + behind;
+	if (!added && len == (d->data ? d->data->len : 0))
+		return 0; /* there was no such line */
+	struct blob *blob = len ? blob_room((uint32_t)len) : NULL;
+	if (len && !blob)
+		return -RP_ENOMEM;
+	if (blob) {
+		memcpy(blob->data, had, line.at);
+		char *p = blob->data + line.at;
+		if (added) {
+			memcpy(p, key, key_len);
+			memcpy(p + key_len, "=\"", 2);
+			p = append_escaped(p + key_len + 2, value);
+			memcpy(p, "\"\n", 2);
+			p += 2;
+		}
+		memcpy(p, had + line.end, behind);
+	}
+	txn_put_blob(&d->data, blob);
+	return 0;
+}
+
+/* An environment variable's name. */
+static bool good_data_key(const char *key)
+{
+	const char *k = key;
+	while ((*k >= 'A' && *k <= 'Z') || (*k >= '0' && *k <= '9') || *k == '_')
+		k++;
+	return !*k && k != key && k - key <= DATA_KEY_MAX;
+}
+
+static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
+{
+	int32_t r = 0;
+	if (!value)
+		value = "";
+	if (!good_data_key(key) || !extra_text(value, TEXT_MAX) || strchr(value, '\n'))
+		return -RP_EINVAL;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	if (d->data && d->data->len > DATA_MAX)
+		return -RP_E2BIG;
+	return put_line(d, key, value);
+}
+
+const struct rp_host_cache host_cache_service = {
+	.size = sizeof host_cache_service,
+	.list = list,
+	.get_ctr = get_ctr,
+	.get_pod = get_pod,
+	.annotation = annotation,
+	.pod_annotation = pod_annotation,
+	.pod_label = pod_label,
+	.ctr_label = ctr_label,
+	.ctr_annotation = ctr_annotation,
+	.env = env,
+	.mount = mount,
+	.device = device,
+	.get_int = get_int,
+	.get_text = get_text,
+	.get_private = get_private,
+	.extended = extended,
+	.set_cpus = set_cpus,
+	.set_mems = set_mems,
+	.set_exclusive = set_exclusive,
+	.set_int = set_int,
+	.set_text = set_text,
+	.set_pair = creation_set_pair,
+	.set_private = set_private,
+	.set_degraded = set_degraded,
+	.set_data = set_data,
+	.pod_resource = pod_resource,
+	.arg = arg,
+	.set_args = creation_set_args,
+	.set_group = set_group,
+	.may_wait = may_wait,
+	.pod_ctr = pod_ctr,
+	.list_pods = list_pods,
+	.get_pod_private = get_pod_private,
+	.set_pod_private = set_pod_private,
+	.add_mount = creation_add_mount,
+	.add_device = creation_add_device,
+	.add_cdi = creation_add_cdi,
+};

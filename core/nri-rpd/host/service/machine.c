@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.topology/1 and nri-rp.host.config/1: thin covers over the snapshot and the
+ * configuration tree. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "core/nri-rpd/cache/txn.h"
+#include "core/lib/conf/fragment.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/str.h"
+
+static struct topo *topo_of(void *ctx)
+{
+	return main_call(ctx, RP_HOST_TOPOLOGY_1)->env->topo;
+}
+
+static uint64_t t_generation(void *ctx)
+{
+	return topo_generation(topo_of(ctx));
+}
+
+static int32_t t_set(void *ctx, uint32_t which, struct rp_ids *ret)
+{
+	return topo_set(topo_of(ctx), which, ret);
+}
+
+static int32_t t_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *out)
+{
+	return topo_cpu(topo_of(ctx), cpu, out);
+}
+
+static uint32_t t_n_units(void *ctx, uint32_t level)
+{
+	return topo_n_units(topo_of(ctx), level);
+}
+
+static int32_t t_unit(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out)
+{
+	return topo_unit(topo_of(ctx), level, index, out);
+}
+
+static int32_t t_node(void *ctx, uint32_t node, struct rp_node_info *out)
+{
+	return topo_node(topo_of(ctx), node, out);
+}
+
+static uint32_t t_distance(void *ctx, uint32_t from, uint32_t to)
+{
+	return topo_distance(topo_of(ctx), from, to);
+}
+
+static uint32_t t_n_caches(void *ctx)
+{
+	return topo_n_caches(topo_of(ctx));
+}
+
+static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
+{
+	return topo_cache(topo_of(ctx), index, out);
+}
+
+static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
+			struct rp_idset *ret_nodes)
+{
+	return topo_device_near(topo_of(ctx), path, ret_cpus, ret_nodes);
+}
+
+static uint64_t t_memory(void *ctx)
+{
+	return topo_memory(topo_of(ctx));
+}
+
+#define DEVICE_NUMBER_MAX 32u
+
+/* What the kernel knows without asking anybody is enough: a hanging server must not hang the
+ * daemon. */
+static int stat_quick(const struct fs_root *root, const char *path, struct statx *ret)
+{
+	char real[PATH_MAX];
+	const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+	if (root->real)
+		return statx(AT_FDCWD, path, flags, STATX_TYPE, ret) ? -errno : 0;
+	int r = fs_realpath(root, path, real, sizeof real);
+	if (r)
+		return r;
+	return statx(root->fd, real[0] ? real : ".", flags, STATX_TYPE, ret) ? -errno : 0;
+}
+
+/* "block/8:0" of a path. */
+static int number_of_path(const struct fs_root *root, const char *path, char *ret, size_t size)
+{
+	struct statx st;
+	int r = stat_quick(root, path, &st);
+	if (r)
+		return r;
+	bool chr = S_ISCHR(st.stx_mode), node = chr || S_ISBLK(st.stx_mode);
+	unsigned major = node ? st.stx_rdev_major : st.stx_dev_major;
+	unsigned minor = node ? st.stx_rdev_minor : st.stx_dev_minor;
+	if (!major)
+		return -ENOENT;
+	(void)snprintf(ret, size, "%s/%u:%u", chr ? "char" : "block", major, minor);
+	return 0;
+}
+
+static int number_of_text(const char *text, char *ret, size_t size)
+{
+	unsigned major, minor;
+	char rest;
+	if ((text[0] != 'b' && text[0] != 'c') || text[1] < '0' || text[1] > '9' ||
+	    sscanf(text + 1, "%7u:%7u%c", &major, &minor, &rest) != 2)
+		return -EINVAL;
+	(void)snprintf(ret, size, "%s/%u:%u", text[0] == 'c' ? "char" : "block", major, minor);
+	return 0;
+}
+
+static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
+{
+	const struct fs_root *root = main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root;
+	char number[DEVICE_NUMBER_MAX], link[DEVICE_NUMBER_MAX + sizeof "sys/dev/"], real[PATH_MAX];
+	int r = what[0] == '/' ? number_of_path(root, what, number, sizeof number)
+			       : number_of_text(what, number, sizeof number);
+	if (r)
+		return r == -EINVAL ? -RP_EINVAL : -RP_ENOENT;
+	(void)snprintf(link, sizeof link, "sys/dev/%s", number);
+	if (fs_realpath(root, link, real, sizeof real) || !str_has_prefix(real, "sys/devices/"))
+		return -RP_ENOENT;
+	int n = snprintf(buf, cap, "/%s", real);
+	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : n;
+}
+
+static int32_t t_simulated(void *ctx)
+{
+	return !fs_has_sysfs(main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root);
+}
+
+const struct rp_host_topology host_topology_service = {
+	.size = sizeof host_topology_service,
+	.generation = t_generation,
+	.set = t_set,
+	.cpu = t_cpu,
+	.n_units = t_n_units,
+	.unit = t_unit,
+	.node = t_node,
+	.distance = t_distance,
+	.n_caches = t_n_caches,
+	.cache = t_cache,
+	.device = t_device,
+	.memory = t_memory,
+	.device_path = t_device_path,
+	.simulated = t_simulated,
+};
+
+static uint32_t c_kind(void *ctx, rp_cfg node)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_kind(node);
+}
+
+static rp_cfg c_get(void *ctx, rp_cfg node, const char *path)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_get(node, path);
+}
+
+static uint32_t c_count(void *ctx, rp_cfg node)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_count(node);
+}
+
+static rp_cfg c_item(void *ctx, rp_cfg node, uint32_t i)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_item(node, i);
+}
+
+static const char *c_key(void *ctx, rp_cfg node, uint32_t i)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_key(node, i);
+}
+
+static const char *c_text(void *ctx, rp_cfg node, const char *fallback)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_text(node, fallback);
+}
+
+static int64_t c_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_value(node, type, fallback);
+}
+
+static double c_number(void *ctx, rp_cfg node, double fallback)
+{
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_number(node, fallback);
+}
+
+static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	char place[CONF_PLACE_MAX];
+	(void)err_set(&i->failed, code, "%s: %s",
+		      node ? conf_place(node, place, sizeof place) : i->module->name, text);
+	str_one_line(i->failed.text);
+	return code;
+}
+
+static const char *c_where(void *ctx, rp_cfg node)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	return conf_where(node, i->where, sizeof i->where);
+}
+
+void instance_drop_fragments(struct instance *i)
+{
+	while (i->fragments) {
+		struct fragment *f = i->fragments;
+		i->fragments = f->next;
+		fragment_free(f);
+	}
+}
+
+static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
+{
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	struct fragment *f;
+	rp_cfg root = NULL;
+	struct err err = ERR_INIT;
+	int r = fragment_parse(text, &f, &root, &err);
+	if (ret_code)
+		*ret_code = r;
+	if (r) {
+		(void)err_set(&i->failed, r, "%s: %s", what, err.text);
+		return NULL;
+	}
+	fragment_rename(root, instance_prefixes(i));
+	f->next = i->fragments;
+	i->fragments = f;
+	return root;
+}
+
+const struct rp_host_config host_config_service = {
+	.size = sizeof host_config_service,
+	.kind = c_kind,
+	.get = c_get,
+	.count = c_count,
+	.item = c_item,
+	.key = c_key,
+	.text = c_text,
+	.value = c_value,
+	.number = c_number,
+	.fail_at = c_fail_at,
+	.where = c_where,
+	.parse = c_parse,
+};

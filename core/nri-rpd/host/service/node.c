@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.node/1: the node in the cluster, and what modules want it to have. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/host/node.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/sized.h"
+#include "core/lib/util/str.h"
+
+#define DOMAIN_MAX 253u
+#define NAME_MAX_LEN 63u
+#define HOST_DOMAIN "nri-rp/"
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
+#define ANY LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const struct node_object *node_of(void *ctx)
+{
+	return main_call(ctx, RP_HOST_NODE_1)->env->node;
+}
+
+static const char *called(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(main_call(ctx, RP_HOST_NODE_1)), key, buf);
+}
+
+static const char *text_of(const struct kv *list, uint32_t n, const char *key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (str_eq(list[i].key, key))
+			return list[i].value;
+	return NULL;
+}
+
+static const struct node_amount *amount_of(const struct node_amount *list, uint32_t n,
+					   const char *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (str_eq(list[i].name, name))
+			return &list[i];
+	return NULL;
+}
+
+static const char *get_name(void *ctx)
+{
+	const struct node_object *node = node_of(ctx);
+	return node ? node->name : NULL;
+}
+
+static const char *get_label(void *ctx, const char *key)
+{
+	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	return node ? text_of(node->labels, node->n_labels, called(ctx, key, &name)) : NULL;
+}
+
+static const char *get_annotation(void *ctx, const char *key)
+{
+	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	return node ? text_of(node->annotations, node->n_annotations, called(ctx, key, &name))
+		    : NULL;
+}
+
+static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
+{
+	const struct node_object *node = node_of(ctx);
+	if (!node || index >= node->n_taints)
+		return -RP_ENOENT;
+	const struct node_taint *t = &node->taints[index];
+	const struct rp_node_taint full = {sizeof full, 0, t->key, t->value, t->effect};
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+static int32_t give_amount(const struct node_amount *a, int64_t *ret)
+{
+	if (!a)
+		return -RP_ENOENT;
+	*ret = a->amount;
+	return 0;
+}
+
+static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
+{
+	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	resource = called(ctx, resource, &name);
+	return give_amount(node ? amount_of(node->capacity, node->n_capacity, resource) : NULL,
+			   ret);
+}
+
+static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
+{
+	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	resource = called(ctx, resource, &name);
+	return give_amount(
+		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
+}
+
+/* ---- what a Node can have -------------------------------------------------------------------- */
+
+/* Letters and digits at both ends, what `also` has in between. */
+static bool good_word(const char *s, size_t n, size_t max, const char *letters, const char *also)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strchr(letters, s[i]) && (i == 0 || i + 1 == n || !strchr(also, s[i])))
+			return false;
+	return n && n <= max;
+}
+
+static bool good_key(const char *key)
+{
+	const char *slash = strchr(key, '/'), *name = slash ? slash + 1 : key;
+	if (slash && !good_word(key, (size_t)(slash - key), DOMAIN_MAX, LOWER, "-."))
+		return false;
+	return good_word(name, strlen(name), NAME_MAX_LEN, ANY, "-_.") &&
+	       !str_has_prefix(key, HOST_DOMAIN);
+}
+
+static bool good_label_value(const char *value)
+{
+	return !*value || good_word(value, strlen(value), RP_NODE_LABEL_MAX, ANY, "-_.");
+}
+
+static bool good_effect(const char *effect)
+{
+	return str_eq(effect, "NoSchedule") || str_eq(effect, "PreferNoSchedule") ||
+	       str_eq(effect, "NoExecute");
+}
+
+/* ---- wishes ---------------------------------------------------------------------------------- */
+
+static bool same_wish(const struct node_wish *a, const struct node_wish *b)
+{
+	return a->kind == b->kind && str_eq(a->key, b->key) && str_eq(a->effect, b->effect);
+}
+
+bool node_wish_waits(const struct node_wish *all, const struct node_wish *w)
+{
+	for (const struct node_wish *at = all; at && at != w; at = at->next)
+		if (same_wish(at, w))
+			return true;
+	return false;
+}
+
+bool node_has_wish(const struct node_object *node, const struct node_wish *w)
+{
+	const char *value = NULL;
+	if (!node)
+		return false;
+	if (w->kind == WISH_RESOURCE) {
+		const struct node_amount *a = amount_of(node->capacity, node->n_capacity, w->key);
+		return a && a->amount == w->amount;
+	}
+	if (w->kind == WISH_LABEL)
+		value = text_of(node->labels, node->n_labels, w->key);
+	else if (w->kind == WISH_ANNOTATION)
+		value = text_of(node->annotations, node->n_annotations, w->key);
+	for (uint32_t i = 0; w->kind == WISH_TAINT && i < node->n_taints; i++)
+		if (str_eq(node->taints[i].key, w->key) &&
+		    str_eq(node->taints[i].effect, w->effect))
+			value = node->taints[i].value;
+	return value && str_eq(value, w->value);
+}
+
+const char *wish_kind_name(enum wish_kind kind)
+{
+	static const char *const names[] = {
+		[WISH_LABEL] = "label",
+		[WISH_ANNOTATION] = "annotation",
+		[WISH_TAINT] = "taint",
+		[WISH_RESOURCE] = "resource",
+	};
+	return names[kind];
+}
+
+static void tell_changed(const struct host_env *env)
+{
+	if (env->wished)
+		env->wished(env->arg);
+}
+
+static void drop(struct host_env *env, struct node_wish *w)
+{
+	DL_DELETE(env->wishes, w);
+	free(w->value);
+	free(w);
+}
+
+static struct node_wish *find_own(const struct instance *i, const struct node_wish *like,
+				  unsigned *ret_n)
+{
+	struct node_wish *w, *found = NULL;
+	*ret_n = 0;
+	DL_FOREACH (i->env->wishes, w) {
+		if (w->owner != i)
+			continue;
+		++*ret_n;
+		if (same_wish(w, like))
+			found = w;
+	}
+	return found;
+}
+
+static struct node_wish *add(struct instance *i, const struct node_wish *like)
+{
+	size_t key = strlen(like->key) + 1, effect = strlen(like->effect) + 1;
+	struct node_wish *w = calloc(1, sizeof *w + key + effect);
+	if (!w)
+		return NULL;
+	*w = *like;
+	w->owner = i;
+	w->value = NULL;
+	w->key = memcpy(w + 1, like->key, key);
+	w->effect = memcpy((char *)(w + 1) + key, like->effect, effect);
+	DL_APPEND(i->env->wishes, w);
+	return w;
+}
+
+/* `like` has no value: the wish is withdrawn. */
+static int32_t wish(struct instance *i, const struct node_wish *like)
+{
+	unsigned n;
+	struct node_wish *w = find_own(i, like, &n);
+	if (!w && !like->value)
+		return 0;
+	if (!like->value) {
+		drop(i->env, w);
+		tell_changed(i->env);
+		return 0;
+	}
+	if (w && w->amount == like->amount && str_eq(w->value, like->value))
+		return 0;
+	if (!w && n == RP_NODE_WISHES_MAX)
+		return -RP_E2BIG;
+	char *value = strdup(like->value);
+	if (value && !w)
+		w = add(i, like);
+	if (!value || !w) {
+		free(value);
+		return -RP_ENOMEM;
+	}
+	free(w->value);
+	w->value = value;
+	w->amount = like->amount;
+	tell_changed(i->env);
+	return 0;
+}
+
+static int32_t wish_text(struct instance *i, enum wish_kind kind, const char *key,
+			 const char *effect, const char *value)
+{
+	return wish(i, &(struct node_wish){.kind = kind,
+					   .key = key,
+					   .effect = effect,
+					   .value = (char *)(uintptr_t)value});
+}
+
+int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
+			   const char *value)
+{
+	bool label = kind == WISH_LABEL;
+	if (!good_key(key) ||
+	    (value && !(label ? good_label_value(value) : utf8_valid(value, strlen(value)))))
+		return -RP_EINVAL;
+	if (value && !label && strlen(value) > RP_NODE_ANNOTATION_MAX)
+		return -RP_E2BIG;
+	return wish_text(i, kind, key, "", value);
+}
+
+int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount)
+{
+	static char none[] = "";
+	bool withdrawn = amount == RP_NOT_SET;
+	if (!good_key(name) || !strchr(name, '/') || (amount < 0 && !withdrawn))
+		return -RP_EINVAL;
+	return wish(i, &(struct node_wish){.kind = WISH_RESOURCE,
+					   .key = name,
+					   .effect = "",
+					   .value = withdrawn ? NULL : none,
+					   .amount = withdrawn ? 0 : amount});
+}
+
+/* ---- what modules call ----------------------------------------------------------------------- */
+
+static int32_t set_label(void *ctx, const char *key, const char *value)
+{
+	struct site_name name;
+	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_LABEL,
+				  called(ctx, key, &name), value);
+}
+
+static int32_t set_annotation(void *ctx, const char *key, const char *value)
+{
+	struct site_name name;
+	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_ANNOTATION,
+				  called(ctx, key, &name), value);
+}
+
+static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
+{
+	struct site_name name;
+	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
+		return -RP_EINVAL;
+	return wish_text(main_call(ctx, RP_HOST_NODE_1), WISH_TAINT, called(ctx, key, &name),
+			 effect, value);
+}
+
+static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
+{
+	struct site_name name;
+	return instance_wish_resource(main_call(ctx, RP_HOST_NODE_1), called(ctx, resource, &name),
+				      amount);
+}
+
+void instance_drop_wishes(struct instance *i)
+{
+	struct node_wish *w, *next;
+	bool any = false;
+	DL_FOREACH_SAFE(i->env->wishes, w, next)
+	{
+		if (w->owner != i)
+			continue;
+		drop(i->env, w);
+		any = true;
+	}
+	if (any)
+		tell_changed(i->env);
+}
+
+const struct rp_host_node host_node_service = {
+	.size = sizeof host_node_service,
+	.name = get_name,
+	.label = get_label,
+	.annotation = get_annotation,
+	.taint = get_taint,
+	.capacity = get_capacity,
+	.allocatable = get_allocatable,
+	.set_label = set_label,
+	.set_annotation = set_annotation,
+	.set_taint = set_taint,
+	.set_resource = set_resource,
+};

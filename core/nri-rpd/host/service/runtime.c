@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.runtime/1: what the runtime can do. */
+#include "core/nri-rpd/host/service/services.h"
+
+static const struct runtime_facts *facts_of(void *ctx)
+{
+	static const struct runtime_facts none = {.flags = RP_RUNTIME_CAN_REFUSE |
+							   RP_RUNTIME_CAN_INJECT};
+	const struct host_env *env = main_call(ctx, RP_HOST_RUNTIME_1)->env;
+	return env->runtime && *env->runtime->name ? env->runtime : &none;
+}
+
+static uint32_t flags(void *ctx)
+{
+	return facts_of(ctx)->flags;
+}
+
+static const char *name(void *ctx)
+{
+	return facts_of(ctx)->name;
+}
+
+static const char *version(void *ctx)
+{
+	return facts_of(ctx)->version;
+}
+
+const struct rp_host_runtime host_runtime_service = {
+	.size = sizeof host_runtime_service,
+	.flags = flags,
+	.name = name,
+	.version = version,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side of the module ABI, between the files of this folder. */
+#ifndef HOST_SERVICES_H
+#define HOST_SERVICES_H
+
+#include <pthread.h>
+
+#include <nri-rp/cache.h>
+#include <nri-rp/host.h>
+#include <nri-rp/node.h>
+#include <nri-rp/speedselect.h>
+#include <nri-rp/topology.h>
+
+#include "core/nri-rpd/host/instance.h"
+
+struct instance_timer;
+struct role;
+
+struct instance {
+	struct host_env *env;
+	struct module *module;
+	struct rp_instance *inst;
+	const struct role *role;
+	/* What the role's table has of these, and the table itself: the others are NULL. */
+	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
+	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
+	const struct rp_policy *policy;
+	const struct rp_controller *controller;
+	const struct rp_calculator *calculator;
+	const struct rp_zones *zones;
+	const struct rp_metrics *metrics;
+	const struct rp_state *state;
+	const struct rp_extended *extended;
+	const struct rp_allocation *allocation;
+	const struct rp_decision *decision;
+	struct rp_host host;
+	pthread_t thread; /* the main one, on which it may call the host */
+	struct err failed; /* what the running callback said */
+	char where[CONF_PLACE_MAX]; /* the last answer of where() */
+	uint32_t number;
+	rp_txn txn; /* in which it was called last */
+	unsigned jobs;
+	bool closing; /* freed, but for jobs under way */
+	bool created; /* there is something to destroy */
+	bool committed; /* a configuration */
+	struct instance_timer *timers;
+	unsigned n_timers;
+	unsigned n_posts; /* under the environment's lock */
+	struct fragment *fragments; /* what parse() gave in the running callback */
+};
+
+extern const struct rp_host_cache host_cache_service;
+extern const struct rp_host_topology host_topology_service;
+extern const struct rp_host_config host_config_service;
+extern const struct rp_host_explain host_explain_service;
+extern const struct rp_host_timer host_timer_service;
+extern const struct rp_host_work host_work_service;
+extern const struct rp_host_usage host_usage_service;
+extern const struct rp_host_speedselect host_speedselect_service;
+extern const struct rp_host_settings host_settings_service;
+extern const struct rp_host_noderes host_noderes_service;
+extern const struct rp_host_runtime host_runtime_service;
+extern const struct rp_host_node host_node_service;
+extern const struct rp_host_evict host_evict_service;
+extern const struct rp_host_hints host_hints_service;
+/* The part of the cache's service that gives what only a creation can give (creation.c). */
+struct extra;
+int32_t creation_put(struct instance *i, rp_txn id, rp_ctr handle, struct extra e);
+int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
+			  const char *value);
+int32_t creation_set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n);
+int32_t creation_add_mount(void *ctx, rp_txn id, rp_ctr handle, const struct rp_mount *mount);
+int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp_device *device);
+int32_t creation_add_cdi(void *ctx, rp_txn id, rp_ctr handle, const char *name);
+void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
+
+/*
+ * Whose call of a service that is not marked [any] this is. On any other thread than the main one
+ * it is the end of the process: what the main thread works on would be damaged, and nobody would
+ * know by whom. So the breadcrumb says it.
+ */
+__attribute__((noreturn)) void instance_foreign_call(const struct instance *i, const char *service);
+static inline struct instance *main_call(void *ctx, const char *service)
+{
+	struct instance *i = ctx;
+	if (__builtin_expect(!pthread_equal(pthread_self(), i->thread), 0))
+		instance_foreign_call(i, service);
+	return i;
+}
+
+/* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
+void instance_fill_host(struct instance *i);
+void instance_drop_timers(struct instance *i);
+void instance_drop_posts(struct instance *i);
+void instance_drop_fragments(struct instance *i);
+void instance_drop_settings(struct instance *i);
+void instance_drop_wishes(struct instance *i);
+/* The last job of an instance that was freed has ended. */
+void instance_finish(struct instance *i);
+
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and
+ * the main thread when an instance ends. What is in the table is to be put back one day. By the
+ * module that has set it; or by the host, if that has ended without, or with the whole process
+ * (found.h).
+ */
+#define HASH_NONFATAL_OOM 1 /* a module is told, and does not change the file */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/host/former_settings.h"
+#include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "settings"
+
+struct claim {
+	const struct instance *instance;
+	struct claim *next; /* said before */
+	char value[];
+};
+
+struct setting {
+	UT_hash_handle hh;
+	struct claim *claims; /* the last one first; none: the host is to put it back */
+	const char *path; /* behind what was found */
+	bool former; /* set by the process before: somebody may still say that he wants it */
+	/* from the process before; a module that drops it may never have come to put it back */
+	bool adopted;
+	bool changed; /* somebody set it to something else than was found: it belongs in the file */
+	bool noted; /* it is in the file */
+	char found[];
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static struct setting *find(const struct host_env *env, const char *path)
+{
+	struct setting *s;
+	HASH_FIND_STR(env->settings, path, s);
+	return s;
+}
+
+static struct setting *find_or_add(struct host_env *env, const char *path, const char *found)
+{
+	struct setting *s = find(env, path);
+	size_t len = strlen(path), n = strlen(found) + 1;
+	if (s)
+		return s;
+	s = calloc(1, sizeof *s + n + len + 1);
+	if (!s)
+		return NULL;
+	memcpy(s->found, found, n);
+	s->path = memcpy(s->found + n, path, len + 1);
+	HASH_ADD_KEYPTR(hh, env->settings, s->path, len, s);
+	if (s->hh.tbl)
+		return s;
+	free(s);
+	return NULL;
+}
+
+static void forget(struct host_env *env, struct setting *s)
+{
+	HASH_DEL(env->settings, s);
+	free(s);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Warns that the file of former settings cannot be written, which is no reason to leave CPUs as
+ * they are. */
+static void complain(struct host_env *env, int r)
+{
+	if (r && !env->found_fails)
+		log_warning("what was found in files of the machine cannot be noted (%s): if "
+			    "nri-rpd is killed it is not put back",
+			    strerrordesc_np(-r));
+	env->found_fails = r != 0;
+}
+
+static bool belongs_in_file(const struct setting *s)
+{
+	return s->changed && found_storable(s->path, s->found);
+}
+
+static int write_anew(struct host_env *env)
+{
+	struct setting *s;
+	int r = found_begin_anew(env->found);
+	for (s = env->settings; !r && s; s = s->hh.next)
+		if (belongs_in_file(s))
+			r = found_put(env->found, s->path, s->found);
+	if (!r)
+		r = found_commit(env->found);
+	for (s = env->settings; !r && s; s = s->hh.next)
+		s->noted = belongs_in_file(s);
+	return r;
+}
+
+/* `value` NULL: it has been put back. */
+static int append(struct host_env *env, const char *path, const char *value)
+{
+	int r = found_put(env->found, path, value);
+	return r ? r : found_commit(env->found);
+}
+
+/* Before the module writes. */
+static void note(struct host_env *env, struct setting *s)
+{
+	if (!env->found || s->noted || !belongs_in_file(s))
+		return;
+	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX ? -E2BIG
+							      : append(env, s->path, s->found);
+	s->noted = r == 0;
+	if (r == -EBADF || (!r && found_is_long(env->found)))
+		r = write_anew(env);
+	complain(env, r);
+}
+
+/* The setting is as it was found. The file may know it, even if writing that has failed. */
+static void is_back(struct host_env *env, struct setting *s)
+{
+	bool known = env->found && belongs_in_file(s);
+	int r = known ? append(env, s->path, NULL) : 0;
+	forget(env, s);
+	if (r == -EBADF)
+		r = write_anew(env);
+	if (known)
+		complain(env, r);
+}
+
+static int adopt(void *arg, const char *path, const char *value)
+{
+	struct host_env *env = arg;
+	struct setting *s = find(env, path);
+	if (s)
+		forget(env, s);
+	if (!value)
+		return 0;
+	if (HASH_COUNT(env->settings) >= FOUND_RECORDS_MAX)
+		return -E2BIG;
+	s = find_or_add(env, path, value);
+	if (s)
+		s->former = s->adopted = s->changed = true;
+	return s ? 0 : -ENOMEM;
+}
+
+int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int r = found_open(path, origin, adopt, env, &env->found, &why);
+	if (r)
+		return err_errno(err, r, "%s", path);
+	unsigned n = HASH_COUNT(env->settings);
+	if (why.code)
+		log_warning("%s: of what was found in files of the machine before the last process "
+			    "set them %u values are known",
+			    why.text, n);
+	else if (n)
+		log_info("%u files of the machine are as the last process has set them", n);
+	complain(env, write_anew(env));
+	return 0;
+}
+
+/* ---- what modules say ------------------------------------------------------------------------ */
+
+static struct claim *take(struct setting *s, const struct instance *i)
+{
+	for (struct claim **at = &s->claims; *at; at = &(*at)->next) {
+		struct claim *c = *at;
+		if (c->instance != i)
+			continue;
+		*at = c->next;
+		return c;
+	}
+	return NULL;
+}
+
+/* What the process before has set is not back because somebody could not set it to something
+ * else. */
+static void back_if_free(struct host_env *env, struct setting *s)
+{
+	if (!s->claims && !s->adopted)
+		is_back(env, s);
+}
+
+static int32_t claim(struct instance *i, const char *path, const char *value, const char *found)
+{
+	struct setting *s = find_or_add(i->env, path, found);
+	if (!s)
+		return -RP_ENOMEM;
+	size_t n = strlen(value) + 1;
+	struct claim *c = malloc(sizeof *c + n);
+	if (!c) {
+		back_if_free(i->env, s);
+		return -RP_ENOMEM;
+	}
+	free(take(s, i));
+	c->instance = i;
+	memcpy(c->value, value, n);
+	c->next = s->claims;
+	s->claims = c;
+	s->former = false;
+	s->changed |= !str_eq(value, s->found);
+	note(i->env, s);
+	return 0;
+}
+
+static int32_t keep(void *ctx, const char *path, const char *value, const char *found)
+{
+	struct instance *i = ctx;
+	if (i->env->trial)
+		return -RP_ENOTSUP;
+	if (strlen(value) >= RP_SETTING_MAX || strlen(found) >= RP_SETTING_MAX ||
+	    strlen(path) >= RP_SETTING_PATH_MAX)
+		return -RP_E2BIG;
+	pthread_mutex_lock(&i->env->settings_lock);
+	int32_t r = claim(i, path, value, found);
+	pthread_mutex_unlock(&i->env->settings_lock);
+	return r;
+}
+
+static const char *rest(const struct setting *s, const struct instance *i)
+{
+	bool is_mine = false;
+	const char *other = NULL;
+	for (const struct claim *c = s ? s->claims : NULL; c; c = c->next) {
+		is_mine |= c->instance == i;
+		if (c->instance != i && !other)
+			other = c->value;
+	}
+	return !is_mine ? NULL : other ? other : s->found;
+}
+
+/* NULL: there is none. */
+static int32_t give(const char *text, char *buf, uint32_t cap)
+{
+	size_t len = text ? strlen(text) : 0;
+	if (!text)
+		return -RP_ENOENT;
+	if (len >= cap)
+		return -RP_E2BIG;
+	memcpy(buf, text, len + 1);
+	return (int32_t)len;
+}
+
+static int32_t without(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	const struct instance *i = ctx;
+	if (i->env->trial)
+		return -RP_ENOTSUP;
+	pthread_mutex_lock(&i->env->settings_lock);
+	int32_t r = give(rest(find(i->env, path), i), buf, cap);
+	pthread_mutex_unlock(&i->env->settings_lock);
+	return r;
+}
+
+static int32_t found(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	const struct instance *i = ctx;
+	if (i->env->trial)
+		return -RP_ENOTSUP;
+	pthread_mutex_lock(&i->env->settings_lock);
+	const struct setting *s = find(i->env, path);
+	int32_t r = give(s ? s->found : NULL, buf, cap);
+	pthread_mutex_unlock(&i->env->settings_lock);
+	return r;
+}
+
+static bool is_as_found(const struct host_env *env, const char *path, const char *found)
+{
+	char has[RP_SETTING_MAX];
+	return fs_read(env->root, path, has, sizeof has) >= 0 && str_eq(has, found);
+}
+
+/* NULL: none, or it is not from the process before. */
+static char *adopted_value(struct host_env *env, const char *path)
+{
+	pthread_mutex_lock(&env->settings_lock);
+	const struct setting *s = find(env, path);
+	char *value = s && s->adopted ? strdup(s->found) : NULL;
+	pthread_mutex_unlock(&env->settings_lock);
+	return value;
+}
+
+/* The file is read without the lock: the main thread waits for that. */
+static void drop(void *ctx, const char *path)
+{
+	const struct instance *i = ctx;
+	if (i->env->trial)
+		return;
+	_free_ char *value = adopted_value(i->env, path);
+	bool is_back_already = value && is_as_found(i->env, path, value);
+	pthread_mutex_lock(&i->env->settings_lock);
+	struct setting *s = find(i->env, path);
+	if (s) {
+		free(take(s, i));
+		if (is_back_already)
+			s->adopted = false;
+		back_if_free(i->env, s);
+	}
+	pthread_mutex_unlock(&i->env->settings_lock);
+}
+
+/* ---- what nobody has put back ---------------------------------------------------------------- */
+
+struct left {
+	char *path, *found;
+	bool done;
+};
+
+struct put_back_job {
+	struct host_env *env;
+	struct left *list;
+	unsigned n;
+	struct err err; /* the first failure */
+	unsigned n_failed;
+};
+
+static bool is_left(const struct setting *s)
+{
+	return !s->claims && !s->former;
+}
+
+static bool any_left(const struct host_env *env)
+{
+	for (const struct setting *s = env->settings; s; s = s->hh.next)
+		if (is_left(s))
+			return true;
+	return false;
+}
+
+static void list_left(struct put_back_job *job)
+{
+	const struct host_env *env = job->env;
+	job->n = 0;
+	job->list = calloc(HASH_COUNT(env->settings) + 1, sizeof *job->list);
+	for (const struct setting *s = env->settings; job->list && s; s = s->hh.next) {
+		if (!is_left(s))
+			continue;
+		char *path = strdup(s->path), *found = strdup(s->found);
+		if (!path || !found) {
+			free(path);
+			free(found);
+			return; /* the rest another time */
+		}
+		job->list[job->n++] = (struct left){path, found, false};
+	}
+}
+
+static int write_back(const struct host_env *env, const struct left *l)
+{
+	return is_as_found(env, l->path, l->found) ? 0 : fs_write(env->root, l->path, l->found);
+}
+
+/* Whether it is still to be put back; a module may have come meanwhile. */
+static struct setting *find_left(const struct host_env *env, const struct left *l)
+{
+	struct setting *s = find(env, l->path);
+	return s && is_left(s) ? s : NULL;
+}
+
+static int put_one_back(struct host_env *env, const struct left *l)
+{
+	pthread_mutex_lock(&env->settings_lock);
+	const struct setting *was = find_left(env, l);
+	bool due = was && was->changed;
+	pthread_mutex_unlock(&env->settings_lock);
+	int r = due ? write_back(env, l) : 0;
+	if (r)
+		return r;
+	pthread_mutex_lock(&env->settings_lock);
+	struct setting *s = find_left(env, l);
+	if (s)
+		is_back(env, s);
+	pthread_mutex_unlock(&env->settings_lock);
+	return 0;
+}
+
+/* [worker] Twice: older kernels take a lowest frequency only if the highest, which may come later,
+ * is above it. */
+static int put_back_run(void *arg)
+{
+	struct put_back_job *job = arg;
+	pthread_mutex_lock(&job->env->settings_lock);
+	list_left(job);
+	pthread_mutex_unlock(&job->env->settings_lock);
+	for (unsigned attempt = 0; attempt < 2; attempt++)
+		for (unsigned i = 0; i < job->n; i++) {
+			struct left *l = &job->list[i];
+			int r = l->done ? 0 : put_one_back(job->env, l);
+			l->done = r == 0;
+			if (!r || !attempt)
+				continue;
+			if (!job->n_failed++)
+				(void)err_errno(&job->err, r, "%s cannot be put back to %.100s",
+						l->path, l->found);
+		}
+	return 0;
+}
+
+static void put_back_free(struct put_back_job *job)
+{
+	for (unsigned i = 0; i < job->n; i++) {
+		free(job->list[i].path);
+		free(job->list[i].found);
+	}
+	free(job->list);
+	free(job);
+}
+
+static void put_back_done(void *arg, int result)
+{
+	struct put_back_job *job = arg;
+	(void)result;
+	if (job->n > job->n_failed)
+		log_info("%u files of the machine are as they were found", job->n - job->n_failed);
+	if (job->n_failed)
+		log_warning("%s (%u files; tried again when the machine changes, and at the next "
+			    "start)",
+			    job->err.text, job->n_failed);
+	put_back_free(job);
+}
+
+void settings_put_back(struct host_env *env)
+{
+	if (env->trial || !env->worker)
+		return;
+	pthread_mutex_lock(&env->settings_lock);
+	bool any = any_left(env);
+	pthread_mutex_unlock(&env->settings_lock);
+	struct put_back_job *job = any ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return;
+	job->env = env;
+	if (worker_submit(env->worker, put_back_run, put_back_done, job))
+		put_back_free(job); /* it stays in the file */
+}
+
+/* Instances that end with the worker have nobody left to do it. */
+static void put_back_now(struct host_env *env)
+{
+	bool may = !env->trial && env->root && any_left(env);
+	struct put_back_job *job = may ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return;
+	job->env = env;
+	put_back_done(job, put_back_run(job));
+}
+
+void settings_close(struct host_env *env)
+{
+	struct setting *s, *next;
+	put_back_now(env);
+	HASH_ITER (hh, env->settings, s, next) {
+		while (s->claims) {
+			struct claim *c = s->claims;
+			s->claims = c->next;
+			free(c);
+		}
+		forget(env, s);
+	}
+	env->found = found_close(env->found);
+}
+
+void settings_release_former(struct host_env *env)
+{
+	if (env->trial)
+		return;
+	pthread_mutex_lock(&env->settings_lock);
+	for (struct setting *s = env->settings; s; s = s->hh.next)
+		s->former = false;
+	pthread_mutex_unlock(&env->settings_lock);
+	settings_put_back(env);
+}
+
+void instance_drop_settings(struct instance *i)
+{
+	/* the worker's thread, which may have had the lock, is not in this process */
+	if (i->env->trial)
+		return;
+	pthread_mutex_lock(&i->env->settings_lock);
+	for (struct setting *s = i->env->settings; s; s = s->hh.next)
+		free(take(s, i));
+	pthread_mutex_unlock(&i->env->settings_lock);
+	settings_put_back(i->env);
+}
+
+const struct rp_host_settings host_settings_service = {
+	.size = sizeof host_settings_service,
+	.keep = keep,
+	.without = without,
+	.drop = drop,
+	.found = found,
+};

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The child sends one frame (trial_frame.h) and ends. The parent collects what comes through the
+ * pipe and learns about the end from a pidfd: a process that is gone has written all it ever will,
+ * so that the verdict is given then, on what was collected.
+ */
+#include "core/nri-rpd/host/trial.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/nri-rpd/host/trial_frame.h"
+#include "core/nri-rpd/host/watchdog.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/loop.h"
+
+#define TRIAL_READ (64u << 10)
+#define TRIAL_READS_AT_ONCE 16u /* then other events get their turn */
+
+struct trial {
+	struct trial_spec spec;
+	pid_t pid; /* 0: reaped */
+	int pid_fd, pipe_fd;
+	struct crumb_live *live; /* shared with the child */
+	struct log_held *held; /* the same; NULL: what it logs is written at once */
+	struct frame_in frame;
+	uint64_t started_us;
+	bool stopped; /* for what came from it, or timed out, or cancelled: it has been killed */
+	bool timed_out;
+	int wait_code, wait_status; /* si_code and si_status */
+	/* of trial_start */
+	struct loop_io *pipe_io, *pid_io;
+	struct loop_timer *timer;
+	void (*done)(void *arg, const struct trial_result *res);
+	void *done_arg;
+};
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static void default_signals(void)
+{
+	sigset_t none;
+	for (int s = 1; s <= SIGRTMAX; s++)
+		(void)signal(s, s == SIGPIPE ? SIG_IGN
+					     : SIG_DFL); /* some cannot be changed, and need not */
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void close_fds(unsigned first, unsigned last)
+{
+	struct rlimit lim;
+	if (first > last || close_range(first, last, 0) == 0)
+		return;
+	if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && last >= lim.rlim_cur)
+		last = (unsigned)lim.rlim_cur;
+	for (unsigned fd = first; fd <= last; fd++)
+		(void)close((int)fd);
+}
+
+static int cmp_fd(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* stdin and stdout go to /dev/null, so that neither a careless module nor the next open() gets
+ * their numbers. */
+static void keep_fds(const struct trial_spec *spec, int pipe_fd)
+{
+	int keep[TRIAL_KEEP_FDS_MAX + 2], n = 0;
+	unsigned next = STDERR_FILENO + 1;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+	}
+	keep[n++] = pipe_fd;
+	for (unsigned i = 0; i < spec->n_keep_fds; i++)
+		keep[n++] = spec->keep_fds[i];
+	qsort(keep, (size_t)n, sizeof keep[0], cmp_fd);
+	for (int i = 0; i < n; i++) {
+		if (keep[i] < (int)next)
+			continue;
+		close_fds(next, (unsigned)keep[i] - 1);
+		next = (unsigned)keep[i] + 1;
+	}
+	close_fds(next, ~0u);
+}
+
+static void limit(int which, uint64_t soft, uint64_t hard)
+{
+	struct rlimit old, lim = {soft, hard};
+	if (getrlimit((__rlimit_resource_t)which, &old) == 0 && old.rlim_max < hard)
+		lim.rlim_max = old.rlim_max;
+	if (lim.rlim_cur > lim.rlim_max)
+		lim.rlim_cur = lim.rlim_max;
+	(void)setrlimit((__rlimit_resource_t)which, &lim);
+}
+
+#ifdef SANITIZED
+/* A sanitizer's shadow takes terabytes of address space. */
+static void limit_memory(uint64_t more)
+{
+	(void)more;
+}
+#else
+static void limit_memory(uint64_t more)
+{
+	unsigned long pages = 0;
+	_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	if (!f || fscanf(f, "%lu", &pages) != 1)
+		return;
+	uint64_t now = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	limit(RLIMIT_AS, now + more, now + more);
+}
+#endif
+
+static void apply_limits(const struct trial_limits *l)
+{
+	limit(RLIMIT_CORE, 0, 0);
+	limit(RLIMIT_CPU, l->cpu_s, (uint64_t)l->cpu_s + 1);
+	limit_memory(l->memory_max);
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + l->nice);
+}
+
+_Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
+{
+	const struct trial_spec *spec = &t->spec;
+	struct err err = ERR_INIT;
+	struct buf out = BUF_INIT;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
+	log_hold(t->held, spec->log == TRIAL_LOG_DRY);
+	if (spec->loop)
+		loop_abandon(spec->loop);
+	watchdog_child(spec->watchdog);
+	default_signals();
+	int r = crumb_child(spec->crumb, t->live);
+	keep_fds(spec, pipe_fd);
+	apply_limits(&spec->limits);
+	r = r < 0 ? r : spec->fn(spec->arg, &out, &err);
+	if (r >= 0 && out.failed)
+		r = out.failed;
+	_exit(-frame_send(pipe_fd, r, &err, &out, spec->limits.output_max));
+}
+
+/* ---- start and end of the child -------------------------------------------------------------- */
+
+static void stop_child(struct trial *t)
+{
+	t->stopped = true;
+	if (t->pid)
+		(void)kill(t->pid, SIGKILL);
+}
+
+static struct trial *trial_free(struct trial *t)
+{
+	if (!t)
+		return NULL;
+	t->pipe_io = loop_io_free(t->pipe_io);
+	t->pid_io = loop_io_free(t->pid_io);
+	t->timer = loop_timer_free(t->timer);
+	if (t->pid) {
+		stop_child(t);
+		while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (t->pid_fd >= 0)
+		(void)close(t->pid_fd);
+	if (t->pipe_fd >= 0)
+		(void)close(t->pipe_fd);
+	if (t->live)
+		(void)munmap(t->live, sizeof *t->live);
+	(void)log_held_free(t->held);
+	buf_fini(&t->frame.in);
+	free(t);
+	return NULL;
+}
+
+/* Handlers of the parent must not run in the child before its signals are at their defaults. */
+static pid_t fork_quietly(struct trial *t, const int fds[2])
+{
+	sigset_t all, old;
+	pid_t parent = getpid();
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid_t pid = fork();
+	if (pid == 0)
+		be_child(t, fds[1], parent);
+	int r = pid < 0 ? -errno : pid;
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
+static int spawn(struct trial *t, struct err *err)
+{
+	int fds[2];
+	void *page = mmap(NULL, sizeof *t->live, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+	if (page == MAP_FAILED)
+		return err_errno(err, -errno, "cannot start a trial: no memory to share");
+	t->live = page;
+	t->held = t->spec.log != TRIAL_LOG_LIVE ? log_held_new() : NULL;
+	if (t->spec.log != TRIAL_LOG_LIVE && !t->held)
+		return err_errno(err, -ENOMEM, "cannot start a trial: no memory to share");
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_errno(err, -errno, "cannot start a trial: no pipe");
+	t->pipe_fd = fds[0];
+	t->started_us = clock_us();
+	pid_t pid = fork_quietly(t, fds);
+	(void)close(fds[1]);
+	if (pid < 0)
+		return err_errno(err, pid, "cannot start a trial: no process");
+	t->pid = pid;
+	t->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (t->pid_fd < 0 && (errno != ENOSYS || t->spec.loop))
+		return err_errno(err, -errno, "cannot watch a trial (pidfd_open, Linux 5.3)");
+	if (fcntl(t->pipe_fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(err, -errno, "cannot start a trial: its pipe");
+	return 0;
+}
+
+static int make(const struct trial_spec *spec, struct trial **ret, struct err *err)
+{
+	if (spec->n_keep_fds > TRIAL_KEEP_FDS_MAX)
+		return err_set(err, -EINVAL,
+			       "cannot start a trial: %u descriptors to keep, at most %u",
+			       spec->n_keep_fds, TRIAL_KEEP_FDS_MAX);
+	struct trial *t = calloc(1, sizeof *t);
+	if (!t)
+		return err_errno(err, -ENOMEM, "cannot start a trial");
+	t->spec = *spec;
+	t->frame.data_max = spec->limits.output_max;
+	t->pid_fd = t->pipe_fd = -1;
+	int r = spawn(t, err);
+	if (r < 0) {
+		(void)trial_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+/* 1: there may be more at once, 0: not now, -1: never again. */
+static int collect(struct trial *t)
+{
+	uint8_t *p = frame_room(&t->frame, TRIAL_READ);
+	ssize_t n = p ? read(t->pipe_fd, p, TRIAL_READ) : 0;
+	if (n < 0)
+		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -1;
+	if (p && n == 0)
+		return -1;
+	if (frame_add(&t->frame, (size_t)n) >= FRAME_TOO_LONG)
+		stop_child(t);
+	return t->stopped ? -1 : 1;
+}
+
+static void reap(struct trial *t)
+{
+	siginfo_t info = {0};
+	while (waitid(P_PID, (id_t)t->pid, &info, WEXITED) < 0 && errno == EINTR)
+		;
+	t->pid = 0;
+	t->wait_code = info.si_code;
+	t->wait_status = info.si_status;
+	while (!t->stopped && collect(t) > 0)
+		;
+}
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+/* "module "x"" or a word for the process, and " in allocate of "o"", from the shared page that the
+ * child may have scribbled over. */
+struct place {
+	char who[RP_NAME_MAX + 16], where[CRUMB_OBJECT_MAX + 64];
+};
+
+static void find_place(const struct trial *t, struct trial_result *res, struct place *p)
+{
+	const struct crumb_slot *s = crumb_running(t->live);
+	(void)snprintf(p->who, sizeof p->who, "the process");
+	(void)snprintf(p->where, sizeof p->where, " outside of any module");
+	if (!s)
+		return;
+	char module[RP_NAME_MAX];
+	memcpy(module, s->module, sizeof module);
+	module[sizeof module - 1] = '\0';
+	if (!note_name_valid(module))
+		return;
+	size_t n = strnlen(s->object, CRUMB_OBJECT_MAX - 1);
+	memcpy(res->module, module, sizeof module);
+	res->call = crumb_slot_call(s);
+	(void)snprintf(p->who, sizeof p->who, "module \"%s\"", module);
+	(void)snprintf(p->where, sizeof p->where, n ? " in %s of \"%.*s\"" : " in %s%.*s",
+		       crumb_call_name(res->call), (int)n, s->object);
+}
+
+static int end_of(struct trial_result *res, enum trial_outcome outcome, int code, int status)
+{
+	res->outcome = outcome;
+	res->status = status;
+	res->code = code;
+	return code;
+}
+
+static void judge_signal(const struct trial *t, struct trial_result *res, const struct place *p)
+{
+	const char *what = t->spec.what;
+	int signo = t->wait_status;
+	(void)end_of(res, TRIAL_CRASHED, -ECHILD, signo);
+	if (signo == SIGXCPU)
+		(void)err_set(&res->err, -ECHILD, "%s used more than %u s of CPU time%s while %s",
+			      p->who, t->spec.limits.cpu_s, p->where, what);
+	else if (signo == SIGKILL)
+		(void)err_set(&res->err, -ECHILD, "%s was killed%s while %s (out of memory?)",
+			      p->who, p->where, what);
+	else
+		(void)err_set(&res->err, -ECHILD, "%s crashed (SIG%s)%s while %s", p->who,
+			      sigabbrev_np(signo) ? sigabbrev_np(signo) : "?", p->where, what);
+}
+
+/* The child has sent a whole frame and ended well. */
+static void judge_answer(const struct frame_answer *a, struct trial_result *res)
+{
+	(void)end_of(res, a->code < 0 ? TRIAL_REFUSED : TRIAL_DONE, a->code, 0);
+	if (a->code < 0)
+		(void)err_set(&res->err, a->code, "%.*s", (int)a->text_size, a->text);
+	res->data = a->data;
+	res->size = a->size;
+}
+
+/* What it has done, into res. */
+static void judge_end(struct trial *t, struct trial_result *res)
+{
+	struct place p;
+	struct frame_answer answer;
+	const char *what = t->spec.what;
+	memset(res, 0, sizeof *res);
+	res->took_us = clock_us() - t->started_us;
+	bool answered = frame_get(&t->frame, &answer);
+	if (!t->stopped && answered && t->wait_code == CLD_EXITED && t->wait_status == 0) {
+		judge_answer(&answer, res);
+		return;
+	}
+	find_place(t, res, &p);
+	if (t->frame.state == FRAME_TOO_LONG)
+		(void)err_set(&res->err, end_of(res, TRIAL_TOO_LONG, -E2BIG, 0),
+			      "the answer is longer than %zu bytes, after %s",
+			      t->spec.limits.output_max, what);
+	else if (t->frame.state == FRAME_GARBLED)
+		(void)err_set(&res->err, end_of(res, TRIAL_GARBLED, -EBADMSG, 0),
+			      "%s wrote over the answer%s while %s", p.who, p.where, what);
+	else if (t->timed_out)
+		(void)err_set(&res->err, end_of(res, TRIAL_TIMED_OUT, -ETIMEDOUT, 0),
+			      "%s did not come to an end within %u ms%s while %s", p.who,
+			      t->spec.limits.time_ms, p.where, what);
+	else if (t->wait_code == CLD_EXITED && *res->module)
+		(void)err_set(&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
+			      "%s ended the process (exit status %d)%s while %s", p.who,
+			      t->wait_status, p.where, what);
+	else if (t->wait_code == CLD_EXITED)
+		(void)err_set(
+			&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
+			"the process ended without an answer (exit status %d, as for: %s) while "
+			"%s",
+			t->wait_status, strerror(t->wait_status), what);
+	else
+		judge_signal(t, res, &p);
+}
+
+void trial_tell_held(const struct trial_result *res)
+{
+	if (res->held)
+		log_tell_held(res->held);
+}
+
+static void judge(struct trial *t, struct trial_result *res)
+{
+	judge_end(t, res);
+	if (t->spec.log == TRIAL_LOG_HELD && res->outcome != TRIAL_DONE)
+		log_tell_held(t->held);
+	else
+		res->held = t->held;
+}
+
+/* ---- on the loop ----------------------------------------------------------------------------- */
+
+static void on_pipe(unsigned events, void *arg)
+{
+	struct trial *t = arg;
+	(void)events;
+	int more = 1;
+	for (unsigned i = 0; more > 0 && i < TRIAL_READS_AT_ONCE; i++)
+		more = collect(t);
+	if (more < 0)
+		t->pipe_io = loop_io_free(t->pipe_io);
+}
+
+static void on_end(unsigned events, void *arg)
+{
+	struct trial *t = arg;
+	struct trial_result res;
+	(void)events;
+	reap(t);
+	judge(t, &res);
+	t->done(t->done_arg, &res);
+	(void)trial_free(t);
+}
+
+static void on_timeout(void *arg)
+{
+	struct trial *t = arg;
+	t->timed_out = true;
+	stop_child(t);
+}
+
+int trial_start(const struct trial_spec *spec,
+		void (*done)(void *arg, const struct trial_result *res), void *done_arg,
+		struct trial **ret, struct err *err)
+{
+	struct trial *t = NULL;
+	int r = make(spec, &t, err);
+	if (r < 0)
+		return r;
+	t->done = done;
+	t->done_arg = done_arg;
+	t->pipe_io = loop_io_new(spec->loop, t->pipe_fd, LOOP_READ, on_pipe, t);
+	t->pid_io = loop_io_new(spec->loop, t->pid_fd, LOOP_READ, on_end, t);
+	t->timer = loop_timer_new(spec->loop, on_timeout, t);
+	if (!t->pipe_io || !t->pid_io || !t->timer ||
+	    loop_timer_arm(t->timer, spec->limits.time_ms) < 0) {
+		(void)trial_free(t);
+		return err_errno(err, -ENOMEM, "cannot watch a trial");
+	}
+	if (ret)
+		*ret = t;
+	return 0;
+}
+
+void trial_cancel(struct trial *t)
+{
+	(void)trial_free(t);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void wait_for(struct trial *t)
+{
+	struct pollfd fds[2] = {{.fd = t->pid_fd, .events = POLLIN},
+				{.fd = t->pipe_fd, .events = POLLIN}};
+	uint64_t end_ms = clock_ms() + t->spec.limits.time_ms;
+	for (;;) {
+		uint64_t now = clock_ms();
+		if (now >= end_ms && !t->stopped)
+			on_timeout(t);
+		int r = poll(fds, 2, t->stopped ? -1 : (int)(end_ms - now));
+		if (r <= 0)
+			continue;
+		if (fds[0].revents)
+			return;
+		if (fds[1].revents && collect(t) < 0) {
+			if (t->pid_fd < 0) /* valgrind knows no pidfd */
+				return;
+			fds[1].fd = -1;
+		}
+	}
+}
+
+int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct err *err)
+{
+	struct trial *t = NULL;
+	int r = make(spec, &t, err);
+	if (r < 0)
+		return r;
+	wait_for(t);
+	reap(t);
+	judge(t, ret);
+	ret->memory = t->frame.in.data;
+	t->frame.in = (struct buf)BUF_INIT;
+	if (ret->held)
+		t->held = NULL;
+	(void)trial_free(t);
+	return 0;
+}
+
+void trial_result_fini(struct trial_result *res)
+{
+	free(res->memory);
+	res->held = log_held_free(res->held);
+	res->memory = NULL;
+	res->data = NULL;
+	res->size = 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/host/trial_frame.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAME_MAGIC 0x7472696cu
+
+struct frame {
+	uint32_t magic;
+	int32_t code;
+	uint32_t text_size;
+	uint32_t pad;
+	uint64_t data_size;
+};
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static int send_bytes(int fd, const void *data, size_t size)
+{
+	const uint8_t *p = data;
+	while (size) {
+		ssize_t n = write(fd, p, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max)
+{
+	const char *text = code < 0 ? err_text(err, code) : "";
+	struct frame f = {.magic = FRAME_MAGIC,
+			  .code = code,
+			  .text_size = (uint32_t)strlen(text),
+			  .data_size = buf_len(data)};
+	int r = send_bytes(fd, &f, sizeof f);
+	if (r || f.data_size > data_max)
+		return r;
+	r = send_bytes(fd, text, f.text_size);
+	return r || !f.data_size ? r : send_bytes(fd, buf_bytes(data), f.data_size);
+}
+
+/* ---- in the parent --------------------------------------------------------------------------- */
+
+/* The header, if it is there. */
+static bool peek(const struct frame_in *f, struct frame *ret)
+{
+	if (buf_len(&f->in) < sizeof *ret)
+		return false;
+	memcpy(ret, buf_bytes(&f->in), sizeof *ret);
+	return true;
+}
+
+/* Notices as early as possible what can only end badly. */
+static enum frame_state judge(const struct frame_in *f)
+{
+	struct frame head;
+	if (!peek(f, &head))
+		return FRAME_PART;
+	if (head.magic != FRAME_MAGIC || head.text_size >= ERR_TEXT_MAX)
+		return FRAME_GARBLED;
+	if (head.data_size > f->data_max)
+		return FRAME_TOO_LONG;
+	uint64_t have = buf_len(&f->in) - sizeof head;
+	if (have < head.text_size)
+		return FRAME_PART;
+	have -= head.text_size;
+	return have < head.data_size	? FRAME_PART
+	       : have == head.data_size ? FRAME_WHOLE
+					: FRAME_GARBLED;
+}
+
+uint8_t *frame_room(struct frame_in *f, size_t n)
+{
+	uint8_t *p = buf_reserve(&f->in, n);
+	if (!p)
+		f->state = FRAME_TOO_LONG;
+	return p;
+}
+
+enum frame_state frame_add(struct frame_in *f, size_t n)
+{
+	buf_commit(&f->in, n);
+	if (f->state == FRAME_PART || f->state == FRAME_WHOLE)
+		f->state = judge(f);
+	return f->state;
+}
+
+bool frame_get(const struct frame_in *f, struct frame_answer *ret)
+{
+	struct frame head;
+	if (f->state != FRAME_WHOLE || !peek(f, &head))
+		return false;
+	const uint8_t *text = buf_bytes(&f->in) + sizeof head;
+	*ret = (struct frame_answer){.code = head.code,
+				     .text = (const char *)text,
+				     .text_size = head.text_size,
+				     .data = text + head.text_size,
+				     .size = (size_t)head.data_size};
+	return true;
+}

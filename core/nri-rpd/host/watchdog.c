@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arming a kernel timer for each request would cost two system calls. This one is armed when a
+ * request begins while it rests, and decides at its own pace what became of that request:
+ *
+ *   resting ──begin──▶ armed for limit - grace ──▶ no request running? rest
+ *                        ▲                         younger request?   arm for what is left
+ *                        └─────────────────────────  a call running?  remember it, look again after grace
+ *                                                  the same call, past the limit: end the process
+ *
+ * Handler and begin/end run on one thread, so that compiler barriers are all the ordering needed.
+ */
+#include "core/nri-rpd/host/watchdog.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/host/breadcrumb.h"
+#include "core/lib/util/loop.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+#define WATCHDOG_SIGNAL (SIGRTMIN + 4)
+#define WATCHDOG_TEXT_MAX 400u
+#define NS_PER_MS UINT64_C(1000000)
+
+struct watchdog {
+	struct crumb *crumb;
+	timer_t timer;
+	bool child;
+	bool journal; /* stderr is the journal's */
+	uint32_t limit_ms, grace_ms;
+	uint64_t limit_ns, grace_ns;
+	/* Shared with the handler. */
+	uint64_t begin_ns; /* of the running request; 0: none */
+	bool armed;
+	uint64_t seen; /* state of the crumb at the last look; 0: nothing was running */
+	uint64_t warned; /* begin_ns of a request that was complained about */
+};
+
+static void arm(struct watchdog *w, uint64_t ns)
+{
+	struct itimerspec it = {
+		.it_value = {(time_t)(ns / (1000 * NS_PER_MS)), (long)(ns % (1000 * NS_PER_MS))}};
+	w->armed = true;
+	(void)timer_settime(w->timer, 0, &it, NULL); /* fails for times out of range alone */
+}
+
+/* ---- in the handler: async-signal-safe only -------------------------------------------------- */
+
+struct line {
+	char text[WATCHDOG_TEXT_MAX];
+	size_t size;
+};
+
+static void add(struct line *l, const char *s)
+{
+	for (; *s && l->size < sizeof l->text - 1; s++)
+		l->text[l->size++] = *s;
+}
+
+static void add_number(struct line *l, uint32_t n)
+{
+	char digits[11], *p = digits + sizeof digits - 1;
+	*p = '\0';
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	add(l, p);
+}
+
+static void print(struct line *l)
+{
+	l->text[l->size++] = '\n';
+	ssize_t ignored = write(STDERR_FILENO, l->text, l->size);
+	(void)ignored;
+}
+
+static void begin_line(const struct watchdog *w, struct line *l)
+{
+	l->size = 0;
+	add(l, w->journal ? "<3>" : "nri-rp: ");
+}
+
+static void warn_slow(struct watchdog *w)
+{
+	struct line l;
+	if (w->warned == w->begin_ns)
+		return;
+	w->warned = w->begin_ns;
+	begin_line(w, &l);
+	add(&l, "a request has taken more than ");
+	add_number(&l, w->limit_ms);
+	add(&l, " ms, outside of any module");
+	print(&l);
+}
+
+_Noreturn static void end_process(const struct watchdog *w, struct crumb_live *live)
+{
+	const struct crumb_slot *s = &live->lane[CRUMB_LOOP];
+	struct line l;
+	begin_line(w, &l);
+	add(&l, "module \"");
+	add(&l, s->module);
+	add(&l, "\" hangs in ");
+	add(&l, crumb_call_name(crumb_slot_call(s)));
+	if (s->object[0]) {
+		add(&l, " of \"");
+		add(&l, s->object);
+		add(&l, "\"");
+	}
+	add(&l, ": no answer within ");
+	add_number(&l, w->limit_ms);
+	add(&l, " ms; ending the process before the runtime drops it");
+	live->cause = CRUMB_HUNG;
+	print(&l);
+	_exit(WATCHDOG_EXIT);
+}
+
+static void look(struct watchdog *w, uint64_t elapsed_ns)
+{
+	struct crumb_live *live = crumb_live(w->crumb);
+	uint64_t state = live ? live->lane[CRUMB_LOOP].state : 0;
+	bool late = elapsed_ns >= w->limit_ns;
+	if (!(state & 0xff)) {
+		if (late)
+			warn_slow(w);
+		state = 0;
+	} else if (late && state == w->seen) {
+		end_process(w, live);
+	}
+	w->seen = state;
+	arm(w, w->grace_ns);
+}
+
+static void handle(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)context;
+	if (info->si_code != SI_TIMER)
+		return;
+	struct watchdog *w = info->si_value.sival_ptr;
+	uint64_t now = clock_ns(), begin = w->begin_ns, first = w->limit_ns - w->grace_ns;
+	if (!begin) {
+		w->armed = false;
+		w->seen = 0;
+		return;
+	}
+	if (now - begin >= first) {
+		look(w, now - begin);
+		return;
+	}
+	w->seen = 0;
+	arm(w, first - (now - begin));
+}
+
+/* ---- outside --------------------------------------------------------------------------------- */
+
+int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err)
+{
+	struct watchdog *w = calloc(1, sizeof *w);
+	if (!w)
+		return err_errno(err, -ENOMEM, "cannot make the watchdog");
+	w->crumb = crumb;
+	w->journal = getenv("JOURNAL_STREAM") != NULL;
+	w->limit_ms = limit_ms;
+	w->grace_ms = limit_ms < 2 * WATCHDOG_GRACE_MS ? limit_ms / 2 : WATCHDOG_GRACE_MS;
+	w->limit_ns = w->limit_ms * NS_PER_MS;
+	w->grace_ns = w->grace_ms * NS_PER_MS;
+	struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+				 .sigev_signo = WATCHDOG_SIGNAL,
+				 .sigev_value.sival_ptr = w};
+	event.sigev_notify_thread_id = gettid();
+	if (sigaction(WATCHDOG_SIGNAL, &action, NULL) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &w->timer) < 0) {
+		int r = -errno;
+		free(w);
+		return err_errno(err, r, "cannot make the watchdog");
+	}
+	*ret = w;
+	return 0;
+}
+
+struct watchdog *watchdog_free(struct watchdog *w)
+{
+	if (!w)
+		return NULL;
+	if (!w->child) {
+		(void)timer_delete(w->timer);
+		/* Also drops a signal that is on its way. */
+		(void)signal(WATCHDOG_SIGNAL, SIG_IGN);
+	}
+	free(w);
+	return NULL;
+}
+
+void watchdog_begin(struct watchdog *w)
+{
+	if (!w || w->child)
+		return;
+	assert(!w->begin_ns);
+	w->begin_ns = clock_ns();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!w->armed)
+		arm(w, w->limit_ns - w->grace_ns);
+}
+
+void watchdog_end(struct watchdog *w)
+{
+	if (!w)
+		return;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->begin_ns = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void watchdog_child(struct watchdog *w)
+{
+	if (w)
+		w->child = true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ends the process when a module call hangs, before the runtime's patience ends: a plugin that was
+ * dropped is gone for good, one that comes back is not.
+ *
+ * begin and end cost a clock reading and a store: the timer runs on, and its signal handler looks
+ * whether the request it was armed for is still the one that runs. After the last request it fires
+ * once more and then rests. The process ends only if the *same* module call is seen at two looks
+ * WATCHDOG_GRACE_MS apart, the second one past the limit: a machine that was suspended, or a host
+ * that was slow outside of modules, is no module's fault.
+ *
+ * The handler runs on the thread that made the watchdog, which has to be the one that calls
+ * modules. It writes one line to stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked
+ * as a hang. One watchdog a process at a time.
+ */
+#ifndef HOST_WATCHDOG_H
+#define HOST_WATCHDOG_H
+
+#include <stdint.h>
+
+#include "core/lib/util/err.h"
+
+#define WATCHDOG_LIMIT_MS 1500u
+#define WATCHDOG_GRACE_MS 100u
+#define WATCHDOG_EXIT 70
+
+struct crumb;
+struct watchdog;
+
+int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err);
+struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fine */
+/* Around everything that has to be answered in time: a request, an event, a reload. Not nested.
+ * Both take NULL. */
+void watchdog_begin(struct watchdog *w);
+void watchdog_end(struct watchdog *w);
+/* In a forked child, which has no timer: makes the other calls do nothing. */
+void watchdog_child(struct watchdog *w);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri_rp_container_*: what containers use, a series a container and figure; and what finding that
+ * out costs. */
+#include <stdio.h>
+
+#include "core/nri-rpd/cache/usage.h"
+#include "core/nri-rpd/metrics/collect.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+
+static const struct row {
+	enum figure figure;
+	enum expo_type type;
+	double scale;
+	const char *name, *help;
+} rows[] = {
+	{FIG_CPU, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_usage_seconds_total", "CPU time used."},
+	{FIG_PERIODS, EXPO_COUNTER, 1, "nri_rp_container_cpu_periods_total",
+	 "Periods of the CPU limit that have passed while it ran."},
+	{FIG_THROTTLED_PERIODS, EXPO_COUNTER, 1, "nri_rp_container_cpu_throttled_periods_total",
+	 "Periods in which the CPU limit stopped it."},
+	{FIG_THROTTLED, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_throttled_seconds_total",
+	 "Time that the CPU limit stopped it for."},
+	{FIG_MEMORY, EXPO_GAUGE, 1, "nri_rp_container_memory_bytes",
+	 "Memory charged to it, files included."},
+	{FIG_MEMORY_ANON, EXPO_GAUGE, 1, "nri_rp_container_memory_anon_bytes",
+	 "Memory of it that no file is behind."},
+	{FIG_MEMORY_FAULTS, EXPO_COUNTER, 1, "nri_rp_container_memory_major_faults_total",
+	 "Page faults that had to wait for a disk."},
+	{FIG_OOM_KILLS, EXPO_COUNTER, 1, "nri_rp_container_oom_kills_total",
+	 "Processes of it that were killed as memory ran out."},
+	{FIG_CPU_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_cpu_waiting_seconds_total",
+	 "Time in which any of its tasks waited for a CPU."},
+	{FIG_MEMORY_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_memory_waiting_seconds_total",
+	 "Time in which any of its tasks waited for memory."},
+	{FIG_IO_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_io_waiting_seconds_total",
+	 "Time in which any of its tasks waited for a disk."},
+	{FIG_IO_READ, EXPO_COUNTER, 1, "nri_rp_container_io_read_bytes_total", "Bytes read."},
+	{FIG_IO_WRITTEN, EXPO_COUNTER, 1, "nri_rp_container_io_written_bytes_total",
+	 "Bytes written."},
+	{FIG_LLC, EXPO_GAUGE, 1, "nri_rp_container_llc_occupancy_bytes",
+	 "Last level cache in use, where the rdt controller monitors containers."},
+	{FIG_TRAFFIC, EXPO_COUNTER, 1, "nri_rp_container_memory_traffic_bytes_total",
+	 "Bytes moved to and from memory, where the rdt controller monitors containers."},
+};
+#define N_ROWS (sizeof rows / sizeof rows[0])
+
+static void collect_container(struct expo *e, struct family *families[N_ROWS],
+			      struct family *pressure, const struct ctr *ctr)
+{
+	static const char *const lacks[] = {"throttled", "cpu", "memory", "io"};
+	struct buf labels = BUF_INIT;
+	expo_label(&labels, "namespace", ctr->pod->ns);
+	expo_label(&labels, "pod", ctr->pod->name);
+	expo_label(&labels, "container", ctr->name);
+	expo_label(&labels, "container_id", ctr->id);
+	for (size_t i = 0; i < N_ROWS; i++)
+		if (usage_known(ctr->usage, rows[i].figure))
+			expo_add(e, families[i], "", buf_text(&labels),
+				 (double)ctr->usage->now[rows[i].figure].value * rows[i].scale);
+	for (unsigned bit = 0; bit < 4; bit++) {
+		if (!(ctr->usage->pressure & 1u << bit))
+			continue;
+		struct buf with = BUF_INIT;
+		(void)buf_add_str(&with, buf_text(&labels));
+		expo_label(&with, "lacks", lacks[bit]);
+		expo_add(e, pressure, "", buf_text(&with), 1);
+		buf_fini(&with);
+	}
+	buf_fini(&labels);
+}
+
+static void collect_cost(struct expo *e, const struct usage_stats *s)
+{
+	expo_gauge(e, "nri_rp_collect_containers",
+		   "Containers whose figures were read in the last round.", s->n_ctrs);
+	expo_gauge(e, "nri_rp_collect_last_duration_seconds", "How long the last round took.",
+		   (double)s->last_ns / 1e9);
+	expo_counter(e, "nri_rp_collect_rounds_total", "Rounds of reading figures.",
+		     (double)s->rounds);
+	expo_counter(e, "nri_rp_collect_skipped_total",
+		     "Rounds left out as the one before was still under way.", (double)s->skipped);
+	expo_counter(e, "nri_rp_collect_cpu_seconds_total", "CPU time that reading figures took.",
+		     (double)s->cpu_ns / 1e9);
+	expo_counter(e, "nri_rp_collect_files_total", "Files that were read for figures.",
+		     (double)s->files);
+	expo_counter(e, "nri_rp_collect_missing_total", "Cgroups that were not found.",
+		     (double)s->missing);
+}
+
+void collect_containers(struct expo *e, struct pipeline *p)
+{
+	struct family *families[N_ROWS];
+	const struct usage_stats *stats = pipeline_usage_stats(p);
+	if (!stats->on)
+		return;
+	for (size_t i = 0; i < N_ROWS; i++)
+		families[i] = expo_family(e, rows[i].name, rows[i].type, rows[i].help);
+	struct family *pressure =
+		expo_family(e, "nri_rp_container_pressure", EXPO_GAUGE,
+			    "1 while a container lacks what the label says (metrics.pressure).");
+	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr; ctr = ctr->next)
+		if (ctr->usage && ctr_live(ctr->cur.state))
+			collect_container(e, families, pressure, ctr);
+	collect_cost(e, stats);
+}

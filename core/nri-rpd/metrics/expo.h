@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prometheus' text format, version 0.0.4. Samples of a family stand together whatever the order
+ * they come in, so they are collected before they are written.
+ */
+#ifndef METRICS_EXPO_H
+#define METRICS_EXPO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/lib/util/buf.h"
+
+#define EXPO_NAME_MAX 200u /* bytes of a family's name */
+#define EXPO_LABELS_MAX 8192u /* bytes of a sample's labels */
+#define EXPO_HELP_MAX 1024u /* bytes; what is more is cut */
+
+enum expo_type { EXPO_GAUGE, EXPO_COUNTER, EXPO_HISTOGRAM };
+
+struct family;
+
+struct expo {
+	struct family *families; /* in order of appearance */
+	struct sample_key *seen; /* of checked samples */
+	int failed; /* sticky -ENOMEM */
+};
+
+void expo_init(struct expo *e);
+void expo_fini(struct expo *e);
+int expo_write(const struct expo *e, struct buf *out);
+
+/* The family of that name, made when it is new. NULL: no name of a metric, of another type already,
+ * or no memory. */
+struct family *expo_family(struct expo *e, const char *name, enum expo_type type, const char *help);
+/* A sample: NAME SUFFIX {LABELS} VALUE. Trusted: labels are well-formed. A NULL family is fine. */
+void expo_add(struct expo *e, struct family *f, const char *suffix, const char *labels,
+	      double value);
+/* The same with labels from outside: false, and nothing added, when they are malformed or the
+ * sample is there already. */
+bool expo_add_checked(struct expo *e, struct family *f, const char *labels, double value);
+
+/* One sample, one family. */
+void expo_gauge(struct expo *e, const char *name, const char *help, double value);
+void expo_counter(struct expo *e, const char *name, const char *help, double value);
+
+/* Appends name="value", escaped, with a comma before it unless it is the first. */
+void expo_label(struct buf *labels, const char *name, const char *value);
+bool expo_labels_valid(const char *labels);
+bool expo_name_valid(const char *name);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon itself. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/metrics/collect.h"
+#include "core/nri-rpd/pipeline/observe/conditions.h"
+#include "core/nri-rpd/pipeline/verify/drift.h"
+#include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
+
+struct row {
+	const char *name, *help;
+	enum expo_type type;
+	double value;
+};
+
+static void add_rows(struct expo *e, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		expo_add(e, expo_family(e, rows[i].name, rows[i].type, rows[i].help), "", "",
+			 rows[i].value);
+}
+#define ADD_ROWS(e, rows) add_rows(e, rows, sizeof(rows) / sizeof(rows)[0])
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void add_histogram(struct expo *e, struct family *f, const char *event,
+			  const struct request_stats *s)
+{
+	uint64_t below = 0;
+	char labels[128];
+	for (unsigned b = 0; b < HISTOGRAM_BUCKETS; b++) {
+		below += s->bucket[b];
+		if (b < HISTOGRAM_BUCKETS - 1)
+			(void)snprintf(labels, sizeof labels, "event=\"%s\",le=\"%.6g\"", event,
+				       histogram_le_us[b] / 1e6);
+		else
+			(void)snprintf(labels, sizeof labels, "event=\"%s\",le=\"+Inf\"", event);
+		expo_add(e, f, "_bucket", labels, (double)below);
+	}
+	(void)snprintf(labels, sizeof labels, "event=\"%s\"", event);
+	expo_add(e, f, "_sum", labels, (double)s->total_ns / 1e9);
+	expo_add(e, f, "_count", labels, (double)s->n);
+}
+
+static void collect_requests(struct expo *e, const struct pipeline_stats *st)
+{
+	struct family *n = expo_family(e, "nri_rp_requests_total", EXPO_COUNTER,
+				       "Requests of the runtime, by event.");
+	struct family *failed = expo_family(e, "nri_rp_requests_failed_total", EXPO_COUNTER,
+					    "Requests that were answered with an error, by event.");
+	struct family *max = expo_family(e, "nri_rp_request_duration_max_seconds", EXPO_GAUGE,
+					 "The longest request since the start, by event.");
+	struct family *f =
+		expo_family(e, "nri_rp_request_duration_seconds", EXPO_HISTOGRAM,
+			    "Time from a request of the runtime to its answer, by event.");
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		char labels[64];
+		(void)snprintf(labels, sizeof labels, "event=\"%s\"", request_name(r));
+		expo_add(e, n, "", labels, (double)s->n);
+		expo_add(e, failed, "", labels, (double)s->failed);
+		if (!s->n)
+			continue;
+		expo_add(e, max, "", labels, (double)s->max_ns / 1e9);
+		add_histogram(e, f, request_name(r), s);
+	}
+}
+
+static void collect_stats(struct expo *e, struct pipeline *p)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	struct drift_stats drift;
+	pipeline_drift(p, &drift);
+	const struct row rows[] = {
+		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.", EXPO_COUNTER,
+		 (double)st->policy_errors},
+		{"nri_rp_invariant_breaks_total",
+		 "Decisions of the policy that were dropped as they broke a rule.", EXPO_COUNTER,
+		 (double)st->invariant_breaks},
+		{"nri_rp_policy_resyncs_total",
+		 "Times the policy rebuilt its tables from the cache.", EXPO_COUNTER,
+		 (double)st->resyncs},
+		{"nri_rp_updates_sent_total", "Container updates sent unasked.", EXPO_COUNTER,
+		 (double)st->updates_sent},
+		{"nri_rp_updates_failed_total", "Container updates that the runtime failed.",
+		 EXPO_COUNTER, (double)st->updates_failed},
+		{"nri_rp_updates_in_replies_total", "Container updates sent in replies.",
+		 EXPO_COUNTER, (double)st->updates_in_replies},
+		{"nri_rp_updates_waiting", "Containers that wait for an update.", EXPO_GAUGE,
+		 updates_waiting(p)},
+		{"nri_rp_updates_outstanding",
+		 "1 while the runtime is applying a batch of updates.", EXPO_GAUGE,
+		 updates_outstanding(p)},
+		{"nri_rp_containers_moved_total",
+		 "Containers that a reload, a rebalancing or a change of the machine has moved.",
+		 EXPO_COUNTER, (double)st->moved},
+		{"nri_rp_containers_unmanaged_total",
+		 "Containers that run unmanaged, as the policy could not place them.", EXPO_COUNTER,
+		 (double)st->unmanaged},
+		{"nri_rp_containers_adopted_total",
+		 "Containers that were first heard of in a later request.", EXPO_COUNTER,
+		 (double)st->adopted},
+		{"nri_rp_reloads_total", "Configurations that were reloaded or refused.",
+		 EXPO_COUNTER, (double)st->reloads},
+		{"nri_rp_reloads_refused_total", "Configurations that were refused.", EXPO_COUNTER,
+		 (double)st->reloads_refused},
+		{"nri_rp_drifts_total",
+		 "Times that a container had other CPUs or memory nodes than it was given.",
+		 EXPO_COUNTER, (double)drift.found},
+		{"nri_rp_containers_watched", "Containers whose cgroup is watched.", EXPO_GAUGE,
+		 drift.n_watched},
+		{"nri_rp_rebalances_total",
+		 "Times the policy was asked to rebalance, and did not fail.", EXPO_COUNTER,
+		 (double)st->rebalances},
+		{"nri_rp_store_errors_total",
+		 "Commits to the store that failed, as requests saw it.", EXPO_COUNTER,
+		 (double)st->store_errors},
+		{"nri_rp_events_total", "Events that nri-rpctl events shows or has shown.",
+		 EXPO_COUNTER, (double)pipeline_last_event(p)},
+	};
+	ADD_ROWS(e, rows);
+	collect_requests(e, st);
+}
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+static void collect_state(struct expo *e, struct pipeline *p)
+{
+	struct pipeline_status s;
+	pipeline_status(p, &s);
+	const struct row rows[] = {
+		{"nri_rp_config_generation", "Number of the configuration in force.", EXPO_GAUGE,
+		 (double)s.config_generation},
+		{"nri_rp_config_ok",
+		 "0 when what the files say was refused and something else is in force.",
+		 EXPO_GAUGE, s.config_ok},
+		{"nri_rp_safe_mode", "1 when the configured policy could not be used.", EXPO_GAUGE,
+		 s.safe_mode},
+		{"nri_rp_degraded",
+		 "1 when anything is not as it should be: nri-rpctl status says what.", EXPO_GAUGE,
+		 s.degraded},
+		{"nri_rp_pods", "Pods in the cache.", EXPO_GAUGE, s.n_pods},
+		{"nri_rp_containers", "Containers in the cache.", EXPO_GAUGE, s.n_ctrs},
+		{"nri_rp_containers_degraded", "Containers that do not run as they should.",
+		 EXPO_GAUGE, s.n_degraded},
+		{"nri_rp_module_deaths",
+		 "Deaths of the daemon inside of a module that are on record.", EXPO_GAUGE,
+		 s.n_module_deaths},
+	};
+	const struct instance *policy = pipeline_policy(p);
+	struct buf labels = BUF_INIT;
+	expo_label(&labels, "policy", s.policy);
+	expo_label(&labels, "version", policy ? instance_module(policy)->version : "");
+	expo_label(&labels, "configured", s.configured_policy);
+	expo_add(e,
+		 expo_family(e, "nri_rp_policy_info", EXPO_GAUGE,
+			     "The policy in force and the configured one."),
+		 "", buf_text(&labels), 1);
+	buf_fini(&labels);
+	ADD_ROWS(e, rows);
+}
+
+static void count_condition(const struct condition *c, void *arg)
+{
+	unsigned *counts = arg;
+	for (unsigned i = 0; condition_row(i); i++)
+		counts[i] += str_eq(condition_row(i)->id, c->id);
+}
+
+static void collect_conditions(struct expo *e, struct pipeline *p)
+{
+	struct family *f =
+		expo_family(e, "nri_rp_condition", EXPO_GAUGE,
+			    "How many times it holds: something is not as it should be.");
+	unsigned counts[CONDITIONS_MAX] = {0};
+	(void)conditions_each(p, count_condition, counts);
+	for (unsigned i = 0; condition_row(i); i++) {
+		struct buf labels = BUF_INIT;
+		expo_label(&labels, "condition", condition_row(i)->id);
+		expo_add(e, f, "", buf_text(&labels), counts[i]);
+		buf_fini(&labels);
+	}
+}
+
+static void collect_plugins(struct expo *e, struct pipeline *p)
+{
+	const struct plugin_desc *list;
+	uint32_t n = pipeline_plugins(p, &list), n_connected = 0;
+	const struct plugins_counts *c = pipeline_plugins_counts(p);
+	for (uint32_t i = 0; i < n; i++)
+		n_connected += list[i].connected;
+	const struct row rows[] = {
+		{"nri_rp_resource_plugins", "Resource plugins that are known.", EXPO_GAUGE, n},
+		{"nri_rp_resource_plugins_connected", "Resource plugins that are connected.",
+		 EXPO_GAUGE, n_connected},
+		{"nri_rp_resource_plugin_questions_total", "Questions to resource plugins.",
+		 EXPO_COUNTER, (double)c->asked},
+		{"nri_rp_resource_plugin_failures_total", "Those that failed.", EXPO_COUNTER,
+		 (double)c->failed},
+		{"nri_rp_resource_plugin_late_total", "Those that had no answer in time.",
+		 EXPO_COUNTER, (double)c->late},
+	};
+	if (n)
+		ADD_ROWS(e, rows);
+}
+
+static void collect_cluster(struct expo *e, struct pipeline *p)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(p, &s);
+	const struct row rows[] = {
+		{"nri_rp_cluster_connected", "1 when the agent reaches the API server.", EXPO_GAUGE,
+		 s.state && !s.state->unreachable[0]},
+		{"nri_rp_cluster_events_waiting", "Events that the API server has not taken yet.",
+		 EXPO_GAUGE, s.state ? s.state->events_waiting : 0},
+		{"nri_rp_cluster_events_lost_total",
+		 "Events that it never took, since the agent's start.", EXPO_COUNTER,
+		 s.state ? (double)s.state->events_lost : 0},
+	};
+	if (s.on)
+		ADD_ROWS(e, rows);
+}
+
+static void collect_runtime(struct expo *e, struct pipeline *p)
+{
+	const struct runtime_state *rt = pipeline_runtime(p);
+	const struct admit_counts *admitted = pipeline_admit_counts(p);
+	const struct row rows[] = {
+		{"nri_rp_runtime_connected", "1 while the runtime is connected.", EXPO_GAUGE,
+		 rt->connected},
+		{"nri_rp_runtime_synchronized", "1 when the runtime has told its containers.",
+		 EXPO_GAUGE, rt->synchronized},
+		{"nri_rp_runtime_fallback",
+		 "1 while it is connected by the fallback, runtime.socket being away.", EXPO_GAUGE,
+		 rt->connected && rt->on_fallback},
+		{"nri_rp_runtime_connects_total", "Connections to the runtime that were made.",
+		 EXPO_COUNTER, (double)rt->connects},
+		{"nri_rp_runtime_disconnects_total", "Connections to the runtime that were lost.",
+		 EXPO_COUNTER, (double)rt->disconnects},
+		{"nri_rp_admission_waits_total",
+		 "Pods that had to wait for what the cluster says of them.", EXPO_COUNTER,
+		 (double)admitted->waited},
+		{"nri_rp_admission_late_total", "Pods that the cluster had not told of in time.",
+		 EXPO_COUNTER, (double)admitted->late},
+	};
+	ADD_ROWS(e, rows);
+	collect_plugins(e, p);
+	collect_cluster(e, p);
+	if (!rt->connected)
+		return;
+	struct buf labels = BUF_INIT;
+	expo_label(&labels, "name", rt->facts.name);
+	expo_label(&labels, "version", rt->facts.version);
+	expo_label(&labels, "nri_version", rt->nri_version);
+	expo_add(
+		e,
+		expo_family(e, "nri_rp_runtime_info", EXPO_GAUGE, "The runtime that is connected."),
+		"", buf_text(&labels), 1);
+	buf_fini(&labels);
+}
+
+static void collect_controllers(struct expo *e, struct pipeline *p)
+{
+	struct family *running = expo_family(e, "nri_rp_controller_running", EXPO_GAUGE,
+					     "1 when the controller runs.");
+	struct family *results = expo_family(e, "nri_rp_controller_results_total", EXPO_COUNTER,
+					     "What became of containers' settings, by controller.");
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		const struct {
+			const char *name;
+			unsigned n;
+		} by_result[] = {{"done", c.done}, {"partial", c.partial}, {"failed", c.failed}};
+		char labels[128];
+		(void)snprintf(labels, sizeof labels, "controller=\"%s\",mode=\"%s\"", c.name,
+			       c.mode);
+		expo_add(e, running, "", labels, c.running);
+		for (size_t r = 0; r < sizeof by_result / sizeof by_result[0]; r++) {
+			(void)snprintf(labels, sizeof labels, "controller=\"%s\",result=\"%s\"",
+				       c.name, by_result[r].name);
+			expo_add(e, results, "", labels, by_result[r].n);
+		}
+	}
+}
+
+static const char *unit_of(const char *resource)
+{
+	static const struct {
+		const char *end, *unit;
+	} rows[] = {{"-cpu", "milli-CPU"}, {"-memory", "bytes"}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (str_has_suffix(resource, rows[i].end))
+			return rows[i].unit;
+	return "count";
+}
+
+static void collect_calculators(struct expo *e, struct pipeline *p)
+{
+	struct family *failures =
+		expo_family(e, "nri_rp_calculator_failures_total", EXPO_COUNTER,
+			    "Calls of a calculator of node resources that failed.");
+	struct family *slow = expo_family(e, "nri_rp_calculator_slow_total", EXPO_COUNTER,
+					  "Calls that took longer than a second.");
+	struct family *seconds =
+		expo_family(e, "nri_rp_calculator_seconds_total", EXPO_COUNTER, "Time of calls.");
+	struct calculator_view c;
+	for (unsigned i = 0; pipeline_calculator(p, i, &c); i++) {
+		char labels[RP_NAME_MAX + 16];
+		(void)snprintf(labels, sizeof labels, "calculator=\"%s\"", c.name);
+		expo_add(e, failures, "", labels, (double)c.cost->failures);
+		expo_add(e, slow, "", labels, (double)c.cost->slow);
+		expo_add(e, seconds, "", labels, (double)c.cost->ns / 1e9);
+	}
+}
+
+static void collect_node(struct expo *e, struct pipeline *p)
+{
+	static const char *const amounts[RP_NR_AMOUNTS] = {"cpu\",unit=\"milli-CPU",
+							   "memory\",unit=\"bytes"};
+	struct noderes_view v;
+	char labels[NR_NAME_MAX + 48];
+	if (!pipeline_noderes(p, &v) || !v.passes)
+		return;
+	struct family *values = expo_family(e, "nri_rp_node_resource", EXPO_GAUGE,
+					    "What the node has to lend, as it was calculated.");
+	struct family *reclaimable =
+		expo_family(e, "nri_rp_node_reclaimable", EXPO_GAUGE,
+			    "What prod pods ask for and are not expected to need.");
+	for (unsigned i = 0; i < v.result->n_values; i++) {
+		const struct nr_value *value = &v.result->values[i];
+		if (value->reset || value->quantity == RP_NOT_SET)
+			continue;
+		(void)snprintf(labels, sizeof labels, "resource=\"%s\",unit=\"%s\"", value->name,
+			       unit_of(value->name));
+		expo_add(e, values, "", labels, (double)value->quantity / 1000);
+	}
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
+		(void)snprintf(labels, sizeof labels, "resource=\"%s\"", amounts[k]);
+		if (v.measured->prod_reclaimable[k] != RP_NOT_SET)
+			expo_add(e, reclaimable, "", labels,
+				 (double)v.measured->prod_reclaimable[k]);
+	}
+	const struct row rows[] = {
+		{"nri_rp_node_resource_degraded",
+		 "1 when what was measured is too old to go by, or nothing was.", EXPO_GAUGE,
+		 v.measured->degraded != 0},
+		{"nri_rp_node_resource_passes_total", "Passes of the calculators.", EXPO_COUNTER,
+		 (double)v.passes},
+		{"nri_rp_node_resource_cpu_seconds_total", "CPU time of passes.", EXPO_COUNTER,
+		 (double)v.cpu_ns / 1e9},
+		{"nri_rp_node_resource_writes_total",
+		 "How often the node had changed enough to be written.", EXPO_COUNTER,
+		 (double)v.writes},
+	};
+	ADD_ROWS(e, rows);
+	collect_calculators(e, p);
+}
+
+static void collect_store(struct expo *e, struct pipeline *p)
+{
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	const struct row rows[] = {
+		{"nri_rp_store_commits_total", "Commits to the store.", EXPO_COUNTER,
+		 (double)st.commits},
+		{"nri_rp_store_commit_failures_total", "Commits to the store that failed.",
+		 EXPO_COUNTER, (double)st.failures},
+		{"nri_rp_store_records_total", "Records written to the store or removed from it.",
+		 EXPO_COUNTER, (double)st.records},
+		{"nri_rp_store_file_bytes", "Size of the store's file.", EXPO_GAUGE,
+		 (double)st.file_bytes},
+		{"nri_rp_store_last_commit_timestamp_seconds", "When the last commit was made.",
+		 EXPO_GAUGE, (double)st.last_commit_ns / 1e9},
+		{"nri_rp_store_last_commit_duration_seconds", "How long the last commit took.",
+		 EXPO_GAUGE, (double)st.last_duration_ns / 1e9},
+	};
+	ADD_ROWS(e, rows);
+}
+
+void collect_host(struct expo *e, struct pipeline *p)
+{
+	collect_state(e, p);
+	collect_conditions(e, p);
+	collect_runtime(e, p);
+	collect_stats(e, p);
+	collect_controllers(e, p);
+	collect_node(e, p);
+	collect_store(e, p);
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+static unsigned open_files(void)
+{
+	unsigned n = 0;
+	_closedir_ DIR *d = opendir("/proc/self/fd");
+	while (d && readdir(d))
+		n++;
+	return n > 3 ? n - 3 : 0; /* ".", "..", and the one that reads */
+}
+
+/* Fields 22 (start), 23 (virtual size) and 24 (resident pages) of /proc/self/stat. */
+static bool read_stat(unsigned long long *start, unsigned long long *size, long long *pages)
+{
+	char text[1024];
+	_fclose_ FILE *f = fopen("/proc/self/stat", "re");
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+	text[n] = '\0';
+	/* The name of the program may have blanks and brackets in it. */
+	const char *s = strrchr(text, ')');
+	return s && sscanf(s + 1,
+			   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			   "%*d %*d %llu %llu %lld",
+			   start, size, pages) == 3;
+}
+
+static double boot_time(void)
+{
+	struct timespec wall, up;
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	(void)clock_gettime(CLOCK_BOOTTIME, &up);
+	return (double)(wall.tv_sec - up.tv_sec) + (double)(wall.tv_nsec - up.tv_nsec) / 1e9;
+}
+
+void collect_process(struct expo *e)
+{
+	unsigned long long start, size;
+	long long pages;
+	struct rusage ru;
+	struct rlimit files;
+	if (getrusage(RUSAGE_SELF, &ru) == 0)
+		expo_counter(e, "process_cpu_seconds_total", "CPU time used by the process.",
+			     (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+				     (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
+	if (read_stat(&start, &size, &pages)) {
+		expo_gauge(e, "process_start_time_seconds", "When the process started.",
+			   boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
+		expo_gauge(e, "process_virtual_memory_bytes", "Address space of the process.",
+			   (double)size);
+		expo_gauge(e, "process_resident_memory_bytes", "Resident memory of the process.",
+			   (double)pages * (double)sysconf(_SC_PAGESIZE));
+	}
+	expo_gauge(e, "process_open_fds", "Files the process has open.", open_files());
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		expo_gauge(e, "process_max_fds", "Files the process may have open.",
+			   (double)files.rlim_cur);
+}

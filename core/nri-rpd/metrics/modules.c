@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What modules count. Their names and labels are checked: one bad sample would cost all of the
+ * scrape. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rpd/metrics/collect.h"
+#include "core/nri-rpd/metrics/metrics.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "metrics"
+
+struct scrape {
+	struct expo *e;
+	struct pipeline *p;
+	const struct conf_core *core;
+	const struct instance *instance; /* that is asked */
+	unsigned n, rejected, failed;
+};
+
+static bool any_matches(const struct conf_strings *globs, const char *group, const char *name)
+{
+	char both[128];
+	(void)snprintf(both, sizeof both, "%s/%s", group, name);
+	for (unsigned i = 0; i < globs->n; i++)
+		if (str_glob(globs->items[i], group) || str_glob(globs->items[i], name) ||
+		    str_glob(globs->items[i], both))
+			return true;
+	return false;
+}
+
+bool collect_wanted(const struct conf_core *core, const char *group, const char *name)
+{
+	return any_matches(&core->metrics.enabled, group, name) ||
+	       any_matches(&core->metrics.polled, group, name);
+}
+
+/* "topology-aware" → "topologyaware", as the names of the Go policies have it. */
+static void squeeze(const char *name, char ret[RP_NAME_MAX])
+{
+	size_t n = 0;
+	for (; *name; name++)
+		if (isalnum((unsigned char)*name))
+			ret[n++] = *name;
+	ret[n] = '\0';
+}
+
+/* A policy's metrics begin with nri_policy_, those of others with nri_ and their names, whether the
+ * module says so itself or not. */
+static void full_name(const struct instance *i, const char *name, char *ret, size_t size)
+{
+	char module[RP_NAME_MAX];
+	squeeze(instance_name(i), module);
+	size_t len = strlen(module);
+	bool own = strncmp(name, module, len) == 0 && name[len] == '_';
+	const char *group = instance_role(i) == RP_KIND_POLICY ? "policy_" : "";
+	if (str_has_prefix(name, "policy_"))
+		(void)snprintf(ret, size, "nri_%s", name);
+	else if (own)
+		(void)snprintf(ret, size, "nri_%s%s", group, name);
+	else
+		(void)snprintf(ret, size, "nri_%s%s_%s", group, module, name);
+}
+
+static void add_sample(struct scrape *s, enum expo_type type, const char *name, const char *help,
+		       const char *labels, double value)
+{
+	char full[EXPO_NAME_MAX + 1]; /* a name that does not fit is too long */
+	if (++s->n > METRICS_SAMPLES_MAX || !name || !*name) {
+		s->rejected++;
+		return;
+	}
+	full_name(s->instance, name, full, sizeof full);
+	if (!expo_add_checked(s->e, expo_family(s->e, full, type, help), labels ? labels : "",
+			      value))
+		s->rejected++;
+}
+
+static void on_gauge(void *ctx, const char *name, const char *help, const char *labels,
+		     double value)
+{
+	add_sample(ctx, EXPO_GAUGE, name, help, labels, value);
+}
+
+static void on_counter(void *ctx, const char *name, const char *help, const char *labels,
+		       double value)
+{
+	add_sample(ctx, EXPO_COUNTER, name, help, labels, value);
+}
+
+static int collect_one(struct instance *i, void *arg)
+{
+	struct scrape *s = arg;
+	struct err err = ERR_INIT;
+	const struct rp_metric_sink sink = {
+		.size = sizeof sink, .ctx = s, .gauge = on_gauge, .counter = on_counter};
+	bool wanted = collect_wanted(s->core, "policy", instance_name(i));
+	if (instance_role(i) != RP_KIND_POLICY)
+		wanted = wanted || collect_wanted(s->core, "controller", instance_name(i));
+	if (!wanted)
+		return 0;
+	s->instance = i;
+	int r = pipeline_collect(s->p, i, &sink, &err);
+	if (r) {
+		s->failed++;
+		log_debug("module %s: metrics: %s", instance_name(i), err_text(&err, r));
+	}
+	return 0;
+}
+
+void collect_modules(struct expo *e, struct pipeline *p)
+{
+	struct scrape s = {.e = e, .p = p, .core = conf_core(pipeline_conf(p))};
+	(void)pipeline_each_instance(p, collect_one, &s);
+	expo_gauge(
+		e, "nri_rp_module_samples_rejected",
+		"Samples of modules in this scrape that were malformed, given twice or too many.",
+		s.rejected);
+	expo_gauge(e, "nri_rp_module_collectors_failed",
+		   "Modules that could not tell their metrics in this scrape.", s.failed);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/metrics/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/lib/util/hash.h"
+
+#define SLOW_MS 8000u
+#define SPREAD 8u /* parts of it, by which containers that come together are told apart */
+
+struct known {
+	rp_ctr ctr;
+	struct figures_place place;
+	uint64_t slow_ms; /* when everything is to be read again */
+	uint64_t round; /* the last one that asked for it */
+	unsigned n_files; /* as they are counted in the reader */
+	UT_hash_handle hh;
+};
+
+struct reader {
+	const struct fs_root *root;
+	unsigned files_max, n_files;
+	bool unified;
+	uint64_t round, now_ms;
+	struct known *list;
+	char buf[FIGURES_FILE_MAX];
+};
+
+struct reader *reader_new(const struct fs_root *root, unsigned files_max)
+{
+	struct reader *r = calloc(1, sizeof *r);
+	if (!r)
+		return NULL;
+	r->root = root;
+	r->files_max = files_max;
+	return r;
+}
+
+static void count(struct reader *r, struct known *k)
+{
+	r->n_files -= k->n_files;
+	k->n_files = figures_place_files(&k->place);
+	r->n_files += k->n_files;
+}
+
+static void forget(struct reader *r, struct known *k)
+{
+	figures_place_close(&k->place);
+	count(r, k);
+	HASH_DEL(r->list, k);
+	free(k);
+}
+
+void reader_forget(struct reader *r)
+{
+	struct known *k, *next;
+	HASH_ITER (hh, r->list, k, next)
+		forget(r, k);
+}
+
+struct reader *reader_free(struct reader *r)
+{
+	if (!r)
+		return NULL;
+	reader_forget(r);
+	free(r);
+	return NULL;
+}
+
+void reader_begin(struct reader *r, uint64_t now_ms)
+{
+	r->round++;
+	r->now_ms = now_ms;
+	r->unified = figures_unified(r->root);
+}
+
+static struct known *find(const struct reader *r, rp_ctr ctr)
+{
+	struct known *k;
+	HASH_FIND(hh, r->list, &ctr, sizeof ctr, k);
+	return k;
+}
+
+/* NULL: out of memory. */
+static struct known *add(struct reader *r, rp_ctr ctr)
+{
+	struct known *k = calloc(1, sizeof *k);
+	if (!k)
+		return NULL;
+	k->ctr = ctr;
+	HASH_ADD(hh, r->list, ctr, sizeof k->ctr, k);
+	if (k->hh.tbl)
+		return k;
+	free(k);
+	return NULL;
+}
+
+static bool is_due(struct reader *r, struct known *k)
+{
+	if (r->now_ms < k->slow_ms)
+		return false;
+	uint64_t early = k->slow_ms ? 0 : k->ctr % SPREAD * (SLOW_MS / SPREAD);
+	k->slow_ms = r->now_ms + SLOW_MS - early;
+	return true;
+}
+
+int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, uint32_t waits,
+		struct figures *ret)
+{
+	struct known *known = find(r, ctr), *k = known ? known : add(r, ctr);
+	if (!k)
+		return -ENOMEM;
+	bool keep = r->n_files - k->n_files + 2 * FIGURES_SOURCES <= r->files_max;
+	bool slow = is_due(r, k);
+	if (slow && !figures_place_complete(&k->place))
+		figures_place_close(&k->place);
+	int e = k->place.open ? 0 : figures_place_open(r->root, r->unified, of, &k->place);
+	if (!e)
+		e = figures_read(&k->place,
+				 (slow ? FIGURES_SLOW : 0) | (keep ? FIGURES_KEEP : 0) | waits,
+				 r->buf, ret);
+	if (e) {
+		forget(r, k);
+		return e;
+	}
+	if (!keep)
+		figures_place_close(&k->place);
+	k->round = r->round;
+	count(r, k);
+	return 0;
+}
+
+void reader_end(struct reader *r)
+{
+	struct known *k, *next;
+	HASH_ITER (hh, r->list, k, next)
+		if (k->round != r->round)
+			forget(r, k);
+}
+
+unsigned reader_files(const struct reader *r)
+{
+	return r->n_files;
+}

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods and containers out of their packed form, straight into the descriptions that the pipeline
+ * takes. A runtime tells everything about a pod and its container with each request; most of it
+ * (arguments, hooks, limits, seccomp) concerns nobody here, and of what has been told before only
+ * the name matters. So what is not wanted is stepped over where it lies, and only text that is kept
+ * is copied, to get its NUL.
+ *
+ * Of a field that comes twice the last one counts, messages within are merged, and what has another
+ * wire type than it should is an error, as everywhere with protobuf.
+ */
+#include "core/nri-rpd/nri/internal.h"
+
+static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0, NULL};
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+/* All fields of a message, one after the other, until one is refused. Made anew for each kind of
+ * message, which calls nothing then. */
+FIELDS_INLINE int each_field(struct span s, int (*take)(void *arg, const struct field *f),
+			     void *arg)
+{
+	struct field f;
+	int r = 0, more;
+	while (!r && (more = field_next(&s, &f)) != 0)
+		r = more < 0 ? more : take(arg, &f);
+	return r;
+}
+
+static int take_text(struct arena *a, const struct field *f, const char **ret)
+{
+	if (f->wire != WIRE_LEN)
+		return -EBADMSG;
+	const char *text = arena_strndup(a, (const char *)f->bytes.p, span_len(&f->bytes));
+	if (!text)
+		return -ENOMEM;
+	*ret = text;
+	return 0;
+}
+
+static int take_number(const struct field *f, uint64_t *ret)
+{
+	if (f->wire != WIRE_VARINT)
+		return -EBADMSG;
+	*ret = f->value;
+	return 0;
+}
+
+FIELDS_INLINE int take_message(const struct field *f, int (*take)(void *arg, const struct field *f),
+			       void *arg)
+{
+	return f->wire == WIRE_LEN ? each_field(f->bytes, take, arg) : -EBADMSG;
+}
+
+static int wrapped_field(void *arg, const struct field *f)
+{
+	return f->number == 1 ? take_number(f, arg) : 0;
+}
+
+/* A number in a message of its own, so that zero is not the same as nothing. */
+static int take_wrapped(const struct field *f, uint64_t *ret)
+{
+	uint64_t value = 0;
+	int r = take_message(f, wrapped_field, &value);
+	if (!r)
+		*ret = value;
+	return r;
+}
+
+/* The same where only what is not negative makes sense. */
+static int take_amount(const struct field *f, int64_t *ret)
+{
+	uint64_t value;
+	int r = take_wrapped(f, &value);
+	if (!r && value <= INT64_MAX)
+		*ret = (int64_t)value;
+	return r;
+}
+
+static int take_signed(const struct field *f, int64_t *ret)
+{
+	uint64_t value;
+	int r = take_wrapped(f, &value);
+	if (!r)
+		*ret = (int64_t)value;
+	return r;
+}
+
+#define NUMBERS 16u /* of fields that are lists */
+
+/* How often each field is there, so that lists are made in one piece. */
+static int count_fields(struct span s, uint32_t ret[NUMBERS])
+{
+	struct field f;
+	int more;
+	for (unsigned i = 0; i < NUMBERS; i++)
+		ret[i] = 0;
+	while ((more = field_next(&s, &f)) > 0)
+		if (f.number < NUMBERS)
+			ret[f.number]++;
+	return more;
+}
+
+/* ---- entries of maps ------------------------------------------------------------------------- */
+
+struct entry {
+	struct arena *a;
+	struct kv *kv;
+};
+
+static int entry_field(void *arg, const struct field *f)
+{
+	const struct entry *e = arg;
+	switch (f->number) {
+	case 1:
+		return take_text(e->a, f, &e->kv->key);
+	case 2:
+		return take_text(e->a, f, &e->kv->value);
+	default:
+		return 0;
+	}
+}
+
+static int take_entry(struct arena *a, const struct field *f, struct kv *pairs, uint32_t *n)
+{
+	struct entry e = {a, &pairs[*n]};
+	*e.kv = (struct kv){"", ""};
+	int r = take_message(f, entry_field, &e);
+	if (!r)
+		++*n;
+	return r;
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+struct pod_decoder {
+	struct arena *a;
+	bool whole;
+	struct pod_desc *ret;
+	struct kv *labels, *annotations;
+};
+
+/* What the containers of a pod ask for together. */
+static int take_sums(const struct pod_decoder *d, const struct field *f)
+{
+	struct res_desc *sums = arena_array(d->a, 1, sizeof *sums);
+	if (!sums || f->wire != WIRE_LEN)
+		return sums ? -EBADMSG : -ENOMEM;
+	d->ret->sums = sums;
+	return decode_resources(d->a, f->bytes, sums);
+}
+
+static int linux_pod_field(void *arg, const struct field *f)
+{
+	struct pod_decoder *d = arg;
+	if (f->number == 2)
+		return take_sums(d, f);
+	return f->number == 3 ? take_text(d->a, f, &d->ret->cgroup_parent) : 0;
+}
+
+static int pod_field(void *arg, const struct field *f)
+{
+	struct pod_decoder *d = arg;
+	struct pod_desc *ret = d->ret;
+	if (!d->whole && f->number > 4)
+		return 0;
+	switch (f->number) {
+	case 1:
+		return take_text(d->a, f, &ret->id);
+	case 2:
+		return take_text(d->a, f, &ret->name);
+	case 3:
+		return take_text(d->a, f, &ret->uid);
+	case 4:
+		return take_text(d->a, f, &ret->ns);
+	case 5:
+		return take_entry(d->a, f, d->labels, &ret->n_labels);
+	case 6:
+		return take_entry(d->a, f, d->annotations, &ret->n_annotations);
+	case 7:
+		return take_text(d->a, f, &ret->runtime_handler);
+	case 8:
+		return take_message(f, linux_pod_field, d);
+	default:
+		return 0;
+	}
+}
+
+int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret)
+{
+	struct pod_decoder d = {.a = a, .whole = depth != DECODE_NAME, .ret = ret};
+	uint32_t n[NUMBERS];
+	*ret = empty_pod;
+	int r = d.whole ? count_fields(s, n) : 0;
+	if (!r && d.whole) {
+		ret->labels = d.labels = arena_array(a, n[5], sizeof *d.labels);
+		ret->annotations = d.annotations = arena_array(a, n[6], sizeof *d.annotations);
+		r = d.labels && d.annotations ? 0 : -ENOMEM;
+	}
+	return r ? r : each_field(s, pod_field, &d);
+}
+
+/* ---- resources ------------------------------------------------------------------------------- */
+
+/* A rule of a device cgroup. */
+struct rule {
+	uint64_t allow;
+	const char *type, *access;
+	bool has_major, has_minor;
+	int64_t major, minor;
+};
+
+struct res_decoder {
+	struct arena *a;
+	struct res_desc *ret;
+	struct rule *rules; /* NULL: nobody wants them */
+	uint32_t n_rules, cap_rules;
+};
+
+static int memory_field(void *arg, const struct field *f)
+{
+	struct res_decoder *d = arg;
+	return f->number == 1 ? take_signed(f, &d->ret->mem_limit) : 0;
+}
+
+static int cpu_field(void *arg, const struct field *f)
+{
+	struct res_decoder *d = arg;
+	struct res_desc *ret = d->ret;
+	switch (f->number) {
+	case 1:
+		return take_amount(f, &ret->shares);
+	case 2:
+		return take_signed(f, &ret->quota);
+	case 3:
+		return take_amount(f, &ret->period);
+	case 6:
+		return take_text(d->a, f, &ret->cpus);
+	case 7:
+		return take_text(d->a, f, &ret->mems);
+	default:
+		return 0;
+	}
+}
+
+struct rule_decoder {
+	struct arena *a;
+	struct rule *rule;
+};
+
+static int rule_field(void *arg, const struct field *f)
+{
+	const struct rule_decoder *d = arg;
+	struct rule *rule = d->rule;
+	switch (f->number) {
+	case 1:
+		return take_number(f, &rule->allow);
+	case 2:
+		return take_text(d->a, f, &rule->type);
+	case 3:
+		rule->has_major = true;
+		return take_signed(f, &rule->major);
+	case 4:
+		rule->has_minor = true;
+		return take_signed(f, &rule->minor);
+	case 5:
+		return take_text(d->a, f, &rule->access);
+	default:
+		return 0;
+	}
+}
+
+static int take_rule(struct res_decoder *d, const struct field *f)
+{
+	if (d->n_rules == d->cap_rules) {
+		uint32_t cap = d->cap_rules ? d->cap_rules * 2 : 8;
+		struct rule *grown = arena_array(d->a, cap, sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		if (d->n_rules)
+			memcpy(grown, d->rules, d->n_rules * sizeof *grown);
+		d->rules = grown;
+		d->cap_rules = cap;
+	}
+	struct rule_decoder rd = {d->a, &d->rules[d->n_rules++]};
+	*rd.rule = (struct rule){.type = "", .access = ""};
+	return take_message(f, rule_field, &rd);
+}
+
+static int res_field(void *arg, const struct field *f)
+{
+	struct res_decoder *d = arg;
+	switch (f->number) {
+	case 1:
+		return take_message(f, memory_field, d);
+	case 2:
+		return take_message(f, cpu_field, d);
+	case 7:
+		return d->rules ? take_rule(d, f) : 0;
+	default:
+		return 0;
+	}
+}
+
+static void clear_resources(struct res_desc *ret)
+{
+	*ret = (struct res_desc){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL};
+}
+
+int decode_resources(struct arena *a, struct span s, struct res_desc *ret)
+{
+	struct res_decoder d = {.a = a, .ret = ret};
+	clear_resources(ret);
+	return each_field(s, res_field, &d);
+}
+
+/* ---- mounts and devices ---------------------------------------------------------------------- */
+
+struct mount_decoder {
+	struct arena *a;
+	struct rp_mount_info *mount;
+};
+
+static int mount_field(void *arg, const struct field *f)
+{
+	const struct mount_decoder *d = arg;
+	switch (f->number) {
+	case 1:
+		return take_text(d->a, f, &d->mount->destination);
+	case 2:
+		return take_text(d->a, f, &d->mount->type);
+	case 3:
+		return take_text(d->a, f, &d->mount->source);
+	case 4:
+		if (f->wire != WIRE_LEN)
+			return -EBADMSG;
+		if (span_len(&f->bytes) == 2 && memcmp(f->bytes.p, "ro", 2) == 0)
+			d->mount->read_only = 1;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+struct device_decoder {
+	struct arena *a;
+	struct rp_device_info *dev;
+};
+
+static int device_field(void *arg, const struct field *f)
+{
+	const struct device_decoder *d = arg;
+	uint64_t number = 0;
+	int r;
+	switch (f->number) {
+	case 1:
+		return take_text(d->a, f, &d->dev->path);
+	case 2:
+		return take_text(d->a, f, &d->dev->type);
+	case 3:
+		r = take_number(f, &number);
+		d->dev->major = (int64_t)number;
+		return r;
+	case 4:
+		r = take_number(f, &number);
+		d->dev->minor = (int64_t)number;
+		return r;
+	default:
+		return 0;
+	}
+}
+
+static bool rule_covers(const struct rule *rule, const struct rp_device_info *dev)
+{
+	bool any_type = !*rule->type || strcmp(rule->type, "a") == 0;
+	if (!any_type && strcmp(rule->type, dev->type) != 0)
+		return false;
+	return (!rule->has_major || rule->major == dev->major) &&
+	       (!rule->has_minor || rule->minor == dev->minor);
+}
+
+/* As the kernel reads the rules of a device cgroup: the last one that covers the device decides.
+ * Without rules: writable. */
+static bool device_writable(const struct res_decoder *res, const struct rp_device_info *dev)
+{
+	for (uint32_t i = res->n_rules; i-- > 0;) {
+		const struct rule *rule = &res->rules[i];
+		if (rule_covers(rule, dev))
+			return rule->allow && strchr(rule->access, 'w');
+	}
+	return true;
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+struct ctr_decoder {
+	struct arena *a, *rest;
+	enum decode_depth depth;
+	struct ctr_desc *ret;
+	struct kv *labels, *annotations;
+	const char **env, **args;
+	struct rp_mount_info *mounts;
+	struct rp_device_info *devices;
+	struct res_decoder res;
+};
+
+uint32_t decode_state(uint64_t state)
+{
+	switch (state) {
+	case NRI__CONTAINER_STATE__CONTAINER_CREATED:
+		return RP_STATE_CREATED;
+	case NRI__CONTAINER_STATE__CONTAINER_PAUSED:
+		return RP_STATE_PAUSED;
+	case NRI__CONTAINER_STATE__CONTAINER_RUNNING:
+		return RP_STATE_RUNNING;
+	case NRI__CONTAINER_STATE__CONTAINER_STOPPED:
+		return RP_STATE_EXITED;
+	default:
+		return RP_STATE_CREATING;
+	}
+}
+
+static int take_device(struct ctr_decoder *d, const struct field *f)
+{
+	struct device_decoder dd = {d->rest, &d->devices[d->ret->n_devices++]};
+	*dd.dev = (struct rp_device_info){.size = sizeof *dd.dev, .path = "", .type = ""};
+	return take_message(f, device_field, &dd);
+}
+
+static int linux_field(void *arg, const struct field *f)
+{
+	struct ctr_decoder *d = arg;
+	switch (f->number) {
+	case 2:
+		return d->devices ? take_device(d, f) : 0;
+	case 3:
+		return take_message(f, res_field, &d->res);
+	case 4:
+		return take_signed(f, &d->ret->oom_score_adj);
+	case 5:
+		return take_text(d->a, f, &d->ret->cgroups_path);
+	default:
+		return 0;
+	}
+}
+
+/* The list of devices grows with every message of this kind, of which there is one. */
+static int take_linux(struct ctr_decoder *d, const struct field *f)
+{
+	uint32_t n[NUMBERS];
+	if (f->wire != WIRE_LEN)
+		return -EBADMSG;
+	int r = d->depth == DECODE_ALL ? count_fields(f->bytes, n) : 0;
+	if (!r && d->depth == DECODE_ALL && n[2]) {
+		struct rp_device_info *all =
+			arena_array(d->rest, d->ret->n_devices + n[2], sizeof *all);
+		if (!all)
+			return -ENOMEM;
+		if (d->ret->n_devices)
+			memcpy(all, d->devices, d->ret->n_devices * sizeof *all);
+		d->ret->devices = d->devices = all;
+		if (!d->res.rules)
+			d->res.rules = arena_array(d->a, 0, sizeof *d->res.rules);
+		if (!d->res.rules)
+			return -ENOMEM;
+	}
+	return r ? r : each_field(f->bytes, linux_field, d);
+}
+
+static int take_mount(struct ctr_decoder *d, const struct field *f)
+{
+	struct mount_decoder md = {d->rest, &d->mounts[d->ret->n_mounts++]};
+	*md.mount = (struct rp_mount_info){sizeof *md.mount, 0, "", "", ""};
+	return take_message(f, mount_field, &md);
+}
+
+static int long_field(struct ctr_decoder *d, const struct field *f)
+{
+	struct ctr_desc *ret = d->ret;
+	switch (f->number) {
+	case 5:
+		return take_entry(d->a, f, d->labels, &ret->n_labels);
+	case 6:
+		return take_entry(d->a, f, d->annotations, &ret->n_annotations);
+	case 7:
+		return d->args ? take_text(d->rest, f, &d->args[ret->n_args++]) : 0;
+	case 8:
+		return d->env ? take_text(d->rest, f, &d->env[ret->n_env++]) : 0;
+	case 9:
+		return d->mounts ? take_mount(d, f) : 0;
+	case 11:
+		return take_linux(d, f);
+	default:
+		return 0;
+	}
+}
+
+static int ctr_field(void *arg, const struct field *f)
+{
+	struct ctr_decoder *d = arg;
+	struct ctr_desc *ret = d->ret;
+	uint64_t number = 0;
+	int r;
+	switch (f->number) {
+	case 1:
+		return take_text(d->a, f, &ret->id);
+	case 2:
+		return take_text(d->a, f, &ret->pod_id);
+	case 3:
+		return take_text(d->a, f, &ret->name);
+	case 4:
+		r = take_number(f, &number);
+		ret->state = decode_state(number);
+		return r;
+	case 12:
+		r = take_number(f, &number);
+		ret->pid = (uint32_t)number;
+		return r;
+	case 14:
+		r = take_number(f, &number);
+		ret->created_ns = number <= INT64_MAX ? number : 0;
+		return r;
+	default:
+		return d->depth == DECODE_NAME ? 0 : long_field(d, f);
+	}
+}
+
+static int make_lists(struct ctr_decoder *d, struct span s)
+{
+	struct ctr_desc *ret = d->ret;
+	uint32_t n[NUMBERS];
+	int r = count_fields(s, n);
+	if (r)
+		return r;
+	ret->labels = d->labels = arena_array(d->a, n[5], sizeof *d->labels);
+	ret->annotations = d->annotations = arena_array(d->a, n[6], sizeof *d->annotations);
+	if (!d->labels || !d->annotations)
+		return -ENOMEM;
+	if (d->depth != DECODE_ALL)
+		return 0;
+	ret->args = d->args = arena_array(d->rest, n[7], sizeof *d->args);
+	ret->env = d->env = arena_array(d->rest, n[8], sizeof *d->env);
+	ret->mounts = d->mounts = arena_array(d->rest, n[9], sizeof *d->mounts);
+	return d->args && d->env && d->mounts ? 0 : -ENOMEM;
+}
+
+int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
+	       struct ctr_desc *ret)
+{
+	struct ctr_decoder d = {.a = a,
+				.rest = rest,
+				.depth = depth,
+				.ret = ret,
+				.res = {.a = a, .ret = &ret->res}};
+	*ret = (struct ctr_desc){.id = "",
+				 .pod_id = "",
+				 .name = "",
+				 .cgroups_path = "",
+				 .state = RP_STATE_CREATING,
+				 .oom_score_adj = RP_NOT_SET};
+	clear_resources(&ret->res);
+	int r = depth == DECODE_NAME ? 0 : make_lists(&d, s);
+	if (!r)
+		r = each_field(s, ctr_field, &d);
+	for (uint32_t i = 0; !r && d.devices && i < ret->n_devices; i++)
+		d.devices[i].writable = device_writable(&d.res, &d.devices[i]);
+	return r;
+}

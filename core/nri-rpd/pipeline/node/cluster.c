@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/node/cluster.h"
+
+#include <stdlib.h>
+
+#include "core/nri-rpd/pipeline/reload/pushed.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
+
+int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
+{
+	if (!state) {
+		free(p->cluster);
+		p->cluster = NULL;
+		return 0;
+	}
+	if (!p->cluster)
+		p->cluster = malloc(sizeof *p->cluster);
+	if (!p->cluster)
+		return -ENOMEM;
+	*p->cluster = *state;
+	return 0;
+}
+
+void pipeline_cluster_published(struct pipeline *p)
+{
+	p->published_ns = clock_wall_ns();
+}
+
+void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node)
+{
+	arena_free(p->node_arena);
+	p->node_arena = arena;
+	p->env.node = node;
+	noderes_node_changed(p);
+}
+
+const struct node_object *pipeline_node(const struct pipeline *p)
+{
+	return p->env.node;
+}
+
+const struct node_wish *pipeline_wishes(const struct pipeline *p)
+{
+	return p->env.wishes;
+}
+
+void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret)
+{
+	*ret = (struct cluster_status){
+		.on = conf_core(p->conf)->agent.cluster,
+		.state = p->cluster,
+		.source = pushed_source(p),
+		.published_ns = p->published_ns,
+	};
+}

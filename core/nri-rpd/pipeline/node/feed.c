@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/node/feed.h"
+
+#include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "feed"
+
+static struct feed *feed_of(const struct pipeline *p)
+{
+	return cache_feed(p->env.cache);
+}
+
+static void leave_out(struct pipeline *p, uint32_t n)
+{
+	if (!p->feed.left_out)
+		log_warning("%u pods of the cluster are left out: one has too many containers or "
+			    "resources, or something without a sound name or amount, or there are "
+			    "too many (said once)",
+			    n);
+	p->feed.left_out += n;
+}
+
+static void complete(struct pipeline *p)
+{
+	feed_complete(feed_of(p));
+	if (!p->feed.current)
+		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
+	p->feed.current = true;
+}
+
+void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
+{
+	uint32_t left_out = m->n_left_out;
+	bool ended = false;
+	if (m->begin)
+		feed_begin(feed_of(p));
+	for (uint32_t i = 0; i < m->n_gone; i++)
+		feed_del(feed_of(p), m->gone[i]);
+	for (uint32_t i = 0; i < m->n_pods; i++) {
+		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
+		ended = ended || m->pods[i].ended;
+	}
+	if (left_out)
+		leave_out(p, left_out);
+	if (m->complete)
+		complete(p);
+	if (ended)
+		admit_settle(p);
+	hold_told(p);
+}
+
+void pipeline_feed_lost(struct pipeline *p)
+{
+	p->feed.current = false;
+	hold_told(p);
+}
+
+void feed_configured(struct pipeline *p)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
+	if (feed_rename(feed_of(p), core->admit.names, core->admit.n_names))
+		log_error("out of memory: admit.resourceNames stays as it was");
+	if (!core->agent.cluster)
+		feed_clear(feed_of(p));
+	hold_told(p);
+}
+
+void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	bool feed = core->admit.source == CONF_REQUESTS_FEED ||
+		    (core->admit.source == CONF_REQUESTS_AUTO && p->feed.current);
+	*ret = (struct feed_status){
+		.on = core->agent.cluster,
+		.source = feed ? "feed" : "runtime",
+		.n_pods = feed_n_pods(feed_of(p)),
+		.counts = p->feed,
+	};
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frequencies are read when a module first asks for them, which is in the trial of its
+ * configuration. What the child has read there the daemon takes over: on a large machine it is half
+ * of all files that a start reads.
+ */
+#include "core/nri-rpd/pipeline/internal.h"
+
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "config"
+
+#define EPP_MAX 255u
+
+void frequencies_told(const struct topo *t, Trial__Report *report)
+{
+	struct topo_freq f;
+	uint32_t n = topo_n_freqs(t), cpu = 0;
+	Trial__Frequencies *all = calloc(n + 1, sizeof *all);
+	report->frequencies = calloc(n + 1, sizeof *report->frequencies);
+	if (!all || !report->frequencies)
+		return;
+	report->frequencies_generation = topo_generation(t);
+	while (topo_next_freq(t, &cpu, &f)) {
+		Trial__Frequencies *m = &all[report->n_frequencies];
+		trial__frequencies__init(m);
+		m->cpu = f.cpu;
+		m->base_khz = f.base_khz;
+		m->min_khz = f.min_khz;
+		m->max_khz = f.max_khz;
+		m->has_epp = f.has_epp;
+		m->epp = f.epp;
+		report->frequencies[report->n_frequencies++] = m;
+	}
+}
+
+static int take(struct topo *t, const Trial__Frequencies *m)
+{
+	const struct topo_freq f = {.cpu = m->cpu,
+				    .base_khz = m->base_khz,
+				    .min_khz = m->min_khz,
+				    .max_khz = m->max_khz,
+				    .epp = m->epp,
+				    .has_epp = m->has_epp};
+	return f.epp <= EPP_MAX || f.epp == RP_EPP_UNKNOWN ? topo_put_freq(t, &f) : -EINVAL;
+}
+
+void frequencies_took(struct topo *t, const Trial__Report *report)
+{
+	if (!report->n_frequencies || report->frequencies_generation != topo_generation(t))
+		return; /* another machine by now */
+	for (size_t i = 0; i < report->n_frequencies; i++) {
+		if (take(t, report->frequencies[i])) {
+			log_warning("what the trial has read of CPU %u's frequencies is not taken, "
+				    "nor what comes after it",
+				    report->frequencies[i]->cpu);
+			return;
+		}
+	}
+}

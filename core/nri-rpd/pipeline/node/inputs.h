@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pass calculates from, put together of the cache, the feed, the machine and what was
+ * measured. */
+#ifndef PIPELINE_INPUTS_H
+#define PIPELINE_INPUTS_H
+
+#include "core/nri-rpd/host/noderes.h"
+#include "core/nri-rpd/noderes/facts.h"
+#include "core/nri-rpd/pipeline/node/forecast.h"
+
+struct inputs {
+	struct nr_input in;
+	struct rp_nr_pod *pods;
+	struct bound {
+		uint64_t w[RP_NODES_MAX / 64];
+	} * bound; /* zones of pods */
+	struct rp_nr_zone *zones;
+	struct rp_nr_app *apps;
+	struct forecast_pod *expected; /* as many as pods that are on this host */
+	uint32_t n_expected;
+	struct cpu_facts cpu;
+	int64_t used[RP_NR_AMOUNTS]; /* by all pods and applications */
+};
+
+/* 0 or -ENOMEM; either way fini is due. Amounts of the Node go to p->noderes, too. */
+int inputs_fill(struct pipeline *p, uint64_t now_ms, struct inputs *ret);
+void inputs_fini(struct inputs *in);
+
+#endif

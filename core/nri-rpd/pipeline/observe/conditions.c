@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/observe/conditions.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "pipeline"
+
+#define STORE_LATE_MS 5000u /* something waits to be stored for so long */
+
+struct look {
+	const struct pipeline *p;
+	struct condition row;
+	void (*fn)(const struct condition *c, void *arg);
+	void *arg;
+	unsigned n;
+};
+
+/* Says that a condition holds, and why. */
+__attribute__((format(printf, 2, 3))) static void say(struct look *l, const char *fmt, ...)
+{
+	char text[CONDITION_TEXT_MAX];
+	va_list ap;
+	l->n++;
+	if (!l->fn)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	l->row.text = text;
+	l->fn(&l->row, l->arg);
+}
+
+/* ---- each of them ---- */
+
+static void files_refused(struct look *l)
+{
+	const struct pipeline *p = l->p;
+	if (p->undo.undone && !p->kept_ns)
+		say(l,
+		    "%s was undone, the configuration before is in force: edit it and reload, or "
+		    "reload to have it again",
+		    p->config_path);
+	else if (p->config_error[0] && p->kept_ns)
+		say(l, "%s cannot be used, what was in force last is in force: %s", p->config_path,
+		    p->config_error);
+	else if (p->config_error[0] && !p->stats.reloads_refused)
+		say(l, "%s cannot be used: %s", p->config_path, p->config_error);
+	else if (p->config_error[0])
+		say(l, "the last reload was refused: %s", p->config_error);
+}
+
+static void safe_mode(struct look *l)
+{
+	const struct pipeline *p = l->p;
+	const char *policy = p->policy ? instance_name(p->policy) : "none";
+	if (p->safe_mode_reason[0] && str_eq(policy, p->configured_policy))
+		say(l, "safe mode: %s", p->safe_mode_reason);
+	else if (p->safe_mode_reason[0])
+		say(l, "safe mode, policy %s instead of %s: %s", policy, p->configured_policy,
+		    p->safe_mode_reason);
+}
+
+static void state_unusable(struct look *l)
+{
+	if (l->p->state_error[0])
+		say(l, "the state directory cannot be used: %s", l->p->state_error);
+}
+
+static void run_unusable(struct look *l)
+{
+	if (l->p->run_error[0])
+		say(l, "the run-time directory cannot be used: %s", l->p->run_error);
+}
+
+static void config_not_kept(struct look *l)
+{
+	if (l->p->keep_error[0] && !l->p->state_error[0])
+		say(l, "the configuration in force is not kept for later starts: %s",
+		    l->p->keep_error);
+}
+
+static void runtime_disconnected(struct look *l)
+{
+	const struct runtime_state *rt = &l->p->runtime;
+	if (!rt->connected)
+		say(l, "the runtime is not connected: %s",
+		    rt->last_error[0] ? rt->last_error : "no attempt has ended yet");
+}
+
+static void runtime_unsynchronized(struct look *l)
+{
+	if (l->p->runtime.connected && !l->p->runtime.synchronized)
+		say(l, "the runtime has not told its containers yet");
+}
+
+static void not_placed(struct look *l)
+{
+	if (l->p->sync_failed)
+		say(l,
+		    "policy %s could not place the containers that are there: they keep what "
+		    "they have",
+		    l->p->policy ? instance_name(l->p->policy) : "none");
+}
+
+static void all_refused(struct look *l)
+{
+	const struct refusals *r = &l->p->refusals;
+	if (r->n >= REFUSED_IN_A_ROW)
+		say(l, "the last %u containers were all refused, the last one: %s", r->n, r->last);
+}
+
+static void store_failing(struct look *l)
+{
+	struct store_stats st;
+	store_stats(l->p->store, &st);
+	if (st.failures && store_pending(l->p->store) &&
+	    clock_ms() - st.last_commit_ms > STORE_LATE_MS)
+		say(l,
+		    "the state cannot be written, a restart may move containers: %llu commits "
+		    "failed, the last one: %s",
+		    (unsigned long long)st.failures, st.last_error);
+}
+
+static void containers_degraded(struct look *l)
+{
+	unsigned n = 0;
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(l->p->env.cache), ctr)
+		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
+	if (n)
+		say(l,
+		    n == 1 ? "%u container does not run as it should"
+			   : "%u containers do not run as they should",
+		    n);
+}
+
+static void controllers_down(struct look *l)
+{
+	for (unsigned i = 0; i < l->p->n_controllers; i++) {
+		const struct controller *c = l->p->controllers[i];
+		if (!controller_runs(c))
+			say(l, "controller %s does not run: %s", c->name, c->error);
+	}
+}
+
+static void unserved(struct look *l, enum service s)
+{
+	if (l->p->unserved[s][0])
+		say(l, "%s", l->p->unserved[s]);
+}
+
+static void control_unserved(struct look *l)
+{
+	unserved(l, SERVICE_CONTROL);
+}
+
+static void metrics_unserved(struct look *l)
+{
+	unserved(l, SERVICE_METRICS);
+}
+
+static void agent_unserved(struct look *l)
+{
+	unserved(l, SERVICE_AGENT);
+}
+
+/* ---- the table ---- */
+
+static const struct row {
+	struct condition c;
+	void (*look)(struct look *l);
+} rows[] = {
+	{{"config-refused", "configuration", SEVERITY_UNHEALTHY,
+	  "nri-rpctl config check shows what is wrong; then nri-rpctl reload", NULL},
+	 files_refused},
+	{{"safe-mode", "configuration", SEVERITY_UNHEALTHY,
+	  "mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL},
+	 safe_mode},
+	{{"state-unusable", "store", SEVERITY_DEGRADED,
+	  "mend it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL},
+	 state_unusable},
+	{{"run-unusable", "modules", SEVERITY_DEGRADED,
+	  "mend the folder of the control socket, then systemctl restart nri-rpd", NULL},
+	 run_unusable},
+	{{"config-not-kept", "configuration", SEVERITY_DEGRADED,
+	  "is the disk full? then nri-rpctl reload", NULL},
+	 config_not_kept},
+	{{"runtime-disconnected", "runtime", SEVERITY_UNHEALTHY,
+	  "is it running? systemctl status containerd", NULL},
+	 runtime_disconnected},
+	{{"runtime-unsynchronized", "runtime", SEVERITY_UNHEALTHY,
+	  "this is a matter of a second; if it lasts, restart the runtime", NULL},
+	 runtime_unsynchronized},
+	{{"not-placed", "requests", SEVERITY_UNHEALTHY, "nri-rpctl events has the reason", NULL},
+	 not_placed},
+	{{"all-refused", "requests", SEVERITY_UNHEALTHY,
+	  "does the policy's configuration fit this node? nri-rpctl events has the reasons", NULL},
+	 all_refused},
+	{{"store-failing", "store", SEVERITY_UNHEALTHY,
+	  "is the disk full? df -h, and see cache.dir in rp.conf", NULL},
+	 store_failing},
+	{{"containers-degraded", "containers", SEVERITY_DEGRADED, "nri-rpctl explain CONTAINER",
+	  NULL},
+	 containers_degraded},
+	{{"controller-down", "controllers", SEVERITY_DEGRADED, NULL, NULL}, controllers_down},
+	{{"control-unserved", "control socket", SEVERITY_DEGRADED,
+	  "see control.socket in rp.conf; the next reload tries again", NULL},
+	 control_unserved},
+	{{"metrics-unserved", "metrics", SEVERITY_DEGRADED,
+	  "see metrics.listen in rp.conf; the next reload tries again", NULL},
+	 metrics_unserved},
+	{{"agent-unserved", "agent", SEVERITY_DEGRADED,
+	  "see agent.socket in rp.conf; the next reload tries again", NULL},
+	 agent_unserved},
+};
+#define N_ROWS (sizeof rows / sizeof rows[0])
+_Static_assert(N_ROWS <= CONDITIONS_MAX, "more conditions than there is room for");
+
+const struct condition *condition_row(unsigned i)
+{
+	return i < N_ROWS ? &rows[i].c : NULL;
+}
+
+unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condition *c, void *arg),
+			 void *arg)
+{
+	struct look l = {.p = p, .fn = fn, .arg = arg};
+	for (unsigned i = 0; i < N_ROWS; i++) {
+		l.row = rows[i].c;
+		rows[i].look(&l);
+	}
+	return l.n;
+}
+
+/* ---- what others tell ---- */
+
+void pipeline_served(struct pipeline *p, enum service s, const struct err *err)
+{
+	static const char *const names[N_SERVICES] = {
+		[SERVICE_CONTROL] = "the control socket is not as configured",
+		[SERVICE_METRICS] = "metrics are not served as configured",
+		[SERVICE_AGENT] = "the agent is not served as configured",
+	};
+	p->unserved[s][0] = '\0';
+	if (!err)
+		return;
+	(void)snprintf(p->unserved[s], sizeof p->unserved[s], "%s: %s", names[s],
+		       err_text(err, err->code));
+	log_error("%s", p->unserved[s]);
+	pipeline_event(p, EV_DEGRADED, "%s", p->unserved[s]);
+}
+
+void conditions_created(struct pipeline *p)
+{
+	p->refusals.n = 0;
+}
+
+void conditions_refused(struct pipeline *p, const char *ctr, const char *why)
+{
+	struct refusals *r = &p->refusals;
+	unsigned hash = hash_bytes(ctr, strlen(ctr));
+	(void)snprintf(r->last, sizeof r->last, "%s", why);
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->who[i] == hash)
+			return;
+	if (r->n < REFUSED_IN_A_ROW)
+		r->who[r->n++] = hash;
+}

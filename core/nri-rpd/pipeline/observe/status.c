@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <utlist.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+
+static unsigned n_degraded(const struct pipeline *p)
+{
+	unsigned n = 0;
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
+	return n;
+}
+
+static unsigned n_deaths(const struct pipeline *p)
+{
+	unsigned n = 0;
+	while (crumb_history(p->env.crumb, n))
+		n++;
+	return n;
+}
+
+void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
+{
+	*ret = (struct pipeline_status){
+		.policy = p->policy ? instance_name(p->policy) : "none",
+		.configured_policy = p->configured_policy,
+		.safe_mode = p->safe_mode_reason[0] != '\0',
+		.safe_mode_reason = p->safe_mode_reason,
+		.config_path = p->config_path,
+		.config_generation = p->conf_generation,
+		.config_undone = p->undo.undone,
+		.config_ok = p->config_error[0] == '\0',
+		.config_error = p->config_error,
+		.config_problems = p->config_problems,
+		.config_kept_ns = p->kept_ns,
+		.started_ns = p->started_ns,
+		.n_pods = cache_n_pods(p->env.cache),
+		.n_ctrs = cache_n_ctrs(p->env.cache),
+		.n_degraded = n_degraded(p),
+		.n_updates_waiting = updates_waiting(p),
+		.n_module_deaths = n_deaths(p),
+		.store_state = p->store_state,
+	};
+	ret->degraded = conditions_each(p, NULL, NULL) != 0;
+}
+
+unsigned pipeline_n_controllers(const struct pipeline *p)
+{
+	return p->n_controllers;
+}
+
+void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret)
+{
+	static const char *const modes[] = {
+		[CONF_RELAXED] = "relaxed",
+		[CONF_OPTIONAL] = "optional",
+		[CONF_REQUIRED] = "required",
+		[CONF_DISABLED] = "disabled",
+	};
+	const struct controller *c = p->controllers[i];
+	*ret = (struct controller_status){
+		.name = c->name,
+		.mode = modes[c->mode],
+		.running = controller_runs(c),
+		.calculator = c->kind == RP_KIND_CALCULATOR,
+		.error = c->error,
+		.pending = c->results[RP_APPLY_PENDING],
+		.done = c->results[RP_APPLY_DONE],
+		.partial = c->results[RP_APPLY_PARTIAL],
+		.failed = c->results[RP_APPLY_FAILED],
+	};
+}
+
+const struct pipeline_stats *pipeline_stats(const struct pipeline *p)
+{
+	return &p->stats;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/host/crash_marks.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/reload/pushed.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/node/evict.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "pipeline"
+
+/* ---- what modules and the machine tell ------------------------------------------------------- */
+
+static int deliver(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_event(p->policy, arg, err);
+}
+
+static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
+{
+	struct pipeline *p = arg;
+	struct rp_event own = *ev;
+	struct err err = ERR_INIT;
+	if (i != p->policy) {
+		controllers_timer(p, i, ev->cookie);
+		return;
+	}
+	watchdog_begin(p->watchdog);
+	if (decide_event(p, deliver, &own, &err))
+		log_warning("policy %s: %s %llu: %s", instance_name(i),
+			    ev->type == RP_EVENT_TIMER ? "timer" : "event",
+			    (unsigned long long)ev->cookie, err.text);
+	watchdog_end(p->watchdog);
+}
+
+static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
+			void *arg)
+{
+	controllers_reported(arg, i, ctr, result, text);
+}
+
+static void on_wished(void *arg)
+{
+	const struct pipeline *p = arg;
+	if (p->cfg.decided && !p->env.trial)
+		p->cfg.decided(p->cfg.arg);
+}
+
+static void describe_change(struct pipeline *p, const struct topo_change *c)
+{
+	char on[256], off[256];
+	(void)rp_ids_format(rp_ids_of(&c->cpus_on), on, sizeof on);
+	(void)rp_ids_format(rp_ids_of(&c->cpus_off), off, sizeof off);
+	char text[sizeof on + sizeof off + 64];
+	(void)snprintf(text, sizeof text, "%s%s%s%s%s", *on ? "CPUs came online: " : "", on,
+		       *on && *off ? "; " : "", *off ? "CPUs went offline: " : "", off);
+	if (!*on && !*off)
+		(void)snprintf(text, sizeof text,
+			       "the same CPUs are online, memory or isolated "
+			       "CPUs are others");
+	log_notice("the machine has changed: %s", text);
+	pipeline_event(p, EV_MACHINE, "%s", text);
+}
+
+/* Takes the snapshot over. */
+static void take_machine(struct pipeline *p, struct topo *now, const struct topo_change *change)
+{
+	struct topo *old = p->env.topo;
+	struct err err = ERR_INIT;
+	describe_change(p, change);
+	p->env.topo = now;
+	watchdog_begin(p->watchdog);
+	if (apply_topology(p, &err)) {
+		log_error("policy %s does not get along with the changed machine: %s",
+			  instance_name(p->policy), err.text);
+		pipeline_event(p, EV_DEGRADED, "changed machine: %s", err.text);
+	}
+	controllers_sync(p);
+	watchdog_end(p->watchdog);
+	settings_put_back(&p->env); /* of a CPU that was offline */
+	topo_unref(old);
+}
+
+static void machine_changed(void *arg)
+{
+	struct pipeline *p = arg;
+	struct topo *now;
+	struct topo_change change;
+	struct err err = ERR_INIT;
+	if (topo_reread(p->env.topo, &now, &err)) {
+		log_error("the machine cannot be read anew: %s", err.text);
+		return;
+	}
+	speedselect_overtaken(p);
+	if (!topo_diff(p->env.topo, now, &change))
+		topo_unref(now);
+	else if (!speedselect_first(p, now, &change, take_machine))
+		take_machine(p, now, &change);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int open_crumb_file(struct pipeline *p, struct err *err)
+{
+	char path[CACHE_PATH_MAX];
+	int r = fs_mkdirs(p->run_dir, 0750, err);
+	if (r)
+		return r;
+	if (snprintf(path, sizeof path, "%s/breadcrumb", p->run_dir) >= (int)sizeof path)
+		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long",
+			       p->run_dir);
+	return crumb_open(path, &p->env.crumb, err);
+}
+
+static int open_crumb(struct pipeline *p, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int r = open_crumb_file(p, &why);
+	if (r && r != -EBUSY && r != -ENOMEM) {
+		(void)snprintf(p->run_error, sizeof p->run_error, "%s", why.text);
+		log_error("%s; deaths inside of modules are not counted", why.text);
+		p->env.crumb = crumb_private();
+		r = p->env.crumb ? 0 : -ENOMEM;
+	}
+	if (r)
+		return err_set(err, r, "%s", err_text(&why, r));
+	ends_note(p->env.crumb);
+	const char *message = crumb_message(p->env.crumb);
+	if (message) {
+		log_error("%s", message);
+		pipeline_event(p, EV_MODULE, "%s", message);
+	}
+	return watchdog_new(p->env.crumb,
+			    p->cfg.hang_limit_ms ? p->cfg.hang_limit_ms : WATCHDOG_LIMIT_MS,
+			    &p->watchdog, err);
+}
+
+static int open_machine(struct pipeline *p, struct err *err)
+{
+	int r = fs_root_open(&p->root, p->cfg.host_root, err);
+	if (r)
+		return r;
+	p->env.root = &p->root;
+	r = topo_read(&p->root, &p->env.topo, err);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < topo_n_notes(p->env.topo); i++)
+		log_info("machine: %s", topo_note(p->env.topo, i));
+	p->env.cache = cache_new(topo_memory(p->env.topo));
+	p->env.worker = worker_new(p->env.loop, "modules");
+	p->disk = worker_new(p->env.loop, "disk");
+	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
+	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
+	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
+	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || plugins_init(p) ||
+	    undo_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
+		return err_errno(err, -ENOMEM, "start");
+	return 0;
+}
+
+static int open_modules(struct pipeline *p, struct err *err)
+{
+	struct conf_strings dirs = {p->cfg.module_dirs, p->cfg.n_module_dirs};
+	if (!dirs.n)
+		dirs = conf_module_dirs;
+	return loader_new(dirs.items, dirs.n, loader_default_flags(), p->env.crumb, &p->loader,
+			  err);
+}
+
+static struct pipeline *new_bare(const struct pipeline_config *config)
+{
+	struct pipeline *p = calloc(1, sizeof *p);
+	if (!p)
+		return NULL;
+	p->cfg = *config;
+	p->root.fd = p->drift.fd = -1;
+	p->env.loop = config->loop;
+	p->env.event = on_event;
+	p->env.reported = on_reported;
+	p->env.wished = on_wished;
+	p->env.runtime = &p->runtime.facts;
+	p->env.arg = p;
+	p->started_ns = clock_wall_ns();
+	p->config_path = strdup(config->config_path);
+	return p->config_path ? p : pipeline_free(p);
+}
+
+int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err)
+{
+	struct pipeline_config with_loop = *config;
+	with_loop.loop = loop_new();
+	struct pipeline *p = with_loop.loop ? new_bare(&with_loop) : NULL;
+	if (p)
+		p->env.crumb = crumb_private();
+	int r = p && p->env.crumb ? first_read(p, err) : err_errno(err, -ENOMEM, "check");
+	if (!r)
+		(void)first_dirs(p, NULL);
+	if (!r)
+		r = open_machine(p, err);
+	if (!r)
+		r = open_modules(p, err);
+	if (!r)
+		r = config_check(p, report, err);
+	pipeline_free(p);
+	loop_free(with_loop.loop);
+	return r;
+}
+
+int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+	struct err soft = ERR_INIT;
+	struct pipeline *p = new_bare(config);
+	int r = p ? first_read(p, err) : err_errno(err, -ENOMEM, "start");
+	if (!r)
+		r = first_dirs(p, err);
+	if (!r)
+		r = open_machine(p, err);
+	if (!r)
+		r = state_open(p, err);
+	if (!r && !p->state_error[0])
+		events_open(p);
+	if (!r)
+		r = open_crumb(p, err);
+	if (!r)
+		r = state_open_settings(p, err);
+	if (!r)
+		r = open_modules(p, err);
+	if (!r)
+		r = config_first(p, err);
+	if (r) {
+		pipeline_free(p);
+		return r;
+	}
+	if (hotplug_new(p->env.loop, &p->root, machine_changed, p, &p->hotplug, &soft))
+		log_warning("CPUs that come or go will not be noticed: %s", soft.text);
+	*ret = p;
+	return 0;
+}
+
+/* The next start shall not hold a module guilty: the daemon has died in none. */
+static struct pipeline *leave_hanging(struct pipeline *p)
+{
+	log_error("what a module does to the kernel has not ended within %u ms: it is left alone",
+		  PIPELINE_STOP_MS);
+	crumb_leave(p->env.crumb, CRUMB_WORKER);
+	return p;
+}
+
+struct pipeline *pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return NULL;
+	pipeline_devices_off(p);
+	p->hotplug = hotplug_free(p->hotplug);
+	attempts_fini(p);
+	if (p->store && p->persist_timer)
+		persist_now(p); /* with what the modules keep, which have ended after that */
+	config_fini(p);
+	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
+	if (p->store && p->persist_timer)
+		persist_now(p);
+	events_log(p);
+	p->disk = worker_free_within(p->disk, PIPELINE_STOP_MS);
+	if (!p->disk) {
+		updates_fini(p);
+		verify_fini(p);
+		hold_fini(p);
+	}
+	loop_timer_free(p->persist_timer);
+	loop_timer_free(p->quiet_timer);
+	loop_timer_free(p->rebalance_timer);
+	noderes_fini(p);
+	evict_fini(p);
+	plugins_fini(p);
+	adjustments_free(p->adjustments);
+	undo_fini(p);
+	pushed_fini(p);
+	(void)pipeline_cluster_told(p, NULL);
+	pipeline_node_take(p, NULL, NULL);
+	p->store = store_close(p->store);
+	if (p->env.worker || p->disk)
+		return leave_hanging(p);
+	settings_close(&p->env);
+	p->loader = loader_free(p->loader);
+	p->env.cache = cache_free(p->env.cache);
+	p->env.topo = topo_unref(p->env.topo);
+	p->watchdog = watchdog_free(p->watchdog);
+	ends_note(NULL);
+	p->env.crumb = crumb_close(p->env.crumb);
+	if (p->root.fd >= 0)
+		fs_root_close(&p->root);
+	free(p->config_path);
+	free(p->config_problems);
+	first_forget(p);
+	events_close(p);
+	free(p);
+	return NULL;
+}
+
+/* ---- looking at it --------------------------------------------------------------------------- */
+
+struct runtime_state *pipeline_runtime(struct pipeline *p)
+{
+	return &p->runtime;
+}
+
+struct cache *pipeline_cache(struct pipeline *p)
+{
+	return p->env.cache;
+}
+
+struct topo *pipeline_topo(struct pipeline *p)
+{
+	return p->env.topo;
+}
+
+struct store *pipeline_store(struct pipeline *p)
+{
+	return p->store;
+}
+
+struct loader *pipeline_loader(struct pipeline *p)
+{
+	return p->loader;
+}
+
+struct crumb *pipeline_crumb(struct pipeline *p)
+{
+	return p->env.crumb;
+}
+
+const struct fs_root *pipeline_root(struct pipeline *p)
+{
+	return &p->root;
+}
+
+struct instance *pipeline_policy(struct pipeline *p)
+{
+	return p->policy;
+}
+
+int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	/* beside those of the policy, which have other names */
+	bool more = (!r || r == -ENOTSUP) && p->noderes && noderes_zones(p, sink);
+	return r == -ENOTSUP && more ? 0 : r;
+}
+
+int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_extended(p->policy, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_allocatable(p->policy, ret, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
+		    struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_memory(p->policy, ctr, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
+		     struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = instance_collect(i, sink, err);
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg)
+{
+	int r = p->policy ? fn(p->policy, arg) : 0;
+	for (unsigned i = 0; i < p->n_controllers && !r; i++)
+		if (p->controllers[i]->instance)
+			r = fn(p->controllers[i]->instance, arg);
+	return r;
+}

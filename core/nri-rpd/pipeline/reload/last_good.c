@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/crc32c.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
+#include "proto/kept.pb-c.h"
+
+#define MAGIC_SIZE 8u
+#define HEAD_SIZE (MAGIC_SIZE + 4u)
+#define ARENA_BLOCK 4096u
+
+static const uint8_t magic[MAGIC_SIZE] = {'n', 'r', 'i', '-', 'r', 'p', '/', 'c'};
+
+/* ---- writing ---- */
+
+static void put_sum(uint8_t *head, const uint8_t *data, size_t size)
+{
+	uint32_t sum = crc32c(0, data, size);
+	for (unsigned i = 0; i < 4; i++)
+		head[MAGIC_SIZE + i] = (uint8_t)(sum >> 8 * i);
+}
+
+static int pack(const Kept__Configuration *message, struct buf *out)
+{
+	size_t size = kept__configuration__get_packed_size(message);
+	uint8_t *room = buf_reserve(out, HEAD_SIZE + size);
+	if (!room)
+		return -ENOMEM;
+	memcpy(room, magic, MAGIC_SIZE);
+	(void)kept__configuration__pack(message, room + HEAD_SIZE);
+	put_sum(room, room + HEAD_SIZE, size);
+	buf_commit(out, HEAD_SIZE + size);
+	return 0;
+}
+
+int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out)
+{
+	Kept__Configuration message = KEPT__CONFIGURATION__INIT;
+	unsigned n = files->n_sources;
+	_free_ Kept__Source *sources = calloc(n + 1, sizeof *sources);
+	_free_ Kept__Source **list = calloc(n + 1, sizeof *list);
+	if (!sources || !list)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		const struct conf_source *from = &files->sources[i];
+		kept__source__init(&sources[i]);
+		sources[i].name = (char *)from->name;
+		sources[i].text = (ProtobufCBinaryData){from->len, (uint8_t *)from->text};
+		sources[i].pushed = from->pushed;
+		sources[i].keyed = from->keyed;
+		sources[i].object = from->object;
+		list[i] = &sources[i];
+	}
+	message.sources = list;
+	message.n_sources = n;
+	message.wall_ns = wall_ns;
+	return pack(&message, out);
+}
+
+/* ---- reading ---- */
+
+static int copy_source(struct kept *k, const Kept__Source *from)
+{
+	struct conf_source *to = &k->files.sources[k->files.n_sources++];
+	char *text = malloc(from->text.len + 1);
+	*to = (struct conf_source){.name = strdup(from->name),
+				   .text = text,
+				   .len = from->text.len,
+				   .pushed = from->pushed,
+				   .keyed = from->keyed,
+				   .object = from->object};
+	if (!text || !to->name)
+		return -ENOMEM;
+	if (to->len)
+		memcpy(text, from->text.data, to->len);
+	text[to->len] = '\0';
+	return 0;
+}
+
+static int copy(const Kept__Configuration *message, struct kept *ret, struct err *err)
+{
+	struct kept k = {.wall_ns = message->wall_ns};
+	if (message->n_sources > CONF_SOURCES_MAX)
+		return err_set(err, -E2BIG, "it has more than %u files", CONF_SOURCES_MAX);
+	k.files.sources = calloc(message->n_sources + 1, sizeof *k.files.sources);
+	int r = k.files.sources ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < message->n_sources; i++)
+		r = copy_source(&k, message->sources[i]);
+	if (r) {
+		kept_fini(&k);
+		return err_errno(err, r, "a configuration");
+	}
+	*ret = k;
+	return 0;
+}
+
+static bool sum_is_right(const uint8_t *data, size_t size)
+{
+	uint8_t head[HEAD_SIZE];
+	put_sum(head, data + HEAD_SIZE, size - HEAD_SIZE);
+	return memcmp(head + MAGIC_SIZE, data + MAGIC_SIZE, HEAD_SIZE - MAGIC_SIZE) == 0;
+}
+
+int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
+{
+	const uint8_t *bytes = data;
+	if (size < HEAD_SIZE || memcmp(bytes, magic, MAGIC_SIZE) != 0)
+		return err_set(err, -EBADMSG, "it is no configuration that was kept");
+	if (!sum_is_right(bytes, size))
+		return err_set(err, -EBADMSG, "it is damaged");
+	_arena_ struct arena *arena = arena_new(ARENA_BLOCK, 2 * KEPT_MAX);
+	if (!arena)
+		return err_errno(err, -ENOMEM, "a configuration");
+	ProtobufCAllocator alloc = pb_arena(arena);
+	const Kept__Configuration *message =
+		kept__configuration__unpack(&alloc, size - HEAD_SIZE, bytes + HEAD_SIZE);
+	return message ? copy(message, ret, err) : err_set(err, -EBADMSG, "it is damaged");
+}
+
+int kept_read(const char *dir, struct kept *ret, struct err *err)
+{
+	return kept_read_file(dir, KEPT_FILE, ret, err);
+}
+
+int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err)
+{
+	_free_ char *path = str_printf("%s/%s", dir, file), *data = NULL;
+	size_t size;
+	if (!path)
+		return err_errno(err, -ENOMEM, "the kept configuration");
+	int r = fs_read_own(path, KEPT_MAX, &data, &size, err);
+	if (r)
+		return r;
+	r = kept_parse(data, size, ret, err);
+	if (r)
+		(void)err_prefix(err, "%s: ", path);
+	return r;
+}
+
+uint32_t kept_sum(const struct conf_files *files)
+{
+	uint32_t sum = 1;
+	for (unsigned i = 0; i < files->n_sources; i++) {
+		const struct conf_source *s = &files->sources[i];
+		sum = crc32c(sum, s->name, strlen(s->name) + 1);
+		sum = crc32c(sum, &s->len, sizeof s->len);
+		sum = crc32c(sum, s->text, s->len);
+	}
+	return sum;
+}
+
+void kept_fini(struct kept *k)
+{
+	conf_files_fini(&k->files);
+}

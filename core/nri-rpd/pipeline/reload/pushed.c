@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/reload/pushed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/fs.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "config"
+
+int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n)
+{
+	size_t all = (size_t)files->n_sources + n;
+	struct conf_source *list = realloc(files->sources, (all + 1) * sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	files->sources = list;
+	for (unsigned i = 0; i < n; i++) {
+		char *name = strdup(sources[i].name), *text = malloc(sources[i].len + 1);
+		if (!name || !text) {
+			free(name);
+			free(text);
+			return -ENOMEM;
+		}
+		memcpy(text, sources[i].text, sources[i].len);
+		text[sources[i].len] = '\0';
+		list[files->n_sources++] = (struct conf_source){.name = name,
+								.text = text,
+								.len = sources[i].len,
+								.pushed = true,
+								.keyed = sources[i].keyed,
+								.object = sources[i].object};
+	}
+	return 0;
+}
+
+static bool is_adjustments(const struct conf_source *s)
+{
+	return str_has_prefix(s->name, PUSHED_ADJUSTMENTS);
+}
+
+/* Files from the cluster are kept in this order: the configuration, then adjustments. */
+static struct conf_files of_kind(const struct pipeline *p, bool adjustments)
+{
+	unsigned n = 0;
+	while (n < p->pushed.n_sources && !is_adjustments(&p->pushed.sources[n]))
+		n++;
+	return adjustments ? (struct conf_files){p->pushed.sources + n, p->pushed.n_sources - n}
+			   : (struct conf_files){p->pushed.sources, n};
+}
+
+bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+	       bool adjustments)
+{
+	const struct conf_files files = {(struct conf_source *)(uintptr_t)sources, n};
+	const struct conf_files now = of_kind(p, adjustments);
+	return now.n_sources == n && kept_sum(&files) == kept_sum(&now);
+}
+
+int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+		   bool adjustments, struct conf_files *ret)
+{
+	const struct conf_files stay = of_kind(p, !adjustments);
+	int r = adjustments ? pushed_append(ret, stay.sources, stay.n_sources)
+			    : pushed_append(ret, sources, n);
+	if (r)
+		return r;
+	return adjustments ? pushed_append(ret, sources, n)
+			   : pushed_append(ret, stay.sources, stay.n_sources);
+}
+
+const char *pushed_source(const struct pipeline *p)
+{
+	const struct conf_files of = of_kind(p, false);
+	return of.n_sources ? of.sources[0].name : NULL;
+}
+
+void pushed_load(struct pipeline *p)
+{
+	struct kept kept = {0};
+	struct err err = ERR_INIT;
+	int r = kept_read_file(p->kept_dir, PUSHED_FILE, &kept, &err);
+	if (r && r != -ENOENT)
+		log_warning("what the cluster said last is not known until the agent comes: %s",
+			    err.text);
+	for (unsigned i = 0; i < kept.files.n_sources; i++)
+		kept.files.sources[i].pushed = true;
+	p->pushed = kept.files;
+}
+
+/* What the disk's worker writes. */
+struct writing {
+	char path[CACHE_PATH_MAX + sizeof PUSHED_FILE];
+	struct buf data;
+	struct err err;
+};
+
+static int write_pushed(void *arg)
+{
+	struct writing *w = arg;
+	return fs_replace(w->path, buf_text(&w->data), buf_len(&w->data), 0600, true, &w->err);
+}
+
+static void pushed_written(void *arg, int result)
+{
+	struct writing *w = arg;
+	if (result)
+		log_warning("what the cluster says is not kept for later starts: %s",
+			    err_text(&w->err, result));
+	buf_fini(&w->data);
+	free(w);
+}
+
+void pushed_take(struct pipeline *p, struct conf_files *files)
+{
+	struct writing *w = calloc(1, sizeof *w);
+	conf_files_fini(&p->pushed);
+	p->pushed = *files;
+	*files = (struct conf_files){0};
+	int r = w ? kept_write(&p->pushed, clock_wall_ns(), &w->data) : -ENOMEM;
+	if (w)
+		(void)snprintf(w->path, sizeof w->path, "%s/" PUSHED_FILE, p->kept_dir);
+	if (!r)
+		r = worker_submit(p->disk, write_pushed, pushed_written, w);
+	if (r && w)
+		pushed_written(w, r);
+}
+
+void pushed_fini(struct pipeline *p)
+{
+	conf_files_fini(&p->pushed);
+}

@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations: text, trying, putting in force.
+ *
+ * A reload reads the files, and then does everything in a forked child first, modules and all: what
+ * crashes, hangs or refuses there has done no harm. Only then does the daemon do the same, with the
+ * same bytes.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/host/schemas.h"
+#include "core/nri-rpd/pipeline/reload/advice.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+#include "core/nri-rpd/pipeline/reload/pushed.h"
+#include "core/nri-rpd/pipeline/reload/report.h"
+#include "core/nri-rpd/pipeline/try/try.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/lib/topo/sst.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "config"
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret)
+{
+	conf_errors_init(&ret->problems);
+	ret->files = (struct conf_files){NULL, 0};
+	ret->code = conf_read_files(path, &ret->files, &ret->problems);
+	if (!ret->code)
+		ret->code = pushed_append(&ret->files, pushed->sources, pushed->n_sources);
+}
+
+void config_unread(struct config_text *r)
+{
+	conf_files_fini(&r->files);
+}
+
+static void warn(const char *text)
+{
+	log_warning("%s", text);
+}
+
+int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
+		 struct conf_errors *errs, struct err *err)
+{
+	struct schemas installed = {p->loader, p->cfg.n_module_dirs != 0, warn};
+	const struct conf_schemas schemas = schemas_of(&installed);
+	*errs = text->problems;
+	int r = conf_parse_files(&text->files, text->code, &schemas, ret, errs);
+	if (r)
+		return conf_errors_to_err(errs, r, err);
+	if (conf_count(conf_root(*ret)))
+		return 0;
+	*ret = conf_free(*ret);
+	return err_set(err, -EINVAL,
+		       "%s: there is nothing in it; that containers are not placed has to be said: "
+		       "policy: none",
+		       text->files.sources[0].name);
+}
+
+/* ---- after it is in force -------------------------------------------------------------------- */
+
+/* What the disk's worker writes. */
+struct keeping {
+	struct pipeline *p;
+	struct buf data;
+	uint32_t sum;
+	struct err err;
+};
+
+/* What has been kept becomes the former one, unless it is the same. */
+static void keep_former(const struct keeping *k)
+{
+	struct err err = ERR_INIT;
+	struct kept was = {0};
+	struct buf data = BUF_INIT;
+	char path[CACHE_PATH_MAX + sizeof FORMER_FILE];
+	if (kept_read(k->p->kept_dir, &was, &err))
+		return;
+	(void)snprintf(path, sizeof path, "%s/" FORMER_FILE, k->p->kept_dir);
+	if (kept_sum(&was.files) != k->sum && kept_write(&was.files, was.wall_ns, &data) == 0)
+		(void)fs_replace(path, buf_text(&data), buf_len(&data), 0600, true, &err);
+	buf_fini(&data);
+	kept_fini(&was);
+}
+
+static int write_kept_to(struct keeping *k, const char *dir, mode_t mode, struct err *err)
+{
+	char path[CACHE_PATH_MAX + sizeof KEPT_FILE];
+	(void)snprintf(path, sizeof path, "%s/" KEPT_FILE, dir);
+	int r = fs_mkdirs(dir, mode, err);
+	return r ? r : fs_replace(path, buf_text(&k->data), buf_len(&k->data), 0600, true, err);
+}
+
+static int write_kept(void *arg)
+{
+	struct keeping *k = arg;
+	struct err err = ERR_INIT;
+	/* Only helps where the other one is lost; a run-time directory that cannot be used is told
+	 * of anyway. */
+	(void)write_kept_to(k, k->p->kept_run_dir, 0750, &err);
+	keep_former(k);
+	return write_kept_to(k, k->p->kept_dir, 0710, &k->err);
+}
+
+static void kept_written(void *arg, int result)
+{
+	struct keeping *k = arg;
+	struct pipeline *p = k->p;
+	(void)snprintf(p->keep_error, sizeof p->keep_error, "%s",
+		       result ? err_text(&k->err, result) : "");
+	if (result) {
+		p->kept_sum = 0;
+		log_warning("the configuration in force is not kept for later starts: %s",
+			    p->keep_error);
+	}
+	buf_fini(&k->data);
+	free(k);
+}
+
+/*
+ * When a reload has been answered and the process is killed at once, a start may find the
+ * configuration before: that is used only where the files cannot be. Before the first one there was
+ * none: a start waits for the disk, and nobody waits for a start.
+ */
+void config_keep(struct pipeline *p, const struct conf_files *files)
+{
+	uint32_t sum = kept_sum(files);
+	if (sum == p->kept_sum)
+		return;
+	struct keeping *k = calloc(1, sizeof *k);
+	if (k)
+		*k = (struct keeping){.p = p, .sum = sum};
+	int r = k ? kept_write(files, clock_wall_ns(), &k->data) : -ENOMEM;
+	p->kept_sum = r ? 0 : sum;
+	if (!r && p->conf_generation > 1)
+		r = worker_submit(p->disk, write_kept, kept_written, k);
+	else if (!r)
+		kept_written(k, write_kept(k));
+	if (r) {
+		p->kept_sum = 0;
+		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");
+		if (k)
+			buf_fini(&k->data);
+		free(k);
+	}
+}
+
+void config_keep_policy(struct pipeline *p)
+{
+	const char *policy = p->policy ? instance_name(p->policy) : NULL;
+	if (policy)
+		(void)store_put_note(p->store, STORE_NOTE_POLICY, policy, strlen(policy));
+	persist_later(p);
+}
+
+void config_accepted(struct pipeline *p, const struct conf_files *files)
+{
+	p->config_error[0] = '\0';
+	free(TAKE(p->config_problems));
+	p->kept_ns = 0;
+	p->safe_mode_reason[0] = '\0';
+	if (files)
+		config_keep(p, files);
+}
+
+/* Each ends with a newline. */
+static void log_problems(const char *lines)
+{
+	for (size_t n; *lines; lines += n + 1) {
+		n = strcspn(lines, "\n");
+		log_error("%.*s", (int)n, lines);
+	}
+}
+
+void config_refused(struct pipeline *p, const char *problems, const struct err *err)
+{
+	struct buf errors = BUF_INIT;
+	unsigned n_errors = 0;
+	for (size_t n; *problems; problems += n + (problems[n] == '\n')) {
+		n = strcspn(problems, "\n");
+		if (str_has_prefix(problems, CONF_WARNING))
+			continue;
+		(void)buf_printf(&errors, "%.*s\n", (int)n, problems);
+		n_errors++;
+	}
+	if (n_errors > 1) /* a single one is what the error says */
+		log_problems(buf_text(&errors));
+	free(p->config_problems);
+	p->config_problems = strdup(n_errors ? buf_text(&errors) : err->text);
+	buf_fini(&errors);
+	(void)snprintf(p->config_error, sizeof p->config_error, "%s", err->text);
+}
+
+static void take_core(struct pipeline *p)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	if (!p->cfg.fixed_log_level)
+		log_set_level(core->log.level);
+	(void)log_set_debug(core->log.debug.items, core->log.debug.n);
+	log_set_source(core->log.source);
+	if (p->cfg.configured)
+		p->cfg.configured(p->conf, p->cfg.arg);
+}
+
+void config_in_force(struct pipeline *p)
+{
+	config_keep_policy(p);
+	pipeline_arm_rebalance(p);
+	feed_configured(p);
+	take_core(p);
+}
+
+/* ---- in the child of an attempt -------------------------------------------------------------- */
+
+#define SHOWN_MAX 240u /* bytes of a list or map in a change */
+
+static int add_change(const struct conf_change *change, void *arg)
+{
+	struct buf *out = arg;
+	bool renews = str_has_prefix(change->path, "runtime.");
+	char before[SHOWN_MAX], after[SHOWN_MAX];
+	return buf_printf(out, "%s: %s → %s%s\n", change->path,
+			  conf_flow(change->before, before, sizeof before),
+			  conf_flow(change->after, after, sizeof after),
+			  change->restart ? " (after a restart)"
+			  : renews	  ? " (connects to the runtime anew)"
+					  : "");
+}
+
+static int needs_restart(const struct conf_change *change, void *arg)
+{
+	(void)arg;
+	return change->restart;
+}
+
+struct restart {
+	struct pipeline *p;
+	struct buf *warnings;
+};
+
+/* The process may run an older build than what is on disk by now. */
+static int warn_of_restart(struct instance *i, void *arg)
+{
+	const struct restart *restart = arg;
+	struct err err = ERR_INIT;
+	if (module_restart(restart->p->loader, instance_module(i), &err))
+		(void)buf_printf(restart->warnings,
+				 CONF_WARNING "a restart could not use module %s: %s\n",
+				 instance_name(i), err.text);
+	return 0;
+}
+
+int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *out,
+	       struct err *err)
+{
+	struct buf warnings = BUF_INIT, changes = BUF_INIT;
+	Trial__Report report = TRIAL__REPORT__INIT;
+	struct conf *conf = proposal->conf;
+	struct conf_errors errs;
+	conf_errors_init(&errs);
+	sst_forget(p->env.topo); /* what others have set up since is seen */
+	int r = conf ? 0 : config_parse(p, proposal->text, &conf, &errs, err);
+	conf_errors_print(&errs, &warnings);
+	if (!r)
+		r = apply_config(p, conf, &report, err);
+	if (!r && !proposal->first)
+		(void)pipeline_each_instance(p, warn_of_restart, &(struct restart){p, &warnings});
+	if (!r)
+		config_advise(conf, p->env.topo, &warnings);
+	for (size_t i = 0; !r && i < report.n_losses; i++)
+		(void)buf_printf(&warnings, CONF_WARNING "%s\n", report.losses[i]);
+	if (!r && p->conf) {
+		(void)conf_diff(p->conf, conf, add_change, &changes);
+		report.restart_needed = conf_diff(p->conf, conf, needs_restart, NULL) != 0;
+	}
+	report.warnings = strdup(buf_text(&warnings));
+	report.changes = strdup(buf_text(&changes));
+	if (sst_is_read(p->env.topo))
+		report.speed_select = speedselect_told(p->env.topo);
+	if (!report.warnings || !report.changes ||
+	    (sst_is_read(p->env.topo) && !report.speed_select))
+		return -ENOMEM;
+	/* later on what is in force may have set some of what is read here, and be about to put it
+	 * back */
+	if (!r && proposal->first)
+		frequencies_told(p->env.topo, &report);
+	int written = report_write(&report, out);
+	return written ? written : r;
+}
+
+/* ---- reload, plan and try -------------------------------------------------------------------- */
+
+enum kind { RELOAD, PLAN, TRY };
+
+struct reload {
+	struct pipeline *p;
+	enum kind kind;
+	struct config_text text;
+	struct proposal proposal;
+	char *manifest, *manifest_name; /* TRY: the pods' */
+	struct reload_waiter *waiters;
+	struct conf_files pushed; /* what is pushed from then on */
+	bool pushes;
+	uint32_t confirm_s; /* not 0: it has to be confirmed */
+	uint32_t undoes; /* not 0: it is the one before, and this the sum of what is undone */
+	uint64_t began_us;
+};
+
+static void tell_all(const struct reload_waiter *w, const struct reload_result *res)
+{
+	for (; w; w = w->next)
+		if (w->done)
+			w->done(res, w->arg);
+}
+
+/* The daemon does what the child has shown to work. */
+static int put_in_force(struct pipeline *p, const struct config_text *text, struct err *err)
+{
+	struct conf *conf = NULL;
+	struct conf_errors errs;
+	watchdog_begin(p->watchdog);
+	int r = config_parse(p, text, &conf, &errs, err);
+	if (!r) {
+		r = apply_config(p, conf, NULL, err);
+		if (r)
+			conf_free(conf);
+	}
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+/* The reload is in force: for good, until it is confirmed, or instead of what the files say. */
+static void accepted(struct reload *r)
+{
+	assert(r->p->reload == r || !r->p->reload);
+	struct pipeline *p = r->p;
+	if (r->pushes)
+		pushed_take(p, &r->pushed);
+	config_accepted(p, r->confirm_s ? NULL : &r->text.files);
+	if (r->confirm_s) {
+		undo_await(p, &r->text.files, r->confirm_s);
+	} else if (r->undoes) {
+		undo_done(p, r->undoes);
+		pipeline_event(p, EV_CONFIG, "undone: the configuration before is in force again");
+	} else {
+		undo_forget(p);
+	}
+}
+
+static void conclude(struct reload *r, const struct report *report, struct reload_result *res)
+{
+	struct pipeline *p = r->p;
+	if (r->kind != RELOAD)
+		return;
+	if (!res->code) {
+		assert(report->message); /* who has come to its end has reported */
+		speedselect_took(p, report->message);
+		res->code = put_in_force(p, &r->text, &res->err);
+	}
+	p->stats.reloads++;
+	if (!res->code) {
+		accepted(r);
+		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
+			       conf_core(p->conf)->policy);
+		config_in_force(p);
+		log_notice("configuration reloaded: policy %s, %u containers moved",
+			   instance_name(p->policy), res->n_moves);
+		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
+			       instance_name(p->policy), res->n_moves);
+		for (size_t i = 0; report->message && i < report->message->n_losses; i++)
+			pipeline_event(p, EV_CONFIG, "reloaded: %s", report->message->losses[i]);
+		return;
+	}
+	p->stats.reloads_refused++;
+	config_refused(p, res->warnings, &res->err);
+	log_error("configuration refused, the one before stays in force: %s", res->err.text);
+	pipeline_event(p, EV_CONFIG, "refused: %s", res->err.text);
+}
+
+static void waiters_free(struct reload_waiter *w)
+{
+	while (w) {
+		struct reload_waiter *next = w->next;
+		free(w);
+		w = next;
+	}
+}
+
+static void reload_free(struct reload *r)
+{
+	if (!r)
+		return;
+	waiters_free(r->waiters);
+	config_unread(&r->text);
+	conf_files_fini(&r->pushed);
+	free(r->manifest);
+	free(r->manifest_name);
+	free(r);
+}
+
+static void start_again(struct pipeline *p)
+{
+	struct reload_waiter *again = p->reload_again;
+	p->reload_again = NULL;
+	while (again) {
+		struct reload_waiter *w = again;
+		again = w->next;
+		pipeline_reload(p, w->done, w->arg);
+		free(w);
+	}
+}
+
+/* Tells those that wait for the outcome of a reload that there will be none. */
+static void tell_stopping(const struct reload_waiter *waiters)
+{
+	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
+	res.code = err_set(&res.err, -ESHUTDOWN, "nri-rpd is stopping");
+	tell_all(waiters, &res);
+}
+
+static void stop(struct reload *r)
+{
+	tell_stopping(r->waiters);
+	if (r->p->reload == r)
+		r->p->reload = NULL;
+	reload_free(r);
+}
+
+/* What modules have warned of in a dry run is told with its answer, and nowhere else. */
+struct dry_log {
+	const char *told;
+	struct buf text;
+};
+
+static void add_dry(enum log_level level, const char *text, void *arg)
+{
+	struct dry_log *d = arg;
+	if (level <= LOG_WARNING && !strstr(d->told, text) && !strstr(buf_text(&d->text), text))
+		(void)buf_printf(&d->text, CONF_WARNING "%s\n", text);
+}
+
+static void tried(void *arg, const struct trial_result *t)
+{
+	struct reload *r = arg;
+	struct pipeline *p = r->p;
+	if (!t) {
+		stop(r);
+		return;
+	}
+	struct reload_result res = {.code = t->outcome == TRIAL_DONE ? 0
+					    : t->code		     ? t->code
+								     : -EINVAL,
+				    .err = t->err};
+	bool reported = t->outcome == TRIAL_DONE || t->outcome == TRIAL_REFUSED;
+	struct report report = {0};
+	struct err broken = ERR_INIT;
+	if (t->outcome == TRIAL_REFUSED && t->code < 0)
+		res.code = t->code;
+	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
+	if (e && r->kind == RELOAD)
+		trial_tell_held(t); /* nobody is going to do the same, and say it */
+	if (e && !res.code)
+		res.code = err_set(&res.err, e, "%s", broken.text);
+	if (report.message) {
+		res.warnings = report.message->warnings;
+		res.changes = report.message->changes;
+		res.classes = report.message->classes;
+		res.restart_needed = report.message->restart_needed;
+		res.moves = report.moves;
+		res.n_moves = report.n_moves;
+		res.conflicts = report.conflicts;
+		res.n_conflicts = report.n_conflicts;
+	}
+	if (!res.warnings)
+		res.warnings = res.changes = res.classes = "";
+	struct dry_log dry = {.told = res.warnings, .text = BUF_INIT};
+	(void)buf_add_str(&dry.text, res.warnings);
+	if (r->kind != RELOAD && t->held)
+		log_each_held(t->held, add_dry, &dry);
+	res.warnings = buf_text(&dry.text);
+	conclude(r, &report, &res);
+	res.took_us = clock_us() - r->began_us;
+	tell_all(r->waiters, &res);
+	buf_fini(&dry.text);
+	report_fini(&report);
+	if (p->reload == r)
+		p->reload = NULL;
+	reload_free(r);
+	start_again(p);
+}
+
+static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
+{
+	struct reload_waiter *w = malloc(sizeof *w);
+	if (!w)
+		return -ENOMEM;
+	*w = (struct reload_waiter){done, arg, *list};
+	*list = w;
+	return 0;
+}
+
+static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+{
+	const struct reload *r = arg;
+	return r->kind == TRY ? try_pods(p, r->manifest_name, r->manifest, out, err)
+			      : config_try(p, &r->proposal, out, err);
+}
+
+static struct reload *reload_new(struct pipeline *p, enum kind kind, reload_done done, void *arg)
+{
+	struct reload *r = calloc(1, sizeof *r);
+	if (!r || add_waiter(&r->waiters, done, arg)) {
+		reload_free(r);
+		return NULL;
+	}
+	r->p = p;
+	r->kind = kind;
+	r->began_us = clock_us();
+	r->proposal.text = &r->text;
+	return r;
+}
+
+/* Takes r over. */
+static int start(struct pipeline *p, struct reload *r, struct err *err)
+{
+	const struct attempt_spec spec = {
+		.what = r->kind == TRY ? "the pod was tried" : "the configuration was tried",
+		.fn = run,
+		.done = tried,
+		.arg = r,
+		.log = r->kind == RELOAD ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
+	int e = attempt_start(p, &spec, err);
+	if (e) {
+		reload_free(r);
+		return e;
+	}
+	if (r->kind == RELOAD)
+		p->reload = r;
+	return 0;
+}
+
+static int begin(struct pipeline *p, const char *path, enum kind kind, reload_done done, void *arg,
+		 struct err *err)
+{
+	struct reload *r = reload_new(p, kind, done, arg);
+	if (!r)
+		return err_errno(err, -ENOMEM, "reload");
+	config_read(path, &p->pushed, &r->text);
+	return start(p, r, err);
+}
+
+void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
+{
+	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
+	if (p->hotplug)
+		hotplug_trigger(p->hotplug);
+	if (p->reload) {
+		if (add_waiter(&p->reload_again, done, arg) == 0)
+			return;
+		res.code = err_errno(&res.err, -ENOMEM, "reload");
+	} else {
+		res.code = begin(p, p->config_path, RELOAD, done, arg, &res.err);
+	}
+	if (!res.code)
+		return;
+	log_error("the configuration cannot be tried: %s", res.err.text);
+	if (done)
+		done(&res, arg);
+}
+
+int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
+			  struct err *err)
+{
+	if (p->reload)
+		return err_set(err, -EBUSY, "a reload is under way");
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r)
+		return err_errno(err, -ENOMEM, "reload");
+	r->confirm_s = confirm_s;
+	config_read(p->config_path, &p->pushed, &r->text);
+	return start(p, r, err);
+}
+
+int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
+		  bool adjustments, reload_done done, void *arg, struct err *err)
+{
+	if (n > CONF_PUSHED_MAX)
+		return err_set(err, -E2BIG, "more than %u sections", CONF_PUSHED_MAX);
+	if (p->reload)
+		return err_set(err, -EBUSY, "a reload is under way");
+	if (!p->config_error[0] && pushed_is(p, sources, n, adjustments))
+		return 1;
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r || pushed_replace(p, sources, n, adjustments, &r->pushed)) {
+		reload_free(r);
+		return err_errno(err, -ENOMEM, "a configuration of the cluster");
+	}
+	r->pushes = true;
+	config_read(p->config_path, &r->pushed, &r->text);
+	return start(p, r, err);
+}
+
+int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+		void *arg, struct err *err)
+{
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r) {
+		conf_files_fini(files);
+		return err_errno(err, -ENOMEM, "undo");
+	}
+	conf_errors_init(&r->text.problems);
+	r->text.files = *files;
+	r->undoes = sum;
+	return start(p, r, err);
+}
+
+int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
+		  struct err *err)
+{
+	return begin(p, path, PLAN, done, arg, err);
+}
+
+int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
+		 void *arg, struct err *err)
+{
+	struct reload *r = reload_new(p, TRY, done, arg);
+	if (r) {
+		r->manifest = strdup(text);
+		r->manifest_name = strdup(name);
+	}
+	if (r && r->manifest && r->manifest_name)
+		return start(p, r, err);
+	reload_free(r);
+	return err_errno(err, -ENOMEM, "try");
+}
+
+void config_fini(struct pipeline *p)
+{
+	tell_stopping(p->reload_again);
+	waiters_free(p->reload_again);
+	p->reload_again = NULL;
+	noderes_stop(p);
+	while (p->n_controllers)
+		controller_free(p->controllers[--p->n_controllers]);
+	p->policy = instance_free(p->policy);
+	p->conf = conf_free(p->conf);
+}
+
+const struct conf *pipeline_conf(const struct pipeline *p)
+{
+	return p->conf;
+}
+
+uint64_t pipeline_conf_generation(const struct pipeline *p)
+{
+	return p->conf_generation;
+}

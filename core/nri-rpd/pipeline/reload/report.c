@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/reload/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/util/pb.h"
+
+#define ARENA_BLOCK 4096u
+
+static char *text_of(const struct iset *s)
+{
+	return strdup(s ? s->text : "");
+}
+
+Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, const struct iset *cpus,
+			 const struct iset *mems, const char *why)
+{
+	Trial__Move *m = malloc(sizeof *m);
+	if (!m)
+		return NULL;
+	trial__move__init(m);
+	m->ctr = strdup(ctr->full_name);
+	m->from_cpus = text_of(cpus);
+	m->to_cpus = text_of(now->cpus);
+	m->from_mems = text_of(mems);
+	m->to_mems = text_of(now->mems);
+	m->note = strdup(now->degraded ? now->degraded->data : "");
+	m->why = strdup(why);
+	bool whole = m->ctr && m->from_cpus && m->to_cpus && m->from_mems && m->to_mems &&
+		     m->note && m->why;
+	return whole ? m : NULL;
+}
+
+int report_write(const Trial__Report *report, struct buf *out)
+{
+	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(report));
+	if (!room)
+		return -ENOMEM;
+	buf_commit(out, trial__report__pack(report, room));
+	return 0;
+}
+
+struct room {
+	struct arena *arena;
+	bool failed; /* to give what was asked for … */
+	bool full; /* … as a report may not take that much */
+};
+
+static void *take(void *room, size_t size)
+{
+	struct room *r = room;
+	void *p = arena_alloc(r->arena, size);
+	r->failed |= !p;
+	r->full |= !p && size > REPORT_MEMORY_MAX - arena_held(r->arena);
+	return p;
+}
+
+static struct move *moves_of(struct room *room, const Trial__Report *report)
+{
+	/* each of them was there already, as a larger one */
+	struct move *moves = take(room, (report->n_moves + 1) * sizeof *moves);
+	for (size_t i = 0; moves && i < report->n_moves; i++) {
+		const Trial__Move *m = report->moves[i];
+		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
+					 m->to_mems, m->note,	   m->why};
+	}
+	return moves;
+}
+
+static struct conflict *conflicts_of(struct room *room, const Trial__Report *report)
+{
+	struct conflict *list = take(room, (report->n_conflicts + 1) * sizeof *list);
+	for (size_t i = 0; list && i < report->n_conflicts; i++) {
+		const Trial__Conflict *c = report->conflicts[i];
+		list[i] = (struct conflict){c->adjustment, c->ctr, c->text};
+	}
+	return list;
+}
+
+int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err)
+{
+	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
+	if (!ret->arena)
+		return err_set(err, -ENOMEM, "no memory for the report of a trial");
+	struct room room = {.arena = ret->arena};
+	ProtobufCAllocator alloc = {.alloc = take, .free = pb_arena_free, .allocator_data = &room};
+	Trial__Report *message = trial__report__unpack(&alloc, size, data);
+	struct move *moves = message ? moves_of(&room, message) : NULL;
+	struct conflict *conflicts = moves ? conflicts_of(&room, message) : NULL;
+	if (!conflicts) {
+		report_fini(ret);
+		if (room.full)
+			return err_set(
+				err, -E2BIG,
+				"the report of a trial takes more than %zu MiB: it moves too "
+				"many containers, or says too much of them",
+				REPORT_MEMORY_MAX >> 20);
+		return room.failed ? err_set(err, -ENOMEM, "no memory for the report of a trial")
+				   : err_set(err, -EBADMSG, "the report of a trial is none");
+	}
+	ret->message = message;
+	ret->moves = moves;
+	ret->n_moves = (unsigned)message->n_moves;
+	ret->conflicts = conflicts;
+	ret->n_conflicts = (unsigned)message->n_conflicts;
+	return 0;
+}
+
+void report_fini(struct report *r)
+{
+	*r = (struct report){.arena = arena_free(r->arena)};
+}

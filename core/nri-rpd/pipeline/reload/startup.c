@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration of a start. Containers run on this node, and a daemon that does not come up
+ * leaves them without protection, so a node that ever had a configuration gets one:
+ *
+ *   files     what the files say
+ *   kept      else what was in force last, when the files are wrong or a module that they name
+ *             cannot be used
+ *   lenient   else the better of both without the required controllers that cannot be had
+ *   none      else the policy none, with what the files say of the daemon itself
+ *   nothing   else no policy at all: even none cannot be loaded
+ *
+ * Only with wrong files and nothing kept there is no start. Each is tried in a child first: a
+ * module that dies there, or has died three times in ten minutes, is one that cannot be used.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/pipeline/reload/advice.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+#include "core/nri-rpd/pipeline/reload/pushed.h"
+#include "core/nri-rpd/pipeline/reload/report.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "config"
+#define SAFE_TEXT "policy: none\ncontrollers: []\nstrict: false\n"
+
+/* What there is to start with, read once. */
+struct first {
+	struct config_text files;
+	struct config_text kept;
+	bool has_kept;
+	bool had_one; /* the node has been configured before, or nobody can say that it has not */
+	uint64_t kept_ns;
+};
+
+/* One of them is said as the error anyway. */
+static void tell_errors(const struct conf_errors *errs)
+{
+	for (unsigned i = 0; errs->n_errors > 1 && i < errs->n_items; i++)
+		if (!errs->items[i].warning)
+			log_error("%s", errs->items[i].text);
+}
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+static int take_dirs(struct pipeline *p, const struct config_text *text, struct conf_errors *errs)
+{
+	struct conf *conf;
+	*errs = text->problems;
+	int r = conf_parse_files(&text->files, text->code, NULL, &conf, errs);
+	if (r)
+		return r;
+	const struct conf_core *core = conf_core(conf);
+	if (!p->cfg.state_dir)
+		(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", core->cache_dir);
+	if (!p->cfg.run_dir)
+		fs_parent(core->control_socket, p->run_dir, sizeof p->run_dir);
+	conf_free(conf);
+	return 0;
+}
+
+static void default_dirs(struct pipeline *p)
+{
+	const struct pipeline_config *cfg = &p->cfg;
+	(void)snprintf(p->kept_dir, sizeof p->kept_dir, "%s",
+		       cfg->state_dir ? cfg->state_dir : CONF_DEFAULT_STATE_DIR);
+	(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", p->kept_dir);
+	(void)snprintf(p->run_dir, sizeof p->run_dir, "%s",
+		       cfg->run_dir ? cfg->run_dir : CONF_DEFAULT_RUN_DIR);
+	(void)snprintf(p->kept_run_dir, sizeof p->kept_run_dir, "%s", p->run_dir);
+}
+
+static int read_kept_of(struct first *f, const char *dir, struct kept *ret)
+{
+	struct err err = ERR_INIT;
+	int r = kept_read(dir, ret, &err);
+	f->had_one |= r != -ENOENT;
+	if (r && r != -ENOENT)
+		log_warning("the configuration that was in force last is not known: %s", err.text);
+	return r;
+}
+
+static void read_kept(struct pipeline *p, struct first *f)
+{
+	struct kept kept = {0}, run = {0};
+	int r = read_kept_of(f, p->kept_dir, &kept), s = read_kept_of(f, p->kept_run_dir, &run);
+	f->has_kept = !r || !s;
+	if (!r && !s && kept_sum(&kept.files) == kept_sum(&run.files))
+		p->kept_sum = kept_sum(&kept.files);
+	const struct kept *later = !s && (r || run.wall_ns > kept.wall_ns) ? &run : &kept;
+	f->kept.files = later->files;
+	f->kept_ns = later->wall_ns;
+	kept_fini(later == &run ? &kept : &run);
+}
+
+int first_read(struct pipeline *p, struct err *err)
+{
+	struct first *f = calloc(1, sizeof *f);
+	if (!f)
+		return err_errno(err, -ENOMEM, "start");
+	p->first = f;
+	default_dirs(p);
+	pushed_load(p);
+	config_read(p->config_path, &p->pushed, &f->files);
+	read_kept(p, f);
+	return 0;
+}
+
+int first_dirs(struct pipeline *p, struct err *err)
+{
+	struct conf_errors errs;
+	struct first *f = p->first;
+	int r = p->cfg.state_dir && p->cfg.run_dir ? 0 : take_dirs(p, &f->files, &errs);
+	if (!r)
+		return 0;
+	if (f->had_one) {
+		(void)take_dirs(p, &f->kept, &errs);
+		return 0;
+	}
+	if (err)
+		tell_errors(&errs);
+	return conf_errors_to_err(&errs, r == -ENOMEM ? r : -EINVAL, err);
+}
+
+void first_forget(struct pipeline *p)
+{
+	if (!p->first)
+		return;
+	config_unread(&p->first->files);
+	config_unread(&p->first->kept);
+	free(p->first);
+	p->first = NULL;
+}
+
+/* ---- one of them ----------------------------------------------------------------------------- */
+
+static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+{
+	return config_try(p, arg, out, err);
+}
+
+static bool is_end_of_child(const struct trial_result *t)
+{
+	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
+}
+
+/* 0: tried and good; -ECANCELED: a module has ended the child; -ENOMEM: it cannot be tried; else it
+ * was refused. */
+static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
+{
+	struct proposal proposal = {.conf = conf, .first = real};
+	const struct attempt_spec spec = {.what = "the configuration was tried",
+					  .fn = run,
+					  .arg = &proposal,
+					  .log = real ? TRIAL_LOG_HELD : TRIAL_LOG_LIVE};
+	struct trial_result t;
+	struct report report = {0};
+	int r = attempt_wait(p, &spec, &t, err);
+	if (r)
+		/* nothing is known of the configuration: another process may have more luck */
+		return -ENOMEM;
+	if (t.outcome != TRIAL_DONE) {
+		*err = t.err;
+		r = is_end_of_child(&t) || t.code >= 0 ? -ECANCELED : t.code;
+	} else if (report_read(t.data, t.size, &report, err)) {
+		trial_tell_held(&t);
+		r = -ECANCELED;
+	} else {
+		speedselect_took(p, report.message);
+		frequencies_took(p->env.topo, report.message);
+		report_fini(&report);
+	}
+	trial_result_fini(&t);
+	return r;
+}
+
+/* The policy that this names, and that of an earlier run. */
+static void note_policies(struct pipeline *p, const struct conf *conf)
+{
+	size_t len;
+	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
+	const char *policy = conf_core(conf)->policy;
+	p->other_policy = former && !str_eq(former, policy);
+	if (!p->configured_policy[0])
+		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
+}
+
+static bool requires(const struct conf *conf)
+{
+	const struct conf_core *core = conf_core(conf);
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (core->controllers[i].mode == CONF_REQUIRED)
+			return true;
+	return false;
+}
+
+static int put_in_force(struct pipeline *p, const struct config_text *text,
+			struct conf_errors *errs, struct err *err)
+{
+	struct conf *conf;
+	int r = config_parse(p, text, &conf, errs, err);
+	if (r)
+		return r == -ENOMEM ? r : -EINVAL;
+	if (p->lenient && !requires(conf)) {
+		conf_free(conf); /* nothing about it is different from before */
+		return err_set(err, -EINVAL, "no controller is required");
+	}
+	for (unsigned i = 0; i < errs->n_items; i++)
+		log_warning("%s", errs->items[i].text);
+	struct buf advice = BUF_INIT;
+	config_advise(conf, p->env.topo, &advice);
+	for (const char *line = buf_text(&advice); *line; line += strcspn(line, "\n") + 1)
+		log_warning("%.*s", (int)strcspn(line, "\n") - (int)strlen(CONF_WARNING),
+			    line + strlen(CONF_WARNING));
+	buf_fini(&advice);
+	note_policies(p, conf);
+	r = try_first(p, conf, true, err);
+	if (!r)
+		r = apply_config(p, conf, NULL, err);
+	if (r)
+		conf_free(conf);
+	return r;
+}
+
+/* ---- the policy none ------------------------------------------------------------------------- */
+
+/* What a text says of the daemon itself (sockets, metrics, intervals) stands, without the modules
+ * that it names. */
+static int parse_safe(struct pipeline *p, const struct config_text *text, struct conf **ret,
+		      struct err *err)
+{
+	struct config_text safe = *text;
+	struct conf_errors errs;
+	unsigned n = safe.code ? 0 : safe.files.n_sources;
+	_free_ struct conf_source *sources = calloc(n + 1, sizeof *sources);
+	if (!sources)
+		return err_errno(err, -ENOMEM, "safe mode");
+	if (n)
+		memcpy(sources, safe.files.sources, n * sizeof *sources);
+	sources[n] = (struct conf_source){
+		.name = "safe mode", .text = SAFE_TEXT, .len = strlen(SAFE_TEXT)};
+	safe.files = (struct conf_files){sources, n + 1};
+	safe.code = 0;
+	conf_errors_init(&safe.problems);
+	return config_parse(p, &safe, ret, &errs, err);
+}
+
+static int take_none(struct pipeline *p, const struct first *f, struct err *err)
+{
+	static const struct config_text nothing;
+	const struct config_text *const texts[] = {&f->files, &f->kept, &nothing};
+	struct conf *conf = NULL;
+	int r = -EINVAL;
+	for (unsigned i = 0; r && i < sizeof texts / sizeof texts[0]; i++) {
+		*err = (struct err)ERR_INIT;
+		r = parse_safe(p, texts[i], &conf, err);
+	}
+	if (r)
+		return r;
+	note_policies(p, conf);
+	r = apply_config(p, conf, NULL, err);
+	if (r && r != -ENOMEM) {
+		log_error("not even the policy none can be used: %s", err->text);
+		p->without_policy = true;
+		r = apply_config(p, conf, NULL, err);
+	}
+	if (r)
+		conf_free(conf);
+	else
+		log_notice("running with policy none: containers keep what they have");
+	p->without_policy = false;
+	return r;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* A module is at fault, or what else was asked for of the node, and not the text. `missing`: so is
+ * a module that is nowhere. */
+static bool is_module_fault(int r, bool missing)
+{
+	return r == -ECANCELED || r == -ELIBBAD || (missing && r == -ENOENT);
+}
+
+static void enter_safe_mode(struct pipeline *p, const struct err *why)
+{
+	if (p->safe_mode_reason[0])
+		return; /* the first cause is the one to mend */
+	(void)snprintf(p->safe_mode_reason, sizeof p->safe_mode_reason, "%s", why->text);
+	log_error("safe mode: %s", why->text);
+	pipeline_event(p, EV_CONFIG, "safe mode: %s", why->text);
+}
+
+static bool same_text(const struct config_text *a, const struct config_text *b)
+{
+	bool same = !a->code && !b->code && a->files.n_sources == b->files.n_sources;
+	for (unsigned i = 0; same && i < a->files.n_sources; i++) {
+		const struct conf_source *s = &a->files.sources[i], *t = &b->files.sources[i];
+		same = str_eq(s->name, t->name) && s->len == t->len &&
+		       memcmp(s->text, t->text, s->len) == 0;
+	}
+	return same;
+}
+
+/* `why`: what became of the files; their text is wrong, or a module of theirs cannot be used. */
+static int take_another(struct pipeline *p, struct first *f, bool wrong, const struct err *why,
+			struct err *err)
+{
+	bool same = f->has_kept && same_text(&f->files, &f->kept);
+	const struct {
+		bool makes_sense, kept, lenient;
+	} rungs[] = {
+		{f->has_kept && !same, true, false},
+		{!wrong, false, true},
+		{f->has_kept && (wrong || !same), true, true},
+	};
+	if (!wrong || same)
+		enter_safe_mode(p, why);
+	for (unsigned i = 0; i < sizeof rungs / sizeof rungs[0]; i++) {
+		struct err again = ERR_INIT;
+		struct conf_errors errs;
+		if (!rungs[i].makes_sense)
+			continue;
+		p->lenient = rungs[i].lenient;
+		int r = put_in_force(p, rungs[i].kept ? &f->kept : &f->files, &errs, &again);
+		if (r == -ENOMEM)
+			return err_set(err, r, "%s", again.text);
+		if (r) {
+			enter_safe_mode(p, &again);
+			continue;
+		}
+		p->kept_ns = rungs[i].kept ? f->kept_ns : 0;
+		log_notice("running with %s%s",
+			   rungs[i].kept ? "the configuration that was in force last" : "the files",
+			   rungs[i].lenient ? ", but for controllers that cannot be had" : "");
+		return 0;
+	}
+	enter_safe_mode(p, why);
+	return take_none(p, f, err);
+}
+
+static void refuse_files(struct pipeline *p, const struct conf_errors *errs, const struct err *why)
+{
+	struct buf problems = BUF_INIT;
+	conf_errors_print(errs, &problems);
+	config_refused(p, buf_text(&problems), why);
+	buf_fini(&problems);
+	log_error("%s cannot be used: %s", p->config_path, why->text);
+	pipeline_event(p, EV_CONFIG, "refused at the start: %s", why->text);
+}
+
+/* The files were undone, or nobody has confirmed them: the one before it is. */
+static int start_undone(struct pipeline *p, struct first *f, struct err *err)
+{
+	struct conf_errors errs;
+	struct err why = ERR_INIT;
+	(void)err_set(
+		&why, -ECANCELED,
+		"it was undone, or not confirmed in time: edit it and reload, or reload to have "
+		"it again");
+	conf_errors_init(&errs);
+	refuse_files(p, &errs, &why);
+	p->undo.undone = true;
+	return take_another(p, f, true, &why, err);
+}
+
+static int start_with(struct pipeline *p, struct first *f, struct err *err)
+{
+	struct conf_errors errs;
+	if (f->has_kept && !same_text(&f->files, &f->kept) && !f->files.code &&
+	    undo_rejects(p, &f->files.files))
+		return start_undone(p, f, err);
+	int r = put_in_force(p, &f->files, &errs, err);
+	bool wrong = !is_module_fault(r, f->had_one);
+	if (!r || r == -ENOMEM)
+		return r;
+	if (wrong && !f->had_one) {
+		tell_errors(&errs);
+		return -EINVAL; /* whatever it was: the configuration asked for it */
+	}
+	const struct err why = *err;
+	if (wrong)
+		refuse_files(p, &errs, &why);
+	*err = (struct err)ERR_INIT;
+	return take_another(p, f, wrong, &why, err);
+}
+
+int config_first(struct pipeline *p, struct err *err)
+{
+	struct first *f = p->first;
+	int r = start_with(p, f, err);
+	p->lenient = false;
+	if (!r && !p->config_error[0] && !p->safe_mode_reason[0])
+		config_accepted(p, &f->files.files);
+	if (!r)
+		config_in_force(p);
+	first_forget(p);
+	return r;
+}
+
+int config_check(struct pipeline *p, struct buf *report, struct err *err)
+{
+	struct conf_errors errs;
+	struct conf *conf;
+	int r = config_parse(p, &p->first->files, &conf, &errs, err);
+	conf_errors_print(&errs, report);
+	if (r)
+		return r;
+	config_advise(conf, p->env.topo, report);
+	state_look(p, p->state_dir, report);
+	note_policies(p, conf);
+	r = try_first(p, conf, false, err);
+	conf_free(conf);
+	return r;
+}

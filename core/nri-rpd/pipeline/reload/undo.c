@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/reload/undo.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "config"
+#define SUM_TEXT_MAX 16u
+#define AGAIN_MS 5000u /* to the next try of what nobody has confirmed */
+
+/* ---- the mark -------------------------------------------------------------------------------- */
+
+/* What the disk's worker does. */
+struct marking {
+	char path[CACHE_PATH_MAX + sizeof UNDONE_FILE];
+	uint32_t sum; /* 0: it is taken away */
+	struct err err;
+};
+
+static int write_mark(void *arg)
+{
+	struct marking *m = arg;
+	char text[SUM_TEXT_MAX];
+	int n = snprintf(text, sizeof text, "%08x\n", m->sum);
+	if (m->sum)
+		return fs_replace(m->path, text, (size_t)n, 0600, true, &m->err);
+	return unlink(m->path) && errno != ENOENT ? err_errno(&m->err, -errno, "%s", m->path) : 0;
+}
+
+static void mark_written(void *arg, int result)
+{
+	struct marking *m = arg;
+	if (result)
+		log_warning("a restart may use another configuration than is in force: %s",
+			    err_text(&m->err, result));
+	free(m);
+}
+
+static void mark(struct pipeline *p, uint32_t sum)
+{
+	struct marking *m = calloc(1, sizeof *m);
+	if (m)
+		(void)snprintf(m->path, sizeof m->path, "%s/" UNDONE_FILE, p->kept_dir);
+	if (!m)
+		return;
+	m->sum = sum;
+	if (worker_submit(p->disk, write_mark, mark_written, m))
+		free(m);
+}
+
+bool undo_rejects(const struct pipeline *p, const struct conf_files *files)
+{
+	_free_ char *path = str_printf("%s/" UNDONE_FILE, p->kept_dir), *text = NULL;
+	struct err err = ERR_INIT;
+	size_t len;
+	if (!path || fs_read_own(path, SUM_TEXT_MAX, &text, &len, &err))
+		return false;
+	char *end;
+	unsigned long sum = strtoul(text, &end, 16);
+	return end != text && sum == kept_sum(files);
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static void stop_waiting(struct pipeline *p)
+{
+	conf_files_fini(&p->undo.unconfirmed);
+	p->undo.unconfirmed = (struct conf_files){0};
+	p->undo.due_ms = 0;
+	loop_timer_disarm(p->undo.timer);
+}
+
+void undo_forget(struct pipeline *p)
+{
+	stop_waiting(p);
+	p->undo.undone = false;
+	mark(p, 0);
+}
+
+void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
+{
+	assert(seconds);
+	stop_waiting(p);
+	p->undo.undone = false;
+	p->undo.unconfirmed = *files;
+	*files = (struct conf_files){0};
+	p->undo.due_ms = clock_ms() + UINT64_C(1000) * seconds;
+	mark(p, kept_sum(&p->undo.unconfirmed));
+	(void)loop_timer_arm(p->undo.timer, UINT64_C(1000) * seconds);
+	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, else it is undone", seconds);
+}
+
+void undo_done(struct pipeline *p, uint32_t sum)
+{
+	stop_waiting(p);
+	assert(sum);
+	p->undo.undone = true;
+	mark(p, sum);
+}
+
+/* ---- what people ask ------------------------------------------------------------------------- */
+
+int pipeline_confirm(struct pipeline *p, struct err *err)
+{
+	if (!p->undo.due_ms)
+		return err_set(err, -ENOENT, "nothing awaits confirmation");
+	config_keep(p, &p->undo.unconfirmed);
+	undo_forget(p);
+	pipeline_event(p, EV_CONFIG, "confirmed");
+	log_notice("the configuration in force is confirmed");
+	return 0;
+}
+
+unsigned pipeline_unconfirmed_s(const struct pipeline *p)
+{
+	uint64_t now = clock_ms();
+	if (!p->undo.due_ms)
+		return 0;
+	return p->undo.due_ms > now ? (unsigned)((p->undo.due_ms - now + 999) / 1000) : 1;
+}
+
+/* The former one is read by the worker that writes it: a reload that has just been answered may not
+ * have reached the disk. */
+struct undoing {
+	struct pipeline *p;
+	const char *file;
+	uint32_t sum;
+	reload_done done;
+	void *arg;
+	struct kept kept;
+	struct err err;
+};
+
+static int read_former(void *arg)
+{
+	struct undoing *u = arg;
+	int r = kept_read_file(u->p->kept_dir, u->file, &u->kept, &u->err);
+	return r == -ENOENT ? err_set(&u->err, r, "there is no configuration before this one") : r;
+}
+
+static void former_read(void *arg, int result)
+{
+	struct undoing *u = arg;
+	struct pipeline *p = u->p;
+	if (!result && p->reload) {
+		kept_fini(&u->kept);
+		result = err_set(&u->err, -EBUSY, "a reload is under way");
+	}
+	if (!result)
+		result = config_undo(p, &u->kept.files, u->sum, u->done, u->arg, &u->err);
+	if (result) {
+		const struct reload_result res = {.code = -EAGAIN,
+						  .err = u->err,
+						  .warnings = "",
+						  .changes = "",
+						  .classes = ""};
+		log_error("nothing is undone: %s", err_text(&u->err, result));
+		if (p->undo.due_ms)
+			(void)loop_timer_arm(p->undo.timer, AGAIN_MS);
+		if (u->done)
+			u->done(&res, u->arg);
+	}
+	free(u);
+}
+
+int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err)
+{
+	bool waits = p->undo.due_ms != 0;
+	struct undoing *u = calloc(1, sizeof *u);
+	if (!u)
+		return err_errno(err, -ENOMEM, "undo");
+	*u = (struct undoing){
+		.p = p,
+		.file = waits ? KEPT_FILE : FORMER_FILE,
+		.sum = waits ? kept_sum(&p->undo.unconfirmed) : p->kept_sum,
+		.done = done,
+		.arg = arg,
+	};
+	int r = worker_submit(p->disk, read_former, former_read, u);
+	if (r)
+		free(u);
+	return r ? err_errno(err, r, "undo") : 0;
+}
+
+static void not_confirmed(void *arg)
+{
+	assert(((struct pipeline *)arg)->undo.due_ms);
+	struct pipeline *p = arg;
+	struct err err = ERR_INIT;
+	log_warning("the configuration was not confirmed: the one before comes back");
+	pipeline_event(p, EV_CONFIG, "not confirmed: the one before comes back");
+	if (pipeline_undo(p, NULL, NULL, &err))
+		log_error("nothing is undone: %s", err.text);
+}
+
+int undo_init(struct pipeline *p)
+{
+	p->undo.timer = loop_timer_new(p->env.loop, not_confirmed, p);
+	return p->undo.timer ? 0 : -ENOMEM;
+}
+
+void undo_fini(struct pipeline *p)
+{
+	conf_files_fini(&p->undo.unconfirmed);
+	p->undo.timer = loop_timer_free(p->undo.timer);
+}

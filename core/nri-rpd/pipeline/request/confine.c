@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe
+ * mode), does nothing (none), or could not place them. The host keeps such containers off the CPUs
+ * that others own, as part of every decision, and lets them have these CPUs when their owners have
+ * gone. A container that is to be left alone is left alone, but for one that was confined before a
+ * policy came that says so: as long as somebody owns CPUs.
+ */
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/str.h"
+
+struct iset *unowned_cpus(struct pipeline *p)
+{
+	struct rp_idset cpus;
+	const struct ctr *ctr;
+	rp_idset_copy(&cpus, topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	rp_idset_andnot(&cpus, rp_ids_of(&cpus), topo_ids(p->env.topo, RP_CPUS_ISOLATED));
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (ctr_live(d->state) && d->exclusive)
+			rp_idset_andnot(&cpus, rp_ids_of(&cpus), d->exclusive->ids);
+	}
+	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
+}
+
+static bool owns(const struct pipeline *p, const struct ctr *ctr)
+{
+	(void)p;
+	const struct decision *d = txn_view(ctr);
+	return ctr_live(d->state) && d->exclusive && d->exclusive->count;
+}
+
+static bool anybody_owns(const struct pipeline *p)
+{
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (owns(p, ctr))
+			return true;
+	return false;
+}
+
+/* A policy that pins others and has not refused this one leaves it unpinned because somebody has
+ * said so (preserve, pinCPU). */
+static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
+{
+	return ctr->flags & RP_CTR_PRESERVE_CPU ||
+	       (p->policy && !str_eq(instance_name(p->policy), "none") && !txn_view(ctr)->degraded);
+}
+
+static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
+{
+	const struct decision *d = txn_view(ctr);
+	return ctr_live(d->state) && (d->confined || (!d->cpus && !is_left_alone(p, ctr)));
+}
+
+static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bool owned,
+		      struct err *err)
+{
+	const char *policy = p->policy ? instance_name(p->policy) : "none";
+	if (!cpus->count && ctr == txn_created(p->txn))
+		return err_set(err, -ENOSPC,
+			       "container %s: policy %s does not pin it, and all CPUs belong to "
+			       "other containers",
+			       ctr->full_name, policy);
+	if (!cpus->count)
+		return 0;
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
+	d->confined = owned;
+	return 0;
+}
+
+/* Is there one among the containers that the decision touches? */
+static bool touches(const struct pipeline *p,
+		    bool (*is)(const struct pipeline *, const struct ctr *))
+{
+	for (const struct stage *s = txn_touched(p->txn); s; s = s->link)
+		if (is(p, s->ctr))
+			return true;
+	return false;
+}
+
+/* All containers are looked at only where some own CPUs, or did so lately, and others are not
+ * pinned. */
+static bool is_needed(struct pipeline *p)
+{
+	p->loose = p->loose || touches(p, is_loose);
+	return p->loose && (cache_owned(p->env.cache) || p->confining || touches(p, owns));
+}
+
+void confine_unknown(struct pipeline *p)
+{
+	p->loose = p->confining = true;
+}
+
+int confine(struct pipeline *p, struct err *err)
+{
+	struct ctr *ctr;
+	int r = 0;
+	if (!is_needed(p))
+		return 0;
+	bool owned = anybody_owns(p);
+	struct iset *cpus =
+		owned ? unowned_cpus(p)
+		      : intern_get(cache_sets(p->env.cache), topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	if (!cpus)
+		return err_errno(err, -ENOMEM, "CPUs that nobody owns");
+	p->loose = false;
+	p->confining = owned;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (r || !is_loose(p, ctr))
+			continue;
+		p->loose = true;
+		if (d->cpus != cpus && (owned || d->confined))
+			r = confine_to(p, ctr, cpus, owned, err);
+	}
+	intern_unref(cache_sets(p->env.cache), cpus);
+	return r;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of
+ * them says no. */
+#include <assert.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "policy"
+#define OTHERS_TOLD 8u /* events about others of one reply */
+
+struct invariants decide_invariants(const struct pipeline *p)
+{
+	return (struct invariants){topo_ids(p->env.topo, RP_CPUS_ONLINE),
+				   topo_ids(p->env.topo, RP_NODES_MEMORY)};
+}
+
+int decide_check(struct pipeline *p, struct err *err)
+{
+	struct invariants inv = decide_invariants(p);
+	int r = txn_check(p->txn, &inv, err);
+	if (!r)
+		return 0;
+	static struct log_limit limit = LOG_LIMIT(10, 60000);
+	p->stats.invariant_breaks++;
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_error("module %s misbehaves: %s", p->policy ? instance_name(p->policy) : "?",
+			  err_text(err, r));
+	return r;
+}
+
+int decide_begin(struct pipeline *p, struct err *err)
+{
+	assert(!p->txn);
+	p->txn = txn_begin(p->env.cache);
+	return p->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
+}
+
+static void end(struct pipeline *p)
+{
+	txn_end(p->txn);
+	p->txn = NULL;
+	if (p->cfg.decided && !p->env.trial)
+		p->cfg.decided(p->cfg.arg);
+}
+
+static void commit(struct pipeline *p)
+{
+	assert(p->txn && !txn_committed(p->txn));
+	txn_commit(p->txn);
+	events_degraded(p);
+	persist_txn(p);
+}
+
+void decide_drop(struct pipeline *p)
+{
+	assert(p->txn);
+	end(p);
+	confine_unknown(p);
+}
+
+/* Those who keep what is right still move only as they could not stay, so that no budget of moves
+ * holds here. */
+static void warn_of_moves(struct pipeline *p)
+{
+	unsigned n = rebalance_count(p);
+	if (n)
+		log_warning("policy %s has looked at all containers anew and moved %u",
+			    instance_name(p->policy), n);
+}
+
+static int place_anew(struct pipeline *p, struct err *err)
+{
+	int r = instance_sync(p->policy, err);
+	if (!r)
+		r = confine(p, err);
+	return r ? r : decide_check(p, err);
+}
+
+/* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is
+ * decided anew and said later. */
+static void resync(struct pipeline *p)
+{
+	struct err err = ERR_INIT;
+	p->stats.resyncs++;
+	int r = decide_begin(p, &err);
+	if (!r && place_anew(p, &err) == 0) {
+		warn_of_moves(p);
+		decide_take_effect(p);
+		sync_recovered(p);
+		return;
+	}
+	if (!r)
+		decide_drop(p);
+	p->sync_failed = true;
+	log_error("policy %s cannot bring its state in line with the containers: %s",
+		  instance_name(p->policy), err.text);
+}
+
+static void undo(struct pipeline *p)
+{
+	decide_drop(p);
+	if (p->policy && instance_rolled_back(p->policy) == RP_RESYNC)
+		resync(p);
+}
+
+int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
+	   struct err *err)
+{
+	int r = decide_begin(p, err);
+	if (r)
+		return r;
+	r = fn(p, arg, err);
+	if (r)
+		p->stats.policy_errors++;
+	else
+		r = confine(p, err);
+	if (!r)
+		r = decide_check(p, err);
+	if (r) {
+		undo(p);
+		return r;
+	}
+	commit(p);
+	return 0;
+}
+
+const struct stage *decide_touched(const struct pipeline *p)
+{
+	return p->txn ? txn_touched(p->txn) : NULL;
+}
+
+/* ---- what follows a decision ----------------------------------------------------------------- */
+
+void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip)
+{
+	assert(!p->txn || txn_committed(p->txn));
+	updates_of_touched(p, skip);
+	reply->updates = p->updates.reply.items;
+	reply->n_updates = p->updates.reply.n;
+}
+
+static void put_change(struct buf *text, const char *what, const struct iset *was,
+		       const struct iset *now)
+{
+	(void)buf_printf(text, "%s%s %s → %s", buf_len(text) ? ", " : "", what,
+			 was ? was->text : "-", now->text);
+}
+
+bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now)
+{
+	return was != now && (was || rp_ids_count(topo_ids(p->env.topo, RP_NODES_MEMORY)) > 1);
+}
+
+/* false: it is where it was. */
+static bool describe_move(const struct pipeline *p, const struct stage *s, struct buf *text)
+{
+	const struct decision *was = &s->next, *now = &s->ctr->cur;
+	if (now->cpus && was->cpus != now->cpus)
+		put_change(text, "CPUs", was->cpus, now->cpus);
+	if (now->mems && moves_memory(p, was->mems, now->mems))
+		put_change(text, "memory nodes", was->mems, now->mems);
+	return buf_len(text);
+}
+
+static void tell_moves(struct pipeline *p)
+{
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		_cleanup_(buf_fini) struct buf text = BUF_INIT;
+		if (!describe_move(p, s, &text))
+			continue;
+		p->stats.moved++;
+		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
+		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
+				  buf_text(&text));
+	}
+}
+
+void decide_tell_others(struct pipeline *p, const struct ctr *cause)
+{
+	unsigned n = 0;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		_cleanup_(buf_fini) struct buf text = BUF_INIT;
+		if (s->ctr == cause || !s->next.cpus || s->next.cpus == s->ctr->cur.cpus ||
+		    ++n > OTHERS_TOLD || !describe_move(p, s, &text))
+			continue;
+		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
+				  buf_text(&text));
+	}
+	if (n > OTHERS_TOLD)
+		pipeline_event(p, EV_MOVED,
+			       "the CPUs of %u more containers have changed with these",
+			       n - OTHERS_TOLD);
+}
+
+void decide_settle(struct pipeline *p)
+{
+	updates_settle(p);
+	decide_close(p, NULL);
+}
+
+void decide_take_effect(struct pipeline *p)
+{
+	assert(p->txn);
+	if (!txn_committed(p->txn))
+		commit(p);
+	tell_moves(p);
+	decide_settle(p);
+}
+
+int decide_event(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err),
+		 void *arg, struct err *err)
+{
+	assert(!p->txn);
+	int r = decide(p, fn, arg, err);
+	if (!r)
+		decide_take_effect(p);
+	return r;
+}
+
+static uint32_t hook_mask(uint32_t changed)
+{
+	return (changed & DIFF_CPUS ? RP_CHANGED_CPUS : 0u) |
+	       (changed & DIFF_MEMS ? RP_CHANGED_MEMS : 0u) |
+	       (changed & (DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD) ? RP_CHANGED_CPU_SHARE : 0u) |
+	       (changed & (DIFF_MEM_LIMIT | TXN_CHANGED_TOPTIER) ? RP_CHANGED_MEMORY : 0u) |
+	       (changed & TXN_CHANGED_CLASS ? RP_CHANGED_CLASS : 0u);
+}
+
+/* A resize: the kubelet's values, which are no decision of ours. */
+static uint32_t needs_mask(const struct needs *a, const struct needs *b)
+{
+	return (a->mem_limit != b->mem_limit ? RP_CHANGED_MEMORY : 0u) |
+	       (a->cpu_request != b->cpu_request || a->cpu_limit != b->cpu_limit
+			? RP_CHANGED_CPU_SHARE
+			: 0u);
+}
+
+static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct err err = ERR_INIT;
+		struct controller *c = p->controllers[i];
+		if (controller_runs(c) && instance_post_update(c->instance, ctr, mask, &err))
+			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
+	}
+}
+
+static void run_hooks(struct pipeline *p, const struct ctr *created)
+{
+	assert(txn_committed(p->txn));
+	export_touched(p, created);
+	if (!p->n_controllers || p->env.trial)
+		return;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		/* committed: the stage holds what was before */
+		uint32_t mask =
+			hook_mask(txn_changed(s)) | needs_mask(&s->ctr->cur.needs, &s->next.needs);
+		if (s->ctr != created && mask && ctr_can_update(s->ctr))
+			post_update(p, s->ctr, mask);
+	}
+}
+
+void decide_close(struct pipeline *p, const struct ctr *created)
+{
+	if (!p->txn)
+		return;
+	run_hooks(p, created);
+	end(p);
+}
+
+/* ---- release --------------------------------------------------------------------------------- */
+
+static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	d->state = RP_STATE_EXITED;
+	txn_put_set(p->env.cache, &d->exclusive, NULL);
+	txn_put_blob(&d->private_data, NULL);
+	txn_put_blob(&d->degraded, NULL);
+	return 0;
+}
+
+int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	assert(p->txn && !txn_committed(p->txn));
+	int r = p->policy ? instance_release(p->policy, ctr, err) : 0;
+	return r ? r : stage_exited(p, ctr, err);
+}
+
+static int release(struct pipeline *p, void *arg, struct err *err)
+{
+	return decide_stage_release(p, arg, err);
+}
+
+/* The policy would not let go of it: it is taken out of the cache's live containers, and the policy
+ * looks at the rest anew. */
+static int release_by_force(struct pipeline *p, void *arg, struct err *err)
+{
+	int r = stage_exited(p, arg, err);
+	return r || !p->policy ? r : instance_sync(p->policy, err);
+}
+
+static int release_alone(struct pipeline *p, void *arg, struct err *err)
+{
+	return stage_exited(p, arg, err);
+}
+
+void decide_release(struct pipeline *p, struct ctr *ctr)
+{
+	struct err err = ERR_INIT, again = ERR_INIT;
+	if (decide(p, release, ctr, &err) == 0)
+		return;
+	log_error("%s: policy %s would not release it: %s; releasing it by force", ctr->full_name,
+		  p->policy ? instance_name(p->policy) : "none", err.text);
+	if (decide(p, release_by_force, ctr, &again) == 0)
+		return;
+	if (decide(p, release_alone, ctr, &again) != 0)
+		log_error("%s: cannot be released: %s", ctr->full_name, again.text);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the policy is told that moving containers may pay: by the clock, by an operator, because a
+ * container lacks something. Each time it may move so many (rebalanceMoves) and no more: a decision
+ * that goes beyond is dropped as a whole, so that the worst a policy can do to a loaded machine is
+ * bounded.
+ */
+#include <stdio.h>
+
+#include "core/nri-rpd/cache/usage.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "rebalance"
+
+struct occasion {
+	struct rp_event ev;
+	uint32_t budget; /* 0: any number */
+	unsigned n_moves;
+};
+
+/*
+ * Who shares CPUs with others gets more or less of them when those move: it has not moved itself as
+ * long as the policy keeps the same of it. One that had to run without a place, and finds one where
+ * others have left, is not moved either: it gets what it was to have from the start.
+ */
+static bool has_moved(const struct stage *s)
+{
+	const struct decision *a = &s->ctr->cur, *b = &s->next;
+	if ((a->cpus == b->cpus && a->mems == b->mems) || (a->degraded && !b->degraded))
+		return false;
+	return !a->private_data || !blob_equal(a->private_data, b->private_data);
+}
+
+unsigned rebalance_count(const struct pipeline *p)
+{
+	unsigned n = 0;
+	for (const struct stage *s = decide_touched(p); s; s = s->link)
+		n += has_moved(s);
+	return n;
+}
+
+static int deliver(struct pipeline *p, void *arg, struct err *err)
+{
+	struct occasion *o = arg;
+	int r = instance_event(p->policy, &o->ev, err);
+	if (r)
+		return r;
+	o->n_moves = rebalance_count(p);
+	if (!o->budget || o->n_moves <= o->budget)
+		return 0;
+	return err_set(err, -E2BIG, "it would move %u containers at once, %u may be", o->n_moves,
+		       o->budget);
+}
+
+static int tell(struct pipeline *p, struct occasion *o, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = decide_event(p, deliver, o, err);
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+static bool listens(const struct pipeline *p)
+{
+	return p->policy && instance_handles_events(p->policy);
+}
+
+static uint32_t budget_of(const struct pipeline *p)
+{
+	return conf_core(p->conf)->rebalance_moves;
+}
+
+int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err)
+{
+	struct occasion o = {
+		.ev = {.size = sizeof o.ev, .type = RP_EVENT_REBALANCE, .cookie = budget},
+		.budget = budget};
+	if (!listens(p))
+		return err_set(err, -ENOTSUP, "policy %s does not rebalance",
+			       p->policy ? instance_name(p->policy) : "none");
+	if (!p->runtime.synchronized)
+		return err_set(err, -EAGAIN, "the runtime has not told its containers yet");
+	int r = tell(p, &o, err);
+	if (!r)
+		p->stats.rebalances++;
+	if (!r && ret_moves)
+		*ret_moves = o.n_moves;
+	return r;
+}
+
+void rebalance_timer(void *arg)
+{
+	struct pipeline *p = arg;
+	struct err err = ERR_INIT;
+	int r = pipeline_rebalance(p, budget_of(p), NULL, &err);
+	if (r && r != -EAGAIN)
+		log_warning("policy %s: %s", instance_name(p->policy), err_text(&err, r));
+	pipeline_arm_rebalance(p);
+}
+
+void pipeline_arm_rebalance(struct pipeline *p)
+{
+	uint64_t interval_ms = conf_core(p->conf)->rebalance_ms;
+	if (!interval_ms || !listens(p))
+		loop_timer_disarm(p->rebalance_timer);
+	else
+		(void)loop_timer_arm(p->rebalance_timer, interval_ms);
+}
+
+/* ---- pressure -------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t bit;
+	const char *text;
+} lacks[] = {
+	{RP_PRESSURE_THROTTLED, "CPU time above its limit"},
+	{RP_PRESSURE_CPU, "CPUs"},
+	{RP_PRESSURE_MEMORY, "memory"},
+	{RP_PRESSURE_IO, "disk bandwidth"},
+};
+
+static void describe(uint32_t pressure, char *buf, size_t size)
+{
+	size_t len = 0;
+	buf[0] = '\0';
+	for (unsigned i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+		if (!(pressure & lacks[i].bit))
+			continue;
+		int n = snprintf(buf + len, size - len, "%s%s", len ? ", " : "", lacks[i].text);
+		len += n > 0 && (size_t)n < size - len ? (size_t)n : 0;
+	}
+}
+
+void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
+{
+	struct err err = ERR_INIT;
+	char text[160];
+	struct occasion o = {
+		.ev = {.size = sizeof o.ev,
+		       .type = RP_EVENT_PRESSURE,
+		       .object = ctr->handle,
+		       .cookie = pressure},
+		.budget = budget_of(p),
+	};
+	ctr->usage->pressure = pressure;
+	describe(pressure, text, sizeof text);
+	pipeline_event_of(p, EV_PRESSURE, ctr, NULL,
+			  pressure ? "%s: lacks %s" : "%s: lacks nothing any more", ctr->full_name,
+			  text);
+	if (!listens(p) || !p->runtime.synchronized)
+		return;
+	int r = tell(p, &o, &err);
+	if (r)
+		log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
+			    err_text(&err, r));
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+void pipeline_measure(struct pipeline *p)
+{
+	watchdog_begin(p->watchdog);
+	for (unsigned i = 0; i < p->n_controllers; i++)
+		if (controller_runs(p->controllers[i]))
+			instance_measure(p->controllers[i]->instance);
+	watchdog_end(p->watchdog);
+}
+
+struct usage_stats *pipeline_usage_stats(struct pipeline *p)
+{
+	return &p->usage;
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime asks, one function a request. */
+#include <assert.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "request"
+#define ALLOWED_MS 2000u /* by a runtime that does not say */
+
+const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10,   25,   50,    100,    250,    500,
+							 1000, 5000, 25000, 100000, 1000000};
+
+static const char *const request_names[N_REQUESTS] = {
+	[REQ_CONFIGURE] = "Configure",
+	[REQ_SYNCHRONIZE] = "Synchronize",
+	[REQ_RUN_POD] = "RunPodSandbox",
+	[REQ_UPDATE_POD] = "UpdatePodSandbox",
+	[REQ_STOP_POD] = "StopPodSandbox",
+	[REQ_REMOVE_POD] = "RemovePodSandbox",
+	[REQ_CREATE] = "CreateContainer",
+	[REQ_POST_CREATE] = "PostCreateContainer",
+	[REQ_START] = "StartContainer",
+	[REQ_POST_START] = "PostStartContainer",
+	[REQ_UPDATE] = "UpdateContainer",
+	[REQ_POST_UPDATE] = "PostUpdateContainer",
+	[REQ_STOP] = "StopContainer",
+	[REQ_REMOVE] = "RemoveContainer",
+	[REQ_OTHER] = "other",
+};
+
+const char *request_name(enum request r)
+{
+	return r < N_REQUESTS ? request_names[r] : "?";
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+void request_begin(struct pipeline *p, enum request r)
+{
+	assert(r < N_REQUESTS && !p->txn);
+	p->request = r;
+	p->request_ns = clock_ns();
+	watchdog_begin(p->watchdog);
+}
+
+static void count(struct pipeline *p, bool failed)
+{
+	struct request_stats *s = &p->stats.requests[p->request];
+	uint64_t took = clock_ns() - p->request_ns;
+	unsigned b = 0;
+	while (b < HISTOGRAM_BUCKETS - 1 && took > (uint64_t)histogram_le_us[b] * 1000)
+		b++;
+	s->n++;
+	s->failed += failed;
+	s->total_ns += took;
+	s->bucket[b]++;
+	if (took > s->max_ns)
+		s->max_ns = took;
+	if (took > request_allowed_ms(p) * 500000)
+		log_warning("%s took %llu ms, more than half of what the runtime allows",
+			    request_name(p->request), (unsigned long long)(took / 1000000));
+}
+
+/* The log and the events tell the same: it is put together once. */
+static void describe_created(struct pipeline *p, const struct ctr *ctr)
+{
+	const struct decision *d = &ctr->cur;
+	const struct iset *own = ctr_exclusive(p->env.cache, ctr);
+	_free_ char *text =
+		str_printf("%s: CPUs %s%s%s%s, memory nodes %s", ctr->full_name,
+			   d->cpus ? d->cpus->text : "not pinned",
+			   !own		    ? ""
+			   : own == d->cpus ? " (exclusive)"
+					    : " (exclusive ",
+			   own && own != d->cpus ? own->text : "", own && own != d->cpus ? ")" : "",
+			   d->mems ? d->mems->text : "not pinned");
+	if (!text)
+		return;
+	log_info("%s", text);
+	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
+}
+
+/* The cache does not take what the request is about: no policy hears of it, which would give its
+ * reasons. */
+static int not_taken(const struct pipeline *p, int r, const struct err *err)
+{
+	static struct log_limit limit = LOG_LIMIT(10, 60000);
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_error("refused: %s: %s", request_name(p->request), err->text);
+	return r;
+}
+
+static void ack_reply(struct pipeline *p, const struct reply *reply)
+{
+	if (reply->created || reply->n_updates)
+		persist_later(p);
+	updates_told(p);
+	if (reply->created) {
+		ctr_ack(p->env.cache, reply->created, reply->created_fields);
+		describe_created(p, reply->created);
+	}
+	decide_tell_others(p, reply->created);
+}
+
+void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
+{
+	if (reply && !failed)
+		ack_reply(p, reply);
+	decide_close(p, reply ? reply->created : NULL);
+	/* a list that could not be read has placed nobody: what the last process has set stays */
+	if (p->request == REQ_SYNCHRONIZE && !failed) {
+		controllers_sync(p);
+		if (!p->sync_failed)
+			settings_release_former(&p->env);
+		verify_all(p);
+	}
+	assert(!p->txn);
+	watchdog_end(p->watchdog);
+	count(p, failed);
+	if (p->request == REQ_STOP_POD || p->request == REQ_SYNCHRONIZE)
+		admit_settle(p);
+}
+
+uint64_t request_allowed_ms(const struct pipeline *p)
+{
+	return p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms : ALLOWED_MS;
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static void remove_pod(struct pipeline *p, struct pod *pod)
+{
+	store_del_pod(p->store, pod);
+	cache_del_pod(p->env.cache, pod);
+	persist_later(p);
+}
+
+/* Plugins are asked to allocate what the policy has admitted. */
+static int plugins_admit(struct pipeline *p, struct pod *pod, bool known, struct err *err)
+{
+	int r = inquiry_admitted(p, pod, known, err);
+	return r < 0 ? admit_refused(p, pod, err) : r;
+}
+
+int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
+{
+	struct pod *pod;
+	bool known = cache_pod(p->env.cache, desc->id) != NULL;
+	int r = cache_put_pod(p->env.cache, desc, &pod, err);
+	if (r)
+		return not_taken(p, r, err);
+	store_put_pod(p->store, pod);
+	persist_later(p);
+	r = admit_pod(p, pod, err);
+	if (!r)
+		r = plugins_admit(p, pod, known, err);
+	if (r < 0 && !known)
+		remove_pod(p, pod);
+	if (!r)
+		devices_pod_came(p, pod);
+	return r;
+}
+
+int request_pod_granted(struct pipeline *p, const struct pod_desc *desc, struct err *err)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	bool known;
+	if (!pod)
+		return err_set(err, -ENOENT, "pod %s/%s is gone", desc->ns, desc->name);
+	int r = inquiry_granted(p, pod, &known, err);
+	if (!r) {
+		devices_pod_came(p, pod);
+		return 0;
+	}
+	r = admit_refused(p, pod, err);
+	if (!known)
+		remove_pod(p, pod);
+	return r;
+}
+
+void request_pause(struct pipeline *p)
+{
+	decide_close(p, NULL);
+	assert(!p->txn);
+	watchdog_end(p->watchdog);
+}
+
+/* A container ends: what that changes for others goes into the reply, or without one (NULL) to the
+ * queue. */
+static void release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
+{
+	decide_release(p, ctr);
+	if (reply)
+		decide_reply(p, reply, ctr);
+	else
+		decide_settle(p);
+	controllers_post_stop(p, ctr);
+}
+
+/* Releases what a pod's containers still hold; nobody waits for the changes. */
+static void release_pod(struct pipeline *p, struct pod *pod)
+{
+	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
+		if (!ctr_live(ctr->cur.state))
+			continue;
+		release(p, ctr, NULL);
+		pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s: its pod ended", ctr->full_name);
+	}
+}
+
+void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod)
+		return;
+	release_pod(p, pod);
+	devices_pod_ended(p, pod);
+	pod->stopped = true;
+}
+
+static void remove_ctr(struct pipeline *p, struct ctr *ctr)
+{
+	export_removed(p, ctr);
+	controllers_forget(p, ctr->handle);
+	drift_forget(p, ctr);
+	store_del_ctr(p->store, ctr);
+	cache_del_ctr(p->env.cache, ctr);
+}
+
+void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod)
+		return;
+	release_pod(p, pod);
+	devices_pod_ended(p, pod);
+	while (pod->ctrs)
+		remove_ctr(p, pod->ctrs);
+	admit_end(p, pod);
+	plugins_pod_gone(p, pod);
+	remove_pod(p, pod);
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
+int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
+		      struct err *err)
+{
+	int r = cache_put_pod(p->env.cache, desc, ret, err);
+	if (r)
+		return r;
+	store_put_pod(p->store, *ret);
+	persist_later(p);
+	p->stats.adopted++;
+	return 0;
+}
+
+/* The pod and container of a request, adopted if they are not known. */
+static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc,
+		 struct ctr **ret, struct err *err)
+{
+	struct pod *pod = cache_pod(p->env.cache, pod_desc->id);
+	if (!pod) {
+		int r = request_adopt_pod(p, pod_desc, &pod, err);
+		if (r)
+			return r;
+	}
+	return cache_put_ctr(p->env.cache, desc, ret, err);
+}
+
+struct creation {
+	struct ctr *ctr;
+	struct ctr *replaced; /* has its name, and has gone without a word; NULL: nobody */
+	bool required; /* refused by one that has to agree: a controller, a resource plugin */
+	bool adopts; /* it runs already */
+};
+
+/* A controller that need not agree: the container comes without what it would have done. */
+static void explain_refusing(struct pipeline *p, struct ctr *ctr, const char *controller,
+			     const char *why)
+{
+	_cleanup_(buf_fini) struct buf line = BUF_INIT;
+	(void)buf_printf(&line, "controller %s does nothing for it: %s", controller, why);
+	host_note(p->env.cache, ctr, buf_text(&line));
+}
+
+static int ask_controllers(struct pipeline *p, struct creation *c, struct err *err)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct controller *ctl = p->controllers[i];
+		struct err why = ERR_INIT;
+		if (!controller_runs(ctl) || !instance_pre_create(ctl->instance, c->ctr, &why))
+			continue;
+		c->required = ctl->mode != CONF_RELAXED;
+		if (c->required)
+			return err_set(err, why.code, "controller %s: %s", ctl->name, why.text);
+		log_warning("%s: controller %s: %s", c->ctr->full_name, ctl->name, why.text);
+		explain_refusing(p, c->ctr, ctl->name, why.text);
+	}
+	return 0;
+}
+
+#define WITHHELD_TOLD 8u
+
+/* Annotations that say something to it, and do not count where its pod is. */
+static void tell_withheld(struct pipeline *p, struct ctr *ctr)
+{
+	const char *key = NULL;
+	for (unsigned i = 0; i < WITHHELD_TOLD && (key = withheld_next(ctr, key)); i++) {
+		_cleanup_(buf_fini) struct buf line = BUF_INIT;
+		(void)buf_printf(&line,
+				 "annotation %.317s does not count in namespace %s: see "
+				 "annotations.allow in rp.conf(5)",
+				 key, ctr->pod->ns);
+		host_note(p->env.cache, ctr, buf_text(&line));
+		log_notice("%s: %s", ctr->full_name, buf_text(&line));
+	}
+}
+
+/* What resource plugins have given it, which it has to have. */
+static int grant(struct pipeline *p, struct creation *c, struct err *err)
+{
+	int r = granted_stage(p, c->ctr, err);
+	c->required = c->required || r;
+	return r;
+}
+
+static int place(struct pipeline *p, void *arg, struct err *err)
+{
+	struct creation *c = arg;
+	int r = c->replaced ? decide_stage_release(p, c->replaced, err) : 0;
+	struct decision *d = r ? NULL : txn_stage(p->txn, c->ctr);
+	if (!d)
+		return r ? r : err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
+	txn_set_created(p->txn, c->ctr);
+	tell_withheld(p, c->ctr);
+	adjust_stage(p, c->ctr, d);
+	devices_explain(p, c->ctr);
+	if (!c->adopts)
+		r = inquiry_allows(p, c->ctr, err);
+	c->required = r;
+	if (!r && p->policy)
+		r = instance_allocate(p->policy, c->ctr, err);
+	if (!r)
+		r = grant(p, c, err);
+	if (!r)
+		r = ask_controllers(p, c, err);
+	d->state = RP_STATE_CREATED;
+	return r;
+}
+
+static bool runs_unmanaged(const struct pipeline *p)
+{
+	return pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED;
+}
+
+/* err has why the policy has not placed it. */
+static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
+{
+	struct creation *c = arg;
+	struct decision *d = txn_stage(p->txn, c->ctr);
+	struct blob *reason = blob_str(err->text);
+	struct iset *cpus = unowned_cpus(p);
+	if (!d || !reason || !cpus) {
+		blob_unref(reason);
+		intern_unref(cache_sets(p->env.cache), cpus);
+		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
+	}
+	txn_set_created(p->txn, c->ctr);
+	adjust_stage(p, c->ctr, d);
+	if (cpus->count && !(c->ctr->flags & RP_CTR_PRESERVE_CPU))
+		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
+	intern_unref(cache_sets(p->env.cache), cpus);
+	txn_put_blob(&d->degraded, reason);
+	int r = p->policy ? instance_unmanaged(p->policy, c->ctr, err) : 0;
+	if (!r)
+		r = grant(p, c, err);
+	if (!r)
+		r = ask_controllers(p, c, err);
+	d->state = RP_STATE_CREATED;
+	return r;
+}
+
+/* What people read in the pod's event says which container it is about. */
+static void name_container(struct err *err, const struct ctr *ctr)
+{
+	if (!strstr(err->text, ctr->full_name))
+		(void)err_prefix(err, "container %s: ", ctr->full_name);
+}
+
+static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	name_container(err, ctr);
+	log_notice("refused: %s", err->text);
+	pipeline_event_of(p, EV_REFUSED, ctr, ctr->trail.text, "%s", err->text);
+	conditions_refused(p, ctr->full_name, err->text);
+	remove_ctr(p, ctr);
+}
+
+/* The same name with another id: the runtime has lost the older one without a word. */
+static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
+			       const struct ctr_desc *desc)
+{
+	struct ctr *old = cache_ctr_named(p->env.cache, pod->ns, pod->name, desc->name);
+	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
+}
+
+/* Where the policy has an error: *err. */
+static int create_unmanaged(struct pipeline *p, struct creation *c, struct err *err)
+{
+	struct err why = *err;
+	if (c->replaced) /* gone, whatever becomes of its successor */
+		release(p, c->replaced, NULL);
+	c->replaced = NULL;
+	int r = decide(p, run_unmanaged, c, &why);
+	if (r) {
+		if (c->required)
+			*err = why;
+		return r;
+	}
+	p->stats.unmanaged++;
+	log_warning("%s: runs unmanaged: %s", c->ctr->full_name, err->text);
+	pipeline_event_of(p, EV_DEGRADED, c->ctr, NULL, "%s runs unmanaged: %s", c->ctr->full_name,
+			  err->text);
+	return 0;
+}
+
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		   struct reply *ret, struct err *err)
+{
+	struct creation c = {.replaced = replaced_by(p, pod, desc)};
+	*ret = (struct reply){0};
+	int r = adopt(p, pod, desc, &c.ctr, err);
+	if (r)
+		return not_taken(p, r, err);
+	c.ctr->desc = desc;
+	c.ctr->coming = true;
+	r = decide(p, place, &c, err);
+	if (!r)
+		conditions_created(p);
+	if (r && !c.required && runs_unmanaged(p))
+		r = create_unmanaged(p, &c, err);
+	c.ctr->desc = NULL;
+	c.ctr->coming = false;
+	if (r) {
+		refused(p, c.ctr, err);
+		if (c.replaced)
+			cache_claim_name(p->env.cache, c.replaced);
+		return r;
+	}
+	ret->created = c.ctr;
+	ret->created_fields = ctr_diff(c.ctr);
+	ret->taken = controllers_take(p);
+	ret->extras = txn_extras(p->txn);
+	decide_reply(p, ret, c.ctr);
+	export_created(p, c.ctr, ret);
+	if (c.replaced)
+		controllers_post_stop(p, c.replaced);
+	return 0;
+}
+
+void reply_dropped(struct pipeline *p, struct reply *reply)
+{
+	struct ctr *created = reply->created;
+	updates_untold(p);
+	reply_sent(p, reply, true);
+	if (!created)
+		return;
+	/* the runtime has refused it, or made it without us: then the next Synchronize tells of
+	 * it */
+	watchdog_begin(p->watchdog);
+	release(p, created, NULL);
+	watchdog_end(p->watchdog);
+	remove_ctr(p, created);
+	persist_later(p);
+}
+
+/* ---- the rest of its life -------------------------------------------------------------------- */
+
+/* Facts that later requests carry: state, pid, times, a cgroup that was not known before. */
+static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
+		    uint32_t state)
+{
+	if (desc->pid)
+		ctr->pid = desc->pid;
+	if (!*ctr->cgroups_path && *desc->cgroups_path)
+		cache_set_cgroup(ctr, desc->cgroups_path);
+	if (desc->created_ns && desc->created_ns != ctr->created_ns) {
+		ctr->created_ns = desc->created_ns;
+		ctr->store.facts = false;
+	}
+	if (ctr_live(ctr->cur.state) && ctr->cur.state != state) {
+		ctr->cur.state = state;
+		ctr->store.missing |= TXN_CHANGED_OTHER;
+	}
+	if (!ctr->store.facts || ctr->store.missing) {
+		store_put_ctr(p->store, ctr);
+		persist_later(p);
+	}
+}
+
+static int started(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct ctr *ctr = arg;
+	const struct rp_event ev = {
+		.size = sizeof ev, .type = RP_EVENT_STARTED, .object = ctr->handle};
+	return instance_event(p->policy, &ev, err);
+}
+
+/* An unknown container that lives: it came to be while nobody listened, and is placed now. */
+static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
+				 const struct ctr_desc *desc)
+{
+	struct err err = ERR_INIT;
+	struct creation c = {.replaced = replaced_by(p, pod, desc), .adopts = true};
+	struct ctr_desc living = *desc;
+	if (living.state == RP_STATE_CREATING)
+		living.state = RP_STATE_RUNNING;
+	if (!*pod->name || adopt(p, pod, &living, &c.ctr, &err)) {
+		log_warning("container %s is not known and cannot be taken over: %s", desc->id,
+			    err.code ? err.text : "the runtime does not tell its pod");
+		return NULL;
+	}
+	if (decide(p, place, &c, &err)) {
+		if (c.replaced)
+			release(p, c.replaced, NULL); /* gone, whatever becomes of its successor */
+		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
+		pipeline_event_of(p, EV_DEGRADED, c.ctr, c.ctr->trail.text, "%s: %s",
+				  c.ctr->full_name, err.text);
+		return c.ctr;
+	}
+	c.ctr->cur.state = living.state;
+	decide_settle(p);
+	if (c.replaced)
+		controllers_post_stop(p, c.replaced);
+	return c.ctr;
+}
+
+void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct err err = ERR_INIT;
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	if (!ctr) {
+		ctr = adopt_running(p, pod, desc);
+		if (ctr)
+			controllers_post_start(p, ctr);
+		return;
+	}
+	refresh(p, ctr, desc, RP_STATE_RUNNING);
+	if (p->policy && instance_handles_events(p->policy)) {
+		if (decide_event(p, started, ctr, &err))
+			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
+				    err.text);
+	}
+	controllers_post_start(p, ctr);
+}
+
+void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	if (ctr && desc->state != RP_STATE_CREATING && desc->state != RP_STATE_EXITED)
+		refresh(p, ctr, desc, desc->state);
+}
+
+static bool needs_equal(const struct needs *a, const struct needs *b)
+{
+	return a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit &&
+	       a->mem_request == b->mem_request && a->mem_limit == b->mem_limit;
+}
+
+struct resizing {
+	struct ctr *ctr;
+	const struct values *was; /* what it had asked for */
+};
+
+static int resize(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct resizing *a = arg;
+	struct ctr *ctr = a->ctr;
+	struct needs needs;
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	decision_follow(d, a->was, &ctr->requested);
+	adjusted_needs(p, ctr, &needs);
+	if (needs_equal(&d->needs, &needs))
+		return 0;
+	adjust_stage(p, ctr, d);
+	return p->policy ? instance_update(p->policy, ctr, err) : 0;
+}
+
+static void put_amount(struct buf *text, const char *what, int64_t was, int64_t now,
+		       const char *unit)
+{
+	if (was != now)
+		(void)buf_printf(text, "%s%s %lld%s → %lld%s", buf_len(text) ? ", " : "", what,
+				 (long long)was, unit, (long long)now, unit);
+}
+
+static void describe_resized(struct pipeline *p, const struct ctr *ctr, const struct needs *had)
+{
+	const struct needs *n = &ctr->wanted;
+	struct buf text = BUF_INIT;
+	put_amount(&text, "CPU request", had->cpu_request, n->cpu_request, "m");
+	put_amount(&text, "CPU limit", had->cpu_limit, n->cpu_limit, "m");
+	put_amount(&text, "memory limit", had->mem_limit >> 20, n->mem_limit >> 20, " MiB");
+	if (buf_len(&text))
+		pipeline_event_of(p, EV_RESIZED, ctr, NULL, "%s: %s; CPUs %s", ctr->full_name,
+				  buf_text(&text), ctr->cur.cpus ? ctr->cur.cpus->text : "any");
+	buf_fini(&text);
+}
+
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		   const struct res_desc *res, struct reply *ret, struct err *err)
+{
+	*ret = (struct reply){0};
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	if (!ctr)
+		ctr = adopt_running(p, pod, desc);
+	if (!ctr || !ctr_live(ctr->cur.state))
+		return 0;
+	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->warned_kubelet) {
+		p->warned_kubelet = true;
+		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none "
+			    "(said once)",
+			    ctr->full_name, res->cpus);
+	}
+	struct cache *c = p->env.cache;
+	struct needs had = ctr->wanted;
+	struct values requested, acked;
+	uint32_t flags = ctr->flags;
+	values_copy(&requested, &ctr->requested);
+	values_copy(&acked, &ctr->acked);
+	(void)values_overlay(c, &ctr->requested, res, true);
+	cache_derive_resized(c, ctr);
+	ctr->store.facts = false; /* what was asked for is stored with what was decided for it */
+	struct resizing resizing = {ctr, &requested};
+	int r = decide(p, resize, &resizing, err);
+	if (r) {
+		values_fini(c, &ctr->requested);
+		ctr->requested = requested;
+		values_fini(c, &acked);
+		ctr->wanted = had;
+		ctr->flags = flags;
+		name_container(err, ctr);
+		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
+		return r;
+	}
+	values_fini(c, &requested);
+	values_fini(c, &acked);
+	describe_resized(p, ctr, &had);
+	/* the runtime is about to have what was asked for; ours goes over it where it differs */
+	(void)values_overlay(c, &ctr->acked, res, true);
+	ctr->store.facts = false;
+	store_put_ctr(p->store, ctr);
+	persist_later(p);
+	decide_reply(p, ret, NULL);
+	return 0;
+}
+
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		  struct reply *ret)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	*ret = (struct reply){0};
+	if (!ctr || !ctr_live(ctr->cur.state))
+		return;
+	release(p, ctr, ret);
+	pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s", ctr->full_name);
+}
+
+void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	if (!ctr)
+		return;
+	if (ctr_live(ctr->cur.state))
+		release(p, ctr, NULL);
+	remove_ctr(p, ctr);
+	persist_later(p);
+}

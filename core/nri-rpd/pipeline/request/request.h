@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime asks, what it is answered, and what it is told without being asked. */
+#ifndef PIPELINE_REQUEST_REQUEST_H
+#define PIPELINE_REQUEST_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/nri-rpd/cache/cache.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/instance.h"
+#include "core/lib/util/err.h"
+
+struct pipeline;
+
+/* ---- replies --------------------------------------------------------------------------------- */
+
+/* What a container is to be told. */
+struct update {
+	/* to be sent; what is answered later finds it by its handle, or not any more */
+	struct ctr *ctr;
+	rp_ctr handle;
+	uint32_t fields; /* DIFF_…: which of the values */
+	bool loses; /* CPUs that it has */
+	struct values values; /* as decided when the update was made */
+};
+
+struct reply {
+	struct ctr *created; /* whose adjustment this is; NULL: none */
+	uint32_t created_fields; /* DIFF_… of its decision */
+	const struct extras *extras; /* its creation-only values; NULL: none */
+	/* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
+	uint32_t taken;
+	bool data_dir; /* it gets the data directory mounted: source in data_path */
+	char data_path[CACHE_PATH_MAX];
+	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs
+	 * first. */
+	const struct update *updates;
+	uint32_t n_updates;
+};
+
+/* ---- what the runtime asks (request.c, sync.c) ----------------------------------------------- */
+
+enum request {
+	REQ_CONFIGURE,
+	REQ_SYNCHRONIZE,
+	REQ_RUN_POD,
+	REQ_UPDATE_POD,
+	REQ_STOP_POD,
+	REQ_REMOVE_POD,
+	REQ_CREATE,
+	REQ_POST_CREATE,
+	REQ_START,
+	REQ_POST_START,
+	REQ_UPDATE,
+	REQ_POST_UPDATE,
+	REQ_STOP,
+	REQ_REMOVE,
+	REQ_OTHER,
+	N_REQUESTS
+};
+const char *request_name(enum request r); /* "CreateContainer" */
+
+/* What a request is about, as far as that decides whether it has to wait. */
+struct request_about {
+	enum request kind;
+	uint64_t received_ns; /* clock_ns() */
+	const struct pod_desc *pod; /* of REQ_RUN_POD and REQ_CREATE */
+	const struct ctr_desc *ctr; /* of REQ_CREATE */
+	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
+	bool goes_on; /* a REQ_RUN_POD that request_run_pod() has not done with */
+};
+/*
+ * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
+ * longer `resume` is called, from the loop, and what `about` points to stays as it is until then.
+ * Nothing else may begin meanwhile. False: it may begin.
+ */
+bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
+		  void *arg);
+/* What is held is nobody's any more, or begins at once: resume is not called. */
+void request_unhold(struct pipeline *p);
+
+/*
+ * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not
+ * be delivered: its changes go to the unsolicited queue). An error comes with the sentence that the
+ * runtime passes on to people; nothing has changed then. Pods and containers that are not known are
+ * adopted from the request.
+ */
+void request_begin(struct pipeline *p, enum request r);
+/* 1: it goes on, without an answer: request_pause(), request_hold(), request_begin(), and then
+ * request_pod_granted(). */
+int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
+int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);
+void request_pause(struct pipeline *p);
+void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
+void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
+		   struct reply *ret, struct err *err);
+void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+/* PostStart, PostCreate, PostUpdate: what they tell of the container's state. */
+void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
+		   const struct res_desc *res, struct reply *ret, struct err *err);
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
+		  struct reply *ret);
+void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides.
+ * `later`: what can be asked of a new one until then, its environment, mounts and devices; NULL:
+ * nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
+void sync_begin(struct pipeline *p);
+void sync_pod(struct pipeline *p, const struct pod_desc *pod);
+void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);
+void sync_end(struct pipeline *p, struct reply *ret);
+void sync_abandon(struct pipeline *p);
+/* `failed`: the request was answered with an error. */
+void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
+void reply_dropped(struct pipeline *p, struct reply *reply);
+
+/* For how long the runtime waits for an answer. */
+uint64_t request_allowed_ms(const struct pipeline *p);
+
+/* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
+
+#define UPDATE_BATCH_MAX 2048u
+
+/* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends
+ * it and answers with one of the two below. */
+const struct update *updates_next(struct pipeline *p, uint32_t *ret_n);
+/* Nothing waits that could be sent. */
+void updates_hurry(struct pipeline *p);
+void updates_acked(struct pipeline *p);
+/* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later
+ * and later. `retry_now`: the connection ended, nothing is known. */
+void updates_failed(struct pipeline *p, bool connection_lost, const char *reason);
+unsigned updates_waiting(const struct pipeline *p);
+bool updates_outstanding(const struct pipeline *p);
+
+/* ---- the runtime's connection, as the front end tells it ------------------------------------- */
+
+struct runtime_state {
+	bool connected, synchronized;
+	struct runtime_facts facts;
+	char nri_version[64];
+	uint64_t connected_ns, synchronized_ns, request_timeout_ms;
+	uint64_t connects, disconnects;
+	char last_error[ERR_TEXT_MAX]; /* why it is not connected */
+	const char *socket; /* where it is looked for; NULL: where rp.conf says */
+	const char *fallback; /* where else; "", NULL: nowhere */
+	bool on_fallback; /* that is where it is … */
+	char fallback_why[ERR_TEXT_MAX]; /* … and why */
+};
+struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
+
+/* ---- rebalancing (rebalance.c) --------------------------------------------------------------- */
+
+/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP:
+ * it does not do so; -E2BIG: it wanted to move more, and none was moved. */
+int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronize: the runtime's list replaces what the cache believes. What is known and still there
+ * keeps its decision, and only what the runtime has otherwise is said; what is new is placed; what
+ * is not listed is gone.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "sync"
+
+void sync_begin(struct pipeline *p)
+{
+	p->sync_mark++;
+}
+
+void sync_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	assert(p->request == REQ_SYNCHRONIZE);
+	struct err err = ERR_INIT;
+	struct pod *pod;
+	if (cache_put_pod(p->env.cache, desc, &pod, &err)) {
+		log_warning("a pod of the runtime is left out: %s", err.text);
+		return;
+	}
+	pod->sync_mark = p->sync_mark;
+	if (!pod->store.facts)
+		store_put_pod(p->store, pod);
+}
+
+static bool number_changed(int64_t reported, int64_t known)
+{
+	return reported != RP_NOT_SET && reported != 0 && reported != known;
+}
+
+/* A runtime that tells of resources tells of all that are in force. A set that is not among them it
+ * has not: the answer that gave it was lost, and the container has come without. */
+static void forget_sets(struct pipeline *p, struct ctr *ctr, const struct res_desc *res)
+{
+	if (res->shares == RP_NOT_SET)
+		return;
+	if (!res->cpus || !*res->cpus)
+		txn_put_set(p->env.cache, &ctr->acked.cpus, NULL);
+	if (!res->mems || !*res->mems)
+		txn_put_set(p->env.cache, &ctr->acked.mems, NULL);
+}
+
+/*
+ * A container we know: what the runtime reports is what it has. Shares, quota or limit that are
+ * neither what we knew nor what we set were changed by the kubelet while we were away: a resize
+ * that we have not seen.
+ */
+static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
+{
+	const struct values was = ctr->acked, asked = ctr->requested;
+	struct res_desc resized = d->res;
+	resized.cpus = resized.mems = NULL;
+	bool changed = number_changed(d->res.shares, was.shares) ||
+		       number_changed(d->res.quota, was.quota) ||
+		       number_changed(d->res.mem_limit, was.mem_limit);
+	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
+	forget_sets(p, ctr, &d->res);
+	if (changed) {
+		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
+		decision_follow(&ctr->cur, &asked, &ctr->requested);
+		cache_derive_resized(p->env.cache, ctr);
+		ctr->store.facts = false;
+		ctr->store.missing |= TXN_CHANGED_OTHER;
+		store_put_ctr(p->store, ctr);
+	}
+	if (ctr_live(ctr->cur.state) && ctr_live(d->state))
+		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;
+}
+
+void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
+{
+	assert(p->request == REQ_SYNCHRONIZE);
+	struct err err = ERR_INIT;
+	struct ctr_desc d = *desc;
+	struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
+	if (d.state == RP_STATE_CREATING)
+		d.state = RP_STATE_RUNNING;
+	if (cache_put_ctr(p->env.cache, &d, &ctr, &err)) {
+		log_warning("a container of the runtime is left out: %s", err.text);
+		return;
+	}
+	if (known)
+		take_known(p, ctr, &d);
+	ctr->sync_mark = p->sync_mark;
+	ctr->desc = later;
+}
+
+static void let_go(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		ctr->desc = NULL;
+}
+
+void sync_abandon(struct pipeline *p)
+{
+	let_go(p);
+}
+
+static void drop_unlisted(struct pipeline *p)
+{
+	struct ctr *ctr, *next;
+	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next)
+	{
+		if (ctr->sync_mark == p->sync_mark)
+			continue;
+		log_debug("%s is gone", ctr->full_name);
+		store_del_ctr(p->store, ctr);
+		cache_del_ctr(p->env.cache, ctr);
+	}
+	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
+		after = pod->hh.next;
+		if (pod->sync_mark == p->sync_mark)
+			continue;
+		devices_pod_ended(p, pod);
+		plugins_pod_gone(p, pod);
+		store_del_pod(p->store, pod);
+		cache_del_pod(p->env.cache, pod);
+	}
+}
+
+/* Of two living containers with one name the newer counts: later creation, else created rather than
+ * running, else seen later. */
+static bool newer(const struct ctr *a, const struct ctr *b)
+{
+	if (a->created_ns != b->created_ns)
+		return a->created_ns > b->created_ns;
+	if (a->cur.state != b->cur.state)
+		return a->cur.state == RP_STATE_CREATED;
+	return a->seq > b->seq;
+}
+
+static void settle_names(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		struct ctr *named = cache_ctr_by_name(p->env.cache, ctr->full_name);
+		if (!named || named == ctr || !ctr_live(ctr->cur.state) ||
+		    !ctr_live(named->cur.state))
+			continue;
+		struct ctr *winner = newer(ctr, named) ? ctr : named,
+			   *loser = winner == ctr ? named : ctr;
+		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id,
+			   winner->id);
+		cache_claim_name(p->env.cache, winner);
+		/* nobody holds anything in its name yet: the policy is about to look at everything
+		 * anew */
+		struct txn *t = txn_begin(p->env.cache);
+		struct decision *d = t ? txn_stage(t, loser) : NULL;
+		if (d) {
+			d->state = RP_STATE_EXITED;
+			txn_put_set(p->env.cache, &d->exclusive, NULL);
+			txn_commit(t);
+			store_put_ctr(p->store, loser);
+		}
+		txn_end(t);
+	}
+}
+
+/* Does another runtime synchronise than before, or one that can do other things? */
+static bool is_other_runtime(struct pipeline *p)
+{
+	const struct runtime_facts was = p->told, *now = &p->runtime.facts;
+	p->told = *now;
+	return was.flags != now->flags || !str_eq(was.name, now->name);
+}
+
+static int tell_of_runtime(struct pipeline *p, struct err *err)
+{
+	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_RUNTIME};
+	return instance_knows(p->policy, 3) ? instance_event(p->policy, &ev, err) : 0;
+}
+
+static int synchronize(struct pipeline *p, void *arg, struct err *err)
+{
+	const bool *other_runtime = arg;
+	int r = adjust_stage_all(p, err);
+	if (r)
+		return r;
+	if (p->policy && p->other_policy)
+		r = apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err);
+	else if (p->policy)
+		r = instance_sync(p->policy, err);
+	if (!r && p->policy && *other_runtime)
+		r = tell_of_runtime(p, err);
+	return r ? r : granted_stage_all(p, err);
+}
+
+/* What is decided for containers that the transaction did not touch may still be something else
+ * than what the runtime has. Those in the reply are queued, too: nothing is left to be said of them
+ * when it has been sent. */
+static void stage_differing(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (ctr_live(ctr->cur.state) && !ctr->in_updates && ctr_diff(ctr))
+			updates_add(p, ctr);
+	}
+}
+
+/* A decision that is nothing but what follows from every one: who is not pinned is kept off what
+ * others own. */
+static int place_nobody(struct pipeline *p, void *arg, struct err *err)
+{
+	(void)p;
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+void sync_recovered(struct pipeline *p)
+{
+	p->sync_failed = false;
+	if (p->runtime.synchronized)
+		settings_release_former(&p->env);
+}
+
+void sync_end(struct pipeline *p, struct reply *ret)
+{
+	assert(p->request == REQ_SYNCHRONIZE && !p->txn);
+	struct err err = ERR_INIT;
+	*ret = (struct reply){0};
+	drop_unlisted(p);
+	settle_names(p);
+	devices_synchronizing(p);
+	confine_unknown(p);
+	p->sync_failed =
+		/* but when the policy, told that nothing came of it, has placed them all the
+		 * same */
+		true;
+	bool other_runtime = is_other_runtime(p);
+	int r = decide(p, synchronize, &other_runtime, &err);
+	if (!r)
+		p->sync_failed = p->other_policy = false;
+	if (r && !p->sync_failed) {
+		log_warning("policy %s placed the containers of the runtime at the second attempt: "
+			    "%s",
+			    instance_name(p->policy), err.text);
+	} else if (r) {
+		log_error("policy %s cannot place the containers of the runtime: %s; they keep "
+			  "what they have",
+			  p->policy ? instance_name(p->policy) : "-", err.text);
+		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
+	}
+	if (r && p->sync_failed && decide(p, place_nobody, NULL, &err))
+		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
+			  err.text);
+	decide_reply(p, ret, NULL);
+	p->runtime.synchronized = true;
+	p->runtime.synchronized_ns = clock_wall_ns();
+	let_go(p);
+	stage_differing(p);
+	persist_later(p);
+	export_clean(p);
+	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates",
+		   p->runtime.facts.name, p->runtime.facts.version, cache_n_pods(p->env.cache),
+		   cache_n_ctrs(p->env.cache), ret->n_updates);
+	pipeline_event(p, EV_RUNTIME, "synchronized: %u pods, %u containers, %u updates",
+		       cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache), ret->n_updates);
+	if (p->cfg.synchronized)
+		p->cfg.synchronized(p->cfg.arg);
+}

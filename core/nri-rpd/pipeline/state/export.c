@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data file of a container: what its policy wants it to know of its own placement, as shell
+ * assignments, mounted read-only. Off by default (cache.exportData), since it is a mount more in
+ * every container. The directory has to be there when the runtime mounts it; the file is written by
+ * the disk worker, whole, under another name first.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "export"
+#define DIR_MODE 0755
+#define FILE_MODE 0644
+#define FILE_NAME "resources.sh"
+
+struct export_job {
+	char *dir;
+	struct blob *data; /* NULL: the directory goes */
+	struct err err;
+};
+
+static bool enabled(const struct pipeline *p)
+{
+	return p->conf && conf_core(p->conf)->export_data && !p->env.trial;
+}
+
+/* Ids come from the runtime: only what can be a file name of ours becomes one. */
+static char *dir_of(const struct pipeline *p, const char *id)
+{
+	if (strchr(id, '/') || *id == '.')
+		return NULL;
+	return str_printf("%s/containers/%s", p->state_dir, id);
+}
+
+/* A daemon that was killed while it wrote may have left the file under its other name, too. */
+static int remove_dir(const struct export_job *job)
+{
+	_closedir_ DIR *dir = opendir(job->dir);
+	const struct dirent *e;
+	while (dir && (e = readdir(dir)))
+		if (str_has_prefix(e->d_name, FILE_NAME))
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	return rmdir(job->dir) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int run_job(void *arg)
+{
+	struct export_job *job = arg;
+	_free_ char *path = str_printf("%s/" FILE_NAME, job->dir);
+	if (!path)
+		return -ENOMEM;
+	if (job->data) {
+		int r = fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
+				   &job->err);
+		/* A container of before the switch was turned on has none mounted; one that has
+		 * just gone needs none. */
+		return r == -ENOENT ? 0 : r;
+	}
+	int r = remove_dir(job);
+	return r ? err_errno(&job->err, r, "removing %s", job->dir) : 0;
+}
+
+static void job_done(void *arg, int result)
+{
+	static struct log_limit limit = LOG_LIMIT(3, 60000);
+	struct export_job *job = arg;
+	if (result && log_allowed(&limit, LOG_SOURCE))
+		log_warning("a container's data file: %s", err_text(&job->err, result));
+	blob_unref(job->data);
+	free(job->dir);
+	free(job);
+}
+
+static void submit(struct pipeline *p, const char *id, struct blob *data)
+{
+	struct export_job *job = calloc(1, sizeof *job);
+	if (!job)
+		return;
+	job->dir = dir_of(p, id);
+	job->data = data ? blob_new(data->data, data->len)
+			 : NULL; /* a copy: counts of references are the loop's */
+	if (!job->dir || (data && !job->data) || worker_submit(p->disk, run_job, job_done, job))
+		job_done(job, -ENOMEM);
+}
+
+void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *reply)
+{
+	if (!enabled(p) || !ctr->cur.data)
+		return;
+	_free_ char *dir = dir_of(p, ctr->id);
+	struct err err = ERR_INIT;
+	if (!dir || fs_mkdirs(dir, DIR_MODE, &err)) {
+		log_warning("%s: gets no data file: %s", ctr->full_name,
+			    dir ? err.text : "its id is no file name");
+		return;
+	}
+	(void)snprintf(reply->data_path, sizeof reply->data_path, "%s", dir);
+	reply->data_dir = true;
+	submit(p, ctr->id, ctr->cur.data);
+}
+
+void export_touched(struct pipeline *p, const struct ctr *skip)
+{
+	if (!enabled(p))
+		return;
+	for (const struct stage *s = decide_touched(p); s; s = s->link)
+		if (s->ctr != skip && ctr_live(s->ctr->cur.state) && s->ctr->cur.data &&
+		    !blob_equal(s->ctr->cur.data, s->next.data))
+			submit(p, s->ctr->id, s->ctr->cur.data);
+}
+
+void export_removed(struct pipeline *p, const struct ctr *ctr)
+{
+	if (enabled(p) && ctr->cur.data)
+		submit(p, ctr->id, NULL);
+}
+
+void export_clean(struct pipeline *p)
+{
+	if (!enabled(p))
+		return;
+	_free_ char *top = str_printf("%s/containers", p->state_dir);
+	_closedir_ DIR *dir = top ? opendir(top) : NULL;
+	const struct dirent *e;
+	while (dir && (e = readdir(dir))) {
+		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
+		/* What is known is written again: the daemon may have been killed between the
+		 * two. */
+		if (e->d_name[0] != '.' && (!ctr || ctr->cur.data))
+			submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
+	}
+}

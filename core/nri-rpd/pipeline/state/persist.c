@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction
+ * that decided anything about a live container is written before the reply leaves (no sync: the
+ * page cache survives the process), with all that waits for it. Everything else, which the runtime
+ * would tell again at the next Synchronize, is written a little later in one go.
+ */
+#include <malloc.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "store"
+
+#define QUIET_MS 250u /* without a change */
+#define QUIET_RECORDS 1000u /* written since the last time: fewer leave little to give back */
+
+struct state_name {
+	char text[RP_NAME_MAX + sizeof "/controller"];
+};
+
+/* What the instances of a module keep, each in its role, must not be mixed up. */
+static const char *state_name(const struct instance *i, struct state_name *ret)
+{
+	uint32_t role = instance_role(i), kinds = instance_module(i)->kinds;
+	bool first = role == (kinds & -kinds);
+	(void)snprintf(ret->text, sizeof ret->text, "%s%s%s", instance_name(i), first ? "" : "/",
+		       first ? "" : kind_name(role));
+	return ret->text;
+}
+
+void persist_load(struct pipeline *p, struct instance *i)
+{
+	struct err err = ERR_INIT;
+	struct state_name name;
+	const char *version;
+	size_t len;
+	const void *state =
+		p->store ? store_blob(p->store, state_name(i, &name), &version, &len) : NULL;
+	if (state && instance_load(i, state, (uint32_t)len, &err))
+		log_warning("module %s does not take its saved state: %s; starting without it",
+			    instance_name(i), err.text);
+}
+
+static int save_state(struct instance *i, void *arg)
+{
+	struct pipeline *p = arg;
+	struct err err = ERR_INIT;
+	struct state_name name;
+	const void *data;
+	uint32_t size;
+	int r = instance_save(i, &data, &size, &err);
+	if (!r && data)
+		r = store_put_blob(p->store, state_name(i, &name), instance_module(i)->version,
+				   data, size);
+	if (r)
+		log_warning("the state of module %s is not kept: %s", instance_name(i),
+			    err.code ? err.text : "no memory");
+	return 0;
+}
+
+void persist_now(struct pipeline *p)
+{
+	static struct log_limit limit = LOG_LIMIT(3, 60000);
+	struct err err = ERR_INIT;
+	if (p->env.trial)
+		return;
+	(void)pipeline_each_instance(p, save_state, p);
+	if (!store_pending(p->store))
+		return;
+	if (store_commit(p->store, &err) == 0)
+		return;
+	p->stats.store_errors++;
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_warning("the state could not be written: %s; a restart may not know the latest "
+			    "placements",
+			    err.text);
+	(void)loop_timer_arm(p->persist_timer, 5000);
+}
+
+/* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be
+ * is no failure. */
+static void tidy(struct pipeline *p)
+{
+	struct err err = ERR_INIT;
+	if (!p->env.trial && store_tidy(p->store, &err))
+		log_info("the store could not be written anew: %s", err.text);
+}
+
+void persist_timer(void *arg)
+{
+	struct pipeline *p = arg;
+	watchdog_begin(p->watchdog);
+	state_open_late(p);
+	persist_now(p);
+	events_log(p);
+	tidy(p);
+	if (!store_pending(p->store))
+		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);
+	watchdog_end(p->watchdog);
+}
+
+/* Busy times leave freed memory behind. */
+void persist_quiet(void *arg)
+{
+	struct pipeline *p = arg;
+	struct store_stats stats;
+	store_stats(p->store, &stats);
+	if (stats.records - p->quiet_records < QUIET_RECORDS)
+		return;
+	p->quiet_records = stats.records;
+	(void)malloc_trim(0);
+}
+
+void persist_later(struct pipeline *p)
+{
+	if (!p->env.trial && !loop_timer_armed(p->persist_timer))
+		(void)loop_timer_arm(p->persist_timer, PERSIST_DELAY_MS);
+}
+
+void persist_txn(struct pipeline *p)
+{
+	bool live = false;
+	if (p->env.trial)
+		return;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		if (!s->ctr->store.missing && s->ctr->store.facts)
+			continue;
+		live = live || (ctr_live(s->ctr->cur.state) && s->ctr->store.missing);
+		store_put_ctr(p->store, s->ctr);
+	}
+	for (const struct pod_stage *s = txn_pods(p->txn); s; s = s->link) {
+		live = live || !s->pod->store.facts;
+		store_put_pod(p->store, s->pod);
+	}
+	if (live)
+		persist_now(p);
+	if (store_pending(p->store))
+		persist_later(p);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the kernel has what the runtime was told. Updates in replies are applied by the runtime
+ * without a word when they fail, and others write cgroups, too (drift.h). So a while after a
+ * container has started, after a reply and after a write to its cgroup, the kernel is asked: the
+ * worker reads its sets and amounts, and who has something else than was said is told again, later
+ * and later.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/host/cgroup.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/verify/amounts.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/grow.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "verify"
+#define VERIFY_DELAY_MS 2000u
+#define SOON_PART 8u /* of the delay: for a container that is there as it was made */
+#define BACKOFF_SHIFT_MAX 7u /* of the delay: some four minutes */
+#define PEACE_MS 600000u /* without a fault: the pauses begin anew */
+
+struct check {
+	rp_ctr ctr;
+	char *cgroups_path;
+	uint32_t pid;
+	struct iset *cpus,
+		*mems; /* expected; compared by value in the worker: immutable while referenced */
+	struct amounts amounts; /* expected */
+	bool watched[N_DRIFT_DIRS];
+	int watches[N_DRIFT_DIRS];
+	enum culprit culprit;
+	struct rp_idset *found_cpus, *found_mems; /* NULL: as expected, or nothing to be read */
+	uint32_t other; /* DIFF_…: of the amounts */
+	char other_text[AMOUNTS_TEXT_MAX];
+};
+
+struct verify_job {
+	struct pipeline *p;
+	const struct fs_root *root;
+	int inotify;
+	struct rp_idset online;
+	struct drift_traces traces;
+	struct check *checks;
+	uint32_t n;
+	/* the runtime was being told something when this began: what was read may be from before */
+	bool telling;
+};
+
+static void job_free(struct verify_job *job)
+{
+	struct intern *sets = cache_sets(job->p->env.cache);
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct check *c = &job->checks[i];
+		free(c->cgroups_path);
+		free(c->found_cpus);
+		free(c->found_mems);
+		if (c->cpus)
+			intern_unref(sets, c->cpus);
+		if (c->mems)
+			intern_unref(sets, c->mems);
+	}
+	free(job->checks);
+	free(job);
+}
+
+/* ---- on the worker --------------------------------------------------------------------------- */
+
+/* What is there instead; NULL: nothing else. With cgroup v1 the kernel takes out what goes
+ * offline. */
+static struct rp_idset *read_other(int dir, const char *file, uint32_t max, struct rp_ids expected,
+				   struct rp_ids there)
+{
+	struct rp_idset found, left;
+	if (fs_read_ids_at(dir, file, max, &found) || rp_ids_equal(rp_ids_of(&found), expected))
+		return NULL;
+	rp_idset_and(&left, expected, there);
+	if (rp_ids_equal(rp_ids_of(&found), rp_ids_of(&left)))
+		return NULL;
+	struct rp_idset *other = malloc(sizeof *other);
+	if (other)
+		rp_idset_copy(other, rp_ids_of(&found));
+	return other;
+}
+
+/* Negative: it is not there. */
+static int open_watched(struct verify_job *job, struct check *c, unsigned k)
+{
+	static const char *const controllers[N_DRIFT_DIRS] = {"cpuset", "cpu", "memory"};
+	char path[CACHE_PATH_MAX + 64];
+	int r = cgroup_find_dir(job->root, c->cgroups_path, c->pid, controllers[k], path,
+				sizeof path);
+	int dir = r ? r : fs_open_dir(job->root, path);
+	if (dir >= 0 && !c->watched[k])
+		c->watches[k] = drift_watch(job->inotify, dir);
+	return dir;
+}
+
+static void look_at_amounts(struct verify_job *job, struct check *c)
+{
+	_close_ int cpu = open_watched(job, c, DRIFT_CPU);
+	_close_ int memory =
+		c->amounts.mem_limit == RP_NOT_SET ? -1 : open_watched(job, c, DRIFT_MEMORY);
+	c->other = amounts_other(&c->amounts, cpu, memory, c->other_text);
+}
+
+static void look_at_sets(struct verify_job *job, struct check *c)
+{
+	struct rp_ids online = rp_ids_of(&job->online);
+	_close_ int dir = open_watched(job, c, DRIFT_CPUSET);
+	if (dir < 0)
+		return;
+	c->found_cpus = read_other(dir, "cpuset.cpus", RP_CPUS_MAX, c->cpus->ids, online);
+	if (c->mems)
+		c->found_mems =
+			read_other(dir, "cpuset.mems", RP_NODES_MAX, c->mems->ids, c->mems->ids);
+	if (c->found_cpus)
+		c->culprit = drift_blame(job->root, &job->traces, c->cgroups_path, c->cpus->ids,
+					 rp_ids_of(c->found_cpus),
+					 rp_ids_subset(online, rp_ids_of(c->found_cpus)));
+}
+
+static int read_cgroups(void *arg)
+{
+	struct verify_job *job = arg;
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct check *c = &job->checks[i];
+		if (c->cpus)
+			look_at_sets(job, c);
+		if (amounts_any(&c->amounts))
+			look_at_amounts(job, c);
+	}
+	return 0;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static void acknowledge(struct pipeline *p, struct iset **acked, const struct rp_idset *found)
+{
+	struct iset *set = found ? intern_get(cache_sets(p->env.cache), rp_ids_of(found)) : NULL;
+	if (set)
+		txn_put_set(p->env.cache, acked, set);
+}
+
+/* "CPUs 0-15 instead of 0-3" */
+static void say_what(const struct check *c, char *text, size_t size)
+{
+	const struct rp_idset *found = c->found_cpus ? c->found_cpus : c->found_mems;
+	char set[256];
+	if (!found) {
+		(void)snprintf(text, size, "%s", c->other_text);
+		return;
+	}
+	(void)rp_ids_format(rp_ids_of(found), set, sizeof set);
+	(void)snprintf(text, size, "%s %s instead of %s", c->found_cpus ? "CPUs" : "memory nodes",
+		       set, c->found_cpus ? c->cpus->text : c->mems->text);
+}
+
+/* Nobody knows what the runtime makes of it: it is told. */
+static void forget_amounts(struct ctr *ctr, uint32_t other)
+{
+	if (other & DIFF_SHARES)
+		ctr->acked.shares = RP_NOT_SET;
+	if (other & (DIFF_QUOTA | DIFF_PERIOD))
+		ctr->acked.quota = ctr->acked.period = RP_NOT_SET;
+	if (other & DIFF_MEM_LIMIT)
+		ctr->acked.mem_limit = RP_NOT_SET;
+}
+
+static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c)
+{
+	uint64_t now = clock_ms();
+	char text[512];
+	if (now > ctr->verify.repaired_ms + PEACE_MS)
+		ctr->verify.tries = 0;
+	unsigned shift =
+		ctr->verify.tries < BACKOFF_SHIFT_MAX ? ctr->verify.tries : BACKOFF_SHIFT_MAX;
+	if (ctr->verify.tries < UINT8_MAX)
+		ctr->verify.tries++;
+	ctr->verify.repaired_ms = now;
+	ctr->verify.from_ms = now + ((uint64_t)p->verify_delay_ms << shift);
+	say_what(c, text, sizeof text);
+	drift_note(p, ctr, c->culprit);
+	log_warning("%s: has %s, telling the runtime again; it may have been %s", ctr->full_name,
+		    text, culprit_text(c->culprit));
+	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: has %s: put back; it may have been %s",
+			  ctr->full_name, text, culprit_text(c->culprit));
+	acknowledge(p, &ctr->acked.cpus, c->found_cpus);
+	acknowledge(p, &ctr->acked.mems, c->found_mems);
+	forget_amounts(ctr, c->other);
+	updates_add(p, ctr);
+}
+
+static struct amounts amounts_to_look_at(const struct pipeline *p, const struct ctr *ctr)
+{
+	static const struct amounts none = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
+	return controllers_take(p) & RP_TAKES_AMOUNTS ? none : amounts_of(ctr);
+}
+
+bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr)
+{
+	struct amounts a = amounts_to_look_at(p, ctr);
+	return amounts_any(&a);
+}
+
+static bool has_changed(const struct pipeline *p, const struct ctr *ctr, const struct check *c)
+{
+	struct amounts now = amounts_to_look_at(p, ctr);
+	return (c->cpus && (ctr->acked.cpus != c->cpus || ctr->acked.mems != c->mems)) ||
+	       memcmp(&now, &c->amounts, sizeof now) != 0;
+}
+
+static void verified(void *arg, int result)
+{
+	struct verify_job *job = arg;
+	struct pipeline *p = job->p;
+	bool missed = p->drift.missed;
+	assert(p->verifying);
+	(void)result;
+	p->verifying = false;
+	p->drift.missed = false;
+	for (uint32_t i = 0; i < job->n; i++) {
+		const struct check *c = &job->checks[i];
+		struct ctr *ctr = cache_ctr_of(p->env.cache, c->ctr);
+		bool watched = false;
+		for (unsigned k = 0; ctr && ctr_live(ctr->cur.state) && k < N_DRIFT_DIRS; k++) {
+			drift_watched(p, ctr, k, c->watches[k]);
+			watched = watched || c->watches[k];
+		}
+		if (!ctr || has_changed(p, ctr, c) || ctr->cur.state != RP_STATE_RUNNING)
+			continue; /* changed meanwhile */
+		bool other = c->found_cpus || c->found_mems || c->other;
+		if (other && (job->telling || updates_outstanding(p) || ctr->in_updates))
+			verify_later(p, ctr); /* it may be what is being told just now */
+		else if (other)
+			say_again(p, ctr, c);
+		else if (missed && watched)
+			verify_later(p, ctr);
+	}
+	job_free(job);
+}
+
+/* ---- who is asked about ---------------------------------------------------------------------- */
+
+static bool add_check(struct verify_job *job, const struct ctr *ctr)
+{
+	bool pinned = ctr->cur.cpus && ctr->acked.cpus;
+	char *path = strdup(ctr->cgroups_path);
+	if (!path)
+		return false;
+	assert(job->n < job->p->n_to_verify);
+	struct check *c = &job->checks[job->n++];
+	*c = (struct check){
+		.ctr = ctr->handle,
+		.cgroups_path = path,
+		.pid = ctr->pid,
+		.cpus = pinned ? intern_ref(ctr->acked.cpus) : NULL,
+		.mems = pinned && ctr->acked.mems ? intern_ref(ctr->acked.mems) : NULL,
+		.amounts = amounts_to_look_at(job->p, ctr),
+	};
+	for (unsigned k = 0; k < N_DRIFT_DIRS; k++)
+		c->watched[k] = ctr->drift.watches[k] != 0;
+	return true;
+}
+
+static bool is_given(const struct pipeline *p, const struct ctr *ctr)
+{
+	return ctr->cur.state == RP_STATE_RUNNING &&
+	       ((ctr->cur.cpus && ctr->acked.cpus) || verify_has_amounts(p, ctr));
+}
+
+/* Takes those whose time has come; the others stay, and so does one that there is no memory for.
+ * Returns when the first of those is due. */
+static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
+{
+	uint64_t now = clock_ms(), first = UINT64_MAX;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->n_to_verify; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, p->to_verify[i]);
+		if (!ctr)
+			continue;
+		bool wanted = is_given(p, ctr);
+		if (ctr->verify.from_ms <= now && wanted && !add_check(job, ctr))
+			ctr->verify.from_ms = now + p->verify_delay_ms;
+		if (ctr->verify.from_ms > now) {
+			first = ctr->verify.from_ms < first ? ctr->verify.from_ms : first;
+			p->to_verify[n++] = p->to_verify[i];
+			continue;
+		}
+		assert(ctr->verify.waits);
+		ctr->verify.waits = false;
+	}
+	p->n_to_verify = n;
+	return first;
+}
+
+static void arm(struct pipeline *p, uint64_t due_ms)
+{
+	uint64_t now = clock_ms();
+	if (loop_timer_armed(p->verify_timer) && p->verify_due_ms <= due_ms)
+		return;
+	p->verify_due_ms = due_ms;
+	(void)loop_timer_arm(p->verify_timer, due_ms > now ? due_ms - now : 1);
+}
+
+static uint64_t soon_ms(const struct pipeline *p)
+{
+	return p->verify_delay_ms / SOON_PART;
+}
+
+/* The worker has not taken it. */
+static void put_back(struct pipeline *p, struct verify_job *job)
+{
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, job->checks[i].ctr);
+		if (ctr)
+			verify_later(p, ctr);
+	}
+	job_free(job);
+}
+
+static void start_job(void *arg)
+{
+	struct pipeline *p = arg;
+	if (p->verifying) {
+		arm(p, clock_ms() + p->verify_delay_ms);
+		return;
+	}
+	struct verify_job *job = calloc(1, sizeof *job);
+	struct check *checks = job ? calloc(p->n_to_verify + 1, sizeof *checks) : NULL;
+	if (!checks) {
+		free(job);
+		arm(p, clock_ms() + p->verify_delay_ms);
+		return;
+	}
+	*job = (struct verify_job){.p = p,
+				   .root = &p->root,
+				   .inotify = p->drift.fd,
+				   .checks = checks,
+				   .telling = updates_outstanding(p)};
+	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
+	if (next != UINT64_MAX)
+		arm(p, next > soonest ? next : soonest); /* those that come meanwhile go along */
+	p->verifying = job->n && worker_submit(p->disk, read_cgroups, verified, job) == 0;
+	if (!p->verifying)
+		put_back(p, job);
+}
+
+int verify_init(struct pipeline *p)
+{
+	p->verify_delay_ms = VERIFY_DELAY_MS;
+	p->verify_timer = loop_timer_new(p->env.loop, start_job, p);
+	return p->verify_timer ? drift_init(p) : -ENOMEM;
+}
+
+void verify_fini(struct pipeline *p)
+{
+	drift_fini(p);
+	p->verify_timer = loop_timer_free(p->verify_timer);
+	free(p->to_verify);
+	p->to_verify = NULL;
+}
+
+static void add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
+{
+	if (ctr->verify.waits || p->env.trial)
+		return;
+	if (!HAS_ROOM(p->to_verify, p->n_to_verify, p->cap_to_verify, 64))
+		return;
+	uint64_t from = clock_ms() + delay_ms;
+	if (ctr->verify.from_ms < from)
+		ctr->verify.from_ms = from;
+	ctr->verify.waits = true;
+	p->to_verify[p->n_to_verify++] = ctr->handle;
+	arm(p, ctr->verify.from_ms);
+}
+
+void verify_later(struct pipeline *p, struct ctr *ctr)
+{
+	add(p, ctr, p->verify_delay_ms);
+}
+
+void verify_soon(struct pipeline *p, struct ctr *ctr)
+{
+	add(p, ctr, soon_ms(p));
+}
+
+void verify_all(struct pipeline *p)
+{
+	drift_sweep(p);
+	for (struct ctr *ctr = cache_ctrs(p->env.cache); ctr; ctr = ctr->next)
+		if (is_given(p, ctr))
+			verify_later(p, ctr);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/wait/admit.h"
+
+#include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "admit"
+
+static bool policy_admits(const struct pipeline *p)
+{
+	return p->policy && instance_admits(p->policy);
+}
+
+/* ---- waiting for the feed -------------------------------------------------------------------- */
+
+/* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
+uint64_t admit_limit_ms(const struct pipeline *p)
+{
+	uint64_t allowed = request_allowed_ms(p) * 3 / 4;
+	uint64_t limit = conf_core(p->conf)->admit.timeout_ms;
+	return limit < allowed ? limit : allowed;
+}
+
+/* What plugins are to give, only the cluster can tell. One that tells nothing is not waited for:
+ * pods have to come to be before the cluster itself runs. */
+static bool plugins_wait(const struct pipeline *p)
+{
+	return plugins_any(p) &&
+	       (p->feed.current || conf_core(p->conf)->admit.source == CONF_REQUESTS_FEED);
+}
+
+static uint64_t limit_ms(const struct pipeline *p)
+{
+	bool otherwise = conf_core(p->conf)->admit.source == CONF_REQUESTS_AUTO && !plugins_wait(p);
+	uint64_t limit = admit_limit_ms(p);
+	return otherwise && limit > ADMIT_AUTO_WAIT_MS ? ADMIT_AUTO_WAIT_MS : limit;
+}
+
+/* Somebody may still tell. */
+static bool is_waited_for(const struct pipeline *p)
+{
+	enum conf_request_source source = conf_core(p->conf)->admit.source;
+	return source == CONF_REQUESTS_FEED || (source == CONF_REQUESTS_AUTO && p->feed.current);
+}
+
+bool admit_waits(const struct pipeline *p)
+{
+	return plugins_wait(p) || (policy_admits(p) && is_waited_for(p));
+}
+
+uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
+		    bool first)
+{
+	if (!admit_waits(p) || feed_find(cache_feed(p->env.cache), desc->uid))
+		return 0;
+	uint64_t until = received_ns / 1000000u + limit_ms(p);
+	p->admit.waited += first;
+	return clock_ms() < until ? until : 0;
+}
+
+/* Nobody has said what it asks for, and the time is over. 0: it may come all the same. */
+static int take_without_feed(struct pipeline *p, const struct pod *pod, struct err *err)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	p->admit.by_runtime++;
+	if (!admit_waits(p))
+		return 0;
+	p->admit.late++;
+	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_wait(p)) ||
+	    core->admit.on_timeout == CONF_ALLOW) {
+		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
+			 "told of it in time",
+			 pod->ns, pod->name);
+		return 0;
+	}
+	if (!p->feed.current)
+		return err_set(err, -ETIMEDOUT,
+			       "admission timed out: no agent tells of this node's pods; see "
+			       "systemctl status nri-rp-agent, and admit in rp.conf");
+	return err_set(err, -ETIMEDOUT,
+		       "admission timed out: pod not found among those that the cluster has for "
+		       "this node (uid %.64s)",
+		       pod->uid);
+}
+
+/* Which of the two is meant? */
+static int asks_twice(const struct fed_pod *fed, struct err *err)
+{
+	for (uint32_t i = 0; i < fed->n_ctrs; i++)
+		if (fed->ctrs[i].twice)
+			return err_set(err, -EINVAL,
+				       "container %s asks for one resource twice, also as %s "
+				       "(admit.resourceNames)",
+				       fed->ctrs[i].name, fed->ctrs[i].twice);
+	return 0;
+}
+
+const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
+{
+	return &p->admit;
+}
+
+/* ---- asking the policy ----------------------------------------------------------------------- */
+
+static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_admit_pod(p->policy, arg, err);
+}
+
+static int refuse(struct pipeline *p, const struct pod *pod, const struct err *why, struct err *err)
+{
+	_free_ char *name = str_printf("%s/%s", pod->ns, pod->name);
+	int r = err_set(err, why->code, "pod %s/%s: %s", pod->ns, pod->name, why->text);
+	log_notice("refused: %s", err->text);
+	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	conditions_refused(p, name ? name : pod->name, err->text);
+	return r;
+}
+
+int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
+{
+	struct err why = ERR_INIT;
+	const struct fed_pod *fed = pod_fed(p->env.cache, pod);
+	p->admit.by_feed += fed != NULL;
+	if (fed ? asks_twice(fed, &why) : take_without_feed(p, pod, &why))
+		return refuse(p, pod, &why, err);
+	if (!policy_admits(p))
+		return 0;
+	if (!decide(p, ask_to_admit, pod, &why)) {
+		decide_settle(p);
+		return 0;
+	}
+	if (conf_core(p->conf)->on_policy_error == CONF_REJECT)
+		return refuse(p, pod, &why, err);
+	log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
+	return 0;
+}
+
+int admit_refused(struct pipeline *p, struct pod *pod, struct err *err)
+{
+	struct err why = *err;
+	admit_end(p, pod);
+	plugins_pod_gone(p, pod);
+	return refuse(p, pod, &why, err);
+}
+
+static int tell_removed(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_pod_removed(p->policy, arg, err);
+}
+
+void admit_end(struct pipeline *p, struct pod *pod)
+{
+	struct err err = ERR_INIT;
+	if (!policy_admits(p))
+		return;
+	if (decide(p, tell_removed, pod, &err))
+		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
+			  instance_name(p->policy), err.text);
+	decide_settle(p);
+}
+
+/* ---- pods that have ended -------------------------------------------------------------------- */
+
+/* The kubelet may keep the sandbox of such a pod for days: nothing is held for it until then. */
+static bool is_over(const struct pipeline *p, const struct pod *pod)
+{
+	const struct fed_pod *fed = feed_find(cache_feed(p->env.cache), pod->uid);
+	if (!fed || !fed->ended)
+		return false;
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		if (ctr_live(ctr->cur.state))
+			return false;
+	return true;
+}
+
+void admit_settle(struct pipeline *p)
+{
+	if (!p->runtime.synchronized || !policy_admits(p) ||
+	    !feed_n_ended(cache_feed(p->env.cache)))
+		return;
+	watchdog_begin(p->watchdog);
+	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
+		if (pod->over || !is_over(p, pod))
+			continue;
+		pod->over = true;
+		log_info("pod %s/%s has ended: what it was granted is free", pod->ns, pod->name);
+		admit_end(p, pod);
+	}
+	watchdog_end(p->watchdog);
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is one that nothing is known of */
+#include "core/nri-rpd/pipeline/wait/devices.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/hash.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "devices"
+#define ARENA_BLOCK 256u
+#define ARENA_MAX (16u << 20) /* of one pod */
+#define KEPT_BLOCK (16u << 10)
+#define KEPT_MAX (64u << 20)
+#define NOTE_MAX 512u
+#define HINTS_KEY "topologyhints.resource-policy.nri.io" /* which kinds of hints a pod wants */
+#define HINTS_STEM "topologyhints."
+
+enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
+
+struct device {
+	const char *ctr, *resource;
+	struct rp_ids nodes;
+};
+
+/* What is asked of the kubelet about one pod. */
+struct query {
+	rp_pod pod;
+	enum query_state state;
+	uint64_t failed_ms;
+	struct arena *arena; /* of the list, or of why; NULL: neither */
+	const struct device *list;
+	uint32_t n;
+	const char *why;
+	UT_hash_handle hh;
+};
+
+struct devices {
+	struct device_source source;
+	bool reachable;
+	char why_not[ERR_TEXT_MAX];
+	bool warned; /* that nobody can be asked */
+	struct query *queries;
+	bool listing;
+	/* A list that has come before the pods of the Synchronize that asked for it. */
+	struct arena *kept;
+	struct pod_devices_desc *kept_pods;
+	uint32_t n_kept;
+	uint64_t asked, answered, failed, late;
+	char last_error[ERR_TEXT_MAX];
+	struct log_limit failures;
+};
+
+/* ---- who wants them -------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *word, size_t len, const char *const words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], word, len))
+			return true;
+	return false;
+}
+
+/* Are hints from devices of the kubelet's among those that an annotation lists? Without it all
+ * are. */
+static bool is_listed(const char *text)
+{
+	static const char between[] = " \t\r\n,[]\"'-";
+	static const char *const all[] = {"pod-resources", "all",  "1",	  "t", "T",
+					  "true",	   "True", "TRUE"};
+	bool listed = !text;
+	while (text && *(text += strspn(text, between))) {
+		size_t len = strcspn(text, " \t\r\n,[]\"'");
+		if (len == strlen("none") && !memcmp(text, "none", len))
+			return false;
+		listed = listed || is_one_of(text, len, all, sizeof all / sizeof *all);
+		text += len;
+	}
+	return listed;
+}
+
+static bool ctr_wants(const struct pod *pod, const char *ctr)
+{
+	return is_listed(annotation_effective(pod, ctr, HINTS_KEY, NULL));
+}
+
+/* Any of its containers: which ones there will be is not known yet. */
+static bool pod_wants(const struct pod *pod)
+{
+	if (ctr_wants(pod, ""))
+		return true;
+	KVS_EACH(k, v, pod_heard(pod))
+	{
+		if (str_has_prefix(k, HINTS_STEM) && strstr(k, "/container.") && is_listed(v))
+			return true;
+	}
+	return false;
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+static struct query *find(const struct devices *d, rp_pod pod)
+{
+	struct query *q = NULL;
+	HASH_FIND(hh, d->queries, &pod, sizeof pod, q);
+	return q;
+}
+
+static struct query *find_or_make(struct devices *d, rp_pod pod)
+{
+	struct query *q = find(d, pod);
+	if (q)
+		return q;
+	q = calloc(1, sizeof *q);
+	if (!q)
+		return NULL;
+	q->pod = pod;
+	HASH_ADD(hh, d->queries, pod, sizeof q->pod, q);
+	if (q->hh.tbl)
+		return q;
+	free(q);
+	return NULL;
+}
+
+static void forget_answer(struct query *q)
+{
+	q->arena = arena_free(q->arena);
+	q->list = NULL;
+	q->n = 0;
+	q->why = NULL;
+}
+
+static void query_free(struct devices *d, struct query *q)
+{
+	HASH_DEL(d->queries, q);
+	forget_answer(q);
+	free(q);
+}
+
+static void drop_kept(struct devices *d)
+{
+	d->kept = arena_free(d->kept);
+	d->kept_pods = NULL;
+	d->n_kept = 0;
+}
+
+static void fail(struct devices *d, struct query *q, const char *why)
+{
+	forget_answer(q);
+	q->state = QUERY_FAILED;
+	q->failed_ms = clock_ms();
+	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
+	q->why = q->arena ? arena_strdup(q->arena, why) : NULL;
+	d->failed++;
+	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
+}
+
+static int copy_device(struct arena *a, const struct device_desc *from, struct device *to)
+{
+	struct rp_idset nodes;
+	rp_idset_clear(&nodes);
+	for (uint32_t i = 0; i < from->n_nodes; i++)
+		if (from->nodes[i] < RP_NODES_MAX)
+			rp_idset_add(&nodes, from->nodes[i]);
+	struct rp_ids ids = rp_ids_of(&nodes);
+	to->ctr = arena_strdup(a, from->ctr);
+	to->resource = arena_strdup(a, from->resource);
+	to->nodes = ids;
+	to->nodes.w = arena_memdup(a, ids.w, ids.nw * sizeof *ids.w);
+	return to->ctr && to->resource && to->nodes.w ? 0 : -ENOMEM;
+}
+
+static int copy_list(struct query *q, const struct device_desc *list, uint32_t n)
+{
+	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
+	struct device *copy = q->arena ? arena_array(q->arena, n + 1, sizeof *copy) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		if (copy_device(q->arena, &list[i], &copy[i]))
+			return -ENOMEM;
+	q->list = copy;
+	q->n = n;
+	return 0;
+}
+
+static void take(struct devices *d, struct query *q, const struct device_desc *list, uint32_t n)
+{
+	forget_answer(q);
+	if (copy_list(q, list, n)) {
+		fail(d, q, "out of memory");
+		return;
+	}
+	q->state = QUERY_KNOWN;
+	d->answered++;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void warn_once(struct devices *d)
+{
+	if (d->warned)
+		return;
+	d->warned = true;
+	log_warning(
+		"the devices of pods are not known, as no agent can be asked (%s): containers are "
+		"placed without these hints (said once)",
+		d->why_not);
+}
+
+static void ask(struct pipeline *p, const struct pod *pod)
+{
+	struct devices *d = p->devices;
+	if (!d->reachable) {
+		warn_once(d);
+		return;
+	}
+	struct query *q = find_or_make(d, pod->handle);
+	if (!q)
+		return;
+	forget_answer(q);
+	q->state = QUERY_ASKED;
+	d->asked++;
+	int r = d->source.ask_pod(d->source.arg, pod->handle, pod->ns, pod->name);
+	if (r)
+		fail(d, q, strerror(-r));
+}
+
+void devices_pod_came(struct pipeline *p, const struct pod *pod)
+{
+	struct query *q = p->devices ? find(p->devices, pod->handle) : NULL;
+	if (p->devices && (!q || q->state != QUERY_ASKED) && pod_wants(pod))
+		ask(p, pod);
+}
+
+void devices_pod_ended(struct pipeline *p, const struct pod *pod)
+{
+	struct devices *d = p->devices;
+	struct query *q = d ? find(d, pod->handle) : NULL;
+	if (!q)
+		return;
+	query_free(d, q);
+	if (d->reachable)
+		d->source.pod_ended(d->source.arg, pod->ns, pod->name);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_desc *list,
+			   uint32_t n)
+{
+	struct query *q = p->devices ? find(p->devices, pod) : NULL;
+	if (!q || q->state != QUERY_ASKED)
+		return; /* the pod has ended */
+	take(p->devices, q, list, n);
+	hold_told(p);
+}
+
+static void log_failure(struct devices *d, const struct pod *pod, const char *why)
+{
+	if (pod && log_allowed(&d->failures, LOG_SOURCE))
+		log_warning("the devices of pod %s/%s are not known: %s", pod->ns, pod->name, why);
+}
+
+void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
+{
+	struct devices *d = p->devices;
+	struct query *q = d ? find(d, pod) : NULL;
+	if (!q || q->state != QUERY_ASKED)
+		return;
+	log_failure(d, cache_pod_of(p->env.cache, pod), why);
+	fail(d, q, why);
+	hold_told(p);
+}
+
+static int pod_cmp(const void *a, const void *b)
+{
+	const struct pod_devices_desc *x = a, *y = b;
+	int c = strcmp(x->ns, y->ns);
+	return c ? c : strcmp(x->name, y->name);
+}
+
+/* The list has all pods that have devices: those which nobody knows anything of have none. */
+static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods, uint32_t n)
+{
+	struct devices *d = p->devices;
+	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
+		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
+		struct query *q = find(d, pod->handle);
+		/* A question about this pod alone gets the better answer. */
+		if (pod->stopped || (q && q->state == QUERY_ASKED))
+			continue;
+		const struct pod_devices_desc *listed =
+			n ? bsearch(&key, pods, n, sizeof *pods, pod_cmp) : NULL;
+		if (q && !listed)
+			continue;
+		q = find_or_make(d, pod->handle);
+		if (q)
+			take(d, q, listed ? listed->list : NULL, listed ? listed->n : 0);
+	}
+}
+
+static int copy_pod(struct arena *a, struct pod_devices_desc *to,
+		    const struct pod_devices_desc *from)
+{
+	struct device_desc *list = arena_array(a, from->n + 1, sizeof *list);
+	*to = (struct pod_devices_desc){arena_strdup(a, from->ns), arena_strdup(a, from->name),
+					list, from->n};
+	int r = to->ns && to->name && list ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !r && i < from->n; i++) {
+		list[i] = from->list[i];
+		list[i].ctr = arena_strdup(a, from->list[i].ctr);
+		list[i].resource = arena_strdup(a, from->list[i].resource);
+		list[i].nodes = arena_memdup(a, from->list[i].nodes,
+					     from->list[i].n_nodes * sizeof *list[i].nodes);
+		if (!list[i].ctr || !list[i].resource || !list[i].nodes)
+			r = -ENOMEM;
+	}
+	return r;
+}
+
+static void keep(struct devices *d, const struct pod_devices_desc *pods, uint32_t n)
+{
+	drop_kept(d);
+	d->kept = arena_new(KEPT_BLOCK, KEPT_MAX);
+	d->kept_pods = d->kept ? arena_array(d->kept, n + 1, sizeof *pods) : NULL;
+	int r = d->kept_pods ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = copy_pod(d->kept, &d->kept_pods[i], &pods[i]);
+	d->n_kept = n;
+	if (r) {
+		log_error("no memory for the devices of %u pods: synchronizing without them", n);
+		drop_kept(d);
+	}
+}
+
+void devices_synchronizing(struct pipeline *p)
+{
+	struct devices *d = p->devices;
+	if (!d || !d->kept)
+		return;
+	take_listed(p, d->kept_pods, d->n_kept);
+	drop_kept(d);
+}
+
+void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, uint32_t n)
+{
+	struct devices *d = p->devices;
+	if (!d || !d->listing)
+		return;
+	d->listing = false;
+	if (n > 1)
+		qsort(pods, n, sizeof *pods, pod_cmp);
+	if (p->runtime.synchronized)
+		take_listed(p, pods, n);
+	else
+		keep(d, pods, n);
+	hold_told(p);
+}
+
+void pipeline_devices_not_listed(struct pipeline *p, const char *why)
+{
+	struct devices *d = p->devices;
+	if (!d || !d->listing)
+		return;
+	d->listing = false;
+	drop_kept(d);
+	d->failed++;
+	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
+	log_warning("the devices of pods could not be listed: %s", why);
+	hold_told(p);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static uint64_t until(uint64_t received_ns, uint64_t limit_ms)
+{
+	uint64_t end = received_ns / 1000000u + limit_ms;
+	return clock_ms() < end ? end : 0;
+}
+
+/* Half of the time that the runtime gives us, at most. */
+static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
+{
+	uint64_t half = request_allowed_ms(p) / 2;
+	return half < most ? half : most;
+}
+
+static bool is_worth_asking(const struct query *q)
+{
+	return !q || (q->state == QUERY_FAILED && clock_ms() - q->failed_ms >= DEVICES_RETRY_MS);
+}
+
+uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const char *ctr,
+		      uint64_t received_ns)
+{
+	struct devices *d = p->devices;
+	if (!d || !d->reachable)
+		return 0;
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod && (!*desc->name || request_adopt_pod(p, desc, &pod, NULL)))
+		return 0; /* whoever handles the request will say what is wrong with it */
+	if (!ctr_wants(pod, ctr))
+		return 0;
+	struct query *q = find(d, pod->handle);
+	if (is_worth_asking(q)) {
+		ask(p, pod);
+		q = find(d, pod->handle);
+	}
+	if (!q || q->state != QUERY_ASKED)
+		return 0;
+	uint64_t end = until(received_ns, wait_limit(p, DEVICES_CREATE_WAIT_MS));
+	d->late += end == 0;
+	return end;
+}
+
+uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
+{
+	struct devices *d = p->devices;
+	if (!d)
+		return 0;
+	if (begin)
+		drop_kept(d); /* it was of another time */
+	if (begin && d->reachable && !d->listing)
+		d->listing = d->source.ask_all(d->source.arg) == 0;
+	if (!d->listing)
+		return 0;
+	uint64_t end = until(received_ns, wait_limit(p, DEVICES_SYNC_WAIT_MS));
+	if (!end) {
+		d->late++;
+		log_warning(
+			"the devices of pods are not known in time: synchronizing without them");
+	}
+	return end;
+}
+
+/* ---- what modules and people are told -------------------------------------------------------- */
+
+static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
+			void *arg)
+{
+	const struct pipeline *p = arg;
+	const struct query *q = p->devices ? find(p->devices, ctr->pod->handle) : NULL;
+	if (q && q->n && !ctr_wants(ctr->pod, ctr->name))
+		return -ENOENT;
+	for (uint32_t i = 0; q && i < q->n; i++) {
+		if (!str_eq(q->list[i].ctr, ctr->name) || index--)
+			continue;
+		ret->resource = q->list[i].resource;
+		ret->nodes = q->list[i].nodes;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static void explain_devices(struct pipeline *p, struct ctr *ctr)
+{
+	struct rp_pod_resource_info r;
+	char line[NOTE_MAX], nodes[128];
+	for (uint32_t i = 0; pod_resource(ctr, i, &r, p) == 0; i++) {
+		(void)rp_ids_format(r.nodes, nodes, sizeof nodes);
+		(void)snprintf(line, sizeof line, "the kubelet gave it %.200s at NUMA nodes %s",
+			       r.resource, nodes);
+		host_note(p->env.cache, ctr, line);
+	}
+}
+
+void devices_explain(struct pipeline *p, struct ctr *ctr)
+{
+	struct devices *d = p->devices;
+	if (!d || !ctr_wants(ctr->pod, ctr->name))
+		return;
+	const struct query *q = find(d, ctr->pod->handle);
+	const char *why = NULL;
+	char line[NOTE_MAX];
+	if (!d->reachable && (!q || q->state != QUERY_KNOWN))
+		why = d->why_not;
+	else if (q && q->state == QUERY_ASKED)
+		why = "the agent has not answered in time";
+	else if (q && q->state == QUERY_FAILED)
+		why = q->why ? q->why : "out of memory";
+	explain_devices(p, ctr);
+	if (!why)
+		return;
+	(void)snprintf(line, sizeof line, "devices of its pod are not known: %.400s", why);
+	host_note(p->env.cache, ctr, line);
+	if (q && q->state == QUERY_ASKED && log_allowed(&d->failures, LOG_SOURCE))
+		log_warning("%s: placed without knowing its devices: %s", ctr->full_name, why);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+bool pipeline_devices_are_on(const struct pipeline *p)
+{
+	return p->devices != NULL;
+}
+
+int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
+{
+	struct devices *d = calloc(1, sizeof *d);
+	if (!d)
+		return -ENOMEM;
+	pipeline_devices_off(p);
+	d->source = *source;
+	d->failures = (struct log_limit)LOG_LIMIT(5, 10000);
+	(void)snprintf(d->why_not, sizeof d->why_not, "no agent has connected yet");
+	p->devices = d;
+	p->env.pod_resource = pod_resource;
+	return 0;
+}
+
+void pipeline_devices_off(struct pipeline *p)
+{
+	struct devices *d = p->devices;
+	struct query *q, *next;
+	if (!d)
+		return;
+	p->devices = NULL;
+	p->env.pod_resource = NULL;
+	HASH_ITER (hh, d->queries, q, next)
+		query_free(d, q);
+	drop_kept(d);
+	free(d);
+	hold_told(p);
+}
+
+static void fail_asked(struct pipeline *p)
+{
+	struct devices *d = p->devices;
+	struct query *q, *next;
+	d->listing = false;
+	drop_kept(d);
+	HASH_ITER (hh, d->queries, q, next)
+		if (q->state == QUERY_ASKED)
+			fail(d, q, d->why_not);
+	hold_told(p);
+}
+
+void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_not)
+{
+	struct devices *d = p->devices;
+	if (!d)
+		return;
+	d->reachable = yes;
+	(void)snprintf(d->why_not, sizeof d->why_not, "%s", yes ? "" : why_not);
+	if (!yes) {
+		fail_asked(p);
+		return;
+	}
+	d->warned = false;
+	/* What was missed meanwhile; the Synchronize that is to come asks by itself. */
+	if (p->runtime.synchronized && !d->listing)
+		d->listing = d->source.ask_all(d->source.arg) == 0;
+}
+
+void pipeline_devices_status(const struct pipeline *p, struct devices_status *ret)
+{
+	const struct devices *d = p->devices;
+	*ret = (struct devices_status){.on = d != NULL};
+	if (!d)
+		return;
+	ret->reachable = d->reachable;
+	(void)snprintf(ret->why_not, sizeof ret->why_not, "%s", d->why_not);
+	(void)snprintf(ret->last_error, sizeof ret->last_error, "%s", d->last_error);
+	ret->asked = d->asked;
+	ret->answered = d->answered;
+	ret->failed = d->failed;
+	ret->late = d->late;
+	for (const struct query *q = d->queries; q; q = q->hh.next) {
+		ret->n_asked += q->state == QUERY_ASKED;
+		ret->n_known += q->state == QUERY_KNOWN;
+		ret->n_failed += q->state == QUERY_FAILED;
+	}
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/wait/hold.h"
+
+#include <assert.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/log.h"
+
+#define LOG_SOURCE "request"
+
+/* clock_ms() until when it has to wait, 0: it need not. `first`: it has just come. */
+static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bool first)
+{
+	uint64_t until;
+	switch (a->kind) {
+	case REQ_RUN_POD:
+		until = admit_wait(p, a->pod, a->received_ns, first);
+		return until ? until : inquiry_wait_pod(p, a);
+	case REQ_CREATE:
+		until = devices_wait(p, a->pod, a->ctr->name, a->received_ns);
+		return until ? until : inquiry_wait_ctr(p, a);
+	case REQ_SYNCHRONIZE:
+		until = devices_wait_all(p, a->begins && first, a->received_ns);
+		return a->ends ? until : 0;
+	default:
+		return 0;
+	}
+}
+
+static void arm(struct pipeline *p, uint64_t until)
+{
+	uint64_t now = clock_ms();
+	(void)loop_timer_arm(p->hold.timer, until > now ? until - now : 0);
+}
+
+static void look_again(void *arg)
+{
+	struct pipeline *p = arg;
+	struct hold *h = &p->hold;
+	uint64_t until = h->resume ? wait_until(p, &h->about, false) : 0;
+	void (*resume)(void *) = h->resume;
+	if (until) {
+		arm(p, until);
+	} else if (resume) {
+		h->resume = NULL;
+		resume(h->arg);
+	}
+}
+
+bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
+		  void *arg)
+{
+	struct hold *h = &p->hold;
+	assert(!h->resume && !p->txn);
+	if (!about->goes_on)
+		inquiry_reset(p);
+	uint64_t until = wait_until(p, about, true);
+	if (!until)
+		return false;
+	log_debug("%s waits", request_name(about->kind));
+	h->about = *about;
+	h->resume = resume;
+	h->arg = arg;
+	arm(p, until);
+	return true;
+}
+
+void request_unhold(struct pipeline *p)
+{
+	p->hold.resume = NULL;
+	loop_timer_disarm(p->hold.timer);
+}
+
+void hold_told(struct pipeline *p)
+{
+	p->hold.told++;
+	if (p->hold.resume)
+		arm(p, 0);
+}
+
+int hold_init(struct pipeline *p)
+{
+	p->hold.timer = loop_timer_new(p->env.loop, look_again, p);
+	return p->hold.timer ? 0 : -ENOMEM;
+}
+
+void hold_fini(struct pipeline *p)
+{
+	p->hold.timer = loop_timer_free(p->hold.timer);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grants in decisions and replies. The policy comes first: CPUs, memory nodes and a limit that it
+ * has decided stay; a plugin's are taken where it leaves them alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "plugins"
+#define ARENA_BLOCK (16u << 10)
+#define ARENA_MAX (16u << 20)
+#define NOTE_MAX 640u
+
+struct granted {
+	struct pipeline *p;
+	struct ctr *ctr;
+	struct decision *d;
+	struct arena *arena; /* lives until the next one is staged */
+	uint32_t had; /* of `granted`, before */
+	bool comes; /* it is being created: all else counts, too, and people are told */
+};
+
+static void note(const struct granted *g, const Grants__Grant *from, const char *what,
+		 const char *value, bool taken)
+{
+	char text[NOTE_MAX];
+	if (!g->comes)
+		return;
+	(void)snprintf(text, sizeof text, "resource plugin %.200s: %s %.200s%s", from->resource,
+		       what, value, taken ? "" : ", which the policy has decided otherwise");
+	host_note(g->p->env.cache, g->ctr, text);
+	if (taken)
+		return;
+	g->p->plugins.counts.left_alone++;
+	if (log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+		log_notice("%s: %s", g->ctr->full_name, text);
+}
+
+static int put_set(const struct granted *g, const Grants__Grant *from, const char *what,
+		   const char *text, uint32_t max, struct iset **field, uint32_t bit)
+{
+	struct rp_idset set;
+	if (!*text || rp_idset_parse(&set, text, max))
+		return 0;
+	struct iset *made = intern_get(cache_sets(g->p->env.cache), rp_ids_of(&set));
+	if (!made)
+		return -ENOMEM;
+	bool taken = !*field || (g->had | g->d->granted) & bit || *field == made ||
+		     (bit == DIFF_CPUS && g->d->confined);
+	note(g, from, what, text, taken);
+	if (!taken) {
+		intern_unref(cache_sets(g->p->env.cache), made);
+		return 0;
+	}
+	txn_put_set(g->p->env.cache, field, made);
+	g->d->granted |= bit;
+	if (bit == DIFF_CPUS)
+		g->d->confined = false;
+	return 0;
+}
+
+static int put_limit(const struct granted *g, const Grants__Grant *from)
+{
+	struct decision *d = g->d;
+	char text[32];
+	if (!from->memory_limit)
+		return 0;
+	(void)snprintf(text, sizeof text, "%lld", (long long)from->memory_limit);
+	bool taken = d->mem_limit == RP_NOT_SET || (g->had | d->granted) & DIFF_MEM_LIMIT ||
+		     d->mem_limit == from->memory_limit;
+	note(g, from, "memory limit", text, taken);
+	if (!taken)
+		return 0;
+	d->mem_limit = from->memory_limit;
+	d->granted |= DIFF_MEM_LIMIT;
+	return 0;
+}
+
+static int put_sets(const struct granted *g, const Grants__Grant *from)
+{
+	struct decision *d = g->d;
+	int r = put_set(g, from, "CPUs", from->cpus, RP_CPUS_MAX, &d->cpus, DIFF_CPUS);
+	if (!r)
+		r = put_set(g, from, "memory nodes", from->mems, RP_NODES_MAX, &d->mems, DIFF_MEMS);
+	return r ? r : put_limit(g, from);
+}
+
+/* ---- what only a creation can give ----------------------------------------------------------- */
+
+/* Two plugins that set one variable: the one that has registered first counts, as it was asked
+ * first. */
+static bool is_taken(const Grants__Grants *all, const struct granted *g, const Grants__Grant *from,
+		     const Grants__Pair *pair)
+{
+	for (size_t i = 0; i < all->n_grants && all->grants[i] != from; i++) {
+		const Grants__Grant *other = all->grants[i];
+		if (!grant_is_for(other, g->ctr->name))
+			continue;
+		for (size_t k = 0; k < other->n_env; k++) {
+			if (!str_eq(other->env[k]->key, pair->key))
+				continue;
+			if (!str_eq(other->env[k]->value, pair->value) &&
+			    log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+				log_notice("%s: resource plugins %s and %s both set %s: %s counts",
+					   g->ctr->full_name, other->resource, from->resource,
+					   pair->key, other->resource);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int put(const struct granted *g, const Grants__Grant *from, struct extra e, struct err *err)
+{
+	struct err why = ERR_INIT;
+	e.by = arena_printf(g->arena, "resource plugin %s", from->resource);
+	int r = e.by ? extras_put(txn_extras(g->p->txn), &e, &why) : -ENOMEM;
+	return r ? err_set(err, r, "container %s: %s", g->ctr->full_name, err_text(&why, r)) : 0;
+}
+
+static int put_pair(const struct granted *g, const Grants__Grant *from, uint32_t field,
+		    const Grants__Pair *pair, struct err *err)
+{
+	return put(g, from, (struct extra){.field = field, .key = pair->key, .text = pair->value},
+		   err);
+}
+
+static int put_mount(const struct granted *g, const Grants__Grant *from, const Grants__Mount *m,
+		     struct err *err)
+{
+	const struct rp_mount mount = {.size = sizeof mount,
+				       .read_only = m->read_only,
+				       .source = m->host_path,
+				       .destination = m->container_path,
+				       .type = "bind",
+				       .options = "rbind,rprivate"};
+	return put(g, from,
+		   (struct extra){.field = EXTRA_MOUNT, .key = m->container_path, .mount = &mount},
+		   err);
+}
+
+/* A device is given by its numbers, which the file below /dev has. */
+static int put_device(const struct granted *g, const Grants__Grant *from, const Grants__Device *d,
+		      struct err *err)
+{
+	struct stat st;
+	_close_ int fd = fs_open(&g->p->root, d->host_path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return err_errno(err, fd < 0 ? fd : -errno,
+				 "container %s: resource plugin %s gives it %s", g->ctr->full_name,
+				 from->resource, d->host_path);
+	const char *type = S_ISCHR(st.st_mode) ? "c" : S_ISBLK(st.st_mode) ? "b" : NULL;
+	if (!type)
+		return err_set(err, -ENODEV,
+			       "container %s: resource plugin %s gives it %s, which is no device",
+			       g->ctr->full_name, from->resource, d->host_path);
+	const struct rp_device device = {.size = sizeof device,
+					 .path = d->container_path,
+					 .type = type,
+					 .major = major(st.st_rdev),
+					 .minor = minor(st.st_rdev),
+					 .uid = RP_OWNER_NOT_SET,
+					 .gid = RP_OWNER_NOT_SET};
+	return put(
+		g, from,
+		(struct extra){.field = EXTRA_DEVICE, .key = d->container_path, .device = &device},
+		err);
+}
+
+static int put_extras(const struct granted *g, const Grants__Grants *all, const Grants__Grant *from,
+		      struct err *err)
+{
+	int r = 0;
+	for (size_t i = 0; !r && i < from->n_env; i++)
+		if (!is_taken(all, g, from, from->env[i]))
+			r = put_pair(g, from, RP_F_ENV, from->env[i], err);
+	for (size_t i = 0; !r && i < from->n_annotations; i++)
+		r = put_pair(g, from, RP_F_ANNOTATION, from->annotations[i], err);
+	for (size_t i = 0; !r && i < from->n_mounts; i++)
+		r = put_mount(g, from, from->mounts[i], err);
+	for (size_t i = 0; !r && i < from->n_devices; i++)
+		r = put_device(g, from, from->devices[i], err);
+	for (size_t i = 0; !r && i < from->n_cdi; i++)
+		r = put(g, from, (struct extra){.field = EXTRA_CDI, .key = from->cdi[i]}, err);
+	return r;
+}
+
+static int stage_one(const struct granted *g, const Grants__Grants *all, const Grants__Grant *from,
+		     struct err *err)
+{
+	int r = put_sets(g, from);
+	if (r)
+		return err_errno(err, r, "container %s", g->ctr->full_name);
+	return g->comes ? put_extras(g, all, from, err) : 0;
+}
+
+/* What no plugin gives any more: CPUs are those of a container that is not pinned, all else is as
+ * it was asked for. */
+static void take_back(const struct granted *g)
+{
+	struct pipeline *p = g->p;
+	struct decision *d = g->d;
+	const struct values *asked = &g->ctr->requested;
+	struct rp_ids nodes = decide_invariants(p).mem_nodes;
+	uint32_t gone = g->had & ~d->granted;
+	if (gone & DIFF_CPUS) {
+		d->confined = true;
+		confine_unknown(p);
+	}
+	if (gone & DIFF_MEMS)
+		txn_put_set(p->env.cache, &d->mems,
+			    asked->mems && asked->mems->count &&
+					    rp_ids_subset(asked->mems->ids, nodes)
+				    ? intern_ref(asked->mems)
+				    : intern_get(cache_sets(p->env.cache), nodes));
+	if (gone & DIFF_MEM_LIMIT)
+		d->mem_limit = asked->mem_limit > 0 ? asked->mem_limit : RP_NOT_SET;
+}
+
+static int stage(struct granted *g, struct err *err)
+{
+	struct arena **a = &g->p->plugins.staged;
+	if (*a)
+		arena_reset(*a);
+	else
+		*a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	g->arena = *a;
+	g->had = g->d->granted;
+	g->d->granted = 0;
+	const Grants__Grants *m = *a ? plugins_grants(g->ctr->pod, *a) : NULL;
+	int r = m ? 0 : err_errno(err, -ENOMEM, "container %s", g->ctr->full_name);
+	for (size_t i = 0; !r && i < m->n_grants; i++) {
+		const Grants__Grant *from = m->grants[i];
+		if (!grant_is_for(from, g->ctr->name) ||
+		    (!*from->container && g->ctr->flags & RP_CTR_INIT))
+			continue;
+		if (g->comes && *from->hints) {
+			char text[NOTE_MAX];
+			(void)snprintf(text, sizeof text, "resource plugin %.200s: %.300s",
+				       from->resource, from->hints);
+			host_note(g->p->env.cache, g->ctr, text);
+		}
+		r = stage_one(g, m, from, err);
+	}
+	if (!r)
+		take_back(g);
+	return r;
+}
+
+int granted_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	struct granted g = {.p = p, .ctr = ctr, .comes = true};
+	if (!ctr->pod->grants)
+		return 0;
+	g.d = txn_stage(p->txn, ctr);
+	return g.d ? stage(&g, err) : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+}
+
+int granted_stage_all(struct pipeline *p, struct err *err)
+{
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		struct granted g = {.p = p, .ctr = ctr};
+		if (!(ctr->pod->grants || ctr->cur.granted) || !ctr_live(ctr->cur.state))
+			continue;
+		g.d = txn_stage(p->txn, ctr);
+		int r = g.d ? stage(&g, err)
+			    : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		if (r)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,793 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The question that plugins are asked for a request, which is held meanwhile. Requests come one at
+ * a time, so there is one question. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/host/instance.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "plugins"
+#define ARENA_BLOCK (16u << 10)
+#define ARENA_MAX (32u << 20)
+#define WANTED_MAX 512u
+#define MAIN_KEY "kubernetes.io/main-container-name"
+#define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
+#define AGGREGATED_MAX 65536u
+#define WHY_SHOWN 60u /* of a plugin's reason, where hints are described */
+
+enum step { STEP_NONE, STEP_HINTS, STEP_ALLOCATE, STEP_PRE_START };
+enum state { STATE_ASKED, STATE_ANSWERED, STATE_FAILED };
+
+struct inquiry {
+	struct arena *arena; /* of all below; made when first needed */
+	enum step step;
+	enum state state;
+	uint32_t serial;
+	bool known; /* the pod was there before its RunPodSandbox */
+	bool late; /* it has failed as there was no time left */
+	bool counted; /* that it is too late */
+	const char *uid, *ctr; /* whom it is about; ctr "": the pod */
+	struct plugin_wanted *wanted;
+	uint32_t n_wanted;
+	struct plugin_wanted *hinted; /* those that hints were asked of … */
+	struct plugin_hints *hints; /* … and theirs; NULL: nobody was asked for any */
+	uint32_t n_hinted;
+	uint64_t received_ns; /* that the request came; 0: nobody has said */
+	struct packed_grants {
+		const void *data;
+		size_t len;
+	} granted;
+	char why[ERR_TEXT_MAX];
+};
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+/* The pod that a request is about, in the cache or not yet. */
+struct about {
+	const char *uid, *ns, *name, *cgroup_parent;
+	const struct kv *labels, *annotations;
+	uint32_t n_labels, n_annotations;
+	const struct fed_pod *fed; /* NULL: the cluster has not told of it */
+};
+
+static const char *annotation(const struct about *a, const char *key)
+{
+	for (uint32_t i = 0; i < a->n_annotations; i++)
+		if (str_eq(a->annotations[i].key, key))
+			return a->annotations[i].value;
+	return NULL;
+}
+
+static const struct kv *list_of(struct arena *arena, const struct kvs *from, uint32_t *ret_n)
+{
+	struct kv *list = arena_array(arena, from->n + 1, sizeof *list);
+	uint32_t n = 0;
+	KVS_EACH(k, v, from)
+	{
+		if (list && n < from->n)
+			list[n++] = (struct kv){k, v};
+	}
+	*ret_n = n;
+	return list;
+}
+
+static void about_desc(const struct pipeline *p, const struct pod_desc *d, struct about *ret)
+{
+	*ret = (struct about){.uid = d->uid,
+			      .ns = d->ns,
+			      .name = d->name,
+			      .cgroup_parent = d->cgroup_parent ? d->cgroup_parent : "",
+			      .labels = d->labels,
+			      .annotations = d->annotations,
+			      .n_labels = d->n_labels,
+			      .n_annotations = d->n_annotations,
+			      .fed = feed_find(cache_feed(p->env.cache), d->uid)};
+}
+
+static bool about_pod(const struct pipeline *p, struct arena *a, const struct pod *pod,
+		      struct about *ret)
+{
+	*ret = (struct about){.uid = pod->uid,
+			      .ns = pod->ns,
+			      .name = pod->name,
+			      .cgroup_parent = pod->cgroup_parent ? pod->cgroup_parent : "",
+			      .fed = feed_find(cache_feed(p->env.cache), pod->uid)};
+	ret->labels = list_of(a, &pod->labels, &ret->n_labels);
+	ret->annotations = list_of(a, &pod->annotations, &ret->n_annotations);
+	return ret->labels && ret->annotations;
+}
+
+static double amount_of(const struct fed_ctr *c, const char *resource)
+{
+	int64_t request = 0, limit;
+	if (str_eq(resource, "cpu"))
+		return (double)c->needs.cpu_request / 1000;
+	if (str_eq(resource, "memory"))
+		return (double)c->needs.mem_request;
+	return fed_extended(c, resource, &request, &limit) ? 0 : (double)request;
+}
+
+/* A number, or a quantity as text. Negative: it is neither. */
+static double quantity(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	int64_t n;
+	if (!text)
+		return json_is_number(value) ? json_number_value(value) : -1;
+	return !str_to_milli(text, &n)	 ? (double)n / 1000
+	       : !str_to_bytes(text, &n) ? (double)n /* thousandths of it would be too many */
+					 : -1;
+}
+
+/* What the pod asks for as a whole, by its annotation; 0: nothing of it. */
+static int aggregated(const struct about *a, const char *resource, double *ret, struct err *err)
+{
+	const char *text = annotation(a, AGGREGATED_KEY);
+	*ret = 0;
+	if (!text)
+		return 0;
+	json_t *all = strlen(text) > AGGREGATED_MAX
+			      ? NULL
+			      : json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *value = json_object_get(all, resource);
+	double amount = value ? quantity(value) : 0;
+	int r = !json_is_object(all)
+			? err_set(err, -EINVAL, "annotation " AGGREGATED_KEY ": expected an object")
+		: amount < 0 ? err_set(err, -EINVAL,
+				       "annotation " AGGREGATED_KEY ": %s: expected a quantity",
+				       resource)
+			     : 0;
+	json_decref(all);
+	*ret = r ? 0 : amount;
+	return r;
+}
+
+static const struct fed_ctr *main_of(const struct about *a)
+{
+	const char *named = annotation(a, MAIN_KEY);
+	const struct fed_ctr *first = NULL;
+	for (uint32_t i = 0; i < a->fed->n_ctrs; i++) {
+		const struct fed_ctr *c = &a->fed->ctrs[i];
+		if (c->kind != FED_APP)
+			continue;
+		first = first ? first : c;
+		if (named && str_eq(c->name, named))
+			return c;
+	}
+	return first;
+}
+
+static bool is_wanted(const struct about *a, const char *resource)
+{
+	for (uint32_t i = 0; i < a->fed->n_ctrs; i++)
+		if (amount_of(&a->fed->ctrs[i], resource) > 0)
+			return true;
+	return false;
+}
+
+/* Adds what the containers, or the pod as a whole, want of one resource. An annotation that cannot
+ * be read matters to those alone that ask for it. */
+static int collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr,
+		   struct err *err)
+{
+	const struct fed_ctr *main = main_of(a);
+	uint32_t index[2] = {0, 0};
+	double whole;
+	struct plugin_wanted *to = q->wanted;
+	struct err why = ERR_INIT;
+	int r = aggregated(a, resource, &whole, &why);
+	if (r && is_wanted(a, resource))
+		return err_set(err, r, "%s", why.text);
+	if (whole > 0 && q->n_wanted < WANTED_MAX)
+		to[q->n_wanted++] = (struct plugin_wanted){
+			.ctr = "", .kind = PLUGIN_CTR_MAIN, .resource = resource, .amount = whole};
+	for (uint32_t i = 0; i < a->fed->n_ctrs && whole <= 0; i++) {
+		const struct fed_ctr *c = &a->fed->ctrs[i];
+		bool init = c->kind == FED_INIT;
+		uint32_t at = index[init]++;
+		double amount = amount_of(c, resource);
+		if (amount <= 0 || (*ctr && !str_eq(ctr, c->name)) || q->n_wanted == WANTED_MAX)
+			continue;
+		to[q->n_wanted++] = (struct plugin_wanted){
+			.ctr = c->name,
+			.kind = init	    ? PLUGIN_CTR_INIT
+				: c == main ? PLUGIN_CTR_MAIN
+					    : PLUGIN_CTR_SIDECAR,
+			.index = at,
+			.resource = resource,
+			.amount = amount,
+		};
+	}
+	return 0;
+}
+
+/* What the cluster has told may be told anew while a question is under way. */
+static int own_texts(struct inquiry *q)
+{
+	for (uint32_t i = 0; i < q->n_wanted; i++) {
+		q->wanted[i].ctr = arena_strdup(q->arena, q->wanted[i].ctr);
+		q->wanted[i].resource = arena_strdup(q->arena, q->wanted[i].resource);
+		if (!q->wanted[i].ctr || !q->wanted[i].resource)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* All that its containers want of plugins, in the order in which the plugins came; `ctr`: of that
+ * one, "": of all. */
+static int find_wanted(const struct pipeline *p, struct inquiry *q, const struct about *a,
+		       const char *ctr, struct err *err)
+{
+	int r = 0;
+	q->n_wanted = 0;
+	q->wanted = arena_array(q->arena, WANTED_MAX, sizeof *q->wanted);
+	q->uid = arena_strdup(q->arena, a->uid);
+	q->ctr = arena_strdup(q->arena, ctr);
+	if (!q->wanted || !q->uid || !q->ctr)
+		return err_errno(err, -ENOMEM, "resource plugins");
+	for (uint32_t i = 0; a->fed && !r && i < p->plugins.n; i++)
+		r = collect(a, q, p->plugins.list[i].resource, ctr, err);
+	if (!r && own_texts(q))
+		r = err_errno(err, -ENOMEM, "resource plugins");
+	return r;
+}
+
+static void keep_wanted(struct inquiry *q, bool (*wants)(const struct plugin_wanted *w, void *arg),
+			void *arg)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < q->n_wanted; i++)
+		if (wants(&q->wanted[i], arg))
+			q->wanted[n++] = q->wanted[i];
+	q->n_wanted = n;
+}
+
+static bool is_aligned(const struct plugin_wanted *w, void *arg)
+{
+	const struct plugin_desc *d = plugins_of(arg, w->resource);
+	return d && d->aligns;
+}
+
+static bool is_allocated(const struct plugin_wanted *w, void *arg)
+{
+	(void)arg;
+	return w->kind != PLUGIN_CTR_INIT; /* they run with what the pod has */
+}
+
+static bool is_missing(const struct plugin_wanted *w, void *arg)
+{
+	const Grants__Grants *has = arg;
+	for (size_t i = 0; i < has->n_grants; i++)
+		if (str_eq(has->grants[i]->resource, w->resource) &&
+		    str_eq(has->grants[i]->container, w->ctr))
+			return false;
+	return w->kind != PLUGIN_CTR_INIT;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+void inquiry_reset(struct pipeline *p)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	uint32_t serial = q->serial + 1;
+	struct arena *arena = q->arena;
+	if (arena)
+		arena_reset(arena);
+	*q = (struct inquiry){.arena = arena, .serial = serial, .uid = "", .ctr = ""};
+}
+
+static bool begins(struct inquiry *q)
+{
+	q->arena = q->arena ? q->arena : arena_new(ARENA_BLOCK, ARENA_MAX);
+	return q->arena != NULL;
+}
+
+static void fail(struct pipeline *p, struct inquiry *q, bool late, const char *why)
+{
+	q->state = STATE_FAILED;
+	q->late = late;
+	(void)snprintf(q->why, sizeof q->why, "%s", why);
+	p->plugins.counts.failed++;
+	p->plugins.counts.late += late;
+}
+
+static uint64_t end_ms(const struct pipeline *p, const struct inquiry *q)
+{
+	return (q->received_ns ? q->received_ns : p->request_ns) / 1000000u + admit_limit_ms(p);
+}
+
+/* Names the plugin that has not answered, for people. */
+static void name_asked(const struct pipeline *p, const struct inquiry *q, char *ret, size_t size)
+{
+	const struct plugin_desc *d = q->n_wanted ? plugins_of(p, q->wanted[0].resource) : NULL;
+	(void)snprintf(ret, size, "resource plugin%s %s%s%s%s",
+		       q->n_wanted > 1 ? "s, among them" : "",
+		       q->n_wanted ? q->wanted[0].resource : "", d ? " (" : "",
+		       d ? d->endpoint : "", d ? ")" : "");
+}
+
+static void ask(struct pipeline *p, struct inquiry *q, enum step step, const struct about *a)
+{
+	static const char *const classes[] = {"Guaranteed", "Burstable", "BestEffort"};
+	struct plugins *s = &p->plugins;
+	uint64_t now = clock_ms(), end = end_ms(p, q);
+	int (*how)(void *, const struct plugin_question *) = step == STEP_HINTS ? s->source.hints
+							     : step == STEP_ALLOCATE
+								     ? s->source.allocate
+								     : s->source.pre_start;
+	q->step = step;
+	q->state = STATE_ASKED;
+	q->serial++;
+	s->counts.asked++;
+	if (!s->reachable) {
+		fail(p, q, false,
+		     "resource plugins cannot be asked: the agent is gone; see systemctl status "
+		     "nri-rp-agent");
+		return;
+	}
+	const struct plugin_question question = {
+		.serial = q->serial,
+		.uid = a->uid,
+		.ns = a->ns,
+		.name = a->name,
+		.qos = classes[derive_qos(a->cgroup_parent) % 3],
+		.labels = a->labels,
+		.annotations = a->annotations,
+		.n_labels = a->n_labels,
+		.n_annotations = a->n_annotations,
+		.wanted = q->wanted,
+		.n_wanted = q->n_wanted,
+		.timeout_ms = end > now ? (uint32_t)(end - now) : 1,
+	};
+	int r = how(s->source.arg, &question);
+	if (r)
+		fail(p, q, false, strerror(-r));
+}
+
+/* 0: nothing is waited for any more. */
+static uint64_t still_asked(struct pipeline *p, struct inquiry *q)
+{
+	char whom[512], why[ERR_TEXT_MAX];
+	uint64_t end = end_ms(p, q);
+	if (q->step == STEP_NONE || q->state != STATE_ASKED)
+		return 0;
+	if (clock_ms() < end)
+		return end;
+	name_asked(p, q, whom, sizeof whom);
+	(void)snprintf(why, sizeof why, "%.400s: no answer in time", whom);
+	fail(p, q, true, why);
+	return 0;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static struct inquiry *asked(struct pipeline *p, uint32_t serial)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	return q->step != STEP_NONE && q->state == STATE_ASKED && q->serial == serial ? q : NULL;
+}
+
+static void answered(struct pipeline *p, struct inquiry *q)
+{
+	q->state = STATE_ANSWERED;
+	p->plugins.counts.answered++;
+	hold_told(p);
+}
+
+static int copy_hints(struct arena *a, const struct plugin_hints *from, struct plugin_hints *to)
+{
+	struct plugin_hint *list = arena_array(a, from->n + 1, sizeof *list);
+	*to = *from;
+	to->list = list;
+	to->error = from->error ? arena_strdup(a, from->error) : NULL;
+	if (!list || (from->error && !to->error))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->n; i++) {
+		list[i] = from->list[i];
+		list[i].nodes.w = arena_memdup(a, list[i].nodes.w,
+					       list[i].nodes.nw * sizeof *list[i].nodes.w);
+		if (!list[i].nodes.w)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
+			     uint32_t n)
+{
+	struct inquiry *q = asked(p, serial);
+	if (!q)
+		return;
+	struct plugin_hints *hints = arena_array(q->arena, n + 1, sizeof *hints);
+	int r = n != q->n_wanted ? -EBADMSG : hints ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = copy_hints(q->arena, &list[i], &hints[i]);
+	if (r) {
+		pipeline_plugins_failed(p, serial, false,
+					r == -ENOMEM ? "out of memory"
+						     : "the agent's answer makes no sense");
+		return;
+	}
+	q->hints = hints;
+	q->hinted = q->wanted;
+	q->n_hinted = n;
+	answered(p, q);
+}
+
+void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void *grants, size_t len)
+{
+	struct inquiry *q = asked(p, serial);
+	if (!q)
+		return;
+	q->granted.data = arena_memdup(q->arena, grants, len);
+	q->granted.len = len;
+	if (q->granted.data)
+		answered(p, q);
+	else
+		pipeline_plugins_failed(p, serial, false, "out of memory");
+}
+
+void pipeline_plugins_ready(struct pipeline *p, uint32_t serial)
+{
+	struct inquiry *q = asked(p, serial);
+	if (q)
+		answered(p, q);
+}
+
+void pipeline_plugins_failed(struct pipeline *p, uint32_t serial, bool late, const char *why)
+{
+	struct inquiry *q = asked(p, serial);
+	if (!q)
+		return;
+	fail(p, q, late, why);
+	hold_told(p);
+}
+
+/* ---- hints for the policy -------------------------------------------------------------------- */
+
+static struct plugin_wanted *hinted(struct inquiry *q, const struct pipeline *p, rp_pod handle,
+				    uint32_t list)
+{
+	const struct pod *pod = cache_pod_of(p->env.cache, handle);
+	return q->step == STEP_HINTS && q->hints && pod && str_eq(pod->uid, q->uid) &&
+			       list < q->n_hinted
+		       ? &q->hinted[list]
+		       : NULL;
+}
+
+static int hints_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
+{
+	const struct pipeline *p = arg;
+	struct inquiry *q = p->plugins.inquiry;
+	const struct plugin_wanted *w = hinted(q, p, pod, list);
+	if (!w)
+		return -ENOENT;
+	const struct plugin_hints *h = &q->hints[list];
+	*ret = (struct rp_hint_list){
+		.flags = (w->kind == PLUGIN_CTR_MAIN ? RP_HINTS_MAIN : 0u) |
+			 (h->told && !h->n ? RP_HINTS_NOTHING_FITS : 0u),
+		.ctr = w->ctr,
+		.resource = w->resource,
+		.n = h->n,
+	};
+	return 0;
+}
+
+static int hints_one(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
+{
+	const struct pipeline *p = arg;
+	struct inquiry *q = p->plugins.inquiry;
+	if (!hinted(q, p, pod, list) || index >= q->hints[list].n)
+		return -ENOENT;
+	const struct plugin_hint *h = &q->hints[list].list[index];
+	*ret = (struct rp_hint){.preferred = h->preferred, .nodes = h->nodes};
+	return 0;
+}
+
+static int hints_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg)
+{
+	const struct pipeline *p = arg;
+	struct inquiry *q = p->plugins.inquiry;
+	struct plugin_wanted *w = hinted(q, p, pod, list);
+	if (!w)
+		return -ENOENT;
+	w->nodes = nodes;
+	w->nodes.w = arena_memdup(q->arena, nodes.w, nodes.nw * sizeof *nodes.w);
+	if (!w->nodes.w)
+		return -ENOMEM;
+	w->preferred = preferred;
+	w->chosen = true;
+	return 0;
+}
+
+const struct hint_ops inquiry_hint_ops = {hints_list, hints_one, hints_choose};
+
+/* ---- a pod's admission ----------------------------------------------------------------------- */
+
+uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	struct about a;
+	if (!plugins_any(p))
+		return 0;
+	if (q->step != STEP_NONE)
+		return still_asked(p, q);
+	q->received_ns = about->received_ns;
+	if (!p->policy || !instance_admits(p->policy) || !begins(q))
+		return 0;
+	about_desc(p, about->pod, &a);
+	if (find_wanted(p, q, &a, "", NULL))
+		return 0; /* the allocation will find that out, too */
+	keep_wanted(q, is_aligned, p);
+	if (!q->n_wanted)
+		return 0;
+	ask(p, q, STEP_HINTS, &a);
+	return still_asked(p, q);
+}
+
+static bool allows_late(const struct pipeline *p)
+{
+	return conf_core(p->conf)->admit.on_timeout == CONF_ALLOW;
+}
+
+/* What has failed refuses, but where there was no time and rp.conf says that it does not. */
+static int judge(struct pipeline *p, struct inquiry *q, const char *who, struct err *err)
+{
+	if (q->step == STEP_NONE || q->state != STATE_FAILED)
+		return 0;
+	if (!q->late)
+		return err_set(err, -EAGAIN, "%s", q->why);
+	if (!allows_late(p))
+		return err_set(err, -ETIMEDOUT, "admission timed out: %s", q->why);
+	if (!q->counted && log_allowed(&p->plugins.failures, LOG_SOURCE))
+		log_warning("%s comes without what it wants of a resource plugin: %s", who, q->why);
+	q->counted = true;
+	return 0;
+}
+
+static void say_nodes(struct buf *to, struct rp_ids nodes, bool preferred)
+{
+	char text[64];
+	if (rp_ids_empty(nodes))
+		(void)snprintf(text, sizeof text, "any");
+	else
+		(void)rp_ids_format(nodes, text, sizeof text);
+	(void)buf_printf(to, " %s%s", text, preferred ? "*" : "");
+}
+
+/* The hints of one resource and what came of them, as a line. */
+static void describe_hints(const struct plugin_hints *h, const struct plugin_wanted *w,
+			   struct buf *to)
+{
+	(void)buf_add_str(to, "NUMA nodes (* preferred):");
+	for (uint32_t i = 0; i < h->n && buf_len(to) < GRANT_HINTS_MAX / 2; i++)
+		say_nodes(to, h->list[i].nodes, h->list[i].preferred);
+	if (!h->told)
+		(void)buf_add_str(to, " no opinion");
+	else if (!h->n) {
+		const char *why = h->error ? h->error : "";
+		(void)buf_printf(to, " nothing fits (%.*s)", (int)utf8_cut(why, WHY_SHOWN), why);
+	}
+	if (w->chosen) {
+		(void)buf_add_str(to, "; merged:");
+		say_nodes(to, w->nodes, w->preferred);
+	}
+}
+
+/* Keeps with each grant what its resource's hints were. */
+static int keep_hints(struct inquiry *q, struct err *err)
+{
+	const Grants__Grants *m;
+	if (!q->hints)
+		return 0;
+	int r = grants_unpack(q->arena, q->granted.data, q->granted.len, &m, err);
+	if (r)
+		return r;
+	for (size_t i = 0; i < m->n_grants; i++) {
+		Grants__Grant *g = m->grants[i];
+		for (uint32_t k = 0; k < q->n_hinted; k++) {
+			_cleanup_(buf_fini) struct buf text = BUF_INIT;
+			if (!str_eq(q->hinted[k].resource, g->resource) ||
+			    !str_eq(q->hinted[k].ctr, g->container))
+				continue;
+			describe_hints(&q->hints[k], &q->hinted[k], &text);
+			g->hints = arena_strndup(q->arena, buf_text(&text),
+						 utf8_cut(buf_text(&text), GRANT_HINTS_MAX - 1));
+			if (!g->hints)
+				return err_errno(err, -ENOMEM, "hints");
+		}
+	}
+	size_t len = grants__grants__get_packed_size(m);
+	uint8_t *data = arena_alloc(q->arena, len + 1);
+	if (!data)
+		return err_errno(err, -ENOMEM, "hints");
+	q->granted = (struct packed_grants){data, grants__grants__pack(m, data)};
+	return 0;
+}
+
+/* What the policy has chosen by the hints of before. */
+static void take_choices(struct inquiry *q)
+{
+	for (uint32_t i = 0; i < q->n_wanted; i++) {
+		struct plugin_wanted *w = &q->wanted[i];
+		for (uint32_t k = 0; k < q->n_hinted; k++) {
+			const struct plugin_wanted *h = &q->hinted[k];
+			if (!h->chosen || !str_eq(h->resource, w->resource) ||
+			    !str_eq(h->ctr, w->ctr))
+				continue;
+			w->chosen = true;
+			w->preferred = h->preferred;
+			w->nodes = h->nodes;
+		}
+	}
+}
+
+int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err *err)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	struct about a;
+	if (!plugins_any(p))
+		return 0;
+	int r = judge(p, q, pod->name, err);
+	if (r || q->late)
+		return r;
+	r = begins(q) && about_pod(p, q->arena, pod, &a)
+		    ? find_wanted(p, q, &a, "", err)
+		    : err_errno(err, -ENOMEM, "resource plugins");
+	if (r)
+		return r;
+	keep_wanted(q, is_allocated, NULL);
+	q->known = known;
+	if (!q->n_wanted)
+		return 0;
+	take_choices(q);
+	ask(p, q, STEP_ALLOCATE, &a);
+	r = judge(p, q, pod->name, err);
+	return r || q->state == STATE_FAILED ? r : 1;
+}
+
+static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod, struct err *err)
+{
+	int r = keep_hints(q, err);
+	if (!r)
+		r = plugins_add_grants(p, pod, q->granted.data, q->granted.len, err);
+	if (r)
+		(void)err_prefix(err, "what resource plugins have given cannot be kept: ");
+	return r;
+}
+
+static void give_up(struct pipeline *p, struct inquiry *q)
+{
+	if (q->step != STEP_NONE && q->state == STATE_ASKED)
+		fail(p, q, true, "nri-rpd had no time to wait for resource plugins");
+}
+
+int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct err *err)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	*ret_known = q->known;
+	give_up(p, q);
+	int r = judge(p, q, pod->name, err);
+	if (r || q->state != STATE_ANSWERED)
+		return r;
+	r = take_granted(p, q, pod, err);
+	if (r)
+		return r;
+	persist_now(p); /* before the runtime is answered */
+	return 0;
+}
+
+/* ---- a container's creation ------------------------------------------------------------------ */
+
+static int find_pre_start(const struct pipeline *p, struct inquiry *q, const Grants__Grants *has,
+			  const char *ctr)
+{
+	q->n_wanted = 0;
+	q->wanted = arena_array(q->arena, p->plugins.n + 1, sizeof *q->wanted);
+	for (uint32_t i = 0; q->wanted && i < p->plugins.n; i++) {
+		const struct plugin_desc *d = &p->plugins.list[i];
+		bool wants = false;
+		for (size_t k = 0; d->pre_start && k < has->n_grants; k++)
+			wants = wants || (str_eq(has->grants[k]->resource, d->resource) &&
+					  grant_is_for(has->grants[k], ctr));
+		if (wants)
+			q->wanted[q->n_wanted++] = (struct plugin_wanted){
+				.ctr = q->ctr, .resource = arena_strdup(q->arena, d->resource)};
+	}
+	return q->wanted ? own_texts(q) : -ENOMEM;
+}
+
+/* What the container still lacks is asked for, then those are that want to be asked before it
+ * begins. */
+static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, const char *ctr)
+{
+	bool lacks = q->step == STEP_NONE;
+	const Grants__Grants *has = plugins_grants(pod, q->arena);
+	struct about a;
+	struct err err = ERR_INIT;
+	int r = has && about_pod(p, q->arena, pod, &a) ? find_wanted(p, q, &a, ctr, &err)
+						       : err_errno(&err, -ENOMEM, "grants");
+	if (!r && lacks) {
+		keep_wanted(q, is_missing, (void *)(uintptr_t)has);
+		if (q->n_wanted) {
+			ask(p, q, STEP_ALLOCATE, &a);
+			return;
+		}
+	}
+	q->step = STEP_NONE;
+	if (!r && find_pre_start(p, q, has, ctr))
+		r = err_errno(&err, -ENOMEM, "resource plugins");
+	if (!r && q->n_wanted)
+		ask(p, q, STEP_PRE_START, &a);
+	if (r) {
+		q->step = STEP_PRE_START;
+		fail(p, q, false, err.text);
+	}
+}
+
+uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	struct pod *pod = cache_pod(p->env.cache, about->pod->id);
+	if (!plugins_any(p))
+		return 0;
+	q->received_ns = about->received_ns;
+	if (q->step != STEP_NONE) {
+		uint64_t until = still_asked(p, q);
+		if (until || q->state == STATE_FAILED || q->step == STEP_PRE_START || !pod)
+			return until;
+		struct err err = ERR_INIT;
+		if (take_granted(p, q, pod, &err)) {
+			fail(p, q, false, err.text);
+			return 0;
+		}
+	}
+	if (!pod && (!*about->pod->name || request_adopt_pod(p, about->pod, &pod, NULL)))
+		return 0; /* whoever handles the request will say what is wrong with it */
+	if (!begins(q))
+		return 0;
+	ask_for_ctr(p, q, pod, about->ctr->name);
+	return still_asked(p, q);
+}
+
+int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	struct inquiry *q = p->plugins.inquiry;
+	if (!plugins_any(p) || p->env.trial || !str_eq(q->uid, ctr->pod->uid) ||
+	    !str_eq(q->ctr, ctr->name))
+		return 0;
+	give_up(p, q);
+	int r = judge(p, q, ctr->full_name, err);
+	if (!r && q->state == STATE_FAILED)
+		host_note(p->env.cache, ctr, q->why);
+	return r;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct inquiry *inquiry_new(void)
+{
+	struct inquiry *q = calloc(1, sizeof *q);
+	if (q)
+		q->uid = q->ctr = "";
+	return q;
+}
+
+struct inquiry *inquiry_free(struct inquiry *q)
+{
+	if (!q)
+		return NULL;
+	arena_free(q->arena);
+	free(q);
+	return NULL;
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/store/codec.h"
+
+#include "core/lib/util/grants.h"
+#include "core/lib/util/pack.h"
+#include "core/lib/util/pb.h"
+
+/* What of a container's flags outlives the daemon; the others follow from the rest of its
+ * records. */
+#define FLAGS_STORED                                                                               \
+	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
+	 RP_CTR_INIT)
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* The messages' fields are not const, but nobody writes to what is packed. */
+static char *text(const char *s)
+{
+	return (char *)(s ? s : "");
+}
+
+static ProtobufCBinaryData bytes_of(const void *data, size_t len)
+{
+	return (ProtobufCBinaryData){len, (uint8_t *)data};
+}
+
+static ProtobufCBinaryData kvs_bytes(const struct kvs *s)
+{
+	return bytes_of(s->data, s->size);
+}
+
+static ProtobufCBinaryData blob_bytes(const struct blob *b)
+{
+	return b ? bytes_of(b->data, b->len) : bytes_of(NULL, 0);
+}
+
+static void put_amount(protobuf_c_boolean *has, int64_t *field, int64_t value)
+{
+	*has = value != RP_NOT_SET;
+	*field = *has ? value : 0;
+}
+
+static char *set_text(const struct iset *set)
+{
+	return set ? (char *)set->text : NULL;
+}
+
+static void put_values(RpStore__Values *m, int64_t shares, int64_t quota, int64_t period,
+		       int64_t mem_limit)
+{
+	rp_store__values__init(m);
+	put_amount(&m->has_shares, &m->shares, shares);
+	put_amount(&m->has_quota, &m->quota, quota);
+	put_amount(&m->has_period, &m->period, period);
+	put_amount(&m->has_mem_limit, &m->mem_limit, mem_limit);
+}
+
+static RpStore__Values *values_message(RpStore__Values *m, const struct values *v)
+{
+	put_values(m, v->shares, v->quota, v->period, v->mem_limit);
+	m->cpus = set_text(v->cpus);
+	m->mems = set_text(v->mems);
+	return m;
+}
+
+static RpStore__Values *decided_message(RpStore__Values *m, const struct decision *d)
+{
+	put_values(m, d->shares, d->quota, d->period, d->mem_limit);
+	m->cpus = set_text(d->cpus);
+	m->mems = set_text(d->mems);
+	return m;
+}
+
+static void put_need(protobuf_c_boolean *has, int64_t *field, int64_t value)
+{
+	*has = value != 0;
+	*field = value;
+}
+
+static RpStore__Needs *needs_message(RpStore__Needs *m, const struct needs *n)
+{
+	rp_store__needs__init(m);
+	put_need(&m->has_cpu_request, &m->cpu_request, n->cpu_request);
+	put_need(&m->has_cpu_limit, &m->cpu_limit, n->cpu_limit);
+	put_need(&m->has_mem_request, &m->mem_request, n->mem_request);
+	put_need(&m->has_mem_limit, &m->mem_limit, n->mem_limit);
+	return m;
+}
+
+static void set_head(struct record *r, enum record_kind kind, uint64_t number,
+		     const ProtobufCMessage *message)
+{
+	r->kind = kind;
+	r->number = number;
+	r->message = message;
+}
+
+void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
+{
+	RpStore__Pod *m = &r->u.pod;
+	rp_store__pod__init(m);
+	m->id = text(pod->id);
+	m->name = text(pod->name);
+	m->uid = text(pod->uid);
+	m->ns = text(pod->ns);
+	m->runtime_handler = text(pod->runtime_handler);
+	m->cgroup_parent = text(pod->cgroup_parent);
+	m->has_labels = pod->labels.n != 0;
+	m->labels = kvs_bytes(&pod->labels);
+	m->has_annotations = pod->annotations.n != 0;
+	m->annotations = kvs_bytes(&pod->annotations);
+	m->has_stopped = m->stopped = pod->stopped;
+	m->policy = pod->private_data ? text(policy) : NULL;
+	m->has_private_data = pod->private_data != NULL;
+	m->private_data = blob_bytes(pod->private_data);
+	m->has_grants = pod->grants != NULL;
+	m->grants = blob_bytes(pod->grants);
+	set_head(r, RECORD_POD, pod->seq, &m->base);
+}
+
+void record_of_facts(struct record *r, const struct ctr *ctr)
+{
+	RpStore__Facts *m = &r->u.facts;
+	rp_store__facts__init(m);
+	m->id = text(ctr->id);
+	m->pod = text(ctr->pod->id);
+	m->name = text(ctr->name);
+	m->cgroups_path = text(ctr->cgroups_path);
+	m->has_labels = ctr->labels.n != 0;
+	m->labels = kvs_bytes(&ctr->labels);
+	m->has_annotations = ctr->annotations.n != 0;
+	m->annotations = kvs_bytes(&ctr->annotations);
+	m->has_created_ns = ctr->created_ns != 0;
+	m->created_ns = ctr->created_ns;
+	put_amount(&m->has_oom_score_adj, &m->oom_score_adj, ctr->oom_score_adj);
+	m->flags = ctr->flags & FLAGS_STORED;
+	m->has_flags = m->flags != 0;
+	m->requested = values_message(&r->values[0], &ctr->requested);
+	m->wanted = needs_message(&r->needs, &ctr->wanted);
+	set_head(r, RECORD_FACTS, ctr->seq, &m->base);
+}
+
+void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy)
+{
+	const struct decision *d = &ctr->cur;
+	RpStore__Decision *m = &r->u.decision;
+	rp_store__decision__init(m);
+	m->state = d->state;
+	m->has_pid = ctr->pid != 0;
+	m->pid = ctr->pid;
+	m->decided = decided_message(&r->values[0], d);
+	m->exclusive = set_text(d->exclusive);
+	m->acked = values_message(&r->values[1], &ctr->acked);
+	m->has_group = d->group != 0;
+	m->group = d->group;
+	m->has_confined = m->confined = d->confined;
+	m->needs = needs_message(&r->needs, &d->needs);
+	m->policy = *policy ? text(policy) : NULL;
+	m->has_rdt_class = d->rdt_class != NULL;
+	m->rdt_class = blob_bytes(d->rdt_class);
+	m->has_blockio_class = d->blockio_class != NULL;
+	m->blockio_class = blob_bytes(d->blockio_class);
+	m->has_cpu_class = d->cpu_class != NULL;
+	m->cpu_class = blob_bytes(d->cpu_class);
+	m->has_private_data = d->private_data != NULL;
+	m->private_data = blob_bytes(d->private_data);
+	m->has_degraded = d->degraded != NULL;
+	m->degraded = blob_bytes(d->degraded);
+	m->has_data = d->data != NULL;
+	m->data = blob_bytes(d->data);
+	set_head(r, RECORD_DECISION, ctr->seq, &m->base);
+}
+
+void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems, bool acked,
+		     const uint64_t *numbers, uint32_t n)
+{
+	RpStore__Moved *m = &r->u.moved;
+	rp_store__moved__init(m);
+	m->cpus = set_text(cpus);
+	m->mems = set_text(mems);
+	m->has_acked = m->acked = acked;
+	m->containers = (uint64_t *)(uintptr_t)numbers;
+	m->n_containers = n;
+	set_head(r, RECORD_MOVED, 0, &m->base);
+}
+
+void record_of_blob(struct record *r, enum record_kind kind, const char *name, const char *version,
+		    const void *data, size_t len)
+{
+	RpStore__Blob *m = &r->u.blob;
+	rp_store__blob__init(m);
+	m->name = text(name);
+	m->version = version && *version ? text(version) : NULL;
+	m->has_data = data != NULL;
+	m->data = bytes_of(data, len);
+	set_head(r, kind, 0, &m->base);
+}
+
+void record_of_gone(struct record *r, uint64_t number)
+{
+	set_head(r, RECORD_GONE, number, NULL);
+}
+
+size_t record_size(const struct record *r)
+{
+	return RECORD_HEAD + (r->message ? protobuf_c_message_get_packed_size(r->message) : 0);
+}
+
+static void put_head(const struct record *r, uint8_t *out)
+{
+	out[0] = (uint8_t)r->kind;
+	memcpy(out + 1, &r->number, sizeof r->number);
+}
+
+void record_write(const struct record *r, uint8_t *out)
+{
+	put_head(r, out);
+	if (r->message)
+		(void)protobuf_c_message_pack(r->message, out + RECORD_HEAD);
+}
+
+size_t record_pack(const struct record *r, uint8_t *room, size_t size)
+{
+	size_t len = 0;
+	if ((r->message && pack_backwards(r->message, room, size, &len)) ||
+	    size - len < RECORD_HEAD)
+		return 0;
+	put_head(r, room + size - len - RECORD_HEAD);
+	return RECORD_HEAD + len;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int record_open(const void *record, size_t len, struct record_view *ret)
+{
+	const uint8_t *bytes = record;
+	if (len < RECORD_HEAD || len > RECORD_MAX || !bytes[0] ||
+	    !strchr((const char[]){RECORD_BLOB, RECORD_FACTS, RECORD_DECISION, RECORD_GONE,
+				   RECORD_MOVED, RECORD_NOTE, RECORD_POD, 0},
+		    bytes[0]))
+		return -EINVAL;
+	*ret = (struct record_view){
+		.kind = bytes[0], .message = bytes + RECORD_HEAD, .len = len - RECORD_HEAD};
+	memcpy(&ret->number, bytes + 1, sizeof ret->number);
+	return 0;
+}
+
+static void *unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *data,
+		    size_t len, struct err *err)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	void *m = len <= RECORD_MAX ? protobuf_c_message_unpack(type, &alloc, len, data) : NULL;
+	if (!m)
+		(void)err_set(err, -EINVAL, "not a %s message", type->short_name);
+	return m;
+}
+
+static int check_text(const char *what, const char *s, size_t max, struct err *err)
+{
+	if (strnlen(s, max + 1) > max)
+		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
+	return 0;
+}
+
+static int check_id(const char *what, const char *s, struct err *err)
+{
+	if (!*s)
+		return err_set(err, -EINVAL, "%s is empty", what);
+	return check_text(what, s, CACHE_ID_MAX, err);
+}
+
+/* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it
+ * is. */
+static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
+{
+	*ret = (struct kvs){0};
+	if (!b.len)
+		return 0;
+	char *p = (char *)b.data, *end = p + b.len, *last = NULL;
+	struct kvs s = {.size = (uint32_t)b.len, .data = p};
+	if (b.len > KVS_TOTAL_MAX || end[-1])
+		return err_set(err, -EINVAL,
+			       "%zu bytes of labels or annotations that do not end well", b.len);
+	while (p < end) {
+		const char *value = kvs_after(p), *next = value < end ? kvs_after(value) : NULL;
+		if (!next || (size_t)(next - p) > (size_t)2 * KVS_VALUE_MAX ||
+		    (last && strcmp(last, p) >= 0))
+			return err_set(err, -EINVAL, "labels or annotations in no order");
+		s.n++;
+		last = p;
+		p = (char *)next;
+	}
+	*ret = s;
+	return 0;
+}
+
+static int read_set(struct stored_set *set, const char *list, uint32_t max, const char *what,
+		    struct err *err)
+{
+	set->present = list != NULL;
+	rp_idset_clear(&set->ids);
+	if (list && rp_idset_parse(&set->ids, list, max))
+		return err_set(err, -EINVAL, "%s \"%.64s\" is not a list of numbers below %u", what,
+			       list, max);
+	return 0;
+}
+
+static int64_t amount(protobuf_c_boolean has, int64_t value)
+{
+	return has ? value : RP_NOT_SET;
+}
+
+static int read_values(const RpStore__Values *m, struct stored_values *v, struct err *err)
+{
+	v->shares = amount(m->has_shares, m->shares);
+	v->quota = amount(m->has_quota, m->quota);
+	v->period = amount(m->has_period, m->period);
+	v->mem_limit = amount(m->has_mem_limit, m->mem_limit);
+	int r = read_set(&v->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
+	return r ? r : read_set(&v->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+}
+
+static int read_need(int64_t value, const char *what, int64_t *ret, struct err *err)
+{
+	if (value < 0)
+		return err_set(err, -EINVAL, "a %s of %lld", what, (long long)value);
+	*ret = value;
+	return 0;
+}
+
+static int read_needs(const RpStore__Needs *m, struct needs *n, struct err *err)
+{
+	int r = read_need(m->cpu_request, "CPU request", &n->cpu_request, err);
+	if (!r)
+		r = read_need(m->cpu_limit, "CPU limit", &n->cpu_limit, err);
+	if (!r)
+		r = read_need(m->mem_request, "memory request", &n->mem_request, err);
+	if (!r)
+		r = read_need(m->mem_limit, "memory limit", &n->mem_limit, err);
+	return r;
+}
+
+static int read_bytes(struct stored_bytes *ret, protobuf_c_boolean has, ProtobufCBinaryData b,
+		      size_t max, const char *what, struct err *err)
+{
+	*ret = (struct stored_bytes){NULL, 0};
+	if (!has)
+		return 0;
+	if (b.len > max)
+		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
+	/* empty bytes have no memory of their own; they are present all the same */
+	*ret = (struct stored_bytes){b.len ? (const void *)b.data : "", (uint32_t)b.len};
+	return 0;
+}
+
+int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct stored_pod *ret,
+		      struct err *err)
+{
+	const RpStore__Pod *m = unpack(a, &rp_store__pod__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	struct stored_pod p = {.stopped = m->stopped, .policy = text(m->policy)};
+	const Grants__Grants *grants;
+	struct pod_desc *d = &p.desc;
+	d->id = m->id;
+	d->name = m->name;
+	d->uid = m->uid;
+	d->ns = m->ns;
+	d->runtime_handler = m->runtime_handler;
+	d->cgroup_parent = m->cgroup_parent;
+	int r = check_id("pod id", d->id, err);
+	if (!r)
+		r = check_text("pod name", d->name, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("pod uid", d->uid, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("namespace", d->ns, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("runtime handler", d->runtime_handler, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("cgroup parent", d->cgroup_parent, CACHE_PATH_MAX, err);
+	if (!r)
+		r = read_kvs(m->labels, &p.labels, err);
+	if (!r)
+		r = read_kvs(m->annotations, &p.annotations, err);
+	if (!r)
+		r = read_bytes(&p.private_data, m->has_private_data, m->private_data,
+			       RP_PRIVATE_MAX, "private data", err);
+	if (!r)
+		r = read_bytes(&p.grants, m->has_grants, m->grants, GRANTS_BYTES_MAX, "grants",
+			       err);
+	if (!r && m->has_grants)
+		r = grants_unpack(a, m->grants.data, m->grants.len, &grants, err);
+	if (!r)
+		r = check_text("policy", p.policy, STORE_NAME_MAX, err);
+	if (!r)
+		*ret = p;
+	return r;
+}
+
+/* What the runtime asked for, as it said it; the text of the sets is checked and then taken as it
+ * is. */
+static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct err *err)
+{
+	struct stored_values v;
+	int r = read_values(m, &v, err);
+	if (r)
+		return r;
+	*ret = (struct res_desc){v.shares, v.quota, v.period, v.mem_limit, m->cpus, m->mems};
+	return 0;
+}
+
+int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,
+			struct err *err)
+{
+	const RpStore__Facts *m = unpack(a, &rp_store__facts__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	struct stored_facts f = {.flags = m->flags & FLAGS_STORED};
+	struct ctr_desc *d = &f.desc;
+	d->id = m->id;
+	d->pod_id = m->pod;
+	d->name = m->name;
+	d->cgroups_path = m->cgroups_path;
+	d->created_ns = m->created_ns;
+	d->oom_score_adj = amount(m->has_oom_score_adj, m->oom_score_adj);
+	int r = check_id("container id", d->id, err);
+	if (!r)
+		r = check_id("pod id", d->pod_id, err);
+	if (!r)
+		r = check_text("container name", d->name, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("cgroups path", d->cgroups_path, CACHE_PATH_MAX, err);
+	if (!r)
+		r = read_kvs(m->labels, &f.labels, err);
+	if (!r)
+		r = read_kvs(m->annotations, &f.annotations, err);
+	if (!r)
+		r = read_requested(m->requested, &d->res, err);
+	if (!r)
+		r = read_needs(m->wanted, &f.wanted, err);
+	if (!r)
+		*ret = f;
+	return r;
+}
+
+static int read_blobs(const RpStore__Decision *m, struct stored_decision *d, struct err *err)
+{
+	int r = read_bytes(&d->rdt_class, m->has_rdt_class, m->rdt_class, RECORD_TEXT_MAX,
+			   "RDT class", err);
+	if (!r)
+		r = read_bytes(&d->blockio_class, m->has_blockio_class, m->blockio_class,
+			       RECORD_TEXT_MAX, "block I/O class", err);
+	if (!r)
+		r = read_bytes(&d->cpu_class, m->has_cpu_class, m->cpu_class, RECORD_TEXT_MAX,
+			       "CPU class", err);
+	if (!r)
+		r = read_bytes(&d->private_data, m->has_private_data, m->private_data,
+			       RP_PRIVATE_MAX, "private data", err);
+	if (!r)
+		r = read_bytes(&d->degraded, m->has_degraded, m->degraded, RECORD_TEXT_MAX,
+			       "reason", err);
+	if (!r)
+		r = read_bytes(&d->data, m->has_data, m->data, RECORD_TEXT_MAX, "data", err);
+	return r;
+}
+
+static int check_decision(const struct stored_decision *d, struct err *err)
+{
+	const struct stored_values *v = &d->decided;
+	if (d->state > RP_STATE_EXITED)
+		return err_set(err, -EINVAL, "a state of %u", d->state);
+	if (d->group > RP_GROUP_MAX)
+		return err_set(err, -EINVAL, "group %u", d->group);
+	if (!rp_ids_subset(rp_ids_of(&d->exclusive.ids), rp_ids_of(&v->cpus.ids)))
+		return err_set(err, -EINVAL, "exclusive CPUs that are not its own");
+	if ((v->shares != RP_NOT_SET && v->shares < 0) ||
+	    (v->quota != RP_NOT_SET && v->quota < -1) ||
+	    (v->period != RP_NOT_SET && v->period < 0) ||
+	    (v->mem_limit != RP_NOT_SET && v->mem_limit < -1))
+		return err_set(err, -EINVAL, "a decided value is negative");
+	return check_text("policy", d->policy, STORE_NAME_MAX, err);
+}
+
+int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
+			   struct stored_decision *ret, struct err *err)
+{
+	const RpStore__Decision *m = unpack(a, &rp_store__decision__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	ret->state = m->state;
+	ret->pid = m->pid;
+	ret->group = m->group;
+	ret->confined = m->confined;
+	ret->policy = text(m->policy);
+	int r = read_values(m->decided, &ret->decided, err);
+	if (!r)
+		r = read_values(m->acked, &ret->acked, err);
+	if (!r)
+		r = read_set(&ret->exclusive, m->exclusive, RP_CPUS_MAX, "exclusive set", err);
+	if (!r)
+		r = read_needs(m->needs, &ret->needs, err);
+	if (!r)
+		r = read_blobs(m, ret, err);
+	return r ? r : check_decision(ret, err);
+}
+
+int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct stored_moved *ret,
+			struct err *err)
+{
+	const RpStore__Moved *m = unpack(a, &rp_store__moved__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	if (m->n_containers > CACHE_CTRS_MAX)
+		return err_set(err, -EINVAL, "%zu containers, more than %u", m->n_containers,
+			       CACHE_CTRS_MAX);
+	int r = read_set(&ret->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
+	if (!r)
+		r = read_set(&ret->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+	ret->acked = m->acked;
+	ret->numbers = m->containers;
+	ret->n = (uint32_t)m->n_containers;
+	return r;
+}
+
+int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,
+		       struct err *err)
+{
+	const RpStore__Blob *m = unpack(a, &rp_store__blob__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	if (m->data.len > STORE_BLOB_MAX)
+		return err_set(err, -EINVAL, "a blob of %zu bytes", m->data.len);
+	int r = *m->name ? check_text("name", m->name, STORE_NAME_MAX, err)
+			 : err_set(err, -EINVAL, "a blob without a name");
+	if (!r && m->version)
+		r = check_text("version", m->version, STORE_NAME_MAX, err);
+	if (r)
+		return r;
+	*ret = (struct stored_blob){m->name, text(m->version), NULL, m->data.len};
+	if (m->has_data)
+		ret->data = m->data.len ? (const void *)m->data.data : "";
+	return 0;
+}

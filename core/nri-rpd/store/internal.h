@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the store share:
+ *
+ *   store_dir.c      the directory: its modes, the lock, what is set aside
+ *   store_codec.c    records
+ *   store_restore.c  records to cache
+ *   store_kept.c     blobs and notes
+ *   store_former.c   what earlier versions have written
+ *   store.c          opening, what is to be written, and commits
+ */
+#ifndef CACHE_STORE_INTERNAL_H
+#define CACHE_STORE_INTERNAL_H
+
+#include "core/nri-rpd/store/store.h"
+#include "core/nri-rpd/store/codec.h"
+#include "core/lib/util/reclog.h"
+
+/* ---- store_dir.c ----------------------------------------------------------------------------- */
+
+struct store_dir {
+	char *path;
+	int fd, lock_fd;
+};
+
+#define STORE_FILE "store.log"
+#define STORE_FILE_NEW "store.log.new"
+#define STORE_FILE_OLD "store.old"
+#define STORE_FILE_BAD "store.bad."
+#define STORE_FILE_LOCK "lock"
+#define STORE_FILE_FORMER "store.mdb" /* of earlier versions, with a second one beside it */
+#define STORE_FILE_FORMER_TOO "store.mdb.journal"
+#define STORE_PATH_MAX 4096u
+
+/* Opened, its modes put right, locked; of `params` directory, read_only and at_once count. */
+int store_dir_open(struct store_dir *d, const struct store_params *params, struct err *err);
+void store_dir_close(struct store_dir *d);
+void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX]);
+bool store_dir_has(const struct store_dir *d, const char *name);
+enum store_aside {
+	ASIDE_OLD, /* it is called store.old */
+	ASIDE_BAD, /* it is called store.bad.TIME */
+	ASIDE_COPY, /* it is called that, too */
+};
+/* ret_name is what that file is called now. */
+int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
+			char ret_name[64]);
+
+/* ---- store_former.c -------------------------------------------------------------------------- */
+
+/* Writes the log anew with what an earlier version's file, which is there, has. -ENOMSG, -EBADMSG:
+ * it is damaged; -ESTALE: of another boot; -EPERM: not ours; or the log cannot be written. Nothing
+ * is changed then. */
+int store_former_convert(const struct store_dir *d, const char *boot_id, struct reclog *to,
+			 struct err *err);
+/* The same of the bytes of that file and the one beside it. */
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+int store_former_write(struct bytes file, struct bytes journal, const char *boot_id,
+		       struct reclog *to, struct err *err);
+
+/* ---- store.c --------------------------------------------------------------------------------- */
+
+enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_GONE };
+
+struct change {
+	enum change_what what;
+	uint64_t number; /* the object's handle; CHANGE_GONE: its number */
+};
+
+struct kept {
+	enum record_kind kind; /* RECORD_BLOB, RECORD_NOTE */
+	char *name, *version;
+	void *data; /* NULL: to be removed from the log */
+	size_t len;
+	bool stored;
+};
+
+struct store {
+	struct store_dir dir;
+	struct reclog_head head;
+	struct reclog log;
+	struct cache *cache;
+	char *boot_id;
+	void *found; /* an earlier log, not restored yet */
+	size_t found_size;
+	bool abandoned; /* this is a child or a look: nothing is written */
+	bool lost_track; /* a change could not be noted */
+	struct change *changes; /* since the last commit */
+	uint32_t n_changes, cap_changes;
+	struct ctr **moved; /* of the commit that is being put together */
+	uint32_t n_moved, cap_moved;
+	struct kept *kept;
+	uint32_t n_kept;
+	struct store_stats stats;
+};
+
+/* ---- store_kept.c ---------------------------------------------------------------------------- */
+
+/* Puts a blob or a note in its place; a copy is made of the data. */
+int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
+	       const void *data, size_t len);
+bool store_kept_pending(const struct store *s);
+void store_kept_settled(struct store *s); /* a commit has written all of them */
+void store_kept_free(struct store *s);
+
+#endif
