@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Controllers on a machine that has none of the files they would like to write. */
+/* Controllers on a machine that has none of the files that they read and write, and on one that has
+ * them. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/cache/usage.h"
 #include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/fixture.h"
 #include "core/nri-rp-modcheck/shim.h"
 #include "core/lib/util/cleanup.h"
 
 #define CTRS 16u
 #define ROUNDS 20u
+#define FILE_ROUNDS 2u /* lives with files */
+#define FILE_TICKS 4u /* times that each timer goes off in one of them */
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
@@ -165,9 +172,153 @@ static int faults(struct check *c, struct err *err)
 	return bad;
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+#define FILE_CLASS "gold" /* of RDT, block I/O, CPU and memory, where the configuration has it */
+
+/* Asks for what controllers act on: a memory class, and batch resources. */
+static void file_wish(struct churn *churn, struct wish *w, char *spec, size_t size)
+{
+	churn_wish(churn, w);
+	(void)snprintf(spec, size,
+		       "{\"containers\": {\"%s\": {\"requests\": {\"kubernetes.io/batch-cpu\": "
+		       "\"500\"}, \"limits\": {\"kubernetes.io/batch-cpu\": \"1000\", "
+		       "\"kubernetes.io/batch-memory\": \"64Mi\"}}}}",
+		       w->id);
+	w->annotations[0] = (struct kv){"class.memory-qos.nri.io", FILE_CLASS};
+	w->annotations[1] = (struct kv){"node.koordinator.sh/extended-resource-spec", spec};
+	w->n_annotations = 2;
+}
+
+/* Decides what a policy would: CPUs and classes. */
+static int file_decide(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	struct decision *d = &ctr->cur;
+	struct blob **classes[] = {&d->rdt_class, &d->blockio_class, &d->cpu_class};
+	struct iset *cpus = intern_get(cache_sets(r->env.cache), rig_online(r));
+	for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++) {
+		struct blob *name = blob_new(FILE_CLASS, strlen(FILE_CLASS));
+		if (!name || !cpus)
+			return err_errno(err, -ENOMEM, "decision");
+		txn_put_blob(classes[i], name);
+	}
+	txn_put_set(r->env.cache, &d->cpus, cpus);
+	d->state = RP_STATE_RUNNING;
+	return 0;
+}
+
+/* Creates a container that runs, with its cgroup and with measured usage. */
+static int file_container(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
+{
+	int bad = life_of(r, w, ret, err);
+	struct ctr *ctr = *ret;
+	if (bad || !ctr)
+		return bad;
+	bad = file_decide(r, ctr, err);
+	if (bad)
+		return bad;
+	ctr->usage = calloc(1, sizeof *ctr->usage);
+	if (!ctr->usage)
+		return err_errno(err, -ENOMEM, "usage");
+	for (unsigned i = 0; i < 2; i++)
+		usage_put(ctr->usage, FIG_CPU, i * UINT64_C(100000000),
+			  clock_ms() - 1000 + i * 900);
+	bad = fixture_cgroup(r->check->machine, ctr->cgroups_path, err);
+	bad = bad ? bad : allowed(instance_post_start(r->instance, ctr, err), "post_start", err);
+	return bad ? bad
+		   : allowed(instance_post_update(r->instance, ctr, RP_CHANGED_CLASS, err),
+			     "post_update", err);
+}
+
+/* Lets the armed timers go off and the jobs end. A timer that is armed again waits for the next
+ * call. */
+static int file_tick(struct rig *r, struct err *err)
+{
+	struct shim *s = r->shim;
+	uint64_t cookies[SHIM_TIMERS_MAX];
+	unsigned n = s->n_timers;
+	memcpy(cookies, s->timers, sizeof cookies);
+	s->n_timers = 0;
+	for (unsigned i = 0; i < n; i++)
+		instance_controller_timer(r->instance, cookies[i]);
+	instance_measure(r->instance);
+	(void)usleep(2000); /* rates are between two readings */
+	return rig_finish_jobs(r, err);
+}
+
+static int file_hooks(struct rig *r, struct churn *churn, struct err *err)
+{
+	struct ctr *ctrs[CTRS] = {NULL};
+	int bad = 0;
+	for (unsigned i = 0; !bad && i < CTRS; i++) {
+		struct wish w;
+		char spec[512];
+		file_wish(churn, &w, spec, sizeof spec);
+		bad = file_container(r, &w, &ctrs[i], err);
+	}
+	if (!bad)
+		instance_controller_sync(r->instance);
+	for (unsigned i = 0; !bad && i < FILE_TICKS; i++)
+		bad = file_tick(r, err);
+	bad = bad ? bad : rig_commit(r, r->check->conf, err);
+	bad = bad ? bad : file_tick(r, err);
+	for (unsigned i = 0; i < CTRS; i++)
+		if (ctrs[i]) {
+			int worse = end_of(r, ctrs[i], err);
+			bad = bad ? bad : worse;
+		}
+	return bad ? bad : rig_finish_jobs(r, err);
+}
+
+static int file_life(struct rig *r, struct churn *churn, bool *ret_started, struct err *err)
+{
+	int bad = rig_create(r, err);
+	bad = bad ? bad : rig_commit(r, r->check->conf, err);
+	if (bad)
+		return bad == RIG_REFUSED ? err->code : bad;
+	int started = instance_start(r->instance, err);
+	bad = allowed(started, "start", err);
+	*ret_started = !started;
+	if (!started) {
+		bad = file_hooks(r, churn, err);
+		instance_stop(r->instance);
+	}
+	bad = bad ? bad : rig_finish_jobs(r, err);
+	rig_destroy(r);
+	bad = bad ? bad : rig_finish_jobs(r, err);
+	return bad ? bad : rig_wipe(r, err);
+}
+
+static int files(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	bool started = false;
+	int bad = fixture_node(c->machine, err);
+	bad = bad ? bad : shim_init(&s, c);
+	bad = bad ? bad : rig_open(&r, c, &s, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	for (unsigned i = 0; !bad && i < FILE_ROUNDS; i++) {
+		s.n_timers = 0;
+		bad = file_life(&r, &churn, &started, err);
+	}
+	fixture_remove(c->machine);
+	if (!bad && !started)
+		return check_skip(c, "start() refuses such a machine: %s", err->text);
+	if (!bad)
+		check_note(c, "%u jobs", s.n_jobs);
+	return bad;
+}
+
 static const struct check_case cases[] = {
 	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
 	 "start, all hooks, reload, stop where nothing is there to control: no crash, no job left"},
+	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, files,
+	 "jobs read and write cgroups, /proc and resctrl, and use of the host only what is marked "
+	 "[any]"},
 	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL, late,
 	 "results of jobs come when containers are gone and it has stopped"},
 	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, faults,

@@ -139,6 +139,9 @@ void machines_fini(struct machines *m);
 /* Writes its tree if that is not there yet, and puts all its CPUs online. */
 int machine_make(struct check_machine *m, struct err *err);
 int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err);
+/* Writes a file of the machine, and makes a directory with those above it. */
+int machine_put(const struct check_machine *m, const char *path, const char *text, struct err *err);
+int machine_put_dir(const struct check_machine *m, const char *path, struct err *err);
 /* The one with the most CPUs, and the one in the middle. */
 struct check_machine *machines_largest(struct machines *m);
 struct check_machine *machines_middle(struct machines *m);

@@ -45,7 +45,7 @@ static const struct machine_shape shapes[] = {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int put(const struct check_machine *m, const char *path, const char *text, struct err *err)
+int machine_put(const struct check_machine *m, const char *path, const char *text, struct err *err)
 {
 	char full[PATH_MAX];
 	if (snprintf(full, sizeof full, "%s/%s", m->root, path) >= (int)sizeof full)
@@ -57,7 +57,7 @@ static int put(const struct check_machine *m, const char *path, const char *text
 	return 0;
 }
 
-static int put_dir(const struct check_machine *m, const char *path, struct err *err)
+int machine_put_dir(const struct check_machine *m, const char *path, struct err *err)
 {
 	char full[PATH_MAX];
 	if (snprintf(full, sizeof full, "%s/%s", m->root, path) >= (int)sizeof full)
@@ -71,7 +71,7 @@ static int put_ids(const struct check_machine *m, const char *path, const struct
 	char text[RP_IDSET_TEXT_MAX + 1];
 	uint32_t n = rp_ids_format(rp_ids_of(ids), text, RP_IDSET_TEXT_MAX);
 	memcpy(text + n, "\n", 2);
-	return put(m, path, text, err);
+	return machine_put(m, path, text, err);
 }
 
 /* The machine that a shape describes. machine_fini(). */
@@ -116,7 +116,7 @@ static int copy_file(struct copy *c)
 	size_t len;
 	if (fs_read_all(c->from, c->path, COPY_FILE_MAX, &text, &len))
 		return 0;
-	return put(c->to, c->path, text, c->err);
+	return machine_put(c->to, c->path, text, c->err);
 }
 
 static int copy_path(struct copy *c)
@@ -126,7 +126,7 @@ static int copy_path(struct copy *c)
 		return copy_file(c);
 	if (++c->depth > COPY_DEPTH_MAX)
 		return err_set(c->err, -ELOOP, "%s/%s: nested too deeply", c->from->path, c->path);
-	int r = put_dir(c->to, c->path, c->err);
+	int r = machine_put_dir(c->to, c->path, c->err);
 	r = r ? r : fs_list(c->from, c->path, copy_entry, c);
 	c->depth--;
 	return r;
@@ -155,7 +155,7 @@ static int copy_tree(struct check_machine *m, struct err *err)
 	int r = fs_root_open(&from, m->source, err);
 	if (r)
 		return r;
-	r = put_dir(m, "proc", err);
+	r = machine_put_dir(m, "proc", err);
 	for (unsigned i = 0; !r && i < sizeof parts / sizeof *parts; i++) {
 		struct copy c = {.from = &from, .to = m, .err = err};
 		(void)snprintf(c.path, sizeof c.path, "%s", parts[i]);
@@ -271,7 +271,7 @@ int machine_make(struct check_machine *m, struct err *err)
 			return r;
 		m->made = true;
 	}
-	return put(m, CPU_DIR "/online", m->online, err);
+	return machine_put(m, CPU_DIR "/online", m->online, err);
 }
 
 int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err)

@@ -644,6 +644,7 @@ int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 		bad = shim_init(r->shim, c);
 	}
 	r->env.root = &r->root;
+	r->env.foreign_call_aborts = true;
 	r->env.crumb = c->crumb;
 	r->env.event = on_event;
 	r->env.arg = r;

@@ -15,9 +15,10 @@
  *               never blocks, never
  *               exits, never writes to stdout or stderr. Work that can block goes to the host's
  *               worker (host.h). The host
- *               looks: a call of its functions that are not marked [any] on any other thread ends
- *               the process at once, and
- *               the next one knows which module that was.
+ *               refuses a call of its functions that are not marked [any] on any other thread: it
+ *               has no effect, returns -RP_EPERM (NULL, 0 or "" by the type of the result), and is
+ *               logged and counted as a defect of the module. In nri-rp-modcheck such a call fails
+ *               the case.
  *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it
  *               knows; whoever reads it looks
  *               only at members that size covers (RP_HAS). Members are only ever appended within a
@@ -79,6 +80,8 @@ extern "C" {
 
 /* Error codes that cross the border, negated (return -RP_EINVAL). The values are Linux errno
  * numbers. */
+/* [since 1.3] a function that is not marked [any] was called on another thread than the main one */
+#define RP_EPERM 1
 #define RP_ENOENT 2 /* there is no such thing (annotation, key, private data) */
 #define RP_EAGAIN 11 /* not now; try again later */
 #define RP_ENOMEM 12

@@ -16,6 +16,7 @@
 struct round {
 	struct ctl_item item;
 	char *ref; /* of any BE container; NULL: there is none */
+	int64_t capacity; /* of the online CPUs, milli-CPU */
 	struct evict_reading read;
 };
 
@@ -150,8 +151,9 @@ static int32_t read_memory(const struct modhost *h, struct evict_reading *ret)
 	return 0;
 }
 
-/* [worker] What BE pods may use: of their CPUs and of their quota the smaller one. */
-static int32_t read_be(const struct modhost *h, const char *ref, int64_t *ret)
+/* [worker] Reads what BE pods may use: the smaller one of their CPUs and their quota, and at most
+ * `capacity`. All in milli-CPU. */
+static int32_t read_be(const struct modhost *h, const char *ref, int64_t capacity, int64_t *ret)
 {
 	char dir[CTL_PATH_MAX], text[VALUE_MAX];
 	struct rp_idset cpus;
@@ -161,7 +163,7 @@ static int32_t read_be(const struct modhost *h, const char *ref, int64_t *ret)
 		r = koord_read_quota(h, dir, &quota, &period);
 	if (r)
 		return r;
-	*ret = koord_capacity(h);
+	*ret = capacity;
 	if (!koord_read(h, dir, "cpuset.cpus.effective", text, sizeof text) && *text &&
 	    !rp_idset_parse(&cpus, text, RP_CPUS_MAX))
 		*ret = 1000 * (int64_t)rp_ids_count(rp_ids_of(&cpus));
@@ -185,7 +187,7 @@ static void run_item(void *arg, struct ctl_item *item)
 	if (bad)
 		ctl_say(item, RP_APPLY_FAILED, "/proc/meminfo: %s", ctl_why(bad));
 	r->read.be_limit = RP_NOT_SET;
-	if (r->ref && read_be(&inst->h, r->ref, &r->read.be_limit))
+	if (r->ref && read_be(&inst->h, r->ref, r->capacity, &r->read.be_limit))
 		r->read.be_limit =
 			RP_NOT_SET; /* its cgroup has gone, or is none of the kubelet's */
 }
@@ -224,6 +226,7 @@ static void begin_round(struct rp_instance *inst)
 	struct round *r = l.n ? calloc(1, sizeof *r) : NULL;
 	if (r) {
 		r->ref = l.be ? ctl_cgroup_ref(&inst->h, l.be) : NULL;
+		r->capacity = koord_capacity(&inst->h);
 		ctl_queue_add(inst->queue, &r->item);
 	}
 	if (l.n)

@@ -113,6 +113,30 @@ def test_controllers_pass(name):
     assert not any(n.startswith('placement') for n in found)
 
 
+FILE_CONFIGS = {
+    'batch-limits': '{}',
+    'blkio': 'classes: {gold: [{devices: [/dev/sda], throttleReadBps: 1M, weight: 500}]}',
+    'cpu': 'cpuClasses: [{name: gold, minFreq: 1GHz}]',
+    'cpu-burst': '{policy: auto}',
+    'cpu-suppress': '{enable: true}',
+    'evict': '{interval: 100ms}',
+    'memory': 'classes: [{name: gold, swapLimitRatio: 0.5}]',
+    'memory-qos': '{}',
+    'rdt': 'partitions: {all: {l3Allocation: 100%, mbAllocation: [100%], classes: {gold: {l3Allocation: 50%, mbAllocation: [50%]}}}}',
+}
+
+
+@pytest.mark.parametrize('name', sorted(FILE_CONFIGS))
+def test_jobs_of_controllers_use_only_what_any_thread_may(name, tmp_path):
+    config = tmp_path / 'config'
+    config.write_text(FILE_CONFIGS[name] + '\n')
+    found = cases(module(name), '--config', config, '--cases', '^controller/files')
+    assert failed(found) == {}
+    case = found['controller/files']
+    assert case['result'] == 'passed', case
+    assert int(re.search(r'(\d+) jobs', str(case))[1]) > 0
+
+
 @pytest.mark.parametrize('name', ['batch', 'mid', 'cpu-normalization', 'resource-amplification', 'reclaimed', 'gpu', 'rdma', 'template-calculator'])
 def test_calculators_pass(name):
     found = cases(module(name))

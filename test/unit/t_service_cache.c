@@ -322,6 +322,91 @@ static void *call_the_host(void *arg)
 	return NULL;
 }
 
+/* Any function of a service, called with nothing: one that is refused looks at no argument. */
+typedef intptr_t (*service_fn)(void *ctx, intptr_t a, intptr_t b, intptr_t c, intptr_t d,
+			       intptr_t e);
+
+struct service_table {
+	const char *name;
+	const void *table;
+	size_t size;
+	unsigned n_any; /* functions that any thread may call */
+	size_t any[12]; /* their offsets */
+};
+
+#define TABLE(id, service, n, ...)                                                                 \
+	{                                                                                          \
+		id, &(service), sizeof(service), n,                                                \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define AT_WORK(f) offsetof(struct rp_host_work, f)
+#define AT_SST(f) offsetof(struct rp_host_speedselect, f)
+
+static const struct service_table tables[] = {
+	TABLE("cache", host_cache_service, 0, 0),
+	TABLE("topology", host_topology_service, 0, 0),
+	TABLE("config", host_config_service, 0, 0),
+	TABLE("explain", host_explain_service, 0, 0),
+	TABLE("timer", host_timer_service, 0, 0),
+	TABLE("usage", host_usage_service, 0, 0),
+	TABLE("noderes", host_noderes_service, 0, 0),
+	TABLE("node", host_node_service, 0, 0),
+	TABLE("evict", host_evict_service, 0, 0),
+	TABLE("runtime", host_runtime_service, 0, 0),
+	TABLE("hints", host_hints_service, 0, 0),
+	TABLE("work", host_work_service, 10, AT_WORK(read_file), AT_WORK(write_file),
+	      AT_WORK(cgroup_find), AT_WORK(list_dir), AT_WORK(make_dir), AT_WORK(remove_dir),
+	      AT_WORK(move_pages), AT_WORK(read_link), AT_WORK(post), AT_WORK(read_node)),
+	TABLE("speedselect", host_speedselect_service, 6, AT_SST(punit_now), AT_SST(clos_now),
+	      AT_SST(set_cp), AT_SST(set_tf), AT_SST(set_clos), AT_SST(associate)),
+};
+
+static bool any_thread(const struct service_table *t, size_t at)
+{
+	for (unsigned i = 0; i < t->n_any; i++)
+		if (t->any[i] == at)
+			return true;
+	return false;
+}
+
+static void *call_all(void *arg)
+{
+	struct place *p = arg;
+	uint32_t n = 0;
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		const struct service_table *t = &tables[i];
+		/* behind size, and a pad where there is one */
+		for (size_t at = 8; at < t->size; at += sizeof(service_fn)) {
+			service_fn fn;
+			memcpy(&fn, (const char *)t->table + at, sizeof fn);
+			if (!fn || any_thread(t, at))
+				continue;
+			(void)fn(p->instance, 0, 0, 0, 0, 0);
+			if (instance_foreign_calls(p->instance) != ++n) {
+				print_error("%s, offset %zu: not refused\n", t->name, at);
+				return (void *)t->name;
+			}
+		}
+	}
+	assert_true(n > 100);
+	return NULL;
+}
+
+/* A defect of a module is not the end of the process: the call has no effect, and is counted. */
+static void test_foreign_calls_refused(void **state)
+{
+	struct place *p = *state;
+	struct rp_ctr_info info = {.size = sizeof info};
+	pthread_t thread;
+	void *bad = NULL;
+	assert_int_equal(pthread_create(&thread, NULL, call_all, p), 0);
+	assert_int_equal(pthread_join(thread, &bad), 0);
+	assert_null(bad);
+	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
+}
+
 /* A child in which another thread calls the host; how it ends. */
 static int end_of_a_foreign_call(struct place *p, const char *path)
 {
@@ -331,6 +416,7 @@ static int end_of_a_foreign_call(struct place *p, const char *path)
 		struct err err = ERR_INIT;
 		pthread_t thread;
 		(void)close(STDERR_FILENO);
+		p->env.foreign_call_aborts = true;
 		if (crumb_open(path, &p->env.crumb, &err))
 			_exit(1);
 		ends_note(p->env.crumb);
@@ -377,6 +463,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_feed_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_calls_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_thread, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

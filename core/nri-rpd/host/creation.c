@@ -28,7 +28,8 @@ int32_t creation_put(struct instance *i, rp_txn id, rp_ctr handle, struct extra 
 int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
 			  const char *value)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	if (field < RP_F_ENV || field > RP_F_HUGEPAGES)
 		return -RP_ENOTSUP;
 	return creation_put(i, id, handle,
@@ -37,7 +38,8 @@ int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, c
 
 int32_t creation_set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	size_t bytes = 0;
 	int32_t r;
 	struct extras *x = extras_of(i, id, handle, &r);
@@ -68,7 +70,8 @@ static int32_t understood(const void *from, uint32_t size, uint32_t known)
 
 int32_t creation_add_mount(void *ctx, rp_txn id, rp_ctr handle, const struct rp_mount *m)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	int32_t r = understood(m, m->size, sizeof *m);
 	return r ? r
 		 : creation_put(
@@ -78,7 +81,8 @@ int32_t creation_add_mount(void *ctx, rp_txn id, rp_ctr handle, const struct rp_
 
 int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp_device *d)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	int32_t r = understood(d, d->size, sizeof *d);
 	return r ? r
 		 : creation_put(i, id, handle,
@@ -87,7 +91,8 @@ int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp
 
 int32_t creation_add_cdi(void *ctx, rp_txn id, rp_ctr handle, const char *name)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	return creation_put(i, id, handle,
 			    (struct extra){.field = EXTRA_CDI, .key = name, .text = ""});
 }

@@ -38,7 +38,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_RUNTIME_1, &host_runtime_service},
 		{RP_HOST_HINTS_1, &host_hints_service},
 	};
-	(void)main_call(ctx, "service()");
+	MAIN_ONLY(ctx, "service()", NULL);
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
 		if (str_eq(services[i].id, id))
 			return services[i].service;
@@ -47,7 +47,8 @@ static const void *host_service(void *ctx, const char *id)
 
 static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	struct instance *i = main_call(ctx, "log()");
+	MAIN_ONLY(ctx, "log()", );
+	struct instance *i = ctx;
 	const struct ctr *ctr = object ? cache_ctr_of(i->env->cache, object) : NULL;
 	if (level < LOG_ERROR || level > LOG_DEBUG)
 		level = LOG_DEBUG;
@@ -61,22 +62,49 @@ static void host_log(void *ctx, uint32_t level, uint64_t object, const char *tex
 
 static int32_t host_fail(void *ctx, int32_t code, const char *text)
 {
-	struct instance *i = main_call(ctx, "fail()");
+	MAIN_ONLY(ctx, "fail()", code);
+	struct instance *i = ctx;
 	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
 	str_one_line(i->failed.text); /* annotations are quoted in it */
 	return code;
 }
 
-/* The log is the main thread's, too. */
-void instance_foreign_call(const struct instance *i, const char *service)
+/* ---- calls on a wrong thread ----------------------------------------------------------------- */
+
+/* Ends the process with a breadcrumb, for tests and the conformance kit. */
+_Noreturn static void end_at_foreign_call(const struct instance *i, const char *service)
 {
 	dprintf(STDERR_FILENO,
-		"<2>module %s called %s of the host on a thread that is not the main one: nri-rpd "
-		"ends "
-		"here\n",
+		"<2>module %s: called %s on a thread other than the main one: the process ends\n",
 		i->module->name, service);
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_THREAD, service);
 	abort();
+}
+
+void instance_foreign_call(struct instance *i, const char *service)
+{
+	if (i->env->foreign_call_aborts)
+		end_at_foreign_call(i, service);
+	__atomic_store_n(&i->foreign_service, service, __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&i->n_foreign, 1, __ATOMIC_RELEASE);
+}
+
+void instance_report_foreign(struct instance *i)
+{
+	uint32_t n = __atomic_load_n(&i->n_foreign, __ATOMIC_ACQUIRE);
+	/* A call that comes every second is logged when the count has doubled. */
+	if (n == i->n_foreign_logged || n < 2 * i->n_foreign_logged)
+		return;
+	i->n_foreign_logged = n;
+	log_error("module %s: called %s on a thread other than the main one: the call was refused "
+		  "(calls refused so far: %u); this is a defect of the module, report it to its "
+		  "author",
+		  i->module->name, __atomic_load_n(&i->foreign_service, __ATOMIC_RELAXED), n);
+}
+
+uint32_t instance_foreign_calls(const struct instance *i)
+{
+	return __atomic_load_n(&i->n_foreign, __ATOMIC_RELAXED);
 }
 
 void instance_fill_host(struct instance *i)
@@ -98,6 +126,7 @@ static void enter(struct instance *i, enum crumb_call call, const char *object)
 static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
 {
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_report_foreign(i);
 	instance_drop_fragments(i);
 	if (result >= 0)
 		return 0;

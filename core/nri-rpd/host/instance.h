@@ -62,6 +62,9 @@ struct host_env {
 	struct topo *topo;
 	const struct fs_root *root;
 	bool trial; /* a forked child: no timers, no work, nothing leaves it */
+	/* A module's call of the host on a wrong thread ends the process, for tests. Else the call
+	 * fails by RP_EPERM, is logged and counted. */
+	bool foreign_call_aborts;
 	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the
 	 * kubelet. */
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
@@ -109,6 +112,8 @@ bool instance_handles_events(const struct instance *i);
 /* Whether the module was built for this minor of the ABI or a later one. */
 bool instance_knows(const struct instance *i, uint32_t minor);
 unsigned instance_jobs(const struct instance *i);
+/* Calls of the host on a wrong thread, all of them refused. */
+uint32_t instance_foreign_calls(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
 

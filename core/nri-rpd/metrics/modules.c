@@ -92,12 +92,26 @@ static void on_counter(void *ctx, const char *name, const char *help, const char
 	add_sample(ctx, EXPO_COUNTER, name, help, labels, value);
 }
 
+static void add_foreign_calls(const struct scrape *s, const struct instance *i)
+{
+	char labels[RP_NAME_MAX + 64];
+	(void)snprintf(labels, sizeof labels, "kind=\"%s\",module=\"%s\"",
+		       kind_name(instance_role(i)), instance_name(i));
+	(void)expo_add_checked(
+		s->e,
+		expo_family(s->e, "nri_rp_module_foreign_calls_total", EXPO_COUNTER,
+			    "Calls of the host that were refused: the module made them on a thread "
+			    "other than the main one."),
+		labels, instance_foreign_calls(i));
+}
+
 static int collect_one(struct instance *i, void *arg)
 {
 	struct scrape *s = arg;
 	struct err err = ERR_INIT;
 	const struct rp_metric_sink sink = {
 		.size = sizeof sink, .ctx = s, .gauge = on_gauge, .counter = on_counter};
+	add_foreign_calls(s, i);
 	bool wanted = collect_wanted(s->core, "policy", instance_name(i));
 	if (instance_role(i) != RP_KIND_POLICY)
 		wanted = wanted || collect_wanted(s->core, "controller", instance_name(i));

@@ -21,12 +21,12 @@
 
 static struct ctr *ctr_of(void *ctx, rp_ctr handle)
 {
-	return cache_ctr_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
+	return cache_ctr_of(instance_of(ctx)->env->cache, handle);
 }
 
 static struct pod *pod_of(void *ctx, rp_pod handle)
 {
-	return cache_pod_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
+	return cache_pod_of(instance_of(ctx)->env->cache, handle);
 }
 
 static int sync_cmp(const void *a, const void *b)
@@ -62,7 +62,8 @@ static uint32_t list_created(struct cache *c, uint32_t order, rp_ctr *ret, uint3
 
 static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 {
-	struct cache *c = main_call(ctx, RP_HOST_CACHE_1)->env->cache;
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, 0);
+	struct cache *c = instance_of(ctx)->env->cache;
 	uint32_t n = list_created(c, order, ret, cap);
 	if (order != RP_ORDER_SYNC || n > cap || n < 2)
 		return n;
@@ -95,6 +96,7 @@ static bool runs_already(const struct instance *i, const struct ctr *ctr)
 
 static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -133,11 +135,12 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 
 static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct pod *pod = pod_of(ctx, handle);
 	if (!pod)
 		return -RP_ESTALE;
 	struct needs sums = pod->sums;
-	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
+	const struct fed_pod *fed = pod_fed(instance_of(ctx)->env->cache, pod);
 	if (fed)
 		sums = fed_needs(fed);
 	struct rp_pod_info full = {
@@ -167,10 +170,11 @@ static const uint32_t fed_kinds[] = {[FED_APP] = RP_POD_CTR_APP,
 
 static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_ctr_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct pod *pod = pod_of(ctx, handle);
 	if (!pod)
 		return -RP_ESTALE;
-	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
+	const struct fed_pod *fed = pod_fed(instance_of(ctx)->env->cache, pod);
 	if (!fed || index >= fed->n_ctrs)
 		return -RP_ENOENT;
 	const struct fed_ctr *ctr = &fed->ctrs[index];
@@ -188,11 +192,12 @@ static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_c
 
 static const char *called(void *ctx, const char *key, struct site_name *buf)
 {
-	return site_name(instance_prefixes(main_call(ctx, RP_HOST_CACHE_1)), key, buf);
+	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
 
 static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_t *ret_scope)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	struct site_name name;
 	key = called(ctx, key, &name);
@@ -201,6 +206,7 @@ static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_
 
 static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct pod *pod = pod_of(ctx, handle);
 	struct site_name name;
 	return pod ? kvs_get(pod_heard(pod), called(ctx, key, &name)) : NULL;
@@ -208,6 +214,7 @@ static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct pod *pod = pod_of(ctx, handle);
 	struct site_name name;
 	return pod ? kvs_get(&pod->labels, called(ctx, key, &name)) : NULL;
@@ -215,18 +222,21 @@ static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 
 static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	return ctr ? kvs_get(&ctr->labels, key) : NULL;
 }
 
 static const char *ctr_annotation(void *ctx, rp_ctr handle, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	return ctr ? kvs_get(&ctr->annotations, key) : NULL;
 }
 
 static const char *env(void *ctx, rp_ctr handle, const char *name)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	size_t len = strlen(name);
 	for (uint32_t i = 0; ctr && ctr->desc && i < ctr->desc->n_env; i++) {
@@ -239,6 +249,7 @@ static const char *env(void *ctx, rp_ctr handle, const char *name)
 
 static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -250,6 +261,7 @@ static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_i
 
 static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -261,6 +273,7 @@ static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device
 
 static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	return ctr && ctr->desc && index < ctr->desc->n_args ? ctr->desc->args[index] : NULL;
 }
@@ -268,7 +281,8 @@ static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
 static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 			    struct rp_pod_resource_info *out)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_CACHE_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	struct rp_pod_resource_info full = {0};
 	if (!ctr)
@@ -312,6 +326,7 @@ static struct blob **text_of(struct decision *d, uint32_t field)
 
 static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -326,6 +341,7 @@ static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
 
 static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return NULL;
@@ -340,7 +356,8 @@ static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 
 static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t *ret_size)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct instance *i = instance_of(ctx);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -354,8 +371,9 @@ static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t 
 
 static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, 0);
 	uint32_t n = 0;
-	for (const struct pod *pod = cache_pods(main_call(ctx, RP_HOST_CACHE_1)->env->cache); pod;
+	for (const struct pod *pod = cache_pods(instance_of(ctx)->env->cache); pod;
 	     pod = pod->hh.next) {
 		if (n < cap)
 			ret[n] = pod->handle;
@@ -366,7 +384,8 @@ static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 
 static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint32_t *ret_size)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct instance *i = instance_of(ctx);
 	const struct pod *pod = pod_of(ctx, handle);
 	uint32_t policy;
 	if (!pod)
@@ -382,10 +401,11 @@ static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint3
 static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t *ret_request,
 			int64_t *ret_limit)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
-	const struct fed_pod *pod = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, ctr->pod);
+	const struct fed_pod *pod = pod_fed(instance_of(ctx)->env->cache, ctr->pod);
 	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
 	if (fed)
 		return fed_extended(fed, resource, ret_request, ret_limit);
@@ -445,16 +465,19 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 
 static int32_t set_cpus(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, cpus), RP_CPUS_MAX);
 }
 
 static int32_t set_mems(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids mems)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	return set_ids(ctx, id, handle, mems, offsetof(struct decision, mems), RP_NODES_MAX);
 }
 
 static int32_t set_exclusive(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX);
 }
 
@@ -486,7 +509,8 @@ static bool in_range(uint32_t field, int64_t value)
 
 static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	int32_t r = 0;
 	struct decision probe;
 	if (!in_range(field, value))
@@ -505,7 +529,8 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 
 static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *value)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	int32_t r = 0;
 	struct decision probe;
 	if (!extra_text(value, TEXT_MAX))
@@ -527,6 +552,7 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 
 static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	int32_t r = 0;
 	if (group > RP_GROUP_MAX)
 		return -RP_EINVAL;
@@ -538,7 +564,8 @@ static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 
 static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longest_ms)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct instance *i = instance_of(ctx);
 	struct txn *t = txn_of(i->env->cache, id);
 	if (!t)
 		return -RP_ESTALE;
@@ -550,7 +577,8 @@ static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longes
 
 static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	int32_t r = 0;
 	if (size > RP_PRIVATE_MAX)
 		return -RP_E2BIG;
@@ -569,7 +597,8 @@ static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data
 
 static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *data, uint32_t size)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct instance *i = instance_of(ctx);
 	struct txn *t = txn_of(i->env->cache, id);
 	struct pod *pod = pod_of(ctx, handle);
 	if (!t || !pod)
@@ -584,6 +613,7 @@ static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *
 
 static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *reason)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	int32_t r = 0;
 	struct decision *d = stage(ctx, id, handle, NULL, &r);
 	if (!d)
@@ -683,6 +713,7 @@ static bool good_data_key(const char *key)
 
 static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
 {
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	int32_t r = 0;
 	if (!value)
 		value = "";

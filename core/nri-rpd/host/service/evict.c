@@ -7,13 +7,15 @@
 
 static int32_t available(void *ctx)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_EVICT_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_EVICT_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
 	return env->evict && env->evict->available(env->arg);
 }
 
 static int32_t evict(void *ctx, rp_pod handle, int64_t grace_s, const char *reason)
 {
-	struct instance *i = main_call(ctx, RP_HOST_EVICT_1);
+	MAIN_ONLY(ctx, RP_HOST_EVICT_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	struct pod *pod = cache_pod_of(i->env->cache, handle);
 	if (!pod)
 		return -RP_ESTALE;
@@ -26,14 +28,16 @@ static int32_t evict(void *ctx, rp_pod handle, int64_t grace_s, const char *reas
 
 static void withdraw(void *ctx, rp_pod pod)
 {
-	struct instance *i = main_call(ctx, RP_HOST_EVICT_1);
+	MAIN_ONLY(ctx, RP_HOST_EVICT_1, );
+	struct instance *i = instance_of(ctx);
 	if (i->env->evict)
 		i->env->evict->withdraw(i, pod, i->env->arg);
 }
 
 static uint32_t state(void *ctx, rp_pod pod, char *why, uint32_t cap)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_EVICT_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_EVICT_1, RP_EVICTION_NONE);
+	const struct host_env *env = instance_of(ctx)->env;
 	const char *text = "";
 	uint32_t result = env->evict ? env->evict->state(pod, &text, env->arg) : RP_EVICTION_NONE;
 	if (cap)

@@ -5,7 +5,8 @@
 
 static int32_t list(void *ctx, rp_pod pod, uint32_t index, struct rp_hint_list *out)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_HINTS_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_HINTS_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
 	struct rp_hint_list full = {0};
 	int r = env->hints ? env->hints->list(pod, index, &full, env->arg) : -RP_ENOENT;
 	if (!r)
@@ -15,7 +16,8 @@ static int32_t list(void *ctx, rp_pod pod, uint32_t index, struct rp_hint_list *
 
 static int32_t hint(void *ctx, rp_pod pod, uint32_t of, uint32_t index, struct rp_hint *out)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_HINTS_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_HINTS_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
 	struct rp_hint full = {0};
 	int r = env->hints ? env->hints->hint(pod, of, index, &full, env->arg) : -RP_ENOENT;
 	if (!r)
@@ -25,7 +27,8 @@ static int32_t hint(void *ctx, rp_pod pod, uint32_t of, uint32_t index, struct r
 
 static int32_t choose(void *ctx, rp_pod pod, uint32_t of, const struct rp_hint *chosen)
 {
-	const struct host_env *env = main_call(ctx, RP_HOST_HINTS_1)->env;
+	MAIN_ONLY(ctx, RP_HOST_HINTS_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
 	if (chosen->size < sizeof *chosen)
 		return -RP_EINVAL;
 	return env->hints ? env->hints->choose(pod, of, chosen->nodes, chosen->preferred, env->arg)

@@ -15,62 +15,73 @@
 
 static struct topo *topo_of(void *ctx)
 {
-	return main_call(ctx, RP_HOST_TOPOLOGY_1)->env->topo;
+	return instance_of(ctx)->env->topo;
 }
 
 static uint64_t t_generation(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
 	return topo_generation(topo_of(ctx));
 }
 
 static int32_t t_set(void *ctx, uint32_t which, struct rp_ids *ret)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_set(topo_of(ctx), which, ret);
 }
 
 static int32_t t_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_cpu(topo_of(ctx), cpu, out);
 }
 
 static uint32_t t_n_units(void *ctx, uint32_t level)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
 	return topo_n_units(topo_of(ctx), level);
 }
 
 static int32_t t_unit(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_unit(topo_of(ctx), level, index, out);
 }
 
 static int32_t t_node(void *ctx, uint32_t node, struct rp_node_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_node(topo_of(ctx), node, out);
 }
 
 static uint32_t t_distance(void *ctx, uint32_t from, uint32_t to)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
 	return topo_distance(topo_of(ctx), from, to);
 }
 
 static uint32_t t_n_caches(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
 	return topo_n_caches(topo_of(ctx));
 }
 
 static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_cache(topo_of(ctx), index, out);
 }
 
 static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
 			struct rp_idset *ret_nodes)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	return topo_device_near(topo_of(ctx), path, ret_cpus, ret_nodes);
 }
 
 static uint64_t t_memory(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
 	return topo_memory(topo_of(ctx));
 }
 
@@ -119,7 +130,8 @@ static int number_of_text(const char *text, char *ret, size_t size)
 
 static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
 {
-	const struct fs_root *root = main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root;
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
+	const struct fs_root *root = instance_of(ctx)->env->root;
 	char number[DEVICE_NUMBER_MAX], link[DEVICE_NUMBER_MAX + sizeof "sys/dev/"], real[PATH_MAX];
 	int r = what[0] == '/' ? number_of_path(root, what, number, sizeof number)
 			       : number_of_text(what, number, sizeof number);
@@ -134,7 +146,8 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 
 static int32_t t_simulated(void *ctx)
 {
-	return !fs_has_sysfs(main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root);
+	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
+	return !fs_has_sysfs(instance_of(ctx)->env->root);
 }
 
 const struct rp_host_topology host_topology_service = {
@@ -156,55 +169,56 @@ const struct rp_host_topology host_topology_service = {
 
 static uint32_t c_kind(void *ctx, rp_cfg node)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, 0);
 	return conf_kind(node);
 }
 
 static rp_cfg c_get(void *ctx, rp_cfg node, const char *path)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
 	return conf_get(node, path);
 }
 
 static uint32_t c_count(void *ctx, rp_cfg node)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, 0);
 	return conf_count(node);
 }
 
 static rp_cfg c_item(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
 	return conf_item(node, i);
 }
 
 static const char *c_key(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
 	return conf_key(node, i);
 }
 
 static const char *c_text(void *ctx, rp_cfg node, const char *fallback)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
 	return conf_text(node, fallback);
 }
 
 static int64_t c_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
 	return conf_value(node, type, fallback);
 }
 
 static double c_number(void *ctx, rp_cfg node, double fallback)
 {
-	(void)main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
 	return conf_number(node, fallback);
 }
 
 static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, code);
+	struct instance *i = instance_of(ctx);
 	char place[CONF_PLACE_MAX];
 	(void)err_set(&i->failed, code, "%s: %s",
 		      node ? conf_place(node, place, sizeof place) : i->module->name, text);
@@ -214,7 +228,8 @@ static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 
 static const char *c_where(void *ctx, rp_cfg node)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, "");
+	struct instance *i = instance_of(ctx);
 	return conf_where(node, i->where, sizeof i->where);
 }
 
@@ -229,7 +244,8 @@ void instance_drop_fragments(struct instance *i)
 
 static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
-	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
+	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
+	struct instance *i = instance_of(ctx);
 	struct fragment *f;
 	rp_cfg root = NULL;
 	struct err err = ERR_INIT;

@@ -21,12 +21,12 @@
 
 static const struct node_object *node_of(void *ctx)
 {
-	return main_call(ctx, RP_HOST_NODE_1)->env->node;
+	return instance_of(ctx)->env->node;
 }
 
 static const char *called(void *ctx, const char *key, struct site_name *buf)
 {
-	return site_name(instance_prefixes(main_call(ctx, RP_HOST_NODE_1)), key, buf);
+	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
 
 static const char *text_of(const struct kv *list, uint32_t n, const char *key)
@@ -48,12 +48,14 @@ static const struct node_amount *amount_of(const struct node_amount *list, uint3
 
 static const char *get_name(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	return node ? node->name : NULL;
 }
 
 static const char *get_label(void *ctx, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
 	return node ? text_of(node->labels, node->n_labels, called(ctx, key, &name)) : NULL;
@@ -61,6 +63,7 @@ static const char *get_label(void *ctx, const char *key)
 
 static const char *get_annotation(void *ctx, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
 	return node ? text_of(node->annotations, node->n_annotations, called(ctx, key, &name))
@@ -69,6 +72,7 @@ static const char *get_annotation(void *ctx, const char *key)
 
 static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
 	if (!node || index >= node->n_taints)
 		return -RP_ENOENT;
@@ -88,6 +92,7 @@ static int32_t give_amount(const struct node_amount *a, int64_t *ret)
 
 static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
 	resource = called(ctx, resource, &name);
@@ -97,6 +102,7 @@ static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
 
 static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
 	resource = called(ctx, resource, &name);
@@ -292,32 +298,33 @@ int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amo
 
 static int32_t set_label(void *ctx, const char *key, const char *value)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_LABEL,
-				  called(ctx, key, &name), value);
+	return instance_wish_pair(instance_of(ctx), WISH_LABEL, called(ctx, key, &name), value);
 }
 
 static int32_t set_annotation(void *ctx, const char *key, const char *value)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(main_call(ctx, RP_HOST_NODE_1), WISH_ANNOTATION,
-				  called(ctx, key, &name), value);
+	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, called(ctx, key, &name),
+				  value);
 }
 
 static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
 	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
 		return -RP_EINVAL;
-	return wish_text(main_call(ctx, RP_HOST_NODE_1), WISH_TAINT, called(ctx, key, &name),
-			 effect, value);
+	return wish_text(instance_of(ctx), WISH_TAINT, called(ctx, key, &name), effect, value);
 }
 
 static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_resource(main_call(ctx, RP_HOST_NODE_1), called(ctx, resource, &name),
-				      amount);
+	return instance_wish_resource(instance_of(ctx), called(ctx, resource, &name), amount);
 }
 
 void instance_drop_wishes(struct instance *i)

@@ -7,16 +7,17 @@
 
 static const struct nr_input *input_of(void *ctx)
 {
-	return main_call(ctx, RP_HOST_NODERES_1)->env->noderes;
+	return instance_of(ctx)->env->noderes;
 }
 
 static const char *called(void *ctx, const char *key, struct site_name *buf)
 {
-	return site_name(instance_prefixes(main_call(ctx, RP_HOST_NODERES_1)), key, buf);
+	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
 
 static int64_t strategy(void *ctx, uint32_t field)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, RP_NOT_SET);
 	const struct nr_input *in = input_of(ctx);
 	return in && field < RP_NR_FIELDS ? in->strategy[field] : RP_NOT_SET;
 }
@@ -29,6 +30,7 @@ static int32_t give(void *out, const void *full, size_t size)
 
 static int32_t node(void *ctx, struct rp_nr_node *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in ? give(out, &in->node, sizeof in->node) : -RP_ENOENT;
 }
@@ -43,6 +45,7 @@ static const char *text_of(const struct kv *list, unsigned n, const char *key)
 
 static const char *label(void *ctx, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
 	return in ? text_of(in->labels, in->n_labels, called(ctx, key, &name)) : NULL;
@@ -50,6 +53,7 @@ static const char *label(void *ctx, const char *key)
 
 static const char *annotation(void *ctx, const char *key)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
 	return in ? text_of(in->annotations, in->n_annotations, called(ctx, key, &name)) : NULL;
@@ -57,36 +61,42 @@ static const char *annotation(void *ctx, const char *key)
 
 static int32_t measured(void *ctx, struct rp_nr_measured *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in ? give(out, &in->measured, sizeof in->measured) : -RP_ENOENT;
 }
 
 static int32_t pod(void *ctx, uint32_t i, struct rp_nr_pod *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_pods ? give(out, &in->pods[i], sizeof in->pods[i]) : -RP_ENOENT;
 }
 
 static int32_t app(void *ctx, uint32_t i, struct rp_nr_app *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_apps ? give(out, &in->apps[i], sizeof in->apps[i]) : -RP_ENOENT;
 }
 
 static int32_t zone(void *ctx, uint32_t i, struct rp_nr_zone *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_zones ? give(out, &in->zones[i], sizeof in->zones[i]) : -RP_ENOENT;
 }
 
 static int32_t cpu(void *ctx, struct rp_nr_cpu *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && in->cpu_known ? give(out, &in->cpu, sizeof in->cpu) : -RP_ENOENT;
 }
 
 static int32_t device(void *ctx, uint32_t i, struct rp_nr_device *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_devices
 		       ? give(out, &in->devices[i].device, sizeof in->devices[i].device)
@@ -95,6 +105,7 @@ static int32_t device(void *ctx, uint32_t i, struct rp_nr_device *out)
 
 static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_t *ret)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	if (!in || i >= in->n_devices)
 		return -RP_ENOENT;
@@ -111,6 +122,7 @@ static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_
 
 static int32_t aggregated(void *ctx, uint32_t i, struct rp_nr_aggregated *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_aggregated ? give(out, &in->aggregated[i], sizeof in->aggregated[i])
 					  : -RP_ENOENT;

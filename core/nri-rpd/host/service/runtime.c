@@ -6,22 +6,25 @@ static const struct runtime_facts *facts_of(void *ctx)
 {
 	static const struct runtime_facts none = {.flags = RP_RUNTIME_CAN_REFUSE |
 							   RP_RUNTIME_CAN_INJECT};
-	const struct host_env *env = main_call(ctx, RP_HOST_RUNTIME_1)->env;
+	const struct host_env *env = instance_of(ctx)->env;
 	return env->runtime && *env->runtime->name ? env->runtime : &none;
 }
 
 static uint32_t flags(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, 0);
 	return facts_of(ctx)->flags;
 }
 
 static const char *name(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, "");
 	return facts_of(ctx)->name;
 }
 
 static const char *version(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, "");
 	return facts_of(ctx)->version;
 }
 

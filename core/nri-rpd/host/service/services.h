@@ -36,6 +36,9 @@ struct instance {
 	const struct rp_decision *decision;
 	struct rp_host host;
 	pthread_t thread; /* the main one, on which it may call the host */
+	/* Calls of the host on another thread. Atomic: any thread counts, the main one logs. */
+	const char *foreign_service; /* called last */
+	uint32_t n_foreign, n_foreign_logged;
 	struct err failed; /* what the running callback said */
 	char where[CONF_PLACE_MAX]; /* the last answer of where() */
 	uint32_t number;
@@ -75,19 +78,28 @@ int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp
 int32_t creation_add_cdi(void *ctx, rp_txn id, rp_ctr handle, const char *name);
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
-/*
- * Whose call of a service that is not marked [any] this is. On any other thread than the main one
- * it is the end of the process: what the main thread works on would be damaged, and nobody would
- * know by whom. So the breadcrumb says it.
- */
-__attribute__((noreturn)) void instance_foreign_call(const struct instance *i, const char *service);
-static inline struct instance *main_call(void *ctx, const char *service)
+static inline struct instance *instance_of(void *ctx)
 {
-	struct instance *i = ctx;
-	if (__builtin_expect(!pthread_equal(pthread_self(), i->thread), 0))
-		instance_foreign_call(i, service);
-	return i;
+	return ctx;
 }
+/* Counts a call that came on a wrong thread; leaving the module logs it. Ends the process where
+ * the environment says so. */
+void instance_foreign_call(struct instance *i, const char *service);
+/* Logs and forgets the calls on a wrong thread that were counted since. Main thread. */
+void instance_report_foreign(struct instance *i);
+/*
+ * First statement of each function of a service that is not marked [any]: on any other thread than
+ * the main one, the function has no effect and returns `result`. The state of the main thread is
+ * not touched.
+ */
+#define MAIN_ONLY(ctx, service, result)                                                            \
+	do {                                                                                       \
+		struct instance *caller_ = instance_of(ctx);                                       \
+		if (__builtin_expect(!pthread_equal(pthread_self(), caller_->thread), 0)) {        \
+			instance_foreign_call(caller_, service);                                   \
+			return result;                                                             \
+		}                                                                                  \
+	} while (0)
 
 /* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
 void instance_fill_host(struct instance *i);

@@ -9,32 +9,37 @@
 
 static struct topo *topo_of(void *ctx)
 {
-	return main_call(ctx, RP_HOST_SPEEDSELECT_1)->env->topo;
+	return instance_of(ctx)->env->topo;
 }
 
 static uint32_t n_punits(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, 0);
 	return sst_n_punits(topo_of(ctx));
 }
 
 static const char *why(void *ctx)
 {
+	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, "");
 	return sst_why(topo_of(ctx));
 }
 
 static int32_t punit(void *ctx, uint32_t index, struct rp_sst_punit *out)
 {
+	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, -RP_EPERM);
 	return sst_punit(topo_of(ctx), index, out);
 }
 
 static uint32_t clos_of(void *ctx, uint32_t cpu)
 {
+	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, 0);
 	return sst_clos_of(topo_of(ctx), cpu);
 }
 
 static int32_t manage(void *ctx, uint32_t on)
 {
-	struct instance *i = main_call(ctx, RP_HOST_SPEEDSELECT_1);
+	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	if (!on && i->env->sst_manager != i)
 		return -RP_EBUSY;
 	i->env->sst_manager = on ? i : NULL;

@@ -28,7 +28,8 @@ static int64_t wait_of(const struct usage *u, enum figure f)
 
 static int32_t get(void *ctx, rp_ctr handle, struct rp_usage *out)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_USAGE_1);
+	MAIN_ONLY(ctx, RP_HOST_USAGE_1, -RP_EPERM);
+	const struct instance *i = instance_of(ctx);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -62,7 +63,8 @@ const struct rp_host_usage host_usage_service = {
 
 void host_figure(void *ctx, rp_ctr handle, uint32_t figure, uint64_t value)
 {
-	const struct instance *i = main_call(ctx, RP_HOST_USAGE_1);
+	MAIN_ONLY(ctx, RP_HOST_WORK_1, );
+	const struct instance *i = instance_of(ctx);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr || !ctr->usage || i->env->trial)
 		return;

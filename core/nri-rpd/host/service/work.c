@@ -49,7 +49,8 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 
 static void note(void *ctx, rp_ctr handle, const char *text)
 {
-	struct cache *c = main_call(ctx, RP_HOST_EXPLAIN_1)->env->cache;
+	MAIN_ONLY(ctx, RP_HOST_EXPLAIN_1, );
+	struct cache *c = instance_of(ctx)->env->cache;
 	struct ctr *ctr = cache_ctr_of(c, handle);
 	if (ctr)
 		host_note(c, ctr, text);
@@ -57,6 +58,7 @@ static void note(void *ctx, rp_ctr handle, const char *text)
 
 static void decided_by(void *ctx, rp_ctr handle, rp_cfg node, const char *text)
 {
+	MAIN_ONLY(ctx, RP_HOST_EXPLAIN_1, );
 	char line[RP_TRAIL_MAX], place[CONF_PLACE_MAX];
 	(void)snprintf(line, sizeof line, "%s: %s",
 		       node ? conf_place(node, place, sizeof place) : "default", text);
@@ -130,7 +132,8 @@ static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
 
 static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
-	struct instance *i = main_call(ctx, RP_HOST_TIMER_1);
+	MAIN_ONLY(ctx, RP_HOST_TIMER_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	if (i->env->trial || i->closing) /* a last job's done() may want another go */
 		return 0;
 	if (!delay_ms) {
@@ -145,7 +148,7 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 
 static uint64_t now_ms(void *ctx)
 {
-	(void)main_call(ctx, RP_HOST_TIMER_1);
+	MAIN_ONLY(ctx, RP_HOST_TIMER_1, 0);
 	return clock_ms();
 }
 
@@ -288,6 +291,7 @@ static void job_done(void *arg, int result)
 	if (j->done)
 		j->done(j->arg, result);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_report_foreign(i);
 	free(j);
 	if (--i->jobs == 0 && i->closing)
 		instance_finish(i);
@@ -296,7 +300,8 @@ static void job_done(void *arg, int result)
 static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
 		      void *arg)
 {
-	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
+	MAIN_ONLY(ctx, RP_HOST_WORK_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	if (i->env->trial || i->closing || !i->env->worker)
 		return -RP_ENOTSUP;
 	struct job *j = malloc(sizeof *j);
@@ -358,14 +363,16 @@ static int32_t write_file(void *ctx, const char *path, const char *text)
 
 static void report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 {
-	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
+	MAIN_ONLY(ctx, RP_HOST_WORK_1, );
+	struct instance *i = instance_of(ctx);
 	if (i->env->reported)
 		i->env->reported(i, ctr, result, text, i->env->arg);
 }
 
 static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char *buf, uint32_t cap)
 {
-	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
+	MAIN_ONLY(ctx, RP_HOST_WORK_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -375,7 +382,8 @@ static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char
 /* "PID PATH" */
 static int32_t cgroup_ref(void *ctx, rp_ctr handle, char *buf, uint32_t cap)
 {
-	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
+	MAIN_ONLY(ctx, RP_HOST_WORK_1, -RP_EPERM);
+	struct instance *i = instance_of(ctx);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;
