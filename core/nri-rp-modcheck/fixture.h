@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that controllers read and write on a node: counters below /proc, a disk, resctrl, and the cgroup v2
- * of a container with all cgroups above it. A controller's jobs work on them as on a real node; the
- * kernel's reactions to a write are not imitated.
+ * Files that controllers read and write on a node: counters below /proc, a disk, resctrl, and the
+ * cgroup v2 of a container with all cgroups above it. A controller's jobs work on them as on a real
+ * node; the kernel's reactions to a write are not imitated.
  */
 #ifndef MODCHECK_FIXTURE_H
 #define MODCHECK_FIXTURE_H
