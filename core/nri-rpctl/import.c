@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations of others as an rp.conf: it is written from the source's documents, with comments,
- * and what has no equivalent is said. import.c knows the sources, import_write.c how YAML is
- * written.
+ * Makes an rp.conf of the configuration of another resource manager, with comments that say what
+ * has no equivalent. import.c unwraps documents and reads those of NRI resource policies and of CRI
+ * Resource Manager; import_managers.c reads those of the kubelet, CMK and Weka, import_slo.c those
+ * of koordinator, and import_write.c writes YAML.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void tell_rest(struct import *im, rp_cfg map, const struct leftover *know
 	}
 }
 
-/* ---- custom resources and Helm values -------------------------------------------------------- */
+/* ---- parts that all policies have ------------------------------------------------------------ */
 
 static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
 #define N_COMMON (sizeof common_parts / sizeof common_parts[0])
@@ -54,21 +55,100 @@ static bool is_common(const char *key)
 	return false;
 }
 
+/* ---- RDT ------------------------------------------------------------------------------------- */
+
+/* What rdt.options.mode of CRI Resource Manager and goresctrl can be. */
+enum rdt_mode { RDT_FULL, RDT_DISCOVERY, RDT_DISABLED };
+
+static enum rdt_mode import_rdt_mode(rp_cfg rdt)
+{
+	const char *mode = import_text(import_get(rdt, "options"), "mode", "");
+	if (str_eq_nocase(mode, "disabled"))
+		return RDT_DISABLED;
+	return str_eq_nocase(mode, "discovery") ? RDT_DISCOVERY : RDT_FULL;
+}
+
+/* Older names of RDT's keys, and keys that are written by import_put_rdt or have no equivalent. */
+static void import_rdt_key(const char *key, char *buf, size_t size)
+{
+	static const char *const gone[] = {"mode", "monitoringDisabled", "kubernetes", "enable"};
+	for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+		if (str_eq_nocase(gone[i], key)) {
+			*buf = 0;
+			return;
+		}
+	import_class(key, buf, size);
+}
+
+static void import_note_rdt(struct import *im, rp_cfg rdt)
+{
+	rp_cfg partitions = import_get(rdt, "partitions");
+	for (uint32_t p = 0; p < conf_count(partitions); p++) {
+		rp_cfg classes = import_get(conf_item(partitions, p), "classes");
+		for (uint32_t c = 0; c < conf_count(classes); c++)
+			if (import_get(conf_item(classes, c), "kubernetes"))
+				import_note(im,
+					    "rdt class %s.kubernetes: which annotations count is "
+					    "said by annotations: rp.conf(5)",
+					    conf_key(classes, c));
+	}
+}
+
+static void import_put_rdt(struct import *im, const char *key, rp_cfg rdt, unsigned indent)
+{
+	rp_cfg options = import_get(rdt, "options"), enable = import_get(rdt, "enable");
+	const enum rdt_mode mode = import_rdt_mode(rdt);
+	bool on = mode != RDT_DISABLED && (!enable || conf_value(enable, RP_T_BOOL, 1));
+	import_printf(im, "%*s%s:\n%*senable: %s\n", (int)indent, "", key, (int)indent + 2, "",
+		      on ? "true" : "false");
+	if (conf_value(import_get(options, "monitoringDisabled"), RP_T_BOOL, 0))
+		import_printf(im, "%*smonitoring: \"off\"\n", (int)indent + 2, "");
+	for (uint32_t i = 0; i < conf_count(rdt); i++) {
+		const char *name = conf_key(rdt, i);
+		bool written = str_eq_nocase(name, "options") || str_eq_nocase(name, "partitions");
+		if (mode != RDT_DISCOVERY || !written)
+			import_put(im, name, conf_item(rdt, i), indent + 2, import_rdt_key);
+	}
+	if (mode == RDT_DISCOVERY)
+		import_note(im, "rdt.options.mode Discovery: options and partitions are left out, "
+				"so that classes that exist are used and none is written");
+	if (mode == RDT_DISABLED)
+		import_note(im, "rdt.options.mode Disabled: rdt is not in controllers");
+	import_note_rdt(im, rdt);
+}
+
+/* ---- custom resources and Helm values -------------------------------------------------------- */
+
+static bool import_is_on(rp_cfg part, bool rdt)
+{
+	rp_cfg enable = conf_get(part, "enable");
+	return part && (!enable || conf_value(enable, RP_T_BOOL, 0)) &&
+	       !(rdt && import_rdt_mode(part) == RDT_DISABLED);
+}
+
 static void put_controllers(struct import *im, rp_cfg spec)
 {
 	static const struct {
 		const char *path, *name;
 	} parts[] = {{"control.cpu", "cpu"}, {"control.rdt", "rdt"}, {"control.blockio", "blkio"}};
 	unsigned n = 0;
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		rp_cfg part = conf_get(spec, parts[i].path);
-		rp_cfg enable = conf_get(part, "enable");
-		if (!part || (enable && !conf_value(enable, RP_T_BOOL, 0)))
-			continue;
-		import_printf(im, "%s%s", n++ ? ", " : "controllers: [", parts[i].name);
-	}
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (import_is_on(conf_get(spec, parts[i].path), str_eq(parts[i].name, "rdt")))
+			import_printf(im, "%s%s", n++ ? ", " : "controllers: [", parts[i].name);
 	if (n)
 		import_printf(im, "]\n");
+}
+
+static void put_control(struct import *im, rp_cfg control)
+{
+	import_printf(im, "control:\n");
+	for (uint32_t i = 0; i < conf_count(control); i++) {
+		const char *key = conf_key(control, i);
+		if (str_eq(key, "rdt") && conf_get(conf_item(control, i), "options"))
+			import_put_rdt(im, key, conf_item(control, i), 2);
+		else
+			import_put(im, key, conf_item(control, i), 2, NULL);
+	}
 }
 
 static void put_spec(struct import *im, const char *policy, rp_cfg spec)
@@ -77,7 +157,11 @@ static void put_spec(struct import *im, const char *policy, rp_cfg spec)
 	put_controllers(im, spec);
 	for (size_t i = 0; i < N_COMMON; i++) {
 		rp_cfg part = conf_get(spec, common_parts[i]);
-		if (conf_count(part))
+		if (!conf_count(part))
+			continue;
+		if (str_eq(common_parts[i], "control"))
+			put_control(im, part);
+		else
 			import_put(im, common_parts[i], part, 0, NULL);
 	}
 	import_printf(im, "%s:\n", policy);
@@ -122,19 +206,46 @@ static bool from_resource(struct import *im, rp_cfg root)
 	return true;
 }
 
-static const char *policy_of_values(rp_cfg root, rp_cfg config)
+/* Returns the policy that a name of a chart, image or plugin has in it, or NULL. */
+static const char *policy_of_name(const char *name)
 {
 	static const char *const names[] = {"balloons", "topology-aware", "template"};
-	const char *image = conf_text(conf_get(root, "image.name"), "");
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strstr(image, names[i]))
+		if (strstr(name, names[i]))
 			return names[i];
-	return conf_get(config, "balloonTypes") ? "balloons" : "topology-aware";
+	return NULL;
+}
+
+/* Returns the policy that values are for: by the image, else by keys that one policy alone has.
+ * NULL if neither says so. Keys decide nothing where the image is known to be another one. */
+static const char *policy_of_values(rp_cfg root, rp_cfg config)
+{
+	static const char *const own[][2] = {{"balloonTypes", "balloons"},
+					     {"idleCPUClass", "balloons"},
+					     {"allocatorTopologyBalancing", "balloons"},
+					     {"preferSpreadOnPhysicalCores", "balloons"},
+					     {"loadClasses", "balloons"},
+					     {"preferIsolatedCPUs", "topology-aware"},
+					     {"preferSharedCPUs", "topology-aware"},
+					     {"colocatePods", "topology-aware"},
+					     {"colocateNamespaces", "topology-aware"},
+					     {"defaultCPUPriority", "topology-aware"},
+					     {"unlimitedBurstable", "topology-aware"}};
+	const char *image = conf_text(conf_get(root, "image.name"), "");
+	if (*image)
+		return policy_of_name(image);
+	if (conf_get(config, "policy"))
+		return "none";
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		if (conf_get(config, own[i][0]))
+			return own[i][1];
+	return NULL;
 }
 
 static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback);
 
-static bool from_values(struct import *im, rp_cfg root)
+/* `policy` is the one that the chart is known to be for, or NULL. */
+static bool put_values(struct import *im, rp_cfg root, const char *policy)
 {
 	static const struct leftover known[] = {
 		{"image", "nri-rpd is a package of the node, no image"},
@@ -150,10 +261,10 @@ static bool from_values(struct import *im, rp_cfg root)
 	};
 	static const char *const used[] = {"config", "nri"};
 	rp_cfg config = conf_get(root, "config");
-	if (conf_kind(config) != RP_NODE_MAP || conf_get(root, "kind"))
+	policy = policy ? policy : policy_of_values(root, config);
+	if (!policy)
 		return false;
 	im->source = "values of a Helm chart";
-	const char *policy = policy_of_values(root, config);
 	rp_cfg index = conf_get(root, "nri.plugin.index");
 	if (index)
 		import_printf(im, "runtime: {index: %s}\n", conf_text(index, "90"));
@@ -164,39 +275,45 @@ static bool from_values(struct import *im, rp_cfg root)
 			"doctor says what it lacks");
 	if (conf_get(config, "policy"))
 		put_rm_policy(im, conf_get(config, "policy"), policy);
-	else
+	else if (conf_count(config))
 		put_spec(im, policy, config);
+	else
+		import_printf(im,
+			      "policy: %s\n%s:\n  reservedResources: {cpu: 750m} # the chart's "
+			      "default\n",
+			      policy, policy);
 	tell_rest(im, root, known, sizeof known / sizeof known[0], used, 2);
+	return true;
+}
+
+static bool from_values(struct import *im, rp_cfg root)
+{
+	rp_cfg config = conf_get(root, "config");
+	return conf_kind(config) == RP_NODE_MAP && !conf_get(root, "kind") &&
+	       put_values(im, root, NULL);
+}
+
+/* The resource of the operator that installs the charts. */
+static bool from_operator(struct import *im, rp_cfg root)
+{
+	rp_cfg spec = conf_get(root, "spec");
+	const char *policy = policy_of_name(conf_text(conf_get(spec, "pluginName"), ""));
+	if (!str_eq(conf_text(conf_get(root, "kind"), ""), "NriPluginDeployment") || !policy)
+		return false;
+	if (str_eq(conf_text(conf_get(spec, "state"), ""), "absent"))
+		import_note(im, "spec.state absent: the operator had removed the plugin");
+	if (!put_values(im, conf_get(spec, "values"), policy))
+		return false;
+	im->source = "a resource of the operator of NRI plugins";
 	return true;
 }
 
 /* ---- CRI Resource Manager -------------------------------------------------------------------- */
 
-/* Names of pools stay as they are. */
-static void pool_key(const char *key, char *buf, size_t size)
-{
-	static const char *const keys[] = {"exclusive", "cpuLists", "cpuset", "socket"};
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		if (str_eq_nocase(key, keys[i]))
-			key = keys[i];
-	(void)snprintf(buf, size, "%s", key);
-}
-
-static void put_pools(struct import *im, rp_cfg pools)
-{
-	import_printf(im, "policy: static-pools\nstatic-pools:\n");
-	if (pools)
-		import_put(im, "pools", pools, 2, pool_key);
-	else
-		import_printf(im, "  pools: {}\n");
-	import_note(im, "cmk.intel.com/exclusive-cores is published by nri-rp-agent; without it: "
-			"CMK_NUM_CORES in the container");
-}
-
 static void put_static_pools(struct import *im, rp_cfg own)
 {
 	static const char *const as_they_are[] = {"labelNode", "taintNode"};
-	put_pools(im, import_get(own, "pools"));
+	import_put_pools(im, import_get(own, "pools"));
 	if (!import_get(own, "pools"))
 		import_note(im,
 			    "no pools are named, and the policy does not start without: put them "
@@ -246,6 +363,18 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 		import_put(im, conf_key(own, i), conf_item(own, i), 2, import_camel);
 }
 
+/* Keys of the controllers cpu and blkio in our case; names of classes are unchanged. */
+static void import_controller_key(const char *key, char *buf, size_t size)
+{
+	static const char *const keys[] = {
+		"classes",	    "devices",		"weight",	    "throttleReadBps",
+		"throttleWriteBps", "throttleReadIOPS", "throttleWriteIOPS"};
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		if (str_eq_nocase(key, keys[i]))
+			key = keys[i];
+	(void)snprintf(buf, size, "%s", key);
+}
+
 static bool from_manager(struct import *im, rp_cfg root)
 {
 	static const struct leftover known[] = {
@@ -262,15 +391,22 @@ static bool from_manager(struct import *im, rp_cfg root)
 	unsigned n = 0;
 	static const char *const controllers[][2] = {
 		{"cpu", "cpu"}, {"rdt", "rdt"}, {"blockio", "blkio"}};
-	for (size_t i = 0; i < 3; i++)
-		if (conf_count(conf_get(root, controllers[i][0])))
+	for (size_t i = 0; i < 3; i++) {
+		part = conf_get(root, controllers[i][0]);
+		if (conf_count(part) && import_is_on(part, str_eq(controllers[i][0], "rdt")))
 			import_printf(im, "%s%s", n++ ? ", " : "controllers: [", controllers[i][1]);
+	}
 	if (n)
 		import_printf(im, "]\n");
-	for (size_t i = 0; i < 3; i++)
-		if (conf_count(conf_get(root, controllers[i][0])))
-			import_put(im, controllers[i][1], conf_get(root, controllers[i][0]), 0,
-				   import_class);
+	for (size_t i = 0; i < 3; i++) {
+		part = conf_get(root, controllers[i][0]);
+		if (!conf_count(part))
+			continue;
+		if (str_eq(controllers[i][0], "rdt"))
+			import_put_rdt(im, "rdt", part, 0);
+		else
+			import_put(im, controllers[i][1], part, 0, import_controller_key);
+	}
 	part = import_get(conf_get(root, "logger"), "debug");
 	if (part)
 		import_note(
@@ -284,182 +420,124 @@ static bool from_manager(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- the kubelet's CPU manager --------------------------------------------------------------- */
-
-static void put_kubelet_reserved(struct import *im, rp_cfg root)
-{
-	const char *cpus = conf_text(conf_get(root, "reservedSystemCPUs"), "");
-	int64_t mcpu = conf_value(conf_get(root, "systemReserved.cpu"), RP_T_CPU, 0) +
-		       conf_value(conf_get(root, "kubeReserved.cpu"), RP_T_CPU, 0);
-	if (*cpus)
-		import_printf(im,
-			      "  reservedResources: {cpu: \"cpuset:%s\"} # reservedSystemCPUs\n",
-			      cpus);
-	else if (mcpu)
-		import_printf(
-			im, "  reservedResources: {cpu: %lldm} # systemReserved and kubeReserved\n",
-			(long long)mcpu);
-	else
-		import_printf(im,
-			      "  reservedResources: {cpu: 1} # nothing was said; one is needed\n");
-}
-
-static bool from_kubelet(struct import *im, rp_cfg root)
-{
-	const char *policy = conf_text(conf_get(root, "cpuManagerPolicy"), "none");
-	rp_cfg options = conf_get(root, "cpuManagerPolicyOptions");
-	if (!str_eq(conf_text(conf_get(root, "kind"), ""), "KubeletConfiguration") &&
-	    !conf_get(root, "cpuManagerPolicy"))
-		return false;
-	im->source = "the kubelet's configuration";
-	if (!str_eq(policy, "static"))
-		import_note(im, "cpuManagerPolicy %s: the kubelet has placed nothing so far",
-			    policy);
-	import_printf(im, "policy: static\nstatic:\n");
-	put_kubelet_reserved(im, root);
-	if (conf_count(options))
-		import_put(im, "cpuManagerPolicyOptions", options, 2, NULL);
-	const char *topology = conf_text(conf_get(root, "topologyManagerPolicy"), "none");
-	import_printf(im, "  topologyManagerPolicy: %s\n", topology);
-	if (str_eq(conf_text(conf_get(root, "topologyManagerScope"), ""), "pod"))
-		import_note(im, "topologyManagerScope pod: containers are aligned one by one");
-	if (conf_get(root, "topologyManagerPolicyOptions"))
-		import_note(im, "topologyManagerPolicyOptions: have no equivalent");
-	if (str_eq(conf_text(conf_get(root, "memoryManagerPolicy"), ""), "Static"))
-		import_printf(im, "  pinMemory: true # memoryManagerPolicy: Static\n");
-	if (conf_get(root, "reservedMemory"))
-		import_note(im, "reservedMemory: memory is pinned, and not counted");
-	import_note(im, "the kubelet has to let go: cpuManagerPolicy: none, and remove "
-			"/var/lib/kubelet/cpu_manager_state");
-	return true;
-}
-
-/* ---- the Weka plugin ------------------------------------------------------------------------- */
-
-static rp_cfg find_env(rp_cfg ctr, const char *name)
-{
-	rp_cfg env = conf_get(ctr, "env");
-	for (uint32_t i = 0; i < conf_count(env); i++)
-		if (str_eq(conf_text(conf_get(conf_item(env, i), "name"), ""), name))
-			return conf_get(conf_item(env, i), "value");
-	return NULL;
-}
-
-static void put_cpuset(struct import *im, const char *index, const char *min_shared)
-{
-	im->source = "the Weka CPUSet plugin";
-	import_printf(im, "policy: cpuset\n");
-	if (index && *index)
-		import_note(im,
-			    "plugin index %s: runtime.index is from 0 to 99; 90 if nothing is said",
-			    index);
-	import_printf(im, "cpuset:\n  integerNeeds: cpu-and-memory # as the plugin has it\n");
-	if (min_shared && *min_shared)
-		import_printf(im, "  minSharedCPUs: %s\n", min_shared);
-	import_note(im,
-		    "annotations weka.io/cores-ids and weka.io/forbid-core-ids count as before");
-}
-
-static bool from_weka(struct import *im, rp_cfg root)
-{
-	rp_cfg ctrs = conf_get(root, "spec.template.spec.containers");
-	for (uint32_t i = 0; i < conf_count(ctrs); i++) {
-		rp_cfg ctr = conf_item(ctrs, i);
-		const char *image = conf_text(conf_get(ctr, "image"), "");
-		if (!strstr(image, "weka") && !strstr(image, "cpuset"))
-			continue;
-		put_cpuset(im, conf_text(find_env(ctr, "NRI_PLUGIN_IDX"), ""), NULL);
-		return true;
-	}
-	rp_cfg numa = conf_get(root, "config.numa"), cpu = conf_get(root, "config.cpu");
-	rp_cfg shared = conf_get(cpu, "min_shared_cpus");
-	if (!shared && !strstr(conf_text(conf_get(root, "image.repository"), ""), "weka"))
-		return false;
-	put_cpuset(im, conf_text(conf_get(root, "config.plugin.index"), ""), conf_text(shared, ""));
-	if (conf_get(cpu, "validate_topology"))
-		import_note(im, "cpu.validate_topology: the plugin never read it");
-	if (!conf_value(conf_get(numa, "enable_memory_placement"), RP_T_BOOL, 1))
-		import_printf(im, "  pinMemory: false\n");
-	if (conf_get(numa, "fallback_to_node0"))
-		import_note(im, "numa.fallback_to_node0: the plugin never read it");
-	return true;
-}
-
 /* ---- which of them --------------------------------------------------------------------------- */
 
-static bool from_cmk(struct import *im, rp_cfg root)
-{
-	rp_cfg pools = conf_get(root, "pools");
-	if (conf_kind(pools) != RP_NODE_MAP || !conf_count(pools) ||
-	    !import_get(conf_item(pools, 0), "cpuLists"))
-		return false;
-	im->source = "pools of CMK";
-	put_pools(im, pools);
-	return true;
-}
+#define IMPORT_DEPTH_MAX 3u /* lists of ConfigMaps of documents */
 
-static bool take(struct import *im, rp_cfg root)
+static void import_documents(struct import *im, const rp_cfg *roots, unsigned n, unsigned depth);
+static void import_list(struct import *im, rp_cfg items, unsigned depth);
+
+static void import_root(struct import *im, rp_cfg root)
 {
 	static bool (*const sources[])(struct import * im, rp_cfg root) = {
-		from_resource, from_manager, from_kubelet, from_weka, from_cmk, from_values};
-	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
-		if (sources[i](im, root))
-			return true;
-	return false;
+		from_resource, from_operator, from_manager,    import_kubelet,
+		import_weka,   import_cmk,    import_node_slo, from_values};
+	for (size_t i = 0; !im->source && i < sizeof sources / sizeof sources[0]; i++)
+		(void)sources[i](im, root);
 }
 
-/* The data of a ConfigMap are texts: "policy: {…}" has become policy: |. They are put together
- * again. */
-static int unfold(rp_cfg root, struct buf *out)
+/* Imports a text of a ConfigMap that is a document of its own. Texts that are no YAML, as scripts,
+ * are passed over. */
+static void import_text_of(struct import *im, const char *key, const char *text, unsigned depth)
 {
-	rp_cfg data = conf_get(root, "data");
-	if (!str_eq(conf_text(conf_get(root, "kind"), ""), "ConfigMap"))
-		return 0;
+	struct err err = ERR_INIT;
+	struct documents docs;
+	if (documents_parse(key, text, strlen(text), &docs, &err))
+		return;
+	import_documents(im, docs.roots, docs.n_roots, depth);
+	documents_fini(&docs);
+}
+
+/* Sections of CRI Resource Manager, one a key of its ConfigMap, put together to one document. */
+static void import_sections(struct import *im, rp_cfg data, unsigned depth)
+{
+	struct buf all = BUF_INIT;
 	for (uint32_t i = 0; i < conf_count(data) && i < EMBEDDED_MAX; i++) {
-		const char *text = conf_text(conf_item(data, i), ""), *key = conf_key(data, i);
-		bool whole = strchr(key, '.') || str_eq(key, "config");
-		(void)buf_printf(out, whole ? "" : "%s:\n", key);
+		const char *text = conf_text(conf_item(data, i), "");
+		(void)buf_printf(&all, "%s:\n", conf_key(data, i));
 		for (size_t n; *text; text += n + (text[n] == '\n')) {
 			n = strcspn(text, "\n");
-			(void)buf_printf(out, "%s%.*s\n", whole ? "" : "  ", (int)n, text);
+			(void)buf_printf(&all, "  %.*s\n", (int)n, text);
 		}
 	}
-	return buf_len(out) ? 1 : 0;
+	import_text_of(im, "data", buf_text(&all), depth);
+	buf_fini(&all);
 }
 
-static int import_all(struct import *im, const char *name, const char *text, unsigned depth,
-		      struct err *err)
+static void import_config_map(struct import *im, rp_cfg data, unsigned depth)
 {
-	struct documents docs;
-	struct buf inner = BUF_INIT;
-	bool found = false;
-	int r = documents_parse(name, text, strlen(text), &docs, err);
-	if (r)
-		return r;
-	for (unsigned i = 0; !r && i < docs.n_roots; i++) {
-		buf_reset(&inner);
-		if (found) {
+	if (import_slo_data(im, data))
+		return;
+	if (conf_get(data, "policy")) {
+		import_sections(im, data, depth);
+		return;
+	}
+	for (uint32_t i = 0; !im->source && i < conf_count(data) && i < EMBEDDED_MAX; i++)
+		import_text_of(im, conf_key(data, i), conf_text(conf_item(data, i), ""), depth);
+}
+
+/* Imports a document, or what is wrapped in it: a ConfigMap's texts, a list's items, the kubelet's
+ * configuration in what its endpoint configz answers and in OpenShift's resource. */
+static void import_document(struct import *im, rp_cfg root, unsigned depth)
+{
+	const char *kind = conf_text(conf_get(root, "kind"), "");
+	rp_cfg items = conf_get(root, "items"), configz = conf_get(root, "kubeletconfig");
+	if (depth >= IMPORT_DEPTH_MAX)
+		return;
+	if (str_eq(kind, "ConfigMap"))
+		import_config_map(im, conf_get(root, "data"), depth + 1);
+	else if (str_eq(kind, "KubeletConfig"))
+		(void)import_kubelet(im, conf_get(root, "spec.kubeletConfig"));
+	else if (conf_kind(configz) == RP_NODE_MAP)
+		(void)import_kubelet(im, configz);
+	else if (conf_kind(items) == RP_NODE_LIST && *kind)
+		import_list(im, items, depth + 1);
+	else
+		import_root(im, root);
+}
+
+static void import_list(struct import *im, rp_cfg items, unsigned depth)
+{
+	const uint32_t n = conf_count(items);
+	rp_cfg *roots = calloc(n ? n : 1, sizeof *roots);
+	for (uint32_t i = 0; roots && i < n; i++)
+		roots[i] = conf_item(items, i);
+	if (roots)
+		import_documents(im, roots, n, depth);
+	free(roots);
+}
+
+static void import_documents(struct import *im, const rp_cfg *roots, unsigned n, unsigned depth)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (im->source) {
 			import_note(im,
 				    "document %u and what follows are left out: a node has one "
 				    "configuration",
 				    i + 1);
 			break;
 		}
-		if (!depth && unfold(docs.roots[i], &inner))
-			r = import_all(im, name, buf_text(&inner), depth + 1, err);
-		else
-			take(im, docs.roots[i]);
-		found = im->source != NULL;
+		import_document(im, roots[i], depth);
 	}
-	documents_fini(&docs);
-	buf_fini(&inner);
-	if (r || found || depth)
+}
+
+static int import_all(struct import *im, const char *name, const char *text, struct err *err)
+{
+	struct documents docs;
+	int r = documents_parse(name, text, strlen(text), &docs, err);
+	if (r)
 		return r;
+	import_documents(im, docs.roots, docs.n_roots, 0);
+	documents_fini(&docs);
+	if (im->source)
+		return 0;
 	return err_set(
 		err, -EINVAL,
 		"%s: it is none of these: a BalloonsPolicy or TopologyAwarePolicy, values of their "
-		"Helm charts, a configuration of CRI Resource Manager, a KubeletConfiguration, "
-		"pools of CMK, the Weka CPUSet plugin",
+		"Helm charts with image.name or keys of one policy alone, an NriPluginDeployment, "
+		"a configuration of CRI Resource Manager, a KubeletConfiguration (kubeadm's "
+		"ConfigMap, configz, OpenShift's KubeletConfig), pools of CMK, the Weka CPUSet "
+		"plugin, koordinator's slo-controller-config or NodeSLO",
 		name);
 }
 
@@ -500,7 +578,7 @@ int cmd_import(struct cli *cli)
 	const char *name = str_eq(cli->args[0], "-") ? "standard input" : cli->args[0];
 	if (!text)
 		return CTL_FAILED;
-	int r = import_all(&im, name, text, 0, &err);
+	int r = import_all(&im, name, text, &err);
 	free(text);
 	if (r)
 		complain(cli, "%s", err_text(&err, r));

@@ -121,14 +121,24 @@ typedef void (*rename_fn)(const char *key, char *buf, size_t size);
 static void put_value(struct import *im, rp_cfg node, unsigned indent, rename_fn rename,
 		      bool in_list);
 
-static void put_member(struct import *im, const char *key, rp_cfg node, unsigned indent,
+/* The name that a key is written by. Empty: the member is left out. */
+struct member_name {
+	char text[CONF_KEY_MAX + 1];
+};
+
+static struct member_name name_of(const char *key, rename_fn rename)
+{
+	struct member_name name;
+	if (rename)
+		rename(key, name.text, sizeof name.text);
+	else
+		(void)snprintf(name.text, sizeof name.text, "%s", key);
+	return name;
+}
+
+static void put_member(struct import *im, const char *name, rp_cfg node, unsigned indent,
 		       rename_fn rename)
 {
-	char name[CONF_KEY_MAX + 1];
-	if (rename)
-		rename(key, name, sizeof name);
-	else
-		(void)snprintf(name, sizeof name, "%s", key);
 	put_text(im, name);
 	(void)buf_add_str(&im->text, ":");
 	const char *text = conf_text(node, "");
@@ -149,12 +159,16 @@ static void put_list(struct import *im, rp_cfg node, unsigned indent, rename_fn 
 
 static void put_map(struct import *im, rp_cfg node, unsigned indent, rename_fn rename, bool in_list)
 {
+	unsigned n = 0;
 	for (uint32_t i = 0; i < conf_count(node); i++) {
-		if (in_list && !i)
+		const struct member_name name = name_of(conf_key(node, i), rename);
+		if (!*name.text)
+			continue;
+		if (in_list && !n++)
 			(void)buf_add_str(&im->text, " ");
 		else
 			(void)buf_printf(&im->text, "%*s", (int)indent, "");
-		put_member(im, conf_key(node, i), conf_item(node, i), indent, rename);
+		put_member(im, name.text, conf_item(node, i), indent, rename);
 	}
 }
 
@@ -187,8 +201,18 @@ static void put_value(struct import *im, rp_cfg node, unsigned indent, rename_fn
 
 void import_put(struct import *im, const char *key, rp_cfg node, unsigned indent, rename_fn rename)
 {
+	const struct member_name name = name_of(key, rename);
+	if (!*name.text)
+		return;
 	(void)buf_printf(&im->text, "%*s", (int)indent, "");
-	put_member(im, key, node, indent, rename);
+	put_member(im, name.text, node, indent, rename);
+}
+
+void import_key(struct import *im, const char *key, unsigned indent)
+{
+	(void)buf_printf(&im->text, "%*s", (int)indent, "");
+	put_text(im, key);
+	(void)buf_add_str(&im->text, ":");
 }
 
 void import_value(struct import *im, const char *key, const char *text, unsigned indent)

@@ -128,3 +128,115 @@ def crd(kind, **spec):
 def test_examples_of_each_source(tmp_path, source, policy):
     config, notes = imported(tmp_path, source)
     assert config['policy'] == policy, notes
+
+
+CONFIG = {'cpuManagerPolicy': 'static', 'reservedSystemCPUs': '0-1', 'cpuManagerPolicyOptions': {'full-pcpus-only': 'true', 'strict-cpu-reservation': 'true'},
+          'topologyManagerPolicy': 'single-numa-node', 'topologyManagerPolicyOptions': {'prefer-closest-numa-nodes': 'true'}}
+PLACED = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0-1'}, 'topologyManagerPolicy': 'single-numa-node',
+                                         'cpuManagerPolicyOptions': {'full-pcpus-only': True, 'strict-cpu-reservation': True}}}
+
+
+# The kubelet's configuration as kubeadm stores it, as the kubelet answers it, as OpenShift and lists have it.
+@pytest.mark.parametrize('source', [
+    {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'kubelet-config'}, 'data': {'kubelet': yaml.safe_dump({'kind': 'KubeletConfiguration', **CONFIG})}},
+    {'kubeletconfig': CONFIG},
+    {'apiVersion': 'machineconfiguration.openshift.io/v1', 'kind': 'KubeletConfig', 'metadata': {'name': 'a'}, 'spec': {'kubeletConfig': CONFIG}},
+    {'apiVersion': 'v1', 'kind': 'List', 'items': [{'kind': 'Service'}, {'kind': 'ConfigMap', 'data': {
+        'run.sh': '#!/bin/sh\n[ "$1" ] || {', 'kubelet': yaml.safe_dump({'kind': 'KubeletConfiguration', **CONFIG})}}]},
+], ids=['kubeadm', 'configz', 'openshift', 'list'])
+def test_where_the_configuration_of_the_kubelet_is_kept(tmp_path, source):
+    config, notes = imported(tmp_path, source)
+    assert config == PLACED and 'always does so' in notes
+
+
+def test_a_list_of_resources(tmp_path):
+    first, second = crd('BalloonsPolicy', reservedResources={'cpu': 1}, balloonTypes=[{'name': 'a'}]), crd('BalloonsPolicy', reservedResources={'cpu': 2})
+    config, notes = imported(tmp_path, {'apiVersion': 'v1', 'kind': 'List', 'items': [first, second]})
+    assert config['balloons']['reservedResources'] == {'cpu': 1} and 'document 2 and what follows are left out' in notes
+
+
+@pytest.mark.parametrize('values, config', [
+    ({'config': {'reservedResources': {'cpu': 1}, 'balloonTypes': [{'name': 'a'}]}}, {'reservedResources': {'cpu': 1}, 'balloonTypes': [{'name': 'a'}]}),
+    ({'nri': {'plugin': {'index': 90}}}, {'reservedResources': {'cpu': '750m'}}),
+], ids=['config', 'default'])
+def test_the_resource_of_the_operator(tmp_path, values, config):
+    out, notes = imported(tmp_path, {'apiVersion': 'config.nri/v1alpha1', 'kind': 'NriPluginDeployment', 'metadata': {'name': 'a'},
+                                     'spec': {'pluginName': 'balloons', 'state': 'present', 'values': values}})
+    assert out['policy'] == 'balloons' and out['balloons'] == config
+
+
+# Values that do not say which policy they are for, values and resources of another plugin, and a DaemonSet of somebody else.
+@pytest.mark.parametrize('source', [
+    {'image': {'name': 'registry.example/nri-memory-policy'}, 'config': {'injectMpolset': True, 'classes': []}},
+    {'image': {'name': 'registry.example/nri-memory-qos'}, 'config': {'balloonTypes': []}},
+    {'config': {'reservedResources': {'cpu': 1}, 'pinCPU': True}},
+    {'kind': 'NriPluginDeployment', 'spec': {'pluginName': 'memory-qos', 'values': {'config': {'classes': []}}}},
+    {'kind': 'DaemonSet', 'metadata': {'name': 'a'}, 'spec': {'template': {'spec': {'containers': [{'name': 'c', 'image': 'example/cpuset-reporter:1'}]}}}},
+    {'kind': 'ConfigMap', 'data': {'config': 'a: {b: {}}'}},
+])
+def test_nothing_is_guessed(source):
+    done = run_ctl(*MODULES, 'import', '-', input=yaml.safe_dump(source))
+    assert done.code == FAILED and 'it is none of these' in done.err, done
+
+
+@pytest.mark.parametrize('options, controllers, rdt', [
+    ({'mode': 'Full', 'monitoringDisabled': False, 'l3': {'optional': True}}, ['rdt'], {'enable': True, 'options': {'l3': {'optional': True}}}),
+    ({'mode': 'Disabled', 'monitoringDisabled': True, 'l3': {'optional': True}}, None, {'enable': False, 'monitoring': 'off', 'options': {'l3': {'optional': True}}}),
+    ({'mode': 'Discovery'}, ['rdt'], {'enable': True}),
+])
+def test_modes_of_rdt(tmp_path, options, controllers, rdt):
+    partitions = {'p': {'l3Allocation': '60%', 'classes': {'a': {'l3Allocation': '50%', 'kubernetes': {'denyPodAnnotation': True}}}}}
+    config, notes = imported(tmp_path, {'policy': {'Active': 'topology-aware', 'ReservedResources': {'CPU': 1}}, 'rdt': {'options': options, 'partitions': partitions}})
+    assert config.get('controllers') == controllers and 'annotations' in notes
+    written = config['rdt'].pop('partitions', None)
+    assert config['rdt'] == rdt and (written is None) == (options['mode'] == 'Discovery')
+    assert not written or written['p']['classes'] == {'a': {'l3Allocation': '50%'}}
+
+
+def test_classes_of_disks_of_the_manager(tmp_path):
+    config, notes = imported(tmp_path, {'policy': {'Active': 'none'}, 'resource-manager': {'blockio': {}}, 'blockio': {'Classes': {'LowPrio': [
+        {'Weight': 80}, {'Devices': ['/dev/sd*'], 'ThrottleReadBps': '50M', 'ThrottleWriteIOPS': '5k'}]}}})
+    assert config['controllers'] == ['blkio'] and config['blkio'] == {'classes': {'LowPrio': [
+        {'weight': 80}, {'devices': ['/dev/sd*'], 'throttleReadBps': '50M', 'throttleWriteIOPS': '5k'}]}}
+
+
+def test_what_cmk_stores(tmp_path):
+    state = {'exclusive': {'0': {'4,12': [], '5,13': []}, '1': {}}, 'infra': {'0': {'0-2,8-10': ['48624']}, '1': {}}, 'shared': {'0': {'3,11': []}, '1': {}}}
+    config, _ = imported(tmp_path, {'kind': 'ConfigMap', 'metadata': {'name': 'cmk-config-worker-1'}, 'data': {'config': yaml.safe_dump(state)}})
+    assert config == {'policy': 'static-pools', 'static-pools': {'pools': {
+        'exclusive': {'exclusive': True, 'cpuLists': [{'cpuset': '4,12', 'socket': 0}, {'cpuset': '5,13', 'socket': 0}]},
+        'infra': {'exclusive': False, 'cpuLists': [{'cpuset': '0-2,8-10', 'socket': 0}]}, 'shared': {'exclusive': False, 'cpuLists': [{'cpuset': '3,11', 'socket': 0}]}}}}
+
+
+def test_the_manifest_of_weka(tmp_path):
+    config, _ = imported(tmp_path, {'kind': 'ServiceAccount'}, {'kind': 'DaemonSet', 'metadata': {'name': 'weka-nri-cpuset', 'labels': {'app': 'weka-nri-cpuset'}}, 'spec': {
+        'template': {'spec': {'containers': [{'name': 'weka-cpuset', 'image': 'PLACEHOLDER_IMAGE_TAG'}]}}}})
+    assert config['policy'] == 'cpuset'
+
+
+SLO = {'colocation-config': {'enable': True, 'cpuReclaimThresholdPercent': 70, 'metricAggregatePolicy': {'durations': ['5m']}, 'somethingNew': 1, 'nodeConfigs': [
+    {'name': 'x', 'nodeSelector': {'matchExpressions': []}}, {'name': 'anolis', 'nodeSelector': {'matchLabels': {'a': 'b'}}, 'resourceDiffThreshold': 0.2}]},
+       'resource-threshold-config': {'clusterStrategy': {'enable': True, 'cpuSuppressThresholdPercent': 60, 'CPUEvictTimeWindowSeconds': 60}, 'nodeStrategies': [{'name': 'a'}]},
+       'resource-qos-config': {'clusterStrategy': {'lsClass': {'memoryQOS': {'enable': True, 'minLimitPercent': 50, 'wmarkRatio': 95}, 'resctrlQOS': {'enable': True}},
+                                                   'beClass': {'memoryQOS': {'enable': False, 'minLimitPercent': 1}}}},
+       'cpu-burst-config': {'clusterStrategy': {'policy': 'auto', 'cpuBurstPercent': 500}}}
+
+
+def test_koordinators_config_map(tmp_path):
+    data = {key: json.dumps(value) for key, value in SLO.items()}
+    config, notes = imported(tmp_path, {'kind': 'ConfigMap', 'metadata': {'name': 'slo-controller-config'}, 'data': {
+        **data, 'system-config': '{"clusterStrategy": {}\n "nodeStrategies": []}', 'cpu-normalization-config': '{"enable": tr\n[}'}})
+    assert config['calculators'] == ['batch'] and config['controllers'] == ['batch-limits', 'memory-qos', 'cpu-suppress', 'cpu-burst', 'evict']
+    assert config['nodeResources'] == {'strategy': {'enable': True, 'cpuReclaimThresholdPercent': 70, 'metricAggregatePolicy': {'durations': ['5m']}},
+                                       'nodeConfigs': [{'name': 'anolis', 'matchLabels': {'a': 'b'}, 'strategy': {'resourceDiffThreshold': 0.2}}]}
+    assert config['cpu-suppress'] == {'enable': True, 'cpuSuppressThresholdPercent': 60} and config['evict'] == {'enable': True, 'cpuEvictTimeWindowSeconds': 60}
+    assert config['memory-qos'] == {'ls': {'minLimitPercent': 50}} and config['cpu-burst'] == {'policy': 'auto', 'cpuBurstPercent': 500}
+    for note in ['nodeConfigs x: left out', 'somethingNew', 'nodeStrategies', 'resctrlQOS', 'sysctl.d', 'cpu-normalization-config: left out, it cannot be read']:
+        assert note in notes, notes
+
+
+def test_what_koordinator_has_switched_off(tmp_path):
+    config, _ = imported(tmp_path, {'kind': 'ConfigMap', 'data': {'colocation-config': '{"enable": false}', 'resource-threshold-config': '{"clusterStrategy": {"enable": false}}'}})
+    assert config['controllers'] == ['batch-limits'] and config['nodeResources'] == {'strategy': {'enable': False}} and config['evict'] == {'enable': False}
+    config, notes = imported(tmp_path, {'kind': 'NodeSLO', 'metadata': {'name': 'n'}, 'spec': {'resourceUsedThresholdWithBE': {'enable': True, 'memoryEvictThresholdPercent': 70}}})
+    assert config['evict'] == {'enable': True, 'memoryEvictThresholdPercent': 70} and 'slo-controller-config' in notes
