@@ -57,7 +57,7 @@ static bool is_common(const char *key)
 
 /* ---- RDT ------------------------------------------------------------------------------------- */
 
-/* What rdt.options.mode of CRI Resource Manager and goresctrl can be. */
+/* Modes of rdt.options.mode, as CRI Resource Manager and goresctrl have it. */
 enum rdt_mode { RDT_FULL, RDT_DISCOVERY, RDT_DISABLED };
 
 static enum rdt_mode import_rdt_mode(rp_cfg rdt)

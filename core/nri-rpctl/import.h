@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the readers of import share: the outcome so far and how it is written. */
+/* The outcome of import so far, and the functions that write it. */
 #ifndef RPCTL_IMPORT_H
 #define RPCTL_IMPORT_H
 
