@@ -8,7 +8,7 @@
 #include <nri-rp/set.h>
 
 #include "core/nri-rpctl/import.h"
-#include "core/util/str.h"
+#include "core/lib/util/str.h"
 
 /* ---- the kubelet's CPU manager --------------------------------------------------------------- */
 

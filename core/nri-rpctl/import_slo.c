@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "core/conf/documents.h"
+#include "core/lib/conf/documents.h"
 #include "core/nri-rpctl/import.h"
-#include "core/util/cleanup.h"
-#include "core/util/str.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 enum slo_part {
 	SLO_COLOCATION,

@@ -17,22 +17,48 @@
 struct style {
 	bool structural;
 	bool fold; /* names in any case */
+	bool whole; /* below a list, whose members are in one file: lists replace, maps merge */
 };
 
-static void json_type(struct json *j, const char *one, const char *other)
+static void json_type(struct json *j, const char *type)
 {
-	json_key(j, "type");
-	if (!other) {
-		json_str(j, one);
+	json_kstr(j, "type", type);
+}
+
+/* Writes the type. A key of an rp.conf can be null, too, and the loader reads scalars as text, so
+ * that some types have several names there, separated by '|'. */
+static void json_types(struct json *j, bool structural, const char *type, const char *others)
+{
+	if (structural) {
+		json_type(j, type);
 		return;
 	}
+	json_key(j, "type");
 	json_arr(j);
-	json_str(j, one);
-	json_str(j, other);
+	json_str(j, type);
+	for (const char *at = others; at && *at;) {
+		char word[CONF_PLACE_MAX];
+		const size_t n = strcspn(at, "|");
+		(void)snprintf(word, sizeof word, "%.*s", (int)n, at);
+		json_str(j, word);
+		at += n + (at[n] == '|');
+	}
+	json_str(j, "null");
 	json_end_arr(j);
 }
 
-static void json_choices(struct json *j, const char *choices)
+/* Writes what readers of YAML may have made of a choice: a boolean of "off", a number of "0". */
+static void json_choice_read(struct json *j, const char *word)
+{
+	bool truth;
+	int64_t number;
+	if (str_to_i64(word, &number) == 0)
+		json_int(j, number);
+	else if (str_to_bool(word, &truth) == 0)
+		json_bool(j, truth);
+}
+
+static void json_choices(struct json *j, const char *choices, bool structural)
 {
 	json_key(j, "enum");
 	json_arr(j);
@@ -42,8 +68,12 @@ static void json_choices(struct json *j, const char *choices)
 		(void)snprintf(word, sizeof word, "%.*s", bar ? (int)(bar - at) : (int)strlen(at),
 			       at);
 		json_str(j, word);
+		if (!structural)
+			json_choice_read(j, word);
 		at = bar ? bar + 1 : NULL;
 	}
+	if (!structural)
+		json_nil(j);
 	json_end_arr(j);
 }
 
@@ -57,7 +87,7 @@ static bool worth_saying(int64_t bound, int64_t none, bool structural)
 
 static void json_integer(struct json *j, const struct rp_key *key, bool structural)
 {
-	json_type(j, "integer", NULL);
+	json_types(j, structural, "integer", NULL);
 	if (!key->min && !key->max)
 		return;
 	if (worth_saying(key->min, INT64_MIN, structural))
@@ -103,7 +133,7 @@ static void json_members(struct json *j, const struct schema_node *s, struct sty
 
 static void json_map(struct json *j, const struct schema_node *s, struct style style)
 {
-	json_type(j, "object", NULL);
+	json_types(j, style.structural, "object", NULL);
 	if (schema_open(s) && style.structural)
 		json_anything(j);
 	if (schema_open(s))
@@ -126,8 +156,9 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 	json_end_obj(j);
 	if (!style.structural)
 		json_members(j, s, style);
-	/* A name in another case satisfies the loader, but no editor. */
-	if (!required || style.fold)
+	/* A name in another case satisfies the loader, but no editor. A key that another file of
+	 * rp.conf.d has is not missing. */
+	if (!required || style.fold || !(style.structural || style.whole))
 		return;
 	json_key(j, "required");
 	json_arr(j);
@@ -139,7 +170,8 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 
 static void json_list(struct json *j, const struct schema_node *s, struct style style)
 {
-	json_type(j, "array", NULL);
+	style.whole = true;
+	json_types(j, style.structural, "array", NULL);
 	if (!s->elem && !style.structural)
 		return;
 	json_key(j, "items");
@@ -156,22 +188,28 @@ static void json_scalar(struct json *j, const struct rp_key *key, bool structura
 {
 	switch (key->type) {
 	case RP_T_BOOL:
-		json_type(j, "boolean", NULL);
+		json_types(j, structural, "boolean", "string|integer");
+		if (!structural)
+			json_kstr(j, "pattern",
+				  "^([tTfFyYnN]|true|True|TRUE|false|False|FALSE|"
+				  "yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)$");
 		break;
 	case RP_T_INT:
 		json_integer(j, key, structural);
 		break;
 	case RP_T_NUMBER:
-		json_type(j, "number", NULL);
+		json_types(j, structural, "number", NULL);
 		break;
 	case RP_T_ENUM:
 		if (structural)
-			json_type(j, "string", NULL);
-		json_choices(j, key->choices);
+			json_type(j, "string");
+		json_choices(j, key->choices, structural);
 		break;
 	case RP_T_STRING:
+		json_types(j, structural, "string", "number|boolean");
+		break;
 	case RP_T_DURATION:
-		json_type(j, "string", NULL);
+		json_types(j, structural, "string", "number");
 		break;
 	case RP_T_ANY:
 		if (structural)
@@ -181,7 +219,7 @@ static void json_scalar(struct json *j, const struct rp_key *key, bool structura
 		if (structural)
 			json_kbool(j, "x-kubernetes-int-or-string", true);
 		else
-			json_type(j, "string", "number");
+			json_types(j, false, "string", "number");
 	}
 }
 
@@ -233,16 +271,105 @@ static void json_node(struct json *j, const struct schema_node *s, struct style 
 	json_end_obj(j);
 }
 
+/* ---- parts of the core in policies ----------------------------------------------------------- */
+
+/* Parts that custom resources have beside the keys of the policy (rewrite.c). */
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
+#define COMMON_PARTS (sizeof common_parts / sizeof *common_parts)
+
+static bool is_common(const char *key)
+{
+	for (size_t i = 0; i < COMMON_PARTS; i++)
+		if (str_eq(common_parts[i], key))
+			return true;
+	return false;
+}
+
+/* Adds members of the core's part to those that the policy's table has of the same part, as control.
+ * Where the core leaves a member open, other keys are allowed beside the policy's. */
+static int merge_part(struct arena *arena, struct schema_node *own, const struct schema_node *core)
+{
+	struct schema_node **end = &own->first, *added;
+	for (; *end; end = &(*end)->next) {
+		const struct schema_node *other = schema_child(core, (*end)->key.path, false);
+		if (!other || !schema_open(other) || schema_open(*end) || (*end)->any)
+			continue;
+		added = arena_zero(arena, struct schema_node);
+		if (!added)
+			return -ENOMEM;
+		added->key.type = RP_T_ANY;
+		(*end)->any = added;
+	}
+	for (const struct schema_node *c = core->first; c; c = c->next) {
+		if (schema_child(own, c->key.path, false))
+			continue;
+		added = arena_zero(arena, struct schema_node);
+		if (!added)
+			return -ENOMEM;
+		*added = *c;
+		added->next = NULL;
+		*end = added;
+		end = &added->next;
+	}
+	return 0;
+}
+
+/* Adds the common parts to the tree of a policy: to its resource, and to its section, where one may
+ * have been pasted. */
+static int add_common_parts(struct arena *arena, struct schema_tree *tree,
+			    const struct schema_tree *core)
+{
+	struct schema_node **end = &tree->root.first;
+	int r = 0;
+	if (!tree->cr_kind || schema_open(&tree->root))
+		return 0;
+	for (; !r && *end; end = &(*end)->next)
+		if (is_common((*end)->key.path))
+			r = merge_part(arena, *end,
+				       schema_child(&core->root, (*end)->key.path, false));
+	for (size_t i = 0; !r && i < COMMON_PARTS; i++) {
+		if (schema_child(&tree->root, common_parts[i], false))
+			continue;
+		struct schema_node *part = arena_zero(arena, struct schema_node);
+		if (!part)
+			return -ENOMEM;
+		*part = *schema_child(&core->root, common_parts[i], false);
+		part->next = NULL;
+		*end = part;
+		end = &part->next;
+	}
+	return r;
+}
+
 static int build_all(struct arena *arena, const struct conf_named_schema *modules,
 		     unsigned n_modules, struct schema_tree ***ret)
 {
 	struct schema_tree **trees =
 		arena_array(arena, n_modules + 1, sizeof(struct schema_tree *));
 	int rc = trees ? schema_build(arena, conf_core_schema(), &trees[n_modules], NULL) : -ENOMEM;
-	for (unsigned i = 0; rc == 0 && i < n_modules; i++)
+	for (unsigned i = 0; rc == 0 && i < n_modules; i++) {
 		rc = schema_build(arena, modules[i].schema, &trees[i], NULL);
+		if (!rc)
+			rc = add_common_parts(arena, trees[i], trees[n_modules]);
+	}
 	*ret = trees;
 	return rc;
+}
+
+/* A document of rp.conf can be a whole custom resource. */
+static void json_resource_keys(struct json *j)
+{
+	static const char *const keys[][2] = {{"apiVersion", "string"},
+					      {"kind", "string"},
+					      {"metadata", "object"},
+					      {"spec", "object"},
+					      {"status", "object"}};
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		json_key(j, keys[i][0]);
+		json_obj(j);
+		json_type(j, keys[i][1]);
+		json_end_obj(j);
+	}
 }
 
 int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out)
@@ -257,7 +384,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 	json_obj(&j);
 	json_kstr(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	json_kstr(&j, "title", "rp.conf");
-	json_type(&j, "object", NULL);
+	json_type(&j, "object");
 	json_key(&j, "properties");
 	json_obj(&j);
 	for (const struct schema_node *c = trees[n_modules]->root.first; c; c = c->next) {
@@ -268,11 +395,12 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 		json_key(&j, modules[i].module);
 		json_node(&j, &trees[i]->root, (struct style){.fold = trees[i]->fold});
 	}
+	json_resource_keys(&j);
 	json_end_obj(&j);
 	/* Sections of modules that are not installed here. */
 	json_key(&j, "additionalProperties");
 	json_obj(&j);
-	json_type(&j, "object", NULL);
+	json_types(&j, false, "object", NULL);
 	json_end_obj(&j);
 	json_end_obj(&j);
 	return out->failed;
@@ -309,7 +437,7 @@ static void put_property(struct json *j, const char *name, const char *type)
 {
 	json_key(j, name);
 	json_obj(j);
-	json_type(j, type, NULL);
+	json_type(j, type);
 	json_end_obj(j);
 }
 
@@ -319,15 +447,15 @@ static void put_status(struct json *j)
 	static const char *const texts[] = {"status", "errors", "timestamp"};
 	json_key(j, "status");
 	json_obj(j);
-	json_type(j, "object", NULL);
+	json_type(j, "object");
 	json_key(j, "properties");
 	json_obj(j);
 	json_key(j, "nodes");
 	json_obj(j);
-	json_type(j, "object", NULL);
+	json_type(j, "object");
 	json_key(j, "additionalProperties");
 	json_obj(j);
-	json_type(j, "object", NULL);
+	json_type(j, "object");
 	json_key(j, "properties");
 	json_obj(j);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -344,22 +472,21 @@ static void put_status(struct json *j)
 static void put_spec(struct json *j, const struct schema_tree *policy,
 		     const struct schema_tree *core)
 {
-	static const char *const common[] = {"control", "log", "instrumentation", "agent"};
 	const struct style own = {.structural = true, .fold = policy->fold};
 	json_key(j, "spec");
 	json_obj(j);
-	json_type(j, "object", NULL);
+	json_type(j, "object");
 	json_key(j, "properties");
 	json_obj(j);
 	for (const struct schema_node *c = policy->root.first; c; c = c->next) {
 		json_key(j, c->key.path);
 		json_node(j, c, own);
 	}
-	for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-		if (schema_child(&policy->root, common[i], false))
+	for (size_t i = 0; i < COMMON_PARTS; i++) {
+		if (schema_child(&policy->root, common_parts[i], false))
 			continue;
-		json_key(j, common[i]);
-		json_node(j, schema_child(&core->root, common[i], false),
+		json_key(j, common_parts[i]);
+		json_node(j, schema_child(&core->root, common_parts[i], false),
 			  (struct style){.structural = true});
 	}
 	json_end_obj(j);
@@ -383,7 +510,7 @@ static void put_version(struct json *j, const struct schema_tree *policy,
 	json_obj(j);
 	json_key(j, "openAPIV3Schema");
 	json_obj(j);
-	json_type(j, "object", NULL);
+	json_type(j, "object");
 	json_key(j, "required");
 	json_arr(j);
 	json_str(j, "spec");

@@ -58,3 +58,12 @@ def test_what_tables_say():
     assert spec['properties']['pinCPU']['type'] == 'boolean' and 'Default: true.' in spec['properties']['pinCPU']['description']
     assert spec['properties']['reservedResources']['properties']['cpu'][INT_OR_STRING] is True
     assert {'agent', 'log', 'control', 'instrumentation'} <= set(spec['properties'])
+
+
+def test_parts_of_the_core_in_a_policy_that_has_some_itself():
+    """BalloonsPolicy has control.cpu.classes of its own; rdt and blockio are the core's, as in every other kind."""
+    found = definitions()
+    control = schema(found['BalloonsPolicy'])['properties']['spec']['properties']['control']['properties']
+    assert set(control) == set(schema(found['TopologyAwarePolicy'])['properties']['spec']['properties']['control']['properties'])
+    assert control['rdt'][ANYTHING] and control['blockio'][ANYTHING]
+    assert control['cpu'][ANYTHING] and control['cpu']['properties']['classes']['type'] == 'object'

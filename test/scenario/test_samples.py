@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sample configurations: each is accepted as it is, and does what its first lines say."""
+import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import time
@@ -116,3 +118,67 @@ def test_composite(make_node):
     node.expect('count(cpus(j0)) == 4', 'count(nodes(j0)) == 2')
     node.create('b', ctr('b0', '2', '64Mi'), namespace='batch-1')
     node.expect('count(nodes(b0)) == 1', 'disjoint(j0, b0)')
+
+
+# ---- the JSON schema for editors ----
+
+TYPES = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'integer': int, 'number': (int, float), 'null': type(None)}
+
+
+def misfits(value, schema, place=''):
+    """Where a value is not what a JSON schema of ours allows, by the words that these use."""
+    types = schema.get('type', [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(isinstance(value, TYPES[t]) and (t == 'boolean' or not isinstance(value, bool)) for t in types):
+        return [f'{place}: {value!r} is none of {types}']
+    bad = []
+    if 'enum' in schema and not any(value == allowed and isinstance(value, bool) == isinstance(allowed, bool) for allowed in schema['enum']):
+        bad.append(f'{place}: {value!r} is none of {schema["enum"]}')
+    if isinstance(value, str) and not re.search(schema.get('pattern', ''), value):
+        bad.append(f'{place}: {value!r} does not match')
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not schema.get('minimum', value) <= value <= schema.get('maximum', value):
+        bad.append(f'{place}: {value} is out of range')
+    if isinstance(value, dict):
+        bad += [f'{place}: no {key}' for key in schema.get('required', []) if key not in value]
+        for key, member in value.items():
+            below = schema.get('properties', {}).get(key, schema.get('additionalProperties', True))
+            if below is False:
+                bad.append(f'{place}.{key}: unknown')
+            elif below is not True:
+                bad += misfits(member, below, f'{place}.{key}')
+    if isinstance(value, list):
+        for member in value:
+            bad += misfits(member, schema.get('items', {}), place + '[]')
+    return bad
+
+
+@pytest.fixture(scope='module')
+def editors_schema():
+    return json.loads(subprocess.run([BUILD / 'bin/nri-rpctl', '--module-dir', BUILD / 'modules', 'config', 'schema'], capture_output=True, check=True).stdout)
+
+
+@pytest.mark.parametrize('sample', sorted([*SAMPLES.glob('*.conf'), SAMPLES.parent / 'rp.conf']), ids=lambda path: path.stem)
+def test_editors_accept_samples(editors_schema, sample):
+    assert [misfits(document, editors_schema) for document in yaml.safe_load_all(sample.read_text()) if document] in ([], [[]])
+
+
+@pytest.mark.parametrize('text', [
+    'policy: static\nstatic: {reservedResources: {cpu: 1}, pinMemory: yes}\n', 'policy: static\nstatic: null\nmetrics:\nlog: {level: null}\n',
+    '{apiVersion: config.nri/v1alpha1, kind: BalloonsPolicy, metadata: {name: default}, spec: {reservedResources: {cpu: 750m}}}\n',
+    'policy: balloons\nballoons: {reservedResources: {cpu: 1}, log: {debug: [policy]}, control: {rdt: {enable: false}, cpu: {classes: {a: {minFreq: 800000}}}}}\n',
+    'policy: balloons\nballoons: {reservedResources: {cpu: 1}, balloonTypes: [{name: 5, minCPUs: 1, namespaces: [1, yes]}]}\n',
+    'controllers: [rdt]\nrdt: {monitoring: off}\n', 'static: {topologyManagerPolicy: restricted}\n', 'admit: {timeout: 0}\n',
+], ids=['words', 'nulls', 'resource', 'pasted', 'names', 'off', 'part', 'zero'])
+def test_editors_accept_what_the_daemon_accepts(editors_schema, tmp_path, text):
+    """Words are read as YAML 1.1 has them. A part is a file of rp.conf.d, whose required keys another file has."""
+    path = tmp_path / 'rp.conf'
+    path.write_text('static: {reservedResources: {cpu: 1}}\n---\n' + text)
+    done = subprocess.run([BUILD / 'bin/nri-rpctl', '--module-dir', BUILD / 'modules', 'config', 'check', '--local', path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert misfits(yaml.safe_load(text), editors_schema) == []
+
+
+@pytest.mark.parametrize('text', ['policy: [a]\n', 'static: {pinMemory: maybe}\n', 'metrics: {no-such: 1}\n', 'runtime: {index: 100}\n', 'static: 5\n',
+                                  'balloons: {balloonTypes: [{minCPUs: 1}]}\n'])
+def test_editors_refuse_what_the_daemon_refuses(editors_schema, text):
+    assert misfits(yaml.safe_load(text), editors_schema)

@@ -166,6 +166,35 @@ def test_a_list_and_documents(make_node, tmp_path):
     assert doc['problems'] == ['warning: ConfigMap web has no pods']
 
 
+def test_templates_that_are_no_pods(make_node, tmp_path):
+    """What has a template of something else is left out with a warning; what has one of a pod is placed, whatever its kind."""
+    node = make_node(TOPOLOGY_AWARE)
+    documents = [{'kind': 'VirtualMachine', 'metadata': {'name': 'vm'}, 'spec': {'template': {'spec': {'domain': {'cpu': {'cores': 2}}}}}},
+                 {'kind': 'Workflow', 'metadata': {'name': 'w'}, 'spec': {'template': {'spec': {'containers': ['a']}}}},
+                 {'kind': 'Reporter', 'metadata': {'name': 'r'}, 'spec': {'containers': 3}},
+                 deployment('a', 1, '2'), deployment('own', 1, '1', 'Rollout')]
+    path = tmp_path / 'all.yaml'
+    path.write_text(yaml.safe_dump_all(documents))
+    doc = ctl_json(node, 'try', path)
+    assert {m['container'] for m in doc['moves']} == {'default/a/c', 'default/own/c'}
+    assert doc['problems'] == ['warning: VirtualMachine vm has no pods', 'warning: Workflow w has no pods', 'warning: Reporter r has no pods']
+
+
+def test_pods_that_have_ended(make_node, tmp_path):
+    """They take no CPUs: the pod that runs finds room that they would have taken."""
+    node = make_node(TOPOLOGY_AWARE)
+
+    def pod(name, cpu, phase):
+        return {'kind': 'Pod', 'metadata': {'name': name}, 'spec': {'containers': [container('c', cpu, '64Mi')]}, 'status': {'phase': phase}}
+    job = {'kind': 'Job', 'metadata': {'name': 'job'}, 'spec': {'template': {'spec': {'containers': [container('c', '12', '64Mi')]}}},
+           'status': {'conditions': [{'type': 'Complete', 'status': 'True'}]}}
+    path = tmp_path / 'all.json'
+    path.write_text(json.dumps({'kind': 'List', 'items': [pod('done', '12', 'Succeeded'), pod('failed', '12', 'Failed'), job, pod('run', '8', 'Running')]}))
+    doc = ctl_json(node, 'try', path)
+    assert [m['container'] for m in doc['moves']] == ['default/run/c'] and doc['outcome'] == 'accepted'
+    assert doc['problems'] == ['warning: Pod done has ended', 'warning: Pod failed has ended', 'warning: Job job has ended']
+
+
 def test_resources_of_the_pod(make_node, tmp_path):
     """They make it Guaranteed, and are the limit of the container that has none; so the kubelet has it."""
     node = make_node(TOPOLOGY_AWARE)

@@ -341,30 +341,37 @@ static void test_json_schema(void **state)
 	static const char *const fragments[] = {
 		"{\"$schema\":\"https://json-schema.org/draft/2020-12/"
 		"schema\",\"title\":\"rp.conf\",\"type\":\"object\",\"properties\":{\"policy\":{",
-		"\"types\":{\"type\":\"object\",\"properties\":{\"bool\":{\"type\":\"boolean\","
+		"\"types\":{\"type\":[\"object\",\"null\"],\"properties\":{\"bool\":{\"type\":["
+		"\"boolean\",\"string\",\"integer\",\"null\"],\"pattern\":",
 		"\"description\":\"A truth.\",\"default\":true},",
-		"\"int\":{\"type\":\"integer\",\"default\":-3},",
-		"\"count\":{\"type\":\"integer\",\"minimum\":0},",
-		"\"debt\":{\"type\":\"integer\",\"maximum\":-1},",
-		"\"percent\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":100},",
-		"\"number\":{\"type\":\"number\",\"default\":0.5},",
-		"\"name\":{\"type\":\"string\",\"minLength\":1},",
-		"\"level\":{\"enum\":[\"\",\"core\",\"numa\"]},",
-		"\"cpu\":{\"type\":[\"string\",\"number\"],\"default\":\"750m\"},",
-		"\"duration\":{\"type\":\"string\",\"default\":\"30s\"},",
+		"\"int\":{\"type\":[\"integer\",\"null\"],\"default\":-3},",
+		"\"count\":{\"type\":[\"integer\",\"null\"],\"minimum\":0},",
+		"\"debt\":{\"type\":[\"integer\",\"null\"],\"maximum\":-1},",
+		"\"percent\":{\"type\":[\"integer\",\"null\"],\"minimum\":0,\"maximum\":100},",
+		"\"number\":{\"type\":[\"number\",\"null\"],\"default\":0.5},",
+		"\"name\":{\"type\":[\"string\",\"number\",\"boolean\",\"null\"],\"minLength\":1},",
+		"\"level\":{\"enum\":[\"\",\"core\",\"numa\",null]},",
+		"\"cpu\":{\"type\":[\"string\",\"number\",\"null\"],\"default\":\"750m\"},",
+		"\"duration\":{\"type\":[\"string\",\"number\",\"null\"],\"default\":\"30s\"},",
 		"\"any\":{},",
-		"\"map\":{\"type\":\"object\",\"minProperties\":1,\"description\":\"Free.\"},",
-		"\"list\":{\"type\":\"array\",\"minItems\":1},",
-		"\"ints\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":1,"
+		"\"map\":{\"type\":[\"object\",\"null\"],\"minProperties\":1,\"description\":"
+		"\"Free.\"},",
+		"\"list\":{\"type\":[\"array\",\"null\"],\"minItems\":1},",
+		"\"ints\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":[\"integer\",\"null\"]"
+		",\"minimum\":1,"
 		"\"maximum\":9}},",
-		"\"grid\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":"
-		"\"number\"}}},",
+		"\"grid\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":[\"array\",\"null\"],"
+		"\"items\":{\"type\":["
+		"\"number\",\"null\"]}}},",
 		"\"default\":0}},\"additionalProperties\":false,\"required\":[\"name\"]}},",
-		"\"options\":{\"type\":\"object\",\"properties\":{\"size\":{\"type\":\"integer\"}},"
-		"\"additionalProperties\":{\"enum\":[\"true\",\"false\",\"auto\"]}},",
-		"\"additionalProperties\":false,\"required\":[\"reservedResources\"]},\"fold\":{",
-		"\"additionalProperties\":true}},\"additionalProperties\":{\"type\":\"object\"}}",
-		"\"index\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99,",
+		"\"options\":{\"type\":[\"object\",\"null\"],\"properties\":{\"size\":{\"type\":["
+		"\"integer\",\"null\"]}},"
+		"\"additionalProperties\":{\"enum\":[\"true\",true,\"false\",false,\"auto\",null]}}"
+		",",
+		"\"additionalProperties\":false},\"fold\":{",
+		"\"additionalProperties\":true},\"apiVersion\":{\"type\":\"string\"},",
+		"\"additionalProperties\":{\"type\":[\"object\",\"null\"]}}",
+		"\"index\":{\"type\":[\"integer\",\"null\"],\"minimum\":0,\"maximum\":99,",
 	};
 	struct buf out = BUF_INIT;
 	assert_int_equal(conf_json_schema(modules, COUNT(modules), &out), 0);

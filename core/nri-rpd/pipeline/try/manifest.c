@@ -81,6 +81,39 @@ static const char *name_of(struct reading *rd, rp_cfg root)
 	return arena_printf(rd->a, "%sx", stem);
 }
 
+/* Returns true if a list of containers is below `at`, each with a name: what else is called a
+ * template, as that of a virtual machine, makes no pods. */
+static bool has_containers(rp_cfg at)
+{
+	rp_cfg ctrs = conf_get(at, "spec.containers");
+	if (conf_kind(ctrs) != RP_NODE_LIST || !conf_count(ctrs))
+		return false;
+	for (uint32_t i = 0; i < conf_count(ctrs); i++)
+		if (!conf_text(conf_get(conf_item(ctrs, i), "name"), NULL))
+			return false;
+	return true;
+}
+
+static bool has_condition(const struct object *o, const char *type)
+{
+	rp_cfg list = conf_get(o->root, "status.conditions");
+	for (uint32_t i = 0; i < conf_count(list); i++)
+		if (str_eq(conf_text(conf_get(conf_item(list, i), "type"), ""), type) &&
+		    str_eq(conf_text(conf_get(conf_item(list, i), "status"), ""), "True"))
+			return true;
+	return false;
+}
+
+/* Returns true if the object's pods have ended and have no CPUs any more. */
+static bool has_ended(const struct object *o)
+{
+	const char *phase = conf_text(conf_get(o->root, "status.phase"), "");
+	if (str_eq(o->kind, "Pod"))
+		return str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
+	return str_eq(o->kind, "Job") &&
+	       (has_condition(o, "Complete") || has_condition(o, "Failed"));
+}
+
 static const struct template_kind *kind_of(const struct object *o)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -166,9 +199,11 @@ static int add_object(struct reading *rd, rp_cfg root)
 		return no_memory(rd);
 	const struct template_kind *k = kind_of(&o);
 	int r;
-	if (k) {
+	if (has_ended(&o))
+		return note(rd, "%s %s has ended", o.kind, o.name);
+	if (k && (k->kind || has_containers(conf_get(root, k->template)))) {
 		r = add_template(rd, &o, k);
-	} else if (str_eq(o.kind, "Pod") || conf_get(root, "spec.containers")) {
+	} else if (str_eq(o.kind, "Pod") || has_containers(root)) {
 		struct manifest_source source = {rd->a, rd->memory, root, o.name, o.ns};
 		r = add_pod(rd, &o, &source, 1, 1);
 	} else {
