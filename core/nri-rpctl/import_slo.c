@@ -126,7 +126,8 @@ static bool slo_enabled(rp_cfg strategy)
 
 /* ---- nodeResources --------------------------------------------------------------------------- */
 
-/* Writes an entry of nodeConfigs, behind the key if it is the first. Returns false if it is left out. */
+/* Writes an entry of nodeConfigs, behind the key if it is the first. Returns false if it is left
+ * out. */
 static bool slo_put_node_config(struct import *im, rp_cfg entry, bool first)
 {
 	static const char *const own[] = {"name", "nodeSelector", NULL};

@@ -285,8 +285,8 @@ static bool is_common(const char *key)
 	return false;
 }
 
-/* Adds members of the core's part to those that the policy's table has of the same part, as control.
- * Where the core leaves a member open, other keys are allowed beside the policy's. */
+/* Adds members of the core's part to those that the policy's table has of the same part, as
+ * control. Where the core leaves a member open, other keys are allowed beside the policy's. */
 static int merge_part(struct arena *arena, struct schema_node *own, const struct schema_node *core)
 {
 	struct schema_node **end = &own->first, *added;
