@@ -10,7 +10,6 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/devices.h"
 #include "core/lib/util/cleanup.h"
-#define HASH_NONFATAL_OOM 1 /* what cannot be remembered is asked for again */
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"

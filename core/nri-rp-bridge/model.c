@@ -164,6 +164,11 @@ int model_name_pod(struct model *m, struct pod *pod, const char *cri_id)
 	if (!pod->cri_id)
 		return -ENOMEM;
 	HASH_ADD_KEYPTR(by_cri, m->pods, pod->cri_id, strlen(pod->cri_id), pod);
+	if (!pod->by_cri.tbl) {
+		free(pod->cri_id);
+		pod->cri_id = NULL;
+		return -ENOMEM;
+	}
 	pod->gone = false;
 	pod_ref(pod);
 	return 0;
@@ -177,7 +182,11 @@ int model_name_ctr(struct model *m, struct ctr *ctr, const char *cri_id)
 	if (!ctr->cri_id)
 		return -ENOMEM;
 	HASH_ADD_KEYPTR(by_cri, m->ctrs_by_cri, ctr->cri_id, strlen(ctr->cri_id), ctr);
-	return 0;
+	if (ctr->by_cri.tbl)
+		return 0;
+	free(ctr->cri_id);
+	ctr->cri_id = NULL;
+	return -ENOMEM;
 }
 
 struct pod *model_add_pod(struct model *m, const Nri__PodSandbox *msg, const char *cri_id)
@@ -207,9 +216,11 @@ struct ctr *model_add_ctr(struct model *m, struct pod *pod, const Nri__Container
 	ctr->id = strdup(msg->id);
 	if (!ctr->id || packed_set(&ctr->msg, &msg->base) || model_ctr_by_id(m, msg->id))
 		return ctr_unref(ctr);
+	HASH_ADD_KEYPTR(by_id, m->ctrs, ctr->id, strlen(ctr->id), ctr);
+	if (!ctr->by_id.tbl)
+		return ctr_unref(ctr);
 	ctr->gone = false;
 	ctr_ref(ctr);
-	HASH_ADD_KEYPTR(by_id, m->ctrs, ctr->id, strlen(ctr->id), ctr);
 	if (cri_id && model_name_ctr(m, ctr, cri_id)) {
 		model_remove_ctr(m, ctr);
 		return ctr_unref(ctr);

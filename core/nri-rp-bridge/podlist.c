@@ -127,6 +127,8 @@ void podlist_take(struct podlist *p, const Agent__FedPod *from)
 	if (had)
 		drop(p, had);
 	HASH_ADD_KEYPTR(hh, p->pods, pod->message->uid, strlen(pod->message->uid), pod);
+	if (!pod->hh.tbl)
+		known_free(pod);
 	p->changed = true;
 }
 

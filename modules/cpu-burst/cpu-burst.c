@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include <nri-rp/controller.h>
-#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
-#include <uthash.h>
+#include "modules/lib/hash.h"
 
 #include "modules/lib/annotation.h"
 #include "modules/lib/ctl_table.h"

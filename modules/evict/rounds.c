@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
-#include <uthash.h>
+#include "modules/lib/hash.h"
 
 #include "modules/evict/evict.h"
 

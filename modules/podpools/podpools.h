@@ -14,8 +14,7 @@
 
 #include <stdbool.h>
 
-#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
-#include <uthash.h>
+#include "modules/lib/hash.h"
 
 #include "modules/lib/life.h"
 #include "modules/lib/pools.h"

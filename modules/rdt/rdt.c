@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
-#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
-#include <uthash.h>
+#include "modules/lib/hash.h"
 
 #include "modules/rdt/rdt.h"
 

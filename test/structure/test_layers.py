@@ -87,6 +87,13 @@ def test_modules_include_no_core():
     assert module_violations(paths) == []
 
 
+def test_uthash_is_included_by_its_two_headers_only():
+    """They make it report that memory has ended; as it is, it ends the process."""
+    users = [p.relative_to(TOP).as_posix() for p in sources('core', 'modules', 'test') if any(name == 'uthash.h' for _, name in includes(p))]
+    assert users == ['core/lib/util/hash.h', 'modules/lib/hash.h']
+    assert all('#define HASH_NONFATAL_OOM 1\n#include <uthash.h>' in (TOP / user).read_text() for user in users)
+
+
 def test_the_checks_can_fail(tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), 'TOP', tmp_path)
     (tmp_path / 'core/lib/util').mkdir(parents=True)

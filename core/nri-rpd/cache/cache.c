@@ -450,6 +450,11 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	}
 	pod->seq = ++c->seq;
 	HASH_ADD_KEYPTR(hh, c->pods, pod->id, strlen(pod->id), pod);
+	if (!pod->hh.tbl) {
+		slots_del(&c->pod_slots, pod->handle);
+		free_pod(pod);
+		return err_set(err, -ENOMEM, "pod %s: out of memory", desc->id);
+	}
 	*ret = pod;
 	return 0;
 }
@@ -621,9 +626,11 @@ void cache_claim_name(struct cache *c, struct ctr *ctr)
 	struct ctr *old = NULL;
 	size_t len = strlen(ctr->full_name);
 	HASH_FIND(hh_name, c->by_name, ctr->full_name, len, old);
-	if (old)
-		HASH_DELETE(hh_name, c->by_name, old);
+	if (old == ctr)
+		return;
 	HASH_ADD_KEYPTR(hh_name, c->by_name, ctr->full_name, len, ctr);
+	if (ctr->hh_name.tbl && old)
+		HASH_DELETE(hh_name, c->by_name, old);
 }
 
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err)
@@ -653,6 +660,10 @@ int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret
 	cache_claim_name(c, ctr);
 	DL_APPEND(c->ctrs, ctr);
 	DL_APPEND2(pod->ctrs, ctr, pod_prev, pod_next);
+	if (!ctr->hh.tbl || !ctr->hh_name.tbl) {
+		cache_del_ctr(c, ctr);
+		return err_set(err, -ENOMEM, "container %s: out of memory", desc->id);
+	}
 	*ret = ctr;
 	return 0;
 }
@@ -662,7 +673,8 @@ void cache_del_ctr(struct cache *c, struct ctr *ctr)
 	struct ctr *named = NULL;
 	assert(!ctr->stage);
 	count_decision(c, ctr, &ctr->cur, false);
-	HASH_DEL(c->by_id, ctr);
+	if (ctr->hh.tbl)
+		HASH_DEL(c->by_id, ctr);
 	HASH_FIND(hh_name, c->by_name, ctr->full_name, strlen(ctr->full_name), named);
 	if (named == ctr)
 		HASH_DELETE(hh_name, c->by_name, ctr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is one that nothing is known of */
 #include "core/nri-rpd/cache/feed.h"
 
 #include <errno.h>
 
 #include "core/nri-rpd/cache/internal.h"
+#include "core/lib/util/hash.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

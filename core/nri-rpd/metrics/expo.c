@@ -162,7 +162,11 @@ static struct family *family_new(struct expo *e, const char *name, enum expo_typ
 		return NULL;
 	}
 	HASH_ADD_STR(e->families, name, f);
-	return f;
+	if (f->hh.tbl)
+		return f;
+	free(f->help);
+	free(f);
+	return NULL;
 }
 
 struct family *expo_family(struct expo *e, const char *name, enum expo_type type, const char *help)
@@ -209,7 +213,11 @@ static bool note_sample(struct expo *e, const struct family *f, const char *labe
 		return false;
 	}
 	HASH_ADD_KEYPTR(hh, e->seen, k->text, size - 1, k);
-	return true;
+	if (k->hh.tbl)
+		return true;
+	free(k);
+	e->failed = -ENOMEM;
+	return false;
 }
 
 bool expo_add_checked(struct expo *e, struct family *f, const char *labels, double value)

@@ -5,7 +5,6 @@
  * module that has set it; or by the host, if that has ended without, or with the whole process
  * (found.h).
  */
-#define HASH_NONFATAL_OOM 1 /* a module is told, and does not change the file */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -61,6 +61,10 @@ static bool record(struct controller *c, rp_ctr ctr, uint32_t result, const char
 			return true;
 		a->ctr = ctr;
 		HASH_ADD(hh, c->applied, ctr, sizeof a->ctr, a);
+		if (!a->hh.tbl) {
+			free(a);
+			return true;
+		}
 	} else {
 		c->results[a->result]--;
 		free(a->text);

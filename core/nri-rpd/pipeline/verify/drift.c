@@ -190,6 +190,10 @@ void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int wd)
 			return;
 		w->wd = wd;
 		HASH_ADD_INT(p->drift.watches, wd, w);
+		if (!w->hh.tbl) {
+			free(w);
+			return;
+		}
 	}
 	w->ctr = ctr->handle;
 	ctr->drift.watches[dir] = wd;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is one that nothing is known of */
 #include "core/nri-rpd/pipeline/wait/devices.h"
 
 #include <stdio.h>
