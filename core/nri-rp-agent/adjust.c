@@ -39,7 +39,7 @@ struct adjust {
 	struct kind kinds[N_KINDS];
 	json_t *objects; /* by prefix and name, what counts of them */
 	struct loop_timer *timer;
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	char *asked; /* the text that the daemon was asked to take; NULL: it has to be asked */
 	bool under_way, answered;
 	char *errors; /* why it has not taken it; NULL: it has */
@@ -264,7 +264,7 @@ static void again(struct adjust *a)
 {
 	free(a->asked);
 	a->asked = NULL;
-	(void)loop_timer_arm(a->timer, backoff_next_ms(&a->backoff));
+	(void)loop_timer_arm(a->timer, kube_backoff_next_ms(&a->backoff));
 }
 
 static void take_conflicts(struct adjust *a, const Agent__SetConfigResponse *m)
@@ -298,7 +298,7 @@ static void answered(const struct rpc_result *result, void *arg)
 		again(a);
 		return;
 	}
-	backoff_reset(&a->backoff);
+	kube_backoff_reset(&a->backoff);
 	a->answered = true;
 	free(a->errors);
 	a->errors = m->accepted ? NULL : strdup(m->errors);
@@ -353,7 +353,7 @@ void adjust_daemon_connected(struct adjust *a)
 {
 	free(a->asked);
 	a->asked = NULL;
-	backoff_reset(&a->backoff);
+	kube_backoff_reset(&a->backoff);
 	(void)loop_timer_arm(a->timer, SETTLE_MS);
 }
 

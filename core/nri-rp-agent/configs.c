@@ -53,7 +53,7 @@ struct configs {
 	struct kube_call *discovery;
 	struct loop_timer *discover_timer, *settle_timer, *retire_timer;
 	struct verdicts *verdicts;
-	struct backoff backoff; /* of what the daemon could not take */
+	struct kube_backoff backoff; /* of what the daemon could not take */
 	const struct slot *sending; /* NULL: nothing is under way */
 	struct candidate *sent; /* what the daemon was asked to take last; kept by identity only */
 	bool sent_counts; /* it has answered, and is still the same daemon */
@@ -204,7 +204,7 @@ static void discovered(const struct kube_answer *answer, void *arg)
 	c->discovered |= answered;
 	settle_later(c, SETTLE_MS);
 	(void)loop_timer_arm(c->discover_timer,
-			     answered ? DISCOVER_AGAIN_MS : backoff_next_ms(&c->backoff));
+			     answered ? DISCOVER_AGAIN_MS : kube_backoff_next_ms(&c->backoff));
 }
 
 static void discover(void *arg)
@@ -215,7 +215,7 @@ static void discover(void *arg)
 	if (!c->discovery)
 		c->discovery = kube_call(c->config.kube, &request);
 	if (!c->discovery)
-		(void)loop_timer_arm(c->discover_timer, backoff_next_ms(&c->backoff));
+		(void)loop_timer_arm(c->discover_timer, kube_backoff_next_ms(&c->backoff));
 }
 
 /* ---- to the daemon --------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static void tell(struct configs *c, const struct slot *s, const char *errors)
 static void try_again(struct configs *c)
 {
 	c->sent_counts = false;
-	(void)loop_timer_arm(c->settle_timer, backoff_next_ms(&c->backoff));
+	(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
 }
 
 static void answered(const struct rpc_result *result, void *arg)
@@ -259,7 +259,7 @@ static void answered(const struct rpc_result *result, void *arg)
 		try_again(c);
 		return;
 	}
-	backoff_reset(&c->backoff);
+	kube_backoff_reset(&c->backoff);
 	/* What has changed meanwhile is about to be sent, and told of then. */
 	if (s && candidate_same(s->held, c->sent))
 		tell(c, s,

@@ -60,25 +60,23 @@ uint32_t kube_jitter(uint32_t below)
 	return random % below;
 }
 
-uint32_t backoff_next_ms(struct backoff *b)
+uint32_t kube_backoff_next_ms(struct kube_backoff *b)
 {
-	b->ms = b->ms ? b->ms * 2 : BACKOFF_MIN_MS;
-	if (b->ms > BACKOFF_MAX_MS)
-		b->ms = BACKOFF_MAX_MS;
-	return b->ms / 2 + kube_jitter(b->ms / 2 + 1);
+	uint32_t ms = (uint32_t)backoff_next_ms(&b->delay, BACKOFF_MIN_MS, BACKOFF_MAX_MS);
+	return ms / 2 + kube_jitter(ms / 2 + 1);
 }
 
-uint32_t backoff_denied_ms(struct backoff *b)
+uint32_t kube_backoff_denied_ms(struct kube_backoff *b)
 {
 	if (b->n_denied == DENIED_SOON)
 		return DENIED_MS;
 	b->n_denied++;
-	return backoff_next_ms(b);
+	return kube_backoff_next_ms(b);
 }
 
-void backoff_reset(struct backoff *b)
+void kube_backoff_reset(struct kube_backoff *b)
 {
-	*b = (struct backoff){.ms = 0};
+	*b = (struct kube_backoff){.n_denied = 0};
 }
 
 /* ---- what people want to know ---------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "core/lib/kube/kubeconfig.h"
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/loop.h"
 
 #define KUBE_RATE_PER_S 5u
@@ -89,12 +90,12 @@ const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
 
 /* Once more later: 1 s doubling to 60 s, each time between half of that and all of it, so that a
  * thousand agents do not come at once. */
-struct backoff {
-	uint32_t ms; /* 0: nothing has failed */
+struct kube_backoff {
+	struct backoff delay;
 	unsigned n_denied; /* in a row */
 };
 uint32_t kube_jitter(uint32_t below); /* 0 … below - 1 */
-uint32_t backoff_next_ms(struct backoff *b);
+uint32_t kube_backoff_next_ms(struct kube_backoff *b);
 #define BACKOFF_MIN_MS 1000u
 #define BACKOFF_MAX_MS 60000u
 /*
@@ -102,9 +103,9 @@ uint32_t backoff_next_ms(struct backoff *b);
  * neither its roles nor all of its kinds, and says so of everybody: the first few times it is asked
  * again as after any failure, then every five minutes.
  */
-uint32_t backoff_denied_ms(struct backoff *b);
+uint32_t kube_backoff_denied_ms(struct kube_backoff *b);
 #define DENIED_SOON 5u
 #define DENIED_MS (5u * 60000u)
-void backoff_reset(struct backoff *b);
+void kube_backoff_reset(struct kube_backoff *b);
 
 #endif

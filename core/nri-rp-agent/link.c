@@ -8,6 +8,7 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/plugins.h"
 #include "core/lib/util/arena.h"
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
@@ -28,7 +29,7 @@ struct link {
 	char *socket;
 	struct trunk *trunk;
 	struct loop_timer *reconnect;
-	uint64_t backoff_ms;
+	struct backoff backoff;
 	const struct link_client *client; /* NULL: nobody */
 	struct plugins *plugins; /* NULL: there are none */
 	bool registered;
@@ -168,8 +169,8 @@ static void lost(struct link *l, const char *why)
 	if (!str_eq(l->last_error, why))
 		log_notice("no connection to %s: %s; trying again", l->peer, why);
 	(void)snprintf(l->last_error, sizeof l->last_error, "%s", why);
-	(void)loop_timer_arm(l->reconnect, l->backoff_ms);
-	l->backoff_ms = l->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : l->backoff_ms * 2;
+	(void)loop_timer_arm(l->reconnect,
+			     backoff_next_ms(&l->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS));
 }
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
@@ -184,7 +185,7 @@ static void registered(const struct rpc_result *result, void *arg)
 	if (result->error == 0) {
 		log_info("connected to %s at %s", l->peer, l->socket);
 		l->last_error[0] = '\0';
-		l->backoff_ms = BACKOFF_FIRST_MS;
+		backoff_reset(&l->backoff);
 		l->registered = true;
 		if (l->plugins)
 			plugins_daemon_connected(l->plugins);
@@ -245,7 +246,6 @@ int link_new(struct loop *loop, const char *peer, const char *socket, struct pod
 	l->loop = loop;
 	l->peer = peer;
 	l->podres = podres;
-	l->backoff_ms = BACKOFF_FIRST_MS;
 	l->socket = strdup(socket);
 	l->reconnect = loop_timer_new(loop, try_connect, l);
 	if (!l->socket || !l->reconnect) {

@@ -26,7 +26,7 @@ struct node_feed {
 	uint8_t *packed; /* the same, to compare with; NULL: none */
 	size_t packed_len;
 	struct loop_timer *timer;
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	bool under_way, again; /* again: what is under way is not what is wanted */
 };
 
@@ -102,11 +102,11 @@ static void told(const struct rpc_result *result, void *arg)
 		return;
 	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
 	if (!result->error)
-		backoff_reset(&f->backoff);
+		kube_backoff_reset(&f->backoff);
 	if (f->again)
 		(void)loop_timer_arm(f->timer, QUIET_MS);
 	else if (result->error)
-		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 }
 
 static void tell(void *arg)
@@ -118,7 +118,7 @@ static void tell(void *arg)
 	int r = link_call(f->link, "SetNode", &f->message.base, ANSWER_TIMEOUT_MS, told, f);
 	f->under_way = !r;
 	if (r && r != -ENOTCONN)
-		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 }
 
 static void tell_soon(struct node_feed *f)
@@ -162,7 +162,7 @@ void node_feed_seen(struct node_feed *f, const json_t *node)
 
 void node_feed_daemon_connected(struct node_feed *f)
 {
-	backoff_reset(&f->backoff);
+	kube_backoff_reset(&f->backoff);
 	tell_soon(f);
 }
 

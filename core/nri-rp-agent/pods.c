@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is not told */
 #include "core/nri-rp-agent/pods.h"
 
 #include <stdlib.h>
@@ -41,7 +40,7 @@ struct pod_feed {
 	struct watch *watch;
 	struct seen_pod *pods; /* by UID */
 	struct loop_timer *timer;
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	bool whole; /* for the bridge */
 	bool known; /* a list was complete once */
 	bool anew; /* the daemon is to be told all */
@@ -162,10 +161,10 @@ static void told(const struct rpc_result *result, void *arg)
 	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
 	if (result->error) {
 		f->anew = true;
-		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 		return;
 	}
-	backoff_reset(&f->backoff);
+	kube_backoff_reset(&f->backoff);
 	tell_soon(f);
 }
 
@@ -224,7 +223,7 @@ static void tell(void *arg)
 	m.pods = pods;
 	m.gone = gone;
 	if (!pods || !gone) {
-		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 		return;
 	}
 	m.begin = f->anew;
@@ -233,7 +232,7 @@ static void tell(void *arg)
 		return;
 	int r = link_call(f->link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, told, f);
 	if (r && r != -ENOTCONN)
-		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 	if (r)
 		return;
 	f->under_way = true;
@@ -243,7 +242,7 @@ static void tell(void *arg)
 
 void pod_feed_daemon_connected(struct pod_feed *f)
 {
-	backoff_reset(&f->backoff);
+	kube_backoff_reset(&f->backoff);
 	f->anew = true;
 	f->under_way = false;
 	tell_soon(f);

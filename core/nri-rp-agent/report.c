@@ -34,7 +34,7 @@ struct report {
 	unsigned n;
 	struct kube_call *call;
 	struct loop_timer *timer; /* to the next attempt */
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	uint64_t n_lost;
 	void (*changed)(void *arg);
 	void *changed_arg;
@@ -146,7 +146,7 @@ static void put_off(struct report *r)
 	struct waiting *w = r->list;
 	DL_DELETE(r->list, w);
 	DL_APPEND(r->list, w);
-	(void)loop_timer_arm(r->timer, backoff_next_ms(&r->backoff));
+	(void)loop_timer_arm(r->timer, kube_backoff_next_ms(&r->backoff));
 }
 
 static void written(const struct kube_answer *answer, void *arg)
@@ -155,7 +155,7 @@ static void written(const struct kube_answer *answer, void *arg)
 	r->call = NULL;
 	if (!answer->error || answer->error == -EEXIST) {
 		kube_set_written(r->kube, PROBLEM);
-		backoff_reset(&r->backoff);
+		kube_backoff_reset(&r->backoff);
 		drop(r, r->list);
 	} else if (is_final(answer->error)) {
 		lose(r, r->list, answer->text);

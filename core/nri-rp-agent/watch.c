@@ -28,7 +28,7 @@ struct watch {
 	enum state state;
 	struct kube_call *call;
 	struct loop_timer *timer;
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	char version[VERSION_MAX]; /* "": nothing is listed yet */
 	char next_page[CONTINUE_MAX]; /* "": the first one */
 	unsigned page; /* objects asked for at a time */
@@ -138,7 +138,7 @@ static void list_anew(struct watch *w)
 static void denied(struct watch *w, int error, const char *text)
 {
 	bool gone = error == -ENOENT && w->missing;
-	uint32_t ms = backoff_denied_ms(&w->backoff);
+	uint32_t ms = kube_backoff_denied_ms(&w->backoff);
 	w->missing = error == -ENOENT && ms == DENIED_MS;
 	say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
 	kube_set_problem(w->kube, w->path, w->optional ? NULL : text);
@@ -159,7 +159,7 @@ static void failed(struct watch *w, int error, const char *text)
 		say(w, LOG_WARNING, text);
 		list_anew(w);
 	}
-	rest(w, backoff_next_ms(&w->backoff));
+	rest(w, kube_backoff_next_ms(&w->backoff));
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static int take_line(const char *text, size_t n, void *arg)
 	if (m.event == WATCH_OBJECT || m.event == WATCH_GONE)
 		w->fn(m.event, m.object, NULL, w->arg);
 	if (!m.error)
-		backoff_reset(&w->backoff);
+		kube_backoff_reset(&w->backoff);
 	json_decref(m.object);
 	return w->stream_error;
 }
@@ -200,14 +200,14 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 	buf_fini(&w->partial);
 	w->stream_error = 0;
 	if (clock_ms() - w->asked_ms >= BACKOFF_MAX_MS)
-		backoff_reset(&w->backoff);
+		kube_backoff_reset(&w->backoff);
 	if (error == -ESTALE) {
 		list_anew(w);
-		rest(w, backoff_next_ms(&w->backoff));
+		rest(w, kube_backoff_next_ms(&w->backoff));
 		return;
 	}
 	if (!error || error == -ETIMEDOUT || error == -ECONNRESET) {
-		rest(w, backoff_next_ms(&w->backoff));
+		rest(w, kube_backoff_next_ms(&w->backoff));
 		return;
 	}
 	failed(w, error,
@@ -239,7 +239,7 @@ static int take_page(struct watch *w, json_t *list)
 		return 0;
 	w->state = WATCHING;
 	w->missing = false;
-	w->backoff.ms = 0; /* what may be listed may not always be watched */
+	w->backoff.delay.ms = 0; /* what may be listed may not always be watched */
 	w->last_error[0] = '\0';
 	kube_set_problem(w->kube, w->path, NULL);
 	w->fn(WATCH_LISTED, NULL, NULL, w->arg);
@@ -298,7 +298,7 @@ static void ask(struct watch *w)
 	w->asked_ms = clock_ms();
 	w->call = path ? kube_call(w->kube, &request) : NULL;
 	if (!w->call)
-		rest(w, backoff_next_ms(&w->backoff));
+		rest(w, kube_backoff_next_ms(&w->backoff));
 }
 
 static void ask_again(void *arg)

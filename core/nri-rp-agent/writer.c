@@ -20,7 +20,7 @@ struct writer {
 	bool wanted_again; /* came while it was being written */
 	struct kube_call *call;
 	struct loop_timer *timer;
-	struct backoff backoff;
+	struct kube_backoff backoff;
 	uint64_t next_ms; /* not before */
 	int last_error; /* what was logged */
 };
@@ -48,14 +48,14 @@ static void wrote(const struct kube_answer *answer, void *arg)
 		w->wanted = NULL;
 	}
 	if (!answer->error) {
-		backoff_reset(&w->backoff);
+		kube_backoff_reset(&w->backoff);
 		kube_set_written(w->kube, w->what);
 	}
 	w->next_ms = clock_ms() + w->interval_ms;
 	w->wanted_again = false;
 	if (w->wanted)
-		later(w, denied		 ? clock_ms() + backoff_denied_ms(&w->backoff)
-			 : answer->error ? clock_ms() + backoff_next_ms(&w->backoff)
+		later(w, denied		 ? clock_ms() + kube_backoff_denied_ms(&w->backoff)
+			 : answer->error ? clock_ms() + kube_backoff_next_ms(&w->backoff)
 					 : w->next_ms);
 	if (w->written)
 		w->written(answer, w->arg);
@@ -74,7 +74,7 @@ static void write_now(void *arg)
 	};
 	w->call = kube_call(w->kube, &request);
 	if (!w->call)
-		later(w, clock_ms() + backoff_next_ms(&w->backoff));
+		later(w, clock_ms() + kube_backoff_next_ms(&w->backoff));
 }
 
 int writer_put(struct writer *w, const char *body)

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "core/lib/grpc/conn.h"
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/log.h"
 #include "core/lib/wire/sock.h"
 
@@ -26,7 +27,7 @@ struct upstream {
 	char *path;
 	struct link *links; /* the first one is the newest */
 	struct loop_timer *retry;
-	uint64_t backoff_ms;
+	struct backoff backoff;
 	bool away; /* as far as has been told */
 	bool lost; /* it was there, and has gone */
 	void (*back)(void *arg); /* NULL: nobody asks */
@@ -45,8 +46,8 @@ static void try_later(struct upstream *u)
 {
 	if (loop_timer_armed(u->retry))
 		return;
-	(void)loop_timer_arm(u->retry, u->backoff_ms);
-	u->backoff_ms = u->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : u->backoff_ms * 2;
+	(void)loop_timer_arm(u->retry,
+			     backoff_next_ms(&u->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS));
 }
 
 static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
@@ -96,7 +97,7 @@ static int reconnect(struct upstream *u, struct err *err)
 	if (u->away)
 		log_notice("%s: the runtime is back", u->path);
 	u->away = false;
-	u->backoff_ms = BACKOFF_FIRST_MS;
+	backoff_reset(&u->backoff);
 	loop_timer_disarm(u->retry);
 	if (u->lost && u->back)
 		u->back(u->arg);
@@ -137,7 +138,6 @@ int upstream_new(struct loop *loop, const char *path, struct upstream **ret, str
 	if (!u)
 		return err_errno(err, -ENOMEM, "%s", path);
 	u->loop = loop;
-	u->backoff_ms = BACKOFF_FIRST_MS;
 	u->path = strdup(path);
 	u->retry = loop_timer_new(loop, on_retry, u);
 	if (!u->path || !u->retry) {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resizes, and updates that nobody asked for: how many, in which order, and what happens when they fail."""
+import time
+
 import pytest
 
 from simnode import STATIC, cpuset, ctr
@@ -153,6 +155,26 @@ def test_failing_updates_are_tried_again(make_node, runtime):
     node.log('s/s0.*retrying')
     node.fail_updates()
     node.expect('cpus(s0) == online - union(a0, b0)')
+
+
+def test_failing_update_delays_no_other_container(make_node):
+    """One container whose update always fails has a back-off of its own; the other containers' updates go at once and together."""
+    node = make_node(NONE, existing=[{'pod': 'p%d' % i, 'containers': [ctr('c', '100m/-')]} for i in range(40)])
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.fail_updates('p7/c')
+    node.config(STATIC)
+    node.expect('disjoint(a0, p0/c)', 'disjoint(a0, p39/c)')
+    node.log('p7/c.*retrying in 4000 ms', within='20s')
+    before = node.status()['unsolicited']
+    began = time.monotonic()
+    node.config({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    node.expect('count(cpus(p0/c)) < 14', 'count(cpus(p39/c)) < 14')
+    assert time.monotonic() - began < 2
+    node.settle(300)
+    assert node.status()['unsolicited'] - before <= 4
+    node.fail_updates()
+    node.config(STATIC)  # a new decision is sent at once
+    node.expect('disjoint(a0, p7/c)')
 
 
 @pytest.mark.parametrize('cgroups', ['systemd', 'cgroupfs'])

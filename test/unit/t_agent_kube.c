@@ -161,26 +161,26 @@ static void test_lines(void **state)
 
 static void test_backoff(void **state)
 {
-	struct backoff b = {0};
+	struct kube_backoff b = {0};
 	(void)state;
 	for (uint32_t whole = BACKOFF_MIN_MS; whole < BACKOFF_MAX_MS; whole *= 2) {
-		uint32_t ms = backoff_next_ms(&b);
+		uint32_t ms = kube_backoff_next_ms(&b);
 		assert_in_range(ms, whole / 2, whole);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		assert_in_range(backoff_next_ms(&b), BACKOFF_MAX_MS / 2, BACKOFF_MAX_MS);
+		assert_in_range(kube_backoff_next_ms(&b), BACKOFF_MAX_MS / 2, BACKOFF_MAX_MS);
 }
 
 static void test_backoff_where_denied(void **state)
 {
-	struct backoff b = {0};
+	struct kube_backoff b = {0};
 	(void)state;
 	for (unsigned i = 0, whole = BACKOFF_MIN_MS; i < DENIED_SOON; i++, whole *= 2)
-		assert_in_range(backoff_denied_ms(&b), whole / 2, whole);
-	assert_int_equal(backoff_denied_ms(&b), DENIED_MS);
-	assert_int_equal(backoff_denied_ms(&b), DENIED_MS);
-	backoff_reset(&b);
-	assert_in_range(backoff_denied_ms(&b), BACKOFF_MIN_MS / 2, BACKOFF_MIN_MS);
+		assert_in_range(kube_backoff_denied_ms(&b), whole / 2, whole);
+	assert_int_equal(kube_backoff_denied_ms(&b), DENIED_MS);
+	assert_int_equal(kube_backoff_denied_ms(&b), DENIED_MS);
+	kube_backoff_reset(&b);
+	assert_in_range(kube_backoff_denied_ms(&b), BACKOFF_MIN_MS / 2, BACKOFF_MIN_MS);
 }
 
 /* ---- objects ---- */

@@ -24,6 +24,7 @@
 
 #include "core/nri-rpd/cache/kvs.h"
 #include "core/lib/util/arena.h"
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/err.h"
 #include "core/lib/util/hash.h"
 #include "core/lib/util/intern.h"
@@ -174,6 +175,11 @@ struct ctr {
 	} store;
 	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
+	struct {
+		bool fails; /* the runtime refused its last one: sent in a message of its own */
+		struct backoff backoff;
+		uint64_t from_ms; /* not sent before */
+	} update; /* unsolicited updates */
 	struct {
 		bool waits; /* for a look at its cgroup */
 		uint8_t tries;

@@ -22,8 +22,7 @@ static int dial(const char *socket, struct err *err)
 
 static void look_later(struct fallback *f)
 {
-	(void)loop_timer_arm(f->look, f->look_ms);
-	f->look_ms = f->look_ms * 2 > LOOK_LAST_MS ? LOOK_LAST_MS : f->look_ms * 2;
+	(void)loop_timer_arm(f->look, backoff_next_ms(&f->backoff, LOOK_FIRST_MS, LOOK_LAST_MS));
 }
 
 static void look_for_first(void *arg)
@@ -104,7 +103,7 @@ void fallback_lost(struct nri *nri, bool connected, bool synchronized)
 		return;
 	f->seen = true;
 	f->gone_ms = clock_ms();
-	f->look_ms = LOOK_FIRST_MS;
+	backoff_reset(&f->backoff);
 }
 
 int fallback_set(struct nri *nri, const char *socket, uint64_t after_ms, bool *ret_renew)
@@ -128,7 +127,6 @@ int fallback_init(struct nri *nri)
 {
 	struct fallback *f = &nri->fallback;
 	f->way_back = -1;
-	f->look_ms = LOOK_FIRST_MS;
 	f->after_ms = nri->cfg.fallback_after_ms;
 	f->socket = strdup(nri->cfg.fallback ? nri->cfg.fallback : "");
 	f->look = loop_timer_new(nri->cfg.loop, look_for_first, nri);

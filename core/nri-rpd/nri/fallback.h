@@ -16,6 +16,7 @@
 #ifndef RUNTIME_FALLBACK_H
 #define RUNTIME_FALLBACK_H
 
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/err.h"
 #include "core/lib/util/loop.h"
 
@@ -25,7 +26,7 @@ struct fallback {
 	char *socket; /* "": there is none */
 	uint64_t after_ms;
 	struct loop_timer *look; /* for the first socket, while the fallback is connected */
-	uint64_t look_ms; /* back-off of that */
+	struct backoff backoff; /* of that */
 	int way_back; /* a connection to the first socket that nobody has spoken over; -1 */
 	/* the connection that there is, or the last one until another is tried, is the
 	 * fallback's */

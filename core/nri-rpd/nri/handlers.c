@@ -401,10 +401,10 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
  * only a new connection helps. */
 static void check_lateness(struct call *c, uint64_t received_ns)
 {
-	uint64_t limit = pipeline_runtime(c->pipeline)->request_timeout_ms;
 	uint64_t took = (clock_ns() - received_ns) / 1000000;
-	if (took > (limit ? limit : 2000))
-		c->nri->close_soon = true;
+	c->nri->close_soon = took > request_allowed_ms(c->pipeline);
+	if (!c->nri->close_soon)
+		backoff_reset(&c->nri->late);
 }
 
 /* All parts are there: those that were kept, or the one that is the request. */

@@ -58,9 +58,11 @@ struct nri {
 	struct loop_timer *reconnect;
 	struct loop_timer *renew_timer;
 	bool renew; /* another socket, name or index: to connect anew when nothing is under way */
-	uint64_t backoff_ms;
+	struct backoff backoff;
 	uint32_t jitter;
-	bool configured, close_soon;
+	struct backoff late; /* delays after answers to Synchronize that came too late */
+	bool configured;
+	bool close_soon; /* such an answer has just been sent */
 	uint64_t connected_ms;
 	struct arena *arena; /* of the request being handled */
 	struct sync_parts sync;

@@ -15,6 +15,7 @@
 #define LOG_SOURCE "nri"
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_LAST_MS 2000u
+#define LATE_LAST_MS 60000u
 #define STABLE_MS 5000u /* a connection that lived so long starts the back-off anew */
 #define REGISTER_TIMEOUT_MS 5000u
 #define UPDATE_TIMEOUT_MS 10000u
@@ -94,20 +95,18 @@ static void schedule(struct nri *nri)
 	/* a little jitter, so that the plugins of a node do not all come at once; a linear
 	 * congruence is random enough */
 	nri->jitter = nri->jitter * 1103515245u + 12345u;
-	uint64_t delay = nri->backoff_ms + nri->jitter / 65536u % (nri->backoff_ms / 4 + 1);
-	nri->backoff_ms =
-		nri->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : nri->backoff_ms * 2;
-	(void)loop_timer_arm(nri->reconnect, delay);
+	uint64_t ms = backoff_next_ms(&nri->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
+	(void)loop_timer_arm(nri->reconnect, ms + nri->jitter / 65536u % (ms / 4 + 1));
 }
 
 static void lost(struct nri *nri, const char *why, bool loud)
 {
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
-	bool was_synchronized = s->synchronized;
+	bool was_synchronized = s->synchronized, late = nri->close_soon;
 	nri->renew = false; /* the next one is to the new address anyway */
 	loop_timer_disarm(nri->renew_timer);
-	if (nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
-		nri->backoff_ms = BACKOFF_FIRST_MS;
+	if (!late && nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
+		backoff_reset(&nri->backoff);
 	nri->trunk = trunk_free(nri->trunk);
 	wait_drop(nri);
 	nri->rpc = NULL;
@@ -132,8 +131,13 @@ static void lost(struct nri *nri, const char *why, bool loud)
 			nri->cfg.orphaned(nri->cfg.arg);
 		return;
 	}
+	if (late) {
+		(void)loop_timer_arm(nri->reconnect,
+				     backoff_next_ms(&nri->late, BACKOFF_FIRST_MS, LATE_LAST_MS));
+		return;
+	}
 	if (was_synchronized)
-		nri->backoff_ms = BACKOFF_FIRST_MS;
+		backoff_reset(&nri->backoff);
 	schedule(nri);
 }
 
@@ -235,7 +239,6 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	if (!nri)
 		return err_errno(err, -ENOMEM, "NRI front end");
 	nri->cfg = *config;
-	nri->backoff_ms = BACKOFF_FIRST_MS;
 	nri->jitter = (uint32_t)getpid();
 	nri->socket = strdup(config->socket);
 	nri->name = strdup(config->name);

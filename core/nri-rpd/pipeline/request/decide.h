@@ -18,10 +18,9 @@ struct updates {
 	struct update_list batch; /* that is under way */
 	struct update_list reply; /* of the request that is being answered */
 	bool outstanding;
-	bool single; /* after a failure: one by one, to find out who */
-	uint32_t single_left;
-	uint32_t backoff_ms;
-	struct loop_timer *retry;
+	bool announced; /* since the last call of updates_next() */
+	uint32_t batch_max; /* smaller after a failure, to find the container that failed */
+	struct loop_timer *retry; /* the first container in back-off is due */
 	/* All that waits may go on waiting, for this timer (rp_host_cache.may_wait). */
 	struct loop_timer *hold;
 	uint64_t held_until_ms; /* at the latest; 0: nothing is held */

@@ -4,8 +4,9 @@
  * in the queue at most once, what is sent is what is decided when it is sent, and what the runtime
  * has already is not sent. One batch is under way at a time.
  *
- * A runtime that fails one update of a batch does not say which: the batch is sent again, one
- * container at a time, with growing pauses for those that go on failing.
+ * A runtime that fails one update of a batch does not say which. Batches are halved until a batch
+ * of one container fails, and doubled again with each batch that succeeds. A container that failed
+ * has a back-off of its own and is sent alone until that succeeds: it delays no other container.
  *
  * A policy may let what it gives wait (rp_host_cache.may_wait): as long as all in the queue is of
  * that kind the queue is held, until the policy has been quiet for some time or the first of it has
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "core/nri-rpd/pipeline/internal.h"
+#include "core/lib/util/backoff.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
 
@@ -25,13 +27,18 @@
 
 static void announce(struct pipeline *p)
 {
-	if (p->cfg.updates_ready && !p->env.trial)
-		p->cfg.updates_ready(p->cfg.arg);
+	if (p->updates.announced || !p->cfg.updates_ready || p->env.trial)
+		return;
+	p->updates.announced = true;
+	p->cfg.updates_ready(p->cfg.arg);
 }
 
-static void retry(void *arg)
+/* Announces again what may have been announced to a connection that has ended since. */
+static void updates_retry(void *arg)
 {
-	announce(arg);
+	struct pipeline *p = arg;
+	p->updates.announced = false;
+	announce(p);
 }
 
 void updates_hurry(struct pipeline *p)
@@ -40,7 +47,7 @@ void updates_hurry(struct pipeline *p)
 		return;
 	p->updates.held_until_ms = 0;
 	loop_timer_disarm(p->updates.hold);
-	announce(p);
+	updates_retry(p);
 }
 
 static void held_long_enough(void *arg)
@@ -50,7 +57,8 @@ static void held_long_enough(void *arg)
 
 int updates_init(struct pipeline *p)
 {
-	p->updates.retry = loop_timer_new(p->env.loop, retry, p);
+	p->updates.batch_max = UPDATE_BATCH_MAX;
+	p->updates.retry = loop_timer_new(p->env.loop, updates_retry, p);
 	p->updates.hold = loop_timer_new(p->env.loop, held_long_enough, p);
 	return p->updates.retry && p->updates.hold ? 0 : -ENOMEM;
 }
@@ -174,11 +182,22 @@ static void enqueue(struct pipeline *p, struct ctr *ctr)
 
 void updates_add(struct pipeline *p, struct ctr *ctr)
 {
-	bool first = !p->updates.n;
 	enqueue(p, ctr);
-	if (first && p->updates.n)
-		announce(p);
+	announce(p);
 	updates_hurry(p);
+}
+
+/* Returns true if nothing in the queue can be sent now. */
+static bool updates_idle(const struct pipeline *p)
+{
+	const struct updates *u = &p->updates;
+	uint64_t now = clock_ms();
+	for (uint32_t i = 0; i < u->n; i++) {
+		const struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[i]);
+		if (ctr && ctr->update.from_ms <= now)
+			return false;
+	}
+	return true;
 }
 
 static void hold(struct pipeline *p, struct patience patience)
@@ -196,12 +215,13 @@ static void hold(struct pipeline *p, struct patience patience)
 void updates_settle(struct pipeline *p)
 {
 	const struct patience patience = p->txn ? txn_patience(p->txn) : (struct patience){0};
-	bool idle = !p->updates.n, takes = !patience.longest_ms, some = false;
+	bool idle = updates_idle(p), takes = !patience.longest_ms, some = false;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		if (!ctr_can_update(s->ctr) || !ctr_diff(s->ctr))
 			continue;
 		takes = takes || loses_cpus(s->ctr);
 		some = true;
+		s->ctr->update.from_ms = 0; /* the runtime may take the new decision */
 		enqueue(p, s->ctr);
 	}
 	if (!some)
@@ -214,32 +234,54 @@ void updates_settle(struct pipeline *p)
 		announce(p);
 }
 
+/* Moves the container into the batch. Returns false without memory: it stays in the queue. */
+static bool updates_take(struct updates *u, struct ctr *ctr)
+{
+	uint32_t fields = ctr_can_update(ctr) ? ctr_diff(ctr) : 0;
+	ctr->in_updates = fields && add(&u->batch, ctr, fields);
+	return !ctr->in_updates;
+}
+
+/* Fills the batch from the front of the queue. Returns when the first container in back-off is due;
+ * UINT64_MAX: there is none. */
+static uint64_t updates_fill_batch(struct pipeline *p)
+{
+	struct updates *u = &p->updates;
+	uint64_t now = clock_ms(), due_ms = UINT64_MAX;
+	uint32_t i = 0, n_kept = 0;
+	bool alone = false;
+	for (; i < u->n && u->batch.n < u->batch_max && !alone; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[i]);
+		if (!ctr)
+			continue;
+		if (ctr->update.from_ms > now) {
+			due_ms = ctr->update.from_ms < due_ms ? ctr->update.from_ms : due_ms;
+			u->waiting[n_kept++] = u->waiting[i];
+			continue;
+		}
+		if ((ctr->update.fails && u->batch.n) || !updates_take(u, ctr))
+			break;
+		alone = ctr->update.fails && u->batch.n;
+	}
+	memmove(u->waiting + n_kept, u->waiting + i, (u->n - i) * sizeof *u->waiting);
+	u->n -= i - n_kept;
+	return due_ms;
+}
+
 const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 {
 	struct updates *u = &p->updates;
-	uint32_t taken = 0, max = u->single ? 1 : UPDATE_BATCH_MAX;
-	if (u->outstanding || !u->n || u->held_until_ms ||
-	    (u->single && loop_timer_armed(u->retry)))
+	u->announced = false;
+	if (u->outstanding || !u->n || u->held_until_ms)
 		return NULL;
-	for (; taken < u->n && u->batch.n < max; taken++) {
-		struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[taken]);
-		if (!ctr)
-			continue;
-		ctr->in_updates = false;
-		uint32_t fields = ctr_can_update(ctr) ? ctr_diff(ctr) : 0;
-		if (fields && add(&u->batch, ctr, fields)) {
-			ctr->in_updates = true;
-			break;
-		}
-	}
-	u->n -= taken;
-	memmove(u->waiting, u->waiting + taken, u->n * sizeof *u->waiting);
+	uint64_t due_ms = updates_fill_batch(p), now = clock_ms();
 	if (!u->batch.n) {
-		u->single = u->single && u->n;
+		if (due_ms != UINT64_MAX)
+			(void)loop_timer_arm(u->retry, due_ms > now ? due_ms - now : 1);
 		return NULL;
 	}
 	sort(&u->batch);
-	assert(!u->outstanding && u->batch.n <= max);
+	assert(u->batch.n <= u->batch_max);
 	u->outstanding = true;
 	*ret_n = u->batch.n;
 	return u->batch.items;
@@ -249,6 +291,8 @@ static void end_batch(struct updates *u, struct pipeline *p)
 {
 	drop(p, &u->batch);
 	u->outstanding = false;
+	if (u->n)
+		announce(p);
 }
 
 void updates_acked(struct pipeline *p)
@@ -256,53 +300,76 @@ void updates_acked(struct pipeline *p)
 	assert(p->updates.outstanding);
 	struct updates *u = &p->updates;
 	p->stats.updates_sent += u->batch.n;
+	bool failed_before = false;
 	for (uint32_t i = 0; i < u->batch.n; i++) {
 		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
-		if (ctr)
-			acknowledge(p, ctr, &u->batch.items[i]);
+		if (!ctr)
+			continue;
+		failed_before = ctr->update.fails;
+		ctr->update.fails = false;
+		ctr->update.from_ms = 0;
+		backoff_reset(&ctr->update.backoff);
+		acknowledge(p, ctr, &u->batch.items[i]);
 	}
+	if (!failed_before)
+		u->batch_max =
+			u->batch_max < UPDATE_BATCH_MAX / 2 ? u->batch_max * 2 : UPDATE_BATCH_MAX;
 	end_batch(u, p);
-	if (u->single && u->single_left && --u->single_left == 0) {
-		u->single = false;
-		u->backoff_ms = 0;
-	}
 	persist_later(p);
-	if (u->n)
-		announce(p);
+}
+
+/* Puts the batch back where it was: before updates that came later. */
+static void updates_put_back(struct pipeline *p)
+{
+	struct updates *u = &p->updates;
+	uint32_t n = 0;
+	while (u->cap < u->n + u->batch.n && HAS_ROOM(u->waiting, u->cap, u->cap, 64)) {
+	}
+	if (u->cap < u->n + u->batch.n) {
+		log_error("out of memory: updates of %u containers wait for the next change",
+			  u->batch.n);
+		return;
+	}
+	memmove(u->waiting + u->batch.n, u->waiting, u->n * sizeof *u->waiting);
+	for (uint32_t i = 0; i < u->batch.n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
+		if (!ctr || ctr->in_updates)
+			continue; /* gone, or decided again meanwhile */
+		u->waiting[n++] = ctr->handle;
+		ctr->in_updates = true;
+	}
+	memmove(u->waiting + n, u->waiting + u->batch.n, u->n * sizeof *u->waiting);
+	u->n += n;
+}
+
+/* The runtime refused the only update of the batch. */
+static void updates_back_off(struct pipeline *p, struct ctr *ctr, const struct update *update,
+			     const char *reason)
+{
+	uint64_t ms = backoff_next_ms(&ctr->update.backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
+	ctr->update.fails = true;
+	ctr->update.from_ms = clock_ms() + ms;
+	log_warning("%s: the runtime did not take CPUs %s: %s; retrying in %llu ms", ctr->full_name,
+		    update->values.cpus ? update->values.cpus->text : "-", reason,
+		    (unsigned long long)ms);
+	pipeline_event_of(p, EV_UPDATE_FAILED, ctr, NULL, "%s: %s", ctr->full_name, reason);
 }
 
 void updates_failed(struct pipeline *p, bool connection_lost, const char *reason)
 {
 	assert(p->updates.outstanding);
 	struct updates *u = &p->updates;
-	bool alone = u->batch.n == 1;
 	p->stats.updates_failed += u->batch.n;
-	for (uint32_t i = 0; i < u->batch.n; i++) {
-		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
-		if (!ctr)
-			continue;
-		updates_add(p, ctr);
-		if (alone && !connection_lost) {
-			log_warning("%s: the runtime did not take CPUs %s: %s, retrying",
-				    ctr->full_name,
-				    u->batch.items[i].values.cpus
-					    ? u->batch.items[i].values.cpus->text
-					    : "-",
-				    reason);
-			pipeline_event_of(p, EV_UPDATE_FAILED, ctr, NULL, "%s: %s", ctr->full_name,
-					  reason);
-		}
+	updates_put_back(p);
+	if (!connection_lost && u->batch.n > 1) {
+		u->batch_max = u->batch.n / 2;
+	} else if (!connection_lost) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[0].handle);
+		if (ctr)
+			updates_back_off(p, ctr, &u->batch.items[0], reason);
 	}
 	end_batch(u, p);
-	if (connection_lost)
-		return;
-	u->single = true;
-	u->single_left = u->n;
-	if (alone)
-		u->backoff_ms = u->backoff_ms ? u->backoff_ms * 2 : BACKOFF_FIRST_MS;
-	if (u->backoff_ms > BACKOFF_LAST_MS)
-		u->backoff_ms = BACKOFF_LAST_MS;
-	(void)loop_timer_arm(u->retry, u->backoff_ms ? u->backoff_ms : 1);
+	updates_hurry(p);
 }
 
 unsigned updates_waiting(const struct pipeline *p)
