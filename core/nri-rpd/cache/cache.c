@@ -203,6 +203,18 @@ struct values ctr_decided(const struct ctr *ctr)
 	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
 }
 
+void ctr_note_sent(struct ctr *ctr, uint32_t fields, const struct values *v)
+{
+	if (fields & DIFF_SHARES)
+		ctr->sent.shares = v->shares;
+	if (fields & DIFF_QUOTA)
+		ctr->sent.quota = v->quota;
+	if (fields & DIFF_PERIOD)
+		ctr->sent.period = v->period;
+	if (fields & DIFF_MEM_LIMIT)
+		ctr->sent.mem_limit = v->mem_limit;
+}
+
 void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v)
 {
 	struct values *a = &ctr->acked;
@@ -218,6 +230,8 @@ void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const str
 		a->period = v->period;
 	if (fields & DIFF_MEM_LIMIT)
 		a->mem_limit = v->mem_limit;
+	const struct values none = VALUES_NONE;
+	ctr_note_sent(ctr, fields, &none);
 	ctr->store.missing |= ctr_unstored_acked(fields);
 }
 
@@ -594,6 +608,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	ctr->oom_score_adj = RP_NOT_SET;
 	ctr->requested = (struct values)VALUES_NONE;
 	ctr->acked = (struct values)VALUES_NONE;
+	ctr->sent = (struct values)VALUES_NONE;
 	ctr->cur = (struct decision){.shares = RP_NOT_SET,
 				     .quota = RP_NOT_SET,
 				     .period = RP_NOT_SET,

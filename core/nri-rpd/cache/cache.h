@@ -195,6 +195,8 @@ struct ctr {
 	/* the runtime's own values at creation or from its last update, ours not among them */
 	struct values requested;
 	struct values acked;
+	/* numbers of the last unsolicited update, until the runtime has acknowledged it; no sets */
+	struct values sent;
 	struct decision cur;
 	struct stage *stage; /* in the running transaction */
 	struct {
@@ -320,5 +322,12 @@ void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);
 /* The same when what was sent may be decided otherwise by now. */
 void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v);
 struct values ctr_decided(const struct ctr *ctr); /* borrowed sets */
+static inline bool ctr_has_sent(const struct ctr *ctr)
+{
+	return ctr->sent.shares != RP_NOT_SET || ctr->sent.quota != RP_NOT_SET ||
+	       ctr->sent.period != RP_NOT_SET || ctr->sent.mem_limit != RP_NOT_SET;
+}
+/* Records the numbers among these fields as sent to the runtime and not yet acknowledged. */
+void ctr_note_sent(struct ctr *ctr, uint32_t fields, const struct values *v);
 
 #endif

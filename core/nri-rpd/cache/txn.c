@@ -150,7 +150,13 @@ bool cache_owned(const struct cache *c)
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr)
 {
 	struct iset *own = owned_of(&ctr->cur);
-	if (!own || !ctr_live(ctr->cur.state) || ctr->cur.cpus->users != 1)
+	if (!own || !ctr_live(ctr->cur.state))
+		return NULL;
+	/* Containers of one group are counted together if they have the same set, and one by one
+	 * if the set was first counted for other owners. */
+	const struct iset *cpus = ctr->cur.cpus;
+	bool together = cpus->users_own == own && cpus->users_key == owner_key(ctr, &ctr->cur);
+	if (together && cpus->users > 1)
 		return NULL;
 	RP_IDS_EACH (cpu, own->ids)
 		if (c->cpu_owners[cpu] != 1)

@@ -151,6 +151,8 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->decided = decided_message(&r->values[0], d);
 	m->exclusive = set_text(d->exclusive);
 	m->acked = values_message(&r->values[1], &ctr->acked);
+	if (ctr_has_sent(ctr))
+		m->sent = values_message(&r->values[2], &ctr->sent);
 	m->has_group = d->group != 0;
 	m->group = d->group;
 	m->has_confined = m->confined = d->confined;
@@ -444,6 +446,8 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	return r;
 }
 
+static const RpStore__Values values_none = RP_STORE__VALUES__INIT;
+
 static int read_blobs(const RpStore__Decision *m, struct stored_decision *d, struct err *err)
 {
 	int r = read_bytes(&d->rdt_class, m->has_rdt_class, m->rdt_class, RECORD_TEXT_MAX,
@@ -496,6 +500,8 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 	int r = read_values(m->decided, &ret->decided, err);
 	if (!r)
 		r = read_values(m->acked, &ret->acked, err);
+	if (!r)
+		r = read_values(m->sent ? m->sent : &values_none, &ret->sent, err);
 	if (!r)
 		r = read_set(&ret->exclusive, m->exclusive, RP_CPUS_MAX, "exclusive set", err);
 	if (!r)

@@ -46,7 +46,7 @@ struct record {
 		RpStore__Moved moved;
 		RpStore__Blob blob;
 	} u;
-	RpStore__Values values[2];
+	RpStore__Values values[3];
 	RpStore__Needs needs;
 	const ProtobufCMessage *message; /* NULL: the head says it all */
 };
@@ -114,7 +114,7 @@ struct stored_values {
 struct stored_decision {
 	uint32_t state, pid, group;
 	bool confined;
-	struct stored_values decided, acked;
+	struct stored_values decided, acked, sent;
 	struct stored_set exclusive;
 	struct needs needs;
 	const char *policy; /* "": none */

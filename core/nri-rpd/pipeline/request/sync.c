@@ -38,9 +38,39 @@ void sync_pod(struct pipeline *p, const struct pod_desc *desc)
 		store_put_pod(p->store, pod);
 }
 
-static bool number_changed(int64_t reported, int64_t known)
+/*
+ * Returns true if a reported number comes from a resize that the daemon has not seen. A daemon that
+ * was killed may not have stored which of its numbers the runtime has acknowledged, so all of them
+ * are recognized: acknowledged, decided, sent without an acknowledgement, and requested by the
+ * runtime itself.
+ */
+static bool sync_number_resized(int64_t reported, int64_t acked, int64_t decided, int64_t sent,
+				int64_t requested)
 {
-	return reported != RP_NOT_SET && reported != 0 && reported != known;
+	return reported != RP_NOT_SET && reported != 0 && reported != acked &&
+	       reported != decided && reported != sent && reported != requested;
+}
+
+/* Keeps of the reported values only the numbers that come from a resize. Returns false if there are
+ * none. */
+static bool sync_resized(const struct ctr *ctr, struct res_desc *res)
+{
+	const struct values *acked = &ctr->acked, *sent = &ctr->sent, *asked = &ctr->requested;
+	const struct decision *d = &ctr->cur;
+	bool shares = sync_number_resized(res->shares, acked->shares, d->shares, sent->shares,
+					  asked->shares);
+	bool quota = sync_number_resized(res->quota, acked->quota, d->quota, sent->quota,
+					 asked->quota);
+	bool mem_limit = sync_number_resized(res->mem_limit, acked->mem_limit, d->mem_limit,
+					     sent->mem_limit, asked->mem_limit);
+	res->cpus = res->mems = NULL;
+	if (!shares)
+		res->shares = RP_NOT_SET;
+	if (!quota)
+		res->quota = res->period = RP_NOT_SET;
+	if (!mem_limit)
+		res->mem_limit = RP_NOT_SET;
+	return shares || quota || mem_limit;
 }
 
 /* A runtime that tells of resources tells of all that are in force. A set that is not among them it
@@ -56,19 +86,16 @@ static void forget_sets(struct pipeline *p, struct ctr *ctr, const struct res_de
 }
 
 /*
- * A container we know: what the runtime reports is what it has. Shares, quota or limit that are
- * neither what we knew nor what we set were changed by the kubelet while we were away: a resize
- * that we have not seen.
+ * Updates a tracked container: the values that the runtime reports are effective. Shares, quota or
+ * memory limit that the daemon does not know were changed by the kubelet while the daemon was away.
  */
 static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
 {
-	const struct values was = ctr->acked, asked = ctr->requested;
+	const struct values asked = ctr->requested;
 	struct res_desc resized = d->res;
-	resized.cpus = resized.mems = NULL;
-	bool changed = number_changed(d->res.shares, was.shares) ||
-		       number_changed(d->res.quota, was.quota) ||
-		       number_changed(d->res.mem_limit, was.mem_limit);
+	bool changed = sync_resized(ctr, &resized);
 	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
+	ctr->sent = (struct values)VALUES_NONE;
 	forget_sets(p, ctr, &d->res);
 	if (changed) {
 		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);

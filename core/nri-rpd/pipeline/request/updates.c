@@ -282,6 +282,9 @@ const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 	}
 	sort(&u->batch);
 	assert(u->batch.n <= u->batch_max);
+	for (uint32_t n = 0; n < u->batch.n; n++)
+		ctr_note_sent(u->batch.items[n].ctr, u->batch.items[n].fields,
+			      &u->batch.items[n].values);
 	u->outstanding = true;
 	*ret_n = u->batch.n;
 	return u->batch.items;

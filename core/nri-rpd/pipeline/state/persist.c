@@ -126,7 +126,7 @@ void persist_txn(struct pipeline *p)
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		if (!s->ctr->store.missing && s->ctr->store.facts)
 			continue;
-		live = live || (ctr_live(s->ctr->cur.state) && s->ctr->store.missing);
+		live = live || ctr_live(s->ctr->cur.state);
 		store_put_ctr(p->store, s->ctr);
 	}
 	for (const struct pod_stage *s = txn_pods(p->txn); s; s = s->link) {
