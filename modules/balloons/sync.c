@@ -84,8 +84,9 @@ static int32_t add_unplaced(struct rp_instance *inst, struct unplaced w)
 	return 0;
 }
 
-/* Has it no CPUs of its own to keep? With pinCPU off nobody has, and who had some has them no more
- * when it is on again. */
+/* Checks whether a container that waits for a place runs unmanaged until then, which *ret tells: one
+ * without CPUs to keep does, as it was created while the daemon was away. With pinCPU off no
+ * container has CPUs to keep, and those from before are not restored when pinCPU is on again. */
 static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool *ret)
 {
 	struct record rec = {0};
@@ -95,7 +96,9 @@ static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, b
 		return r;
 	bool known = pin_read_record(inst, ctr, &rec);
 	bool pinned = known || !rp_ids_empty(info.cpus);
-	*ret = inst->plan->pin_cpu ? known && (rec.roams || rec.loose) : pinned;
+	*ret = inst->plan->pin_cpu ? rp_ids_empty(info.cpus) ||
+					     (known && (rec.roams || rec.loose))
+				   : pinned;
 	return *ret && !rec.roams ? pin_record_roaming(inst, txn, ctr) : 0;
 }
 
@@ -472,18 +475,22 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 
 /* ---- those that run without a place ---------------------------------------------------------- */
 
-/* CPUs of no balloon; where there are none those of the balloon for whoever has no other, and then
- * of all. */
+/* Returns the CPUs for containers without a balloon: those of no balloon, else those of the default
+ * balloon, else the reserved ones, else all. */
 static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idle)
 {
 	const struct state *s = inst->state;
 	rp_idset_and(idle, rp_ids_of(&s->free), rp_ids_of(&inst->plan->sharable));
 	if (!rp_ids_empty(rp_ids_of(idle)))
 		return rp_ids_of(idle);
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == inst->plan->default_type && s->list[i]->n_cpus)
-			return rp_ids_of(&s->list[i]->cpus);
-	return rp_ids_of(&inst->plan->allowed);
+	const struct type *types[] = {inst->plan->default_type, inst->plan->reserved_type};
+	for (uint32_t k = 0; k < sizeof types / sizeof *types; k++)
+		for (uint32_t i = 0; i < s->n; i++)
+			if (s->list[i]->type == types[k] && s->list[i]->n_cpus)
+				return rp_ids_of(&s->list[i]->cpus);
+	return rp_ids_of(rp_ids_empty(rp_ids_of(&inst->plan->reserved_cpus))
+				 ? &inst->plan->allowed
+				 : &inst->plan->reserved_cpus);
 }
 
 void sync_visited(struct rp_instance *inst, struct rp_idset *ret)

@@ -130,12 +130,13 @@ static int32_t stage_reason(struct rp_instance *inst, rp_txn txn, const struct g
 }
 
 static int32_t stage_wanted(struct rp_instance *inst, rp_txn txn, const struct grant *g,
-			    const struct rp_ctr_info *info, const struct wanted *w)
+			    const struct rp_ctr_info *info, const struct wanted *w, bool kept)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_ids cpus = rp_ids_of(&w->cpus), mems = rp_ids_of(&w->mems);
 	int32_t r = 0;
-	if (!rp_ids_empty(cpus) && (!rp_ids_equal(cpus, info->cpus) ||
+	/* without a record they may be the CPUs of another policy or of the host */
+	if (!rp_ids_empty(cpus) && (!kept || !rp_ids_equal(cpus, info->cpus) ||
 				    !rp_ids_equal(rp_ids_of(&w->exclusive), info->exclusive)))
 		r = stage_set(inst, txn, g->ctr, cpus, rp_ids_of(&w->exclusive));
 	if (!r && w->shares != RP_NOT_SET && w->shares != info->shares)
@@ -161,7 +162,7 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 	bool fresh = info.state == RP_STATE_CREATING, kept = record_is_kept(inst, g->ctr, &rec);
 	bool same = kept && (rp_ids_empty(rp_ids_of(&w.cpus)) ||
 			     rp_ids_equal(rp_ids_of(&w.cpus), info.cpus));
-	r = stage_wanted(inst, txn, g, &info, &w);
+	r = stage_wanted(inst, txn, g, &info, &w, kept);
 	if (!r)
 		r = stage_reason(inst, txn, g, &info);
 	if (!r && !same)

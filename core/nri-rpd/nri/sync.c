@@ -70,7 +70,8 @@ static int feed_ctr(struct feed *s, struct span bytes)
 	bool known = false;
 	if (!s->all_new) {
 		r = decode_ctr(s->scratch, s->scratch, bytes, DECODE_NAME, &ctr);
-		known = !r && cache_ctr(pipeline_cache(s->pipeline), ctr.id);
+		const struct ctr *c = r ? NULL : cache_ctr(pipeline_cache(s->pipeline), ctr.id);
+		known = c && ctr_live(c->cur.state);
 	}
 	if (known)
 		r = decode_ctr(s->scratch, s->scratch, bytes, DECODE_FACTS, &ctr);

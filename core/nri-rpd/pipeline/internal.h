@@ -98,6 +98,9 @@ struct pipeline {
 	/* the restored decisions are those of another policy than the configured one */
 	bool other_policy;
 	bool sync_failed;
+	/* the policy has not placed the containers of the runtime: all that have no CPUs are
+	 * confined (confine.c) */
+	bool confine_unpinned;
 	/* Perhaps a container runs that nobody has pinned; perhaps one is confined (confine.c).
 	 * Only ever too true. */
 	bool loose, confining;

@@ -64,6 +64,8 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 		if (d->policy == number && !reset)
 			continue;
 		forget(p, d);
+		/* until the policy pins it */
+		d->confined = d->confined || (d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU));
 		/* what somebody else had given it, too: policies look at that */
 		if (reset && (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
 			txn_put_set(p->env.cache, &d->cpus,
@@ -116,6 +118,7 @@ static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct de
 	bool own = was->exclusive && d->cpus == was->cpus &&
 		   !rp_ids_overlap(was->exclusive->ids, placed);
 	txn_put_set(p->env.cache, &d->exclusive, own ? intern_ref(was->exclusive) : NULL);
+	d->confined = was->confined;
 	d->policy = was->policy;
 	d->group = was->group;
 	txn_put_blob(&d->private_data, blob_ref(was->private_data));
@@ -125,6 +128,27 @@ static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct de
 	d->period = was->period;
 	d->mem_limit = was->mem_limit;
 	txn_put_set(p->env.cache, &d->mems, intern_ref(was->mems));
+}
+
+/* Returns numbers and memory nodes to what the runtime asked for; the host chooses the CPUs. What
+ * another policy has saved with the container is kept, in case that policy becomes active again. */
+static void leave_unpinned(struct pipeline *p, const struct ctr *ctr, struct decision *d, bool own)
+{
+	const struct decision *was = &ctr->cur;
+	give_back(p, ctr, d);
+	if (own)
+		return;
+	d->policy = was->policy;
+	txn_put_blob(&d->private_data, blob_ref(was->private_data));
+}
+
+/* Does a policy that pins containers leave this one unpinned? Its CPUs are the host's to choose
+ * then, as those of the previous policy mean nothing any more. */
+static bool apply_is_left_unpinned(struct instance *policy, const struct ctr *ctr,
+				   const struct decision *d)
+{
+	return d->confined && !str_eq(instance_name(policy), "none") &&
+	       !(ctr->flags & RP_CTR_PRESERVE_CPU);
 }
 
 int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, struct err *err)
@@ -143,7 +167,9 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 		if (!d)
 			continue;
 		/* A container that the policy has not touched stays as it is. */
-		if (d->policy == number || reset)
+		if (apply_is_left_unpinned(policy, ctr, d))
+			leave_unpinned(p, ctr, d, d->policy == number);
+		else if (d->policy == number || reset)
 			give_back(p, ctr, d);
 		else
 			leave_as_it_was(p, ctr, d, rp_ids_of(&placed));

@@ -47,7 +47,8 @@ static bool anybody_owns(const struct pipeline *p)
 static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
 {
 	return ctr->flags & RP_CTR_PRESERVE_CPU ||
-	       (p->policy && !str_eq(instance_name(p->policy), "none") && !txn_view(ctr)->degraded);
+	       (p->policy && !str_eq(instance_name(p->policy), "none") && !p->confine_unpinned &&
+		!txn_view(ctr)->degraded);
 }
 
 static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
@@ -56,8 +57,7 @@ static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 	return ctr_live(d->state) && (d->confined || (!d->cpus && !is_left_alone(p, ctr)));
 }
 
-static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bool owned,
-		      struct err *err)
+static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, struct err *err)
 {
 	const char *policy = p->policy ? instance_name(p->policy) : "none";
 	if (!cpus->count && ctr == txn_created(p->txn))
@@ -71,7 +71,7 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bo
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
-	d->confined = owned;
+	d->confined = true;
 	return 0;
 }
 
@@ -118,7 +118,7 @@ int confine(struct pipeline *p, struct err *err)
 			continue;
 		p->loose = true;
 		if (d->cpus != cpus && (owned || d->confined))
-			r = confine_to(p, ctr, cpus, owned, err);
+			r = confine_to(p, ctr, cpus, err);
 	}
 	intern_unref(cache_sets(p->env.cache), cpus);
 	return r;

@@ -377,7 +377,8 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 		intern_unref(cache_sets(p->env.cache), cpus);
 		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	}
-	txn_set_created(p->txn, c->ctr);
+	if (!c->adopts)
+		txn_set_created(p->txn, c->ctr);
 	adjust_stage(p, c->ctr, d);
 	if (cpus->count && !(c->ctr->flags & RP_CTR_PRESERVE_CPU))
 		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
@@ -518,6 +519,26 @@ static int started(struct pipeline *p, void *arg, struct err *err)
 	return instance_event(p->policy, &ev, err);
 }
 
+/* Places a running container that the policy refuses. The container cannot be sent away, so it runs
+ * unmanaged on CPUs that no container owns, whatever onPolicyError says. */
+static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct err *why)
+{
+	struct err err = *why;
+	log_error("%s: was not known and cannot be placed: %s", c->ctr->full_name, why->text);
+	pipeline_event_of(p, EV_DEGRADED, c->ctr, c->ctr->trail.text, "%s: %s", c->ctr->full_name,
+			  why->text);
+	if (c->replaced) /* it has ended, whether its successor can be placed or not */
+		release(p, c->replaced, NULL);
+	c->replaced = NULL;
+	int r = decide(p, run_unmanaged, c, &err);
+	if (r)
+		log_error("%s: cannot be kept off the CPUs of other containers: %s",
+			  c->ctr->full_name, err.text);
+	else
+		p->stats.unmanaged++;
+	return r;
+}
+
 /* An unknown container that lives: it came to be while nobody listened, and is placed now. */
 static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 				 const struct ctr_desc *desc)
@@ -532,14 +553,8 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 			    err.code ? err.text : "the runtime does not tell its pod");
 		return NULL;
 	}
-	if (decide(p, place, &c, &err)) {
-		if (c.replaced)
-			release(p, c.replaced, NULL); /* gone, whatever becomes of its successor */
-		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
-		pipeline_event_of(p, EV_DEGRADED, c.ctr, c.ctr->trail.text, "%s: %s",
-				  c.ctr->full_name, err.text);
+	if (decide(p, place, &c, &err) && adopt_unplaced(p, &c, &err))
 		return c.ctr;
-	}
 	c.ctr->cur.state = living.state;
 	decide_settle(p);
 	if (c.replaced)

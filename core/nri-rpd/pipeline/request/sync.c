@@ -86,6 +86,35 @@ static void forget_sets(struct pipeline *p, struct ctr *ctr, const struct res_de
 }
 
 /*
+ * Corrects a container's state where the list of the runtime contradicts an earlier report. A
+ * listed container that was reported as stopped or removed runs: its CPUs were released, so it has
+ * no decision any more and is placed like a container that was created while the daemon was away.
+ */
+static void sync_change_life(struct pipeline *p, struct ctr *ctr, uint32_t state)
+{
+	struct cache *c = p->env.cache;
+	struct txn *t = txn_begin(c);
+	struct decision *d = t ? txn_stage(t, ctr) : NULL;
+	if (d) {
+		d->state = state;
+		txn_put_set(c, &d->exclusive, NULL);
+		d->group = 0;
+		if (ctr_live(state)) {
+			txn_put_set(c, &d->cpus, NULL);
+			d->needs = ctr->wanted;
+			d->confined = false;
+			log_warning("%s was reported as ended, but the runtime lists it as %s: it is "
+				    "placed again",
+				    ctr->full_name,
+				    state == RP_STATE_CREATED ? "created" : "running");
+		}
+		txn_commit(t);
+		store_put_ctr(p->store, ctr);
+	}
+	txn_end(t);
+}
+
+/*
  * Updates a tracked container: the values that the runtime reports are effective. Shares, quota or
  * memory limit that the daemon does not know were changed by the kubelet while the daemon was away.
  */
@@ -105,8 +134,10 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		ctr->store.missing |= TXN_CHANGED_OTHER;
 		store_put_ctr(p->store, ctr);
 	}
-	if (ctr_live(ctr->cur.state) && ctr_live(d->state))
-		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;
+	if (ctr_live(ctr->cur.state) == ctr_live(d->state))
+		ctr->cur.state = d->state;
+	else
+		sync_change_life(p, ctr, d->state);
 }
 
 void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
@@ -125,6 +156,8 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 		take_known(p, ctr, &d);
 	ctr->sync_mark = p->sync_mark;
 	ctr->desc = later;
+	if (ctr_live(ctr->cur.state))
+		ctr->pod->stopped = ctr->pod->over = false;
 }
 
 static void let_go(struct pipeline *p)
@@ -240,19 +273,20 @@ static void stage_differing(struct pipeline *p)
 	}
 }
 
-/* A decision that is nothing but what follows from every one: who is not pinned is kept off what
- * others own. */
-static int place_nobody(struct pipeline *p, void *arg, struct err *err)
+/* Runs only the step that every decision ends with: keeps unpinned containers off CPUs that other
+ * containers own. A policy that has failed leaves no container unpinned on purpose. */
+static int sync_confine_only(struct pipeline *p, void *arg, struct err *err)
 {
-	(void)p;
 	(void)arg;
 	(void)err;
+	p->confine_unpinned = true;
+	confine_unknown(p);
 	return 0;
 }
 
 void sync_recovered(struct pipeline *p)
 {
-	p->sync_failed = false;
+	p->sync_failed = p->confine_unpinned = false;
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
 }
@@ -273,7 +307,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	bool other_runtime = is_other_runtime(p);
 	int r = decide(p, synchronize, &other_runtime, &err);
 	if (!r)
-		p->sync_failed = p->other_policy = false;
+		p->sync_failed = p->other_policy = p->confine_unpinned = false;
 	if (r && !p->sync_failed) {
 		log_warning("policy %s placed the containers of the runtime at the second attempt: "
 			    "%s",
@@ -284,7 +318,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 			  p->policy ? instance_name(p->policy) : "-", err.text);
 		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
 	}
-	if (r && p->sync_failed && decide(p, place_nobody, NULL, &err))
+	if (r && p->sync_failed && decide(p, sync_confine_only, NULL, &err))
 		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
 			  err.text);
 	decide_reply(p, ret, NULL);
