@@ -177,8 +177,12 @@ static int apply_decision(struct restore *r, struct ctr *ctr, const struct store
 	txn_end(t);
 	if (!res)
 		res = fill_acked(r->cache, &ctr->acked, &from->acked);
-	ctr->sent = (struct values){from->sent.shares, from->sent.quota, from->sent.period,
-				    from->sent.mem_limit, NULL, NULL};
+	ctr->sent = (struct values){from->sent.shares,
+				    from->sent.quota,
+				    from->sent.period,
+				    from->sent.mem_limit,
+				    NULL,
+				    NULL};
 	ctr->pid = from->pid;
 	if (from->degraded.data)
 		ctr->flags |= RP_CTR_DEGRADED;

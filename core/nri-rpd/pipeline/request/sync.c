@@ -59,8 +59,8 @@ static bool sync_resized(const struct ctr *ctr, struct res_desc *res)
 	const struct decision *d = &ctr->cur;
 	bool shares = sync_number_resized(res->shares, acked->shares, d->shares, sent->shares,
 					  asked->shares);
-	bool quota = sync_number_resized(res->quota, acked->quota, d->quota, sent->quota,
-					 asked->quota);
+	bool quota =
+		sync_number_resized(res->quota, acked->quota, d->quota, sent->quota, asked->quota);
 	bool mem_limit = sync_number_resized(res->mem_limit, acked->mem_limit, d->mem_limit,
 					     sent->mem_limit, asked->mem_limit);
 	res->cpus = res->mems = NULL;
@@ -103,10 +103,10 @@ static void sync_change_life(struct pipeline *p, struct ctr *ctr, uint32_t state
 			txn_put_set(c, &d->cpus, NULL);
 			d->needs = ctr->wanted;
 			d->confined = false;
-			log_warning("%s was reported as ended, but the runtime lists it as %s: it is "
-				    "placed again",
-				    ctr->full_name,
-				    state == RP_STATE_CREATED ? "created" : "running");
+			log_warning(
+				"%s was reported as ended, but the runtime lists it as %s: it is "
+				"placed again",
+				ctr->full_name, state == RP_STATE_CREATED ? "created" : "running");
 		}
 		txn_commit(t);
 		store_put_ctr(p->store, ctr);
