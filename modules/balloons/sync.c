@@ -96,8 +96,8 @@ static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, b
 		return r;
 	bool known = pin_read_record(inst, ctr, &rec);
 	bool pinned = known || !rp_ids_empty(info.cpus);
-	*ret = inst->plan->pin_cpu ? rp_ids_empty(info.cpus) || (known && (rec.roams || rec.loose))
-				   : pinned;
+	bool lost = rp_ids_empty(info.cpus) || (known && (rec.roams || rec.loose));
+	*ret = inst->plan->pin_cpu ? lost : pinned;
 	return *ret && !rec.roams ? pin_record_roaming(inst, txn, ctr) : 0;
 }
 
