@@ -84,9 +84,9 @@ static int32_t add_unplaced(struct rp_instance *inst, struct unplaced w)
 	return 0;
 }
 
-/* Checks whether a container that waits for a place runs unmanaged until then, which *ret tells: one
- * without CPUs to keep does, as it was created while the daemon was away. With pinCPU off no
- * container has CPUs to keep, and those from before are not restored when pinCPU is on again. */
+/* Sets *ret if a container that waits for a place runs unmanaged until then. A container without
+ * CPUs to keep does: it was created while the daemon was away. With pinCPU off no container has
+ * CPUs to keep, and those from before are not restored when pinCPU is on again. */
 static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool *ret)
 {
 	struct record rec = {0};
