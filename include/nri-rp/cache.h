@@ -40,6 +40,9 @@ extern "C" {
 /* allocate() is asked although it has begun to run, since the runtime tells late (host.h,
  * RP_RUNTIME_CREATION_IS_LATE): nothing that only a creation can give reaches it. [since 1.3] */
 #define RP_CTR_RUNS_ALREADY 0x80u
+/* its pod has resources of its own (spec.resources): requests and limits here are those that the
+ * container has itself; 0 where it uses the pod's. [since 1.3] */
+#define RP_CTR_POD_RESOURCES 0x100u
 
 #define RP_NOT_SET INT64_MIN /* an amount nobody has set */
 

@@ -100,7 +100,7 @@ static int64_t exact_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
 
 static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
 {
-	if (i->flags & RP_CTR_EXACT_NEEDS)
+	if (i->flags & (RP_CTR_EXACT_NEEDS | RP_CTR_POD_RESOURCES))
 		return exact_cpus(p, i);
 	if (p->needs_memory && i->mem_limit <= 0)
 		return 0;

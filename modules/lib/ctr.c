@@ -62,6 +62,11 @@ int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uin
 	return -1;
 }
 
+bool ctr_may_own_cpus(const struct rp_ctr_info *info)
+{
+	return !(info->flags & RP_CTR_POD_RESOURCES) || info->cpu_request == info->cpu_limit;
+}
+
 int64_t ctr_shares_of(int64_t mcpu)
 {
 	int64_t shares = mcpu > SHARES_MAX * INT64_C(1000) / 1024 ? SHARES_MAX : mcpu * 1024 / 1000;

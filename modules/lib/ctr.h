@@ -29,6 +29,10 @@ const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)
  * scope: as of rp_host_cache.annotation, or NULL. */
 int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uint32_t *ret_scope);
 
+/* Returns whether the container may get exclusive CPUs as far as its pod's own resources decide:
+ * under those its own request has to be its own limit. */
+bool ctr_may_own_cpus(const struct rp_ctr_info *info);
+
 /* CPU shares for a request in milli-CPU, as the kubelet would set them. */
 int64_t ctr_shares_of(int64_t mcpu);
 int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu);

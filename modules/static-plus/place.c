@@ -18,7 +18,8 @@ struct wish wish_of(const struct rp_ctr_info *info)
 {
 	int64_t request = info->cpu_request > 0 ? info->cpu_request : 0;
 	bool system = strcmp(info->pod_namespace, SYSTEM_NAMESPACE) == 0;
-	int64_t full = system ? 0 : request / 1000, part = system ? request : request % 1000;
+	bool shares = system || !ctr_may_own_cpus(info);
+	int64_t full = shares ? 0 : request / 1000, part = shares ? request : request % 1000;
 	return (struct wish){.info = info,
 			     .kind = system  ? KIND_SYSTEM
 				     : !full ? KIND_SHARED

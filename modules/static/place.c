@@ -26,7 +26,8 @@ static int32_t refuse_count(struct placing *p, uint32_t available)
 
 int64_t place_wanted(const struct rp_ctr_info *info)
 {
-	if (info->qos != RP_QOS_GUARANTEED || info->cpu_request <= 0 || info->cpu_request % 1000)
+	if (info->qos != RP_QOS_GUARANTEED || info->cpu_request <= 0 || info->cpu_request % 1000 ||
+	    !ctr_may_own_cpus(info))
 		return 0;
 	return info->cpu_request / 1000;
 }
@@ -288,6 +289,9 @@ void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *in
 		modhost_note_line(h, info->ctr, "the pod is not Guaranteed: shared CPUs");
 	else if (info->cpu_request <= 0)
 		modhost_note_line(h, info->ctr, "no CPU request: shared CPUs");
+	else if (!ctr_may_own_cpus(info))
+		modhost_note_line(h, info->ctr,
+				  "the pod's own resources are its CPU limit: shared CPUs");
 	else
 		modhost_note(h, info->ctr,
 			     "request of %lldm is no whole number of CPUs: shared CPUs",

@@ -116,7 +116,8 @@ static bool is_system(const struct rp_ctr_info *info)
 /* How many CPUs a container is to have for itself. */
 static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
-	bool whole = info->qos == RP_QOS_GUARANTEED && info->cpu_request % 1000 == 0;
+	bool whole = info->qos == RP_QOS_GUARANTEED && info->cpu_request % 1000 == 0 &&
+		     ctr_may_own_cpus(info);
 	return inst->plan->pin_cpu && whole && !is_system(info) ? info->cpu_request / 1000 : 0;
 }
 

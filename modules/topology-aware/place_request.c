@@ -126,6 +126,12 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 			(long long)request);
 		return;
 	}
+	if (!ctr_may_own_cpus(&r->info)) {
+		because(r, NULL,
+			"Guaranteed, %lldm, the pod's own resources are its CPU limit: shared CPUs",
+			(long long)request);
+		return;
+	}
 	bool strict;
 	struct preference shared = shared_preference(inst, r->info.ctr);
 	struct preference isolated = isolated_preference(inst, r->info.ctr, &strict);

@@ -134,6 +134,15 @@ static int put_containers(struct arena *a, const json_t *spec, Agent__FedPod *m)
 	return r;
 }
 
+/* The amounts that the pod has itself, beside those of its containers. */
+static int put_pod_resources(struct arena *a, const json_t *resources, Agent__FedPod *m)
+{
+	int r = kube_amounts(a, json_object_get(resources, "requests"), &m->requests,
+			     &m->n_requests);
+	return r ? r
+		 : kube_amounts(a, json_object_get(resources, "limits"), &m->limits, &m->n_limits);
+}
+
 static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
 {
 	const json_t *owner;
@@ -208,6 +217,8 @@ int kube_pod(struct arena *a, const json_t *pod, bool whole, Agent__FedPod *ret)
 		r = put_owner(a, meta, &m);
 	if (!r)
 		r = put_containers(a, spec, &m);
+	if (!r)
+		r = put_pod_resources(a, json_object_get(spec, "resources"), &m);
 	if (!r && whole)
 		r = kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
 	if (!r && whole)

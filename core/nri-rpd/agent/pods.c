@@ -106,6 +106,22 @@ static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ct
 	return r;
 }
 
+/* The pod's own CPU and memory; its huge pages are among its containers'. */
+static int take_own(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
+{
+	struct fed_amount *others = arena_array(a, FEED_AMOUNTS_MAX, sizeof *others);
+	struct fed_ctr own = {.name = "", .extended = others};
+	if (!others)
+		return -ENOMEM;
+	int r = take_amounts(m->requests, m->n_requests, false, &own, others);
+	if (!r)
+		r = take_amounts(m->limits, m->n_limits, true, &own, others);
+	default_requests(&own, others);
+	ret->own = own.needs;
+	ret->has_own = own.needs.cpu_request || own.needs.mem_request;
+	return r;
+}
+
 static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
 {
 	if (m->n_containers > FEED_CTRS_MAX)
@@ -131,7 +147,7 @@ static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret
 			return r;
 		ret->n_ctrs++;
 	}
-	return 0;
+	return m->n_requests || m->n_limits ? take_own(a, m, ret) : 0;
 }
 
 int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret)

@@ -15,12 +15,14 @@
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/cache/internal.h"
+#include "core/nri-rpd/cache/pod_level.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "cache"
+#define DERIVED_SIBLINGS_MAX 256u /* containers of a pod */
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
@@ -386,6 +388,7 @@ static void fill_sums(struct pod *pod, const struct res_desc *d)
 	if (!d)
 		return;
 	bool limited = d->quota != RP_NOT_SET && d->quota > 0 && d->period > 0;
+	const struct needs was = pod->sums;
 	pod->sums = (struct needs){
 		.cpu_request =
 			d->shares == RP_NOT_SET ? RP_NOT_SET : derive_shares_to_mcpu(d->shares),
@@ -393,6 +396,8 @@ static void fill_sums(struct pod *pod, const struct res_desc *d)
 		.mem_request = RP_NOT_SET,
 		.mem_limit = d->mem_limit != RP_NOT_SET && d->mem_limit > 0 ? d->mem_limit : 0,
 	};
+	if (memcmp(&was, &pod->sums, sizeof was) != 0)
+		pod->sums_stale = false;
 }
 
 static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_desc *d)
@@ -496,7 +501,7 @@ static int check_ctr(const struct ctr_desc *d, struct err *err)
 	return r;
 }
 
-void cache_derive_resized(struct cache *c, struct ctr *ctr)
+static void derive_from_runtime(const struct cache *c, struct ctr *ctr)
 {
 	bool estimated = false;
 	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, c->memory_total,
@@ -505,9 +510,19 @@ void cache_derive_resized(struct cache *c, struct ctr *ctr)
 	ctr->flags |= estimated ? RP_CTR_ESTIMATED_MEM : 0u;
 }
 
+void cache_derive_resized(struct cache *c, struct ctr *ctr)
+{
+	const struct needs had = ctr->wanted;
+	derive_from_runtime(c, ctr);
+	if (ctr->flags & RP_CTR_POD_RESOURCES)
+		pod_level_keep(ctr, &had);
+	else
+		ctr->pod->sums_stale = true;
+}
+
 /* What was said in so many words, by the cluster or by a webhook of it. -ENOENT: nothing. */
-static int told_needs(const struct cache *c, const struct ctr *ctr, struct needs *ret,
-		      bool *ret_init, struct err *err)
+static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret, bool *ret_init,
+		      struct err *err)
 {
 	const struct fed_pod *pod = pod_fed(c, ctr->pod);
 	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
@@ -515,6 +530,7 @@ static int told_needs(const struct cache *c, const struct ctr *ctr, struct needs
 		return resources_annotation(ctr->pod, ctr->name, ret, ret_init, err);
 	*ret = fed->needs;
 	*ret_init = fed->kind == FED_INIT;
+	ctr->flags |= pod->has_own ? RP_CTR_POD_RESOURCES : 0u;
 	return 0;
 }
 
@@ -522,13 +538,16 @@ void cache_derive(struct cache *c, struct ctr *ctr)
 {
 	bool init = false;
 	struct err parse = ERR_INIT;
+	ctr->flags &= ~RP_CTR_POD_RESOURCES;
 	int r = told_needs(c, ctr, &ctr->wanted, &init, &parse);
 	if (r == -EINVAL)
 		log_warning("%s; going by the runtime's values", parse.text);
-	if (r)
-		cache_derive_resized(c, ctr);
-	else
+	if (r) {
+		derive_from_runtime(c, ctr);
+		pod_level_amend(ctr);
+	} else {
 		ctr->flags = (ctr->flags & ~RP_CTR_ESTIMATED_MEM) | RP_CTR_EXACT_NEEDS;
+	}
 	ctr->flags &= ~RP_CTR_INIT;
 	ctr->flags |= init ? RP_CTR_INIT : 0u;
 	derive_preserved(ctr);
@@ -648,6 +667,21 @@ void cache_claim_name(struct cache *c, struct ctr *ctr)
 		HASH_DELETE(hh_name, c->by_name, old);
 }
 
+/* Derives the needs of the pod's other containers of a Synchronize again, which are known by now to
+ * share the pod's resources with this one. Decided ones are left alone. */
+static void derive_siblings(struct cache *c, const struct ctr *ctr)
+{
+	uint32_t n = 0;
+	if (ctr->pod->sums.cpu_request == RP_NOT_SET || !ctr->wanted.cpu_request)
+		return;
+	for (struct ctr *s = ctr->pod->ctrs; s && n < DERIVED_SIBLINGS_MAX; s = s->pod_next, n++) {
+		if (s == ctr || s->flags & RP_CTR_RESTORED || s->cur.cpus || !s->wanted.cpu_request)
+			continue;
+		cache_derive(c, s);
+		s->cur.needs = s->wanted;
+	}
+}
+
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err)
 {
 	int r = check_ctr(desc, err);
@@ -679,6 +713,8 @@ int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret
 		cache_del_ctr(c, ctr);
 		return err_set(err, -ENOMEM, "container %s: out of memory", desc->id);
 	}
+	if (desc->state != RP_STATE_CREATING)
+		derive_siblings(c, ctr);
 	*ret = ctr;
 	return 0;
 }

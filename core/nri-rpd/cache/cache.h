@@ -146,6 +146,7 @@ struct pod {
 	struct kvs heard; /* with `withheld`: those of them that count (hear.h) */
 	uint32_t withheld; /* how many do not */
 	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */
+	bool sums_stale; /* a container was resized since, and the runtime sent no new ones */
 	struct blob *private_data; /* a policy's, that of this number */
 	uint32_t policy;
 	struct blob *grants; /* of resource plugins (grants.h); NULL: none */
@@ -237,7 +238,7 @@ void cache_set_cgroup(struct ctr *ctr, const char *path);
 /* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
  * and its pod's annotations. */
 void cache_derive(struct cache *c, struct ctr *ctr);
-/* After a resize: what the runtime says counts, and no annotation any more. */
+/* Derives the needs after a resize: the runtime's values count, no annotation does any more. */
 void cache_derive_resized(struct cache *c, struct ctr *ctr);
 /* With all its containers. */
 void cache_del_pod(struct cache *c, struct pod *pod);

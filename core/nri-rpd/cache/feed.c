@@ -268,8 +268,14 @@ static void raise_to(struct needs *to, const struct needs *n)
 	to->mem_limit = larger(to->mem_limit, n->mem_limit);
 }
 
+static void fed_put_own(int64_t *sum, int64_t own)
+{
+	if (own)
+		*sum = own;
+}
+
 /* An init container runs beside the sidecars before it; the apps run beside all sidecars. */
-struct needs fed_needs(const struct fed_pod *pod)
+static struct needs fed_sum(const struct fed_pod *pod, bool all_limited)
 {
 	struct needs running = {0}, peak = {0};
 	bool cpu_limited = true, mem_limited = true;
@@ -283,10 +289,23 @@ struct needs fed_needs(const struct fed_pod *pod)
 		cpu_limited = cpu_limited && ctr->needs.cpu_limit;
 		mem_limited = mem_limited && ctr->needs.mem_limit;
 	}
-	/* one without a limit, and the pod has none */
-	if (!cpu_limited)
+	if (all_limited && !cpu_limited)
 		peak.cpu_limit = 0;
-	if (!mem_limited)
+	if (all_limited && !mem_limited)
 		peak.mem_limit = 0;
+	fed_put_own(&peak.cpu_request, pod->own.cpu_request);
+	fed_put_own(&peak.cpu_limit, pod->own.cpu_limit);
+	fed_put_own(&peak.mem_request, pod->own.mem_request);
+	fed_put_own(&peak.mem_limit, pod->own.mem_limit);
 	return peak;
+}
+
+struct needs fed_needs(const struct fed_pod *pod)
+{
+	return fed_sum(pod, true);
+}
+
+struct needs fed_sandbox_needs(const struct fed_pod *pod)
+{
+	return fed_sum(pod, false);
 }

@@ -41,6 +41,8 @@ struct fed_pod {
 	const char *owner; /* kind of its controller; "": none */
 	int32_t priority;
 	bool ended; /* nothing runs in it any more */
+	bool has_own; /* the pod has resources of its own (spec.resources): `own` */
+	struct needs own; /* 0: the pod leaves this amount to its containers */
 	const struct fed_ctr *ctrs; /* those that begin before the apps come first */
 	uint32_t n_ctrs;
 
@@ -85,7 +87,11 @@ const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* N
 /* -ENOENT: it asks for none. */
 int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_request,
 		 int64_t *ret_limit);
-/* What all containers take that run at the same time, at most. */
+/* Returns what the scheduler counts for the pod: its own amounts, else what all containers take
+ * that run at the same time, at most. A limit that not every container has is 0. */
 struct needs fed_needs(const struct fed_pod *pod);
+/* Returns the same as the kubelet sends it with the pod's sandbox: limits are summed up even if
+ * containers without a limit exist. */
+struct needs fed_sandbox_needs(const struct fed_pod *pod);
 
 #endif

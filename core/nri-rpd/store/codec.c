@@ -9,7 +9,7 @@
  * records. */
 #define FLAGS_STORED                                                                               \
 	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
-	 RP_CTR_INIT)
+	 RP_CTR_INIT | RP_CTR_POD_RESOURCES)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 

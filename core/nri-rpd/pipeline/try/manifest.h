@@ -11,7 +11,7 @@
 #ifndef PIPELINE_MANIFEST_H
 #define PIPELINE_MANIFEST_H
 
-#include "core/nri-rpd/cache/cache.h"
+#include "core/nri-rpd/cache/feed.h"
 #include "core/lib/conf/conf.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
@@ -31,6 +31,7 @@ struct manifest_pod {
 	const char *owner; /* "Deployment prod/shop" */
 	uint32_t replica, n_replicas; /* from 1 */
 	struct pod_desc pod;
+	struct fed_pod *fed; /* the pod as the cluster has it */
 	struct manifest_ctr *ctrs; /* in the order that they would be created in */
 	uint32_t n;
 };

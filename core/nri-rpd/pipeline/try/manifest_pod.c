@@ -19,17 +19,13 @@
 #define OOM_BURSTABLE_MIN 3
 #define OOM_BURSTABLE_MAX 999
 
-/* 0: not given. CPU in milli. */
-struct wants {
-	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
-};
-
 struct reading {
 	struct arena *a;
 	uint64_t memory;
 	struct manifest_pod *ret;
-	struct wants *wants; /* of each container */
-	struct wants of_pod; /* what the pod's own resources say */
+	struct needs *wants; /* of each container, with the pod's limit where it has none */
+	struct fed_ctr *own; /* of each container, as the manifest has it */
+	struct needs of_pod; /* what the pod's own resources say */
 	bool has_own; /* the pod has resources of its own */
 	struct err *err;
 };
@@ -101,7 +97,7 @@ static int check_limit(struct reading *rd, const struct holder *h, const char *r
 }
 
 /* A limit without a request is a request, too: so the API server has it. */
-static int read_wants(struct reading *rd, const struct holder *h, struct wants *ret)
+static int read_wants(struct reading *rd, const struct holder *h, struct needs *ret)
 {
 	int r = read_amount(rd, h, "resources.requests.cpu", RP_T_CPU, &ret->cpu_request);
 	if (!r)
@@ -125,9 +121,9 @@ static int read_wants(struct reading *rd, const struct holder *h, struct wants *
  * none of their own. */
 static int apply_own(struct reading *rd)
 {
-	struct wants sum = {0}, *own = &rd->of_pod;
+	struct needs sum = {0}, *own = &rd->of_pod;
 	for (uint32_t i = 0; i < rd->ret->n; i++) {
-		struct wants *w = &rd->wants[i];
+		struct needs *w = &rd->wants[i];
 		if (rd->ret->ctrs[i].ends)
 			continue;
 		sum.cpu_request += w->cpu_request;
@@ -141,7 +137,7 @@ static int apply_own(struct reading *rd)
 			       own->cpu_request && sum.cpu_request > own->cpu_request ? "CPU"
 										      : "memory");
 	for (uint32_t i = 0; i < rd->ret->n; i++) {
-		struct wants *w = &rd->wants[i];
+		struct needs *w = &rd->wants[i];
 		if (!w->cpu_limit)
 			w->cpu_limit = own->cpu_limit;
 		if (!w->cpu_request)
@@ -154,7 +150,7 @@ static int apply_own(struct reading *rd)
 
 /* ---- the kubelet's arithmetic ---------------------------------------------------------------- */
 
-static bool is_guaranteed(const struct wants *w)
+static bool is_guaranteed(const struct needs *w)
 {
 	return w->cpu_limit && w->cpu_request == w->cpu_limit && w->mem_limit &&
 	       w->mem_request == w->mem_limit;
@@ -166,7 +162,7 @@ static uint32_t qos_of(const struct reading *rd)
 	if (rd->has_own)
 		return is_guaranteed(&rd->of_pod) ? RP_QOS_GUARANTEED : RP_QOS_BURSTABLE;
 	for (uint32_t i = 0; i < rd->ret->n; i++) {
-		const struct wants *w = &rd->wants[i];
+		const struct needs *w = &rd->wants[i];
 		any = any || w->cpu_request || w->mem_request;
 		all = all && is_guaranteed(w);
 	}
@@ -194,7 +190,7 @@ static int64_t unclaimed_memory(const struct reading *rd)
 	return rd->of_pod.mem_request > sum && n ? (rd->of_pod.mem_request - sum) / n : 0;
 }
 
-static int64_t oom_score_of(const struct reading *rd, const struct wants *w, bool critical)
+static int64_t oom_score_of(const struct reading *rd, const struct needs *w, bool critical)
 {
 	uint32_t qos = qos_of(rd);
 	if (qos == RP_QOS_GUARANTEED || critical)
@@ -208,18 +204,18 @@ static int64_t oom_score_of(const struct reading *rd, const struct wants *w, boo
 	return adj > OOM_BURSTABLE_MAX ? OOM_BURSTABLE_MAX : adj;
 }
 
-static void fill_resources(const struct wants *w, struct ctr_desc *d)
+static void fill_resources(const struct needs *w, struct res_desc *ret)
 {
 	int64_t limit = w->cpu_limit < CPU_LIMIT_MAX ? w->cpu_limit : CPU_LIMIT_MAX;
 	int64_t quota = limit * (PERIOD_US / 1000);
-	d->res = (struct res_desc){.shares = shares_of(w->cpu_request),
-				   .quota = RP_NOT_SET,
-				   .period = RP_NOT_SET,
-				   .mem_limit = w->mem_limit ? w->mem_limit : RP_NOT_SET};
+	*ret = (struct res_desc){.shares = shares_of(w->cpu_request),
+				 .quota = RP_NOT_SET,
+				 .period = RP_NOT_SET,
+				 .mem_limit = w->mem_limit ? w->mem_limit : RP_NOT_SET};
 	if (!quota)
 		return;
-	d->res.quota = quota < QUOTA_MIN_US ? QUOTA_MIN_US : quota;
-	d->res.period = PERIOD_US;
+	ret->quota = quota < QUOTA_MIN_US ? QUOTA_MIN_US : quota;
+	ret->period = PERIOD_US;
 }
 
 /* ---- containers and the pod ------------------------------------------------------------------ */
@@ -250,7 +246,13 @@ static int add_ctr(struct reading *rd, const char *pod_id, rp_cfg node, bool ini
 	if (!c->desc.id || !c->desc.name)
 		return no_memory(rd);
 	rd->ret->n++;
-	return read_wants(rd, &holder, &rd->wants[i]);
+	r = read_wants(rd, &holder, &rd->wants[i]);
+	rd->own[i] = (struct fed_ctr){.name = c->desc.name,
+				      .kind = c->ends ? FED_INIT
+					      : init  ? FED_SIDECAR
+						      : FED_APP,
+				      .needs = rd->wants[i]};
+	return r;
 }
 
 static int read_ctrs(struct reading *rd, const char *pod_id, rp_cfg spec)
@@ -264,7 +266,8 @@ static int read_ctrs(struct reading *rd, const char *pod_id, rp_cfg spec)
 		return err_set(rd->err, -E2BIG, "more than %u containers", MANIFEST_CTRS_MAX);
 	rd->ret->ctrs = arena_array(rd->a, n_init + n, sizeof *rd->ret->ctrs);
 	rd->wants = arena_array(rd->a, n_init + n, sizeof *rd->wants);
-	if (!rd->ret->ctrs || !rd->wants)
+	rd->own = arena_array(rd->a, n_init + n, sizeof *rd->own);
+	if (!rd->ret->ctrs || !rd->wants || !rd->own)
 		return no_memory(rd);
 	for (uint32_t i = 0; !r && i < n_init; i++)
 		r = add_ctr(rd, pod_id, conf_item(init, i), true);
@@ -309,6 +312,29 @@ static int read_names(struct reading *rd, const struct manifest_source *source, 
 			    &pod->n_annotations);
 }
 
+/* The pod as the cluster has it, and the values that the kubelet sends with its sandbox. */
+static int fill_pod(struct reading *rd)
+{
+	struct pod_desc *pod = &rd->ret->pod;
+	struct fed_pod *fed = arena_alloc(rd->a, sizeof *fed);
+	struct res_desc *sums = arena_alloc(rd->a, sizeof *sums);
+	if (!fed || !sums)
+		return no_memory(rd);
+	*fed = (struct fed_pod){.uid = pod->uid,
+				.ns = pod->ns,
+				.name = pod->name,
+				.owner = "",
+				.has_own = rd->has_own,
+				.own = rd->of_pod,
+				.ctrs = rd->own,
+				.n_ctrs = rd->ret->n};
+	const struct needs needs = fed_sandbox_needs(fed);
+	fill_resources(&needs, sums);
+	pod->sums = sums;
+	rd->ret->fed = fed;
+	return 0;
+}
+
 int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 		      struct manifest_pod *ret, struct err *err)
 {
@@ -322,9 +348,11 @@ int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 		r = read_own(&rd, spec);
 	if (!r)
 		r = read_names(&rd, source, id);
+	if (!r)
+		r = fill_pod(&rd);
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		struct ctr_desc *d = &ret->ctrs[i].desc;
-		fill_resources(&rd.wants[i], d);
+		fill_resources(&rd.wants[i], &d->res);
 		d->oom_score_adj = oom_score_of(&rd, &rd.wants[i], critical);
 	}
 	return r;

@@ -129,11 +129,20 @@ static int create(struct pipeline *p, const struct manifest_pod *pod, const stru
 	return 0;
 }
 
+/* Where the agent tells of pods, the daemon knows of this one what its manifest says. */
+static int try_feed(struct pipeline *p, const struct manifest_pod *pod, struct err *err)
+{
+	int r = p->feed.current ? feed_put(cache_feed(p->env.cache), pod->fed) : 0;
+	return r ? err_errno(err, r, "pod %s/%s", pod->pod.ns, pod->pod.name) : 0;
+}
+
 static int create_pod(struct pipeline *p, const struct manifest_pod *pod, Trial__Report *report,
 		      struct err *err)
 {
 	request_begin(p, REQ_RUN_POD);
-	int r = request_run_pod(p, &pod->pod, err);
+	int r = try_feed(p, pod, err);
+	if (!r)
+		r = request_run_pod(p, &pod->pod, err);
 	reply_sent(p, NULL, r != 0);
 	for (uint32_t i = 0; !r && i < pod->n; i++)
 		r = create(p, pod, &pod->ctrs[i], report, err);
