@@ -105,11 +105,13 @@ enum qos kubelet_qos(const struct wants *wants, size_t n)
 	return all ? QOS_GUARANTEED : QOS_BURSTABLE;
 }
 
+/* Returns what runs while an init container does: it and the sidecars before it. */
 static int64_t sum(int64_t *all, int64_t one, bool init)
 {
+	int64_t beside = *all + one;
 	if (!init)
-		*all += one;
-	return init ? one : 0;
+		*all = beside;
+	return init ? beside : 0;
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -139,6 +141,30 @@ void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct w
 		.memory_request = larger(all.memory_request, most.memory_request),
 		.memory_limit = memory ? larger(all.memory_limit, most.memory_limit) : 0,
 	};
+}
+
+static void own_or(int64_t *amount, int64_t own)
+{
+	if (own)
+		*amount = own;
+}
+
+void kubelet_put_own(const struct wants *own, struct wants *sums)
+{
+	own_or(&sums->cpu_request, own->cpu_request);
+	own_or(&sums->cpu_limit, own->cpu_limit);
+	own_or(&sums->memory_request, own->memory_request);
+	own_or(&sums->memory_limit, own->memory_limit);
+}
+
+void kubelet_hand_down(const struct wants *own, struct wants *ctr)
+{
+	if (!ctr->cpu_limit)
+		ctr->cpu_limit = own->cpu_limit;
+	if (!ctr->cpu_request)
+		ctr->cpu_request = own->cpu_limit;
+	if (!ctr->memory_limit)
+		ctr->memory_limit = own->memory_limit;
 }
 
 const char *kubelet_qos_name(enum qos qos)

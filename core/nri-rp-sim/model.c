@@ -12,7 +12,7 @@
 #define FIRST_PID 10000u
 
 static const char pod_keys[] =
-	"pod namespace uid labels annotations containers critical handler cgroupParent";
+	"pod namespace uid labels annotations containers critical handler cgroupParent resources";
 static const char ctr_keys[] =
 	"name cpu memory requests limits init image args env mounts devices labels annotations "
 	"hugepages cpus mems state";
@@ -129,6 +129,22 @@ struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
+static int pod_own(const json_t *spec, struct sim_pod *p, struct err *err)
+{
+	const json_t *own;
+	int r = arg_map(spec, "resources", &own, err);
+	if (r || !own)
+		return r;
+	r = arg_check(own, "cpu memory", "resources", err);
+	if (!r)
+		r = kubelet_wants(own, &p->own, err);
+	if (r)
+		return r;
+	p->qos = kubelet_qos(&p->own, 1);
+	kubelet_put_own(&p->own, &p->wants);
+	return 0;
+}
+
 static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 {
 	const json_t *list;
@@ -150,7 +166,7 @@ static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 		return r;
 	p->qos = kubelet_qos(wants, n);
 	kubelet_sum(wants, init, n, &p->wants);
-	return 0;
+	return pod_own(spec, p, err);
 }
 
 static json_t *own_map(const json_t *map)
@@ -297,6 +313,7 @@ static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct
 		r = kubelet_wants(spec, &c->wants, err);
 	if (r)
 		return r;
+	kubelet_hand_down(&c->pod->own, &c->wants);
 	if (!name)
 		return err_set(err, -EINVAL, "container: it needs a name");
 	c->id = new_id(s);

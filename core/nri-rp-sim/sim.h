@@ -113,7 +113,8 @@ struct sim_pod {
 	char *id, *name, *ns, *uid, *handler, *cgroup_parent;
 	json_t *labels, *annotations;
 	enum qos qos;
-	struct wants wants; /* of its containers together */
+	struct wants wants; /* of its containers together, or its own */
+	struct wants own; /* resources of the pod itself; 0: none */
 	bool critical, stopped;
 	uint32_t pid;
 };
@@ -215,6 +216,10 @@ enum qos kubelet_qos(const struct wants *wants, size_t n);
  * all have one. */
 void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret);
 const char *kubelet_qos_name(enum qos qos);
+/* A pod's own resources (spec.resources): in place of its containers' sums, and as limits of the
+ * containers without. */
+void kubelet_put_own(const struct wants *own, struct wants *sums);
+void kubelet_hand_down(const struct wants *own, struct wants *ctr);
 int64_t kubelet_shares(const struct wants *w);
 int64_t kubelet_quota(const struct wants *w); /* 0: none */
 int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity);

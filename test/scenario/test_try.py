@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from operator_tools import FAILED, OK, USAGE, ctl, ctl_json
-from simnode import STATIC, ctr
+from simnode import STATIC, cpuset, ctr
 from test_controllers import add_resctrl, put
 
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
@@ -202,6 +202,57 @@ def test_resources_of_the_pod(make_node, tmp_path):
     path.write_text(yaml.safe_dump({'kind': 'Pod', 'metadata': {'name': 'web'}, 'spec': {
         'resources': {'limits': {'cpu': '2', 'memory': '64Mi'}}, 'containers': [container('c')]}}))
     assert tried(node, path)['default/web/c']['to_cpus'] == '4-5'
+
+
+POD_OF_FOUR = {'kind': 'Pod', 'metadata': {'name': 'app'}, 'spec': {
+    'resources': {'requests': {'cpu': '4', 'memory': '1Gi'}, 'limits': {'cpu': '4', 'memory': '1Gi'}},
+    'containers': [container('main', '2', '512Mi'), container('log'), container('proxy'), {'name': 'part', 'resources': {'requests': {'cpu': '1'}}}]}}
+PLUS = {'policy': 'static-plus', 'static-plus': {'reservedResources': {'cpu': 'cpuset:0'}}}
+CPUSET = {'policy': 'cpuset'}
+
+
+def own_of(doc, name):
+    """CPUs that no other container of the answer runs on."""
+    sets = {m['container']: cpuset(m['to_cpus']) for m in doc['moves']}
+    return sets[name] - set().union(*(s for n, s in sets.items() if n != name))
+
+
+@pytest.mark.parametrize('config', [TOPOLOGY_AWARE, STATIC, PLUS, CPUSET], ids=lambda c: c['policy'])
+def test_a_pod_of_four_gets_four_at_most(make_node, tmp_path, config):
+    """main alone has a request that is its own limit; the others, whose limit is the pod's, share. The same comes of the pod itself."""
+    node = make_node(config)
+    path = tmp_path / 'pod.yaml'
+    path.write_text(yaml.safe_dump(POD_OF_FOUR))
+    doc = ctl_json(node, 'try', path)
+    assert len(own_of(doc, 'default/app/main')) == 2
+    apart = config['policy'] == 'topology-aware'  # puts containers that share into different nodes while those have room
+    assert apart or not any(own_of(doc, 'default/app/' + n) for n in ('log', 'proxy', 'part'))
+    node.create('app', ctr('main', '2', '512Mi'), ctr('log'), ctr('proxy'), ctr('part', '1/-'), resources={'cpu': '4', 'memory': '1Gi'})
+    after = {c['full_name']: c['cpus'] or '' for c in ctl_json(node, 'containers')}
+    assert {m['container']: m['to_cpus'] for m in doc['moves']} == after
+
+
+def test_init_containers_and_sidecars(make_node, manifest):
+    """An init container ends before the next one is created, a sidecar stays: 4 CPUs of the sidecar and 4 of the app are apart."""
+    node = make_node(STATIC)
+    init = [container('init1', '8', '64Mi'), container('side', '4', '64Mi', restartPolicy='Always'), container('init3', '6', '64Mi')]
+    doc = ctl_json(node, 'try', manifest(container('app', '4', '64Mi'), init=init))
+    sets = {m['container']: cpuset(m['to_cpus']) for m in doc['moves']}
+    assert {n.rpartition('/')[2]: len(s) for n, s in sets.items()} == {'init1': 8, 'side': 4, 'init3': 6, 'app': 4}
+    assert not sets['default/web/side'] & (sets['default/web/app'] | sets['default/web/init3'])
+
+
+def test_what_has_no_pods_is_left_out(make_node, tmp_path):
+    """A template without containers is no pod's, and in a pod that has ended nothing runs."""
+    node = make_node(STATIC)
+    machine = {'kind': 'VirtualMachine', 'metadata': {'name': 'vm'}, 'spec': {'template': {'spec': {'domain': {'cpu': {'cores': 2}}}}}}
+    done = {'kind': 'Pod', 'metadata': {'name': 'done'}, 'spec': {'containers': [container('c', '12', '1Gi')]}, 'status': {'phase': 'Succeeded'}}
+    run = {'kind': 'Pod', 'metadata': {'name': 'run'}, 'spec': {'containers': [container('c', '4', '1Gi')]}, 'status': {'phase': 'Running'}}
+    path = tmp_path / 'all.yaml'
+    path.write_text(yaml.safe_dump_all([machine, done, run]))
+    doc = ctl_json(node, 'try', path)
+    assert [m['container'] for m in doc['moves']] == ['default/run/c']
+    assert doc['problems'] == ['warning: VirtualMachine vm has no pods', 'warning: Pod done has ended (Succeeded)']
 
 
 @pytest.mark.parametrize('text, says', [
