@@ -242,19 +242,6 @@ def test_init_containers_and_sidecars(make_node, manifest):
     assert not sets['default/web/side'] & (sets['default/web/app'] | sets['default/web/init3'])
 
 
-def test_what_has_no_pods_is_left_out(make_node, tmp_path):
-    """A template without containers is no pod's, and in a pod that has ended nothing runs."""
-    node = make_node(STATIC)
-    machine = {'kind': 'VirtualMachine', 'metadata': {'name': 'vm'}, 'spec': {'template': {'spec': {'domain': {'cpu': {'cores': 2}}}}}}
-    done = {'kind': 'Pod', 'metadata': {'name': 'done'}, 'spec': {'containers': [container('c', '12', '1Gi')]}, 'status': {'phase': 'Succeeded'}}
-    run = {'kind': 'Pod', 'metadata': {'name': 'run'}, 'spec': {'containers': [container('c', '4', '1Gi')]}, 'status': {'phase': 'Running'}}
-    path = tmp_path / 'all.yaml'
-    path.write_text(yaml.safe_dump_all([machine, done, run]))
-    doc = ctl_json(node, 'try', path)
-    assert [m['container'] for m in doc['moves']] == ['default/run/c']
-    assert doc['problems'] == ['warning: VirtualMachine vm has no pods', 'warning: Pod done has ended (Succeeded)']
-
-
 @pytest.mark.parametrize('text, says', [
     ('', 'it is empty'), ('- 1\n', ':1:1: '), ('spec: {containers: [{image: x}]}\n', 'without a name'),
     ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Pod\n', 'no spec.containers'),
