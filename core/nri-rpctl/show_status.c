@@ -197,6 +197,29 @@ static void show_cluster(struct out *o, const json_t *doc)
 		field(o, "  off", "%s", json_string_value(problem));
 }
 
+/* Where annotations that take from other containers count. */
+static void show_annotations(struct out *o, const json_t *doc)
+{
+	const json_t *a = json_object_get(doc, "annotations"), *ns;
+	struct buf text = BUF_INIT;
+	size_t i;
+	if (!json_is_object(a))
+		return;
+	json_array_foreach(json_object_get(a, "taker_namespaces"), i, ns)(void)
+		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(ns));
+	if (str_eq(js(a, "takers"), "peers"))
+		field(o, "Annotations",
+		      "takers: peers; all namespaces may take from other "
+		      "containers%s",
+		      ji(a, "rules") ? ", where annotations.allow has no rule" : "");
+	else
+		field(o, "Annotations", "takers: named; %s%s may take from other containers%s",
+		      buf_len(&text) ? "namespaces " : "no namespace",
+		      buf_len(&text) ? buf_text(&text) : "",
+		      ji(a, "rules") ? ", and what annotations.allow names" : "");
+	buf_fini(&text);
+}
+
 /* Only where there are any. */
 static void show_adjustments(struct out *o, const json_t *doc)
 {
@@ -329,6 +352,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_machine(o, doc);
 	show_counts(o, doc);
 	show_controllers(o, doc);
+	show_annotations(o, doc);
 	show_agent(o, doc);
 	show_cluster(o, doc);
 	show_adjustments(o, doc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotations: {takers: …, allow: {ANNOTATION: [NAMESPACE, …]}} */
+/* annotations: {takers: …, takerNamespaces: [NAMESPACE, …], allow: {ANNOTATION: [NAMESPACE, …]}} */
 #include <string.h>
 
 #include "core/lib/conf/internal.h"
@@ -82,7 +82,13 @@ int annotations_fill(struct conf_loader *l, struct conf_annotations *ret)
 {
 	const struct rp_cfg_node *allow = conf_get(l->conf->root, "annotations.allow");
 	rp_cfg takers = conf_get(l->conf->root, "annotations.takers");
+	rp_cfg named = conf_get(l->conf->root, "annotations.takerNamespaces");
 	ret->takers_named = str_eq(conf_text(takers, core_default("annotations.takers")), "named");
+	if (named && !node_is(named, RP_NODE_NULL)) {
+		int rc = read_namespaces(l, named, &ret->taker_namespaces);
+		if (rc)
+			return rc;
+	}
 	if (!allow || node_is(allow, RP_NODE_NULL))
 		return 0;
 	if (!node_is(allow, RP_NODE_MAP) || allow->n > ANNOTATIONS_MAX)

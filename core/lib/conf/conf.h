@@ -194,7 +194,8 @@ struct conf_annotation {
 
 /* What is heard of pods. */
 struct conf_annotations {
-	bool takers_named; /* what takes from others counts where `list` has it, and nowhere else */
+	bool takers_named; /* a taking annotation that `list` lacks counts in taker_namespaces only */
+	struct conf_strings taker_namespaces; /* globs */
 	const struct conf_annotation *list;
 	unsigned n;
 	struct prefixes prefixes;

@@ -104,7 +104,9 @@ static const struct rp_key rows[] = {
 	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
 	ROW("annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
 	    .doc = "Annotations that take from others and that allow does not name: with peers "
-		   "they count everywhere, with named nowhere."),
+		   "they count everywhere, with named in takerNamespaces alone."),
+	ROW("annotations.takerNamespaces", RP_T_LIST, "[]",
+	    .doc = "With takers: named, the namespaces (globs) in which all of them count."),
 	ROW("annotations.allow", RP_T_ANY, NULL,
 	    .doc = "A map of annotations to the namespaces that they count in, a list of globs; "
 		   "an empty list is none."),

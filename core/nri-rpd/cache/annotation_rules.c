@@ -83,21 +83,34 @@ static bool is_taker(const struct prefixes *p, const char *key)
 	return false;
 }
 
+/* Returns true if one of the globs matches the namespace. */
+static bool hear_namespace(const struct conf_strings *globs, const char *ns)
+{
+	for (unsigned i = 0; i < globs->n; i++)
+		if (str_glob(globs->items[i], ns))
+			return true;
+	return false;
+}
+
 bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
 {
 	bool named = false;
 	struct site_name name;
+	if (!rules)
+		return true;
 	key = family_of(key);
-	for (unsigned i = 0; rules && i < rules->n; i++) {
+	for (unsigned i = 0; i < rules->n; i++) {
 		const struct conf_annotation *a = &rules->list[i];
 		if (!annotation_is(key, site_name(&rules->prefixes, family_of(a->name), &name)))
 			continue;
 		named = true;
-		for (unsigned k = 0; k < a->namespaces.n; k++)
-			if (str_glob(a->namespaces.items[k], ns))
-				return true;
+		if (hear_namespace(&a->namespaces, ns))
+			return true;
 	}
-	return !named && !(rules && rules->takers_named && is_taker(&rules->prefixes, key));
+	if (named)
+		return false;
+	return !rules->takers_named || hear_namespace(&rules->taker_namespaces, ns) ||
+	       !is_taker(&rules->prefixes, key);
 }
 
 static int filter(const struct cache *c, struct pod *pod)

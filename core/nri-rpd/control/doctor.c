@@ -509,20 +509,57 @@ static void check_metrics(struct doctor *d)
 		finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
 }
 
+#define TAKERS_HINT                                                                                \
+	"annotations: {takers: named, takerNamespaces: [kube-system]} in rp.conf; "                \
+	"nri-rp-annotations(7)"
+
+/* What the author of any pod may take from other containers by annotation. */
+static void check_annotations(struct doctor *d)
+{
+	const struct conf_annotations *a = &conf_core(pipeline_conf(d->p))->annotations;
+	struct buf names = BUF_INIT;
+	if (!a->takers_named) {
+		finding(d, NOTE, TAKERS_HINT,
+			"annotations.takers is peers: a pod of any namespace may take from other "
+			"containers, for example run on all exclusive CPUs (cpu.preserve, "
+			"qos_level: "
+			"system_cores) or own a whole NUMA node (numa_exclusive)");
+		return;
+	}
+	for (unsigned i = 0; i < a->taker_namespaces.n; i++)
+		(void)buf_printf(&names, "%s%s", i ? ", " : "", a->taker_namespaces.items[i]);
+	finding(d, FINE, NULL,
+		"annotations.takers is named: annotations that take from other containers count in "
+		"%s%s%s",
+		a->taker_namespaces.n ? "namespaces " : "no namespace",
+		buf_len(&names) ? buf_text(&names) : "",
+		a->n ? ", and as annotations.allow says" : "");
+	buf_fini(&names);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
 	void (*run)(struct doctor *d);
 } checks[] = {
-	{"runtime", check_runtime},	  {"requests", check_requests},
-	{"updates", check_updates},	  {"configuration", check_config},
-	{"modules", check_modules},	  {"controllers", check_controllers},
-	{"store", check_store},		  {"containers", check_containers},
-	{"control socket", check_socket}, {"metrics", check_metrics},
-	{"kubelet", check_kubelet},	  {"agent", check_agent},
-	{"cluster", check_cluster},	  {"drift", check_drift},
-	{"cgroup", check_cgroup},	  {"machine", check_machine},
+	{"runtime", check_runtime},
+	{"requests", check_requests},
+	{"updates", check_updates},
+	{"configuration", check_config},
+	{"modules", check_modules},
+	{"controllers", check_controllers},
+	{"store", check_store},
+	{"containers", check_containers},
+	{"control socket", check_socket},
+	{"metrics", check_metrics},
+	{"kubelet", check_kubelet},
+	{"agent", check_agent},
+	{"cluster", check_cluster},
+	{"drift", check_drift},
+	{"annotations", check_annotations},
+	{"cgroup", check_cgroup},
+	{"machine", check_machine},
 };
 
 /* Puts a condition of the table that belongs to the running check. */

@@ -81,6 +81,22 @@ static void put_policy(struct json *j, struct pipeline *p, const struct pipeline
 	json_end_obj(j);
 }
 
+/* Where annotations that take from other containers count. */
+static void put_annotations(struct json *j, struct pipeline *p)
+{
+	const struct conf_annotations *a = &conf_core(pipeline_conf(p))->annotations;
+	json_key(j, "annotations");
+	json_obj(j);
+	json_kstr(j, "takers", a->takers_named ? "named" : "peers");
+	json_key(j, "taker_namespaces");
+	json_arr(j);
+	for (unsigned i = 0; i < a->taker_namespaces.n; i++)
+		json_str(j, a->taker_namespaces.items[i]);
+	json_end_arr(j);
+	json_kuint(j, "rules", a->n);
+	json_end_obj(j);
+}
+
 static void put_runtime(struct json *j, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
@@ -412,6 +428,7 @@ enum call_result run_status(struct call *call)
 	json_kbool(j, "degraded", s.degraded);
 	put_reasons(j, call->p);
 	put_policy(j, call->p, &s);
+	put_annotations(j, call->p);
 	put_runtime(j, call->p);
 	put_machine(j, call->p);
 	put_counts(j, call->p, &s);
