@@ -10,7 +10,7 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / 'packaging' / 'kubernetes'
 CHART = FOLDER / 'chart'
-TEMPLATES = ('rbac', 'configuration', 'daemonset')
+TEMPLATES = ('rbac', 'configuration', 'networkpolicy', 'daemonset')
 
 
 def values(version='0.0.0'):

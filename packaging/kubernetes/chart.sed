@@ -2,6 +2,7 @@
 # Makes templates of a Helm chart of the manifests in base/: what differs between sites becomes a value.
 s|namespace: nri-rp\b|namespace: {{ .Release.Namespace \| toJson }}|
 s|image: nri-rp$|image: {{ printf "%s:%s" .Values.image.name .Values.image.tag \| toJson }}\n          imagePullPolicy: {{ .Values.image.pullPolicy \| toJson }}|
+s|from: \[.*|from: {{ .Values.metricsFrom \| toJson }}|
 s|priorityClassName: .*|priorityClassName: {{ .Values.priorityClassName \| toJson }}|
 s|nodeSelector: .*|nodeSelector: {{ .Values.nodeSelector \| toJson }}|
 s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|

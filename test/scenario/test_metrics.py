@@ -6,6 +6,8 @@ import re
 import socket
 import stat
 import os
+import threading
+import time
 
 import pytest
 
@@ -485,19 +487,64 @@ def test_byte_by_byte(served):
 
 
 def test_more_connections_than_places(served):
-    """Who comes when all places are taken waits until one is free."""
+    """A probe is answered while all places are taken, of a unix socket, too."""
     node = served()
-    sitting = [http_connect(node.metrics) for _ in range(CONNECTIONS_MAX)]
+    sitting = [http_connect(node.metrics) for _ in range(CONNECTIONS_MAX + 8)]
     for s in sitting:
         s.sendall(b'G')
-    with http_connect(node.metrics) as waiting:
-        waiting.sendall(b'GET /livez HTTP/1.1\r\n\r\n')
-        node.create('p', ctr('c'))  # the runtime's connection has nothing to do with it
-        sitting[0].close()
-        assert http_parse(http_read(waiting)).body == b'ok\n'
+    for _ in range(3):
+        assert http_get(node.metrics, '/livez').body == b'ok\n'
+    node.create('p', ctr('c'))  # the runtime's connection has nothing to do with it
     for s in sitting:
         s.close()
     assert Scrape(node.metrics).get('nri_rp_containers') == 1
+
+
+def keep_asking_by_halves(address, n, stop):
+    """Holds n connections whose request never ends, and opens a new one for each that is closed."""
+    held = []
+    while not stop.is_set():
+        for s in list(held):
+            try:
+                gone = s.recv(1) == b''
+            except BlockingIOError:
+                gone = False
+            except OSError:
+                gone = True
+            if gone:
+                s.close()
+                held.remove(s)
+        while len(held) < n and not stop.is_set():
+            try:
+                s = http_connect(address)
+                s.sendall(b'GET /metrics HTTP/1.1\r\nX')
+                s.setblocking(False)
+                held.append(s)
+            except OSError:
+                break
+        time.sleep(0.02)
+    for s in held:
+        s.close()
+
+
+def test_probes_beside_slow_clients(make_node):
+    """Clients that never finish their request, renewed for ever, keep neither a probe from its answer nor another address from the metrics."""
+    address, stop = tcp(free_port()), threading.Event()
+    make_node({**STATIC, 'metrics': {'listen': address}})
+    attack = threading.Thread(target=keep_asking_by_halves, args=(address, 64, stop))
+    attack.start()
+    try:
+        for _ in range(20):
+            time.sleep(0.2)
+            begun = time.monotonic()
+            assert http_get(address, '/livez').body == b'ok\n' and time.monotonic() - begun < 1
+            host, _, port = address.rpartition(':')
+            with socket.create_connection((host, int(port)), 5, source_address=('127.0.0.2', 0)) as other:
+                other.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
+                assert http_parse(http_read(other)).status == 200
+    finally:
+        stop.set()
+        attack.join()
 
 
 def test_clients_that_have_no_end(tmp_path):

@@ -54,6 +54,24 @@ def test_volumes():
         assert context['capabilities'] == {'drop': ['ALL']} and not context['allowPrivilegeEscalation'] and context['readOnlyRootFilesystem']
 
 
+def test_metrics_are_not_for_every_pod():
+    """A NetworkPolicy admits labelled namespaces to the port that the daemon listens on, and no other pod."""
+    policy, = of_kind('NetworkPolicy')
+    daemons, = of_kind('DaemonSet')
+    template = daemons['spec']['template']
+    port, = [p['containerPort'] for c in template['spec']['containers'] for p in c.get('ports', [])]
+    assert policy['spec']['podSelector'] == {'matchLabels': template['metadata']['labels']} and policy['spec']['policyTypes'] == ['Ingress']
+    rule, = policy['spec']['ingress']
+    assert [p['port'] for p in rule['ports']] == [port] and all(peer['namespaceSelector']['matchLabels'] for peer in rule['from'])
+
+
+def test_what_is_installed_lets_no_pod_take_from_others():
+    """Annotations that take from other containers count in kube-system only: in the package's file, in the manifests and in the chart."""
+    config, = of_kind('ConfigMap')
+    for installed in (yaml.safe_load((TOP / 'conf' / 'rp.conf').read_text()), yaml.safe_load(config['data']['rp.conf']), helmchart.values()['config']):
+        assert installed['annotations'] == {'takers': 'named', 'takerNamespaces': ['kube-system']}
+
+
 def without(document, *paths):
     """A copy that lacks these."""
     copy = json.loads(json.dumps(document))

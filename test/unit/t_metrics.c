@@ -401,31 +401,42 @@ static void test_long_header(void **state)
 	assert_status(request, "HTTP/1.1 4", "");
 }
 
-/* More connections than are served at a time: those that are too many wait their turn. */
+/* Connects so often and asks nothing; then a probe is answered. Returns how many were closed. */
+static unsigned crowd_of(struct asking *a, int *fds, unsigned n)
+{
+	unsigned closed = 0;
+	for (unsigned i = 0; i < n; i++)
+		fds[i] = connect_to(a);
+	(void)usleep(3 * METRICS_YOUNG_MS * 1000);
+	char *answer = exchange(a, "GET /livez HTTP/1.1\r\n\r\n");
+	if (!answer || !strstr(answer, "200 OK"))
+		a->result = -EPROTO;
+	free(answer);
+	for (unsigned i = 0; i < n; i++) {
+		char byte;
+		closed += recv(fds[i], &byte, 1, MSG_DONTWAIT) == 0;
+	}
+	return closed;
+}
+
+/* More connections than one client, and than all, may have: a probe beside them is answered, and
+ * the newest of them are served. */
 static void crowd(struct asking *a)
 {
-	int fds[METRICS_CONNECTIONS_MAX + 3];
-	unsigned n_answers = 0;
-	for (unsigned i = 0; i < METRICS_CONNECTIONS_MAX + 3; i++)
-		fds[i] = connect_to(a);
-	for (unsigned i = METRICS_CONNECTIONS_MAX + 3; i-- > 0;) {
-		char text[512];
-		static const char request[] = "GET /livez HTTP/1.1\r\n\r\n";
-		if (write(fds[i], request, sizeof request - 1) < 0)
-			a->result = -errno;
-		/* The last ones only get through when the first have gone. */
-		if (i < METRICS_CONNECTIONS_MAX) {
-			n_answers += read(fds[i], text, sizeof text) > 0;
+	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+	int fds[METRICS_ACCEPTED_MAX + 40];
+	char text[512];
+	const unsigned numbers[] = {METRICS_ADDRESS_MAX + 3, METRICS_ACCEPTED_MAX + 40};
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned n = numbers[k];
+		if (crowd_of(a, fds, n) != n + 1 - METRICS_ADDRESS_MAX)
+			a->result = -EPROTO;
+		if (write(fds[n - 1], request, sizeof request - 1) < 0 ||
+		    read(fds[n - 1], text, sizeof text) <= 0)
+			a->result = -EPROTO;
+		for (unsigned i = 0; i < n; i++)
 			(void)close(fds[i]);
-		}
 	}
-	for (unsigned i = METRICS_CONNECTIONS_MAX; i < METRICS_CONNECTIONS_MAX + 3; i++) {
-		char text[512];
-		n_answers += read(fds[i], text, sizeof text) > 0;
-		(void)close(fds[i]);
-	}
-	if (n_answers != METRICS_CONNECTIONS_MAX + 3)
-		a->result = -EPROTO;
 }
 
 static void test_crowd(void **state)

@@ -15,7 +15,7 @@
 #include "core/lib/wire/sock.h"
 
 #define UNIX_MODE 0660
-#define BACKLOG 16
+#define BACKLOG 256 /* a full queue delays the next connection, a probe for example, by 1 s */
 
 static socklen_t fill4(const struct address *a, struct sockaddr_in *sa)
 {

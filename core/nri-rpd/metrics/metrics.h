@@ -26,10 +26,17 @@
 #include "core/lib/util/err.h"
 #include "core/lib/util/loop.h"
 
+/* Connections that may wait, ask or take an answer at a time, of all clients and of one address.
+ * Further ones take the places of the oldest; health and readiness are answered beyond that. */
 #define METRICS_CONNECTIONS_MAX 32u
+#define METRICS_ADDRESS_MAX 16u
+/* No connection is closed for another one in its first milliseconds, up to so many of them. */
+#define METRICS_YOUNG_MS 100u
+#define METRICS_ACCEPTED_MAX 256u
 #define METRICS_HEADER_MAX 8192u /* bytes of a request */
-#define METRICS_REQUEST_MS 5000u /* for a whole request to come … */
-#define METRICS_ANSWER_MS 10000u /* … and for its answer to be taken */
+#define METRICS_REQUEST_MS 2000u /* until a request is complete */
+#define METRICS_STALLED_MS 2000u /* without a byte of the answer being taken */
+#define METRICS_ANSWER_MS 10000u /* for the whole answer to be taken */
 #define METRICS_SAMPLES_MAX 50000u /* of all modules in one scrape; what is more is left out */
 
 struct metrics;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent's HTTP server within bounds of our own. A connection takes a place when it is accepted
- * and gives it back when libevent closes it; with no place left the listener is off, and further
- * connections wait in the kernel's queue.
+ * libevent's HTTP server within bounds of our own. A connection that exceeds the bound of its
+ * address or of all clients closes the oldest one within that bound, so that a probe always gets
+ * through. A connection younger than METRICS_YOUNG_MS is never closed for another
+ * one: a probe's request and its answer need less. Only with METRICS_ACCEPTED_MAX connections the
+ * listener pauses until some of them are old enough.
  *
- *   accepted ──▶ waiting for the request ──whole──▶ answering ──all taken──▶ closed
- *                  └─── METRICS_REQUEST_MS ───────────┴── METRICS_ANSWER_MS ──▶ closed
+ *   accepted ──▶ waiting for the request ──complete──▶ answering ──all taken──▶ closed
+ *                  └─── METRICS_REQUEST_MS ─────────────┴── METRICS_STALLED_MS ──▶ closed
  */
 #include <assert.h>
 #include <netinet/in.h>
@@ -42,6 +44,11 @@ struct connection {
 	struct bufferevent *bev;
 	struct evhttp_connection *http; /* NULL until watch() */
 	struct loop_timer *timer;
+	uint64_t since_ms;
+	struct in6_addr from; /* the client's address or network; a unix socket: all zero */
+	bool asked; /* the request is complete */
+	bool kept; /* metrics_hold() bounds it, not the number of connections */
+	size_t unsent; /* bytes of the answer that waited at the last check */
 	void (*closed)(void *arg); /* NULL: nobody else has to know */
 	void *closed_arg;
 	struct connection *prev, *next;
@@ -92,8 +99,15 @@ int metrics_render(struct pipeline *p, struct buf *out)
 	return r;
 }
 
+static bool is_crowded(const struct metrics *m);
+
 static void answer_metrics(struct metrics *m, struct answer *a)
 {
+	if (is_crowded(m)) {
+		a->status = HTTP_SERVUNAVAIL;
+		(void)buf_add_str(&a->body, "too many clients ask for metrics: try again\n");
+		return;
+	}
 	if (!conf_core(pipeline_conf(m->pipeline))->metrics.prometheus) {
 		a->status = 404;
 		(void)buf_add_str(&a->body, "instrumentation.prometheusExport is off\n");
@@ -196,6 +210,86 @@ static void connection_free(struct connection *c)
 	free(c);
 }
 
+/* ---- bounds ---- */
+
+/* Fills in the address of the client, of IPv6 the network that one host has for itself. */
+static void connection_note_address(struct connection *c)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof ss;
+	if (getpeername(bufferevent_getfd(c->bev), (struct sockaddr *)&ss, &len) < 0)
+		return;
+	if (ss.ss_family == AF_INET6)
+		c->from = ((struct sockaddr_in6 *)&ss)->sin6_addr;
+	else if (ss.ss_family == AF_INET)
+		memcpy(&c->from.s6_addr[12], &((struct sockaddr_in *)&ss)->sin_addr, 4);
+	if (ss.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&c->from))
+		memset(&c->from.s6_addr[8], 0, 8);
+}
+
+static bool connection_same_client(const struct connection *a, const struct connection *b)
+{
+	return memcmp(&a->from, &b->from, sizeof a->from) == 0;
+}
+
+/* Counts the connections with the address of `like` that are within the bounds; NULL: all. */
+static unsigned count_connections(const struct metrics *m, const struct connection *like)
+{
+	const struct connection *c;
+	unsigned n = 0;
+	DL_FOREACH (m->connections, c)
+		n += !c->kept && (!like || connection_same_client(c, like));
+	return n;
+}
+
+/* Returns true if so many answers are under way that a further one would exceed the bounds. */
+static bool is_crowded(const struct metrics *m)
+{
+	const struct connection *c;
+	unsigned n = 0;
+	DL_FOREACH (m->connections, c)
+		n += !c->kept && c->asked;
+	return n > METRICS_CONNECTIONS_MAX;
+}
+
+static void connection_close(struct connection *c)
+{
+	if (c->http)
+		evhttp_connection_free(c->http); /* on_closed() frees the rest */
+	else
+		connection_free(c);
+}
+
+/* Closes connections in the order in which they were accepted, but for young ones, until `n` is
+ * not more than `most`. like: only connections of its client; NULL: all. Returns the new `n`. */
+static unsigned close_oldest(struct metrics *m, const struct connection *like, bool asked,
+			     unsigned n, unsigned most)
+{
+	struct connection *c, *next;
+	uint64_t now = clock_ms();
+	DL_FOREACH_SAFE(m->connections, c, next)
+	{
+		bool fits = !like || connection_same_client(c, like);
+		if (n <= most)
+			break;
+		if (!fits || c->kept || !c->http || (c->asked && !asked) ||
+		    now - c->since_ms < METRICS_YOUNG_MS)
+			continue;
+		connection_close(c);
+		n--;
+	}
+	return n;
+}
+
+/* Closes connections that exceed a bound: first those without a complete request, then those that
+ * take answers. */
+static void close_excess(struct metrics *m, const struct connection *like, unsigned most)
+{
+	unsigned n = count_connections(m, like);
+	n = close_oldest(m, like, false, n, most);
+	(void)close_oldest(m, like, true, n, most);
+}
+
 static void on_closed(struct evhttp_connection *http, void *arg)
 {
 	(void)http;
@@ -216,17 +310,35 @@ static bool watch(struct connection *c)
 	c->http = http;
 	evhttp_connection_set_closecb(c->http, on_closed, c);
 	(void)bufferevent_decref(c->bev);
+	connection_note_address(c);
+	/* `c` itself is too young to be closed here. */
+	if (!IN6_IS_ADDR_UNSPECIFIED(&c->from))
+		close_excess(c->m, c, METRICS_ADDRESS_MAX);
+	close_excess(c->m, NULL, METRICS_CONNECTIONS_MAX);
 	return loop_timer_arm(c->timer, METRICS_REQUEST_MS) == 0;
+}
+
+/* Returns true if the client has taken a part of its answer since the last check. */
+static bool connection_progresses(struct connection *c)
+{
+	size_t left = evbuffer_get_length(bufferevent_get_output(c->bev));
+	bool less = left < c->unsent;
+	c->unsent = left;
+	return less && clock_ms() - c->since_ms < METRICS_ANSWER_MS;
 }
 
 static void on_timer(void *arg)
 {
 	struct connection *c = arg;
-	if (!c->http && watch(c))
+	if (c->asked && !c->kept && connection_progresses(c)) {
+		(void)loop_timer_arm(c->timer, METRICS_STALLED_MS);
 		return;
-	if (c->http)
-		evhttp_connection_free(c->http); /* and on_closed() the rest */
-	else
+	}
+	if (c->http) {
+		connection_close(c);
+		return;
+	}
+	if (!watch(c))
 		connection_free(c);
 }
 
@@ -248,6 +360,7 @@ static struct bufferevent *on_accepted(struct event_base *base, void *arg)
 		return NULL;
 	}
 	c->m = m;
+	c->since_ms = clock_ms();
 	c->timer = loop_timer_new(m->loop, on_timer, c);
 	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 	DL_APPEND(m->connections, c);
@@ -258,8 +371,10 @@ static struct bufferevent *on_accepted(struct event_base *base, void *arg)
 		return NULL;
 	}
 	bufferevent_incref(c->bev);
-	if (m->n_connections == METRICS_CONNECTIONS_MAX)
+	if (m->n_connections == METRICS_ACCEPTED_MAX) {
 		accept_more(m, false);
+		(void)loop_timer_arm(m->pause, METRICS_YOUNG_MS);
+	}
 	return c->bev;
 }
 
@@ -285,8 +400,12 @@ static void on_request(struct evhttp_request *req, void *arg)
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
 	struct connection *c = connection_of(m, req);
-	if (c)
-		(void)loop_timer_arm(c->timer, METRICS_ANSWER_MS);
+	if (c) {
+		c->asked = true;
+		c->unsent = SIZE_MAX;
+		c->since_ms = clock_ms();
+		(void)loop_timer_arm(c->timer, METRICS_STALLED_MS);
+	}
 	if (path && is_routed(m, path)) {
 		m->route(req, m->route_arg);
 		return;
@@ -306,6 +425,7 @@ void metrics_hold(struct metrics *m, struct evhttp_request *req, uint64_t limit_
 {
 	struct connection *c = connection_of(m, req);
 	assert(c);
+	c->kept = true;
 	c->closed = closed;
 	c->closed_arg = arg;
 	(void)loop_timer_arm(c->timer, limit_ms);
@@ -328,8 +448,11 @@ const char *metrics_listens(const struct metrics *m)
 static void resume(void *arg)
 {
 	struct metrics *m = arg;
-	if (m->n_connections < METRICS_CONNECTIONS_MAX)
+	close_excess(m, NULL, METRICS_CONNECTIONS_MAX);
+	if (m->n_connections < METRICS_ACCEPTED_MAX)
 		accept_more(m, true);
+	else
+		(void)loop_timer_arm(m->pause, METRICS_YOUNG_MS);
 }
 
 static void on_accept_error(struct evconnlistener *listener, void *arg)
@@ -376,7 +499,7 @@ static int start_listening(struct metrics *m, const char *listen, struct err *er
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	stop_listening(m);
 	m->bound = bound;
-	accept_more(m, m->n_connections < METRICS_CONNECTIONS_MAX && !loop_timer_armed(m->pause));
+	accept_more(m, m->n_connections < METRICS_ACCEPTED_MAX && !loop_timer_armed(m->pause));
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
 	free(m->listen);
