@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "core/lib/grpc/served.h"
 #include "core/lib/grpc/server.h"
 #include "core/lib/util/buf.h"
@@ -15,12 +17,22 @@
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660
 #define IMAGE_SERVICE ".ImageService/"
+#define BUFFERED_MAX (64u << 20) /* bytes of requests and answers that wait here, of all calls */
+#define REQUEST_MS 10000u /* for a whole request to come */
+#define SWEEP_MS 1000u
+#define TOO_MUCH "nri-rp-bridge holds too much for calls that do not end"
+#define NO_MESSAGE "a request that is not one message"
+#define TOO_SLOW "the request was not complete in time"
+#define NOT_KEPT "nri-rp-bridge could not keep the runtime's answer"
 #define AWAY "the runtime cannot be reached: "
 #define BEHIND "events of containers that the caller does not take"
 
 struct proxy {
 	struct proxy_config config;
 	struct grpc_server *server;
+	struct call *calls;
+	size_t n_buffered; /* bytes of all calls, as policed_count() counts them */
+	struct loop_timer *sweep; /* armed while there are calls */
 };
 
 /* One direction of a call, for the log. */
@@ -34,6 +46,7 @@ struct call {
 	struct proxy *proxy;
 	struct h2_stream *down; /* the kubelet's */
 	struct h2_stream *up; /* ours to the runtime */
+	bool requested; /* the caller has said all */
 	bool responded; /* the runtime's headers have been passed on */
 	bool answered; /* the runtime has said all */
 	enum trace_level level;
@@ -42,6 +55,7 @@ struct call {
 	int32_t status;
 	struct traced request, response;
 	struct policed *policed; /* NULL: it passes */
+	struct call *prev, *next;
 };
 
 /* What is kept of a call that the police wants. */
@@ -54,6 +68,8 @@ struct policed {
 	struct h2_fields *response, *trailers;
 	struct events_listener listener; /* of a call for events, which has no stream of its own */
 	size_t behind; /* bytes of events that its caller has not taken yet */
+	size_t counted; /* bytes of these that the proxy's sum has */
+	bool truncated; /* a part of the answer could not be read along */
 };
 
 /* ---- what is logged -------------------------------------------------------------------------- */
@@ -110,7 +126,7 @@ static void policed_end(struct call *c, enum police_outcome outcome)
 	struct grpc_message m = {0};
 	if (!p || !p->police)
 		return;
-	if (outcome == POLICE_DONE && grpc_reader_next(&p->answer, &m, NULL) <= 0)
+	if (outcome == POLICE_DONE && (p->truncated || grpc_reader_next(&p->answer, &m, NULL) <= 0))
 		outcome = POLICE_BROKEN;
 	p->police = police_end(p->police, outcome, m.data, m.n);
 }
@@ -135,6 +151,8 @@ static void call_free_if_over(struct call *c)
 		events_leave(c->proxy->config.events, &c->policed->listener);
 	policed_end(c, POLICE_BROKEN);
 	log_call(c);
+	DL_DELETE(c->proxy->calls, c);
+	c->proxy->n_buffered -= c->policed ? c->policed->counted : 0;
 	policed_free(c->policed);
 	buf_fini(&c->request.head);
 	buf_fini(&c->response.head);
@@ -171,6 +189,66 @@ static void tell_end(struct call *c, int32_t status, const char *text)
 		h2_stream_leave(down);
 }
 
+/* Ends a call with an error, for both sides. */
+static void call_fail(struct call *c, enum grpc_status status, const char *text)
+{
+	if (c->down)
+		tell_end(c, (int32_t)status, text);
+	c->up = h2_stream_reset(c->up, H2_CANCEL);
+	call_free_if_over(c);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static size_t policed_bytes(const struct policed *p)
+{
+	return buf_len(&p->request.in) + buf_len(&p->answer.in) + p->behind;
+}
+
+/* Counts the bytes that a call holds here. Returns false if all calls hold too much. */
+static bool policed_count(struct call *c)
+{
+	struct proxy *proxy = c->proxy;
+	size_t n = policed_bytes(c->policed);
+	proxy->n_buffered += n - c->policed->counted;
+	c->policed->counted = n;
+	return proxy->n_buffered <= BUFFERED_MAX;
+}
+
+/* Counts as above. When all calls hold too much, ends the one that holds most of those that the
+ * plugin is not asked about, or else this one. Returns false if this call is gone. */
+static bool policed_bound(struct call *c)
+{
+	struct call *i, *most = NULL;
+	if (policed_count(c))
+		return true;
+	DL_FOREACH (c->proxy->calls, i) {
+		if (i->policed && !i->policed->police &&
+		    (!most || i->policed->counted > most->policed->counted))
+			most = i;
+	}
+	most = most ? most : c;
+	bool gone = most == c;
+	log_warning("%s is ended: all calls together hold more than %u MiB",
+		    trace_method(most->path), BUFFERED_MAX >> 20);
+	call_fail(most, GRPC_RESOURCE_EXHAUSTED, TOO_MUCH);
+	return !gone;
+}
+
+static void on_sweep(void *arg)
+{
+	struct proxy *p = arg;
+	struct call *c, *next;
+	uint64_t now = clock_us();
+	DL_FOREACH_SAFE(p->calls, c, next)
+	{
+		if (c->policed && !c->requested && now - c->begun_us > REQUEST_MS * UINT64_C(1000))
+			call_fail(c, GRPC_DEADLINE_EXCEEDED, TOO_SLOW);
+	}
+	if (p->calls)
+		(void)loop_timer_arm(p->sweep, SWEEP_MS);
+}
+
 /* ---- from the runtime to the kubelet --------------------------------------------------------- */
 
 /* With these it may have been done all the same. */
@@ -199,6 +277,10 @@ static void let_go(struct call *c)
 	p->held = false;
 	if (!c->down)
 		return;
+	if (p->truncated) {
+		call_fail(c, GRPC_RESOURCE_EXHAUSTED, NOT_KEPT);
+		return;
+	}
 	c->responded = true;
 	int r = h2_stream_respond(c->down, p->response ? p->response : p->trailers, !p->response);
 	if (!r && p->response && n)
@@ -253,13 +335,29 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 		call_break(c, H2_INTERNAL_ERROR);
 }
 
+/* Reads an answer along. Without memory for it, or when it is too long, the answer is not known
+ * here, and cannot be held. False: the call is gone. */
+static bool policed_answer(struct call *c, const uint8_t *data, size_t n)
+{
+	struct policed *p = c->policed;
+	if (p->truncated)
+		return true;
+	int r = grpc_reader_next(&p->answer, &(struct grpc_message){0}, NULL);
+	if (r == 0)
+		r = grpc_reader_add(&p->answer, data, n);
+	if (r < 0) {
+		p->truncated = true;
+		buf_fini(&p->answer.in);
+	}
+	return policed_bound(c);
+}
+
 static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
 {
 	struct call *c = arg;
 	note_bytes(c, &c->response, data, n);
-	if (c->policed &&
-	    grpc_reader_next(&c->policed->answer, &(struct grpc_message){0}, NULL) == 0)
-		(void)grpc_reader_add(&c->policed->answer, data, n);
+	if (c->policed && !policed_answer(c, data, n))
+		return;
 	if (!c->down || (c->policed && c->policed->held))
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->down, data, n))
@@ -394,7 +492,7 @@ static void on_event(const uint8_t *payload, size_t n, void *arg)
 	struct call *c = arg;
 	struct policed *p = c->policed;
 	p->behind += GRPC_PREFIX_SIZE + n;
-	if (p->behind > EVENTS_BEHIND_MAX) {
+	if (!policed_count(c) || p->behind > EVENTS_BEHIND_MAX) {
 		tell_end(c, GRPC_RESOURCE_EXHAUSTED, BEHIND);
 		call_free_if_over(c);
 	} else if (write_event(c, payload, n)) {
@@ -436,7 +534,7 @@ static void police_ask(struct call *c)
 	struct grpc_message m;
 	uint64_t now = clock_ms(), left = UINT64_MAX;
 	if (grpc_reader_next(&p->request, &m, NULL) <= 0) {
-		refuse(c, GRPC_INTERNAL, "a request that is not one message");
+		refuse(c, GRPC_INTERNAL, NO_MESSAGE);
 		return;
 	}
 	if (m.compressed) {
@@ -460,6 +558,11 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 {
 	struct err err = ERR_INIT;
 	struct policed *p = c->policed;
+	bool whole = grpc_reader_next(&p->request, &(struct grpc_message){0}, NULL) > 0;
+	if (whole && n) {
+		refuse(c, GRPC_INTERNAL, NO_MESSAGE);
+		return;
+	}
 	int r = grpc_reader_add(&p->request, data, n);
 	if (r)
 		(void)err_set(&err, r, "no memory for the request");
@@ -467,7 +570,7 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 		r = grpc_reader_next(&p->request, &(struct grpc_message){0}, &err);
 	if (r < 0)
 		refuse(c, GRPC_RESOURCE_EXHAUSTED, err.text);
-	else
+	else if (policed_bound(c))
 		h2_stream_consume(c->down, n);
 }
 
@@ -520,6 +623,7 @@ static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, voi
 
 static void ask_end(struct call *c, const struct h2_fields *trailers)
 {
+	c->requested = true;
 	if (c->policed) {
 		police_ask(c);
 		return;
@@ -548,8 +652,10 @@ static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
 	(void)s;
 	if (c->up)
 		h2_stream_consume(c->up, n);
-	else if (c->policed)
+	else if (c->policed) {
 		c->policed->behind -= n < c->policed->behind ? n : c->policed->behind;
+		(void)policed_count(c);
+	}
 }
 
 static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
@@ -581,6 +687,9 @@ static struct call *call_new(struct proxy *p, struct h2_stream *down, const char
 		free(c);
 		return NULL;
 	}
+	DL_APPEND(p->calls, c);
+	if (!loop_timer_armed(p->sweep))
+		(void)loop_timer_arm(p->sweep, SWEEP_MS);
 	return c;
 }
 
@@ -601,6 +710,7 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 	}
 
 	h2_stream_listen(s, &events, c);
+	c->requested = last;
 	bool policed = !last && (police_wants(c->path) || str_eq(c->path, EVENTS_PATH));
 	int r = policed ? policed_new(c, fields) : open_up(c, fields, last, &err);
 	if (!r)
@@ -616,6 +726,11 @@ int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err 
 	if (!p)
 		return err_errno(err, -ENOMEM, "%s", config->listen);
 	p->config = *config;
+	p->sweep = loop_timer_new(config->loop, on_sweep, p);
+	if (!p->sweep) {
+		free(p);
+		return err_errno(err, -ENOMEM, "%s", config->listen);
+	}
 	int r = grpc_server_new(&(struct grpc_server_config){.loop = config->loop,
 							     .path = config->listen,
 							     .mode = SOCKET_MODE,
@@ -624,6 +739,7 @@ int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err 
 							     .arg = p},
 				&p->server, err);
 	if (r) {
+		loop_timer_free(p->sweep);
 		free(p);
 		return r;
 	}
@@ -636,6 +752,7 @@ struct proxy *proxy_free(struct proxy *p)
 	if (!p)
 		return NULL;
 	grpc_server_free(p->server);
+	loop_timer_free(p->sweep);
 	free(p);
 	return NULL;
 }

@@ -112,6 +112,35 @@ def test_many_calls_that_hang_harm_nobody(bridge):
     assert bridge.unary('Fail').future(b'x').code() == grpc.StatusCode.NOT_FOUND
 
 
+def test_one_connection_does_not_take_all_calls(bridge):
+    held = [bridge.unary('Hold').future(b'x') for _ in range(CALLS_MAX)]
+    other = bridge.connect()
+    for _ in range(3):
+        e = failed(lambda: other.unary_unary(SERVICE + 'Nothing')(b'', timeout=ANSWER_S))
+        assert e.code() == grpc.StatusCode.UNIMPLEMENTED
+    for call in held:
+        call.cancel()
+
+
+def test_clients_that_say_nothing(bridge):
+    """As many as there may be make room for one that asks, and are closed after ten seconds."""
+    silent = []
+    for i in range(100):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(str(bridge.socket))
+        s.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'[:i % 24])
+        silent.append(s)
+    other = bridge.connect()
+    assert other.unary_unary(SERVICE + 'Echo')(b'x', timeout=ANSWER_S) == b'x'
+    end = time.monotonic() + 30
+    for s in silent:
+        s.settimeout(max(0.1, end - time.monotonic()))
+        while s.recv(4096):
+            pass
+        s.close()
+    assert other.unary_unary(SERVICE + 'Echo')(b'y', timeout=ANSWER_S) == b'y'
+
+
 def test_image_calls_go_to_their_own_socket(runtime):
     with Runtime() as images, Bridge(runtime, image=images) as bridge:
         assert bridge.unary('Echo', IMAGES)(b'x', timeout=ANSWER_S) == b'x'

@@ -4,6 +4,7 @@ decides is in the request that the runtime gets, and nothing of a call that fail
 """
 import json
 import os
+import pathlib
 import queue
 import random
 import re
@@ -486,6 +487,46 @@ def test_pods_that_are_told_after_they_are_there(runtime, bridge, client, refuse
             client.remove(pod)
             judge.wait('RemovePodSandbox')
         judge.verdict()
+
+
+def test_an_answer_that_cannot_be_held_is_an_error(runtime, bridge, client):
+    """The bridge keeps the answer of RunPodSandbox until the plugin has heard of the pod: all of it or none."""
+    bridge.stop()
+    bridge.options.extend(['--pod-event', 'after'])
+    bridge.start()
+    small = runtime.do_RunPodSandbox
+    runtime.do_RunPodSandbox = lambda data: API.RunPodSandboxResponse.FromString(small(data).SerializeToString() + UNKNOWN[:3] + b'\x80\x80\x80\x09' + bytes(9 << 21))
+    with Judge(bridge.nri_socket) as judge:
+        e = status_of(lambda: client.pod('large'))
+        assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and "could not keep the runtime's answer" in e.details()
+        runtime.do_RunPodSandbox = small
+        client.run('small', 1000)
+        judge.verdict()
+
+
+def rss_mib(process):
+    return int(re.search(r'VmHWM:\s+(\d+)', pathlib.Path('/proc/%d/status' % process.pid).read_text())[1]) >> 10
+
+
+def test_requests_that_do_not_end_are_bounded(runtime, bridge, client, daemon):
+    """By what they hold together, and in time. A whole request beside them is served."""
+    release, channels, calls = threading.Event(), [], []
+
+    def begin(data):
+        yield data
+        release.wait(ANSWER_S)
+    for _ in range(10):
+        channels.append(bridge.connect())
+        calls.append(channels[-1].stream_unary(SERVICE + 'CreateContainer').future(begin(bytes(12 << 20)), timeout=ANSWER_S))
+        time.sleep(0.1)
+    _, ctr = client.run('web', 2000)
+    assert len(runtime.cpus(ctr)) == 2
+    codes = [call.code() for call in calls]
+    assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.DEADLINE_EXCEEDED} and 5 <= codes.count(grpc.StatusCode.DEADLINE_EXCEEDED)
+    assert rss_mib(bridge.process) < 200
+    more = channels[0].stream_unary(SERVICE + 'CreateContainer').future(iter([b'', b'']), timeout=ANSWER_S)
+    assert more.code() == grpc.StatusCode.INTERNAL and more.details() == 'a request that is not one message'
+    release.set()
 
 
 def churn(client, **how):

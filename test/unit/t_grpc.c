@@ -466,45 +466,55 @@ static void test_an_answer_in_full_ends_what_the_caller_still_says(void **state)
 	UNTIL(f, !h2_n_streams(grpc_conn_h2(f->conn)));
 }
 
+/* One connection does not take them all. */
 static void test_calls_at_once_have_a_limit(void **state)
 {
 	struct fixture *f = *state;
-	struct reader *readers = calloc(GRPC_CALLS_MAX, sizeof *readers);
-	for (unsigned i = 0; i < GRPC_CALLS_MAX; i++)
+	const unsigned most = GRPC_CALLS_MAX - GRPC_CALLS_SPARE;
+	struct reader *readers = calloc(most, sizeof *readers);
+	for (unsigned i = 0; i < most; i++)
 		(void)open_stream(f, "/t/Raw", &readers[i]);
-	UNTIL(f, f->n_served == GRPC_CALLS_MAX);
-	/* On another connection, as one has no room for more. */
+	UNTIL(f, f->n_served == most);
 	struct grpc_conn *first = f->conn;
 	static struct outcome o;
-	f->conn = connect_to(f);
 	call(f, "/t/Echo", "x", 1, 0, false, &o);
 	UNTIL(f, o.n);
 	assert_int_equal(o.status, GRPC_RESOURCE_EXHAUSTED);
-	grpc_conn_free(first);
-	UNTIL(f, grpc_server_n_connections(f->server) == 1);
+	f->conn = connect_to(f);
 	call(f, "/t/Echo", "x", 1, 0, false, &o);
 	UNTIL(f, o.n);
 	assert_int_equal(o.error, 0);
+	grpc_conn_free(first);
+	UNTIL(f, grpc_server_n_connections(f->server) == 1);
 	free(readers);
 }
 
+/* The connection that has been idle for longest makes room; where all are busy the new one goes. */
 static void test_connections_have_a_limit(void **state)
 {
 	struct fixture *f = *state;
 	struct grpc_conn *conns[GRPC_CONNECTIONS_MAX];
+	static struct reader readers[GRPC_CONNECTIONS_MAX];
 	static struct outcome o;
-	struct grpc_conn *first = f->conn;
 	for (unsigned i = 1; i < GRPC_CONNECTIONS_MAX; i++) {
 		conns[i] = connect_to(f);
 		turn(f); /* there is room for few in the socket's queue */
 	}
 	UNTIL(f, grpc_server_n_connections(f->server) == GRPC_CONNECTIONS_MAX);
+	conns[0] = connect_to(f);
+	UNTIL(f, !f->conn); /* the first one */
+	unsigned before = f->n_served;
+	for (unsigned i = 0; i < GRPC_CONNECTIONS_MAX; i++) {
+		f->conn = conns[i];
+		(void)open_stream(f, "/t/Raw", &readers[i]);
+	}
+	UNTIL(f, f->n_served == before + GRPC_CONNECTIONS_MAX);
 	f->conn = connect_to(f);
 	call(f, "/t/Echo", "x", 1, 0, false, &o);
 	UNTIL(f, o.n);
 	assert_int_equal(o.error, -ECONNRESET);
 	UNTIL(f, !f->conn);
-	f->conn = first;
+	f->conn = conns[0];
 	call(f, "/t/Echo", "x", 1, 0, false, &o);
 	UNTIL(f, o.n);
 	assert_int_equal(o.error, 0);

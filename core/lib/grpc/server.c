@@ -16,6 +16,8 @@
 struct client {
 	struct grpc_server *server;
 	struct grpc_conn *conn;
+	uint64_t since_ms; /* the last call began or was seen under way; at first: the connection */
+	bool called; /* a call has begun */
 	struct client *prev, *next;
 };
 
@@ -24,6 +26,7 @@ struct grpc_server {
 	struct listener *listener;
 	struct client *clients;
 	unsigned n_clients;
+	struct loop_timer *sweep;
 	struct log_limit refusals;
 };
 
@@ -47,15 +50,18 @@ static unsigned count_calls(const struct grpc_server *s)
 
 static void on_call(struct h2_stream *stream, const struct h2_fields *fields, bool last, void *arg)
 {
-	const struct client *c = arg;
+	struct client *c = arg;
 	struct grpc_server *s = c->server;
-	if (count_calls(s) <= GRPC_CALLS_MAX) {
+	c->called = true;
+	c->since_ms = clock_ms();
+	bool modest = h2_n_streams(grpc_conn_h2(c->conn)) <= GRPC_CALLS_SHARE;
+	if (count_calls(s) <= GRPC_CALLS_MAX - (modest ? 0 : GRPC_CALLS_SPARE)) {
 		s->config.accept(stream, fields, last, s->config.arg);
 		return;
 	}
 	if (log_allowed(&s->refusals, LOG_SOURCE))
 		log_warning("%s: a call was refused, %u are under way", s->config.path,
-			    GRPC_CALLS_MAX);
+			    count_calls(s) - 1);
 	grpc_refuse(stream, GRPC_RESOURCE_EXHAUSTED, "too many calls are under way");
 }
 
@@ -65,6 +71,44 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 	(void)conn;
 	log_debug("%s", err->text);
 	client_free(c);
+}
+
+/* ---- idle connections ---- */
+
+#define SWEEP_MS 1000u
+
+/* Returns true if a call is under way. A stream whose headers never end is none. */
+static bool client_is_busy(const struct client *c)
+{
+	return c->called && h2_n_streams(grpc_conn_h2(c->conn));
+}
+
+/* Closes the connection that has been without a call for longest, for a new one. */
+static void server_make_room(struct grpc_server *s)
+{
+	struct client *c, *found = NULL;
+	DL_FOREACH (s->clients, c) {
+		if (!client_is_busy(c) && (!found || c->since_ms < found->since_ms))
+			found = c;
+	}
+	if (found)
+		client_free(found);
+}
+
+static void on_sweep(void *arg)
+{
+	struct grpc_server *s = arg;
+	struct client *c, *next;
+	uint64_t now = clock_ms();
+	DL_FOREACH_SAFE(s->clients, c, next)
+	{
+		if (client_is_busy(c))
+			c->since_ms = now;
+		else if (now - c->since_ms >= (c->called ? GRPC_IDLE_MS : GRPC_SILENT_MS))
+			client_free(c);
+	}
+	if (s->clients)
+		(void)loop_timer_arm(s->sweep, SWEEP_MS);
 }
 
 static int add_client(struct grpc_server *s, int fd, struct err *err)
@@ -87,8 +131,11 @@ static int add_client(struct grpc_server *s, int fd, struct err *err)
 		free(c);
 		return r;
 	}
+	c->since_ms = clock_ms();
 	DL_APPEND(s->clients, c);
 	s->n_clients++;
+	if (!loop_timer_armed(s->sweep))
+		(void)loop_timer_arm(s->sweep, SWEEP_MS);
 	return 0;
 }
 
@@ -97,6 +144,8 @@ static void on_connection(int fd, void *arg)
 	struct grpc_server *s = arg;
 	struct err err = ERR_INIT;
 	int r = 0;
+	if (fd >= 0 && s->n_clients == GRPC_CONNECTIONS_MAX)
+		server_make_room(s);
 	if (fd < 0)
 		r = err_errno(&err, fd, "taking a connection failed");
 	else if (s->n_clients < GRPC_CONNECTIONS_MAX)
@@ -118,6 +167,11 @@ int grpc_server_new(const struct grpc_server_config *config, struct grpc_server 
 		return err_errno(err, -ENOMEM, "%s", config->path);
 	s->config = *config;
 	s->refusals = (struct log_limit)LOG_LIMIT(5, 10000);
+	s->sweep = loop_timer_new(config->loop, on_sweep, s);
+	if (!s->sweep) {
+		free(s);
+		return err_errno(err, -ENOMEM, "%s", config->path);
+	}
 	int r = listener_new(config->loop,
 			     &(struct listener_config){.what = "gRPC socket",
 						       .path = config->path,
@@ -127,6 +181,7 @@ int grpc_server_new(const struct grpc_server_config *config, struct grpc_server 
 						       .arg = s},
 			     &s->listener, err);
 	if (r) {
+		loop_timer_free(s->sweep);
 		free(s);
 		return r;
 	}
@@ -139,6 +194,7 @@ struct grpc_server *grpc_server_free(struct grpc_server *s)
 	if (!s)
 		return NULL;
 	listener_free(s->listener);
+	loop_timer_free(s->sweep);
 	while (s->clients)
 		client_free(s->clients);
 	free(s);

@@ -10,6 +10,14 @@
 
 #define GRPC_CONNECTIONS_MAX 100u
 #define GRPC_CALLS_MAX 1000u /* under way on all of them */
+/* The last ones are for connections that have no more than their share. */
+#define GRPC_CALLS_SPARE 100u
+#define GRPC_CALLS_SHARE 10u
+/* A connection without a call under way is closed after so long: before its first call, and since
+ * its last one. With GRPC_CONNECTIONS_MAX the one without a call for longest gives its place to the
+ * next. */
+#define GRPC_SILENT_MS 10000u
+#define GRPC_IDLE_MS 300000u
 
 struct grpc_server;
 
