@@ -194,7 +194,8 @@ struct conf_annotation {
 
 /* What is heard of pods. */
 struct conf_annotations {
-	bool takers_named; /* a taking annotation that `list` lacks counts in taker_namespaces only */
+	/* taking annotations that `list` lacks count in taker_namespaces only */
+	bool takers_named;
 	struct conf_strings taker_namespaces; /* globs */
 	const struct conf_annotation *list;
 	unsigned n;
