@@ -790,6 +790,49 @@ static void test_no_descriptors(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* ---- a machine that stands still ---- */
+
+static int rest_for_a_while(void *arg, struct buf *out, struct err *err)
+{
+	(void)arg;
+	(void)out;
+	(void)err;
+	for (int i = 0; i < 100; i++)
+		(void)usleep(2000);
+	return 0;
+}
+
+/* The outcome of a trial of 0.2 s with a limit of 0.6 s. */
+_Noreturn static void try_for_a_while(void)
+{
+	struct err err = ERR_INIT;
+	struct trial_result res;
+	struct trial_spec s = {.what = "time was measured",
+			       .fn = rest_for_a_while,
+			       .limits = TRIAL_LIMITS_DEFAULT};
+	s.limits.time_ms = 600;
+	(void)setpgid(0, 0);
+	_exit(trial_run(&s, &res, &err) ? 100 : (int)res.outcome);
+}
+
+/* The trial and the process that waits for it are stopped for longer than the limit, as when a
+ * virtual machine is paused: that does not count. */
+static void test_stall(void **state)
+{
+	int status = 0;
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0)
+		try_for_a_while();
+	(void)usleep(60000);
+	assert_int_equal(kill(-pid, SIGSTOP), 0);
+	(void)usleep(1500000);
+	assert_int_equal(kill(-pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), TRIAL_DONE);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -800,7 +843,7 @@ int main(void)
 		TEST(test_surroundings),   TEST(test_crumb_detached), TEST(test_watchdog_detached),
 		TEST(test_lies),	   TEST(test_vandals),	      TEST(test_loop),
 		TEST(test_loop_bad_ends),  TEST(test_cancel),	      TEST(test_parent_dies),
-		TEST(test_no_descriptors), TEST(test_held_warnings),
+		TEST(test_no_descriptors), TEST(test_held_warnings),  TEST(test_stall),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/nri-rpd/host/breadcrumb.h"
@@ -27,6 +28,8 @@
 
 #define TRIAL_READ (64u << 10)
 #define TRIAL_READS_AT_ONCE 16u /* then other events get their turn */
+#define TRIAL_TICK_MS 100u /* between two looks at the child's time */
+#define TRIAL_WAIT_FACTOR 12u /* the limit in wall-clock time, in limits of used time */
 
 struct trial {
 	struct trial_spec spec;
@@ -36,6 +39,8 @@ struct trial {
 	struct log_held *held; /* the same; NULL: what it logs is written at once */
 	struct frame_in frame;
 	uint64_t started_us;
+	/* What counts towards the limit, and what has passed; at the last tick. */
+	uint64_t used_ms, waited_ms, tick_ms, tick_cpu_ms;
 	bool stopped; /* for what came from it, or timed out, or cancelled: it has been killed */
 	bool timed_out;
 	int wait_code, wait_status; /* si_code and si_status */
@@ -218,6 +223,7 @@ static int spawn(struct trial *t, struct err *err)
 		return err_errno(err, -errno, "cannot start a trial: no pipe");
 	t->pipe_fd = fds[0];
 	t->started_us = clock_us();
+	t->tick_ms = clock_ms();
 	pid_t pid = fork_quietly(t, fds);
 	(void)close(fds[1]);
 	if (pid < 0)
@@ -250,6 +256,60 @@ static int make(const struct trial_spec *spec, struct trial **ret, struct err *e
 	}
 	*ret = t;
 	return 0;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* CPU time of the child; 0 when it is not known. */
+static uint64_t trial_cpu_ms(const struct trial *t)
+{
+	clockid_t clock;
+	struct timespec ts;
+	if (clock_getcpuclockid(t->pid, &clock) || clock_gettime(clock, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Returns true if the child waits for a CPU or a disk: it would go on if the machine let it. */
+static bool trial_is_held_up(const struct trial *t)
+{
+	char path[64], text[256];
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)t->pid);
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	const char *state = strrchr(text, ')');
+	return state && (state[1] == ' ') && (state[2] == 'R' || state[2] == 'D');
+}
+
+/*
+ * Counts the time since the last tick towards the limit: the child's CPU time, and time in which it
+ * sleeps or is stopped while this process runs. A machine that stands still, or leaves no time to
+ * the child, is no fault of what is tried. Kills the child and returns true when it has used up its
+ * time.
+ */
+static bool trial_tick(struct trial *t)
+{
+	const uint64_t limit_ms = t->spec.limits.time_ms;
+	uint64_t now_ms = clock_ms(), passed_ms = now_ms - t->tick_ms;
+	uint64_t cpu_ms = trial_cpu_ms(t), counted_ms = cpu_ms - t->tick_cpu_ms;
+	if (cpu_ms < t->tick_cpu_ms)
+		counted_ms = 0;
+	if (passed_ms > 2 * TRIAL_TICK_MS) /* this process stood still, too */
+		passed_ms = TRIAL_TICK_MS;
+	t->tick_ms = now_ms;
+	t->tick_cpu_ms = cpu_ms;
+	t->waited_ms += passed_ms;
+	if (counted_ms < passed_ms && !trial_is_held_up(t))
+		counted_ms = passed_ms;
+	t->used_ms += counted_ms;
+	if (t->used_ms < limit_ms && t->waited_ms < limit_ms * TRIAL_WAIT_FACTOR)
+		return false;
+	t->timed_out = true;
+	stop_child(t);
+	return true;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -420,11 +480,11 @@ static void on_end(unsigned events, void *arg)
 	(void)trial_free(t);
 }
 
-static void on_timeout(void *arg)
+static void on_tick(void *arg)
 {
 	struct trial *t = arg;
-	t->timed_out = true;
-	stop_child(t);
+	if (!trial_tick(t))
+		(void)loop_timer_arm(t->timer, TRIAL_TICK_MS);
 }
 
 int trial_start(const struct trial_spec *spec,
@@ -439,9 +499,8 @@ int trial_start(const struct trial_spec *spec,
 	t->done_arg = done_arg;
 	t->pipe_io = loop_io_new(spec->loop, t->pipe_fd, LOOP_READ, on_pipe, t);
 	t->pid_io = loop_io_new(spec->loop, t->pid_fd, LOOP_READ, on_end, t);
-	t->timer = loop_timer_new(spec->loop, on_timeout, t);
-	if (!t->pipe_io || !t->pid_io || !t->timer ||
-	    loop_timer_arm(t->timer, spec->limits.time_ms) < 0) {
+	t->timer = loop_timer_new(spec->loop, on_tick, t);
+	if (!t->pipe_io || !t->pid_io || !t->timer || loop_timer_arm(t->timer, TRIAL_TICK_MS) < 0) {
 		(void)trial_free(t);
 		return err_errno(err, -ENOMEM, "cannot watch a trial");
 	}
@@ -461,16 +520,14 @@ static void wait_for(struct trial *t)
 {
 	struct pollfd fds[2] = {{.fd = t->pid_fd, .events = POLLIN},
 				{.fd = t->pipe_fd, .events = POLLIN}};
-	uint64_t end_ms = clock_ms() + t->spec.limits.time_ms;
 	for (;;) {
-		uint64_t now = clock_ms();
-		if (now >= end_ms && !t->stopped)
-			on_timeout(t);
-		int r = poll(fds, 2, t->stopped ? -1 : (int)(end_ms - now));
+		int r = poll(fds, 2, t->stopped ? -1 : (int)TRIAL_TICK_MS);
+		if (r > 0 && fds[0].revents)
+			return;
+		if (!t->stopped)
+			(void)trial_tick(t);
 		if (r <= 0)
 			continue;
-		if (fds[0].revents)
-			return;
 		if (fds[1].revents && collect(t) < 0) {
 			if (t->pid_fd < 0) /* valgrind knows no pidfd */
 				return;
