@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that misbehave: each of test/modules has one thing wrong."""
 import os
+import pathlib
 import shutil
 import subprocess
 import time
@@ -38,6 +39,20 @@ def test_crash(with_module):
     assert status['policy'] != 'crash' or 'none' in str(status), status
     node.config({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
     node.expect('count(cpus(q/c)) == 1', 'count(cpus(p0/c)) == 1')
+
+
+def test_safe_mode_is_left_when_the_module_is_cleared(with_module):
+    node = with_module('crash')
+    for death in range(3):
+        node.create('p%d' % death, ctr('c', '1', '64Mi'))
+        node.exited()
+        node.start()
+    node.log('safe mode')
+    assert node.ctl('status', check=False)['policy']['safe_mode']
+    node.ctl('modules', 'clear', 'crash')
+    node.log('safe mode is over')
+    policy = node.ctl('status', check=False)['policy']
+    assert (policy['name'], policy['safe_mode']) == ('crash', False), policy
 
 
 def test_hang(with_module):
@@ -174,3 +189,35 @@ def test_module_that_others_could_have_written(with_module, tmp_path):
     node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
     node.start()
     assert 'good.so can be written by others' in node.ctl('status', check=False)['policy']['safe_mode_reason']
+
+
+def test_safe_mode_is_left_when_its_cause_is_gone(with_module, tmp_path):
+    """Nobody says so: it is tried again. Files that somebody has edited meanwhile wait for a reload."""
+    node = with_module('good', start=False)
+    path = tmp_path / 'modules' / 'good.so'
+    path.chmod(0o666)
+    node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
+    node.start()
+    node.create('p', ctr('c', '2', '64Mi'))
+    assert node.ctl('status', check=False)['policy']['safe_mode']
+    refused = node.read_log().count('refused')
+    time.sleep(2)  # meanwhile it has been tried, in silence
+    assert node.read_log().count('refused') == refused
+    path.chmod(0o755)
+    node.log('safe mode is over')
+    policy = node.ctl('status', check=False)['policy']
+    assert (policy['name'], policy['safe_mode'], policy['safe_mode_reason']) == ('good', False, None), policy
+
+
+def test_leftovers_of_a_killed_process_are_removed(make_node):
+    node = make_node(STATIC, start=False)
+    state = pathlib.Path(node.paths['state'])
+    state.mkdir(exist_ok=True)
+    left = [state / name for name in ('configuration.Ab3dEf', 'configuration.pushed.000000', 'predictions.xY1234')]
+    kept = [state / name for name in ('configuration.backup', 'configuration.Ab3dEfG', 'other.Ab3dEf')]
+    for path in left + kept:
+        path.write_text('x')
+    node.start()
+    node.create('p', ctr('c', '1', '64Mi'))
+    assert [p.name for p in left if p.exists()] == []
+    assert [p.name for p in kept if not p.exists()] == []

@@ -511,6 +511,44 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool
 	return 0;
 }
 
+/* Returns true for "NAME.XXXXXX" as mkostemp() makes it. Six lower-case letters are more likely a
+ * word of a person, and the name of another file. */
+static bool is_leftover(const char *entry, const char *name)
+{
+	static const char digits[] = "0123456789", upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+			  lower[] = "abcdefghijklmnopqrstuvwxyz";
+	size_t len = strlen(name), rest;
+	if (strncmp(entry, name, len) != 0 || entry[len] != '.')
+		return false;
+	entry += len + 1;
+	rest = strlen(entry);
+	if (rest != 6 || strspn(entry, lower) == rest)
+		return false;
+	while (*entry && (strchr(digits, *entry) || strchr(upper, *entry) || strchr(lower, *entry)))
+		entry++;
+	return !*entry;
+}
+
+unsigned fs_remove_leftovers(const char *path)
+{
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	unsigned n = 0;
+	struct stat st;
+	fs_parent(path, dir, sizeof dir);
+	DIR *d = slash ? opendir(dir) : NULL;
+	for (const struct dirent *e; d && (e = readdir(d));) {
+		if (!is_leftover(e->d_name, slash + 1) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+			continue;
+		n += unlinkat(dirfd(d), e->d_name, 0) == 0;
+	}
+	if (d)
+		(void)closedir(d);
+	return n;
+}
+
 int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err)
 {
 	struct stat st;

@@ -74,6 +74,9 @@ int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *
  */
 int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
 	       struct err *err);
+/* Removes the temporary files of fs_replace() for `path` that a process left which was killed
+ * meanwhile. No other process may be writing it. Returns their number. */
+unsigned fs_remove_leftovers(const char *path);
 /*
  * A file of our own that fs_replace has written, up to limit, malloc'd and NUL-terminated. -ENOENT
  * without a word in err: there is none. -EPERM: it is no regular file (a link, a device), is not

@@ -6,6 +6,7 @@
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/reload/recover.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
@@ -165,6 +166,7 @@ enum call_result run_modules_clear(struct call *call)
 	if (r)
 		return call_fail(call, CTL_FAILED, "module %s: %s", name, strerror(-r));
 	log_notice("module %s may be loaded again", name);
+	recover_soon(call->p);
 	json_obj(&call->j);
 	json_kstr(&call->j, "cleared", name);
 	json_end_obj(&call->j);

@@ -5,6 +5,7 @@
 
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 #include "core/nri-rpd/pipeline/node/speedselect.h"
+#include "core/nri-rpd/pipeline/reload/recover.h"
 #include "core/nri-rpd/pipeline/reload/undo.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 #include "core/nri-rpd/pipeline/verify/drift.h"
@@ -110,6 +111,7 @@ struct pipeline {
 	uint32_t sync_mark;
 
 	struct undo undo;
+	struct recovery recovery;
 	struct conf_files pushed; /* pushed.h */
 	struct feed_counts feed; /* feed.h */
 	struct admit_counts admit;

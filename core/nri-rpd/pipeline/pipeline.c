@@ -6,9 +6,11 @@
 
 #include "core/nri-rpd/host/crash_marks.h"
 #include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
 #include "core/nri-rpd/pipeline/reload/pushed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/node/evict.h"
+#include "core/nri-rpd/pipeline/node/forecast.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
 #include "core/lib/util/log.h"
@@ -99,9 +101,12 @@ static void machine_changed(void *arg)
 		return;
 	}
 	speedselect_overtaken(p);
-	if (!topo_diff(p->env.topo, now, &change))
+	if (!topo_diff(p->env.topo, now, &change)) {
 		topo_unref(now);
-	else if (!speedselect_first(p, now, &change, take_machine))
+		return;
+	}
+	recover_soon(p); /* perhaps what is missing has come */
+	if (!speedselect_first(p, now, &change, take_machine))
 		take_machine(p, now, &change);
 }
 
@@ -161,7 +166,7 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
 	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || plugins_init(p) ||
-	    undo_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
+	    undo_init(p) || recover_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -173,6 +178,24 @@ static int open_modules(struct pipeline *p, struct err *err)
 		dirs = conf_module_dirs;
 	return loader_new(dirs.items, dirs.n, loader_default_flags(), p->env.crumb, &p->loader,
 			  err);
+}
+
+/* Removes temporary files of a process that was killed while it wrote. The breadcrumb's lock is
+ * held: no other process writes here. */
+static void remove_leftovers(const struct pipeline *p)
+{
+	static const char *const names[] = {KEPT_FILE, FORMER_FILE, UNDONE_FILE, PUSHED_FILE,
+					    FORECAST_FILE};
+	const char *const dirs[] = {p->kept_dir, p->kept_run_dir, p->state_dir};
+	char path[CACHE_PATH_MAX + 32];
+	unsigned n = 0;
+	for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		for (unsigned k = 0; k < sizeof names / sizeof *names; k++) {
+			(void)snprintf(path, sizeof path, "%s/%s", dirs[i], names[k]);
+			n += fs_remove_leftovers(path);
+		}
+	if (n)
+		log_info("%u temporary files of a killed process were removed", n);
 }
 
 static struct pipeline *new_bare(const struct pipeline_config *config)
@@ -230,6 +253,8 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	if (!r)
 		r = open_crumb(p, err);
 	if (!r)
+		remove_leftovers(p);
+	if (!r)
 		r = state_open_settings(p, err);
 	if (!r)
 		r = open_modules(p, err);
@@ -282,6 +307,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	plugins_fini(p);
 	adjustments_free(p->adjustments);
 	undo_fini(p);
+	recover_fini(p);
 	pushed_fini(p);
 	(void)pipeline_cluster_told(p, NULL);
 	pipeline_node_take(p, NULL, NULL);

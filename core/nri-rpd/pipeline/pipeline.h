@@ -26,6 +26,7 @@
  *                 that
  *   apply.c       putting a configuration in force
  *   first.c       the one of a start, and what is done without a good one
+ *   recover.c     the way out of safe mode
  *   advice.c      what of one is hardly meant
  *   undo.c        the way back to the one before
  *   pushed.c      what of them the node agent has pushed

@@ -12,7 +12,7 @@
 
 #define LOG_SOURCE "node"
 
-#define FILE_NAME "/predictions"
+#define FILE_NAME "/" FORECAST_FILE
 #define TRAIN_MS 60000u
 #define WRITE_MS 600000u
 #define UNSEEN_S 1800 /* a model that had no sample for so long is of a pod that is gone */

@@ -14,6 +14,8 @@
 #include "core/nri-rpd/noderes/models.h"
 #include "core/nri-rpd/pipeline/node/measure.h"
 
+#define FORECAST_FILE "predictions" /* in the state directory */
+
 struct pipeline;
 
 struct forecast_limits {

@@ -56,6 +56,10 @@ void config_keep(struct pipeline *p, const struct conf_files *files);
  * back by itself. */
 int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
 		void *arg, struct err *err);
+/* Tries `files`, and applies them when the trial passes: safe mode is over then. Takes *files over.
+ * `last_good_ns`: not 0: they are the last good configuration, active at that time. */
+int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
+		   struct err *err);
 /* The files are not what is in force. `problems`: lines, "" when err says all. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);
 void config_fini(struct pipeline *p);

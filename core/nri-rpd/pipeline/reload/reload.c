@@ -17,6 +17,7 @@
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/reload/last_good.h"
 #include "core/nri-rpd/pipeline/reload/pushed.h"
+#include "core/nri-rpd/pipeline/reload/recover.h"
 #include "core/nri-rpd/pipeline/reload/report.h"
 #include "core/nri-rpd/pipeline/try/try.h"
 #include "core/nri-rpd/pipeline/internal.h"
@@ -312,6 +313,8 @@ struct reload {
 	struct conf_files pushed; /* what is pushed from then on */
 	bool pushes;
 	uint32_t confirm_s; /* not 0: it has to be confirmed */
+	bool recovers; /* leaves safe mode: a failure changes nothing and is not reported */
+	uint64_t last_good_ns; /* with `recovers`; not 0: it is the last good one, of that time */
 	uint32_t undoes; /* not 0: it is the one before, and this the sum of what is undone */
 	uint64_t began_us;
 };
@@ -344,6 +347,17 @@ static void accepted(struct reload *r)
 {
 	assert(r->p->reload == r || !r->p->reload);
 	struct pipeline *p = r->p;
+	if (r->recovers) {
+		log_notice("safe mode is over; its cause was: %s", p->safe_mode_reason);
+		pipeline_event(p, EV_CONFIG, "safe mode is over: %s can be used again",
+			       r->last_good_ns ? "the configuration that was in force last"
+					       : "the configuration");
+	}
+	if (r->last_good_ns) { /* the files are still refused */
+		p->safe_mode_reason[0] = '\0';
+		p->kept_ns = r->last_good_ns;
+		return;
+	}
 	if (r->pushes)
 		pushed_take(p, &r->pushed);
 	config_accepted(p, r->confirm_s ? NULL : &r->text.files);
@@ -366,6 +380,10 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 		assert(report->message); /* who has come to its end has reported */
 		speedselect_took(p, report->message);
 		res->code = put_in_force(p, &r->text, &res->err);
+	}
+	if (res->code && r->recovers) {
+		log_debug("safe mode: still %s", res->err.text);
+		return;
 	}
 	p->stats.reloads++;
 	if (!res->code) {
@@ -467,7 +485,7 @@ static void tried(void *arg, const struct trial_result *t)
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
 	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
-	if (e && r->kind == RELOAD)
+	if (e && r->kind == RELOAD && !r->recovers)
 		trial_tell_held(t); /* nobody is going to do the same, and say it */
 	if (e && !res.code)
 		res.code = err_set(&res.err, e, "%s", broken.text);
@@ -495,8 +513,11 @@ static void tried(void *arg, const struct trial_result *t)
 	report_fini(&report);
 	if (p->reload == r)
 		p->reload = NULL;
+	bool recovers = r->recovers;
 	reload_free(r);
 	start_again(p);
+	if (recovers)
+		recover_later(p);
 }
 
 static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
@@ -538,7 +559,7 @@ static int start(struct pipeline *p, struct reload *r, struct err *err)
 		.fn = run,
 		.done = tried,
 		.arg = r,
-		.log = r->kind == RELOAD ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
+		.log = r->kind == RELOAD && !r->recovers ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
 	int e = attempt_start(p, &spec, err);
 	if (e) {
 		reload_free(r);
@@ -621,6 +642,21 @@ int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, relo
 	conf_errors_init(&r->text.problems);
 	r->text.files = *files;
 	r->undoes = sum;
+	return start(p, r, err);
+}
+
+int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
+		   struct err *err)
+{
+	struct reload *r = reload_new(p, RELOAD, NULL, NULL);
+	if (!r) {
+		conf_files_fini(files);
+		return err_errno(err, -ENOMEM, "safe mode");
+	}
+	conf_errors_init(&r->text.problems);
+	r->text.files = *files;
+	r->recovers = true;
+	r->last_good_ns = last_good_ns;
 	return start(p, r, err);
 }
 

@@ -10,7 +10,8 @@
  *   none      else the policy none, with what the files say of the daemon itself
  *   nothing   else no policy at all: even none cannot be loaded
  *
- * Only with wrong files and nothing kept there is no start. Each is tried in a child first: a
+ * Only with wrong files and nothing kept there is no start. Safe mode is left by itself (recover.h).
+ * Each is tried in a child first: a
  * module that dies there, or has died three times in ten minutes, is one that cannot be used.
  */
 #include <stdlib.h>
@@ -398,6 +399,8 @@ int config_first(struct pipeline *p, struct err *err)
 		config_accepted(p, &f->files.files);
 	if (!r)
 		config_in_force(p);
+	if (!r)
+		recover_begin(p, f->files.code ? NULL : &f->files.files);
 	first_forget(p);
 	return r;
 }

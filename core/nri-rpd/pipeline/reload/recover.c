@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/reload/recover.h"
+
+#include "core/lib/util/log.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
+
+#define LOG_SOURCE "config"
+
+static void recover_arm(struct pipeline *p)
+{
+	(void)loop_timer_arm(p->recovery.timer, p->recovery.delay_ms);
+}
+
+void recover_later(struct pipeline *p)
+{
+	struct recovery *r = &p->recovery;
+	if (!p->safe_mode_reason[0])
+		return;
+	r->delay_ms = r->delay_ms * 2 < RECOVER_LAST_MS ? r->delay_ms * 2 : RECOVER_LAST_MS;
+	recover_arm(p);
+}
+
+/* Tries the last good configuration. False: there is none, or it cannot be tried now. */
+static bool recover_try_last_good(struct pipeline *p, struct err *err)
+{
+	struct kept kept = {0};
+	if (kept_read(p->kept_dir, &kept, err) && kept_read(p->kept_run_dir, &kept, err))
+		return false;
+	if (kept_sum(&kept.files) == p->recovery.files_sum) {
+		kept_fini(&kept);
+		return false;
+	}
+	return config_recover(p, &kept.files, kept.wall_ns, err) == 0;
+}
+
+static bool recover_try_files(struct pipeline *p, struct err *err)
+{
+	struct config_text text;
+	config_read(p->config_path, &p->pushed, &text);
+	if (text.code || p->undo.undone || !p->recovery.files_sum ||
+	    kept_sum(&text.files) != p->recovery.files_sum) {
+		config_unread(&text);
+		return false;
+	}
+	return config_recover(p, &text.files, 0, err) == 0;
+}
+
+static void recover_try(void *arg)
+{
+	struct pipeline *p = arg;
+	struct recovery *r = &p->recovery;
+	struct err err = ERR_INIT;
+	bool last_good = r->tries_last_good;
+	if (!p->safe_mode_reason[0])
+		return;
+	if (p->reload || p->change) { /* of somebody else: after that */
+		recover_arm(p);
+		return;
+	}
+	r->tries_last_good = !last_good;
+	if (last_good && recover_try_last_good(p, &err))
+		return;
+	if (!recover_try_files(p, &err))
+		recover_later(p);
+}
+
+int recover_init(struct pipeline *p)
+{
+	p->recovery.timer = loop_timer_new(p->env.loop, recover_try, p);
+	return p->recovery.timer ? 0 : -ENOMEM;
+}
+
+void recover_fini(struct pipeline *p)
+{
+	p->recovery.timer = loop_timer_free(p->recovery.timer);
+}
+
+void recover_begin(struct pipeline *p, const struct conf_files *files)
+{
+	if (!p->safe_mode_reason[0])
+		return;
+	p->recovery.files_sum = files ? kept_sum(files) : 0;
+	p->recovery.delay_ms = RECOVER_FIRST_MS;
+	recover_arm(p);
+}
+
+void recover_soon(struct pipeline *p)
+{
+	if (!p->safe_mode_reason[0])
+		return;
+	p->recovery.tries_last_good = false;
+	p->recovery.delay_ms = RECOVER_FIRST_MS / 4;
+	recover_arm(p);
+}
