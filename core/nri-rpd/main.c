@@ -482,6 +482,10 @@ int main(int argc, char **argv)
 		return stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);
 	}
 	r = loop_run(d.loop);
+	if (r) {
+		log_error("the event loop has failed: a module may have closed its descriptors");
+		pipeline_failed(d.pipeline);
+	}
 	bool failed = r || d.failed;
 	return stop(&d, failed ? EXIT_FAILURE : EXIT_SUCCESS);
 }

@@ -22,7 +22,7 @@
 #include "core/lib/util/str.h"
 
 #define CRUMB_MAGIC "nrirpcrb"
-#define CRUMB_VERSION 2u
+#define CRUMB_VERSION 3u
 #define CRUMB_MESSAGE_MAX 512
 #define CRUMB_OPEN_TRIES 8
 
@@ -49,12 +49,23 @@ struct crumb_file {
 	struct crumb_records records;
 };
 
+/* Code of a module in this process. */
+struct crumb_code {
+	char module[RP_NAME_MAX];
+	uintptr_t start, end;
+};
+
 struct crumb {
 	struct crumb_live *live; /* NULL: calls are not written */
 	struct crumb_file *file; /* the mapping; in a child a copy on the heap */
 	bool child;
 	bool died; /* history's latest was found by this opening */
+	bool failed; /* crumb_failed() */
 	int fd; /* holds the lock */
+	dev_t fd_dev;
+	ino_t fd_ino;
+	struct crumb_code code[CRUMB_MODULES_MAX];
+	unsigned n_code;
 	struct crumb_now now;
 	char message[CRUMB_MESSAGE_MAX];
 };
@@ -91,6 +102,8 @@ static const char *const call_names[CRUMB_N_CALLS] = {
 	[CRUMB_ADMIT] = "admit_pod",
 	[CRUMB_POD_REMOVED] = "pod_removed",
 	[CRUMB_THREAD] = "a call of the host on a foreign thread",
+	[CRUMB_OWN_THREAD] = "its own code between two calls",
+	[CRUMB_SUSPECT] = "nothing, but it was in use",
 };
 
 const char *crumb_call_name(unsigned call)
@@ -100,14 +113,22 @@ const char *crumb_call_name(unsigned call)
 
 const char *crumb_cause_text(unsigned cause)
 {
-	static const char *const texts[CRUMB_N_CAUSES] = {"was killed", "hung", "died"};
+	static const char *const texts[CRUMB_N_CAUSES] = {"was killed", "hung", "died",
+							  "lost its descriptors"};
 	return cause < CRUMB_N_CAUSES ? texts[cause] : "ended";
 }
 
 const char *crumb_cause_name(unsigned cause)
 {
-	static const char *const names[CRUMB_N_CAUSES] = {"killed", "hung", "died"};
+	static const char *const names[CRUMB_N_CAUSES] = {"killed", "hung", "died", "robbed"};
 	return cause < CRUMB_N_CAUSES ? names[cause] : "?";
+}
+
+static uint64_t crumb_boot_ms(void)
+{
+	struct timespec ts;
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -124,6 +145,7 @@ void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAM
 	if (n)
 		memcpy(s->object, object, n);
 	s->object[n] = '\0';
+	s->entered_ms = crumb_boot_ms();
 	/* The next process, and the watchdog's handler, believe the rest once the call is set. */
 	__atomic_store_n(&s->state, (s->state | 0xff) + 1 + call, __ATOMIC_RELEASE);
 }
@@ -138,6 +160,8 @@ void crumb_leave(struct crumb *c, enum crumb_lane lane)
 
 const struct crumb_slot *crumb_running(const struct crumb_live *live)
 {
+	if (live && crumb_slot_call(&live->culprit) != CRUMB_NONE)
+		return &live->culprit;
 	for (unsigned lane = 0; live && lane < CRUMB_N_LANES; lane++)
 		if (crumb_slot_call(&live->lane[lane]) != CRUMB_NONE)
 			return &live->lane[lane];
@@ -147,6 +171,79 @@ const struct crumb_slot *crumb_running(const struct crumb_live *live)
 struct crumb_live *crumb_live(struct crumb *c)
 {
 	return c ? c->live : NULL;
+}
+
+/* ---- between calls --------------------------------------------------------------------------- */
+
+bool crumb_robbed(struct crumb *c)
+{
+	struct stat st;
+	if (!c || c->child || !c->live ||
+	    (fstat(c->fd, &st) == 0 && st.st_ino == c->fd_ino && st.st_dev == c->fd_dev))
+		return false;
+	c->live->cause = CRUMB_ROBBED;
+	c->live->died_ms = crumb_boot_ms();
+	return true;
+}
+
+void crumb_use(struct crumb *c, const char *module, bool on)
+{
+	struct crumb_used *found = NULL, *room = NULL;
+	for (unsigned i = 0; c && c->live && i < CRUMB_USED_MAX; i++) {
+		struct crumb_used *u = &c->live->used[i];
+		if (u->n && str_eq(u->module, module))
+			found = u;
+		else if (!u->n && !room)
+			room = u;
+	}
+	if (found) {
+		found->n += on ? 1 : -1u;
+	} else if (on && room) {
+		memset(room, 0, sizeof *room);
+		(void)strncpy(room->module, module, RP_NAME_MAX - 1);
+		room->n = 1;
+	}
+}
+
+void crumb_image(struct crumb *c, const char *module, uintptr_t start, uintptr_t end)
+{
+	if (!c || c->n_code == CRUMB_MODULES_MAX)
+		return;
+	for (unsigned i = 0; i < c->n_code; i++)
+		if (c->code[i].start == start && str_eq(c->code[i].module, module))
+			return;
+	struct crumb_code *code = &c->code[c->n_code];
+	(void)strncpy(code->module, module, RP_NAME_MAX - 1);
+	code->start = start;
+	code->end = end;
+	c->n_code++;
+}
+
+void crumb_blame(struct crumb *c, uintptr_t instruction)
+{
+	struct crumb_live *live = crumb_live(c);
+	if (!live)
+		return;
+	const struct crumb_slot *running = crumb_running(live);
+	for (unsigned i = 0; instruction && i < c->n_code; i++) {
+		const struct crumb_code *code = &c->code[i];
+		if (instruction < code->start || instruction >= code->end ||
+		    (running && str_eq(running->module, code->module)))
+			continue;
+		memcpy(live->culprit.module, code->module, RP_NAME_MAX);
+		live->culprit.object[0] = '\0';
+		live->culprit.state = CRUMB_OWN_THREAD;
+	}
+	live->died_ms = crumb_boot_ms();
+	live->cause = CRUMB_DIED;
+}
+
+void crumb_failed(struct crumb *c)
+{
+	if (!c)
+		return;
+	c->failed = true;
+	crumb_blame(c, 0);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -287,6 +384,11 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 	if (!str_eq(d->boot_id, c->now.boot_id))
 		(void)snprintf(count, sizeof count,
 			       "; the machine was restarted meanwhile, so it does not count");
+	else if (!d->counted && d->stuck)
+		(void)snprintf(count, sizeof count,
+			       "; more than %u ms after the call began: it counts if the next ones "
+			       "end so, too",
+			       CRUMB_STUCK_MS);
 	else if (!d->counted)
 		(void)snprintf(count, sizeof count,
 			       "; by somebody else or for want of memory, so it does not count");
@@ -298,15 +400,40 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 	else
 		(void)snprintf(count, sizeof count, "; %u of %u deaths within ten minutes", n,
 			       CRUMB_DEATHS);
-	(void)snprintf(c->message, sizeof c->message,
-		       "the last process (pid %u) %s inside module \"%s\", in %s%s%s", d->pid,
-		       crumb_cause_text(d->cause), d->module, crumb_call_name(d->call), object,
-		       count);
+	if (d->call == CRUMB_SUSPECT)
+		(void)snprintf(c->message, sizeof c->message,
+			       "the last process (pid %u) %s outside of any module, soon after one "
+			       "was called: each module in use is a suspect, \"%s\" among them%s",
+			       d->pid, crumb_cause_text(d->cause), d->module, count);
+	else
+		(void)snprintf(c->message, sizeof c->message,
+			       "the last process (pid %u) %s inside module \"%s\", in %s%s%s",
+			       d->pid, crumb_cause_text(d->cause), d->module,
+			       crumb_call_name(d->call), object, count);
+}
+
+/* Killed long after the call began, one life after the other: the module hangs where no handler of
+ * this process could end it. */
+static bool is_stuck_each_time(const struct crumb *c)
+{
+	const struct crumb_death *last = death_at(c, 0);
+	if (n_history(c) < CRUMB_DEATHS)
+		return false;
+	for (unsigned i = 0; i < CRUMB_DEATHS; i++) {
+		const struct crumb_death *d = death_at(c, i);
+		if (!d->stuck || d->life != last->life - i || !str_eq(d->module, last->module) ||
+		    !str_eq(d->boot_id, c->now.boot_id))
+			return false;
+	}
+	return true;
 }
 
 /* The lives before ended in the same way at the same place, all but for a chance that cannot be. */
 static void count_kills(struct crumb *c)
 {
+	if (is_stuck_each_time(c))
+		for (unsigned i = 0; i < CRUMB_DEATHS; i++)
+			death_at(c, i)->counted = 1;
 	const struct crumb_death *last = death_at(c, 0);
 	if (last->cause != CRUMB_KILLED || n_history(c) < CRUMB_KILLS)
 		return;
@@ -333,6 +460,8 @@ static void record_death(struct crumb *c, const struct crumb_slot *s)
 		.wall_ns = c->now.wall_ns,
 		.boot_ms = c->now.boot_ms,
 	};
+	d.stuck = d.cause == CRUMB_KILLED && s->entered_ms && c->now.boot_ms >= s->entered_ms &&
+		  c->now.boot_ms - s->entered_ms >= CRUMB_STUCK_MS;
 	memcpy(d.module, s->module, sizeof d.module);
 	memcpy(d.object, s->object, sizeof d.object);
 	memcpy(d.boot_id, f->boot_id, sizeof d.boot_id);
@@ -349,6 +478,28 @@ static void record_death(struct crumb *c, const struct crumb_slot *s)
 	describe_death(c, death_at(c, 0));
 }
 
+/* The last process crashed outside of any module, soon after it had called one: something that a
+ * module did before may be the cause, and nobody knows whose. */
+static void record_suspects(struct crumb *c)
+{
+	struct crumb_live *live = &c->file->live;
+	uint64_t last_ms = 0;
+	for (unsigned lane = 0; lane < CRUMB_N_LANES; lane++)
+		if (live->lane[lane].entered_ms > last_ms)
+			last_ms = live->lane[lane].entered_ms;
+	if (live->cause == CRUMB_KILLED || !last_ms || live->died_ms < last_ms ||
+	    live->died_ms - last_ms > CRUMB_SUSPECT_MS)
+		return;
+	for (unsigned i = 0; i < CRUMB_USED_MAX; i++) {
+		struct crumb_slot s = {.state = CRUMB_SUSPECT};
+		struct crumb_used *u = &live->used[i];
+		make_text(u->module, RP_NAME_MAX);
+		memcpy(s.module, u->module, RP_NAME_MAX);
+		if (u->n && u->module[0])
+			record_death(c, &s);
+	}
+}
+
 /* Finds out about the last process and takes the file over. */
 static void take_over(struct crumb *c)
 {
@@ -357,10 +508,14 @@ static void take_over(struct crumb *c)
 		make_text(f->live.lane[lane].module, RP_NAME_MAX);
 		make_text(f->live.lane[lane].object, CRUMB_OBJECT_MAX);
 	}
+	make_text(f->live.culprit.module, RP_NAME_MAX);
+	make_text(f->live.culprit.object, CRUMB_OBJECT_MAX);
 	make_text(f->boot_id, sizeof f->boot_id);
 	const struct crumb_slot *s = crumb_running(&f->live);
 	if (s && s->module[0])
 		record_death(c, s);
+	else if (!s)
+		record_suspects(c);
 	memset(&f->live, 0, sizeof f->live);
 	memcpy(f->boot_id, c->now.boot_id, sizeof f->boot_id);
 	f->pid = (uint32_t)getpid();
@@ -474,6 +629,8 @@ static int try_open(struct crumb *c, const char *path, struct err *err)
 	int r = lock_file(c, path, &st, err);
 	if (r < 0)
 		return r;
+	c->fd_dev = st.st_dev;
+	c->fd_ino = st.st_ino;
 	if (st.st_nlink > 1)
 		return set_aside(c, path, "it has other names: it is a hard link", err);
 	if (st.st_size == 0)
@@ -516,13 +673,11 @@ int crumb_open_at(const char *path, const struct crumb_now *now, struct crumb **
 int crumb_open(const char *path, struct crumb **ret, struct err *err)
 {
 	struct crumb_now now = {.wall_ns = clock_wall_ns()};
-	struct timespec ts;
 	_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -errno : fs_read_from(fd, now.boot_id, sizeof now.boot_id);
 	if (n <= 0)
 		return err_errno(err, n < 0 ? (int)n : -EIO, "cannot read this boot's id");
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	now.boot_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	now.boot_ms = crumb_boot_ms();
 	return crumb_open_at(path, &now, ret, err);
 }
 
@@ -546,7 +701,8 @@ struct crumb *crumb_close(struct crumb *c)
 	if (c->child) {
 		free(c->file);
 	} else {
-		memset(&c->file->live, 0, sizeof c->file->live);
+		if (!c->failed)
+			memset(&c->file->live, 0, sizeof c->file->live);
 		unmap_file(c);
 		(void)close(c->fd);
 	}

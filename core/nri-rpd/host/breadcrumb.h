@@ -7,7 +7,14 @@
  * that is a death of the module (ends.h and the watchdog say so before the end). One that was
  * killed without a word probably only stood in the way of somebody's SIGKILL: it counts when one
  * life after the other ends so in the same call, CRUMB_KILLS times. Deaths of other boots are kept
- * in the history and do not count (it may have been the power). When both lanes are set the loop's
+ * in the history and do not count (it may have been the power).
+ *
+ * A module can also kill the process between its calls: by a thread of its own, by memory that it
+ * has overwritten, by descriptors that it has closed. A crash in the module's code is its death, a
+ * lost descriptor that of the call after which it is missing. For any other crash within
+ * CRUMB_SUSPECT_MS of a call each module in use is a suspect: it counts as a death of each.
+ *
+ * When both lanes are set the loop's
  * is blamed: its calls take microseconds, those of the worker may take long, so that the worker is
  * likely to be only a bystander.
  *
@@ -26,12 +33,18 @@
 #include "core/nri-rpd/host/note.h"
 #include "core/lib/util/err.h"
 
-#define CRUMB_HISTORY_MAX 32u
+#define CRUMB_HISTORY_MAX 64u
 #define CRUMB_MODULES_MAX 64u
 #define CRUMB_OBJECT_MAX 80u /* longer texts are cut */
 #define CRUMB_DEATHS 3u /* so many … */
 #define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … within this: quarantine */
 #define CRUMB_KILLS 5u /* in a row, to count as deaths */
+/* A process that was killed so long after the call began hung in it, if CRUMB_DEATHS in a row end
+ * so. The watchdog's kill comes later than this. */
+#define CRUMB_STUCK_MS 3000u
+/* A crash outside of any module so soon after a call counts against the modules in use. */
+#define CRUMB_SUSPECT_MS 10000u
+#define CRUMB_USED_MAX 16u /* modules in use */
 
 /* The thread that calls a module: the loop's or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };
@@ -70,6 +83,8 @@ enum crumb_call {
 	CRUMB_POD_REMOVED,
 	/* it calls the host on a thread that is not the main one; the object is the service */
 	CRUMB_THREAD,
+	CRUMB_OWN_THREAD, /* code of the module crashed while no call of it was running */
+	CRUMB_SUSPECT, /* the process crashed outside of any module, which was in use */
 	CRUMB_N_CALLS
 };
 const char *crumb_call_name(unsigned call); /* "allocate"; "?" for numbers of a newer host */
@@ -79,19 +94,30 @@ struct crumb_slot {
 	/* call, and a count of calls above it; the call is 0 between calls. Written last on
 	 * entry. */
 	uint64_t state;
+	uint64_t entered_ms; /* CLOCK_BOOTTIME at the last entry; 0: never */
 	char module[RP_NAME_MAX];
 	char object[CRUMB_OBJECT_MAX];
 };
+struct crumb_used {
+	char module[RP_NAME_MAX];
+	uint32_t n; /* instances; 0: the entry is free */
+	uint32_t pad;
+};
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
+	/* written by a crash in code of a module that no lane has called; blamed before the lanes */
+	struct crumb_slot culprit;
 	uint32_t cause; /* enum crumb_cause of the death to come, written just before */
 	uint32_t pad;
+	uint64_t died_ms; /* CLOCK_BOOTTIME when cause was written */
+	struct crumb_used used[CRUMB_USED_MAX];
 };
 
 enum crumb_cause {
 	CRUMB_KILLED, /* nothing was written before the end */
 	CRUMB_HUNG,
 	CRUMB_DIED, /* a crash, or exit() */
+	CRUMB_ROBBED, /* the module closed or replaced descriptors of the process */
 	CRUMB_N_CAUSES
 };
 /* What the process did, for a sentence and for a program: "crashed" and "died". */
@@ -106,7 +132,7 @@ struct crumb_death {
 	uint32_t pid;
 	uint32_t counted; /* 0: held against nobody */
 	uint32_t life; /* of the file's processes, counted from 1 */
-	uint32_t pad;
+	uint32_t stuck; /* killed CRUMB_STUCK_MS or more after the call began */
 	uint64_t wall_ns; /* when it was found, which is at the next start */
 	uint64_t boot_ms; /* the same on CLOCK_BOOTTIME */
 	char boot_id[40]; /* of the boot it happened in */
@@ -147,6 +173,18 @@ const struct crumb_death *crumb_history(const struct crumb *c, unsigned i);
 void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAME_MAX],
 		 enum crumb_call call, const char *object);
 void crumb_leave(struct crumb *c, enum crumb_lane lane);
+/* Before crumb_leave(): returns true if the module has closed or replaced the crumb's descriptor,
+ * and probably others. The process cannot go on then; the death is written down. */
+bool crumb_robbed(struct crumb *c);
+
+/* An instance of the module exists from now on, or no longer. */
+void crumb_use(struct crumb *c, const char *module, bool on);
+/* Where the module's code is in memory, for crumb_blame(). */
+void crumb_image(struct crumb *c, const char *module, uintptr_t start, uintptr_t end);
+/* In a signal handler: the process dies of its own doing, at this instruction; 0: not known. */
+void crumb_blame(struct crumb *c, uintptr_t instruction);
+/* The process ends as it cannot go on: crumb_close() leaves the file to the next one's judgement. */
+void crumb_failed(struct crumb *c);
 
 /* The module's file was read: deaths and quarantine of another build are forgotten. */
 void crumb_seen(struct crumb *c, const char *name, const struct build_id *build_id);

@@ -7,7 +7,9 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "core/nri-rpd/host/breadcrumb.h"
@@ -22,9 +24,21 @@ static char stack[CRASH_STACK];
 
 static void mark(void)
 {
-	struct crumb_live *live = crumb_live(noted);
-	if (crumb_running(live))
-		live->cause = CRUMB_DIED;
+	crumb_blame(noted, 0);
+}
+
+/* The instruction that a signal has interrupted; 0 on other processors. */
+static uintptr_t instruction_of(const void *context)
+{
+	const ucontext_t *c = context;
+#if defined(__x86_64__)
+	return (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return (uintptr_t)c->uc_mcontext.pc;
+#else
+	(void)c;
+	return 0;
+#endif
 }
 
 /* The kernel's own verdict on an instruction, or the process's on itself: abort(). Not another
@@ -36,9 +50,8 @@ static bool of_own_doing(const siginfo_t *info)
 
 static void on_crash(int signo, siginfo_t *info, void *context)
 {
-	(void)context;
 	if (of_own_doing(info))
-		mark();
+		crumb_blame(noted, instruction_of(context));
 	for (unsigned i = 0; i < N_SIGNOS; i++)
 		if (signos[i] == signo)
 			(void)sigaction(signo, &before[i], NULL);

@@ -10,6 +10,7 @@
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
+#include "core/nri-rpd/host/watchdog.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
@@ -69,6 +70,19 @@ static int32_t host_fail(void *ctx, int32_t code, const char *text)
 	return code;
 }
 
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+void instance_check_robbed(struct instance *i)
+{
+	if (!crumb_robbed(i->env->crumb))
+		return;
+	dprintf(STDERR_FILENO,
+		"<2>module %s has closed or replaced file descriptors of the process: nri-rpd "
+		"ends\n",
+		i->module->name);
+	_exit(WATCHDOG_EXIT);
+}
+
 /* ---- calls on a wrong thread ----------------------------------------------------------------- */
 
 /* Ends the process with a breadcrumb, for tests and the conformance kit. */
@@ -125,6 +139,7 @@ static void enter(struct instance *i, enum crumb_call call, const char *object)
 /* Leaves the module and turns its result into ours. */
 static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
 {
+	instance_check_robbed(i);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
 	instance_report_foreign(i);
 	instance_drop_fragments(i);
@@ -243,6 +258,10 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 	enter(i, CRUMB_CREATE, NULL);
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	i->created = r == 0;
+	if (!r) {
+		crumb_use(env->crumb, m->name, true);
+		module_note_code(m, env->crumb);
+	}
 	if (!r)
 		r = take_role(i, err);
 	if (r)
@@ -260,7 +279,9 @@ void instance_finish(struct instance *i)
 	if (i->created) {
 		enter(i, CRUMB_DESTROY, NULL);
 		i->module->abi->destroy(i->inst);
+		instance_check_robbed(i);
 		crumb_leave(i->env->crumb, CRUMB_LOOP);
+		crumb_use(i->env->crumb, i->module->name, false);
 	}
 	instance_drop_timers(i);
 	instance_drop_posts(i);

@@ -542,6 +542,15 @@ static int load(struct loader *l, const char *path, struct loaded *m,
 	return check_image(m, facts, path, err);
 }
 
+void module_note_code(const struct module *m, struct crumb *crumb)
+{
+	for (unsigned i = 0; m->priv && i < m->priv->image.n_segments; i++) {
+		const struct segment *s = &m->priv->image.segments[i];
+		if (s->flags & PF_X)
+			crumb_image(crumb, m->name, s->start, s->end);
+	}
+}
+
 int loader_open(struct loader *l, const char *name, struct module **ret, struct err *err)
 {
 	char path[PATH_MAX];

@@ -84,6 +84,9 @@ void loader_drop(struct loader *l, struct module *m);
 /* Loaded already? NULL: no. */
 struct module *loader_get(const struct loader *l, const char *name);
 
+/* Tells the crumb where the module's code is, so that a crash in it is blamed on the module. */
+void module_note_code(const struct module *m, struct crumb *crumb);
+
 #define MODULE_FRESH 0
 #define MODULE_CHANGED                                                                             \
 	1 /* another build is on disk, or another file comes first in the search path */

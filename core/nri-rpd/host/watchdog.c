@@ -33,7 +33,8 @@
 
 struct watchdog {
 	struct crumb *crumb;
-	timer_t timer;
+	timer_t timer, killer;
+	bool has_killer; /* the kernel may refuse one */
 	bool child;
 	bool journal; /* stderr is the journal's */
 	uint32_t limit_ms, grace_ms;
@@ -45,12 +46,20 @@ struct watchdog {
 	uint64_t warned; /* begin_ns of a request that was complained about */
 };
 
-static void arm(struct watchdog *w, uint64_t ns)
+/* 0: disarms. Fails for times out of range alone. */
+static void watchdog_set(timer_t timer, uint64_t ns)
 {
 	struct itimerspec it = {
 		.it_value = {(time_t)(ns / (1000 * NS_PER_MS)), (long)(ns % (1000 * NS_PER_MS))}};
+	(void)timer_settime(timer, 0, &it, NULL);
+}
+
+static void arm(struct watchdog *w, uint64_t ns)
+{
 	w->armed = true;
-	(void)timer_settime(w->timer, 0, &it, NULL); /* fails for times out of range alone */
+	if (w->has_killer)
+		watchdog_set(w->killer, ns + WATCHDOG_KILL_MS * NS_PER_MS);
+	watchdog_set(w->timer, ns);
 }
 
 /* ---- in the handler: async-signal-safe only -------------------------------------------------- */
@@ -150,6 +159,8 @@ static void handle(int signo, siginfo_t *info, void *context)
 	struct watchdog *w = info->si_value.sival_ptr;
 	uint64_t now = clock_ns(), begin = w->begin_ns, first = w->limit_ns - w->grace_ns;
 	if (!begin) {
+		if (w->has_killer)
+			watchdog_set(w->killer, 0);
 		w->armed = false;
 		w->seen = 0;
 		return;
@@ -186,6 +197,8 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 		free(w);
 		return err_errno(err, r, "cannot make the watchdog");
 	}
+	struct sigevent kill_event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+	w->has_killer = timer_create(CLOCK_MONOTONIC, &kill_event, &w->killer) == 0;
 	*ret = w;
 	return 0;
 }
@@ -196,6 +209,8 @@ struct watchdog *watchdog_free(struct watchdog *w)
 		return NULL;
 	if (!w->child) {
 		(void)timer_delete(w->timer);
+		if (w->has_killer)
+			(void)timer_delete(w->killer);
 		/* Also drops a signal that is on its way. */
 		(void)signal(WATCHDOG_SIGNAL, SIG_IGN);
 	}

@@ -270,6 +270,11 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	return 0;
 }
 
+void pipeline_failed(struct pipeline *p)
+{
+	crumb_failed(p->env.crumb);
+}
+
 /* The next start shall not hold a module guilty: the daemon has died in none. */
 static struct pipeline *leave_hanging(struct pipeline *p)
 {

@@ -148,6 +148,8 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
  * cannot be freed, and the process has to _exit. */
 #define PIPELINE_STOP_MS 3000u
 struct pipeline *pipeline_free(struct pipeline *p);
+/* The process ends as its event loop cannot go on: the next start treats that as a crash. */
+void pipeline_failed(struct pipeline *p);
 
 /*
  * Checks a configuration as a start would, modules, machine and all, and with a copy of the state

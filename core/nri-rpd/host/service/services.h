@@ -85,6 +85,9 @@ static inline struct instance *instance_of(void *ctx)
 /* Counts a call that came on a wrong thread; leaving the module logs it. Ends the process where
  * the environment says so. */
 void instance_foreign_call(struct instance *i, const char *service);
+/* Before the crumb of a call is cleared: ends the process if the module has closed or replaced its
+ * descriptors, with the call as the culprit. */
+void instance_check_robbed(struct instance *i);
 /* Logs and forgets the calls on a wrong thread that were counted since. Main thread. */
 void instance_report_foreign(struct instance *i);
 /*

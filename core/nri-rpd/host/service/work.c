@@ -290,6 +290,7 @@ static void job_done(void *arg, int result)
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_WORK_DONE, NULL);
 	if (j->done)
 		j->done(j->arg, result);
+	instance_check_robbed(i);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
 	instance_report_foreign(i);
 	free(j);
