@@ -19,13 +19,21 @@
  *   usage NAME                               notes what was measured: cpu, throttled, memory,
  *                                            waits, traffic
  *   crash, hang, exit
+ *   rob, replace                             closes, or replaces, all descriptors of the process
+ *   deaf, stop                               hangs with all signals blocked; stops the process
+ *   bomb                                     a thread that crashes a little later
  *
  * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the
  * section for RP_EVENT_REBALANCE, the key "rolledBack" for rolled_back().
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <nri-rp/cache.h>
 #include <nri-rp/config.h>
@@ -62,6 +70,44 @@ static void wait_for_ever(void)
 	static volatile int for_ever = 1;
 	while (for_ever)
 		;
+}
+
+static void *bomb(void *arg)
+{
+	(void)arg;
+	(void)usleep(50000);
+	*(volatile int *)24 = 1;
+	return NULL;
+}
+
+/* What harms the process rather than the call. */
+static void harm(const char *verb)
+{
+	pthread_t thread;
+	sigset_t all;
+	int null = strcmp(verb, "replace") == 0 ? open("/dev/null", O_RDWR) : -1;
+	for (int fd = 3; fd < 256 && null >= 0; fd++)
+		(void)dup2(null, fd);
+	for (int fd = 0; fd < 1000 && strcmp(verb, "rob") == 0; fd++)
+		(void)close(fd);
+	if (strcmp(verb, "bomb") == 0)
+		(void)pthread_create(&thread, NULL, bomb, NULL);
+	if (strcmp(verb, "stop") == 0)
+		(void)raise(SIGSTOP);
+	if (strcmp(verb, "deaf") == 0) {
+		(void)sigfillset(&all);
+		(void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+		wait_for_ever();
+	}
+}
+
+static bool is_harm(const char *verb)
+{
+	static const char *const verbs[] = {"rob", "replace", "deaf", "stop", "bomb"};
+	for (unsigned i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (strcmp(verb, verbs[i]) == 0)
+			return true;
+	return false;
 }
 
 static rp_ctr named(struct rp_instance *inst, const char *name)
@@ -121,6 +167,10 @@ static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
 		if (!f == (*verb == 'o'))
 			return inst->host->fail(inst->host->ctx, -RP_EBUSY,
 						f ? "not yet" : "not twice");
+		return 0;
+	}
+	if (is_harm(verb)) {
+		harm(verb);
 		return 0;
 	}
 	if (strcmp(verb, "crash") == 0)

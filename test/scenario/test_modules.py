@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that misbehave: each of test/modules has one thing wrong."""
+import contextlib
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import time
@@ -39,6 +41,49 @@ def test_crash(with_module):
     assert status['policy'] != 'crash' or 'none' in str(status), status
     node.config({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
     node.expect('count(cpus(q/c)) == 1', 'count(cpus(p0/c)) == 1')
+
+
+HARM_ROUNDS = int(os.environ.get('HARM_ROUNDS', '1'))
+
+
+def harmed(node, pod, what):
+    """A container whose placement does harm; waits for the end of the daemon."""
+    with contextlib.suppress(SimError):
+        node.create(pod, ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1; %s' % what})
+    start = time.monotonic()
+    ended = node.exited()
+    assert time.monotonic() - start < 8, what
+    with contextlib.suppress(SimError):
+        node.delete(pod)  # a start would place it again
+    return ended
+
+
+@pytest.mark.parametrize('seed', range(HARM_ROUNDS))
+def test_harm_ends_in_safe_mode(make_node, seed):
+    """Whatever a module does to the process: it ends within seconds, and after three times the daemon starts without the module."""
+    rng = random.Random(seed)
+    harms = rng.sample(['rob', 'replace', 'bomb', 'crash', 'exit'], 3)
+    node = make_node({'policy': 'puppet'}, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    for death, what in enumerate(harms):
+        harmed(node, 'p%d' % death, what)
+        node.start()
+    policy = node.ctl('status', check=False)['policy']
+    assert (policy['name'], policy['safe_mode']) == ('none', True), (harms, policy)
+    assert 'puppet' in policy['safe_mode_reason']
+    node.create('q', ctr('c', '1', '64Mi'), annotations={'t/do': harms[0]})
+    assert node.status()['pid'], 'nobody calls it any more'
+
+
+@pytest.mark.parametrize('what', ['deaf', 'stop'])
+def test_module_that_no_handler_can_end(make_node, what):
+    """The kernel's timer kills the process within seconds, three times in a row; an operator's kills in between do not count."""
+    node = make_node({'policy': 'puppet'}, module_dirs=[TEST_MODULES, BUILD / 'modules'], requestTimeout='30s')
+    for death in range(3):
+        assert harmed(node, 'p%d' % death, what).get('signal') == 9
+        node.start()
+    policy = node.ctl('status', check=False)['policy']
+    assert (policy['name'], policy['safe_mode']) == ('none', True), policy
+    assert 'puppet' in policy['safe_mode_reason']
 
 
 def test_safe_mode_is_left_when_the_module_is_cleared(with_module):

@@ -695,6 +695,137 @@ static void test_unusable(void **state)
 	assert_null(c);
 }
 
+/* ---- ends that nothing in the process could mark ---- */
+
+/* A process that ends without a mark in a call that began at a time of this boot. */
+static void killed_at(uint64_t minutes, const char module[RP_NAME_MAX], uint64_t since_ms)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct crumb *c = open_at("b", minutes);
+		crumb_enter(c, CRUMB_LOOP, module, CRUMB_ALLOCATE, "c1");
+		crumb_live(c)->lane[CRUMB_LOOP].entered_ms = minutes * 60000 - since_ms;
+		_exit(3);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Killed seconds after a call began, three times in a row: it hung. */
+static void test_stuck(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
+		killed_at(1, mod_a, CRUMB_STUCK_MS);
+	struct crumb *c = open_at("b", 1);
+	assert_int_equal(crumb_deaths(c, "alpha"), CRUMB_DEATHS);
+	assert_true(crumb_quarantined(c, "alpha"));
+	crumb_close(c);
+}
+
+/* An operator's kills hit calls that have just begun, now and then one of a daemon that was started
+ * again late. */
+static void test_kills_are_not_stuck(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 12; i++)
+		killed_at(1, i % 2 ? mod_a : mod_b, i % 3 ? 100 : CRUMB_STUCK_MS);
+	struct crumb *c = open_at("b", 1);
+	assert_int_equal(crumb_deaths(c, "alpha"), 0);
+	assert_int_equal(crumb_deaths(c, "beta"), 0);
+	crumb_close(c);
+}
+
+/* A process that crashes between calls, `late_ms` after the last one; with two modules in use. */
+static void crash_between(uint64_t late_ms, bool own_doing, uintptr_t instruction)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct crumb *c = open_at("b", 1);
+		crumb_use(c, "alpha", true);
+		crumb_use(c, "alpha", true);
+		crumb_use(c, "beta", true);
+		crumb_use(c, "gamma", true);
+		crumb_use(c, "gamma", false);
+		crumb_image(c, "beta", 4096, 8192);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ALLOCATE, "c1");
+		crumb_leave(c, CRUMB_LOOP);
+		if (own_doing)
+			crumb_blame(c, instruction);
+		crumb_live(c)->lane[CRUMB_LOOP].entered_ms = crumb_live(c)->died_ms - late_ms;
+		_exit(3);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void assert_deaths(unsigned alpha, unsigned beta)
+{
+	struct crumb *c = open_at("b", 1);
+	assert_int_equal(crumb_deaths(c, "alpha"), alpha);
+	assert_int_equal(crumb_deaths(c, "beta"), beta);
+	assert_int_equal(crumb_deaths(c, "gamma"), 0);
+	assert_int_equal(crumb_quarantined(c, "alpha"), alpha >= CRUMB_DEATHS);
+	crumb_close(c);
+}
+
+static void test_suspects(void **state)
+{
+	(void)state;
+	crash_between(100, false, 0); /* killed: of nobody's doing */
+	assert_deaths(0, 0);
+	crash_between(CRUMB_SUSPECT_MS + 1, true, 0);
+	assert_deaths(0, 0);
+	crash_between(100, true, 0);
+	assert_deaths(1, 1);
+	crash_between(100, true, 8192); /* past beta's code */
+	assert_deaths(2, 2);
+	crash_between(100, true, 5000); /* in it */
+	assert_deaths(2, 3);
+	crash_between(100, true, 0);
+	assert_deaths(3, 4);
+}
+
+static void test_robbed(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			struct crumb *c = open_at("b", 1);
+			crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ALLOCATE, "c1");
+			if (crumb_robbed(c))
+				_exit(1);
+			for (int fd = 3; fd < 64; fd++)
+				(void)(way ? dup2(STDERR_FILENO, fd) : close(fd));
+			_exit(crumb_robbed(c) ? 3 : 2);
+		}
+		int status;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(WEXITSTATUS(status), 3);
+	}
+	struct crumb *c = open_at("b", 1);
+	assert_int_equal(crumb_deaths(c, "alpha"), 2);
+	assert_int_equal(crumb_last(c)->cause, CRUMB_ROBBED);
+	crumb_close(c);
+}
+
+/* A loop that cannot go on is no proper end. */
+static void test_failed(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct crumb *c = open_at("b", 1);
+		crumb_use(c, "alpha", true);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ALLOCATE, "c1");
+		crumb_leave(c, CRUMB_LOOP);
+		crumb_failed(c);
+		crumb_close(c);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_deaths(1, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -705,7 +836,9 @@ int main(void)
 		TEST(test_history_bounded), TEST(test_many_modules), TEST(test_lock),
 		TEST(test_child),	    TEST(test_foreign),	     TEST(test_forged),
 		TEST(test_scribbled),	    TEST(test_unusable),     TEST(test_ends_outside),
-		TEST(test_kills),	    TEST(test_causes),	     TEST(test_private),
+		TEST(test_kills),	    TEST(test_stuck),	     TEST(test_kills_are_not_stuck),
+		TEST(test_suspects),	    TEST(test_robbed),	     TEST(test_failed),
+		TEST(test_causes),	    TEST(test_private),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ struct crumb_used {
 };
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
-	/* written by a crash in code of a module that no lane has called; blamed before the lanes */
+	/* A module whose code crashed without being called by a lane. Blamed before the lanes. */
 	struct crumb_slot culprit;
 	uint32_t cause; /* enum crumb_cause of the death to come, written just before */
 	uint32_t pad;
@@ -183,7 +183,8 @@ void crumb_use(struct crumb *c, const char *module, bool on);
 void crumb_image(struct crumb *c, const char *module, uintptr_t start, uintptr_t end);
 /* In a signal handler: the process dies of its own doing, at this instruction; 0: not known. */
 void crumb_blame(struct crumb *c, uintptr_t instruction);
-/* The process ends as it cannot go on: crumb_close() leaves the file to the next one's judgement. */
+/* Marks the end of a process that cannot go on. crumb_close() then leaves the file for the next
+ * process to judge. */
 void crumb_failed(struct crumb *c);
 
 /* The module's file was read: deaths and quarantine of another build are forgotten. */

@@ -39,7 +39,7 @@ struct trial {
 	struct log_held *held; /* the same; NULL: what it logs is written at once */
 	struct frame_in frame;
 	uint64_t started_us;
-	/* What counts towards the limit, and what has passed; at the last tick. */
+	/* Time at the last tick: counted towards the limit, passed, the clock, the child's CPU. */
 	uint64_t used_ms, waited_ms, tick_ms, tick_cpu_ms;
 	bool stopped; /* for what came from it, or timed out, or cancelled: it has been killed */
 	bool timed_out;
@@ -297,7 +297,7 @@ static bool trial_tick(struct trial *t)
 	uint64_t cpu_ms = trial_cpu_ms(t), counted_ms = cpu_ms - t->tick_cpu_ms;
 	if (cpu_ms < t->tick_cpu_ms)
 		counted_ms = 0;
-	if (passed_ms > 2 * TRIAL_TICK_MS) /* this process stood still, too */
+	if (passed_ms > 2 * TRIAL_TICK_MS) /* the machine, or this process, stood still */
 		passed_ms = TRIAL_TICK_MS;
 	t->tick_ms = now_ms;
 	t->tick_cpu_ms = cpu_ms;

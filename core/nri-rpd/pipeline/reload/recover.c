@@ -55,7 +55,8 @@ static void recover_try(void *arg)
 	bool last_good = r->tries_last_good;
 	if (!p->safe_mode_reason[0])
 		return;
-	if (p->reload || p->change) { /* of somebody else: after that */
+	/* Another reload, or a change of the machine, is under way: try after it. */
+	if (p->reload || p->change) {
 		recover_arm(p);
 		return;
 	}

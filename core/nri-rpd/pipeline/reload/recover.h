@@ -22,7 +22,7 @@ struct pipeline;
 struct recovery {
 	struct loop_timer *timer;
 	uint64_t delay_ms;
-	uint32_t files_sum; /* of the files at the start; 0: they could not be read */
+	uint32_t files_sum; /* sum of the files at the start; 0: the files could not be read */
 	bool tries_last_good; /* instead of the files, at the next try */
 };
 

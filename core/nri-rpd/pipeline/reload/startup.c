@@ -10,8 +10,8 @@
  *   none      else the policy none, with what the files say of the daemon itself
  *   nothing   else no policy at all: even none cannot be loaded
  *
- * Only with wrong files and nothing kept there is no start. Safe mode is left by itself (recover.h).
- * Each is tried in a child first: a
+ * Only with wrong files and nothing kept there is no start. Safe mode is left by itself
+ * (recover.h). Each is tried in a child first: a
  * module that dies there, or has died three times in ten minutes, is one that cannot be used.
  */
 #include <stdlib.h>
