@@ -29,9 +29,9 @@ struct watchdog;
 #define TRIAL_KEEP_FDS_MAX 16u
 
 struct trial_limits {
-	/* until SIGKILL: time in which the child runs or sleeps. Time in which it waits for a CPU or
-	 * a disk, or in which the whole machine stands still, does not count, within 12 times this
-	 * limit. */
+	/* Time until SIGKILL in which the child runs or sleeps. Time in which it waits for a CPU
+	 * or a disk, or in which the whole machine stands still, does not count, within 12 times
+	 * this limit. */
 	uint32_t time_ms;
 	uint32_t
 		cpu_s; /* RLIMIT_CPU; more than time_ms, which is to be the answer for one thread */

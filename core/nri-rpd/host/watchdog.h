@@ -10,7 +10,8 @@
  * that was slow outside of modules, is no module's fault.
  *
  * A module that blocks signals, or stops the process, keeps the handler from running. A second
- * timer sends SIGKILL when the handler is WATCHDOG_KILL_MS late. The next process tells that end from an operator's SIGKILL by the age of the call in the breadcrumb.
+ * timer sends SIGKILL when the handler is WATCHDOG_KILL_MS late. The next process tells
+ * that end from an operator's SIGKILL by the age of the call in the breadcrumb.
  *
  * The handler runs on the thread that made the watchdog, which has to be the one that calls
  * modules. It writes one line to stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked
