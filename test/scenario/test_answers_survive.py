@@ -70,7 +70,6 @@ class Churn:
         name = name or self.rng.choice(sorted(self.alive))
         pod, namespace = self.alive.pop(name)
         self.node.delete(pod if namespace == 'default' else '%s/%s' % (namespace, pod))
-        self.own.pop(name, None)
 
     def resize(self):
         small = [name for name, c in self.node.containers().items() if c['qos'] == 'burstable']
@@ -126,6 +125,8 @@ def test_answers_survive_a_kill(make_node, policy, machine):
         for _ in range(churn.rng.randint(0, 3)):
             churn.step()
         node.settle(20)
+        churn.own = {name: c['exclusive'] or '' for name, c in churn.known().items()}
+        churn.at = len(node.read_log())
         churn.rng.choice([churn.create, churn.create, churn.resize])()
         time.sleep(churn.rng.choice([0, churn.rng.uniform(0, .01), churn.rng.uniform(0, .15), churn.rng.uniform(0, .5)]))
         node.kill()
@@ -134,7 +135,6 @@ def test_answers_survive_a_kill(make_node, policy, machine):
         node.updates()
         node.start()
         node.settle(20)
-        churn.at = len(node.read_log())
         assert churn.effective() == answered, i
         assert node.updates() == [], 'sent again although nothing has changed'
         known = churn.nobody_on_exclusive('round %d' % i)

@@ -365,3 +365,47 @@ def test_resources_that_count_as_others(cluster):
     for wrong in ({'cpu': 'memory'}, {'a/b': 'a/b'}, {'a/b': ''}, {'a b': 'cpu'}, {'a/b': ['cpu']}, ['a/b'], {'a/%d' % i: 'cpu' for i in range(33)}):
         with pytest.raises(AssertionError, match='admit.resourceNames'):
             names(wrong)
+
+
+# ---- pods whose end the runtime does not report --------------------------------------------------------------------------------------------
+
+
+def pods(c):
+    return sorted(pod['name'] for pod in c.node.ctl('pods'))
+
+
+def test_empty_pods_go_with_the_cluster_s(cluster):
+    """A runtime that was killed does not report the sandboxes that it removes later."""
+    c = cluster(config=QOS)
+    for name in ('web', 'old', 'older'):
+        put_pod(c, name, container('app', '1'))
+    knows(c, 3)
+    for name in ('web', 'old', 'older'):
+        c.node.create(name, ctr('app', '1/2', '120Mi/470Mi'), uid='uid-' + name)
+    c.node.remove('old/app', 'older/app')
+    assert pods(c) == ['old', 'older', 'web']
+    c.api.delete('pods', 'default', 'old')
+    eventually(lambda: pods(c) == ['older', 'web'])
+    # deleted while no agent is there, and one that still runs something
+    c.agent.kill()
+    c.api.delete('pods', 'default', 'older')
+    c.api.delete('pods', 'default', 'web')
+    c.agent.start()
+    eventually(lambda: feed(c)['current'])
+    c.node.runtime_restart()
+    c.node.settle()
+    assert pods(c) == ['web']
+
+
+def test_an_empty_pod_is_replaced_by_its_next_sandbox(make_node):
+    node = make_node(QOS)
+    node.create('web', ctr('app', '1', '64Mi'), uid='uid-web')
+    node.create('other', ctr('app', '1', '64Mi'), uid='uid-other')
+    first = node.ctl('pods')[0]['id']
+    node.remove('web/app')
+    node.create('again', ctr('app', '1', '64Mi'), uid='uid-web')
+    assert sorted(pod['name'] for pod in node.ctl('pods')) == ['again', 'other']
+    # the runtime lists the earlier one, too
+    node.runtime_restart()
+    node.settle()
+    assert first not in [pod['id'] for pod in node.ctl('pods')]

@@ -6,7 +6,10 @@ import pathlib
 import pytest
 import yaml
 
-from simnode import cpuset, ctr
+from simnode import SimError, cpuset, ctr
+from test_cluster import Cluster
+from test_cluster_pods import container, knows, put_pod
+from test_qos_kill import DEDICATED
 
 RESERVED = {'reservedResources': {'cpu': 'cpuset:0-1'}}
 SECTIONS = {
@@ -97,3 +100,78 @@ def test_every_pair(make_node, tmp_path, machine, sections):
             own = [name for name in after if name.startswith('e')]
             assert not [(a, b) for a in own for b in after if a != b and cpuset(after[a]) & cpuset(after[b])], step
         before = after
+
+
+# ---- with a cluster ------------------------------------------------------------------------------------------------------------------------
+
+DAEMON_SET = {'ownerReferences': [{'kind': 'DaemonSet', 'name': 'd', 'controller': True}]}
+BATCH = {'kubernetes.io/batch-cpu': '500', 'kubernetes.io/batch-memory': '64Mi'}
+LARGER = {'name': 'larger', 'scope': [{'containers': [{'key': 'pod/name', 'operator': 'Equals', 'values': ['adjusted']}]}],
+          'resources': {'requests': {'cpu': '2'}, 'limits': {'cpu': '2'}}}
+QUESTIONS = 4  # dedicated pods that there is room for, with everything else
+
+
+def put_all_pods(c):
+    """What the cluster tells of them: {pod: (container, more of it)}, as the runtime has them."""
+    for i in range(2):
+        put_pod(c, 'agent%d' % i, container('a', '50m'), **DAEMON_SET)
+        put_pod(c, 'batch%d' % i, {'name': 'b', 'resources': {'requests': BATCH, 'limits': BATCH}}, labels={'koordinator.sh/qosClass': 'BE'})
+    put_pod(c, 'big-agent', container('a', '1'), **DAEMON_SET)
+    put_pod(c, 'adjusted', container('c', '1'))
+    put_pod(c, 'web', container('w', '200m'))
+    put_pod(c, 'init', container('w', '100m'), init=[container('setup', '1')])
+    for i in range(QUESTIONS):
+        put_pod(c, 'q%d' % i, container('c', '1'))
+    knows(c, 8 + QUESTIONS)
+
+
+def create_all_pods(node):
+    for i in range(2):
+        node.create('agent%d' % i, ctr('a', '50m/-'), uid='uid-agent%d' % i)
+        node.create('batch%d' % i, ctr('b'), uid='uid-batch%d' % i, labels={'koordinator.sh/qosClass': 'BE'})
+    node.create('big-agent', ctr('a', '1', '64Mi'), uid='uid-big-agent')
+    node.create('adjusted', ctr('c', '1', '64Mi'), uid='uid-adjusted')
+    node.create('web', ctr('w', '200m/-'), uid='uid-web')
+    node.create('init', ctr('setup', '1', '64Mi'), uid='uid-init')
+    node.create('dns', ctr('k', '100m/-'), namespace='kube-system')
+    node.create('alone', ctr('x', '500m/1', '64Mi'))
+
+
+def ask_for_dedicated(node, policy):
+    """How many dedicated pods are created; then they are removed."""
+    env = {'STP_POOL': 'exclusive', 'CMK_NUM_CORES': '1'} if policy == 'static-pools' else {}
+    made = []
+    for i in range(QUESTIONS):
+        try:
+            node.create('q%d' % i, ctr('c', '1', '64Mi', env=env), uid='uid-q%d' % i, annotations=DEDICATED)
+            made.append('q%d' % i)
+        except SimError as e:
+            assert e.result.get('failed') and 'others run there' not in str(e), e
+    known = {c['full_name']: c for c in node.ctl('containers')}
+    owned = {name: cpuset(c['exclusive']) for name, c in known.items() if c['exclusive']}
+    for name, own in owned.items():
+        for other, c in known.items():
+            together = other.split('/')[1] == name.split('/')[1]
+            assert together or not own & cpuset(c['cpus'] or ''), (policy, name, own, other, c['cpus'])
+    if made:
+        node.delete(*made)
+    return len(made)
+
+
+def test_every_pair_with_a_cluster(make_node, tmp_path):
+    """Pods of DaemonSets and batch pods, of which the feed tells, and adjusted ones: nothing of a policy stays behind that another one trips over."""
+    names, n = list(SMALL), {}
+    with Cluster(make_node, tmp_path, config={'policy': 'none'}) as c:
+        node = c.node
+        agent = {'cluster': True, 'nodeResourceTopology': True, 'socket': node.paths['work'] + '/agent.sock'}
+        put_all_pods(c)
+        create_all_pods(node)
+        for old, new in [(None, names[0]), *itertools.pairwise(circuit(names))]:
+            node.config({'policy': new, new: SMALL[new], 'metrics': {'listen': ''}, 'agent': agent, 'adjustments': [LARGER]})
+            node.settle(20)
+            agents = {cpus for name, (cpus, _) in node.places().items() if 'agent' in name}
+            assert new != 'qos' or agents == {'0-15'}, 'CPUs of %s stay behind' % old
+            made = ask_for_dedicated(node, new)
+            assert n.setdefault(new, made) == made, '%s to %s: %d dedicated pods were created, %d before' % (old, new, made, n[new])
+            assert new != 'qos' or made == QUESTIONS, old
+        assert 'misbehaves' not in node.read_log()

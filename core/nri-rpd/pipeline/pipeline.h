@@ -9,6 +9,7 @@
  *                 failure
  *   controllers.c what controllers are told, and what they say; controllers_life.c: how they come
  *   and go
+ *   empty_pods.c  pods that run nothing and whose end the runtime has not reported
  *   confine.c     containers that nobody has pinned, beside others that own CPUs
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay

@@ -3,6 +3,7 @@
 
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/lib/util/log.h"
 
 #define LOG_SOURCE "feed"
@@ -48,6 +49,7 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 		complete(p);
 	if (ended)
 		admit_settle(p);
+	empty_pods_follow_feed(p, m);
 	hold_told(p);
 }
 

@@ -135,6 +135,7 @@ static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct de
 static void leave_unpinned(struct pipeline *p, const struct ctr *ctr, struct decision *d, bool own)
 {
 	const struct decision *was = &ctr->cur;
+	confine_unknown(p);
 	give_back(p, ctr, d);
 	if (own)
 		return;

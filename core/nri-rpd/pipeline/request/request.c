@@ -9,6 +9,7 @@
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
@@ -169,6 +170,8 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		remove_pod(p, pod);
 	if (!r)
 		devices_pod_came(p, pod);
+	if (r >= 0 && !known)
+		empty_pods_remove_earlier(p, pod);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
@@ -185,7 +186,7 @@ static void drop_unlisted(struct pipeline *p)
 	}
 	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
 		after = pod->hh.next;
-		if (pod->sync_mark == p->sync_mark)
+		if (pod->sync_mark == p->sync_mark && !empty_pods_is_gone(p, pod))
 			continue;
 		devices_pod_ended(p, pod);
 		plugins_pod_gone(p, pod);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Removal of pods that run nothing and whose end the runtime has not reported. */
+#ifndef PIPELINE_REQUEST_EMPTY_PODS_H
+#define PIPELINE_REQUEST_EMPTY_PODS_H
+
+#include <stdbool.h>
+
+struct pipeline;
+struct pod;
+struct fed_message;
+
+/* Returns true if a listed pod runs nothing, and either has a later sandbox or is unknown to a
+ * cluster whose pods are all known. */
+bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod);
+/* A new sandbox of a pod was created: removes its earlier ones that run nothing. */
+void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod);
+/* Removes pods that run nothing and that this message of the pod feed, which has been taken, says
+ * are gone. Outside of requests. */
+void empty_pods_follow_feed(struct pipeline *p, const struct fed_message *m);
+
+#endif
