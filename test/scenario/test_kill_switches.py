@@ -7,6 +7,8 @@ import os
 import random
 import threading
 
+import pytest
+
 from balloonnode import BALLOON
 from simnode import SimError, cpuset, ctr
 
@@ -20,7 +22,9 @@ POLICIES = {
                                               {'name': 'x', 'preferNewBalloons': True, 'preferSpreadingPods': True}]},
     'qos': {'reservedCPUs': '0,4', 'rampUpSeconds': 0}}
 OWN, SHARED = {BALLOON: 'x', **DEDICATED}, {BALLOON: 's', **level('shared_cores')}
+ISOLATED = {'prefer-isolated-cpus.noderesource.dev/pod': 'true'}
 MOST_OWNED, MOST_SHARED = 6, 20  # CPUs, of which every policy finds so many by twos; containers
+MIXED = 'mixed'  # a container of 1500m: one CPU alone and half of another one under topology-aware, two CPUs or shared ones elsewhere
 
 
 class Churn:
@@ -41,11 +45,24 @@ class Churn:
         except SimError:
             assert not self.node.status()['pid'] or self.dying, 'refused'
 
+    def n_owned(self):
+        return sum(n for n, _ in self.owned.values()) + 2 * (MIXED in self.shared)
+
+    def mix(self):
+        if MIXED not in self.shared and self.n_owned() + 2 <= MOST_OWNED:
+            self.node.create(MIXED, ctr('c', '1500m', '64Mi'), annotations=OWN)
+            self.shared.add(MIXED)
+
+    def reserve(self):
+        if len(self.shared) < MOST_SHARED:
+            self.node.create('y%d' % self.n, ctr('c', '100m/-'), namespace='kube-system', annotations=level('shared_cores'))
+            self.shared.add('kube-system/y%d' % self.n)
+
     def take(self):
         size, name = self.rng.randint(1, 2), 'x%d' % self.n
-        if sum(n for n, _ in self.owned.values()) + size > MOST_OWNED:
+        if self.n_owned() + size > MOST_OWNED:
             return
-        made = self.node.create(name, ctr('c', str(size), '64Mi'), annotations=OWN)[0]
+        made = self.node.create(name, ctr('c', str(size), '64Mi'), annotations={**OWN, **self.rng.choice([{}, ISOLATED])})[0]
         self.owned[name] = (size, made['cpus'] if made['pinned'] else None)
         self.answers += made['pinned']
 
@@ -64,7 +81,7 @@ class Churn:
 
     def step(self):
         self.n += 1
-        self.rng.choice([self.take, self.take, self.share, self.give, self.give])()
+        self.rng.choice([self.take, self.take, self.mix, self.share, self.reserve, self.give, self.give])()
 
     def verify(self):
         places, taken = {name: cpuset(cpus) for name, (cpus, _) in self.node.places().items()}, set()
@@ -77,12 +94,22 @@ class Churn:
             self.owned[name] = (size, self.node.container(name + '/c')['cpus'])
         for name in self.shared:
             assert places[name + '/c'] and not places[name + '/c'] & taken, (self.policy, name, places)
+        known = {c['full_name'].removeprefix('default/'): c for c in self.node.ctl('containers')}
+        assert not [c for c in known.values() if c['degraded']], self.policy
+        for name, c in known.items():
+            own = cpuset(c['exclusive'] or '')
+            assert not [other for other, cpus in places.items() if other != name and cpus & own], (self.policy, name, own, places)
+        if MIXED in self.shared and self.policy == 'topology-aware':
+            mixed = known[MIXED + '/c']
+            assert len(cpuset(mixed['exclusive'] or '')) == 1, mixed
+            assert self.node.container(MIXED + '/c')['shares'] == 512
 
     dying = False
 
 
-def test_kill_between_policies(make_node):
-    node = make_node({'policy': 'static', 'static': RESERVED, 'metrics': {'listen': ''}})
+@pytest.mark.parametrize('machine', ['n4c16', 'isolated'])
+def test_kill_between_policies(make_node, machine):
+    node = make_node({'policy': 'static', 'static': RESERVED, 'metrics': {'listen': ''}}, machine=machine)
     churn = Churn(node, 31, 'static')
     for i in range(KILL_ROUNDS):
         for _ in range(churn.rng.randint(0, 2)):
