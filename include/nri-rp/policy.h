@@ -88,7 +88,9 @@ struct rp_policy {
 	/* Rebuilds all tables from the cache: keeps every recorded assignment that is still right,
 	 * re-places what is not, places what has none, in the order in which the cache lists
 	 * containers for sync. A container that cannot be placed is marked with set_degraded, which
-	 * is no error of sync. */
+	 * is no error of sync. After a switch from another policy, a container whose CPUs sync does
+	 * not set, even to the same ones, is left to the host: it runs on the CPUs that no container
+	 * owns. */
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
 	/* Places a container that is being created. */
 	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
