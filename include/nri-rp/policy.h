@@ -89,7 +89,7 @@ struct rp_policy {
 	 * re-places what is not, places what has none, in the order in which the cache lists
 	 * containers for sync. A container that cannot be placed is marked with set_degraded, which
 	 * is no error of sync. After a switch from another policy, a container whose CPUs sync does
-	 * not set, even to the same ones, is left to the host: it runs on the CPUs that no container
+	 * not set (even to the same ones) is left to the host: it runs on CPUs that no container
 	 * owns. */
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
 	/* Places a container that is being created. */
