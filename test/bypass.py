@@ -178,6 +178,9 @@ class Node:
         done = subprocess.run([str(BUILD / 'bin/nri-rpctl'), '--socket', str(self.control), '--json', *words], capture_output=True, text=True, timeout=WAIT_S)
         return json.loads(done.stdout)
 
+    def log(self):
+        return (self.dir / 'bridge.log').read_text(errors='replace')
+
     def pod(self, name, qos='guaranteed', **more):
         self.pods += 1
         return Pod(self, name, qos, **more)
@@ -187,17 +190,19 @@ class Pod:
     def __init__(self, node, name, qos, namespace='default', annotations=None, bundle=True):
         self.node, self.name, self.namespace, self.annotations, self.bundle = node, name, namespace, annotations or {}, bundle
         self.uid, self.id, self.ctrs = str(uuid.uuid4()), new_id(), []
-        middle = {'guaranteed': ''}.get(qos, qos)
-        if node.systemd:
-            around = node.top + ('/kubepods-%s.slice' % middle if middle else '')
-            self.path = '%s/kubepods%s-pod%s.slice' % (around, '-' + middle if middle else '', self.uid.replace('-', '_'))
-        else:
-            self.path = '%s%s/pod%s' % (node.top, '/' + middle if middle else '', self.uid)
-        for path in [self.path.rsplit('/', 1)[0], self.path] if middle else [self.path]:
-            if not (node.mounts['cpuset'] / path).exists():
-                node.cgroup(path, cpus=ALL, mems='0-3')
+        around, prefix = node.top, 'kubepods'
+        for part in [p for p in qos.split('/') if p != 'guaranteed']:
+            prefix += '-' + part
+            around += '/%s.slice' % prefix if node.systemd else '/' + part
+            self.make(around)
+        self.path = around + ('/%s-pod%s.slice' % (prefix, self.uid.replace('-', '_')) if node.systemd else '/pod' + self.uid)
+        self.make(self.path)
         self.write_bundle(self.id, {'container-type': 'sandbox'}, 2, -1, None)
         self.node.cgroup(self.child(self.id), cpus=ALL, mems='0-3', shares=2)
+
+    def make(self, path):
+        if not (self.node.mounts['cpuset'] / path).exists():
+            self.node.cgroup(path, cpus=ALL, mems='0-3')
 
     def child(self, ctr_id):
         return '%s/%s' % (self.path, 'cri-containerd-%s.scope' % ctr_id if self.node.systemd else ctr_id)

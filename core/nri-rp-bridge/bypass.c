@@ -16,6 +16,7 @@
 #define EMPTY_MAX 2u /* looks in a row that find no process in a container */
 #define SETTLED_MS 2000u /* after which it is nobody's business to write a container's files */
 #define UNKNOWN_MS 1000u /* a cgroup of which the runtime says nothing */
+#define STOP_MS 2000u /* for writes under way */
 #define PAUSE "pause"
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -99,6 +100,7 @@ static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
 		(void)fs_read(&b->files.root, path, name, sizeof name);
 	bool listed = is_listed(b, e->uid, e->id);
 	if (!listed && (!*name || is_runtimes(name))) {
+		kubepods_add_change(b->kubepods, e->pod);
 		bypass_soon(b, UNKNOWN_MS); /* nothing runs in it yet */
 		return 0;
 	}
@@ -142,12 +144,20 @@ static int on_entry(const struct kubepods_entry *e, void *arg)
 	return pod ? 0 : add_new(b, e);
 }
 
-static void mark_unseen(struct bypass *b)
+/* Returns true if the cgroup is `scope` or below it; scope NULL: always. */
+static bool is_within(const struct seat *seat, const char *scope)
+{
+	size_t n = scope ? strlen(scope) : 0;
+	return !scope || (strncmp(seat->cgroup, scope, n) == 0 &&
+			  (!seat->cgroup[n] || seat->cgroup[n] == '/'));
+}
+
+static void mark_unseen(struct bypass *b, const char *scope)
 {
 	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		pod->seat.seen = false;
+		pod->seat.seen = pod->seat.seen && !is_within(&pod->seat, scope);
 	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next)
-		ctr->seat.seen = false;
+		ctr->seat.seen = ctr->seat.seen && !is_within(&ctr->seat, scope);
 }
 
 static bool was_told(const struct seat *seat)
@@ -163,6 +173,7 @@ static void stopped(struct bypass *b, struct ctr *ctr)
 		word_say(b, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr);
 }
 
+/* Containers and pods outside of what was walked have been seen. */
 static void drop_unseen(struct bypass *b)
 {
 	struct ctr *ctr, *next_ctr;
@@ -186,9 +197,17 @@ static void drop_unseen(struct bypass *b)
 	}
 }
 
+static void mark_seen(struct bypass *b)
+{
+	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
+		pod->seat.seen = true;
+	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next)
+		ctr->seat.seen = true;
+}
+
 static void walk(struct bypass *b)
 {
-	mark_unseen(b);
+	mark_unseen(b, NULL);
 	int r = kubepods_walk(b->kubepods, on_entry, b);
 	if (r && !b->truncated)
 		log_error("not all containers are managed: %s",
@@ -196,6 +215,22 @@ static void walk(struct bypass *b)
 	b->truncated = r != 0;
 	if (!r)
 		drop_unseen(b);
+	else
+		mark_seen(b);
+}
+
+/* Walks the folders that have changed. */
+static void walk_changes(struct bypass *b)
+{
+	char scope[CGROUP_PATH_MAX];
+	/* A folder of which nothing is known yet is added again meanwhile. */
+	unsigned n = kubepods_n_changes(b->kubepods);
+	while (n-- && kubepods_take_change(b->kubepods, scope)) {
+		mark_unseen(b, scope);
+		if (kubepods_walk_below(b->kubepods, scope, on_entry, b))
+			mark_seen(b); /* out of memory: the next look finds what has gone */
+		drop_unseen(b);
+	}
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -280,7 +315,7 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 		log_info("synchronised: %u pods, %u containers, %zu updates",
 			 HASH_CNT(by_cri, b->model.pods), HASH_CNT(by_id, b->model.ctrs),
 			 m->n_update);
-		(void)want_all(b, m->update, m->n_update, true);
+		(void)want_all(b, m->update, m->n_update, true, NULL);
 		(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
 		bypass_soon(b, 1); /* what has come meanwhile */
 	}
@@ -340,11 +375,18 @@ static void try_synchronize(struct bypass *b)
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
-static void look(struct bypass *b)
+/* all: at all folders, else at those that have changed. */
+static void look(struct bypass *b, bool all)
 {
+	uint64_t before = kubepods_n_listed(b->kubepods);
 	if (!b->sync_ms && !nri_runtime_is_active(b->nri))
 		return;
-	walk(b);
+	if (all || b->truncated || kubepods_all_changed(b->kubepods))
+		walk(b);
+	else
+		walk_changes(b);
+	log_debug("%llu folders were looked into",
+		  (unsigned long long)(kubepods_n_listed(b->kubepods) - before));
 	if (b->sync_ms)
 		try_synchronize(b);
 	else
@@ -360,10 +402,10 @@ static void on_soon(void *arg)
 {
 	struct bypass *b = arg;
 	struct ctr *ctr, *next;
-	look(b);
+	look(b, false);
 	HASH_ITER (by_id, b->model.ctrs, ctr, next) {
 		if (!has_settled(ctr) && ctr->seat.told == TOLD_TAKEN)
-			rewrite(b, ctr, false);
+			write_again(b, ctr, false);
 	}
 }
 
@@ -405,7 +447,7 @@ static void on_reconcile(void *arg)
 		look_for_end(b, ctr);
 		if (ctr->seat.told == TOLD_TAKEN &&
 		    ctr->state != NRI__CONTAINER_STATE__CONTAINER_STOPPED)
-			rewrite(b, ctr, has_settled(ctr));
+			write_again(b, ctr, has_settled(ctr));
 		else if (ctr->seat.told == TOLD_REFUSED)
 			ctr->seat.told = TOLD_NOTHING;
 	}
@@ -413,7 +455,7 @@ static void on_reconcile(void *arg)
 		if (pod->seat.told == TOLD_REFUSED)
 			pod->seat.told = TOLD_NOTHING;
 	}
-	look(b);
+	look(b, true);
 	if (nri_runtime_is_active(b->nri))
 		resize_all(b); /* those that were refused */
 	if (has_learned(b))
@@ -422,13 +464,13 @@ static void on_reconcile(void *arg)
 
 static void on_changed(void *arg)
 {
-	look(arg);
+	look(arg, false);
 }
 
 static void on_listed(void *arg)
 {
 	struct bypass *b = arg;
-	look(b);
+	look(b, false);
 	if (nri_runtime_is_active(b->nri))
 		resize_all(b);
 }
@@ -439,7 +481,7 @@ static void on_synchronize(void *arg)
 {
 	struct bypass *b = arg;
 	b->sync_ms = clock_ms();
-	look(b);
+	look(b, true);
 }
 
 static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
@@ -447,8 +489,13 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 	struct bypass *b = arg;
 	if (m->n_evict)
 		log_warning("the plugin evicts containers, which is not done here");
-	unsigned failed = want_all(b, m->update, m->n_update, false);
-	nri_runtime_updated(b->nri, failed > 0);
+	struct write_run *run = write_run_new(b);
+	if (!run) {
+		nri_runtime_updated(b->nri, true);
+		return;
+	}
+	run->failed += want_all(b, m->update, m->n_update, false, run);
+	write_run_end(run);
 }
 
 static void on_came(const char *plugin, void *arg)
@@ -551,8 +598,9 @@ int bypass_new(const struct bypass_config *config, struct bypass **ret, struct e
 	b->files.root.fd = -1;
 	b->soon = loop_timer_new(config->loop, on_soon, b);
 	b->reconcile = loop_timer_new(config->loop, on_reconcile, b);
-	int r = b->soon && b->reconcile ? cgroup_fs_open(&b->files, config->root, err)
-					: err_errno(err, -ENOMEM, "bypass");
+	b->writer = worker_new(config->loop, "cgroups");
+	int r = b->soon && b->reconcile && b->writer ? cgroup_fs_open(&b->files, config->root, err)
+						     : err_errno(err, -ENOMEM, "bypass");
 	b->files.migrate = config->migrate;
 	if (!r)
 		r = kubepods_new(config->loop, &b->files, config->cgroup_root, on_changed, b,
@@ -574,6 +622,8 @@ struct bypass *bypass_free(struct bypass *b)
 	if (!b)
 		return NULL;
 	b->config.status = NULL;
+	if (b->writer && worker_free_within(b->writer, STOP_MS))
+		return NULL; /* a write hangs in the kernel, and what it works on has to stay */
 	b->nri = nri_runtime_free(b->nri);
 	words_free(b);
 	model_clear(&b->model);

@@ -6,6 +6,7 @@
  *
  *   bypass.c        what there is, what of it is new or gone, and what has to be written again
  *   words.c         what the plugin is asked and told, one by one, and what it answers
+ *   cgroup_writer.c        files of cgroups, on a thread of their own
  *   describe.c      pods and containers as messages
  *   kubepods.c      where cgroups are          bundle.c   what the runtime has written of them
  *   cgroup_files.c  what is in their files     podlist.c  what the kubelet or agent says of them

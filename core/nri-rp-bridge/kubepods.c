@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
@@ -22,7 +23,21 @@
 #define QUIET_MS 20u /* changes that come together are looked at together */
 #define SEARCH_DEPTH 4u
 #define SEARCH_MAX 2048u /* folders that are looked into */
+#define SYSTEM "system" /* the partition for system pods */
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR)
+
+/* A folder that inotify watches. */
+enum watched_kind {
+	WATCHED_ABOVE, /* the topmost cgroup may appear in it */
+	WATCHED_CLASS, /* pods and QoS classes are in it */
+	WATCHED_POD /* containers are in it */
+};
+struct watched {
+	int wd;
+	enum watched_kind kind;
+	char *cgroup;
+	UT_hash_handle hh;
+};
 
 struct kubepods {
 	const struct cgroup_fs *c;
@@ -31,6 +46,11 @@ struct kubepods {
 	int fd;
 	struct loop_io *io;
 	struct loop_timer *quiet;
+	struct watched *watched;
+	char *changes[KUBEPODS_CHANGES_MAX]; /* cgroups, the oldest first */
+	unsigned n_changes;
+	bool all; /* more has changed, or it is not known what */
+	uint64_t n_listed;
 	void (*changed)(void *arg);
 	void *arg;
 	bool warned;
@@ -57,13 +77,21 @@ bool kubepods_is_top(const char *name)
 	return str_eq(name, TOP) || (slice_rest(name, &n) && n == 0);
 }
 
+/* The length of "-system", "-burstable" and "-besteffort" at the beginning, and of the first with
+ * one of the others. */
 static size_t qos_len(const char *rest, size_t n)
 {
-	static const char *const classes[] = {"-burstable", "-besteffort"};
-	for (unsigned i = 0; i < 2; i++)
-		if (n >= strlen(classes[i]) && str_has_prefix(rest, classes[i]))
-			return strlen(classes[i]);
-	return 0;
+	static const char *const classes[] = {"-" SYSTEM, "-burstable", "-besteffort"};
+	size_t len = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		size_t more = strlen(classes[i]);
+		if (n - len < more || !str_has_prefix(rest + len, classes[i]))
+			continue;
+		len += more;
+		if (i)
+			break;
+	}
+	return len;
 }
 
 bool kubepods_is_qos(const char *name)
@@ -71,7 +99,8 @@ bool kubepods_is_qos(const char *name)
 	size_t n;
 	const char *rest = slice_rest(name, &n);
 	if (!rest)
-		return str_eq(name, "burstable") || str_eq(name, "besteffort");
+		return str_eq(name, "burstable") || str_eq(name, "besteffort") ||
+		       str_eq(name, SYSTEM);
 	return n && qos_len(rest, n) == n;
 }
 
@@ -138,26 +167,144 @@ static void on_quiet(void *arg)
 	k->changed(k->arg);
 }
 
+void kubepods_add_change(struct kubepods *k, const char *cgroup)
+{
+	for (unsigned i = 0; i < k->n_changes; i++)
+		if (str_eq(k->changes[i], cgroup))
+			return;
+	char *copy = k->n_changes < KUBEPODS_CHANGES_MAX ? strdup(cgroup) : NULL;
+	if (copy)
+		k->changes[k->n_changes++] = copy;
+	else
+		k->all = true;
+}
+
+static void kubepods_clear_changes(struct kubepods *k)
+{
+	while (k->n_changes)
+		free(k->changes[--k->n_changes]);
+	k->all = false;
+}
+
+bool kubepods_take_change(struct kubepods *k, char ret[CGROUP_PATH_MAX])
+{
+	if (!k->n_changes)
+		return false;
+	_free_ char *first = k->changes[0];
+	memmove(k->changes, k->changes + 1, --k->n_changes * sizeof *k->changes);
+	(void)snprintf(ret, CGROUP_PATH_MAX, "%s", first);
+	return true;
+}
+
+unsigned kubepods_n_changes(const struct kubepods *k)
+{
+	return k->n_changes;
+}
+
+bool kubepods_all_changed(const struct kubepods *k)
+{
+	return k->all;
+}
+
+uint64_t kubepods_n_listed(const struct kubepods *k)
+{
+	return k->n_listed;
+}
+
+static bool below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
+{
+	int n = snprintf(ret, CGROUP_PATH_MAX, "%s%s%s", cgroup, *cgroup ? "/" : "", name);
+	return n > 0 && n < (int)CGROUP_PATH_MAX;
+}
+
+static void watched_free(struct kubepods *k, struct watched *w)
+{
+	HASH_DEL(k->watched, w);
+	free(w->cgroup);
+	free(w);
+}
+
+/* Notes which folder has to be walked because of an event. Files and folders of others do not
+ * matter. */
+static void kubepods_note_event(struct kubepods *k, const struct inotify_event *e)
+{
+	char cgroup[CGROUP_PATH_MAX], id[KUBEPODS_ID_SIZE], uid[KUBEPODS_UID_SIZE];
+	struct watched *w = NULL;
+	if (e->mask & IN_Q_OVERFLOW)
+		k->all = true;
+	HASH_FIND_INT(k->watched, &e->wd, w);
+	if (!w)
+		return;
+	if (e->mask & IN_IGNORED) {
+		watched_free(k, w); /* the folder has gone */
+		return;
+	}
+	if (!e->len)
+		return;
+	if (w->kind == WATCHED_ABOVE)
+		k->all = k->all || !*k->top || kubepods_is_top(e->name);
+	else if (w->kind == WATCHED_POD && kubepods_ctr_id(e->name, id))
+		kubepods_add_change(k, w->cgroup);
+	else if (w->kind == WATCHED_CLASS &&
+		 (kubepods_is_qos(e->name) || kubepods_pod_uid(e->name, uid)) &&
+		 below(w->cgroup, e->name, cgroup))
+		kubepods_add_change(k, cgroup);
+}
+
 static void on_events(unsigned events, void *arg)
 {
 	struct kubepods *k = arg;
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
 	(void)events;
-	while (read(k->fd, buf, sizeof buf) > 0)
-		;
-	if (!loop_timer_armed(k->quiet))
+	while ((n = read(k->fd, buf, sizeof buf)) > 0) {
+		for (const char *at = buf; at < buf + n;) {
+			const struct inotify_event *e = (const void *)at;
+			kubepods_note_event(k, e);
+			at += sizeof *e + e->len;
+		}
+	}
+	if ((k->all || k->n_changes) && !loop_timer_armed(k->quiet))
 		(void)loop_timer_arm(k->quiet, QUIET_MS);
 }
 
+/* Remembers what a watched folder is. Without memory any event in it means that all has changed. */
+static void watched_note(struct kubepods *k, int wd, enum watched_kind kind, const char *cgroup)
+{
+	struct watched *w = NULL;
+	HASH_FIND_INT(k->watched, &wd, w);
+	if (w && w->kind == kind && str_eq(w->cgroup, cgroup))
+		return;
+	if (w)
+		watched_free(k, w);
+	w = calloc(1, sizeof *w);
+	char *copy = strdup(cgroup);
+	if (w && copy) {
+		*w = (struct watched){.wd = wd, .kind = kind, .cgroup = copy};
+		HASH_ADD_INT(k->watched, wd, w);
+		if (w->hh.tbl)
+			return;
+	}
+	free(copy);
+	free(w);
+	(void)inotify_rm_watch(k->fd, wd); /* the next walk of all looks at it */
+}
+
 /* By its file descriptor, as the root may be another one. What is watched already stays so. */
-static void watch(struct kubepods *k, const char *folder)
+static void watch(struct kubepods *k, const char *folder, enum watched_kind kind,
+		  const char *cgroup)
 {
 	char path[64];
 	_close_ int dir = fs_open(&k->c->root, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return;
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
-	if (inotify_add_watch(k->fd, path, EVENTS) < 0 && errno != ENOENT && !k->warned) {
+	int wd = inotify_add_watch(k->fd, path, EVENTS);
+	if (wd >= 0) {
+		watched_note(k, wd, kind, cgroup);
+		return;
+	}
+	if (errno != ENOENT && !k->warned) {
 		k->warned = true;
 		log_warning("%s cannot be watched: %s; containers are found later", folder,
 			    strerror(errno));
@@ -174,6 +321,8 @@ struct walk {
 	unsigned left;
 };
 
+static int on_ctr(const char *name, void *arg);
+
 /* Calls fn for what is in a cgroup, which is watched from before on. One that has gone is empty. */
 static int each_in(struct walk *w, const char *cgroup, int (*fn)(const char *name, void *arg))
 {
@@ -181,17 +330,12 @@ static int each_in(struct walk *w, const char *cgroup, int (*fn)(const char *nam
 	const char *around = w->cgroup;
 	if (!cgroup_folder(w->k->c, "cpuset", cgroup, folder))
 		return 0;
-	watch(w->k, folder);
+	watch(w->k, folder, fn == on_ctr ? WATCHED_POD : WATCHED_CLASS, cgroup);
+	w->k->n_listed++;
 	w->cgroup = cgroup;
 	int r = fs_list(&w->k->c->root, folder, fn, w);
 	w->cgroup = around;
 	return r == -ENOENT || r == -ENODEV || r == -ENOTDIR ? 0 : r;
-}
-
-static bool below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
-{
-	int n = snprintf(ret, CGROUP_PATH_MAX, "%s%s%s", cgroup, *cgroup ? "/" : "", name);
-	return n > 0 && n < (int)CGROUP_PATH_MAX;
 }
 
 static int on_ctr(const char *name, void *arg)
@@ -289,7 +433,7 @@ static void find_top(struct kubepods *k)
 		*k->top = '\0';
 	if (!levels || !cgroup_folder(k->c, "cpuset", under, folder))
 		return;
-	watch(k, folder);
+	watch(k, folder, WATCHED_ABOVE, under);
 	for (unsigned level = 1; level <= levels; level++) {
 		unsigned left = SEARCH_MAX;
 		struct search s = {k, under, level, &left, false};
@@ -309,8 +453,23 @@ int kubepods_walk(struct kubepods *k, int (*fn)(const struct kubepods_entry *e, 
 		  void *arg)
 {
 	struct walk w = {.k = k, .fn = fn, .arg = arg, .cgroup = "", .left = KUBEPODS_CTRS_MAX};
+	kubepods_clear_changes(k);
 	find_top(k);
 	return *k->top ? each_in(&w, k->top, on_pod) : 0;
+}
+
+int kubepods_walk_below(struct kubepods *k, const char *cgroup,
+			int (*fn)(const struct kubepods_entry *e, void *arg), void *arg)
+{
+	struct walk w = {.k = k, .fn = fn, .arg = arg, .cgroup = "", .left = KUBEPODS_CTRS_MAX};
+	char uid[KUBEPODS_UID_SIZE];
+	const char *slash = strrchr(cgroup, '/'), *name = slash ? slash + 1 : cgroup;
+	if (kubepods_is_qos(name))
+		return each_in(&w, cgroup, on_pod);
+	if (!kubepods_pod_uid(name, uid))
+		return 0;
+	w.uid = uid;
+	return each_in(&w, cgroup, on_ctr);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -350,6 +509,10 @@ struct kubepods *kubepods_free(struct kubepods *k)
 	loop_timer_free(k->quiet);
 	if (k->fd >= 0)
 		(void)close(k->fd);
+	struct watched *w, *next;
+	HASH_ITER (hh, k->watched, w, next)
+		watched_free(k, w);
+	kubepods_clear_changes(k);
 	free(k->under);
 	free(k);
 	return NULL;

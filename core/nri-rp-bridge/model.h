@@ -35,6 +35,8 @@ struct seat {
 	 * a resize that the plugin is being asked about. */
 	int64_t listed[3], asked[3];
 	bool resizing, resize_refused; /* it is being asked; said for people once */
+	unsigned writing; /* of the container: writes of its files that have not ended */
+	unsigned wishes; /* of the container: how often what is wanted has changed */
 	bool seen; /* in the walk that has begun */
 	/* What has been said for people once. */
 	bool warned, failing, refused_before;

@@ -16,14 +16,14 @@
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
-static void miss(struct cri_missing *missing, bool wanted, const char *field)
+void word_miss(struct cri_missing *missing, bool wanted, const char *field)
 {
 	if (wanted && missing->n < CRI_MISSING_MAX)
 		missing->fields[missing->n++] = field;
 }
 
 /* Said once of each container. */
-static void say_missing(struct ctr *ctr, const struct cri_missing *missing)
+void word_say_missing(struct ctr *ctr, const struct cri_missing *missing)
 {
 	if (!missing->n || ctr->seat.warned)
 		return;
@@ -38,26 +38,6 @@ Cri__Resources *wanted_before(const struct ctr *ctr, struct arena *a)
 	return a && ctr->pending.data
 		       ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data)
 		       : NULL;
-}
-
-int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources, bool keep,
-	 struct err *err)
-{
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	struct cri_missing missing = {0};
-	Cri__Resources none = CRI__RESOURCES__INIT;
-	Cri__Resources *to = ctr->pending.data ? wanted_before(ctr, a) : &none;
-	int r = a && to ? cri_set_resources(a, to, resources, &missing) : -ENOMEM;
-	if (r)
-		return err_errno(err, r, "container %s", ctr->id);
-	miss(&missing, to->memory_swap != 0, "memory.swap");
-	miss(&missing, to->n_hugepage_limits, "hugepage limits");
-	say_missing(ctr, &missing);
-	r = cgroup_write(&b->files, a, kubepods_top(b->kubepods), ctr->seat.cgroup, to, NULL, err);
-	b->failed += r && r != -ENOENT;
-	if ((r && !keep) || !packed_set(&ctr->pending, &to->base))
-		return r;
-	return err_errno(err, -ENOMEM, "container %s", ctr->id);
 }
 
 int want_as_told(struct ctr *ctr, const Nri__Container *m)
@@ -75,48 +55,25 @@ int want_as_told(struct ctr *ctr, const Nri__Container *m)
 	return packed_set(&ctr->pending, &to->base);
 }
 
-void rewrite(struct bypass *b, struct ctr *ctr, bool settled)
-{
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	struct err err = ERR_INIT;
-	unsigned written = 0;
-	Cri__Resources *to = wanted_before(ctr, a);
-	if (!to)
-		return;
-	int r = cgroup_write(&b->files, a, kubepods_top(b->kubepods), ctr->seat.cgroup, to,
-			     &written, &err);
-	if (r && r != -ENOENT) {
-		b->failed++;
-		if (!ctr->seat.failing)
-			log_warning("container %s is not as it is to be: %s", ctr->id,
-				    err_text(&err, r));
-	}
-	ctr->seat.failing = r && r != -ENOENT;
-	if (!written || !settled)
-		return;
-	b->drifted += written;
-	log_notice("container %s: somebody has changed %u files of its cgroup, which are as they "
-		   "are to be again",
-		   ctr->id, written);
-}
-
-static int want_one(struct bypass *b, const Nri__ContainerUpdate *u, bool keep, struct err *err)
+static int want_one(struct bypass *b, const Nri__ContainerUpdate *u, bool keep,
+		    struct write_run *run, struct err *err)
 {
 	struct ctr *ctr = model_ctr_by_id(&b->model, u->container_id);
+	const struct write_how how = {keep, u->ignore_failure, run};
 	if (!ctr || ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
 		return u->ignore_failure ? 0 : err_set(err, -ENOENT, "there is none");
 	if (!u->lnx || !u->lnx->resources)
 		return 0;
-	int r = want(b, ctr, u->lnx->resources, keep, err);
-	return r == -ENOENT && u->ignore_failure ? 0 : r;
+	return write_wanted(b, ctr, u->lnx->resources, &how, err);
 }
 
-unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n, bool keep)
+unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n, bool keep,
+		  struct write_run *run)
 {
 	unsigned failed = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct err err = ERR_INIT;
-		int r = want_one(b, list[i], keep, &err);
+		int r = want_one(b, list[i], keep, run, &err);
 		if (r)
 			log_warning("container %.64s cannot be updated: %s", list[i]->container_id,
 				    err_text(&err, r));
@@ -177,17 +134,17 @@ static void note_late(struct ctr *ctr, const Nri__ContainerAdjustment *m)
 {
 	struct cri_missing missing = {0};
 	const Nri__LinuxContainerAdjustment *lnx = m->lnx;
-	miss(&missing, m->n_env, "environment");
-	miss(&missing, m->n_mounts, "mounts");
-	miss(&missing, m->n_annotations, "annotations");
-	miss(&missing, m->n_cdi_devices || (lnx && lnx->n_devices), "devices");
-	miss(&missing, m->hooks || m->n_rlimits || m->n_args, "hooks, rlimits or arguments");
-	miss(&missing,
-	     lnx && (lnx->oom_score_adj || lnx->io_priority || lnx->scheduler ||
-		     lnx->memory_policy || lnx->rdt || lnx->seccomp_policy || lnx->n_namespaces ||
-		     lnx->n_sysctl || lnx->n_net_devices),
-	     "what only a creation can set");
-	say_missing(ctr, &missing);
+	word_miss(&missing, m->n_env, "environment");
+	word_miss(&missing, m->n_mounts, "mounts");
+	word_miss(&missing, m->n_annotations, "annotations");
+	word_miss(&missing, m->n_cdi_devices || (lnx && lnx->n_devices), "devices");
+	word_miss(&missing, m->hooks || m->n_rlimits || m->n_args, "hooks, rlimits or arguments");
+	word_miss(&missing,
+		  lnx && (lnx->oom_score_adj || lnx->io_priority || lnx->scheduler ||
+			  lnx->memory_policy || lnx->rdt || lnx->seccomp_policy ||
+			  lnx->n_namespaces || lnx->n_sysctl || lnx->n_net_devices),
+		  "what only a creation can set");
+	word_say_missing(ctr, &missing);
 }
 
 static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_result *result)
@@ -198,13 +155,14 @@ static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 	if (!m)
 		return; /* the connection is about to be dropped for that */
 	taken(&ctr->seat, "container", ctr->id);
-	(void)want_all(b, m->update, m->n_update, true);
+	(void)want_all(b, m->update, m->n_update, true, NULL);
 	int r = 0;
 	if (m->adjust && m->adjust->lnx && m->adjust->lnx->resources)
-		r = want(b, ctr, m->adjust->lnx->resources, true, &err);
+		r = write_wanted(b, ctr, m->adjust->lnx->resources,
+				 &(struct write_how){.keep = true, .ignore = true}, &err);
 	if (m->adjust)
 		note_late(ctr, m->adjust);
-	if (r && r != -ENOENT)
+	if (r)
 		log_warning("container %s: %s", ctr->id, err_text(&err, r));
 	nri__create_container_response__free_unpacked(m, NULL);
 	bypass_soon(b, SETTLE_MS);
@@ -215,7 +173,7 @@ static void hear_stop(struct bypass *b, const struct rpc_result *result)
 	Nri__StopContainerResponse *m =
 		nri__stop_container_response__unpack(NULL, result->payload_len, result->payload);
 	if (m)
-		(void)want_all(b, m->update, m->n_update, true);
+		(void)want_all(b, m->update, m->n_update, true, NULL);
 	nri__stop_container_response__free_unpacked(m, NULL);
 }
 
@@ -233,7 +191,7 @@ static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 	if (describe_resized(ctr))
 		log_error("out of memory: container %s keeps its amounts", ctr->id);
 	if (m)
-		(void)want_all(b, m->update, m->n_update, true);
+		(void)want_all(b, m->update, m->n_update, true, NULL);
 	nri__update_container_response__free_unpacked(m, NULL);
 }
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rp-bridge with the source cgroups, on a node of files: the real program, a real nri-rpd behind it, a kubelet's /pods."""
+import os
+import re
 import subprocess
 import time
 
@@ -94,6 +96,67 @@ def test_a_kubelets_cgroup_at_the_first_level_is_preferred(node):
         ctr = node.pod('web').ctr('app', 2000)
         wait_for(lambda: two_cpus(ctr))
         wait_for(lambda: {c['full_name'] for c in node.ctl('containers')} == {'default/web/app'})
+
+
+@pytest.mark.parametrize('unified,systemd', FORMS)
+def test_pods_of_the_system_partition(unified, systemd):
+    """KEP-5894: those of a node's system partition have a tree of their own below the kubelet's cgroup."""
+    with Node(unified, systemd) as node, node.bridge('--reconcile', '1h'), node.daemon():
+        own = node.pod('own', 'system').ctr('c', 2000)
+        shared = node.pod('shared', 'system/burstable').ctr('c', 100)
+        user = node.pod('user').ctr('c', 2000)
+        wait_for(lambda: two_cpus(own) and two_cpus(user) and len(shared.cpus()) == 12)
+        assert {(c['full_name'], c['qos']) for c in node.ctl('containers')} == {
+            ('default/own/c', 'Guaranteed'), ('default/shared/c', 'Burstable'), ('default/user/c', 'Guaranteed')}
+        own.pod.remove()
+        wait_for(lambda: len(shared.cpus()) == 14)
+
+
+def looked_into(node):
+    return sum(map(int, re.findall(r'(\d+) folders were looked into', node.log())))
+
+
+def test_a_change_makes_no_look_at_everything(node):
+    """Of many pods those alone are looked at of which a folder has come or gone."""
+    with node.bridge('--reconcile', '1h'), node.daemon():
+        pods = [node.pod('p%d' % i, 'burstable') for i in range(60)]
+        for pod in pods:
+            pod.ctr('c', 10)
+        wait_for(lambda: len(node.ctl('containers')) == 60)
+        time.sleep(1)
+        before = looked_into(node)
+        own = node.pod('own').ctr('c', 2000)
+        wait_for(lambda: two_cpus(own))
+        pods[7].ctrs[0].remove()
+        pods[8].remove()
+        wait_for(lambda: len(node.ctl('containers')) == 59)
+        late = pods[7].ctr('late', 10)
+        wait_for(lambda: len(late.cpus()) == 14)
+        wait_for(lambda: {p['name'] for p in node.ctl('pods')} == {'own', *(p.name for p in pods if p is not pods[8])})
+        time.sleep(1)
+        assert 0 < looked_into(node) - before < 40, 'all of them once are 62'
+
+
+def test_a_write_that_hangs_keeps_no_answer_waiting(node):
+    """As when the kernel moves gigabytes to other memory nodes: meanwhile pods come and go."""
+    with node.bridge(), node.daemon():
+        first = node.pod('first').ctr('c', 2000)
+        wait_for(lambda: two_cpus(first))
+        mine, path = first.read('cpuset.cpus'), node.mounts['cpuset'] / first.path / 'cpuset.cpus'
+        path.unlink()
+        os.mkfifo(path)
+        time.sleep(1)  # it is looked at every 300 ms
+        second = node.pod('second').ctr('c', 2000)
+        wait_for(lambda: {c['full_name'] for c in node.ctl('containers')} == {'default/first/c', 'default/second/c'})
+        node.pod('third', 'burstable').remove()
+        wait_for(lambda: len(node.ctl('pods')) == 2)
+        time.sleep(0.5)
+        assert second.read('cpuset.cpus') == ALL or not second.read('cpuset.cpus'), 'writes go in order'
+        with open(path, 'w') as f:
+            f.write(mine + '\n')
+        path.unlink()
+        first.write('cpuset.cpus', mine)
+        wait_for(lambda: two_cpus(second))
 
 
 def test_what_is_refused_is_managed_when_there_is_room(node):

@@ -36,6 +36,10 @@ static void test_names_of_pods(void **state)
 		{"kubepods-pod12_ab.slice", "12-ab"},
 		{"kubepods-burstable-pod12_ab.slice", "12-ab"},
 		{"kubelet-kubepods-besteffort-pod7.slice", "7"},
+		{"kubepods-system-pod7.slice", "7"},
+		{"kubepods-system-burstable-pod7.slice", "7"},
+		{"kubepods-burstable-system-pod7.slice", NULL},
+		{"kubepods-system-system-burstable.slice", NULL},
 		{"pod", NULL},
 		{"kubepods-pod.slice", NULL},
 		{"kubepods-burstable.slice", NULL},
@@ -88,6 +92,8 @@ static void test_names_around_them(void **state)
 		    kubepods_is_top("kubelet-kubepods.slice"));
 	assert_false(kubepods_is_top("kubepods-burstable.slice") || kubepods_is_top("kube") ||
 		     kubepods_is_top("mykubepods.slice"));
+	assert_true(kubepods_is_qos("system") && kubepods_is_qos("kubepods-system.slice") &&
+		    kubepods_is_qos("kubepods-system-besteffort.slice"));
 	assert_true(kubepods_is_qos("burstable") && kubepods_is_qos("kubepods-besteffort.slice"));
 	assert_false(kubepods_is_qos("kubepods.slice") || kubepods_is_qos("guaranteed") ||
 		     kubepods_is_qos("kubepods-burstable-pod1.slice"));

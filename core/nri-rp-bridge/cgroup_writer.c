@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes of containers' cgroups. The kernel moves a container's memory within the write of its
+ * memory nodes, which may take seconds: all writes are jobs of a worker thread, in the order in
+ * which they are submitted. What is wanted of a container changes at once, and is restored when the
+ * write fails and the plugin hears of that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lib/util/log.h"
+#include "core/nri-rp-bridge/bypass_internal.h"
+
+#define LOG_SOURCE "bypass"
+
+struct write_job {
+	struct bypass *bypass;
+	struct ctr *ctr;
+	struct arena *arena; /* of all below, and of the write */
+	struct cgroup_fs files;
+	const char *top, *cgroup;
+	const Cri__Resources *wanted;
+	struct write_how how;
+	bool again, settled; /* of write_again */
+	struct packed before; /* what was wanted before; data NULL: nothing */
+	unsigned wish; /* the container's, with `wanted` */
+	unsigned written;
+	struct err err;
+};
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+struct write_run *write_run_new(struct bypass *b)
+{
+	struct write_run *run = calloc(1, sizeof *run);
+	if (run)
+		*run = (struct write_run){.bypass = b, .left = 1};
+	return run;
+}
+
+void write_run_end(struct write_run *run)
+{
+	if (!run || --run->left)
+		return;
+	nri_runtime_updated(run->bypass->nri, run->failed > 0);
+	free(run);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static struct write_job *job_free(struct write_job *job)
+{
+	job->ctr->seat.writing--;
+	ctr_unref(job->ctr);
+	packed_fini(&job->before);
+	arena_free(job->arena);
+	free(job);
+	return NULL;
+}
+
+/* Takes the arena. NULL: out of memory. */
+static struct write_job *job_new(struct bypass *b, struct ctr *ctr, struct arena *a)
+{
+	const char *top = kubepods_top(b->kubepods);
+	struct write_job *job = a ? calloc(1, sizeof *job) : NULL;
+	if (!job) {
+		arena_free(a);
+		return NULL;
+	}
+	*job = (struct write_job){.bypass = b,
+				  .ctr = ctr_ref(ctr),
+				  .arena = a,
+				  .files = b->files,
+				  .top = arena_strdup(a, top ? top : ""),
+				  .cgroup = arena_strdup(a, ctr->seat.cgroup),
+				  .err = ERR_INIT};
+	ctr->seat.writing++;
+	return job->top && job->cgroup ? job : job_free(job);
+}
+
+/* On the worker's thread. */
+static int job_run(void *arg)
+{
+	struct write_job *job = arg;
+	return cgroup_write(&job->files, job->arena, job->top, job->cgroup, job->wanted,
+			    &job->written, &job->err);
+}
+
+static void job_end_again(const struct write_job *job, int r)
+{
+	struct ctr *ctr = job->ctr;
+	bool failed = r && r != -ENOENT;
+	if (failed && !ctr->seat.failing)
+		log_warning("container %s is not as it is to be: %s", ctr->id,
+			    err_text(&job->err, r));
+	ctr->seat.failing = failed;
+	if (!job->written || !job->settled)
+		return;
+	job->bypass->drifted += job->written;
+	log_notice("container %s: somebody has changed %u files of its cgroup, which are as they "
+		   "are to be again",
+		   ctr->id, job->written);
+}
+
+static void job_end_wanted(struct write_job *job, int r)
+{
+	struct ctr *ctr = job->ctr;
+	bool gone = r == -ENOENT;
+	if (!r || (gone && job->how.ignore))
+		return;
+	log_warning("container %.64s cannot be updated: %s", ctr->id,
+		    gone ? "there is none" : err_text(&job->err, r));
+	if (job->how.run)
+		job->how.run->failed++;
+	if (job->how.keep || ctr->seat.wishes != job->wish)
+		return;
+	packed_fini(&ctr->pending);
+	ctr->pending = job->before;
+	job->before = (struct packed){0};
+}
+
+static void job_done(void *arg, int r)
+{
+	struct write_job *job = arg;
+	struct write_run *run = job->how.run;
+	job->bypass->failed += r && r != -ENOENT;
+	if (job->again)
+		job_end_again(job, r);
+	else
+		job_end_wanted(job, r);
+	job_free(job);
+	write_run_end(run);
+}
+
+/* ---- what is written ------------------------------------------------------------------------- */
+
+/* A copy of what is wanted now, for job->before. */
+static int job_keep_before(struct write_job *job)
+{
+	const struct packed *now = &job->ctr->pending;
+	if (!now->data)
+		return 0;
+	job->before.data = malloc(now->n + 1);
+	if (!job->before.data)
+		return -ENOMEM;
+	memcpy(job->before.data, now->data, now->n);
+	job->before.n = now->n;
+	return 0;
+}
+
+/* Adds the resources to what is wanted. */
+static int job_merge(struct write_job *job, const Nri__LinuxResources *resources)
+{
+	struct ctr *ctr = job->ctr;
+	struct cri_missing missing = {0};
+	Cri__Resources *to = ctr->pending.data ? wanted_before(ctr, job->arena)
+					       : arena_zero(job->arena, Cri__Resources);
+	if (to && !ctr->pending.data)
+		cri__resources__init(to);
+	int r = to ? cri_set_resources(job->arena, to, resources, &missing) : -ENOMEM;
+	r = r ? r : job_keep_before(job);
+	r = r ? r : packed_set(&ctr->pending, &to->base);
+	if (r)
+		return r;
+	word_miss(&missing, to->memory_swap != 0, "memory.swap");
+	word_miss(&missing, to->n_hugepage_limits, "hugepage limits");
+	word_say_missing(ctr, &missing);
+	job->wish = ++ctr->seat.wishes;
+	/* `to` has texts of the plugin's message. */
+	job->wanted = wanted_before(ctr, job->arena);
+	return job->wanted ? 0 : -ENOMEM;
+}
+
+int write_wanted(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources,
+		 const struct write_how *how, struct err *err)
+{
+	struct write_job *job = job_new(b, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
+	int r = job ? job_merge(job, resources) : -ENOMEM;
+	if (!r) {
+		job->how = *how;
+		r = worker_submit(b->writer, job_run, job_done, job);
+	}
+	if (r) {
+		if (job)
+			job_free(job);
+		return err_errno(err, r, "container %s", ctr->id);
+	}
+	if (how->run)
+		how->run->left++;
+	return 0;
+}
+
+void write_again(struct bypass *b, struct ctr *ctr, bool settled)
+{
+	if (ctr->seat.writing || !ctr->pending.data)
+		return;
+	struct write_job *job = job_new(b, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
+	if (!job)
+		return; /* at the next look */
+	job->again = true;
+	job->settled = settled;
+	job->wanted = wanted_before(ctr, job->arena);
+	if (!job->wanted || worker_submit(b->writer, job_run, job_done, job))
+		job_free(job);
+}
