@@ -17,13 +17,13 @@
 struct write_job {
 	struct bypass *bypass;
 	struct ctr *ctr;
-	struct arena *arena; /* of all below, and of the write */
+	struct arena *arena; /* memory of the members below, and of the write */
 	struct cgroup_fs files;
 	const char *top, *cgroup;
 	const Cri__Resources *wanted;
 	struct write_how how;
-	bool again, settled; /* of write_again */
-	struct packed before; /* what was wanted before; data NULL: nothing */
+	bool again, settled; /* as write_again has them */
+	struct packed before; /* resources wanted before this write; data NULL: none */
 	unsigned wish; /* the container's, with `wanted` */
 	unsigned written;
 	struct err err;
@@ -133,9 +133,9 @@ static void job_done(void *arg, int r)
 	write_run_end(run);
 }
 
-/* ---- what is written ------------------------------------------------------------------------- */
+/* ---- writes --------------------------------------------------------------------------------- */
 
-/* A copy of what is wanted now, for job->before. */
+/* Copies the container's wanted resources to job->before. */
 static int job_keep_before(struct write_job *job)
 {
 	const struct packed *now = &job->ctr->pending;
@@ -149,7 +149,7 @@ static int job_keep_before(struct write_job *job)
 	return 0;
 }
 
-/* Adds the resources to what is wanted. */
+/* Adds the resources to those wanted of the container. */
 static int job_merge(struct write_job *job, const Nri__LinuxResources *resources)
 {
 	struct ctr *ctr = job->ctr;
