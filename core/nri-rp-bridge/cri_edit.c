@@ -310,6 +310,19 @@ static int add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__
 	return to->mounts ? 0 : -ENOMEM;
 }
 
+static int add_cdi(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
+{
+	to->cdi_devices = arena_array(a, config->n_cdi_devices + 1, sizeof *to->cdi_devices);
+	for (size_t i = 0; to->cdi_devices && i < config->n_cdi_devices; i++) {
+		Nri__CDIDevice *d = NEW(a, Nri__CDIDevice, nri__cdidevice);
+		if (!d)
+			return -ENOMEM;
+		d->name = config->cdi_devices[i]->name;
+		to->cdi_devices[to->n_cdi_devices++] = d;
+	}
+	return to->cdi_devices ? 0 : -ENOMEM;
+}
+
 Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
 			      const Cri__ContainerConfig *config)
 {
@@ -324,6 +337,7 @@ Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_i
 	c->args = words_of(a, config, &c->n_args);
 	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
 	if (!c->args || !c->lnx || add_env(a, config, c) || add_mounts(a, config, c) ||
+	    add_cdi(a, config, c) ||
 	    map_copy(a, &nri__container__labels_entry__descriptor, config->labels, config->n_labels,
 		     &c->labels) ||
 	    map_copy(a, &nri__container__annotations_entry__descriptor, config->annotations,
@@ -569,6 +583,33 @@ static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
 	return 0;
 }
 
+/* A device that the container has already is not added. */
+static int adjust_cdi(struct arena *a, Cri__ContainerConfig *config,
+		      const Nri__ContainerAdjustment *adjust)
+{
+	Cri__CDIDevice **list = arena_array(a, config->n_cdi_devices + adjust->n_cdi_devices + 1,
+					    sizeof(Cri__CDIDevice *));
+	if (!list)
+		return -ENOMEM;
+	if (config->n_cdi_devices)
+		memcpy(list, config->cdi_devices, config->n_cdi_devices * sizeof *list);
+	config->cdi_devices = list;
+	for (size_t i = 0; i < adjust->n_cdi_devices; i++) {
+		const char *name = adjust->cdi_devices[i]->name;
+		bool has = false;
+		for (size_t k = 0; k < config->n_cdi_devices; k++)
+			has = has || str_eq(list[k]->name, name);
+		if (has)
+			continue;
+		Cri__CDIDevice *d = NEW(a, Cri__CDIDevice, cri__cdidevice);
+		if (!d)
+			return -ENOMEM;
+		d->name = (char *)(uintptr_t)name;
+		list[config->n_cdi_devices++] = d;
+	}
+	return 0;
+}
+
 static int adjust_classes(struct arena *a, Cri__ContainerConfig *config,
 			  const Nri__LinuxResources *resources)
 {
@@ -617,11 +658,12 @@ int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 		r = adjust_env(a, config, adjust);
 	if (!r && adjust->n_mounts)
 		r = adjust_mounts(a, config, adjust, missing);
+	if (!r && adjust->n_cdi_devices)
+		r = adjust_cdi(a, config, adjust);
 	if (!r && adjust->lnx)
 		r = adjust_linux(a, config, adjust->lnx, missing);
 	miss(missing, adjust->hooks, "hooks");
 	miss(missing, adjust->n_rlimits > 0, "rlimits");
-	miss(missing, adjust->n_cdi_devices > 0, "cdi_devices");
 	miss(missing, adjust->n_args > 0, "args");
 	return r;
 }

@@ -194,6 +194,12 @@ static const char *c_arg(void *ctx, rp_ctr ctr, uint32_t index)
 	return host_cache_service.arg(ctx, ctr, index);
 }
 
+static const char *c_cdi(void *ctx, rp_ctr ctr, uint32_t index)
+{
+	(void)shim_enter(ctx, "cdi");
+	return host_cache_service.cdi(ctx, ctr, index);
+}
+
 static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n)
 {
 	int32_t r = shim_try(ctx, "set_args");
@@ -282,6 +288,7 @@ const struct rp_host_cache shim_cache = {
 	.add_mount = c_add_mount,
 	.add_device = c_add_device,
 	.add_cdi = c_add_cdi,
+	.cdi = c_cdi,
 	.set_group = c_set_group,
 	.may_wait = c_may_wait,
 	.pod_ctr = c_pod_ctr,

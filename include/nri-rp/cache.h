@@ -334,6 +334,9 @@ struct rp_host_cache {
 	 * runtime edits the container as the device's file says. A runtime that knows nothing of
 	 * such names leaves it out or fails the creation. -RP_EINVAL: no such name. */
 	int32_t (*add_cdi)(void *ctx, rp_txn txn, rp_ctr ctr, const char *name);
+	/* Names of the devices that the runtime has for the container in the Container Device
+	 * Interface; known when env is. NULL past the last. */
+	const char *(*cdi)(void *ctx, rp_ctr ctr, uint32_t index);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -314,6 +314,7 @@ AT(rp_host_cache, pod_ctr, 264);
 AT(rp_host_cache, add_mount, 272);
 AT(rp_host_cache, add_device, 280);
 AT(rp_host_cache, add_cdi, 288);
+AT(rp_host_cache, cdi, 296);
 
 AT_LEAST(rp_nr_node, 56);
 AT(rp_nr_node, size, 0);

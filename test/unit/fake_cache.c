@@ -547,6 +547,15 @@ static int32_t cache_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
 	return 0;
 }
 
+/* No container has any. */
+static const char *cache_cdi(void *ctx, rp_ctr ctr, uint32_t index)
+{
+	(void)ctx;
+	(void)ctr;
+	(void)index;
+	return NULL;
+}
+
 static const char *cache_arg(void *ctx, rp_ctr ctr, uint32_t index)
 {
 	struct fake_host *f = ctx;
@@ -873,6 +882,7 @@ const struct rp_host_cache fake_cache_service = {
 	.add_mount = cache_add_mount,
 	.add_device = cache_add_device,
 	.add_cdi = cache_add_cdi,
+	.cdi = cache_cdi,
 	.set_group = cache_set_group,
 	.list_pods = cache_list_pods,
 	.get_pod_private = cache_get_pod_private,

@@ -172,6 +172,29 @@ static void test_mounts_and_devices(void **state)
 	assert_int_equal(f->missing.n, 1); /* tmpfs */
 }
 
+static void test_cdi_devices(void **state)
+{
+	struct fixture *f = *state;
+	Cri__CDIDevice has = CRI__CDIDEVICE__INIT;
+	Cri__CDIDevice *before[] = {&has};
+	Nri__CDIDevice same = NRI__CDIDEVICE__INIT, more = NRI__CDIDEVICE__INIT;
+	Nri__CDIDevice *list[] = {&same, &more};
+	has.name = same.name = text("v.example/gpu=0");
+	more.name = text("v.example/gpu=1");
+	f->config.cdi_devices = before;
+	f->config.n_cdi_devices = 1;
+	const Nri__Container *c = cri_container(f->a, "id", "pod", &f->config);
+	assert_non_null(c);
+	assert_int_equal(c->n_cdi_devices, 1);
+	assert_string_equal(c->cdi_devices[0]->name, "v.example/gpu=0");
+	f->adjust.cdi_devices = list;
+	f->adjust.n_cdi_devices = 2;
+	adjust(f);
+	assert_int_equal(f->config.n_cdi_devices, 2);
+	assert_string_equal(f->config.cdi_devices[1]->name, "v.example/gpu=1");
+	assert_int_equal(f->missing.n, 0);
+}
+
 static void test_classes_are_annotations_that_runtimes_read(void **state)
 {
 	struct fixture *f = *state;
@@ -228,6 +251,7 @@ int main(void)
 		TEST(test_annotations_are_set_replaced_and_removed),
 		TEST(test_environment_is_set_replaced_and_removed),
 		TEST(test_mounts_and_devices),
+		TEST(test_cdi_devices),
 		TEST(test_classes_are_annotations_that_runtimes_read),
 		TEST(test_what_cri_has_no_place_for_is_named),
 		cmocka_unit_test(test_ids_of_ours_win_over_the_runtimes),

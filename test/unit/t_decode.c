@@ -205,6 +205,12 @@ static struct span a_ctr(void)
 	m.n_args = 1;
 	m.env = env;
 	m.n_env = 2;
+	static Nri__CDIDevice gpu = NRI__CDIDEVICE__INIT, nic = NRI__CDIDEVICE__INIT;
+	static Nri__CDIDevice *cdi[] = {&gpu, &nic};
+	gpu.name = (char *)"vendor.example/gpu=0";
+	nic.name = (char *)"vendor.example/nic=all";
+	m.cdi_devices = cdi;
+	m.n_cdi_devices = 2;
 	m.mounts = mounts;
 	m.n_mounts = 2;
 	m.lnx = &lnx;
@@ -253,6 +259,9 @@ static void test_ctr(void **state)
 	assert_int_equal(d.n_env, 2);
 	assert_string_equal(d.env[0], "A=1");
 	assert_string_equal(d.env[1], "B=");
+	assert_int_equal(d.n_cdi, 2);
+	assert_string_equal(d.cdi[0], "vendor.example/gpu=0");
+	assert_string_equal(d.cdi[1], "vendor.example/nic=all");
 	assert_int_equal(d.n_mounts, 2);
 	assert_string_equal(d.mounts[0].source, "/dev/sda");
 	assert_string_equal(d.mounts[0].destination, "/data");

@@ -72,6 +72,8 @@ struct ctr_desc {
 	uint32_t n_mounts;
 	const struct rp_device_info *devices;
 	uint32_t n_devices;
+	const char *const *cdi; /* names of devices in the Container Device Interface */
+	uint32_t n_cdi;
 };
 
 /* ---- objects --------------------------------------------------------------------------------- */

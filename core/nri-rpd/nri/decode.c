@@ -86,7 +86,7 @@ static int take_signed(const struct field *f, int64_t *ret)
 	return r;
 }
 
-#define NUMBERS 16u /* of fields that are lists */
+#define NUMBERS 21u /* of fields that are lists */
 
 /* How often each field is there, so that lists are made in one piece. */
 static int count_fields(struct span s, uint32_t ret[NUMBERS])
@@ -398,7 +398,7 @@ struct ctr_decoder {
 	enum decode_depth depth;
 	struct ctr_desc *ret;
 	struct kv *labels, *annotations;
-	const char **env, **args;
+	const char **env, **args, **cdi;
 	struct rp_mount_info *mounts;
 	struct rp_device_info *devices;
 	struct res_decoder res;
@@ -474,6 +474,21 @@ static int take_mount(struct ctr_decoder *d, const struct field *f)
 	return take_message(f, mount_field, &md);
 }
 
+/* A device of the Container Device Interface: its name. */
+static int cdi_field(void *arg, const struct field *f)
+{
+	struct ctr_decoder *d = arg;
+	return f->number == 1 ? take_text(d->rest, f, &d->cdi[d->ret->n_cdi]) : 0;
+}
+
+static int take_cdi(struct ctr_decoder *d, const struct field *f)
+{
+	d->cdi[d->ret->n_cdi] = "";
+	int r = take_message(f, cdi_field, d);
+	d->ret->n_cdi++;
+	return r;
+}
+
 static int long_field(struct ctr_decoder *d, const struct field *f)
 {
 	struct ctr_desc *ret = d->ret;
@@ -490,6 +505,8 @@ static int long_field(struct ctr_decoder *d, const struct field *f)
 		return d->mounts ? take_mount(d, f) : 0;
 	case 11:
 		return take_linux(d, f);
+	case 20:
+		return d->cdi ? take_cdi(d, f) : 0;
 	default:
 		return 0;
 	}
@@ -541,7 +558,8 @@ static int make_lists(struct ctr_decoder *d, struct span s)
 	ret->args = d->args = arena_array(d->rest, n[7], sizeof *d->args);
 	ret->env = d->env = arena_array(d->rest, n[8], sizeof *d->env);
 	ret->mounts = d->mounts = arena_array(d->rest, n[9], sizeof *d->mounts);
-	return d->args && d->env && d->mounts ? 0 : -ENOMEM;
+	ret->cdi = d->cdi = arena_array(d->rest, n[20], sizeof *d->cdi);
+	return d->args && d->env && d->mounts && d->cdi ? 0 : -ENOMEM;
 }
 
 int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,

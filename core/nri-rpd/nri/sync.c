@@ -59,6 +59,8 @@ static int feed_new(struct feed *s, struct span bytes)
 	later->n_mounts = ctr.n_mounts;
 	later->devices = ctr.devices;
 	later->n_devices = ctr.n_devices;
+	later->cdi = ctr.cdi;
+	later->n_cdi = ctr.n_cdi;
 	sync_ctr(s->pipeline, &ctr, later);
 	return 0;
 }

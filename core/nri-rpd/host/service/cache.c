@@ -271,6 +271,13 @@ static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device
 	return 0;
 }
 
+static const char *cdi(void *ctx, rp_ctr handle, uint32_t index)
+{
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr && ctr->desc && index < ctr->desc->n_cdi ? ctr->desc->cdi[index] : NULL;
+}
+
 static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
@@ -765,4 +772,5 @@ const struct rp_host_cache host_cache_service = {
 	.add_mount = creation_add_mount,
 	.add_device = creation_add_device,
 	.add_cdi = creation_add_cdi,
+	.cdi = cdi,
 };
