@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/lib/util/log.h"
-#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cgroup_source_internal.h"
 
 #define LOG_SOURCE "bypass"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cgroup_source_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/lib/util/str.h"
 

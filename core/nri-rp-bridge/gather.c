@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/nri-rp-bridge/cri_info.h"
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"

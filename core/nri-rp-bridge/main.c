@@ -6,8 +6,8 @@
  *   trace.c     what of them is logged
  *   upstream.c  the runtime's socket
  *   events.c    its events, for all who listen
- *   police.c    calls that a plugin has a say in, and what these are made of
- *   bypass.c    the other source: containers' cgroups
+ *   intercept.c    calls that a plugin has a say in, and what these are made of
+ *   cgroup_source.c    the other source: containers' cgroups
  *   ask.c       what the plugin is asked, by both
  */
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "core/nri-rp-bridge/bypass.h"
+#include "core/nri-rp-bridge/cgroup_source.h"
 #include "core/nri-rp-bridge/options.h"
 #include "core/nri-rp-bridge/proxy.h"
 #include "core/lib/util/privileges.h"

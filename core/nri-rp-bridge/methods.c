@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 

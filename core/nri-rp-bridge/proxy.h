@@ -12,7 +12,7 @@
 #define NRI_RP_BRIDGE_PROXY_H
 
 #include "core/nri-rp-bridge/events.h"
-#include "core/nri-rp-bridge/police.h"
+#include "core/nri-rp-bridge/intercept.h"
 #include "core/nri-rp-bridge/trace.h"
 #include "core/nri-rp-bridge/upstream.h"
 

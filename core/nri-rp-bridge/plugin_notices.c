@@ -5,7 +5,7 @@
 
 #include <utlist.h>
 
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"

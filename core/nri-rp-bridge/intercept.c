@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-bridge/police.h"
+#include "core/nri-rp-bridge/intercept.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include <utlist.h>
 
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"

@@ -4,14 +4,14 @@
  * wants is written into the call before the runtime sees it, and what became of it is told to the
  * plugin.
  *
- *   police.c   a call: asked about, edited, forwarded or refused; and what follows its answer
- *   methods.c  the calls one by one
- *   late.c     what the plugin is told of when it is there already
- *   tell.c     questions to the plugin one by one, and the updates that it wants of other
- *              containers
- *   gather.c   what there is, for Synchronize
- *   ends.c     containers that end by themselves
- *   model.c    pods and containers, by both their ids       cri_edit.c   CRI's messages and NRI's
+ *   intercept.c       a call: asked about, edited, forwarded or refused; what follows its answer
+ *   methods.c         the calls one by one
+ *   after_create.c    pods and containers that exist before the plugin is told of them
+ *   plugin_notices.c  questions to the plugin one by one, and its updates of other containers
+ *   gather.c          what there is, for Synchronize
+ *   exit_watch.c      containers that end by themselves
+ *   model.c           pods and containers, by both their ids
+ *   cri_edit.c        CRI's messages and NRI's
  *
  * A call:    waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──answer of the runtime──▶ told
  *                                └──refused or abandoned: the plugin is told that there is nothing
@@ -21,8 +21,8 @@
  *
  * Without a plugin calls pass unchanged.
  */
-#ifndef NRI_RP_BRIDGE_POLICE_H
-#define NRI_RP_BRIDGE_POLICE_H
+#ifndef NRI_RP_BRIDGE_INTERCEPT_H
+#define NRI_RP_BRIDGE_INTERCEPT_H
 
 #include "core/lib/grpc/message.h"
 #include "core/nri-rp-bridge/events.h"

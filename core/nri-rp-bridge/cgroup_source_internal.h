@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bypass.c, words.c, cgroup_writer.c and describe.c share. */
-#ifndef NRI_RP_BRIDGE_BYPASS_INTERNAL_H
-#define NRI_RP_BRIDGE_BYPASS_INTERNAL_H
+/* What cgroup_source.c, cgroup_plugin.c, cgroup_writer.c and describe.c share. */
+#ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
+#define NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
 
 #include "core/nri-rp-bridge/ask.h"
 #include "core/nri-rp-bridge/bundle.h"
-#include "core/nri-rp-bridge/bypass.h"
+#include "core/nri-rp-bridge/cgroup_source.h"
 #include "core/nri-rp-bridge/cgroup_files.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/kubepods.h"
@@ -31,7 +31,7 @@ struct bypass {
 	uint64_t drifted, failed; /* files that were written again; writes that failed */
 };
 
-/* ---- bypass.c ---- */
+/* ---- cgroup_source.c ---- */
 
 /* What is to be told next: after a walk, and after an answer. */
 void bypass_advance(struct bypass *b);
@@ -39,7 +39,7 @@ void bypass_advance(struct bypass *b);
 void bypass_soon(struct bypass *b, uint64_t ms);
 void bypass_status(struct bypass *b);
 
-/* ---- words.c ---- */
+/* ---- cgroup_plugin.c ---- */
 
 /* Told when its turn comes; out of memory is logged. ctr NULL: an event of the pod. */
 void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr);

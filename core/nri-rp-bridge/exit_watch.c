@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What police.c, methods.c, late.c, tell.c, gather.c and ends.c share. */
-#ifndef NRI_RP_BRIDGE_POLICE_INTERNAL_H
-#define NRI_RP_BRIDGE_POLICE_INTERNAL_H
+/* What intercept.c, methods.c, after_create.c, plugin_notices.c, gather.c and exit_watch.c share. */
+#ifndef NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
+#define NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 
 #include "core/lib/grpc/call.h"
 #include "core/nri-rp-bridge/ask.h"
 #include "core/nri-rp-bridge/cri_edit.h"
-#include "core/nri-rp-bridge/police.h"
+#include "core/nri-rp-bridge/intercept.h"
 #include "core/lib/util/fields.h"
 #include "core/lib/util/task.h"
 
@@ -40,7 +40,7 @@ struct police {
 	unsigned long n_unasked; /* calls that passed since the last plugin has gone */
 };
 
-/* ---- police.c ---- */
+/* ---- intercept.c ---- */
 
 enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_LATE, STAGE_OVER };
 
@@ -101,13 +101,13 @@ void call_refuse(struct police_call *c, enum grpc_status status, const char *tex
  * name. NULL: passes unseen. */
 const struct method *method_of(const char *path, size_t *ret_service);
 
-/* ---- late.c ---- */
+/* ---- after_create.c ---- */
 
 /* The plugin is asked about what the runtime has made already. false: there is nothing to ask
- * about. The call is late.c's from now on. */
+ * about. The call is after_create.c's from now on. */
 bool late_begin(struct police_call *c, struct span answer);
 
-/* ---- tell.c ---- */
+/* ---- plugin_notices.c ---- */
 
 /* What has happened, and what follows from it. */
 enum effect { EFFECT_NONE, EFFECT_REMOVE };
@@ -141,7 +141,7 @@ struct gather *gather_free(struct gather *g);
 /* Asks the runtime for the cgroup and the process of a container. Questions about it wait. */
 void gather_place(struct police *p, struct ctr *ctr);
 
-/* ---- ends.c ---- */
+/* ---- exit_watch.c ---- */
 
 void ends_watch(struct police *p); /* a plugin has come */
 void ends_look(void *police); /* at the runtime's list */

@@ -4,9 +4,9 @@
  * found by their cgroups, the plugin is told of them as if they were just being created, and what
  * it wants is written into the cgroups' files.
  *
- *   bypass.c        what there is, what of it is new or gone, and what has to be written again
- *   words.c         what the plugin is asked and told, one by one, and what it answers
- *   cgroup_writer.c        files of cgroups, on a thread of their own
+ *   cgroup_source.c what there is, what of it is new or gone, and what has to be written again
+ *   cgroup_plugin.c what the plugin is asked and told, one by one, and what it answers
+ *   cgroup_writer.c files of cgroups, on a thread of their own
  *   describe.c      pods and containers as messages
  *   kubepods.c      where cgroups are          bundle.c   what the runtime has written of them
  *   cgroup_files.c  what is in their files     podlist.c  what the kubelet or agent says of them
@@ -20,8 +20,8 @@
  * half a second, as its annotations are told once. All of it is only while a plugin is there: when
  * that goes nothing is written any more, as it may be on its way to the runtime itself.
  */
-#ifndef NRI_RP_BRIDGE_BYPASS_H
-#define NRI_RP_BRIDGE_BYPASS_H
+#ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_H
+#define NRI_RP_BRIDGE_CGROUP_SOURCE_H
 
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/lib/util/loop.h"

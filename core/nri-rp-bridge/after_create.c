@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/nri-rp-bridge/police_internal.h"
+#include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 
 #define LOG_SOURCE "bridge"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-bridge/bypass.h"
+#include "core/nri-rp-bridge/cgroup_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cgroup_source_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/sd.h"
 #include "core/lib/util/str.h"

@@ -5,7 +5,7 @@
 
 #include <utlist.h>
 
-#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cgroup_source_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
