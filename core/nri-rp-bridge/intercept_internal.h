@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What intercept.c, methods.c, after_create.c, plugin_notices.c, gather.c and exit_watch.c share. */
+/* Types and functions that the files of intercept.h share. */
 #ifndef NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 #define NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 

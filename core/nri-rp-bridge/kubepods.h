@@ -10,8 +10,8 @@
  * kubepods-system.slice. With --cgroup-root the kubelet has all of it below another cgroup, and the
  * slices' names begin with that one's.
  *
- * All folders are found by walking them, and are watched by inotify from then on. An event names the
- * folder that has changed, of a pod or of a QoS class, and only that one is walked again.
+ * All folders are found by walking them, and are watched by inotify from then on. An event names
+ * the folder that has changed, of a pod or of a QoS class, and only that one is walked again.
  */
 #ifndef NRI_RP_BRIDGE_KUBEPODS_H
 #define NRI_RP_BRIDGE_KUBEPODS_H
