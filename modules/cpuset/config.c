@@ -122,20 +122,21 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-static int32_t read_cpus(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t read_cpus(const struct modhost *h, struct rp_plan *p,
+			 const struct reserve_past *past)
 {
-	const struct reserve_past past = {.hotplug = hotplug};
 	struct cpualloc *a = NULL;
 	int32_t r = machine_new(h, &p->machine);
 	if (!r && cpualloc_new(h->topology, h->ctx, &a))
 		r = modhost_no_memory(h);
 	if (!r)
-		r = bounds_read(h, p->section, a, &past, true, &p->cpus);
+		r = bounds_read(h, p->section, a, past, true, &p->cpus);
 	cpualloc_free(a);
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -143,7 +144,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 	p->section = section;
 	int32_t r = read_settings(h, p);
 	if (!r)
-		r = read_cpus(h, p, hotplug);
+		r = read_cpus(h, p, past);
 	if (r)
 		plan_free(p);
 	else

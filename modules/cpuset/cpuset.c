@@ -36,14 +36,21 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);
+}
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, section, false, ret);
+	struct reserve_past before;
+	int32_t r = life_past(inst, &before);
+	return r ? r : plan_new(&inst->h, section, &before, ret);
 }
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, inst->plan->section, true, ret);
+	return plan(inst, inst->plan->section, ret);
 }
 
 static void begin(struct rp_instance *inst)
@@ -144,6 +151,7 @@ static const struct life_ops ops = {
 	.resize = resize,
 	.release = release,
 	.unmanaged = unmanaged,
+	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &cpuset_schema,
 	.zones = &cpuset_zones,

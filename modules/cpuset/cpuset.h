@@ -43,8 +43,9 @@ struct rp_plan {
 };
 
 extern const struct rp_schema cpuset_schema;
-/* hotplug: the machine has changed; what worked once has to go on. */
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+/* past: what was reserved before (bounds.h). */
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 
 /* ---- classes (classify.c) -------------------------------------------------------------------- */

@@ -18,30 +18,37 @@ static int32_t keep_pools(struct rp_instance *inst)
 	return p ? pools_save(&inst->h, &inst->saved, p->pools, p->n) : 0;
 }
 
-static int32_t make_plan(struct rp_instance *inst, rp_cfg section, bool hotplug,
-			 struct rp_plan **ret)
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
-	struct reserve_past past = {.hotplug = hotplug};
+	bounds_past(&inst->plan->bounds.cpus, rp_ids_none(), ret);
+}
+
+static int32_t make_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+{
+	struct reserve_past before;
 	struct pools_pool had;
+	int32_t r = life_past(inst, &before);
 	(void)pools_saved_find(&inst->saved, pool_names[POOL_RESERVED], &had);
-	past.cpus = had.cpus;
-	int32_t r = plan_new(&inst->h, section, &past, ret);
+	before.cpus = had.cpus;
+	if (!r)
+		r = plan_new(&inst->h, section, &before, ret);
 	if (!r)
 		pools_carry(&inst->saved, (*ret)->pools + POOL_SHARED, (*ret)->n - POOL_SHARED,
 			    rp_ids_of(&(*ret)->bounds.cpus.rest));
 	return r;
 }
 
+/* Pools of a plan that was never synchronized, as that was refused, are not what there was. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	int32_t r = keep_pools(inst);
-	return r ? r : make_plan(inst, section, false, ret);
+	int32_t r = inst->changed ? 0 : keep_pools(inst);
+	return r ? r : make_plan(inst, section, ret);
 }
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	int32_t r = keep_pools(inst);
-	return r ? r : make_plan(inst, inst->plan->bounds.section, true, ret);
+	return r ? r : make_plan(inst, inst->plan->bounds.section, ret);
 }
 
 static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
@@ -57,7 +64,7 @@ static int32_t load(struct rp_instance *inst, const void *data, uint32_t size)
 	struct rp_plan *too_early = inst->plan;
 	int32_t r = pools_load(&inst->h, &inst->saved, data, size);
 	if (!r && too_early)
-		r = make_plan(inst, too_early->bounds.section, false, &inst->plan);
+		r = make_plan(inst, too_early->bounds.section, &inst->plan);
 	if (inst->plan != too_early)
 		plan_free(too_early);
 	return r;
@@ -239,6 +246,7 @@ static const struct life_ops ops = {
 	.release = release,
 	.unmanaged = unmanaged,
 	.rebalance = rebalance,
+	.past = past,
 	.rolled_back = rolled_back,
 	.fini = fini,
 	.schema = &dynpools_schema,

@@ -11,40 +11,43 @@ static uint32_t count(const struct rp_idset *set)
 	return rp_ids_count(rp_ids_of(set));
 }
 
-static void reserve(struct cpualloc *a, const struct reserve_past *past,
-		    const struct amount *amount, struct bounds *b)
+static int32_t refuse_missing(const struct modhost *h, rp_cfg node, const struct rp_idset *missing)
 {
-	struct rp_idset from, more;
-	rp_idset_clear(&b->reserved);
-	if (amount->kind == AMOUNT_CPUS) {
-		rp_idset_and(&b->reserved, rp_ids_of(&amount->cpus), rp_ids_of(&b->available));
-	} else if (amount_count(amount)) {
-		uint32_t n = reserve_quantity(past, rp_ids_of(&b->available), cpualloc_online(a),
-					      amount_count(amount), &b->reserved, &from);
-		if (cpualloc_allocate(a, &from, n, CPUALLOC_NONE, CPUALLOC_PLAIN, &more) == 0)
-			rp_idset_or(&b->reserved, rp_ids_of(&b->reserved), rp_ids_of(&more));
-	}
+	char text[SET_TEXT_MAX];
+	return modhost_fail_at(h, node, -RP_EINVAL,
+			       "part of the reserved CPUs are not available: %s",
+			       modhost_set_text(rp_ids_of(missing), text, sizeof text));
 }
 
-static int32_t check_all(const struct modhost *h, rp_cfg available, rp_cfg reserved,
-			 const struct amount *amount, const struct bounds *b)
+static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc *a,
+			   const struct reserve_past *past, bool strict, struct bounds *b)
 {
-	struct rp_idset missing;
-	char text[SET_TEXT_MAX];
-	if (!count(&b->available))
-		return modhost_fail_at(h, available, -RP_EINVAL, "none of these CPUs is online");
-	if (amount->kind == AMOUNT_QUANTITY && amount_count(amount) > count(&b->available))
-		return modhost_fail_at(h, reserved, -RP_EINVAL,
-				       "%u CPUs are to be reserved, and %u are available",
-				       amount_count(amount), count(&b->available));
-	rp_idset_clear(&missing);
-	if (amount->kind == AMOUNT_CPUS)
-		rp_idset_andnot(&missing, rp_ids_of(&amount->cpus), rp_ids_of(&b->available));
-	return count(&missing)
-		       ? modhost_fail_at(h, reserved, -RP_EINVAL,
-					 "part of the reserved CPUs are not available: %s",
-					 modhost_set_text(rp_ids_of(&missing), text, sizeof text))
-		       : 0;
+	struct rp_idset wrong, awaited;
+	rp_idset_and(&b->reserved, rp_ids_of(&b->listed), rp_ids_of(&b->available));
+	reserve_list(h, past, rp_ids_of(&b->listed), rp_ids_of(&b->available), cpualloc_online(a),
+		     &wrong, &awaited);
+	if (past->hotplug || !count(&wrong))
+		return 0;
+	if (strict)
+		return refuse_missing(h, node, &wrong);
+	return count(&b->reserved) || count(&awaited)
+		       ? 0
+		       : modhost_fail_at(h, node, -RP_EINVAL,
+					 "none of the CPUs to be reserved is available");
+}
+
+static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpualloc *a,
+			     const struct reserve_past *past, uint32_t n, struct bounds *b)
+{
+	struct rp_idset from, more;
+	uint32_t n_more = reserve_quantity(past, rp_ids_of(&b->available), cpualloc_online(a), n,
+					   &b->reserved, &from);
+	if (cpualloc_allocate(a, &from, n_more, CPUALLOC_NONE, CPUALLOC_PLAIN, &more))
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "%u CPUs are to be reserved, and %u are available", n,
+				       count(&b->available));
+	rp_idset_or(&b->reserved, rp_ids_of(&b->reserved), rp_ids_of(&more));
+	return 0;
 }
 
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
@@ -58,14 +61,24 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 	if (r)
 		return r;
 	amount_pick(&from, cpualloc_online(a), &ret->available);
-	reserve(a, past, &amount, ret);
+	rp_idset_clear(&ret->reserved);
+	rp_idset_clear(&ret->listed);
+	if (amount.kind == AMOUNT_CPUS)
+		ret->listed = amount.cpus;
+	if (strict && !past->hotplug && !count(&ret->available))
+		return modhost_fail_at(h, available, -RP_EINVAL, "none of these CPUs is online");
+	if (amount.kind == AMOUNT_CPUS)
+		r = reserve_set(h, reserved, a, past, strict, ret);
+	else if (amount_count(&amount))
+		r = reserve_count(h, reserved, a, past, amount_count(&amount), ret);
 	rp_idset_andnot(&ret->rest, rp_ids_of(&ret->available), rp_ids_of(&ret->reserved));
-	if (past->hotplug)
-		return 0;
-	if (strict)
-		return check_all(h, available, reserved, &amount, ret);
-	if (!amount_count(&amount) || count(&ret->reserved))
-		return 0;
-	return modhost_fail_at(h, reserved, -RP_EINVAL,
-			       "none of the CPUs to be reserved is available, or too few are");
+	return r;
+}
+
+void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret)
+{
+	*ret = (struct reserve_past){.listed = b->listed};
+	if (!count(&b->listed))
+		ret->cpus = b->reserved;
+	rp_idset_copy(&ret->busy, busy);
 }

@@ -25,15 +25,19 @@ struct bounds {
 	struct rp_idset available; /* online ones */
 	struct rp_idset reserved; /* of these */
 	struct rp_idset rest; /* available, but not reserved */
+	struct rp_idset listed; /* named by reservedResources.cpu, online or not */
 };
 
 /*
- * `past`: what was reserved before, of a quantity (reserve.h). strict: each CPU that is to be
- * reserved has to be available, and one has to be; else it is enough that one of those to be
- * reserved is. With past->hotplug what is missing is no error. -RP_EINVAL with the place in the
- * section.
+ * `past`: what was reserved before (reserve.h). strict: each CPU that is to be reserved has to be
+ * available, and one has to be; else it is enough that one of those to be reserved is. Listed CPUs
+ * that were reserved before and are offline are awaited, and missing CPUs are no error with
+ * past->hotplug. -RP_EINVAL with the place in the section.
  */
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		    const struct reserve_past *past, bool strict, struct bounds *ret);
+
+/* Returns the past for the next bounds_read(). busy: CPUs that belong to containers. */
+void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret);
 
 #endif

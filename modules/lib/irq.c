@@ -150,11 +150,22 @@ struct denied_search {
 	struct irq_names *names;
 };
 
+/* Returns true if a pattern names the interrupt by its number or matches its description. */
+static bool is_about(const char *pattern, uint32_t number, const char *description)
+{
+	char digits[16];
+	(void)snprintf(digits, sizeof digits, "%u", number);
+	return strcmp(pattern, digits) == 0 || glob_match(pattern, description);
+}
+
 static int32_t add_denied(void *arg, uint32_t number, const char *description)
 {
 	struct denied_search *s = arg;
 	struct irq_names *names = s->names;
-	if (!s->controllable->n || glob_any(s->controllable, description))
+	for (uint32_t i = 0; i < s->controllable->n; i++)
+		if (is_about(s->controllable->list[i], number, description))
+			return 0;
+	if (!s->controllable->n)
 		return 0;
 	if (names->n == names->cap) {
 		uint32_t cap = names->cap * 2 + 64;
@@ -186,7 +197,7 @@ int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern)
 {
 	for (uint32_t i = 0; i < denied->n; i++)
-		if (glob_match(pattern, denied->list[i].description))
+		if (is_about(pattern, denied->list[i].number, denied->list[i].description))
 			return &denied->list[i];
 	return NULL;
 }
@@ -380,10 +391,8 @@ static struct known *known_of(struct back *b, uint32_t number)
 
 static bool matches(char *const *patterns, uint32_t n, uint32_t number, const char *description)
 {
-	char digits[16];
-	(void)snprintf(digits, sizeof digits, "%u", number);
 	for (uint32_t i = 0; i < n; i++)
-		if (strcmp(patterns[i], digits) == 0 || glob_match(patterns[i], description))
+		if (is_about(patterns[i], number, description))
 			return true;
 	return false;
 }

@@ -92,7 +92,7 @@ struct irq_names {
  */
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 			const struct texts *controllable, struct irq_names *ret);
-/* The first of them that a pattern is about, or NULL. */
+/* Returns the first of them that a pattern names by number or description, or NULL. */
 const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
 
 /* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and

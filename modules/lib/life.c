@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "modules/lib/section.h"
+
 static struct life *life_of(struct rp_instance *inst)
 {
 	return (struct life *)inst;
@@ -10,9 +12,42 @@ static struct life *life_of(struct rp_instance *inst)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
+static bool was_active(const struct life *l, uint64_t digest)
+{
+	return digest == l->digest || digest == l->remembered_digest;
+}
+
+/* Plans again for a section that was active before, with the CPUs that are left. `why`: what is
+ * missing. */
+static int32_t plan_with_rest(struct rp_instance *inst, rp_cfg cfg, const char *why,
+			      struct rp_plan **ret)
+{
+	struct life *l = life_of(inst);
+	l->lenient = true;
+	int32_t r = l->ops->plan(inst, cfg, ret);
+	l->lenient = false;
+	if (!r)
+		modhost_log(&l->h, RP_LOG_WARNING, 0,
+			    "%s; this configuration was active before, so it is used with the CPUs "
+			    "that are online",
+			    why);
+	return r;
+}
+
+/* What was accepted once stays accepted: containers run by it, and without it they would be without
+ * any policy. */
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
-	return life_of(inst)->ops->plan(inst, cfg, ret);
+	struct life *l = life_of(inst);
+	char why[MODHOST_TEXT_MAX] = "";
+	char *outer = l->h.why;
+	l->next_digest = section_digest(&l->h, cfg);
+	if (!was_active(l, l->next_digest))
+		return l->ops->plan(inst, cfg, ret);
+	l->h.why = why;
+	int32_t r = l->ops->plan(inst, cfg, ret);
+	l->h.why = outer;
+	return r && r != -RP_ENOMEM ? plan_with_rest(inst, cfg, why, ret) : r;
 }
 
 static void put_in_force(struct rp_instance *inst, struct rp_plan *plan)
@@ -32,6 +67,7 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	put_in_force(inst, plan);
 	life_of(inst)->changed = true;
+	life_of(inst)->committed_digest = life_of(inst)->next_digest;
 }
 
 static void drop(struct rp_instance *inst, struct rp_plan *plan)
@@ -75,8 +111,11 @@ static int32_t sync(struct rp_instance *inst, rp_txn txn)
 		r = l->ops->sync(inst, txn);
 	if (r < 0)
 		return r;
+	if (l->last_sync.txn != txn)
+		l->last_sync = (struct life_sync){txn, l->synced, l->changed, l->digest};
 	l->synced = true;
 	l->changed = false;
+	l->digest = l->committed_digest;
 	return done(inst, 0);
 }
 
@@ -151,7 +190,9 @@ static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
 	struct rp_plan *plan;
+	l->lenient = true;
 	int32_t r = l->ops->look(inst, &plan);
+	l->lenient = false;
 	if (r)
 		return r;
 	put_in_force(inst, plan);
@@ -180,10 +221,22 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	return done(inst, r);
 }
 
+/* A sync() whose transaction was dropped placed no container. */
+static void forget_sync(struct life *l)
+{
+	if (!l->last_sync.txn || l->last_sync.txn != l->txn)
+		return;
+	l->synced = l->last_sync.synced;
+	l->changed = l->last_sync.changed;
+	l->digest = l->last_sync.digest;
+	l->last_sync.txn = 0;
+}
+
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	struct life *l = life_of(inst);
 	l->waiting = true; /* perhaps */
+	forget_sync(l);
 	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
 	return l->plan && !r ? done(inst, 0) : r;
 }
@@ -242,39 +295,108 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
 {
 	struct life *l = life_of(inst);
+	int32_t r = 0;
 	if (l->plan) {
 		l->ops->past(inst, ret);
-		return 0;
+	} else {
+		/* may move the list */
+		int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_CREATED);
+		r = reserve_first(&l->h, l->list.ctrs, n, &l->remembered, ret);
 	}
-	int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_CREATED); /* may move the list */
-	return reserve_first(&l->h, l->list.ctrs, n, &l->remembered, ret);
+	ret->hotplug = l->lenient;
+	return r;
+}
+
+/*
+ * The saved state of a policy is this head, what reserve_save() wrote, and the state of ops.state.
+ * Without the head it was saved by a version that kept only one of these two.
+ */
+struct saved_head {
+	uint32_t magic, n_reserved;
+	uint64_t digest;
+};
+#define SAVED_MAGIC 0x4546494cu /* "LIFE" */
+
+static int32_t save_own(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	const struct rp_state *own = life_of(inst)->ops->state;
+	*ret_data = NULL;
+	*ret_size = 0;
+	return own ? own->save(inst, ret_data, ret_size) : 0;
+}
+
+static int32_t put_all(struct bytes *to, const struct saved_head *head, const uint8_t *reserved,
+		       const void *own, uint32_t n_own)
+{
+	to->size = 0;
+	int32_t r = bytes_put(to, head, sizeof *head);
+	if (!r)
+		r = bytes_put(to, reserved, head->n_reserved);
+	return r ? r : bytes_put(to, own, n_own);
 }
 
 /* CPUs come and go, and other options would choose others, but after a restart the same ones shall
- * be reserved. */
-static int32_t save_reserved(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+ * be reserved. A policy's own state that leaves no room for the head is saved alone. */
+static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	struct life *l = life_of(inst);
 	struct reserve_past past = l->remembered;
-	if (l->plan)
+	struct saved_head head = {.magic = SAVED_MAGIC,
+				  .digest = l->digest ? l->digest : l->remembered_digest};
+	const void *own;
+	uint32_t n_own;
+	int32_t r = save_own(inst, &own, &n_own);
+	if (r)
+		return r;
+	if (l->plan && l->ops->past)
 		l->ops->past(inst, &past);
-	*ret_size = reserve_save(&past, l->reserved_bytes);
-	*ret_data = l->reserved_bytes;
+	head.n_reserved = reserve_save(&past, l->reserved_bytes);
+	*ret_data = own;
+	*ret_size = n_own;
+	if (own && n_own > RP_STATE_MAX - sizeof head - head.n_reserved)
+		return 0;
+	r = put_all(&l->saved_state, &head, l->reserved_bytes, own, n_own);
+	if (r)
+		return modhost_no_memory(&l->h);
+	*ret_data = l->saved_state.data;
+	*ret_size = l->saved_state.size;
 	return 0;
 }
 
-static int32_t load_reserved(struct rp_instance *inst, const void *data, uint32_t size)
+static int32_t load_own(struct rp_instance *inst, struct bytes_left left)
 {
-	struct life *l = life_of(inst);
-	if (!reserve_load(data, size, &l->remembered))
-		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
-	return l->plan ? l->ops->reserve(inst) : 0;
+	const struct rp_state *own = life_of(inst)->ops->state;
+	uint32_t size = (uint32_t)(left.end - left.at);
+	return own && size ? own->load(inst, left.at, size) : 0;
 }
 
-static const struct rp_state reserved_state = {
+static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	struct life *l = life_of(inst);
+	struct saved_head head;
+	struct bytes_left left = bytes_of(data, size);
+	struct reserve_past past = l->remembered;
+	bool headed = bytes_take(&left, &head, sizeof head) && head.magic == SAVED_MAGIC;
+	if (!headed) {
+		left = bytes_of(data, size);
+		head = (struct saved_head){.n_reserved = l->ops->state ? 0 : size};
+	}
+	if ((headed || head.n_reserved) && ((size_t)(left.end - left.at) < head.n_reserved ||
+					    !reserve_load(left.at, head.n_reserved, &past)))
+		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
+	left.at += head.n_reserved;
+	int32_t r = load_own(inst, left);
+	if (r)
+		return r;
+	l->remembered = past;
+	l->remembered_digest = head.digest;
+	return l->plan && l->ops->reserve ? l->ops->reserve(inst) : 0;
+}
+
+static const struct rp_state life_state = {
 	.size = sizeof(struct rp_state),
-	.save = save_reserved,
-	.load = load_reserved,
+	.save = save_state,
+	.load = load_state,
 };
 
 /* ---- what there is to give ------------------------------------------------------------------- */
@@ -333,6 +455,7 @@ void life_destroy(struct rp_instance *inst)
 		l->ops->fini(inst);
 	l->ops->plan_free(l->plan);
 	ctr_list_free(&l->list);
+	free(l->saved_state.data);
 	free(inst);
 }
 
@@ -345,7 +468,7 @@ const void *life_service(const struct life_ops *ops, const char *id)
 		{RP_SCHEMA_1, ops->schema},
 		{RP_ZONES_1, ops->zones},
 		{RP_METRICS_1, ops->metrics},
-		{RP_STATE_1, ops->past ? &reserved_state : ops->state},
+		{RP_STATE_1, &life_state},
 		{RP_EXTENDED_1, ops->extended},
 		{RP_ALLOCATION_1, ops->allocatable ? &allocation : NULL},
 		{NULL, NULL},

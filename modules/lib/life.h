@@ -4,7 +4,9 @@
  * what is its own as a struct life_ops, begins its struct rp_instance with LIFE, and is defined
  * with LIFE_MODULE. The host's callbacks are here:
  *
- *	prepare        ops.plan; an error leaves the plan in force
+ *	prepare        ops.plan; an error leaves the plan in force. A section that was active before
+ *                     is accepted again: where ops.plan refuses it, ops.plan is called once more
+ *                     with life_past() saying that only the machine has changed
  *	commit, abort  one plan is in force, or none before the first commit
  *	sync           ops.begin, ops.sync; after it `synced` is true and `changed` false
  *	allocate       ops.begin, ops.place; a container that is annotated to keep its CPUs is left
@@ -30,6 +32,7 @@
 
 #include <nri-rp/policy.h>
 
+#include "modules/lib/bytes.h"
 #include "modules/lib/ctr.h"
 #include "modules/lib/reserve.h"
 
@@ -70,9 +73,10 @@ struct life_ops {
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/*
-	 * Optional, both or none: reserved CPUs that outlive the daemon's run (reserve.h). What
-	 * the plan in force reserves, and in `busy` what belongs to containers; and reserving
-	 * anew under it, as `remembered` says, if nobody was placed yet.
+	 * Optional: reserved CPUs that outlive the daemon's run (reserve.h). `past` returns what
+	 * the plan in force reserves, and in `busy` what belongs to containers. `reserve`, which
+	 * needs `past`, reserves again under the plan, as `remembered` says, if no container was
+	 * placed yet; without it a plan made before the state was loaded is unchanged.
 	 */
 	void (*past)(const struct rp_instance *inst, struct reserve_past *ret);
 	int32_t (*reserve)(struct rp_instance *inst);
@@ -95,6 +99,13 @@ struct life_ops {
 	const struct rp_extended *extended;
 };
 
+/* The last sync(): its transaction, and what a rollback of that restores. */
+struct life_sync {
+	rp_txn txn; /* 0: none, or rolled back */
+	bool synced, changed;
+	uint64_t digest;
+};
+
 #define LIFE_MEMBERS                                                                               \
 	struct modhost h;                                                                          \
 	const struct life_ops *ops;                                                                \
@@ -104,9 +115,15 @@ struct life_ops {
 	bool synced; /* everything was placed at least once */                                     \
 	bool changed; /* another configuration is in force since the last sync() */                \
 	bool waiting; /* perhaps somebody lacks something; only ever too true */                   \
-	/* with ops.past: of the former run, until the first configuration; and as bytes */        \
+	bool lenient; /* ops.plan runs for a section that was active before */                     \
+	/* section_digest() of the section prepared last, committed last, active at the last       \
+	 * sync(), and active in the previous run; 0: none */                                      \
+	uint64_t next_digest, committed_digest, digest, remembered_digest;                         \
+	struct life_sync last_sync;                                                                \
+	/* reserved CPUs of the previous run, until the first configuration */                     \
 	struct reserve_past remembered;                                                            \
-	uint8_t reserved_bytes[RESERVE_SAVED_MAX]
+	uint8_t reserved_bytes[RESERVE_SAVED_MAX];                                                 \
+	struct bytes saved_state /* the state as saved last */
 
 struct life {
 	LIFE_MEMBERS;
@@ -143,8 +160,9 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info, const struct life_walk *w));
 
-/* With ops.past: the past of the next plan, by the one in force or, before the first, by what is
- * remembered. */
+/* With ops.past, for ops.plan and ops.look: the past of the next plan, by the one in force or,
+ * before the first, by what is remembered. `hotplug` is true in ops.look, and in ops.plan when the
+ * section was active before and does not suit the online CPUs any more. */
 int32_t life_past(struct rp_instance *inst, struct reserve_past *ret);
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,

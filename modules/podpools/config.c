@@ -86,7 +86,7 @@ static char cut_unit(char *text)
 
 /* How many instances with so many CPUs each, where there are n_free. An error names the place. */
 static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t each, uint32_t n_free,
-			       uint32_t *ret)
+			       bool lenient, uint32_t *ret)
 {
 	const char *text = h->config->text(h->ctx, node, "");
 	char number[TEXT_MAX];
@@ -102,7 +102,7 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 				       "\"50 %%\"",
 				       text);
 	*ret = (uint32_t)(unit == '%' ? n_free * n / 100 / each : unit ? n / each : n);
-	if (unit == 'c' && n > n_free)
+	if (unit == 'c' && n > n_free && !lenient)
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "insufficient CPUs: %lld required for instances but %u is "
 				       "available",
@@ -126,6 +126,7 @@ struct making {
 	struct rp_plan *p;
 	struct cpualloc *alloc;
 	struct rp_idset free;
+	bool lenient; /* pools get what there is, and may be left without CPUs */
 };
 
 static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
@@ -163,15 +164,18 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 		return modhost_fail_at(h, member(h, at, "cpu"), -RP_EINVAL,
 				       "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
 				       cpu);
-	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free, &ret->n);
+	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free,
+				    m->lenient, &ret->n);
 	if (r || !built_in || ret->n == 1)
 		return r;
 	return modhost_fail_at(h, member(h, at, "instances"), -RP_EINVAL,
 			       "cannot change the number of instances of pool \"%s\"", ret->name);
 }
 
-static int32_t check_def(const struct making *m, const struct def *d)
+static int32_t check_def(const struct making *m, struct def *d)
 {
+	if (m->lenient && !d->n)
+		d->n = 1;
 	if (!d->n)
 		return modhost_fail_at(m->h, d->at, -RP_EINVAL,
 				       "insufficient CPUs to create any instances of pool \"%s\"",
@@ -185,7 +189,8 @@ static int32_t check_def(const struct making *m, const struct def *d)
 		if (strcmp(m->p->pools[i].name, d->name) == 0)
 			return modhost_fail_at(m->h, d->at, -RP_EINVAL,
 					       "duplicate pool name \"%s\"", d->name);
-	if (m->p->n_pools + d->n > POOLS_MAX || d->n * d->cpus > rp_ids_count(rp_ids_of(&m->free)))
+	bool enough = m->lenient || d->n * d->cpus <= rp_ids_count(rp_ids_of(&m->free));
+	if (m->p->n_pools + d->n > POOLS_MAX || !enough)
 		return modhost_fail_at(
 			m->h, d->at, -RP_EINVAL,
 			"insufficient CPUs: pool \"%s\" needs %lld and %u are available", d->name,
@@ -195,8 +200,9 @@ static int32_t check_def(const struct making *m, const struct def *d)
 
 static int32_t take(struct making *m, const struct def *d, struct pool *pool)
 {
-	int r = cpualloc_allocate(m->alloc, &m->free, (uint32_t)d->cpus, CPUALLOC_NORMAL,
-				  CPUALLOC_PLAIN, &pool->whole);
+	uint32_t n = (uint32_t)d->cpus, n_free = rp_ids_count(rp_ids_of(&m->free));
+	int r = cpualloc_allocate(m->alloc, &m->free, m->lenient && n > n_free ? n_free : n,
+				  CPUALLOC_NORMAL, CPUALLOC_PLAIN, &pool->whole);
 	return r ? modhost_fail_at(m->h, d->at, -RP_EINVAL, "insufficient CPUs for pool \"%s\"",
 				   d->name)
 		 : 0;
@@ -211,14 +217,14 @@ static int32_t make_built_in(struct making *m, const struct def *d)
 		return 0;
 	if (!reserved)
 		return take(m, d, pool);
-	return d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
+	return m->lenient || d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
 		       ? 0
 		       : modhost_fail_at(m->h, member(m->h, d->at, "cpu"), -RP_EINVAL,
 					 "conflicting ReservedResources CPUs: %u are reserved",
 					 rp_ids_count(rp_ids_of(&pool->whole)));
 }
 
-static int32_t make_pools(struct making *m, const struct def *d)
+static int32_t make_pools(struct making *m, struct def *d)
 {
 	int32_t r = check_def(m, d);
 	for (uint32_t i = 0; !r && i < d->n; i++) {
@@ -260,22 +266,24 @@ static int32_t make_all(struct making *m)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int32_t fill(struct making *m, rp_cfg section)
+static int32_t fill(struct making *m, rp_cfg section, const struct reserve_past *past)
 {
 	const struct modhost *h = m->h;
 	struct rp_plan *p = m->p;
-	const struct reserve_past nothing = {.hotplug = false};
-	int32_t r = pools_read(h, section, m->alloc, &nothing, &p->bounds);
-	if (!r && rp_ids_empty(rp_ids_of(&p->bounds.cpus.reserved)))
+	const struct bounds *b = &p->bounds.cpus;
+	int32_t r = pools_read(h, section, m->alloc, past, &p->bounds);
+	/* listed ones that are offline are awaited */
+	if (!r && rp_ids_empty(rp_ids_of(&b->reserved)) && rp_ids_empty(rp_ids_of(&b->listed)) &&
+	    !m->lenient)
 		r = modhost_fail_at(h, section, -RP_EINVAL,
 				    "podpools cannot run without reserved CPUs that are also "
 				    "AvailableResources");
 	if (r)
 		return r;
-	rp_idset_copy(&m->free, rp_ids_of(&p->bounds.cpus.rest));
+	rp_idset_copy(&m->free, rp_ids_of(&b->rest));
 	(void)snprintf(p->pools[POOL_RESERVED].name, sizeof p->pools->name, "reserved");
 	(void)snprintf(p->pools[POOL_DEFAULT].name, sizeof p->pools->name, "default");
-	rp_idset_copy(&p->pools[POOL_RESERVED].whole, rp_ids_of(&p->bounds.cpus.reserved));
+	rp_idset_copy(&p->pools[POOL_RESERVED].whole, rp_ids_of(&b->reserved));
 	p->n_pools = 2;
 	r = make_all(m);
 	struct pool *rest = &p->pools[POOL_DEFAULT];
@@ -302,17 +310,18 @@ void plan_look(const struct modhost *h, struct rp_plan *p)
 	}
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
-	struct making m = {.h = h, .p = p};
+	struct making m = {.h = h, .p = p, .lenient = past->hotplug};
 	if (p)
 		p->pools = calloc(POOLS_MAX, sizeof *p->pools);
 	int32_t r = !p || !p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc)
 			    ? modhost_no_memory(h)
 			    : 0;
 	if (!r)
-		r = fill(&m, section);
+		r = fill(&m, section, past);
 	cpualloc_free(m.alloc);
 	if (r) {
 		plan_free(p);

@@ -252,14 +252,28 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return life_walk(inst, 0, (struct life_walk){.each = count_one}) ? RP_RESYNC : 0;
 }
 
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset busy;
+	rp_idset_clear(&busy);
+	for (uint32_t i = POOL_DEFAULT + 1; i < p->n_pools; i++)
+		rp_idset_or(&busy, rp_ids_of(&busy), rp_ids_of(&p->pools[i].whole));
+	bounds_past(&p->bounds.cpus, rp_ids_of(&busy), ret);
+}
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, section, ret);
+	struct reserve_past before;
+	int32_t r = life_past(inst, &before);
+	return r ? r : plan_new(&inst->h, section, &before, ret);
 }
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	if (plan_new(&inst->h, inst->plan->bounds.section, ret) == 0)
+	struct reserve_past before;
+	past(inst, &before);
+	if (plan_new(&inst->h, inst->plan->bounds.section, &before, ret) == 0)
 		return 0;
 	modhost_log(&inst->h, RP_LOG_WARNING, 0,
 		    "too few CPUs are left for the pools: they keep what is on line of theirs");
@@ -275,6 +289,7 @@ static const struct life_ops ops = {
 	.sync = sync_all,
 	.place = place,
 	.release = release,
+	.past = past,
 	.rolled_back = rolled_back,
 	.fini = forget_pods,
 	.schema = &podpools_schema,

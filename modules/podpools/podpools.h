@@ -44,7 +44,10 @@ struct rp_plan {
 };
 
 extern const struct rp_schema podpools_schema;
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
+/* past: what was reserved before (bounds.h). With past->hotplug pools for which there are too few
+ * CPUs have fewer, or none. */
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* CPUs have come or gone: pools are as they were, as far as they are online. */
 void plan_look(const struct modhost *h, struct rp_plan *p);

@@ -357,36 +357,38 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg node, bool hotplug)
+static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg node,
+			      const struct reserve_past *past)
 {
-	struct rp_idset listed, bad;
+	struct rp_idset wrong, awaited;
+	struct rp_ids online = rp_ids_of(&p->machine->online);
 	char text[SET_TEXT_MAX];
-	if (rp_idset_parse(&listed, h->config->text(h->ctx, node, ""), RP_CPUS_MAX))
+	if (rp_idset_parse(&p->listed, h->config->text(h->ctx, node, ""), RP_CPUS_MAX))
 		return modhost_fail_at(h, node, -RP_EINVAL, "expected a list of CPUs");
-	rp_idset_andnot(&bad, rp_ids_of(&listed), rp_ids_of(&p->machine->online));
-	rp_idset_and(&p->reserved, rp_ids_of(&listed), rp_ids_of(&p->machine->online));
-	if (rp_ids_empty(rp_ids_of(&bad)) || hotplug)
+	rp_idset_and(&p->reserved, rp_ids_of(&p->listed), online);
+	reserve_list(h, past, rp_ids_of(&p->listed), online, online, &wrong, &awaited);
+	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
 	return modhost_fail_at(h, node, -RP_EINVAL, "there are no CPUs %s on this machine",
-			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
-static int32_t reserve(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
 	rp_cfg list = at(h, p->section, "reservedCPUs");
 	rp_cfg count = at(h, p->section, "reservedCPUCount");
 	uint32_t n = (uint32_t)h->config->value(h->ctx, count, RP_T_INT, 0);
+	bool last = value_at(h, p->section, "reserveFromEnd", RP_T_BOOL, 0) != 0;
+	struct rp_ids online = rp_ids_of(&p->machine->online);
 	struct rp_idset from;
-	rp_idset_clear(&p->reserved);
-	rp_idset_copy(&from, rp_ids_of(&p->machine->online));
 	if (list)
-		return reserve_listed(h, p, list, hotplug);
-	if (n >= p->machine->n_cpus && !hotplug)
+		return reserve_listed(h, p, list, past);
+	if (n >= p->machine->n_cpus && !past->hotplug)
 		return modhost_fail_at(h, count, -RP_EINVAL,
 				       "%u CPUs are to be reserved, and the machine has %u", n,
 				       p->machine->n_cpus);
-	take_threads(p, &from, n, value_at(h, p->section, "reserveFromEnd", RP_T_BOOL, 0) != 0,
-		     &p->reserved);
+	n = reserve_quantity(past, online, online, n, &p->reserved, &from);
+	take_threads(p, &from, n, last, &p->reserved);
 	return 0;
 }
 
@@ -440,10 +442,11 @@ static int32_t look_at_nodes(const struct modhost *h, struct rp_plan *p)
 }
 
 /* What is not reserved, as a whole and of each node. */
-static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
+			    const struct reserve_past *past)
 {
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->machine->online), rp_ids_of(&p->reserved));
-	if (rp_ids_empty(rp_ids_of(&p->pool)) && !hotplug)
+	if (rp_ids_empty(rp_ids_of(&p->pool)) && !past->hotplug)
 		return modhost_fail_at(h, at(h, p->section, "reservedCPUs"), -RP_EINVAL,
 				       "all CPUs are reserved: none is left for pods");
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
@@ -456,7 +459,8 @@ static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p, bool hot
 	return 0;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -468,9 +472,9 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 	if (!r)
 		r = look_at_nodes(h, p);
 	if (!r)
-		r = reserve(h, p, hotplug);
+		r = reserve(h, p, past);
 	if (!r)
-		r = look_at_pool(h, p, hotplug);
+		r = look_at_pool(h, p, past);
 	if (r) {
 		plan_free(p);
 		return r;

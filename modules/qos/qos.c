@@ -5,13 +5,23 @@
 
 #include "modules/qos/qos.h"
 
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	*ret = (struct reserve_past){.listed = p->listed, .busy = inst->owners.taken};
+	if (rp_ids_empty(rp_ids_of(&p->listed)))
+		ret->cpus = p->reserved;
+}
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	int32_t r = plan_new(&inst->h, section, false, ret);
+	struct reserve_past before;
+	int32_t r = life_past(inst, &before);
 	if (!r)
-		r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
-	else
+		r = plan_new(&inst->h, section, &before, ret);
+	if (r || before.hotplug)
 		return r;
+	r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
 	if (r)
 		plan_free(*ret);
 	return r;
@@ -19,7 +29,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, inst->plan->section, true, ret);
+	return plan(inst, inst->plan->section, ret);
 }
 
 static void begin(struct rp_instance *inst)
@@ -171,6 +181,7 @@ static const struct life_ops ops = {
 	.removed = removed,
 	.allocatable = report_allocatable,
 	.memory = report_memory,
+	.past = past,
 	.rolled_back = rolled_back,
 	.fini = fini,
 	.schema = &qos_schema,

@@ -95,6 +95,7 @@ struct rp_plan {
 
 	struct machine *machine;
 	struct rp_idset reserved, pool; /* pool: what is not reserved */
+	struct rp_idset listed; /* named by reservedCPUs, online or not */
 	struct node *nodes; /* those with CPUs, by number */
 	uint32_t n_nodes, node_cpus; /* node_cpus: CPUs of a node, on average, rounded up */
 	uint32_t n_sockets, socket_cpus, socket_nodes;
@@ -102,7 +103,8 @@ struct rp_plan {
 };
 
 extern const struct rp_schema qos_schema;
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* May it follow another one, with these CPUs dedicated? -RP_EBUSY with a message. */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);

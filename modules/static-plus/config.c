@@ -58,39 +58,44 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	return r;
 }
 
-static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p,
+			   const struct reserve_past *past)
 {
-	struct rp_idset bad;
+	struct rp_idset wrong, awaited;
 	char text[SET_TEXT_MAX];
-	rp_idset_andnot(&bad, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool));
 	rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool));
-	if (rp_ids_empty(rp_ids_of(&bad)) || (hotplug && !rp_ids_empty(rp_ids_of(&p->reserved))))
+	reserve_list(h, past, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool),
+		     rp_ids_of(&p->machine->online), &wrong, &awaited);
+	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
 	return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
 			       "part of the reserved CPUs are not available: %s",
-			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
-static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
+			     const struct reserve_past *past)
 {
-	uint32_t n = amount_count(&p->reserve), n_pool = rp_ids_count(rp_ids_of(&p->pool));
-	struct rp_idset from;
-	rp_idset_copy(&from, rp_ids_of(&p->pool));
+	uint32_t n = amount_count(&p->reserve);
+	struct rp_idset kept, from;
+	uint32_t n_more = reserve_quantity(past, rp_ids_of(&p->pool),
+					   rp_ids_of(&p->machine->online), n, &kept, &from);
+	/* a single one is CPU 0 where the policy is free to choose */
+	bool first = n_more == 1 && rp_ids_empty(rp_ids_of(&kept)) && rp_ids_has(rp_ids_of(&from), 0);
 	rp_idset_clear(&p->reserved);
-	if (n < 2 && rp_ids_has(rp_ids_of(&p->pool), 0)) {
+	if (first)
 		rp_idset_add(&p->reserved, 0);
-		return 0;
-	}
-	if (hotplug && n > n_pool)
-		n = n_pool;
-	return cpualloc_allocate(p->alloc, &from, n, CPUALLOC_NORMAL, CPUALLOC_PLAIN, &p->reserved)
-		       ? modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
-					 "%u CPUs are to be reserved, and %u are available", n,
-					 n_pool)
-		       : 0;
+	else if (cpualloc_allocate(p->alloc, &from, n_more, CPUALLOC_NORMAL, CPUALLOC_PLAIN,
+				   &p->reserved))
+		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+				       "%u CPUs are to be reserved, and %u are available", n,
+				       rp_ids_count(rp_ids_of(&p->pool)));
+	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
+	return 0;
 }
 
-static int32_t fill(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t fill(const struct modhost *h, struct rp_plan *p,
+		    const struct reserve_past *past)
 {
 	int32_t r = read_section(h, p);
 	if (!r)
@@ -102,19 +107,20 @@ static int32_t fill(const struct modhost *h, struct rp_plan *p, bool hotplug)
 	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->pool);
 	rp_idset_and(&p->isolated, rp_ids_of(&p->machine->isolated), rp_ids_of(&p->pool));
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
-	r = p->reserve.kind == AMOUNT_QUANTITY ? reserve_count(h, p, hotplug)
-					       : reserve_set(h, p, hotplug);
+	r = p->reserve.kind == AMOUNT_QUANTITY ? reserve_count(h, p, past)
+					       : reserve_set(h, p, past);
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->reserved));
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return modhost_no_memory(h);
 	p->section = section;
-	int32_t r = fill(h, p, hotplug);
+	int32_t r = fill(h, p, past);
 	if (r) {
 		plan_free(p);
 		return r;

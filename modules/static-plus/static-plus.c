@@ -2,10 +2,23 @@
 /* What the static-plus policy does is told in static-plus.h. */
 #include "modules/static-plus/static-plus.h"
 
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	*ret = (struct reserve_past){.busy = inst->owners.taken};
+	if (p->reserve.kind == AMOUNT_CPUS)
+		ret->listed = p->reserve.cpus;
+	else
+		ret->cpus = p->reserved;
+}
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	int32_t r = plan_new(&inst->h, section, false, ret);
-	if (r)
+	struct reserve_past before;
+	int32_t r = life_past(inst, &before);
+	if (!r)
+		r = plan_new(&inst->h, section, &before, ret);
+	if (r || before.hotplug)
 		return r;
 	r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
 	if (r)
@@ -15,7 +28,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, inst->plan->section, true, ret);
+	return plan(inst, inst->plan->section, ret);
 }
 
 static void begin(struct rp_instance *inst)
@@ -88,6 +101,7 @@ static const struct life_ops ops = {
 	.place = place,
 	.release = release,
 	.unmanaged = unmanaged,
+	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &plus_schema,
 	.zones = &plus_zones,

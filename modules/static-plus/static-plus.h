@@ -36,10 +36,11 @@ struct rp_plan {
 };
 
 extern const struct rp_schema plus_schema;
-/* hotplug: the configuration was fine before CPUs went off line; what is missing is no error. */
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+/* past: what was reserved before (reserve.h). With past->hotplug missing CPUs are no error. */
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* May it follow `old`, with these owners? -RP_EBUSY with a message. */
+/* Checks the plan against the CPUs that belong to containers. -RP_EBUSY with a message. */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
 
 /* ---- containers (place.c) -------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 		r = plan_new(&inst->h, &s, &before, &p);
 	if (r)
 		return r;
-	if (inst->plan)
+	if (inst->plan && !before.hotplug)
 		r = plan_check_owners(&inst->h, p, inst->plan, &inst->owners);
 	if (r) {
 		plan_free(p);

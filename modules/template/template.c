@@ -74,9 +74,9 @@ static struct rp_plan *plan_free(struct rp_plan *plan)
 }
 
 /* Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
-static int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+static int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+			struct rp_plan **ret)
 {
-	const struct reserve_past past = {.hotplug = hotplug};
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p || cpualloc_new(h->topology, h->ctx, &p->alloc)) {
 		free(p);
@@ -84,26 +84,36 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, s
 	}
 	p->section = section;
 	p->pin_cpu = section_bool(h, section, "pinCPU", true);
-	int32_t r = bounds_read(h, section, p->alloc, &past, true, &p->cpus);
-	if (!r && !hotplug &&
-	    (rp_ids_empty(rp_ids_of(&p->cpus.reserved)) || rp_ids_empty(rp_ids_of(&p->cpus.rest))))
+	int32_t r = bounds_read(h, section, p->alloc, past, true, &p->cpus);
+	bool any = !rp_ids_empty(rp_ids_of(&p->cpus.reserved)) ||
+		   !rp_ids_empty(rp_ids_of(&p->cpus.listed));
+	if (!r && !past->hotplug && (!any || rp_ids_empty(rp_ids_of(&p->cpus.rest))))
 		r = modhost_fail_at(h, section_get(h, section, "reservedResources.cpu"), -RP_EINVAL,
 				    "kube-system and all others need one CPU each at least");
 	*ret = r ? plan_free(p) : p;
 	return r;
 }
 
+/* What the next plan has to know: reserved CPUs stay reserved over reloads, restarts and CPUs that go
+ * offline, and CPUs that containers own are not reserved while there are others. */
+static void past(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);
+}
+
 /* Checks a configuration. Must not change anything that is in force: the new plan may yet be
  * dropped. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, section, false, ret);
+	struct reserve_past before;
+	int32_t r = life_past(inst, &before);
+	return r ? r : plan_new(&inst->h, section, &before, ret);
 }
 
 /* CPUs have come or gone: the plan for the machine as it is now. sync() comes next. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, inst->plan->section, true, ret);
+	return plan(inst, inst->plan->section, ret);
 }
 
 /* ---- placing containers ---------------------------------------------------------------------- */
@@ -239,6 +249,7 @@ static const struct life_ops ops = {
 	.sync = sync_all,
 	.place = place,
 	.release = release,
+	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &schema,
 };
