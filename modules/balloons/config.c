@@ -271,6 +271,11 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 {
 	if (!*t->name)
 		return modhost_fail_at(h, t->at, -RP_EINVAL, "a balloon type needs a name");
+	if (strlen(t->name) > BALLOON_TYPE_NAME_MAX)
+		return modhost_fail_at(
+			h, t->at, -RP_EINVAL,
+			"the name \"%.64s…\" of a balloon type is longer than %u bytes", t->name,
+			BALLOON_TYPE_NAME_MAX);
 	if (t->min_cpus < 0 && t->max_cpus >= 0)
 		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
 				       "balloon type %s: minCPUs is negative", t->name);

@@ -16,6 +16,7 @@
 #include "modules/lib/memalloc.h"
 #include "modules/lib/schedclass.h"
 
+#define BALLOON_TYPE_NAME_MAX 1023u
 #define BALLOON_NAME_MAX 160u /* of a type, and of a balloon with its number */
 
 /* What CPUs can be near to, or far from. */

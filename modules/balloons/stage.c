@@ -291,7 +291,7 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
  * and lines of devices. */
 #define RECORD_VERSION 3u
 #define RECORD_HEAD 16u
-#define RECORD_NAME_MAX 1024u
+#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* with its NUL */
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
 #define RECORD_LOOSE 0x4u
@@ -306,8 +306,6 @@ int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 	uint32_t version = RECORD_VERSION, flags = (devices_owns(m) ? RECORD_OWNS : 0) |
 						   (inst->plan->pin_cpu ? 0 : RECORD_LOOSE);
 	size_t n = strlen(m->balloon->type->name) + 1;
-	if (n > RECORD_NAME_MAX)
-		return 0;
 	memcpy(data, &version, 4);
 	memcpy(data + 4, &m->balloon->instance, 4);
 	memcpy(data + 8, &m->moves, 4);

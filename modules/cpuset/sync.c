@@ -25,7 +25,7 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c
 /* A reload is refused rather than that a container loses what it has. */
 static bool must_not_lose(const struct rp_instance *inst, const struct looked *c)
 {
-	return inst->synced && inst->changed && !(c->info.flags & RP_CTR_DEGRADED);
+	return life_may_refuse(inst) && !(c->info.flags & RP_CTR_DEGRADED);
 }
 
 static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct looked *c)
@@ -123,7 +123,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		inst->now.overlapping = false;
 		r = stage_sharers(inst, txn, 0);
 	}
-	return r >= 0 && inst->synced && inst->changed ? place_check_pool(inst) : r;
+	return r >= 0 && life_may_refuse(inst) ? place_check_pool(inst) : r;
 }
 
 /* 1: it has got what it lacked, or some of it. */

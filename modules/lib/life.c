@@ -102,6 +102,12 @@ static int32_t done(struct rp_instance *inst, int32_t r)
 	return r;
 }
 
+bool life_may_refuse(const struct rp_instance *inst)
+{
+	const struct life *l = (const struct life *)inst;
+	return l->synced && l->changed && l->committed_digest != l->digest;
+}
+
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);

@@ -41,6 +41,16 @@ static void count(struct rp_instance *inst, const struct members *m, const struc
 	list[rec->pool].mcpu += sign * rec->mcpu;
 }
 
+/* Reads the record of a container that is in a pool of the plan. Returns false for a record that
+ * names a pool that does not exist, as bytes that another version saved may. */
+static bool read_placed(struct rp_instance *inst, const struct members *m, rp_ctr ctr,
+			struct record *ret)
+{
+	uint32_t n;
+	(void)m->pools(inst, &n);
+	return read_record(inst, ctr, ret) && ret->pool < n;
+}
+
 static void forget_counts(struct rp_instance *inst, const struct members *m)
 {
 	uint32_t n;
@@ -120,7 +130,7 @@ int32_t members_stage_one(struct rp_instance *inst, const struct members *m, rp_
 			  const struct rp_ctr_info *info)
 {
 	struct record rec;
-	if (!read_record(inst, info->ctr, &rec))
+	if (!read_placed(inst, m, info->ctr, &rec))
 		return 0;
 	return m->stage(inst, txn, info, rec.pool, rec.overflows ? WHY_OVERFLOW : NULL);
 }
@@ -177,7 +187,7 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 {
 	const struct some *some = w->arg;
 	struct record rec;
-	if (!read_record(inst, info->ctr, &rec) || !(some->pools >> rec.pool & 1))
+	if (!read_placed(inst, some->m, info->ctr, &rec) || !(some->pools >> rec.pool & 1))
 		return 0;
 	return members_stage_one(inst, some->m, txn, info);
 }
@@ -228,7 +238,7 @@ static int32_t weigh(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct record rec;
 	uint32_t n;
 	(void)txn;
-	if (read_record(inst, info->ctr, &rec) &&
+	if (read_placed(inst, how->m, info->ctr, &rec) &&
 	    how->usage->get(life_of(inst)->h.ctx, info->ctr, &usage) == 0 && usage.cpu > 0)
 		how->m->pools(inst, &n)[rec.pool].weight += usage.cpu;
 	return 0;

@@ -23,8 +23,10 @@ static uint64_t digest_text(uint64_t digest, const char *text)
 
 static uint64_t digest_node(const struct modhost *h, rp_cfg node, uint64_t digest)
 {
-	static const char *const kinds[] = {
-		[RP_NODE_NULL] = "n", [RP_NODE_SCALAR] = "s", [RP_NODE_LIST] = "l", [RP_NODE_MAP] = "m"};
+	static const char *const kinds[] = {[RP_NODE_NULL] = "n",
+					    [RP_NODE_SCALAR] = "s",
+					    [RP_NODE_LIST] = "l",
+					    [RP_NODE_MAP] = "m"};
 	uint32_t kind = node ? h->config->kind(h->ctx, node) : RP_NODE_NULL;
 	uint32_t n = kind >= RP_NODE_LIST ? h->config->count(h->ctx, node) : 0;
 	digest = digest_text(digest, kinds[kind <= RP_NODE_MAP ? kind : RP_NODE_NULL]);

@@ -164,8 +164,8 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 		return modhost_fail_at(h, member(h, at, "cpu"), -RP_EINVAL,
 				       "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
 				       cpu);
-	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free,
-				    m->lenient, &ret->n);
+	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free, m->lenient,
+				    &ret->n);
 	if (r || !built_in || ret->n == 1)
 		return r;
 	return modhost_fail_at(h, member(h, at, "instances"), -RP_EINVAL,

@@ -62,7 +62,8 @@ int32_t level_stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rec
 {
 	const struct level_settings *s = &inst->plan->levels[rec->level];
 	struct rp_ctr_info info;
-	if (rec->role >= ROLE_INIT || (rec->flags & ASK_LOST) || (!s->any && !rec->set))
+	if (rec->role >= ROLE_INIT || (rec->flags & ASK_LOST) ||
+	    (!s->any && !(rec->set & ~SET_LOOSE)))
 		return 0;
 	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (!r)

@@ -64,6 +64,20 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 	owners_give(&inst->owners, rp_ids_of(&cpus), pod);
 }
 
+void place_loose(struct rp_instance *inst)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		const struct entry *e = &inst->table.list[i];
+		struct ask a = {.level = LEVEL_DEDICATED, .flags = e->is.flags, .cpu = e->is.cpu};
+		struct room room;
+		if (!entry_counts(e) || e->is.level != LEVEL_DEDICATED || !(e->is.set & SET_LOOSE))
+			continue;
+		rp_idset_andnot(&room.free, rp_ids_of(&inst->plan->pool),
+				rp_ids_of(&inst->owners.taken));
+		give_dedicated(inst, &a, e->is.nodes, e->pod, &room);
+	}
+}
+
 /* ---- the main container ---------------------------------------------------------------------- */
 
 /* Chooses its nodes and CPUs. What is refused leaves the table as it was. */

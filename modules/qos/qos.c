@@ -60,7 +60,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	else
 		r = place_new(inst, txn, info, true);
 	if (!r)
-		r = stage_all(inst, txn);
+		r = stage_checked(inst, txn);
 	e = table_find(inst, info->ctr);
 	return r || !e ? r : env_stage(inst, txn, info, e);
 }
@@ -71,7 +71,7 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	int32_t r = e ? place_resize(inst, txn, info, e) : 0;
 	if (!r)
 		r = sync_retry(inst, txn);
-	return r ? r : stage_all(inst, txn);
+	return r ? r : stage_checked(inst, txn);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -183,6 +183,7 @@ static const struct life_ops ops = {
 	.memory = report_memory,
 	.past = past,
 	.rolled_back = rolled_back,
+	.done = sync_arm,
 	.fini = fini,
 	.schema = &qos_schema,
 	.zones = &qos_zones,

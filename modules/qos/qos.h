@@ -190,6 +190,7 @@ struct record {
 #define SET_RDT 0x2u
 #define SET_BLOCKIO 0x4u
 #define SET_CPU_CLASS 0x8u
+#define SET_LOOSE 0x10u /* pinCPU was off: its CPUs in the cache are not the dedicated ones */
 
 struct entry {
 	rp_ctr ctr; /* 0: of a grant */
@@ -385,6 +386,8 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 /* It runs on what is nobody's own, until there is room. */
 int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* One that is lost is placed, if there is room. */
+/* Chooses dedicated CPUs for pods that own none as pinCPU was off when they came. */
+void place_loose(struct rp_instance *inst);
 int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e);
 /* -RP_ENOSPC with a message: the pools leave somebody without CPUs. */
 int32_t place_check(struct rp_instance *inst);
@@ -394,8 +397,11 @@ int32_t place_check(struct rp_instance *inst);
 /* What the entry has, by the pools; empty: it is not pinned. */
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
-/* Pools anew, and all that this changes for anybody. */
+/* Makes the pools again and stages all containers that this changes. */
 int32_t stage_all(struct rp_instance *inst, rp_txn txn);
+/* The same for a request or another configuration, which place_check() may refuse. What has happened
+ * already, as CPUs that went offline and containers that ended, cannot be refused. */
+int32_t stage_checked(struct rp_instance *inst, rp_txn txn);
 
 /* ---- everything at once (sync.c) ------------------------------------------------------------- */
 
@@ -453,6 +459,7 @@ struct rp_instance {
 	struct past past, past_before; /* before: this callback */
 	uint64_t staged; /* the digest of the pools that all have */
 	int64_t armed_ms; /* when the timer goes off; 0: it does not */
+	int64_t fired_ms; /* the time for which it went off last */
 	const struct rp_host_usage *usage; /* NULL: the host has none */
 	struct advice advice[POOLS_MAX];
 	uint32_t n_advice;

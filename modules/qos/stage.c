@@ -156,13 +156,16 @@ static bool anybody_overlaps(const struct rp_instance *inst)
 
 /* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of
  * them. */
-static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, const struct entry *e)
+static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	struct rp_idset cpus;
 	stage_cpus_of(inst, e, &cpus);
 	struct rp_ids ids = rp_ids_of(&cpus);
 	bool lost = e->is.flags & ASK_LOST;
 	bool own = e->is.level == LEVEL_DEDICATED && !lost && !inst->pools.overlapping;
+	e->is.set &= ~SET_LOOSE;
+	if (!inst->plan->pin_cpu)
+		e->is.set |= SET_LOOSE;
 	if (rp_ids_empty(ids) || !inst->plan->pin_cpu)
 		return inst->h.cache->set_degraded(inst->h.ctx, txn, e->ctr,
 						   lost ? LOST_TEXT : NULL);
@@ -198,13 +201,9 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e
 	return r;
 }
 
-int32_t stage_all(struct rp_instance *inst, rp_txn txn)
+static int32_t stage_made(struct rp_instance *inst, rp_txn txn)
 {
-	int32_t r = pools_make(inst);
-	if (!r)
-		r = place_check(inst);
-	if (r)
-		return r;
+	int32_t r = 0;
 	inst->past.reclaim = inst->pools.reclaim;
 	inst->past.overlap = inst->plan->overlap && inst->pools.n;
 	bool was = inst->pools.overlapping;
@@ -214,6 +213,19 @@ int32_t stage_all(struct rp_instance *inst, rp_txn txn)
 	for (uint32_t i = 0; !r && i < inst->table.n; i++)
 		if (inst->table.list[i].ctr && (all || inst->table.list[i].changed))
 			r = stage_entry(inst, txn, &inst->table.list[i]);
-	sync_arm(inst);
 	return r;
+}
+
+int32_t stage_all(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = pools_make(inst);
+	return r ? r : stage_made(inst, txn);
+}
+
+int32_t stage_checked(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = pools_make(inst);
+	if (!r)
+		r = place_check(inst);
+	return r ? r : stage_made(inst, txn);
 }

@@ -12,6 +12,8 @@ int64_t sync_now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
+#define RAMP_RETRY_MS 1000u
+
 /* ---- those that are lost --------------------------------------------------------------------- */
 
 /* A refusal is no error here. */
@@ -36,6 +38,7 @@ static int32_t again(struct rp_instance *inst, void *arg)
 	return place_again(inst, a->txn, table_find(inst, a->ctr));
 }
 
+/* A container that is placed takes its pod's grant out of the table, so that entries move. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	bool lost = false;
@@ -49,6 +52,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		if (r == -RP_ENOMEM)
 			return r;
 		lost = lost || r;
+		i = (uint32_t)(table_find(inst, a.ctr) - inst->table.list);
 	}
 	inst->waiting = lost;
 	return 0;
@@ -62,11 +66,13 @@ void sync_arm(struct rp_instance *inst)
 	int64_t next = inst->pools.next_ramp_ms, now;
 	if (!h->timer || next == inst->armed_ms)
 		return;
+	/* a ramp whose end was refused is tried again, and not at once */
+	uint64_t overdue_ms = next == inst->fired_ms ? RAMP_RETRY_MS : 1;
 	inst->armed_ms = next;
 	now = sync_now_ms();
 	(void)h->timer->arm(h->ctx, RAMP_TIMER,
 			    !next	  ? 0
-			    : next <= now ? 1
+			    : next <= now ? overdue_ms
 					  : (uint64_t)(next - now));
 }
 
@@ -88,6 +94,7 @@ static bool end_ramps(struct rp_instance *inst)
 
 int32_t sync_ramp(struct rp_instance *inst, rp_txn txn)
 {
+	inst->fired_ms = inst->armed_ms;
 	inst->armed_ms = 0;
 	if (end_ramps(inst))
 		inst->past.sized = true;
@@ -183,7 +190,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	inst->staged = 0;
 	inst->armed_ms = -1;
 	advise_arm(inst);
-	if (!r)
-		r = stage_all(inst, txn);
-	return r;
+	if (r)
+		return r;
+	return life_may_refuse(inst) ? stage_checked(inst, txn) : stage_all(inst, txn);
 }

@@ -121,7 +121,7 @@ static int32_t load(struct rp_instance *inst, rp_ctr ctr)
 		return r;
 	e.pod = info.pod;
 	if (e.is.level == LEVEL_DEDICATED && !(e.is.flags & (ASK_LOST | ASK_WAITS)) &&
-	    e.is.role != ROLE_INIT)
+	    e.is.role != ROLE_INIT && !(e.is.set & SET_LOOSE))
 		owners_give(&inst->owners, info.cpus, info.pod);
 	return table_add(inst, &e);
 }
@@ -135,6 +135,8 @@ int32_t table_load(struct rp_instance *inst)
 		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = load(inst, inst->list.ctrs[i]);
+	if (!r)
+		place_loose(inst);
 	if (!r)
 		advise_learn(inst);
 	return r;

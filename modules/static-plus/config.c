@@ -81,7 +81,8 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 	uint32_t n_more = reserve_quantity(past, rp_ids_of(&p->pool),
 					   rp_ids_of(&p->machine->online), n, &kept, &from);
 	/* a single one is CPU 0 where the policy is free to choose */
-	bool first = n_more == 1 && rp_ids_empty(rp_ids_of(&kept)) && rp_ids_has(rp_ids_of(&from), 0);
+	bool first =
+		n_more == 1 && rp_ids_empty(rp_ids_of(&kept)) && rp_ids_has(rp_ids_of(&from), 0);
 	rp_idset_clear(&p->reserved);
 	if (first)
 		rp_idset_add(&p->reserved, 0);
@@ -94,8 +95,7 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 	return 0;
 }
 
-static int32_t fill(const struct modhost *h, struct rp_plan *p,
-		    const struct reserve_past *past)
+static int32_t fill(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
 	int32_t r = read_section(h, p);
 	if (!r)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/adopt.h"
 #include "modules/static-pools/static-pools.h"
 
 /* ---- what is kept with a container ----------------------------------------------------------- */
@@ -93,6 +94,23 @@ static int32_t verify(const struct modhost *h, const struct rp_plan *p, const st
 	return 0;
 }
 
+static void count_list(struct list *list, int by)
+{
+	if (by > 0)
+		list->users++;
+	else if (list->users)
+		list->users--;
+}
+
+/* Counts a container without a record, which was left on these CPUs, as a user of each list that has one
+ * of them. */
+static void count_kept(struct rp_plan *p, struct rp_ids cpus, int by)
+{
+	for (uint32_t i = 0; i < p->n_lists; i++)
+		if (rp_ids_overlap(cpus, rp_ids_of(&p->lists[i].cpus)))
+			count_list(&p->lists[i], by);
+}
+
 static void count_users(struct rp_plan *p, const struct record *rec, int by)
 {
 	const struct pool *pool = plan_pool(p, rec->pool);
@@ -100,8 +118,34 @@ static void count_users(struct rp_plan *p, const struct record *rec, int by)
 	for (uint32_t i = 0; pool && i < rec->head.n_lists; i++, text += strlen(text) + 1) {
 		struct list *list = find_list(p, pool, text);
 		if (list)
-			list->users += by < 0 ? -1u : 1u;
+			count_list(list, by);
 	}
+}
+
+static bool fits_plan(const struct rp_plan *p, const struct record *rec)
+{
+	const struct pool *pool = plan_pool(p, rec->pool);
+	const char *text = rec->lists;
+	bool fits = pool && pool->exclusive == (rec->head.n > 0);
+	for (uint32_t i = 0; fits && i < rec->head.n_lists; i++, text += strlen(text) + 1)
+		fits = find_list(p, pool, text) != NULL;
+	return fits;
+}
+
+static bool is_kept(const struct rp_ctr_info *info)
+{
+	return info->flags & RP_CTR_DEGRADED && !(info->flags & RP_CTR_PRESERVE_CPU);
+}
+
+/* Counts what a container uses: the lists of its record, or those that keep() counted. */
+static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, bool kept_too,
+		      int by)
+{
+	struct record rec;
+	if (read_record(inst, info->ctr, &rec) && fits_plan(inst->plan, &rec))
+		count_users(inst->plan, &rec, by);
+	else if (kept_too && is_kept(info))
+		count_kept(inst->plan, info->cpus, by);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -292,9 +336,7 @@ static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct record rec;
-	if (read_record(inst, info->ctr, &rec)) /* the reply to its first creation was lost */
-		count_users(inst->plan, &rec, -1);
+	count_ctr(inst, info, true, -1); /* the reply to its first creation was lost */
 	return place_new(inst, txn, info);
 }
 
@@ -310,51 +352,80 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct record rec;
-	if (!read_record(inst, info->ctr, &rec))
+	count_ctr(inst, info, true, -1);
+	if (!read_record(inst, info->ctr, &rec) && !is_kept(info))
 		return 0;
-	count_users(inst->plan, &rec, -1);
 	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
 static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)
 {
-	struct record rec;
 	(void)txn;
-	(void)w;
-	if (read_record(inst, info->ctr, &rec))
-		count_users(inst->plan, &rec, 1);
+	count_ctr(inst, info, *(const bool *)w->arg, 1);
 	return 0;
 }
 
-/* The users of lists, from what containers have. */
-static int32_t recount(struct rp_instance *inst)
+/* Counts the users of lists again, from what containers have. kept_too: containers without a record
+ * have been synchronized. */
+static int32_t recount(struct rp_instance *inst, bool kept_too)
 {
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users = 0;
-	return life_walk(inst, 0, (struct life_walk){.each = count_one});
+	return life_walk(inst, 0, (struct life_walk){.each = count_one, .arg = &kept_too});
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	return recount(inst) ? RP_RESYNC : 0;
+	return recount(inst, inst->synced) ? RP_RESYNC : 0;
 }
 
-/* It keeps what it has, and nobody gets a list with a CPU of it. */
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+/* Removes the CPUs of the lists of exclusive pools. used: of those only that have users. */
+static void take_out_exclusive(const struct rp_plan *p, bool used, struct rp_idset *cpus)
 {
-	const struct modhost *h = &inst->h;
-	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
-		inst->plan->lists[i].users +=
-			(uint32_t)rp_ids_overlap(info->cpus, rp_ids_of(&inst->plan->lists[i].cpus));
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (uint32_t k = 0; p->pools[i].exclusive && k < p->pools[i].n; k++) {
+			const struct list *list = &p->lists[p->pools[i].first + k];
+			if (!used || list->users)
+				rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&list->cpus));
+		}
+}
+
+/* Returns the CPUs for a container that has none of its own: online ones of no exclusive list, else of
+ * lists without users, else all. */
+static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	struct rp_idset online;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	*ret = online;
+	take_out_exclusive(inst->plan, false, ret);
+	if (!rp_ids_empty(rp_ids_of(ret)))
+		return;
+	*ret = online;
+	take_out_exclusive(inst->plan, true, ret);
+	if (rp_ids_empty(rp_ids_of(ret)))
+		*ret = online;
+}
+
+/* A container that runs and cannot be placed keeps its CPUs, but for those of exclusive lists that others
+ * use, and no container is given a list with a CPU of it. Without a CPU set of its own it is moved off
+ * the exclusive lists. */
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const char *why)
+{
 	struct rp_idset online, cpus;
-	modhost_set(h, RP_CPUS_ONLINE, &online);
-	rp_idset_and(&cpus, info->cpus, rp_ids_of(&online));
+	struct rp_ids had = adopt_cpus(info);
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	rp_idset_and(&cpus, had, rp_ids_of(&online));
+	if (rp_ids_equal(rp_ids_of(&cpus), rp_ids_of(&online)))
+		rp_idset_clear(&cpus);
+	take_out_exclusive(inst->plan, true, &cpus);
+	if (rp_ids_empty(rp_ids_of(&cpus)))
+		cpus_for_rest(inst, &cpus);
+	count_kept(inst->plan, rp_ids_of(&cpus), 1);
 	const struct ctr_stage s = {
-		.cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&cpus)) ? &online : &cpus),
-		.own = rp_ids_none(),
-		.degraded = h->why};
-	return ctr_stage(h, txn, info->ctr, &s);
+		.cpus = rp_ids_of(&cpus), .own = rp_ids_none(), .degraded = why};
+	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
 /* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on
@@ -365,7 +436,7 @@ static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	const struct rp_plan *p = inst->plan;
 	const struct pool *pool = plan_pool(p, rec->pool);
 	const char *text = rec->lists;
-	struct rp_idset cpus, any;
+	struct rp_idset cpus;
 	bool alone = true;
 	rp_idset_clear(&cpus);
 	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1) {
@@ -379,35 +450,37 @@ static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 		rec->head.no_affinity ? 0 : stage_cpus(inst, txn, info->ctr, pool, &cpus, alone);
 	if (r != -RP_ENOSPC)
 		return r;
-	modhost_set(&inst->h, RP_CPUS_ONLINE, &any);
-	cpus = any;
-	for (uint32_t i = 0; i < p->n_pools; i++)
-		for (uint32_t k = 0; p->pools[i].exclusive && k < p->pools[i].n; k++)
-			rp_idset_andnot(&cpus, rp_ids_of(&cpus),
-					rp_ids_of(&p->lists[p->pools[i].first + k].cpus));
-	const struct ctr_stage s = {
-		.cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&cpus)) ? &any : &cpus),
-		.own = rp_ids_none(),
-		.degraded = "none of the CPUs of its lists is online"};
+	cpus_for_rest(inst, &cpus);
+	const struct ctr_stage s = {.cpus = rp_ids_of(&cpus),
+				    .own = rp_ids_none(),
+				    .degraded = "none of the CPUs of its lists is online"};
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
+/* Containers of this policy come first, so that others are not left on their CPUs. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {
 	struct record rec;
 	char why[MODHOST_TEXT_MAX] = "";
-	(void)w;
-	inst->h.why = why;
 	bool ours = read_record(inst, info->ctr, &rec);
+	if (!ours && !w->pass)
+		return 0;
+	inst->h.why = why;
 	int32_t r =
 		ours ? verify(&inst->h, inst->plan, &rec, info->id) : place_new(inst, txn, info);
 	if (!r && ours)
 		r = settle(inst, txn, info, &rec);
 	else if (r && r != -RP_ENOMEM)
-		r = keep(inst, txn, info);
+		r = keep(inst, txn, info, why);
 	inst->h.why = NULL;
-	return r;
+	return r ? r : 1;
+}
+
+/* It runs although it was refused: on CPUs that no exclusive list of others has. */
+static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	return keep(inst, txn, info, "it was refused and runs all the same");
 }
 
 /* What schedulers choose nodes by; what the host cannot take is told and done without: containers
@@ -433,8 +506,8 @@ static void mark_node(const struct rp_instance *inst)
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	mark_node(inst);
-	int32_t r = recount(inst);
-	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one});
+	int32_t r = recount(inst, false);
+	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 2});
 }
 
 static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -471,6 +544,7 @@ static const struct life_ops ops = {
 	.place = place,
 	.resize = resize,
 	.release = release,
+	.unmanaged = unmanaged,
 	.rolled_back = rolled_back,
 	.schema = &pools_schema,
 	.zones = &pools_zones,
