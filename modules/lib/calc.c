@@ -96,9 +96,12 @@ int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,
 	return r;
 }
 
+/* The plan of a calculator that needs none: the host treats NULL as a refusal. */
+static char no_plan;
+
 void calc_abort(struct rp_instance *inst, struct rp_plan *plan)
 {
-	if (inst->ops->plan_free)
+	if (inst->ops->plan_free && plan != (struct rp_plan *)(void *)&no_plan)
 		inst->ops->plan_free(plan);
 }
 
@@ -110,9 +113,11 @@ void calc_destroy(struct rp_instance *inst)
 
 int32_t calc_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
-	static char nothing; /* hosts take no plan for a refusal */
-	*ret = (struct rp_plan *)(void *)&nothing;
-	return inst->ops->plan ? inst->ops->plan(&inst->h, cfg, ret) : 0;
+	struct rp_plan *plan = (struct rp_plan *)(void *)&no_plan;
+	int32_t r = inst->ops->plan ? inst->ops->plan(&inst->h, cfg, &plan) : 0;
+	if (!r)
+		*ret = plan;
+	return r;
 }
 
 void calc_commit(struct rp_instance *inst, struct rp_plan *plan)

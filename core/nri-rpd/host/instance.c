@@ -356,7 +356,10 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 {
 	*ret_plan = NULL;
 	enter(i, CRUMB_PREPARE, NULL);
-	return leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
+	int r = leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
+	if (r)
+		*ret_plan = NULL; /* a refused plan is the module's */
+	return r;
 }
 
 void instance_commit(struct instance *i, struct rp_plan *plan)
