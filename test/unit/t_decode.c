@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/arena.h"
 
@@ -246,6 +247,33 @@ static void check_facts(const struct ctr_desc *d)
 	assert_int_equal(d->res.mem_limit, INT64_C(1) << 40);
 	assert_string_equal(d->res.cpus, "0-3");
 	assert_string_equal(d->res.mems, "1");
+}
+
+static void decoded_amounts(int64_t amount, struct res_desc *ret)
+{
+	Nri__LinuxResources *res = some_resources();
+	res->cpu->quota->value = res->memory->limit->value = amount;
+	res->cpu->shares->value = res->cpu->period->value = (uint64_t)amount;
+	assert_int_equal(decode_resources(arena, packed(res), ret), 0);
+}
+
+static void test_amounts_are_cut(void **state)
+{
+	struct res_desc res;
+	(void)state;
+	decoded_amounts(INT64_MAX, &res);
+	assert_int_equal(res.shares, DERIVE_CPU_MAX);
+	assert_int_equal(res.quota, DERIVE_CPU_MAX);
+	assert_int_equal(res.period, DERIVE_CPU_MAX);
+	assert_int_equal(res.mem_limit, DERIVE_BYTES_MAX);
+	decoded_amounts(-17, &res);
+	assert_int_equal(res.quota, -1);
+	assert_int_equal(res.mem_limit, -1);
+	decoded_amounts(100000, &res);
+	assert_int_equal(res.quota, 100000);
+	/* even by the smallest period, and summed over all containers of a node */
+	assert_int_equal(derive_quota_to_mcpu(DERIVE_CPU_MAX, 1), DERIVE_MCPU_MAX);
+	assert_true(DERIVE_MCPU_MAX < INT64_MAX / 100000);
 }
 
 static void test_ctr(void **state)
@@ -592,6 +620,7 @@ int main(void)
 		TEST(test_pod_name_only),
 		TEST(test_nothing),
 		TEST(test_ctr),
+		TEST(test_amounts_are_cut),
 		TEST(test_ctr_less),
 		TEST(test_states),
 		TEST(test_device_rules),

@@ -39,7 +39,8 @@ int64_t derive_mcpu_to_shares(int64_t mcpu)
 
 int64_t derive_quota_to_mcpu(int64_t quota, int64_t period)
 {
-	return (int64_t)(((__int128)quota * 1000 + period / 2) / period);
+	__int128 mcpu = ((__int128)quota * 1000 + period / 2) / period;
+	return mcpu < DERIVE_MCPU_MAX ? (int64_t)mcpu : DERIVE_MCPU_MAX;
 }
 
 static int64_t adj_of(int64_t request, int64_t capacity)
@@ -81,8 +82,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 	}
 	if (res->quota != RP_NOT_SET && res->period != RP_NOT_SET && res->quota > 0 &&
 	    res->period > 0)
-		n.cpu_limit =
-			(int64_t)(((__int128)res->quota * 1000 + res->period / 2) / res->period);
+		n.cpu_limit = derive_quota_to_mcpu(res->quota, res->period);
 	if (qos == RP_QOS_BURSTABLE) {
 		int64_t request = derive_mem_request(oom_score_adj, capacity);
 		if (request && (!n.mem_limit || request < n.mem_limit)) {

@@ -12,6 +12,14 @@
 
 #include "core/nri-rpd/cache/cache.h"
 
+/*
+ * The largest amounts of a container. Larger ones are cut where they are decoded: no machine has them,
+ * and sums over all containers of a node stay within 64 bits.
+ */
+#define DERIVE_CPU_MAX INT64_C(1000000000000) /* shares, and microseconds of a quota and its period */
+#define DERIVE_MCPU_MAX INT64_C(1000000000000)
+#define DERIVE_BYTES_MAX (INT64_C(1) << 48)
+
 /* From the cgroup parent: …besteffort… and …burstable… name their class, anything else is
  * Guaranteed. */
 uint32_t derive_qos(const char *cgroup_parent);

@@ -92,7 +92,10 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 		      {requests, "memory", false, &n.mem_request},
 		      {limits, "memory", false, &n.mem_limit}};
 	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
+		int64_t max = fields[i].milli ? DERIVE_MCPU_MAX : DERIVE_BYTES_MAX;
 		int r = quantity(fields[i].list, fields[i].name, fields[i].milli, fields[i].value);
+		if (*fields[i].value > max)
+			*fields[i].value = max;
 		if (r && r != -ENOENT)
 			return err_set(err, -EINVAL,
 				       "pod %s/%s: resources annotation: %s of container %s is no "

@@ -9,6 +9,7 @@
  * Of a field that comes twice the last one counts, messages within are merged, and what has another
  * wire type than it should is an error, as everywhere with protobuf.
  */
+#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
 
 static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0, NULL};
@@ -217,10 +218,27 @@ struct res_decoder {
 	uint32_t n_rules, cap_rules;
 };
 
+/* Cuts an amount that no machine has. Negative amounts mean "unlimited": all become -1. */
+static void cut_amount(int64_t *amount, int64_t max)
+{
+	if (*amount > max)
+		*amount = max;
+	if (*amount < -1 && *amount != RP_NOT_SET)
+		*amount = -1;
+}
+
+static int cpu_amount(int r, int64_t *amount)
+{
+	cut_amount(amount, DERIVE_CPU_MAX);
+	return r;
+}
+
 static int memory_field(void *arg, const struct field *f)
 {
 	struct res_decoder *d = arg;
-	return f->number == 1 ? take_signed(f, &d->ret->mem_limit) : 0;
+	int r = f->number == 1 ? take_signed(f, &d->ret->mem_limit) : 0;
+	cut_amount(&d->ret->mem_limit, DERIVE_BYTES_MAX);
+	return r;
 }
 
 static int cpu_field(void *arg, const struct field *f)
@@ -229,11 +247,11 @@ static int cpu_field(void *arg, const struct field *f)
 	struct res_desc *ret = d->ret;
 	switch (f->number) {
 	case 1:
-		return take_amount(f, &ret->shares);
+		return cpu_amount(take_amount(f, &ret->shares), &ret->shares);
 	case 2:
-		return take_signed(f, &ret->quota);
+		return cpu_amount(take_signed(f, &ret->quota), &ret->quota);
 	case 3:
-		return take_amount(f, &ret->period);
+		return cpu_amount(take_amount(f, &ret->period), &ret->period);
 	case 6:
 		return take_text(d->a, f, &ret->cpus);
 	case 7:
