@@ -59,9 +59,10 @@ static void test_hotplug(void **state)
 	assert_string_equal(fake_cpus(f, sys), "1");
 	assert_string_equal(fake_cpus(f, app), "2-7");
 	assert_string_equal(fake_cpus(f, create(f, "late", "default", 0)), "2-7");
+	/* what is reserved stays reserved, CPU 0 or not */
 	assert_int_equal(fake_set_offline(f, ""), 0);
-	assert_string_equal(fake_cpus(f, sys), "0");
-	assert_string_equal(fake_cpus(f, app), "1-15");
+	assert_string_equal(fake_cpus(f, sys), "1");
+	assert_string_equal(fake_cpus(f, app), "0,2-15");
 	/* nothing is left for the others but what is reserved */
 	assert_int_equal(fake_set_offline(f, "1-15"), 0);
 	assert_string_equal(fake_cpus(f, app), "0");
