@@ -13,35 +13,46 @@ int section_word(const char *const *words, const char *text)
 
 /* ---- digest ---------------------------------------------------------------------------------- */
 
+#define SEED UINT64_C(0xcbf29ce484222325)
+#define PRIME UINT64_C(0x100000001b3)
+
 static uint64_t digest_text(uint64_t digest, const char *text)
 {
 	do
-		digest = (digest ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+		digest = (digest ^ (unsigned char)*text) * PRIME;
 	while (*text++);
 	return digest;
 }
 
+static uint64_t digest_number(uint64_t digest, uint64_t number)
+{
+	digest = (digest ^ number) * PRIME;
+	return digest ^ digest >> 29;
+}
+
+/* Members of a map count in any order, items of a list in theirs. */
 static uint64_t digest_node(const struct modhost *h, rp_cfg node, uint64_t digest)
 {
-	static const char *const kinds[] = {[RP_NODE_NULL] = "n",
-					    [RP_NODE_SCALAR] = "s",
-					    [RP_NODE_LIST] = "l",
-					    [RP_NODE_MAP] = "m"};
 	uint32_t kind = node ? h->config->kind(h->ctx, node) : RP_NODE_NULL;
 	uint32_t n = kind >= RP_NODE_LIST ? h->config->count(h->ctx, node) : 0;
-	digest = digest_text(digest, kinds[kind <= RP_NODE_MAP ? kind : RP_NODE_NULL]);
+	const char *text = h->config->text(h->ctx, node, "");
+	uint64_t sum = 0;
+	digest = digest_number(digest_number(digest, kind), n);
 	if (kind == RP_NODE_SCALAR)
-		digest = digest_text(digest, h->config->text(h->ctx, node, ""));
+		digest = digest_text(digest, text);
 	for (uint32_t i = 0; i < n; i++) {
-		if (kind == RP_NODE_MAP)
-			digest = digest_text(digest, h->config->key(h->ctx, node, i));
-		digest = digest_node(h, h->config->item(h->ctx, node, i), digest);
+		rp_cfg item = h->config->item(h->ctx, node, i);
+		if (kind == RP_NODE_LIST)
+			digest = digest_node(h, item, digest);
+		else
+			sum += digest_node(h, item,
+					   digest_text(SEED, h->config->key(h->ctx, node, i)));
 	}
-	return digest_text(digest, "e");
+	return digest_number(digest, sum);
 }
 
 uint64_t section_digest(const struct modhost *h, rp_cfg node)
 {
-	uint64_t digest = digest_node(h, node, UINT64_C(0xcbf29ce484222325));
+	uint64_t digest = digest_node(h, node, SEED);
 	return digest ? digest : 1;
 }
