@@ -34,6 +34,14 @@ void place_shared(const struct rp_instance *inst, struct rp_idset *ret)
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
 }
 
+bool place_leaves_some(const struct rp_instance *inst, uint32_t n)
+{
+	struct rp_idset shared;
+	place_shared(inst, &shared);
+	return !rp_ids_empty(rp_ids_of(&inst->plan->reserved)) ||
+	       n < rp_ids_count(rp_ids_of(&shared));
+}
+
 static void free_isolated(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->isolated), rp_ids_of(&inst->owners.taken));
@@ -68,7 +76,7 @@ static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_id
 	place_shared(inst, &shared);
 	if (rp_ids_count(rp_ids_of(&isolated)) >= w->full && wants_isolated(inst, w->info->ctr))
 		return take(inst, &isolated, w->full, ret);
-	return take(inst, &shared, w->full, ret);
+	return place_leaves_some(inst, w->full) ? take(inst, &shared, w->full, ret) : -RP_ENOSPC;
 }
 
 /* Keeps all of its own, and adds what is in its packages first. */
@@ -76,6 +84,8 @@ static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
 		    struct rp_idset *ret)
 {
 	struct rp_idset shared, near, added;
+	if (!place_leaves_some(inst, more))
+		return -RP_ENOSPC;
 	place_shared(inst, &shared);
 	rp_idset_andnot(&shared, rp_ids_of(&shared), own);
 	machine_surround(inst->plan->machine, MACHINE_PACKAGE, own, &near);

@@ -15,6 +15,22 @@ static bool shares(uint32_t kind)
 	return kind == KIND_SHARED || kind == KIND_MIXED;
 }
 
+/* A container that runs has a CPU, even when all reserved ones are offline. */
+static void stage_else(struct rp_idset *set, const struct rp_idset *other)
+{
+	if (rp_ids_empty(rp_ids_of(set)))
+		rp_idset_copy(set, rp_ids_of(other));
+}
+
+static void stage_system_cpus(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	struct rp_idset shared;
+	place_shared(inst, &shared);
+	*ret = inst->plan->reserved;
+	stage_else(ret, &shared);
+	stage_else(ret, &inst->plan->machine->online);
+}
+
 static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
 			  struct rp_ids slice)
 {
@@ -36,13 +52,14 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 {
 	const struct modhost *h = &inst->h;
 	const struct record rec = {RECORD_VERSION, w->kind, w->part};
-	struct rp_idset slice;
+	struct rp_idset slice, system;
 	int32_t r = 0;
 	rp_ctr ctr = w->info->ctr;
+	stage_system_cpus(inst, &system);
 	(void)owners_owned(&inst->owners, ctr, &slice);
 	/* who shares gets its CPUs by the walk over all of them */
 	if (w->kind == KIND_SYSTEM)
-		r = stage_sets(inst, txn, ctr, rp_ids_of(&inst->plan->reserved), rp_ids_none());
+		r = stage_sets(inst, txn, ctr, rp_ids_of(&system), rp_ids_none());
 	else if (w->kind == KIND_EXCLUSIVE)
 		r = stage_sets(inst, txn, ctr, rp_ids_none(), rp_ids_of(&slice));
 	if (!r)
@@ -58,6 +75,7 @@ static int64_t look_at_shared(const struct rp_instance *inst, struct rp_idset *s
 {
 	place_shared(inst, shared);
 	rp_idset_or(wide, rp_ids_of(shared), rp_ids_of(&inst->plan->reserved));
+	stage_else(wide, &inst->plan->machine->online);
 	return 1000 * (int64_t)rp_ids_count(rp_ids_of(shared));
 }
 
@@ -84,7 +102,13 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 	struct rp_idset shared, wide, slice;
 	struct record rec;
 	(void)w;
-	if (!stage_read(inst, info->ctr, &rec) || !shares(rec.kind))
+	if (!stage_read(inst, info->ctr, &rec))
+		return 0;
+	if (rec.kind == KIND_SYSTEM && rp_ids_empty(rp_ids_of(&inst->plan->reserved))) {
+		stage_system_cpus(inst, &shared);
+		return stage_sets(inst, txn, info->ctr, rp_ids_of(&shared), rp_ids_none());
+	}
+	if (!shares(rec.kind))
 		return 0;
 	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
 	inst->parts += rec.part;

@@ -21,9 +21,12 @@ static struct rp_ids own_cpus(struct rp_instance *inst, const struct wish *w, st
 
 static bool is_right(const struct rp_instance *inst, const struct wish *w, struct rp_ids own)
 {
-	struct rp_idset usable;
+	struct rp_idset usable, of_pool;
+	rp_idset_and(&of_pool, own, rp_ids_of(&inst->plan->pool));
 	rp_idset_or(&usable, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->plan->isolated));
-	return w->full && rp_ids_count(own) == w->full && rp_ids_subset(own, rp_ids_of(&usable)) &&
+	return w->full && rp_ids_count(own) == w->full &&
+	       place_leaves_some(inst, rp_ids_count(rp_ids_of(&of_pool))) &&
+	       rp_ids_subset(own, rp_ids_of(&usable)) &&
 	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
