@@ -18,6 +18,7 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 		plan_past(inst->plan, ret);
 	else
 		image_past(&inst->before, ret);
+	ret->hotplug = inst->lenient;
 }
 
 /* What the reserved balloon has or is to have is the system's. */
@@ -51,7 +52,6 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	struct reserve_past past;
 	begin(inst);
 	look_back(inst, &past);
-	past.hotplug = true;
 	int32_t r = plan_new(&inst->h, inst->plan->section, &past, ret);
 	if (!r)
 		(*ret)->idle_at_start = inst->plan->idle_at_start;

@@ -17,7 +17,7 @@ STEPS, SEEDS = int(os.environ.get('ACCEPTED_STEPS', 14)), int(os.environ.get('AC
 FIRST = int(os.environ.get('ACCEPTED_FIRST', 0))
 CPUS = 16
 LISTS = ['cpuset:0', 'cpuset:0-1', 'cpuset:0,5', 'cpuset:14-15', 'cpuset:4-7']
-QUANTITIES = ['1', '2', '1500m', '6']
+QUANTITIES = ['1', '2', '1500m', '6', '10']
 KATALYST = 'katalyst.kubewharf.io/'
 
 
