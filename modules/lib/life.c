@@ -34,8 +34,8 @@ static int32_t plan_with_rest(struct rp_instance *inst, rp_cfg cfg, const char *
 	return r;
 }
 
-/* What was accepted once stays accepted: containers run by it, and without it they would be without
- * any policy. */
+/* Checks a section. A section that was active before is accepted whatever the online CPUs are: its
+ * containers run, and a refusal would leave them without a policy. */
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
 	struct life *l = life_of(inst);
@@ -305,7 +305,7 @@ int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
 	if (l->plan) {
 		l->ops->past(inst, ret);
 	} else {
-		/* may move the list */
+		/* ctr_list() may move the array, so it comes first */
 		int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_CREATED);
 		r = reserve_first(&l->h, l->list.ctrs, n, &l->remembered, ret);
 	}

@@ -16,7 +16,8 @@
  * The largest amounts of a container. Larger ones are cut where they are decoded: no machine has them,
  * and sums over all containers of a node stay within 64 bits.
  */
-#define DERIVE_CPU_MAX INT64_C(1000000000000) /* shares, and microseconds of a quota and its period */
+#define DERIVE_CPU_MAX                                                                             \
+	INT64_C(1000000000000) /* shares, and microseconds of a quota and its period */
 #define DERIVE_MCPU_MAX INT64_C(1000000000000)
 #define DERIVE_BYTES_MAX (INT64_C(1) << 48)
 
