@@ -106,23 +106,23 @@ struct life_sync {
 	uint64_t digest;
 };
 
-#define LIFE_MEMBERS                                                                                 \
-	struct modhost h;                                                                            \
-	const struct life_ops *ops;                                                                  \
-	struct rp_plan *plan; /* in force; NULL before the first commit */                           \
-	struct ctr_list list; /* of the walk that is under way */                                    \
-	rp_txn txn; /* the last one that began */                                                    \
-	bool synced; /* everything was placed at least once */                                       \
-	bool changed; /* another configuration is in force since the last sync() */                  \
-	bool waiting; /* perhaps somebody lacks something; only ever too true */                     \
-	bool lenient; /* ops.plan runs for a section that was active before */                       \
-	/* section_digest() of the section prepared last, committed last, active at the last       \
-	 * sync(), and active in the previous run; 0: none */ \
-	uint64_t next_digest, committed_digest, digest, remembered_digest;                           \
-	struct life_sync last_sync;                                                                  \
-	/* reserved CPUs of the previous run, until the first configuration */                       \
-	struct reserve_past remembered;                                                              \
-	uint8_t reserved_bytes[RESERVE_SAVED_MAX];                                                   \
+#define LIFE_MEMBERS                                                                               \
+	struct modhost h;                                                                          \
+	const struct life_ops *ops;                                                                \
+	struct rp_plan *plan; /* in force; NULL before the first commit */                         \
+	struct ctr_list list; /* of the walk that is under way */                                  \
+	rp_txn txn; /* the last one that began */                                                  \
+	bool synced; /* everything was placed at least once */                                     \
+	bool changed; /* another configuration is in force since the last sync() */                \
+	bool waiting; /* perhaps somebody lacks something; only ever too true */                   \
+	bool lenient; /* ops.plan runs for a section that was active before */                     \
+	/* section_digest(), or 0: of the section prepared last, committed last, */                \
+	/* active at the last sync(), and active in the previous run */                            \
+	uint64_t next_digest, committed_digest, digest, remembered_digest;                         \
+	struct life_sync last_sync;                                                                \
+	/* reserved CPUs of the previous run, until the first configuration */                     \
+	struct reserve_past remembered;                                                            \
+	uint8_t reserved_bytes[RESERVE_SAVED_MAX];                                                 \
 	struct bytes saved_state /* the state as saved last */
 
 struct life {
@@ -160,9 +160,9 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info, const struct life_walk *w));
 
-/* For ops.sync: returns true if another section than before was activated by a reload, so that an error
- * refuses that. An error at a start, or after the machine has changed, would leave containers that run
- * without a policy: they get what there is instead, and are degraded. */
+/* For ops.sync: returns true if another section than before was activated by a reload, so that
+ * an error refuses that. An error at a start, or after the machine has changed, would leave
+ * containers that run without a policy: they get what there is instead, and are degraded. */
 bool life_may_refuse(const struct rp_instance *inst);
 
 /* With ops.past, for ops.plan and ops.look: the past of the next plan, by the one in force or,

@@ -35,8 +35,8 @@ static inline const char *section_text(const struct modhost *h, rp_cfg node, con
 /* Position of a text in a list that NULL ends, in any case of letters; -1: it is not there. */
 int section_word(const char *const *words, const char *text);
 
-/* Returns a number that depends on everything below a node (NULL: no section), and is never 0. Equal
- * sections have equal numbers; comments, places and the order of keys do not count. */
+/* Returns a number that depends on everything below a node (NULL: no section), and is never 0.
+ * Equal sections have equal numbers; comments, places and the order of keys do not count. */
 uint64_t section_digest(const struct modhost *h, rp_cfg node);
 
 /* ---- rows of a schema ------------------------------------------------------------------------ */

@@ -399,8 +399,8 @@ void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct
 void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 /* Makes the pools again and stages all containers that this changes. */
 int32_t stage_all(struct rp_instance *inst, rp_txn txn);
-/* The same for a request or another configuration, which place_check() may refuse. What has happened
- * already, as CPUs that went offline and containers that ended, cannot be refused. */
+/* The same for a request or another configuration, which place_check() may refuse. What has
+ * happened already, as CPUs that went offline and containers that ended, cannot be refused. */
 int32_t stage_checked(struct rp_instance *inst, rp_txn txn);
 
 /* ---- everything at once (sync.c) ------------------------------------------------------------- */

@@ -74,8 +74,8 @@ struct wish wish_of(const struct rp_ctr_info *info);
 int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
 		    struct rp_idset *ret);
 void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids slice);
-/* Returns true if containers without a slice can run after n more CPUs of the pool are given away: on
- * the reserved CPUs, or on the rest of the pool when all reserved CPUs are offline. */
+/* Returns true if containers without a slice can run after n more CPUs of the pool are given
+ * away: on the reserved CPUs, or on the rest of the pool when all reserved CPUs are offline. */
 bool place_leaves_some(const struct rp_instance *inst, uint32_t n);
 /* What is left of the pool. */
 void place_shared(const struct rp_instance *inst, struct rp_idset *ret);

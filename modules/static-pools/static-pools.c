@@ -102,8 +102,8 @@ static void count_list(struct list *list, int by)
 		list->users--;
 }
 
-/* Counts a container without a record, which was left on these CPUs, as a user of each list that has one
- * of them. */
+/* Counts a container without a record, which was left on these CPUs, as a user of each list
+ * that has one of them. */
 static void count_kept(struct rp_plan *p, struct rp_ids cpus, int by)
 {
 	for (uint32_t i = 0; i < p->n_lists; i++)
@@ -391,8 +391,8 @@ static void take_out_exclusive(const struct rp_plan *p, bool used, struct rp_ids
 		}
 }
 
-/* Returns the CPUs for a container that has none of its own: online ones of no exclusive list, else of
- * lists without users, else all. */
+/* Returns the CPUs for a container that has none of its own: online ones of no exclusive list,
+ * else of lists without users, else all. */
 static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	struct rp_idset online;
@@ -407,9 +407,9 @@ static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 		*ret = online;
 }
 
-/* A container that runs and cannot be placed keeps its CPUs, but for those of exclusive lists that others
- * use, and no container is given a list with a CPU of it. Without a CPU set of its own it is moved off
- * the exclusive lists. */
+/* A container that runs and cannot be placed keeps its CPUs, but for those of exclusive lists
+ * that others use, and no container is given a list with a CPU of it. Without a CPU set of its
+ * own it is moved off the exclusive lists. */
 static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		    const char *why)
 {

@@ -94,8 +94,8 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, const struct re
 	return r;
 }
 
-/* What the next plan has to know: reserved CPUs stay reserved over reloads, restarts and CPUs that go
- * offline, and CPUs that containers own are not reserved while there are others. */
+/* What the next plan has to know: reserved CPUs stay reserved over reloads, restarts and CPUs
+ * that go offline, and CPUs that containers own are not reserved while there are others. */
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);

@@ -13,8 +13,8 @@
 #include "core/nri-rpd/cache/cache.h"
 
 /*
- * The largest amounts of a container. Larger ones are cut where they are decoded: no machine has them,
- * and sums over all containers of a node stay within 64 bits.
+ * * The largest amounts of a container. Larger ones are cut where they are decoded: no machine
+ * has them, and sums over all containers of a node stay within 64 bits.
  */
 #define DERIVE_CPU_MAX                                                                             \
 	INT64_C(1000000000000) /* shares, and microseconds of a quota and its period */
