@@ -7,7 +7,7 @@ nodes, shares, quota and exclusive CPUs that it was answered.
 
 No container runs on an exclusive CPU of another one, whenever it was created: late, adopted, degraded, unmanaged, with the policy or without.
 
-ANSWER_ROUNDS kills, or attempts, of each policy.
+ANSWER_ROUNDS kills of each policy, and a quarter as many full nodes.
 """
 import os
 import random
@@ -209,3 +209,49 @@ def test_nobody_runs_on_exclusive_cpus_of_others(make_node, policy, machine, ref
                 churn.remove()
         node.settle(20)
         churn.nobody_on_exclusive('fewer')
+
+
+@pytest.mark.parametrize('policy', ['topology-aware', 'balloons', 'static', 'static-plus', 'cpuset', 'qos'])
+@pytest.mark.parametrize('ends', ['reconnects', 'killed', 'stopped'])
+def test_a_container_that_is_listed_runs(make_node, policy, ends):
+    """The runtime reports the stop of a container before it stops it, and the stop fails: then it lists the container as running."""
+    node = make_node({'policy': policy, policy: SECTIONS[policy], 'metrics': {'listen': ''}})
+    churn = Churn(node, policy, 47)
+    stuck, shared = churn.create('two'), churn.create('shared')
+    node.tell('StopContainer', stuck)
+    node.tell('StopContainer', shared)
+    if ends == 'reconnects':
+        node.runtime_restart()
+    elif ends == 'killed':
+        time.sleep(.3)  # the release is stored
+        node.kill()
+        node.start()
+    else:
+        node.restart()
+    node.settle(20)
+    known = churn.known()
+    assert known[stuck]['state'] == known[shared]['state'] == 'running'
+    assert len(cpuset(known[stuck]['exclusive'] or '')) == 2 and node.cpus(stuck) == cpuset(known[stuck]['exclusive'])
+    for _ in range(16):
+        churn.create('exclusive')
+    churn.nobody_on_exclusive(ends)
+
+
+@pytest.mark.parametrize('others', [[], ['system'], ['shared'], ['system', 'shared']], ids=str)
+@pytest.mark.parametrize('kind', ['exclusive', 'limited', 'best effort'])
+def test_a_late_container_finds_no_balloon(make_node, kind, others):
+    """It runs on CPUs of no balloon, else on those of the default one, else on the reserved ones."""
+    node = make_node({'policy': 'balloons', 'metrics': {'listen': ''}, 'balloons': {
+        'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': [{'name': 'x', 'preferNewBalloons': True}]}})
+    churn = Churn(node, 'balloons', 53)
+    for other in others:
+        (cpu, memory), more = OTHERS[other]
+        node.create(other, ctr('c', cpu, memory), **more)
+    while churn.create('exclusive'):
+        pass
+    node.kill()
+    node.create('late', ctr('c', *{**OWN, **OTHERS}[kind][0]))
+    node.start()
+    node.settle(20)
+    assert node.cpus('late/c') == (node.cpus('shared/c') if 'shared' in others else {0})
+    churn.nobody_on_exclusive('late')

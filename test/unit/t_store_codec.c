@@ -189,6 +189,8 @@ static void decisions(void **state)
 		struct record r;
 		size_t len;
 		ctr->cur.group = ctr->cur.exclusive ? 7 : 0;
+		/* of every other one an update is outstanding */
+		ctr->sent.shares = ctr->seq % 2 ? 512 : RP_NOT_SET;
 		record_of_decision(&r, ctr, cache_policy_name(b->cache, ctr->cur.policy));
 		uint8_t *data = pack(&r, &len);
 		arena_reset(b->arena);
@@ -207,6 +209,8 @@ static void decisions(void **state)
 		set_as(&d->acked.cpus, ctr->acked.cpus);
 		set_as(&d->acked.mems, ctr->acked.mems);
 		assert_true(d->acked.shares == ctr->acked.shares);
+		assert_true(d->sent.shares == ctr->sent.shares);
+		assert_true(d->sent.quota == ctr->sent.quota);
 		same_needs(&d->needs, &ctr->cur.needs);
 		bytes_as(&d->rdt_class, ctr->cur.rdt_class);
 		bytes_as(&d->blockio_class, ctr->cur.blockio_class);
