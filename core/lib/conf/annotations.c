@@ -84,7 +84,7 @@ int annotations_fill(struct conf_loader *l, struct conf_annotations *ret)
 	rp_cfg takers = conf_get(l->conf->root, "annotations.takers");
 	rp_cfg named = conf_get(l->conf->root, "annotations.takerNamespaces");
 	ret->takers_named = str_eq(conf_text(takers, core_default("annotations.takers")), "named");
-	if (named && !node_is(named, RP_NODE_NULL)) {
+	if (named && node_is(named, RP_NODE_LIST)) {
 		int rc = read_namespaces(l, named, &ret->taker_namespaces);
 		if (rc)
 			return rc;
