@@ -14,7 +14,7 @@ import grpc
 import pytest
 
 from resourceplugin import API, Plugin
-from simnode import SimError, ctr, eventually
+from simnode import STATIC, SimError, ctr, eventually
 from test_cluster import Cluster
 from test_cluster_pods import container, knows, put_pod
 
@@ -494,6 +494,61 @@ def test_cpus_of_one_that_is_forgotten(cluster):
         create(c, 'web')
         assert c.node.cpus('web/app') == {2}
     eventually(lambda: c.node.cpus('web/app') != {2})
+
+
+@pytest.mark.parametrize('what, says', [(('CpusetCpus', '2,40'), 'CPUs 2,40, of which 40 are not online'),
+                                        (('CpusetMems', '0,7'), 'memory nodes 0,7, of which 7 have no memory'),
+                                        (('CpusetCpus', '0-15'), 'CPUs 0-15, of which [0-9]+ are exclusive CPUs of container default/alone/app')])
+def test_grants_that_do_not_fit_are_refused(cluster, what, says):
+    """The pod that they are for is refused with the plugin's name; nothing else is affected."""
+    c = cluster(config=STATIC if 'alone' in says else NONE)
+    with Plugin(c.folder, GPU) as gpu:
+        gpu.dress = lambda request, names: {'oci_property_name': what[0], 'allocation_result': what[1]}
+        c.connected(GPU)
+        c.pod('alone', ('app', '1', {}))
+        c.pod('other', ('app', '100m', {}))
+        gpu_pod(c, 'web')
+        knows(c, 3)
+        create(c, 'alone')
+        c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='resource plugin example.com/gpu gives container app ' + says)
+        create(c, 'other')
+
+
+def test_changes_that_do_not_fit_are_not_applied(cluster):
+    c = cluster(options=SOON)
+    with Plugin(c.folder, GPU, reconciles=True) as gpu:
+        cpus = {'uid-web': '2', 'uid-two': '3'}
+        gpu.dress = lambda request, names: {'oci_property_name': 'CpusetCpus', 'allocation_result': cpus['uid-web' if names == ['gpu0'] else 'uid-two']}
+        c.connected(GPU)
+        gpu_pod(c, 'web')
+        gpu_pod(c, 'two')
+        knows(c, 2)
+        create(c, 'web')
+        create(c, 'two')
+        cpus.update({'uid-web': '40', 'uid-two': '5'})
+        eventually(lambda: c.node.cpus('two/app') == {5}, 30)
+        assert c.node.cpus('web/app') == {2}
+        c.node.log('pod default/web: resource plugin example.com/gpu gives container app CPUs 40, of which 40 are not online; the change is not')
+
+
+def test_grants_that_do_not_fit_at_synchronize_are_dropped(cluster):
+    """A CPU of a grant goes offline while the daemon is away, and the pod's second container is created meanwhile."""
+    c = cluster()
+    with Plugin(c.folder, GPU) as gpu:
+        gpu.dress = lambda request, names: {'oci_property_name': 'CpusetCpus', 'allocation_result': '15' if names == ['gpu1'] else '2'}
+        c.connected(GPU)
+        c.pod('web', ('app', '1', {GPU: 1}), ('side', '1', {GPU: 1}))
+        knows(c, 1)
+        create(c, 'web')
+        assert c.node.cpus('web/app') == {2}
+        c.node.stop()
+        c.node.offline('15')
+        c.node.create('web', ctr('side', '1', '64Mi'), uid='uid-web')
+        c.node.start()
+        assert 15 not in c.node.cpus('web/side') and c.node.cpus('web/app') == {2}
+        c.node.log('default/web/side: resource plugin example.com/gpu gives container side CPUs 15, of which 15 are not online; the container does')
+        assert 'of which 15 are not online' in str(c.node.ctl('explain', 'default/web/side'))
+        assert not c.node.ctl('status', check=False).get('degraded')
 
 
 def test_reconciling_changes_no_order(cluster):

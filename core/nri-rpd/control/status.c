@@ -343,6 +343,7 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	json_kuint(j, "late", c->late);
 	json_kuint(j, "reconciled", c->reconciled);
 	json_kuint(j, "left_alone", c->left_alone);
+	json_kuint(j, "dropped", c->dropped);
 	json_end_obj(j);
 }
 

@@ -12,6 +12,7 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "nri"
+#define UPDATE_FRAME_MAX 6u /* bytes of the tag and the length of an update in an answer */
 
 /* ---- the request at hand --------------------------------------------------------------------- */
 
@@ -59,6 +60,32 @@ static void out_of_memory(struct call *c, struct reply *reply)
 		reply_dropped(c->pipeline, reply);
 	else
 		reply_sent(c->pipeline, NULL, true);
+}
+
+/* Bytes of the update in a message: its tag and length come first. */
+static size_t update_size(const Nri__ContainerUpdate *update)
+{
+	return nri__container_update__get_packed_size(update) + UPDATE_FRAME_MAX;
+}
+
+/* Encodes the updates of an answer that `out` holds the rest of. Those that do not fit into a message
+ * are left to the queue of unsolicited updates. -ENOMEM. */
+static int put_updates(struct call *c, struct reply *reply, const ProtobufCMessage *out,
+		       Nri__ContainerUpdate ***ret, size_t *ret_n)
+{
+	Nri__ContainerUpdate **list =
+		encode_updates(c->nri->arena, reply->updates, reply->n_updates, true);
+	size_t size = protobuf_c_message_get_packed_size(out);
+	uint32_t n = 0;
+	if (!list)
+		return -ENOMEM;
+	while (n < reply->n_updates && (size += update_size(list[n])) <= TTRPC_MESSAGE_MAX)
+		n++;
+	if (n < reply->n_updates)
+		reply_defer_updates(c->pipeline, reply, n);
+	*ret = list;
+	*ret_n = n;
+	return 0;
 }
 
 /* ---- what each asks -------------------------------------------------------------------------- */
@@ -114,9 +141,7 @@ static void do_create(struct call *c)
 		return;
 	}
 	out.adjust = encode_adjustment(c->nri->arena, &reply, &empty);
-	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
-	out.n_update = reply.n_updates;
-	if (!out.adjust || !out.update) {
+	if (!out.adjust || put_updates(c, &reply, &out.base, &out.update, &out.n_update)) {
 		out_of_memory(c, &reply);
 		return;
 	}
@@ -146,12 +171,10 @@ static void do_update(struct call *c)
 		answer_error(c, NULL, &err);
 		return;
 	}
-	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
-	out.n_update = reply.n_updates;
-	if (out.update)
-		answer(c, &reply, &out.base);
-	else
+	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
+	else
+		answer(c, &reply, &out.base);
 }
 
 static void do_stop(struct call *c)
@@ -159,12 +182,10 @@ static void do_stop(struct call *c)
 	struct reply reply;
 	Nri__StopContainerResponse out = NRI__STOP_CONTAINER_RESPONSE__INIT;
 	request_stop(c->pipeline, &c->pod, &c->ctr, &reply);
-	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
-	out.n_update = reply.n_updates;
-	if (out.update)
-		answer(c, &reply, &out.base);
-	else
+	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
+	else
+		answer(c, &reply, &out.base);
 }
 
 static void do_remove(struct call *c)
@@ -389,12 +410,10 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 	}
 	sync_end(c->pipeline, &reply);
 	arena_reset(c->nri->arena);
-	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
-	out.n_update = reply.n_updates;
-	if (out.update)
-		answer(c, &reply, &out.base);
-	else
+	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
+	else
+		answer(c, &reply, &out.base);
 }
 
 /* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again:

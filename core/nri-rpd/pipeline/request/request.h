@@ -119,6 +119,9 @@ void reply_dropped(struct pipeline *p, struct reply *reply);
 /* For how long the runtime waits for an answer. */
 uint64_t request_allowed_ms(const struct pipeline *p);
 
+/* Leaves the reply's updates from number n_sent on to the queue of unsolicited updates. */
+void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent);
+
 /* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
 
 #define UPDATE_BATCH_MAX 2048u

@@ -151,6 +151,19 @@ void updates_untold(struct pipeline *p)
 	drop(p, l);
 }
 
+void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent)
+{
+	struct update_list *l = &p->updates.reply;
+	assert(n_sent <= l->n && reply->n_updates == l->n);
+	log_notice("%s: %u of %u updates do not fit into the answer and follow it",
+		   request_name(p->request), l->n - n_sent, l->n);
+	for (uint32_t i = n_sent; i < l->n; i++) {
+		updates_add(p, l->items[i].ctr);
+		values_fini(p->env.cache, &l->items[i].values);
+	}
+	l->n = reply->n_updates = n_sent;
+}
+
 /* ---- the queue ------------------------------------------------------------------------------- */
 
 void updates_fini(struct pipeline *p)

@@ -48,6 +48,86 @@ static void note(const struct granted *g, const Grants__Grant *from, const char 
 		log_notice("%s: %s", g->ctr->full_name, text);
 }
 
+/* ---- grants that do not fit -------------------------------------------------------------- */
+
+/* Returns -EINVAL, with the reason and its cause, if `set` has members that are not `allowed`. */
+static int grants_outside(const char *what, const char *text, const struct rp_idset *set,
+			  struct rp_ids allowed, const char *why, struct err *err)
+{
+	struct rp_idset bad;
+	char some[64];
+	if (rp_ids_subset(rp_ids_of(set), allowed))
+		return 0;
+	rp_idset_andnot(&bad, rp_ids_of(set), allowed);
+	(void)rp_ids_format(rp_ids_of(&bad), some, sizeof some);
+	return err_set(err, -EINVAL, "%s %.100s, of which %s %s", what, text, some, why);
+}
+
+/* Returns true if the grant is for the container: `ctr` itself, or one of the pod if that is
+ * NULL. */
+static bool grants_concern(const struct pod *pod, const struct ctr *ctr, const Grants__Grant *from,
+			   const struct ctr *other)
+{
+	return ctr ? ctr == other : other->pod == pod && grant_is_for(from, other->name);
+}
+
+/* Returns -EINVAL if a CPU of the grant is an exclusive one of another container. */
+static int grants_owned(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
+			const Grants__Grant *from, const struct rp_idset *cpus, struct err *err)
+{
+	const struct ctr *other;
+	DL_FOREACH (cache_ctrs(p->env.cache), other) {
+		const struct decision *d = txn_view(other);
+		struct rp_idset both;
+		char some[64];
+		if (!ctr_live(d->state) || !d->exclusive || grants_concern(pod, ctr, from, other))
+			continue;
+		rp_idset_and(&both, rp_ids_of(cpus), d->exclusive->ids);
+		if (rp_ids_empty(rp_ids_of(&both)))
+			continue;
+		(void)rp_ids_format(rp_ids_of(&both), some, sizeof some);
+		return err_set(err, -EINVAL,
+			       "CPUs %.100s, of which %s are exclusive CPUs of container %s",
+			       from->cpus, some, other->full_name);
+	}
+	return 0;
+}
+
+int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
+		    const Grants__Grant *from, struct err *err)
+{
+	struct invariants inv = decide_invariants(p);
+	struct rp_idset set;
+	struct err why = ERR_INIT;
+	int r = 0;
+	if (*from->cpus && !rp_idset_parse(&set, from->cpus, RP_CPUS_MAX)) {
+		r = grants_outside("CPUs", from->cpus, &set, inv.online, "are not online", &why);
+		if (!r)
+			r = grants_owned(p, pod, ctr, from, &set, &why);
+	}
+	if (!r && *from->mems && !rp_idset_parse(&set, from->mems, RP_NODES_MAX))
+		r = grants_outside("memory nodes", from->mems, &set, inv.mem_nodes,
+				   "have no memory", &why);
+	return r ? err_set(err, r, "resource plugin %.200s gives %s%s %s", from->resource,
+			   *from->container ? "container " : "the pod", from->container, why.text)
+		 : 0;
+}
+
+/* A grant that does not fit: refuses a container that is being created, and is dropped for one that
+ * runs, so that it affects no other container. */
+static int grants_dropped(const struct granted *g, const struct err *why, struct err *err)
+{
+	if (g->comes)
+		return err_set(err, -EINVAL, "%s", why->text);
+	host_note(g->p->env.cache, g->ctr, why->text);
+	g->p->plugins.counts.dropped++;
+	if (log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+		log_warning("%s: %s; the container does without", g->ctr->full_name, why->text);
+	return 0;
+}
+
+/* ---- sets and limits ------------------------------------------------------------------------- */
+
 static int put_set(const struct granted *g, const Grants__Grant *from, const char *what,
 		   const char *text, uint32_t max, struct iset **field, uint32_t bit)
 {
@@ -59,6 +139,8 @@ static int put_set(const struct granted *g, const Grants__Grant *from, const cha
 		return -ENOMEM;
 	bool taken = !*field || (g->had | g->d->granted) & bit || *field == made ||
 		     (bit == DIFF_CPUS && g->d->confined);
+	if (bit == DIFF_CPUS && g->ctr->flags & RP_CTR_PRESERVE_CPU)
+		taken = false;
 	note(g, from, what, text, taken);
 	if (!taken) {
 		intern_unref(cache_sets(g->p->env.cache), made);
@@ -200,6 +282,9 @@ static int put_extras(const struct granted *g, const Grants__Grants *all, const 
 static int stage_one(const struct granted *g, const Grants__Grants *all, const Grants__Grant *from,
 		     struct err *err)
 {
+	struct err why = ERR_INIT;
+	if (grant_check_fit(g->p, g->ctr->pod, g->ctr, from, &why))
+		return grants_dropped(g, &why, err);
 	int r = put_sets(g, from);
 	if (r)
 		return err_errno(err, r, "container %s", g->ctr->full_name);

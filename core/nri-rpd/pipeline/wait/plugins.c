@@ -170,12 +170,13 @@ static bool is_same(const Grants__Grant *a, const Grants__Grant *b)
 	       str_eq(a->part, b->part);
 }
 
-static bool is_in(const Grants__Grants *m, const Grants__Grant *g)
+/* Returns the grant of the same container, resource and part; NULL: there is none. */
+static Grants__Grant *grant_like(const Grants__Grants *m, const Grants__Grant *g)
 {
 	for (size_t i = 0; i < m->n_grants; i++)
 		if (is_same(m->grants[i], g))
-			return true;
-	return false;
+			return m->grants[i];
+	return NULL;
 }
 
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
@@ -184,12 +185,14 @@ int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, 
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	const Grants__Grants *had = a ? plugins_grants(pod, a) : NULL, *more;
 	int r = had ? grants_unpack(a, grants, len, &more, err) : err_errno(err, -ENOMEM, "grants");
+	for (size_t i = 0; !r && i < more->n_grants; i++)
+		r = grant_check_fit(p, pod, NULL, more->grants[i], err);
 	if (r)
 		return r;
 	Grants__Grant **list = arena_array(a, had->n_grants + more->n_grants + 1, sizeof *list);
 	size_t n = 0;
 	for (size_t i = 0; list && i < had->n_grants; i++)
-		if (!is_in(more, had->grants[i]))
+		if (!grant_like(more, had->grants[i]))
 			list[n++] = had->grants[i];
 	for (size_t i = 0; list && i < more->n_grants; i++)
 		list[n++] = more->grants[i];
@@ -343,6 +346,21 @@ static struct by_uid *sort_pods(const struct pipeline *p, uint32_t *ret_n)
 	return list;
 }
 
+/* Returns the plugin's new grant; if that does not fit, the previous one (NULL: none). */
+static Grants__Grant *reconcile_grant(struct pipeline *p, struct pod *pod, Grants__Grant *now,
+				      Grants__Grant *was)
+{
+	struct err err = ERR_INIT;
+	if (was)
+		now->hints = was->hints; /* the hints are said when the plugin allocates */
+	if (!grant_check_fit(p, pod, NULL, now, &err))
+		return now;
+	if (log_allowed(&p->plugins.failures, LOG_SOURCE))
+		log_warning("pod %s/%s: %s; the change is not applied", pod->ns, pod->name,
+			    err.text);
+	return was;
+}
+
 /* True: it has something else of this plugin now. */
 static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resource,
 			  const Grants__Grants *now)
@@ -358,11 +376,10 @@ static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resou
 	if (list && n == had->n_grants && !now->n_grants)
 		return false;
 	for (size_t i = 0; list && i < now->n_grants; i++) {
-		/* What it had preferred is said when it allocates. */
-		for (size_t k = 0; k < had->n_grants; k++)
-			if (is_same(had->grants[k], now->grants[i]))
-				now->grants[i]->hints = had->grants[k]->hints;
-		list[n++] = now->grants[i];
+		Grants__Grant *g =
+			reconcile_grant(p, pod, now->grants[i], grant_like(had, now->grants[i]));
+		if (g)
+			list[n++] = g;
 	}
 	return list && put_grants(p, pod, list, n) == 1;
 }

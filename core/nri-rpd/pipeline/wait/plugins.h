@@ -106,6 +106,7 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 struct plugins_counts {
 	uint64_t asked, answered, failed, late;
 	uint64_t reconciled; /* allocations that a plugin has changed by itself */
+	uint64_t dropped; /* grants of running containers that did not fit the node any more */
 	uint64_t left_alone; /* what the policy has decided otherwise than a plugin */
 };
 uint32_t pipeline_plugins(const struct pipeline *p, const struct plugin_desc **ret);
@@ -140,6 +141,13 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 /* Adds to what the pod has, in place of what is of the same container, resource and part. */
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
 		       struct err *err);
+/*
+ * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online or
+ * are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container that
+ * is to have it; NULL: all containers of the pod that it is for.
+ */
+int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
+		    const Grants__Grant *g, struct err *err);
 /* Whether a grant is for a container: its own, or the pod's. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
 
