@@ -296,6 +296,33 @@ static void test_many(void **state)
 	assert_int_equal(boxes_sync(w, boxes, 200), 200);
 }
 
+/* What does not fit into the answer is said after it, in the same order. */
+static void test_deferred_from_a_reply(void **state)
+{
+	struct world *w = *state;
+	struct reply reply;
+	uint32_t n = 0;
+	run_some(w, 3);
+	const struct box boxes[] = {
+		{.name = "a", .state = RP_STATE_RUNNING, .res.cpus = "5"},
+		{.name = "b", .state = RP_STATE_RUNNING, .res.cpus = "5"},
+		{.name = "c", .state = RP_STATE_RUNNING, .res.cpus = "5"},
+	};
+	boxes_begin_sync(w, boxes, 3);
+	sync_end(w->p, &reply);
+	assert_int_equal(reply.n_updates, 3);
+	const char *first = reply.updates[0].ctr->id, *second = reply.updates[1].ctr->id;
+	reply_defer_updates(w->p, &reply, 1);
+	assert_int_equal(reply.n_updates, 1);
+	reply_sent(w->p, &reply, false);
+	const struct update *items = updates_next(w->p, &n);
+	assert_int_equal(n, 2);
+	assert_string_not_equal(items[0].ctr->id, first);
+	assert_string_equal(items[0].ctr->id, second);
+	updates_acked(w->p);
+	assert_null(updates_next(w->p, &n));
+}
+
 /* ---- the second look ------------------------------------------------------------------------- */
 
 static bool verified(struct world *w, void *arg)
@@ -405,6 +432,7 @@ int main(void)
 		world_test(test_longest_backoff),
 		world_test(test_connection_lost),
 		world_test(test_many),
+		world_test(test_deferred_from_a_reply),
 		world_test(test_verify),
 		world_test(test_verify_v1),
 		world_test(test_verify_those_that_ended),
