@@ -141,6 +141,43 @@ static void test_switch(void **state)
 	assert_null(ctr->cur.exclusive);
 }
 
+#define AT_ONCE 8u
+
+static struct {
+	unsigned n, order[AT_ONCE];
+} in_order;
+
+static void answered_in_order(const struct reload_result *res, void *arg)
+{
+	assert_int_equal(res->code, 0);
+	in_order.order[in_order.n++] = *(unsigned *)arg;
+}
+
+static bool all_answered(struct world *w, void *arg)
+{
+	(void)w;
+	(void)arg;
+	return in_order.n == AT_ONCE;
+}
+
+/* One trial serves all callers that came during another one, and they are answered in their
+ * order. */
+static void test_many_reloads_at_once(void **state)
+{
+	struct world *w = *state;
+	unsigned number[AT_ONCE];
+	in_order.n = 0;
+	world_configure(w, PUPPET "log: {level: debug}\n");
+	for (unsigned i = 0; i < AT_ONCE; i++) {
+		number[i] = i;
+		pipeline_reload(w->p, answered_in_order, &number[i]);
+	}
+	world_until(w, all_answered, NULL);
+	for (unsigned i = 0; i < AT_ONCE; i++)
+		assert_int_equal(in_order.order[i], i);
+	assert_int_equal(pipeline_stats(w->p)->reloads, 2);
+}
+
 static void test_reloads_at_once(void **state)
 {
 	struct world *w = *state;
@@ -523,6 +560,7 @@ int main(void)
 		world_test(test_reload_fails_late),
 		world_test(test_switch),
 		world_test(test_reloads_at_once),
+		world_test(test_many_reloads_at_once),
 		world_test(test_saved_while_trying),
 		world_test(test_plan),
 		world_test(test_stop_while_trying),

@@ -426,6 +426,7 @@ static void reload_free(struct reload *r)
 	free(r);
 }
 
+/* Starts one reload for all callers that came during the previous one, answered in their order. */
 static void start_again(struct pipeline *p)
 {
 	struct reload_waiter *again = p->reload_again;
@@ -435,6 +436,10 @@ static void start_again(struct pipeline *p)
 		again = w->next;
 		pipeline_reload(p, w->done, w->arg);
 		free(w);
+		if (p->reload) {
+			LL_CONCAT(p->reload->waiters, again);
+			return;
+		}
 	}
 }
 
@@ -525,8 +530,8 @@ static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
 	struct reload_waiter *w = malloc(sizeof *w);
 	if (!w)
 		return -ENOMEM;
-	*w = (struct reload_waiter){done, arg, *list};
-	*list = w;
+	*w = (struct reload_waiter){done, arg, NULL};
+	LL_APPEND(*list, w);
 	return 0;
 }
 
