@@ -183,6 +183,18 @@ def test_blkio_throttles(make):
     assert get(node, cgroup_of(node, 'p/c') + '/io.weight') == 'default 405'
 
 
+def test_containers_that_went_unseen_are_forgotten(make):
+    """What a controller has done for a container that was removed while the runtime was away is counted no more."""
+    node = make({'controllers': ['blkio'], **BLKIO}, add_disks)
+    node.create('p', ctr('c', '1', '64Mi'), annotations={BLKIO_KEY: 'slow'})
+    node.create('q', ctr('c', '1', '64Mi'), annotations={BLKIO_KEY: 'slow'})
+    eventually(lambda: status_of(node, 'blkio')['failed'] == 2)  # this runtime makes no cgroups
+    node.runtime_stop()
+    node.delete('p')
+    node.runtime_start()
+    eventually(lambda: status_of(node, 'blkio')['failed'] == 1)
+
+
 def test_custom_resource_only_forwards(make):
     """control.blockio of a custom resource has no classes: names go to the runtime, whose file has them."""
     node = make({'controllers': ['blkio'], 'control': {'blockio': {'enable': True, 'usePodQoSAsDefaultClass': True}}}, add_disks)

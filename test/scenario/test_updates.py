@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resizes, and updates that nobody asked for: how many, in which order, and what happens when they fail."""
+import random
 import time
 
 import pytest
 
-from simnode import STATIC, cpuset, ctr
+from simnode import STATIC, cpuset, ctr, eventually
 
 NONE = {'policy': 'none'}
 
@@ -79,6 +80,15 @@ def test_resize_of_a_container_that_is_gone(node):
     node.exit('b0')
     node.update('b0', cpu='8')
     node.expect('cpus(s0) == online - cpus(a0)')
+
+
+def test_resize_of_a_container_that_nobody_told_of(make_node):
+    """It is taken over with its environment, by which its pool is chosen."""
+    pools = {'shared': {'cpuLists': [{'cpuset': '4-5'}]}, 'infra': {'cpuLists': [{'cpuset': '10-15'}]}}
+    node = make_node({'policy': 'static-pools', 'static-pools': {'pools': pools}})
+    node.existing('i', ctr('i0', '100m/200m', env={'STP_POOL': 'infra'}))
+    node.update('i0', cpu='200m/300m')
+    node.expect('cpus(i0) == 10-15')
 
 
 # ---- updates that nobody asked for ----------------------------------------------------------------------------------------
@@ -175,6 +185,39 @@ def test_failing_update_delays_no_other_container(make_node):
     node.fail_updates()
     node.config(STATIC)  # a new decision is sent at once
     node.expect('disjoint(a0, p7/c)')
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_bad_containers_harm_only_themselves(make_node, seed):
+    """Whichever containers' updates fail: the others have what was decided within two seconds, and all have it when the fault is gone."""
+    rnd = random.Random(seed)
+    names = ['p%d/c' % i for i in range(30)]
+    node = make_node(STATIC, existing=[{'pod': 'p%d' % i, 'containers': [ctr('c', '100m/-')]} for i in range(30)])
+    policies = [STATIC, {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}},
+                {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}}}]
+    exclusive, lost = [], set()  # lost: updates in answers, which fail without a word; here is no cgroup to see that in
+
+    def differing():
+        decided = {c['full_name'].split('/', 1)[1]: cpuset(c['cpus']) for c in node.ctl('containers') if c['cpus']}
+        has = {name.split('/', 1)[1] if name.count('/') > 1 else name: cpuset(cpus) for name, (cpus, _) in node.places().items()}
+        return {name for name, cpus in decided.items() if has[name] != cpus}
+
+    for step in range(6):
+        bad = set(rnd.sample(names, rnd.randint(1, 6)))
+        node.fail_updates(*bad)
+        what = rnd.choice(['policy', 'create', 'delete'])
+        if what == 'create':
+            exclusive.append('e%d' % step)
+            node.create(exclusive[-1], ctr('c', '1', '64Mi'))
+        elif what == 'delete' and exclusive:
+            node.delete(exclusive.pop())
+        else:
+            node.config(rnd.choice(policies))
+            what = 'policy'
+        lost |= bad if what != 'policy' else set()
+        eventually(lambda: differing() <= bad | lost, 2)
+    node.fail_updates()
+    eventually(lambda: differing() <= lost, 40)
 
 
 @pytest.mark.parametrize('cgroups', ['systemd', 'cgroupfs'])

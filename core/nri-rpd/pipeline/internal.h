@@ -75,6 +75,9 @@ struct pipeline {
 	enum request request;
 	uint64_t request_ns;
 	struct txn *txn;
+	/* puts back what the running request changed outside of its transaction; NULL: nothing */
+	void (*undo_request)(struct pipeline *p, void *arg);
+	void *undo_request_arg;
 
 	struct updates updates;
 	rp_ctr *to_verify;
@@ -102,6 +105,7 @@ struct pipeline {
 	/* the policy has not placed the containers of the runtime: all that have no CPUs are
 	 * confined (confine.c) */
 	bool confine_unpinned;
+	bool stopping; /* no trial is started any more */
 	/* Perhaps a container runs that nobody has pinned; perhaps one is confined (confine.c).
 	 * Only ever too true. */
 	bool loose, confining;

@@ -99,9 +99,18 @@ static void resync(struct pipeline *p)
 		  instance_name(p->policy), err.text);
 }
 
+void request_undo(struct pipeline *p)
+{
+	void (*fn)(struct pipeline *, void *) = p->undo_request;
+	p->undo_request = NULL;
+	if (fn)
+		fn(p, p->undo_request_arg);
+}
+
 static void undo(struct pipeline *p)
 {
 	decide_drop(p);
+	request_undo(p);
 	if (p->policy && instance_rolled_back(p->policy) == RP_RESYNC)
 		resync(p);
 }

@@ -70,6 +70,10 @@ void decide_release(struct pipeline *p, struct ctr *ctr);
 /* Stages the same within a decision. */
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
 
+/* Puts back what the running request changed outside of its transaction, once. A refused decision
+ * does that before the policy places all containers again. */
+void request_undo(struct pipeline *p);
+
 /* ---- confine.c ---- */
 /* All CPUs that are nobody's own, as the running transaction leaves them. NULL: out of memory. */
 struct iset *unowned_cpus(struct pipeline *p);
@@ -112,6 +116,9 @@ void rebalance_timer(void *arg);
 unsigned rebalance_count(const struct pipeline *p);
 
 /* ---- request.c ---- */
+/* Removes all that is kept of a container that is gone, or of a pod and its containers. */
+void request_forget_ctr(struct pipeline *p, struct ctr *ctr);
+void request_forget_pod(struct pipeline *p, struct pod *pod);
 /* A pod that a request is about and nobody has told of before. */
 int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
 		      struct err *err);

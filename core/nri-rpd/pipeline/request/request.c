@@ -232,7 +232,7 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	pod->stopped = true;
 }
 
-static void remove_ctr(struct pipeline *p, struct ctr *ctr)
+void request_forget_ctr(struct pipeline *p, struct ctr *ctr)
 {
 	export_removed(p, ctr);
 	controllers_forget(p, ctr->handle);
@@ -241,18 +241,23 @@ static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 	cache_del_ctr(p->env.cache, ctr);
 }
 
+void request_forget_pod(struct pipeline *p, struct pod *pod)
+{
+	devices_pod_ended(p, pod);
+	while (pod->ctrs)
+		request_forget_ctr(p, pod->ctrs);
+	admit_end(p, pod);
+	plugins_pod_gone(p, pod);
+	remove_pod(p, pod);
+}
+
 void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 {
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
 	if (!pod)
 		return;
 	release_pod(p, pod);
-	devices_pod_ended(p, pod);
-	while (pod->ctrs)
-		remove_ctr(p, pod->ctrs);
-	admit_end(p, pod);
-	plugins_pod_gone(p, pod);
-	remove_pod(p, pod);
+	request_forget_pod(p, pod);
 }
 
 /* ---- creation -------------------------------------------------------------------------------- */
@@ -409,7 +414,7 @@ static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 	log_notice("refused: %s", err->text);
 	pipeline_event_of(p, EV_REFUSED, ctr, ctr->trail.text, "%s", err->text);
 	conditions_refused(p, ctr->full_name, err->text);
-	remove_ctr(p, ctr);
+	request_forget_ctr(p, ctr);
 }
 
 /* The same name with another id: the runtime has lost the older one without a word. */
@@ -486,7 +491,7 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	watchdog_begin(p->watchdog);
 	release(p, created, NULL);
 	watchdog_end(p->watchdog);
-	remove_ctr(p, created);
+	request_forget_ctr(p, created);
 	persist_later(p);
 }
 
@@ -556,7 +561,12 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 			    err.code ? err.text : "the runtime does not tell its pod");
 		return NULL;
 	}
-	if (decide(p, place, &c, &err) && adopt_unplaced(p, &c, &err))
+	c.ctr->desc = desc;
+	int r = decide(p, place, &c, &err);
+	if (r)
+		r = adopt_unplaced(p, &c, &err);
+	c.ctr->desc = NULL;
+	if (r)
 		return c.ctr;
 	c.ctr->cur.state = living.state;
 	decide_settle(p);
@@ -600,8 +610,21 @@ static bool needs_equal(const struct needs *a, const struct needs *b)
 
 struct resizing {
 	struct ctr *ctr;
-	const struct values *was; /* what it had asked for */
+	struct values requested; /* before the resize */
+	struct needs wanted;
+	uint32_t flags;
 };
+
+/* Makes the container ask for what it asked for before a resize that was refused. */
+static void resize_undo(struct pipeline *p, void *arg)
+{
+	struct resizing *a = arg;
+	values_fini(p->env.cache, &a->ctr->requested);
+	a->ctr->requested = a->requested;
+	a->requested = (struct values){0};
+	a->ctr->wanted = a->wanted;
+	a->ctr->flags = a->flags;
+}
 
 static int resize(struct pipeline *p, void *arg, struct err *err)
 {
@@ -611,7 +634,7 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
-	decision_follow(d, a->was, &ctr->requested);
+	decision_follow(d, &a->requested, &ctr->requested);
 	adjusted_needs(p, ctr, &needs);
 	if (needs_equal(&d->needs, &needs))
 		return 0;
@@ -656,29 +679,23 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 			    ctr->full_name, res->cpus);
 	}
 	struct cache *c = p->env.cache;
-	struct needs had = ctr->wanted;
-	struct values requested, acked;
-	uint32_t flags = ctr->flags;
-	values_copy(&requested, &ctr->requested);
-	values_copy(&acked, &ctr->acked);
+	struct resizing resizing = {.ctr = ctr, .wanted = ctr->wanted, .flags = ctr->flags};
+	values_copy(&resizing.requested, &ctr->requested);
 	(void)values_overlay(c, &ctr->requested, res, true);
 	cache_derive_resized(c, ctr);
 	ctr->store.facts = false; /* what was asked for is stored with what was decided for it */
-	struct resizing resizing = {ctr, &requested};
+	p->undo_request = resize_undo;
+	p->undo_request_arg = &resizing;
 	int r = decide(p, resize, &resizing, err);
 	if (r) {
-		values_fini(c, &ctr->requested);
-		ctr->requested = requested;
-		values_fini(c, &acked);
-		ctr->wanted = had;
-		ctr->flags = flags;
+		request_undo(p); /* if no decision was begun */
 		name_container(err, ctr);
 		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
 		return r;
 	}
-	values_fini(c, &requested);
-	values_fini(c, &acked);
-	describe_resized(p, ctr, &had);
+	p->undo_request = NULL;
+	values_fini(c, &resizing.requested);
+	describe_resized(p, ctr, &resizing.wanted);
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->store.facts = false;
@@ -708,6 +725,6 @@ void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct
 		return;
 	if (ctr_live(ctr->cur.state))
 		release(p, ctr, NULL);
-	remove_ctr(p, ctr);
+	request_forget_ctr(p, ctr);
 	persist_later(p);
 }

@@ -181,17 +181,14 @@ static void drop_unlisted(struct pipeline *p)
 		if (ctr->sync_mark == p->sync_mark)
 			continue;
 		log_debug("%s is gone", ctr->full_name);
-		store_del_ctr(p->store, ctr);
-		cache_del_ctr(p->env.cache, ctr);
+		if (ctr_live(ctr->cur.state))
+			controllers_post_stop(p, ctr);
+		request_forget_ctr(p, ctr);
 	}
 	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
 		after = pod->hh.next;
-		if (pod->sync_mark == p->sync_mark && !empty_pods_is_gone(p, pod))
-			continue;
-		devices_pod_ended(p, pod);
-		plugins_pod_gone(p, pod);
-		store_del_pod(p->store, pod);
-		cache_del_pod(p->env.cache, pod);
+		if (pod->sync_mark != p->sync_mark || empty_pods_is_gone(p, pod))
+			request_forget_pod(p, pod);
 	}
 }
 
