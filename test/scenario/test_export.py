@@ -136,6 +136,22 @@ def test_switched_on_by_a_reload(make_node):
     assert 'data file' not in node.read_log()
 
 
+def test_switched_off_by_a_reload(make_node):
+    """What was written goes with its container, or at the next start."""
+    node = make_node({**STATIC, **EXPORT})
+    node.create('p', ctr('c', '500m/1', '64Mi'))
+    node.create('q', ctr('c', '500m/1', '64Mi'))
+    node.create('r', ctr('c', '500m/1', '64Mi'))
+    eventually(lambda: len(folders(node)) == 3)
+    node.config(STATIC)
+    node.delete('p')
+    eventually(lambda: len(folders(node)) == 2)
+    node.stop()
+    node.delete('q')
+    node.start()
+    eventually(lambda: folders(node) == [folder_of(node, 'r/c').name])
+
+
 def test_nothing_is_written_by_a_trial(make_node):
     node = make_node({**STATIC, **EXPORT})
     node.create('p', ctr('c', '500m/1', '64Mi'))

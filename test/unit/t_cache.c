@@ -125,6 +125,13 @@ static void test_qos_by_cgroup_parent(void **state)
 	assert_int_equal(derive_qos("/kubepods/burstable/podx"), RP_QOS_BURSTABLE);
 	assert_int_equal(derive_qos("kubepods-besteffort-podx.slice"), RP_QOS_BEST_EFFORT);
 	assert_int_equal(derive_qos("/kubepods/podx"), RP_QOS_GUARANTEED);
+	assert_int_equal(derive_qos("/burstable-nodes/kubepods/podx"), RP_QOS_GUARANTEED);
+	assert_int_equal(derive_qos("/burstable/x/kubepods/podx"), RP_QOS_GUARANTEED);
+	assert_int_equal(derive_qos("burstable-kubepods-podx.slice"), RP_QOS_GUARANTEED);
+	assert_int_equal(derive_qos("/besteffort/kubepods/burstable/podx/"), RP_QOS_BURSTABLE);
+	assert_int_equal(derive_qos("/kubepods.slice/kubepods-besteffort.slice/"
+				    "kubepods-besteffort-podx.slice"),
+			 RP_QOS_BEST_EFFORT);
 	assert_int_equal(derive_qos(""), RP_QOS_GUARANTEED);
 }
 

@@ -440,6 +440,11 @@ static void test_late_answer(void **state)
 	struct answer ans = call(r, "Synchronize", &m.base);
 	buf_fini(&ans.payload);
 	world_until(r->w, connected_again, r);
+	/* a node that is always that slow does not connect every 50 ms */
+	assert_int_equal(r->nri->late.ms, 50);
+	r->nri->close_soon = true;
+	nri_restart(r->nri, "too late");
+	assert_int_equal(r->nri->late.ms, 100);
 	runtime_free(r);
 }
 

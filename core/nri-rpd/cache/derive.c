@@ -6,17 +6,48 @@
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/lib/util/str.h"
 
+#define KUBEPODS "kubepods-"
+#define KUBEPODS_LEN (sizeof KUBEPODS - 1)
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define ADJ_BURSTABLE_MIN 3
 #define ADJ_BURSTABLE_MAX 999
 
+/* Returns true if the component of a path is the kubelet's cgroup or slice of a class, or a pod's
+ * slice below that: "burstable", "kubepods-burstable.slice", "kubepods-burstable-podUID.slice". */
+static bool qos_names(const char *name, size_t len, const char *class)
+{
+	const char *end = name + len;
+	size_t n = strlen(class);
+	if (len == n && !memcmp(name, class, n))
+		return true;
+	for (const char *at = name;
+	     (at = memmem(at, (size_t)(end - at), KUBEPODS, KUBEPODS_LEN));) {
+		at += KUBEPODS_LEN;
+		size_t left = (size_t)(end - at);
+		if (left >= n && !memcmp(at, class, n) &&
+		    (left == n || at[n] == '-' || at[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/* The last two components tell; folders above them have names that people choose. */
 uint32_t derive_qos(const char *cgroup_parent)
 {
-	if (strstr(cgroup_parent, "besteffort"))
-		return RP_QOS_BEST_EFFORT;
-	if (strstr(cgroup_parent, "burstable"))
-		return RP_QOS_BURSTABLE;
+	const char *end = cgroup_parent + strlen(cgroup_parent);
+	for (unsigned i = 0; i < 2; i++) {
+		while (end > cgroup_parent && end[-1] == '/')
+			end--;
+		const char *name = end;
+		while (name > cgroup_parent && name[-1] != '/')
+			name--;
+		if (qos_names(name, (size_t)(end - name), "besteffort"))
+			return RP_QOS_BEST_EFFORT;
+		if (qos_names(name, (size_t)(end - name), "burstable"))
+			return RP_QOS_BURSTABLE;
+		end = name;
+	}
 	return RP_QOS_GUARANTEED;
 }
 

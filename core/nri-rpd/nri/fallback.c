@@ -134,12 +134,19 @@ int fallback_init(struct nri *nri)
 	return f->socket && f->look ? 0 : -ENOMEM;
 }
 
+void fallback_forget(struct nri *nri)
+{
+	struct fallback *f = &nri->fallback;
+	if (f->way_back >= 0)
+		(void)close(f->way_back);
+	f->way_back = -1;
+}
+
 void fallback_fini(struct nri *nri)
 {
 	struct fallback *f = &nri->fallback;
 	pipeline_runtime(nri->cfg.pipeline)->fallback = NULL;
 	loop_timer_free(f->look);
-	if (f->way_back >= 0)
-		(void)close(f->way_back);
+	fallback_forget(nri);
 	free(f->socket);
 }

@@ -37,6 +37,8 @@ struct fallback {
 };
 
 int fallback_init(struct nri *nri);
+/* Closes an idle connection to the first socket: its path is about to change. */
+void fallback_forget(struct nri *nri);
 void fallback_fini(struct nri *nri);
 /* A connection to the one of the two sockets whose turn it is; -errno: to neither. */
 int fallback_dial(struct nri *nri, struct err *err);

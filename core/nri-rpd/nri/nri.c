@@ -283,6 +283,7 @@ static int set_address(struct nri *nri, const struct nri_config *config)
 		free(name);
 		return -ENOMEM;
 	}
+	fallback_forget(nri);
 	free(nri->socket);
 	free(nri->name);
 	nri->socket = socket;

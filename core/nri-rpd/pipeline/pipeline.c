@@ -78,6 +78,7 @@ static void take_machine(struct pipeline *p, struct topo *now, const struct topo
 	struct err err = ERR_INIT;
 	describe_change(p, change);
 	p->env.topo = now;
+	cache_set_memory_total(p->env.cache, topo_memory(now));
 	watchdog_begin(p->watchdog);
 	if (apply_topology(p, &err)) {
 		log_error("policy %s does not get along with the changed machine: %s",
@@ -288,6 +289,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return NULL;
+	p->stopping = true;
 	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
 	attempts_fini(p);

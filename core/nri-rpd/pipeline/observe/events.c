@@ -205,6 +205,15 @@ void events_open(struct pipeline *p)
 	p->event_log_ready = reclog_init(&p->event_log, path, &log_head, EVENT_LOG_MAX) == 0;
 }
 
+void events_open_late(struct pipeline *p)
+{
+	char path[CACHE_PATH_MAX + sizeof "/events"];
+	(void)snprintf(path, sizeof path, "%s/events", p->state_dir);
+	if (!p->event_log_ready)
+		p->event_log_ready =
+			reclog_init(&p->event_log, path, &log_head, EVENT_LOG_MAX) == 0;
+}
+
 void events_log(struct pipeline *p)
 {
 	struct err err = ERR_INIT;

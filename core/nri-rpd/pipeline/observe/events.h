@@ -61,6 +61,9 @@ void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg);
 /* Takes over what the last process has left in the log of the state directory; that there is none
  * is no failure. */
 void events_open(struct pipeline *p);
+/* Makes the log of events usable after the state directory has become so. Events of earlier
+ * processes, older than those that this one has, are not read. */
+void events_open_late(struct pipeline *p);
 /* Writes what is not in the log yet. */
 void events_log(struct pipeline *p);
 void events_close(struct pipeline *p);

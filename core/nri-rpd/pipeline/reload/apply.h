@@ -15,7 +15,6 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
  * those that the runtime asked for, unless it leaves the container alone altogether, as the policy
  * none does. */
 int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, struct err *err);
-/* After a commit: containers whose CPUs have changed, to the log and as events. */
 /* The machine has changed: the policy looks at it. */
 int apply_topology(struct pipeline *p, struct err *err);
 

@@ -61,7 +61,9 @@ static void ended(void *arg, const struct trial_result *res)
 
 int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct err *err)
 {
-	struct attempt *a = calloc(1, sizeof *a);
+	struct attempt *a = p->stopping ? NULL : calloc(1, sizeof *a);
+	if (p->stopping)
+		return err_set(err, -ESHUTDOWN, "nri-rpd is stopping");
 	if (!a)
 		return err_errno(err, -ENOMEM, "%s", spec->what);
 	*a = (struct attempt){.p = p, .spec = *spec};

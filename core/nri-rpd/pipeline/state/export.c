@@ -119,13 +119,13 @@ void export_touched(struct pipeline *p, const struct ctr *skip)
 
 void export_removed(struct pipeline *p, const struct ctr *ctr)
 {
-	if (enabled(p) && ctr->cur.data)
+	if (!p->env.trial && ctr->cur.data)
 		submit(p, ctr->id, NULL);
 }
 
 void export_clean(struct pipeline *p)
 {
-	if (!enabled(p))
+	if (p->env.trial)
 		return;
 	_free_ char *top = str_printf("%s/containers", p->state_dir);
 	_closedir_ DIR *dir = top ? opendir(top) : NULL;
@@ -134,7 +134,7 @@ void export_clean(struct pipeline *p)
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
 		/* What is known is written again: the daemon may have been killed between the
 		 * two. */
-		if (e->d_name[0] != '.' && (!ctr || ctr->cur.data))
+		if (e->d_name[0] != '.' && (!ctr || (enabled(p) && ctr->cur.data)))
 			submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
 	}
 }

@@ -132,6 +132,7 @@ void state_open_late(struct pipeline *p)
 	log_notice("%s can be used by now: placements are kept for a restart", p->state_dir);
 	config_keep_policy(p);
 	plugins_keep(p);
+	events_open_late(p);
 }
 
 int state_open_settings(struct pipeline *p, struct err *err)

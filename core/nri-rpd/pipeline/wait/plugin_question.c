@@ -701,8 +701,8 @@ static int find_pre_start(const struct pipeline *p, struct inquiry *q, const Gra
 			wants = wants || (str_eq(has->grants[k]->resource, d->resource) &&
 					  grant_is_for(has->grants[k], ctr));
 		if (wants)
-			q->wanted[q->n_wanted++] = (struct plugin_wanted){
-				.ctr = q->ctr, .resource = arena_strdup(q->arena, d->resource)};
+			q->wanted[q->n_wanted++] =
+				(struct plugin_wanted){.ctr = q->ctr, .resource = d->resource};
 	}
 	return q->wanted ? own_texts(q) : -ENOMEM;
 }
