@@ -339,7 +339,7 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 /* What resource plugins have given it, which it has to have. */
 static int grant(struct pipeline *p, struct creation *c, struct err *err)
 {
-	int r = granted_stage(p, c->ctr, err);
+	int r = granted_stage(p, c->ctr, !c->adopts, err);
 	c->required = c->required || r;
 	return r;
 }

@@ -344,9 +344,9 @@ static int stage(struct granted *g, struct err *err)
 	return r;
 }
 
-int granted_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
+int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *err)
 {
-	struct granted g = {.p = p, .ctr = ctr, .comes = true};
+	struct granted g = {.p = p, .ctr = ctr, .comes = comes};
 	if (!ctr->pod->grants)
 		return 0;
 	g.d = txn_stage(p->txn, ctr);

@@ -170,8 +170,9 @@ struct inquiry *inquiry_free(struct inquiry *q);
 
 /* ---- granted.c ---- */
 
-/* Stages what plugins have given a container that is being created. */
-int granted_stage(struct pipeline *p, struct ctr *ctr, struct err *err);
+/* Stages what plugins have given a new container. `comes`: it is being created, not adopted: a grant
+ * that does not fit refuses it. */
+int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *err);
 /* The sets and limits of all containers, where the policy leaves them alone. */
 int granted_stage_all(struct pipeline *p, struct err *err);
 
