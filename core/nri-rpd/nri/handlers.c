@@ -68,8 +68,8 @@ static size_t update_size(const Nri__ContainerUpdate *update)
 	return nri__container_update__get_packed_size(update) + UPDATE_FRAME_MAX;
 }
 
-/* Encodes the updates of an answer that `out` holds the rest of. Those that do not fit into a message
- * are left to the queue of unsolicited updates. -ENOMEM. */
+/* Encodes the updates of an answer that `out` holds the rest of. Those that do not fit into a
+ * message are left to the queue of unsolicited updates. -ENOMEM. */
 static int put_updates(struct call *c, struct reply *reply, const ProtobufCMessage *out,
 		       Nri__ContainerUpdate ***ret, size_t *ret_n)
 {

@@ -142,9 +142,9 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
 		       struct err *err);
 /*
- * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online or
- * are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container that
- * is to have it; NULL: all containers of the pod that it is for.
+ * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online
+ * or are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container
+ * that is to have it; NULL: all containers of the pod that it is for.
  */
 int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
 		    const Grants__Grant *g, struct err *err);
@@ -170,8 +170,8 @@ struct inquiry *inquiry_free(struct inquiry *q);
 
 /* ---- granted.c ---- */
 
-/* Stages what plugins have given a new container. `comes`: it is being created, not adopted: a grant
- * that does not fit refuses it. */
+/* Stages what plugins have given a new container. `comes`: it is being created, not adopted: a
+ * grant that does not fit refuses it. */
 int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *err);
 /* The sets and limits of all containers, where the policy leaves them alone. */
 int granted_stage_all(struct pipeline *p, struct err *err);
