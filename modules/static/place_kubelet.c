@@ -150,19 +150,42 @@ static void take_from_cache(struct taking *t, const struct machine_unit *cache)
 	take_cache_threads(t, cache, 0);
 }
 
-/* Whole caches, then the rest from the first one that has room for all of it. */
+/* Returns true if the cache has idle cores for all of the need but single threads of one core. */
+static bool has_whole_cores(const struct taking *t, const struct machine_unit *cache)
+{
+	uint32_t left = t->need;
+	for (uint32_t i = 0; i < cache->n_cpus; i++) {
+		const struct machine_unit *core =
+			machine_unit_of(t->m, MACHINE_CORE, cache->cpus[i]);
+		if (core->cpus[0] == cache->cpus[i] && core_is_free(t, core) &&
+		    left >= core->n_cpus)
+			left -= core->n_cpus;
+	}
+	return left < t->m->threads;
+}
+
+/* Whole caches, then the rest from the first one that has room for all of it: one with enough whole
+ * cores before any other. */
 static void take_caches(struct taking *t)
 {
 	take_full(t, MACHINE_CACHE);
 	if (!t->need)
 		return;
 	uint32_t n = kubelet_list(t->m, MACHINE_CACHE, rp_ids_of(&t->left));
+	const struct machine_unit *with_room = NULL;
 	for (uint32_t i = 0; i < n; i++) {
+		const struct machine_unit *cache =
+			&t->m->level[MACHINE_CACHE].units[t->m->ranks[i].index];
 		if (t->m->ranks[i].n_free < t->need)
 			continue;
-		take_from_cache(t, &t->m->level[MACHINE_CACHE].units[t->m->ranks[i].index]);
-		return;
+		if (has_whole_cores(t, cache)) {
+			take_from_cache(t, cache);
+			return;
+		}
+		with_room = with_room ? with_room : cache;
 	}
+	if (with_room)
+		take_from_cache(t, with_room);
 }
 
 /* How many siblings with a lower id a CPU has in the set. */
