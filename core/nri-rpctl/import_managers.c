@@ -61,7 +61,7 @@ bool import_kubelet(struct import *im, rp_cfg root)
 	const char *topology = conf_text(conf_get(root, "topologyManagerPolicy"), "none");
 	import_printf(im, "  topologyManagerPolicy: %s\n", topology);
 	if (str_eq(conf_text(conf_get(root, "topologyManagerScope"), ""), "pod"))
-		import_note(im, "topologyManagerScope pod: containers are aligned one by one");
+		import_printf(im, "  topologyManagerScope: pod\n");
 	managers_note_topology_options(im, conf_get(root, "topologyManagerPolicyOptions"));
 	if (str_eq(conf_text(conf_get(root, "memoryManagerPolicy"), ""), "Static"))
 		import_printf(im, "  pinMemory: true # memoryManagerPolicy: Static\n");

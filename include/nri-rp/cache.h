@@ -94,6 +94,9 @@ struct rp_pod_info {
 #define RP_POD_STOPPED 0x1u /* no container can be created in it any more */
 /* the cluster has told of it: the amounts are exact, and pod_ctr() knows its containers */
 #define RP_POD_FED 0x2u
+/* with RP_POD_FED: the pod has resources of its own (spec.resources), which the amounts are
+ * [since 1.3] */
+#define RP_POD_OWN_RESOURCES 0x8u
 #define RP_POD_DAEMON_SET 0x4u /* with RP_POD_FED: it is one of a DaemonSet */
 
 /* A container of a pod as the cluster has it, whether it has been created or not. */

@@ -440,6 +440,8 @@ static const struct rp_policy policy = {CALLBACKS, .unmanaged = unmanaged};
 static const struct rp_policy policy_of_placed = {CALLBACKS};
 static const struct rp_policy policy_of_pods = {CALLBACKS, .unmanaged = unmanaged,
 						.admit_pod = admit_pod, .pod_removed = pod_removed};
+static const struct rp_policy policy_of_sets = {CALLBACKS, .unmanaged = unmanaged,
+						.pod_removed = pod_removed};
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret)
@@ -470,6 +472,7 @@ const void *life_service(const struct life_ops *ops, const char *id)
 	const struct modhost_service services[] = {
 		{RP_POLICY_1, ops->admit	      ? &policy_of_pods
 			      : ops->leaves_unmanaged ? &policy_of_placed
+			      : ops->removed	      ? &policy_of_sets
 						      : &policy},
 		{RP_SCHEMA_1, ops->schema},
 		{RP_ZONES_1, ops->zones},

@@ -68,8 +68,8 @@ struct life_ops {
 	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr); /* optional */
 	/* Optional: a timer that the policy has armed. */
 	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
-	/* Optional, both or none: pods before and after their containers (rp_policy.admit_pod,
-	 * pod_removed). */
+	/* Optional, admit only with removed: pods before and after their containers
+	 * (rp_policy.admit_pod, pod_removed). */
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/*

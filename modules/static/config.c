@@ -24,7 +24,8 @@ static const struct rp_key keys[] = {
 	SECTION_CHOICE("topologyManagerPolicy", "none|best-effort|restricted|single-numa-node",
 		       "none", "How strictly exclusive CPUs keep to the fewest NUMA nodes."),
 	SECTION_CHOICE("topologyManagerScope", "container|pod", "container",
-		       "Containers are aligned one by one; pod is not supported."),
+		       "What one topology hint is for: a container, or all containers of a pod, "
+		       "which then share one set of CPUs."),
 	SECTION_CHOICE("cpuAllocator", "kubelet|common", "kubelet",
 		       "Which CPUs are chosen: those the kubelet would, or those the other "
 		       "policies would."),
@@ -141,9 +142,7 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 	const char *name = h->config->text(h->ctx, s->hints_at, "none");
 	s->hints = (enum hint_policy)section_word(hint_policies, name);
 	rp_cfg scope = section_get(h, s->section, "topologyManagerScope");
-	if (strcmp(h->config->text(h->ctx, scope, "container"), "container") != 0)
-		return modhost_fail_at(h, scope, -RP_EINVAL,
-				       "topologyManagerScope pod is not supported");
+	s->pod_scope = strcmp(h->config->text(h->ctx, scope, "container"), "pod") == 0;
 	if (s->hints == HINT_SINGLE_NODE && (s->options & OPT_ALIGN_SOCKET))
 		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
 				       "topologyManagerPolicy single-numa-node and option "

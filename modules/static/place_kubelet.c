@@ -126,15 +126,18 @@ static int core_is_free(const struct taking *t, const struct machine_unit *core)
 	return machine_count_free(core, rp_ids_of(&t->left)) == core->n_cpus;
 }
 
-/* Single threads of a cache's cores: those of cores in use when `broken`, else any. */
+/* Takes single threads of a cache's cores, in the order of cores: those of cores in use when
+ * `broken`, else any. */
 static void take_cache_threads(struct taking *t, const struct machine_unit *cache, int broken)
 {
-	for (uint32_t i = 0; i < cache->n_cpus && t->need; i++) {
-		uint32_t cpu = cache->cpus[i];
-		if (!rp_ids_has(rp_ids_of(&t->left), cpu))
+	for (uint32_t i = 0; i < cache->n_cpus; i++) {
+		const struct machine_unit *core =
+			machine_unit_of(t->m, MACHINE_CORE, cache->cpus[i]);
+		if (core->cpus[0] != cache->cpus[i] || (broken && core_is_free(t, core)))
 			continue;
-		if (!broken || !core_is_free(t, machine_unit_of(t->m, MACHINE_CORE, cpu)))
-			take_cpu(t, cpu);
+		for (uint32_t k = 0; k < core->n_cpus && t->need; k++)
+			if (rp_ids_has(rp_ids_of(&t->left), core->cpus[k]))
+				take_cpu(t, core->cpus[k]);
 	}
 }
 

@@ -125,6 +125,8 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	int32_t r = h->cache->set_cpus(h->ctx, txn, info->ctr, shared);
 	if (!r)
 		r = h->cache->set_exclusive(h->ctx, txn, info->ctr, rp_ids_none());
+	if (!r && inst->plan->settings.pod_scope)
+		r = h->cache->set_group(h->ctx, txn, info->ctr, 0);
 	if (!r)
 		r = ctr_set_data_sets(h, txn, info->ctr, shared, rp_ids_none());
 	if (r || !read_record(inst, info->ctr, &was))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the static policy does is told in static.h. */
-#include "modules/static/static.h"
+#include "modules/static/pod_set.h"
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -79,6 +79,8 @@ static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idse
 static int32_t share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset shared;
+	if (pod_set_shares(inst, info, &shared))
+		return pod_set_stage(inst, txn, info, rp_ids_of(&shared));
 	plan_shared(inst->plan, &inst->owners, &shared);
 	if (rp_ids_empty(rp_ids_of(&shared)))
 		return modhost_fail(&inst->h, -RP_ENOSPC, SHARED_EMPTY_TEXT);
@@ -93,6 +95,7 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	struct rp_idset had;
 	(void)owners_release(&inst->owners, info->ctr, &had);
 	owners_give(&inst->owners, rp_ids_of(&p->cpus), info->ctr);
+	pod_set_return(inst, info->pod, rp_ids_of(&had));
 	place_explain(inst, info, p);
 	return stage_exclusive(inst, txn, info, rp_ids_of(&p->cpus));
 }
@@ -103,9 +106,11 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 	struct placing p;
 	struct rp_idset own;
 	int64_t n = place_wanted(info);
-	if (owners_owned(&inst->owners, info->ctr, &own)
-		    ? place_resize(inst, info->ctr, rp_ids_of(&own), n, &p)
-		    : place_find(inst, info->ctr, n, &p)) {
+	uint32_t n_own = owners_owned(&inst->owners, info->ctr, &own);
+	if (pod_set_ensure(inst, txn, info, &p) ||
+	    (!pod_set_take(inst, info, rp_ids_of(&own), n, &p) &&
+	     (n_own ? place_resize(inst, info->ctr, rp_ids_of(&own), n, &p)
+		    : place_find(inst, info->ctr, n, &p)))) {
 		inst->counters.refused++;
 		inst->waiting = true;
 		return modhost_fail(&inst->h, -RP_ENOSPC, "%s", p.text);
@@ -121,13 +126,21 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	int64_t n = place_wanted(info);
 	plan_shared(inst->plan, &inst->owners, &before);
 	uint32_t n_own = owners_owned(&inst->owners, info->ctr, &own);
-	if (!n)
+	if (!n) {
+		struct placing p;
 		(void)owners_release(&inst->owners, info->ctr, &own);
+		pod_set_return(inst, info->pod, rp_ids_of(&own));
+		/* a pod without room for its set shares with all */
+		if (info->flags & RP_CTR_POD_RESOURCES)
+			(void)pod_set_ensure(inst, txn, info, &p);
+	}
 	int32_t r = n ? give_exclusive(inst, txn, info) : 0;
 	if (!r && n_own > n)
 		r = sync_retry(inst, txn, info->ctr);
 	if (!r && !n)
 		r = share(inst, txn, info);
+	if (!r)
+		r = pod_set_follow(inst, txn, info->pod, info->ctr);
 	return r ? r : follow(inst, txn, &before, info->ctr);
 }
 
@@ -146,8 +159,21 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	plan_shared(inst->plan, &inst->owners, &before);
 	if (!owners_release(&inst->owners, info->ctr, &had))
 		return 0;
-	int32_t r = sync_retry(inst, txn, info->ctr);
+	pod_set_return(inst, info->pod, rp_ids_of(&had));
+	int32_t r = pod_set_follow(inst, txn, info->pod, info->ctr);
+	if (!r)
+		r = sync_retry(inst, txn, info->ctr);
 	return r ? r : follow(inst, txn, &before, info->ctr);
+}
+
+static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct rp_idset before;
+	plan_shared(inst->plan, &inst->owners, &before);
+	if (!pod_set_free(inst, pod))
+		return 0;
+	int32_t r = sync_retry(inst, txn, 0);
+	return r ? r : follow(inst, txn, &before, 0);
 }
 
 static const struct life_ops ops = {
@@ -158,6 +184,7 @@ static const struct life_ops ops = {
 	.sync = sync_all,
 	.place = place,
 	.release = release,
+	.removed = removed,
 	.unmanaged = unmanaged,
 	.rolled_back = rolled_back,
 	.schema = &static_schema,

@@ -19,6 +19,7 @@
  *	          place_hints       from which NUMA nodes
  *	          place_kubelet     which CPUs, as the kubelet chooses them
  *	          place_distribute  the same, across NUMA nodes
+ *	pod_set   sets of pods (topologyManagerScope: pod)
  *	stage     into the transaction
  *	sync      everything at once
  *	report    zones, metrics
@@ -44,6 +45,7 @@ struct settings {
 	enum hint_policy hints;
 	int common_allocator; /* that of the other policies instead of the kubelet's */
 	int relaxed_isolation, disable_quota, pin_memory;
+	int pod_scope; /* topologyManagerScope: pod */
 	/* For explanations; NULL where the key is not there. */
 	rp_cfg section, options_at, hints_at, relaxed_at;
 };

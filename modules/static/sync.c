@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/adopt.h"
-#include "modules/static/static.h"
+#include "modules/static/pod_set.h"
 
 /*
  * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it
@@ -57,10 +57,12 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 }
 
 /* Exclusive CPUs for one that waits: 1 when there are none, with the reason in p. */
-static int32_t try_exclusive(struct rp_instance *inst, const struct rp_ctr_info *info,
+static int32_t try_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			     struct placing *p)
 {
-	if (place_find(inst, info->ctr, place_wanted(info), p))
+	int64_t n = place_wanted(info);
+	if (pod_set_ensure(inst, txn, info, p) ||
+	    (!pod_set_take(inst, info, rp_ids_none(), n, p) && place_find(inst, info->ctr, n, p)))
 		return 1;
 	owners_give(&inst->owners, rp_ids_of(&p->cpus), info->ctr);
 	place_explain(inst, info, p);
@@ -74,7 +76,7 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 	struct rp_idset own;
 	(void)w;
 	if (!place_wanted(info) || owners_owned(&inst->owners, info->ctr, &own) ||
-	    !try_exclusive(inst, info, &p))
+	    !try_exclusive(inst, txn, info, &p))
 		return 0;
 	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "%s; it shares CPUs for now", p.text);
 	modhost_note(&inst->h, info->ctr, "no exclusive CPUs: %s", p.text);
@@ -104,6 +106,8 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			modhost_note(&inst->h, info->ctr, "keeps the exclusive CPUs that it had");
 		return stage_exclusive(inst, txn, info, rp_ids_of(&own));
 	}
+	if (pod_set_shares(inst, info, &own))
+		return pod_set_stage(inst, txn, info, rp_ids_of(&own));
 	inst->waiting = inst->waiting || !s->enough;
 	if (!place_wanted(info)) {
 		place_explain_shared(inst, info);
@@ -124,6 +128,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	w.each = keep;
 	r = r ? r : life_walk(inst, txn, w);
 	s.kept = inst->owners.taken;
+	pod_set_restore(inst);
 	w.each = place_waiting;
 	r = r ? r : life_walk(inst, txn, w);
 	s.enough = share_where(inst, &s.shared);
@@ -140,7 +145,7 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	if (owners_owned(&inst->owners, info->ctr, &own))
 		return 0;
 	if (place_wanted(info)) {
-		if (!try_exclusive(inst, info, &p))
+		if (!try_exclusive(inst, txn, info, &p))
 			return stage_exclusive(inst, txn, info, rp_ids_of(&p.cpus));
 	} else if (!(info->flags & RP_CTR_DEGRADED)) {
 		return 0;

@@ -713,7 +713,7 @@ def test_a_dry_run_leaves_no_trace_in_the_log(busy, tmp_path):
     lines = len(node.read_log().split('\n'))
     doc = ctl_json(node, 'plan', str(path), code=78)
     assert any('no container can be placed' in w for w in doc['problems']), doc
-    path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, topologyManagerScope: pod}\n')
+    path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, topologyManagerPolicy: all}\n')
     ctl_json(node, 'plan', str(path), code=78)
     assert node.read_log().split('\n')[lines:] == []
 

@@ -428,6 +428,11 @@ int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 
 bool instance_admits(const struct instance *i)
 {
+	return HAS(i->policy, admit_pod);
+}
+
+bool instance_follows_pods(const struct instance *i)
+{
 	return (HAS(i->policy, admit_pod)) || (HAS(i->policy, pod_removed));
 }
 

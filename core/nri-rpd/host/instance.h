@@ -154,7 +154,8 @@ int instance_release(struct instance *i, struct ctr *ctr, struct err *err);
 /* 0 without the callback. */
 int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err);
 int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err);
-bool instance_admits(const struct instance *i); /* it has one of the two */
+bool instance_admits(const struct instance *i); /* has admit_pod() */
+bool instance_follows_pods(const struct instance *i); /* has one of the two */
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
 /* RP_RESYNC or 0. */
 int instance_rolled_back(struct instance *i);

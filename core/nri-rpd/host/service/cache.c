@@ -153,6 +153,7 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 		.runtime_handler = pod->runtime_handler,
 		.cgroup_parent = pod->cgroup_parent,
 		.flags = (pod->stopped ? RP_POD_STOPPED : 0u) | (fed ? RP_POD_FED : 0u) |
+			 (fed && fed->has_own ? RP_POD_OWN_RESOURCES : 0u) |
 			 (fed && str_eq(fed->owner, "DaemonSet") ? RP_POD_DAEMON_SET : 0u),
 		.priority = fed ? fed->priority : 0,
 		.cpu_request = sums.cpu_request,

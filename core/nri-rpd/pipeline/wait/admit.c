@@ -15,6 +15,11 @@ static bool policy_admits(const struct pipeline *p)
 	return p->policy && instance_admits(p->policy);
 }
 
+static bool policy_follows_pods(const struct pipeline *p)
+{
+	return p->policy && instance_follows_pods(p->policy);
+}
+
 /* ---- waiting for the feed -------------------------------------------------------------------- */
 
 /* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
@@ -156,7 +161,7 @@ static int tell_removed(struct pipeline *p, void *arg, struct err *err)
 void admit_end(struct pipeline *p, struct pod *pod)
 {
 	struct err err = ERR_INIT;
-	if (!policy_admits(p))
+	if (!policy_follows_pods(p))
 		return;
 	if (decide(p, tell_removed, pod, &err))
 		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
@@ -180,7 +185,7 @@ static bool is_over(const struct pipeline *p, const struct pod *pod)
 
 void admit_settle(struct pipeline *p)
 {
-	if (!p->runtime.synchronized || !policy_admits(p) ||
+	if (!p->runtime.synchronized || !policy_follows_pods(p) ||
 	    !feed_n_ended(cache_feed(p->env.cache)))
 		return;
 	watchdog_begin(p->watchdog);

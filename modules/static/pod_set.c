@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/static/pod_set.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_VERSION 1u
+#define SET_TEXT_MAX 128u
+/* owners of CPUs are containers and, with this bit, pods */
+#define POD_OWNER (UINT64_C(1) << 63)
+
+/* Persisted with the pod: its set. */
+struct pod_record {
+	uint32_t version, nw;
+	uint64_t w[RP_IDSET_WORDS];
+};
+#define RECORD_HEAD offsetof(struct pod_record, w)
+
+static rp_ctr pod_owner(rp_pod pod)
+{
+	return pod | POD_OWNER;
+}
+
+/* A group's number is the pod's slot in the host's table. */
+static uint32_t pod_group(rp_pod pod)
+{
+	return 1 + (uint32_t)(pod & UINT32_MAX) % RP_GROUP_MAX;
+}
+
+static bool pod_set_read(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size;
+	struct pod_record rec;
+	if (h->cache->get_pod_private(h->ctx, pod, &data, &size) || size < RECORD_HEAD ||
+	    size > sizeof rec)
+		return false;
+	memcpy(&rec, data, size);
+	if (rec.version != RECORD_VERSION || size != RECORD_HEAD + rec.nw * sizeof rec.w[0])
+		return false;
+	rp_idset_copy(ret, (struct rp_ids){rec.w, rec.nw, 0});
+	return true;
+}
+
+static int32_t pod_set_write(struct rp_instance *inst, rp_txn txn, rp_pod pod,
+			     const struct rp_idset *cpus)
+{
+	const struct modhost *h = &inst->h;
+	struct pod_record rec = {.version = RECORD_VERSION, .nw = cpus->nw};
+	memcpy(rec.w, cpus->w, cpus->nw * sizeof rec.w[0]);
+	return h->cache->set_pod_private(h->ctx, txn, pod, &rec,
+					 (uint32_t)(RECORD_HEAD + rec.nw * sizeof rec.w[0]));
+}
+
+/* ---- how many CPUs --------------------------------------------------------------------------- */
+
+/* Whole CPUs of the containers that get exclusive ones: of all that run at the same time. */
+static int64_t pod_set_sum(const struct rp_instance *inst, rp_pod pod)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_ctr_info c = {.size = sizeof c};
+	int64_t running = 0, most = 0;
+	for (uint32_t i = 0; !h->cache->pod_ctr(h->ctx, pod, i, &c); i++) {
+		bool whole = c.cpu_request % 1000 == 0 && c.cpu_request == c.cpu_limit;
+		int64_t beside = running + (whole ? c.cpu_request / 1000 : 0);
+		most = beside > most ? beside : most;
+		if (c.kind != RP_POD_CTR_INIT)
+			running = beside;
+	}
+	return most;
+}
+
+/* Without the feed of pods the runtime's values count, which are the pod's own or its containers'
+ * together. */
+static int64_t pod_set_size(const struct rp_instance *inst, rp_pod pod)
+{
+	struct rp_pod_info info = {.size = sizeof info};
+	if (inst->h.cache->get_pod(inst->h.ctx, pod, &info) || info.qos != RP_QOS_GUARANTEED ||
+	    info.cpu_request <= 0)
+		return 0;
+	if ((info.flags & RP_POD_FED) && !(info.flags & RP_POD_OWN_RESOURCES))
+		return pod_set_sum(inst, pod);
+	return info.cpu_request / 1000;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+/* Calls `each` for the pod's live containers. A walk of life.h cannot do it: one may be under way. */
+static int32_t pod_set_each(struct rp_instance *inst, rp_pod pod,
+			    int32_t (*each)(struct rp_instance *inst,
+					    const struct rp_ctr_info *info, void *arg),
+			    void *arg)
+{
+	struct ctr_list list = {0};
+	int32_t n = ctr_list(&inst->h, &list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct rp_ctr_info info;
+		r = ctr_info(&inst->h, list.ctrs[i], &info);
+		if (!r && info.pod == pod && !(info.flags & RP_CTR_PRESERVE_CPU))
+			r = each(inst, &info, arg);
+	}
+	ctr_list_free(&list);
+	return r;
+}
+
+static int32_t pod_set_add_owned(struct rp_instance *inst, const struct rp_ctr_info *info,
+				 void *arg)
+{
+	struct rp_idset own, *sum = arg;
+	if (owners_owned(&inst->owners, info->ctr, &own))
+		rp_idset_or(sum, rp_ids_of(sum), rp_ids_of(&own));
+	return 0;
+}
+
+int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       struct placing *p)
+{
+	struct rp_idset had;
+	if (!inst->plan->settings.pod_scope || pod_set_read(inst, info->pod, &had))
+		return 0;
+	int64_t n = pod_set_size(inst, info->pod);
+	if (n <= 0)
+		return 0;
+	rp_idset_clear(&had);
+	int32_t r = pod_set_each(inst, info->pod, pod_set_add_owned, &had);
+	if (r)
+		return r;
+	/* containers that were placed before the scope was pod keep what they have */
+	uint32_t n_had = rp_ids_count(rp_ids_of(&had));
+	if (n_had > n)
+		return 0;
+	r = n_had ? place_resize(inst, info->ctr, rp_ids_of(&had), n, p)
+		  : place_find(inst, info->ctr, n, p);
+	if (r)
+		return r;
+	struct rp_idset rest;
+	rp_idset_andnot(&rest, rp_ids_of(&p->cpus), rp_ids_of(&had));
+	owners_give(&inst->owners, rp_ids_of(&rest), pod_owner(info->pod));
+	char cpus[SET_TEXT_MAX];
+	modhost_note(&inst->h, info->ctr, "CPUs %s of the pod: %s",
+		     modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
+		     p->hint[0] ? p->hint : "one set for all of its containers");
+	return pod_set_write(inst, txn, info->pod, &p->cpus);
+}
+
+bool pod_set_rest(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret)
+{
+	return inst->plan->settings.pod_scope &&
+	       owners_owned(&inst->owners, pod_owner(pod), ret) > 0;
+}
+
+bool pod_set_take(struct rp_instance *inst, const struct rp_ctr_info *info, struct rp_ids own,
+		  int64_t n, struct placing *p)
+{
+	struct rp_idset rest;
+	uint32_t n_own = rp_ids_count(own);
+	if (n <= n_own || !pod_set_rest(inst, info->pod, &rest) ||
+	    rp_ids_count(rp_ids_of(&rest)) + n_own < n)
+		return false;
+	*p = (struct placing){.ctr = info->ctr, .n = n};
+	uint32_t more = (uint32_t)n - n_own;
+	if (n_own ? machine_grow(inst->plan->machine, own, rp_ids_of(&rest), more, &p->cpus)
+		  : plan_take(inst->plan, rp_ids_of(&rest), more, &p->cpus))
+		return false;
+	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s of the pod's %s",
+		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
+		       modhost_set_text(rp_ids_of(&rest), from, sizeof from));
+	return true;
+}
+
+void pod_set_return(struct rp_instance *inst, rp_pod pod, struct rp_ids released)
+{
+	struct rp_idset set;
+	if (!inst->plan->settings.pod_scope || !pod_set_read(inst, pod, &set))
+		return;
+	rp_idset_and(&set, rp_ids_of(&set), released);
+	rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
+	owners_give(&inst->owners, rp_ids_of(&set), pod_owner(pod));
+}
+
+void pod_set_restore(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_idset set, usable;
+	if (!inst->plan->settings.pod_scope)
+		return;
+	uint32_t n = h->cache->list_pods(h->ctx, NULL, 0);
+	rp_pod *pods = calloc(n + 1, sizeof *pods);
+	n = pods ? h->cache->list_pods(h->ctx, pods, n) : 0;
+	plan_assignable(inst->plan, &usable);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!pod_set_read(inst, pods[i], &set))
+			continue;
+		rp_idset_and(&set, rp_ids_of(&set), rp_ids_of(&usable));
+		rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
+		owners_give(&inst->owners, rp_ids_of(&set), pod_owner(pods[i]));
+	}
+	free(pods);
+}
+
+bool pod_set_free(struct rp_instance *inst, rp_pod pod)
+{
+	struct rp_idset had;
+	return owners_release(&inst->owners, pod_owner(pod), &had) > 0;
+}
+
+/* ---- containers that share it ---------------------------------------------------------------- */
+
+bool pod_set_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		    struct rp_idset *ret)
+{
+	return (info->flags & RP_CTR_POD_RESOURCES) && !place_wanted(info) &&
+	       pod_set_rest(inst, info->pod, ret);
+}
+
+int32_t pod_set_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		      struct rp_ids rest)
+{
+	char text[SET_TEXT_MAX];
+	modhost_note(&inst->h, info->ctr, "shares CPUs %s of its pod",
+		     modhost_set_text(rest, text, sizeof text));
+	int32_t r = stage_shared(inst, txn, info, rest);
+	return r ? r
+		 : ctr_stage(&inst->h, txn, info->ctr,
+			     &(struct ctr_stage){
+				     .cpus = rest, .own = rest, .group = pod_group(info->pod)});
+}
+
+struct following {
+	rp_txn txn;
+	rp_ctr except;
+};
+
+static int32_t pod_set_follow_one(struct rp_instance *inst, const struct rp_ctr_info *info,
+				  void *arg)
+{
+	const struct following *f = arg;
+	struct rp_idset rest;
+	if (info->ctr == f->except || !(info->flags & RP_CTR_POD_RESOURCES) || place_wanted(info))
+		return 0;
+	if (pod_set_rest(inst, info->pod, &rest))
+		return rp_ids_equal(rp_ids_of(&rest), info->cpus)
+			       ? 0
+			       : pod_set_stage(inst, f->txn, info, rp_ids_of(&rest));
+	plan_shared(inst->plan, &inst->owners, &rest);
+	return rp_ids_empty(rp_ids_of(&rest)) ? 0
+					      : stage_shared(inst, f->txn, info, rp_ids_of(&rest));
+}
+
+int32_t pod_set_follow(struct rp_instance *inst, rp_txn txn, rp_pod pod, rp_ctr except)
+{
+	if (!inst->plan->settings.pod_scope)
+		return 0;
+	struct following f = {txn, except};
+	return pod_set_each(inst, pod, pod_set_follow_one, &f);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU sets of pods (topologyManagerScope: pod). A Guaranteed pod gets one set of as many whole CPUs
+ * as it requests, by one hint, when its first container with exclusive CPUs is placed. Its
+ * containers take their exclusive CPUs out of the set. Containers that use the pod's own resources
+ * share the rest of the set, as a group. The set is persisted with the pod and freed when the pod
+ * is removed.
+ *
+ * The rest of a set belongs to the pod among the owners (owners.h), so that the policy's shared
+ * CPUs never contain it.
+ */
+#ifndef STATIC_POD_SET_H
+#define STATIC_POD_SET_H
+
+#include "modules/static/static.h"
+
+/* Chooses the pod's set if it has none and the scope is pod. 0, or -RP_ENOSPC with the reason in
+ * p->text. */
+int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       struct placing *p);
+/* Finds n exclusive CPUs in the rest of the pod's set, for a container that owns `own`. False: the
+ * pod has no set, or too few CPUs are left in it. */
+bool pod_set_take(struct rp_instance *inst, const struct rp_ctr_info *info, struct rp_ids own,
+		  int64_t n, struct placing *p);
+/* Returns the rest of the set to *ret; false if it is empty. */
+bool pod_set_rest(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret);
+/* Gives released CPUs of the pod's set back to the pod. */
+void pod_set_return(struct rp_instance *inst, rp_pod pod, struct rp_ids released);
+/* The CPUs where this container shares: the rest of its pod's set, else none. */
+bool pod_set_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		    struct rp_idset *ret);
+/* Stages a container on the rest of its pod's set. */
+int32_t pod_set_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		      struct rp_ids rest);
+/* Moves the pod's containers that share to the rest of the set. */
+int32_t pod_set_follow(struct rp_instance *inst, rp_txn txn, rp_pod pod, rp_ctr except);
+/* Gives what containers left of the persisted sets to the pods. */
+void pod_set_restore(struct rp_instance *inst);
+/* Frees the set of a pod that is removed; true if there was one. */
+bool pod_set_free(struct rp_instance *inst, rp_pod pod);
+
+#endif
