@@ -88,7 +88,8 @@ static int64_t pod_set_size(const struct rp_instance *inst, rp_pod pod)
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-/* Calls `each` for the pod's live containers. A walk of life.h cannot do it: one may be under way. */
+/* Calls `each` for the pod's live containers. A walk of life.h cannot do it, as one may be under
+ * way. */
 static int32_t pod_set_each(struct rp_instance *inst, rp_pod pod,
 			    int32_t (*each)(struct rp_instance *inst,
 					    const struct rp_ctr_info *info, void *arg),
