@@ -111,7 +111,11 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	r = pin_record(inst, txn, m);
 	if (!r && info->state == RP_STATE_CREATING)
 		r = pin_scheduling(inst, txn, info->ctr, c.type);
-	return end(inst, txn, r, m);
+	r = end(inst, txn, r, m);
+	return r || info->state != RP_STATE_CREATING
+		       ? r
+		       : mempolicy_stage(&inst->h, txn, info->ctr, &inst->plan->mempolicies,
+					 c.type->mempolicy);
 }
 
 static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,

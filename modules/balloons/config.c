@@ -64,6 +64,7 @@ static const struct rp_key keys[] = {
 	 .doc = "What CPUs have in common that slow each other."},
 	SECTION_BOOL("loadClasses[].overloadsLevelInBalloon", "false",
 		     "CPUs of one balloon should be kept apart as well."),
+	MEMPOLICY_KEYS,
 	SCHEDCLASS_KEYS,
 	SECTION_MAPS("balloonTypes",
 		     "Types of balloons. The first one that takes a container gets it.",
@@ -106,6 +107,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL(T "pinMemory", NULL, "As above, for this type."),
 	SECTION_TEXT(T "cpuClass", "Class of its CPUs."),
 	SECTION_TEXT(T "schedulingClass", "Scheduling class of its containers."),
+	SECTION_TEXT(T "memoryPolicyClass", "Memory policy class of its containers."),
 	SECTION_TEXTS(T "irqClaim", "Interrupts that run on its CPUs only.",
 		      "The number of an interrupt, or a glob over its description."),
 	SECTION_CHOICE(T "irqMode", "|sink|isolate", NULL,
@@ -311,6 +313,17 @@ static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, stru
 	return 0;
 }
 
+static int32_t find_mempolicy(const struct modhost *h, const struct rp_plan *p, struct type *t)
+{
+	const char *name = section_text(h, t->at, "memoryPolicyClass", "");
+	t->mempolicy = mempolicy_find(&p->mempolicies, name);
+	if (*name && t->mempolicy == MEMPOLICY_NONE)
+		return modhost_fail_at(h, section_get(h, t->at, "memoryPolicyClass"), -RP_EINVAL,
+				       "balloon type %s: there is no memory policy class \"%s\"",
+				       t->name, name);
+	return 0;
+}
+
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, struct type *t)
 {
 	char what[BALLOON_NAME_MAX];
@@ -335,6 +348,8 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 		r = read_type_loads(h, p, t);
 	if (!r)
 		r = find_sched(h, p, t);
+	if (!r)
+		r = find_mempolicy(h, p, t);
 	if (!r)
 		r = read_parts(h, p, t);
 	return r ? r : check_type(h, t);
@@ -426,6 +441,8 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 		r = read_loads(h, p);
 	if (!r)
 		r = schedclass_read(h, &p->memory, section, &p->scheds);
+	if (!r)
+		r = mempolicy_read(h, &p->memory, section, &p->mempolicies);
 	if (!r)
 		r = read_types(h, p);
 	if (!r)

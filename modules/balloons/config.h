@@ -14,6 +14,7 @@
 #include "modules/lib/glob.h"
 #include "modules/lib/match.h"
 #include "modules/lib/memalloc.h"
+#include "modules/lib/mempolicy.h"
 #include "modules/lib/schedclass.h"
 
 #define BALLOON_TYPE_NAME_MAX 1023u
@@ -73,6 +74,7 @@ struct type {
 	const char *cpu_class_name;
 	uint32_t cpu_class; /* CPUCLASS_NONE: none */
 	int32_t sched; /* or SCHEDCLASS_NONE */
+	int32_t mempolicy; /* or MEMPOLICY_NONE */
 	struct texts part_names;
 	struct indexes parts; /* types; some: it is composite */
 };

@@ -33,6 +33,7 @@ static void built_in(const struct rp_plan *p, struct type *t, const char *name)
 		.show_containers = p->show_containers,
 		.share = -1,
 		.sched = SCHEDCLASS_NONE,
+		.mempolicy = MEMPOLICY_NONE,
 		.cpu_class = cpuclass_find(&p->classes, "default"),
 	};
 }

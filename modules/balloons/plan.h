@@ -23,6 +23,7 @@ struct rp_plan {
 	struct load_class *loads;
 	uint32_t n_loads;
 	struct schedclasses scheds;
+	struct mempolicies mempolicies;
 	struct cpuclass_defs classes;
 	uint32_t idle_class;
 	bool uses_irq, uses_pods;

@@ -49,6 +49,11 @@ static const struct rp_key keys[] = {
 		     "Topology hints may be given by the annotation test.topologyhints, as if "
 		     "devices had given them. Any author of pods could choose CPUs with them: "
 		     "unless it is set, they count only on simulated machines."),
+	MEMPOLICY_KEYS,
+	SECTION_MAP("namespaceMemoryPolicyClasses",
+		    "Memory policy classes of the containers of namespaces."),
+	SECTION_TEXT("namespaceMemoryPolicyClasses.*",
+		     "A class for the namespace that the key names."),
 	SCHEDCLASS_KEYS,
 	SECTION_MAP("namespaceSchedulingClasses",
 		    "Scheduling classes of the containers of namespaces."),
@@ -154,6 +159,29 @@ static int32_t read_sched(const struct modhost *h, struct settings *s)
 		s->sched_qos[i] = SCHEDCLASS_NONE;
 	int32_t r = schedclass_read(h, &s->memory, s->section, &s->sched);
 	return r ? r : read_sched_rules(h, s);
+}
+
+/* ---- memory policies ------------------------------------------------------------------------- */
+
+static int32_t read_mempolicies(const struct modhost *h, struct settings *s)
+{
+	rp_cfg map = section_get(h, s->section, "namespaceMemoryPolicyClasses");
+	uint32_t n = h->config->count(h->ctx, map);
+	int32_t r = mempolicy_read(h, &s->memory, s->section, &s->mempolicies);
+	s->mempolicy_ns = blocks_alloc(&s->memory, n, sizeof *s->mempolicy_ns);
+	if (!r && !s->mempolicy_ns)
+		r = modhost_no_memory(h);
+	for (; !r && s->n_mempolicy_ns < n; s->n_mempolicy_ns++) {
+		struct sched_rule *rule = &s->mempolicy_ns[s->n_mempolicy_ns];
+		rp_cfg node = h->config->item(h->ctx, map, s->n_mempolicy_ns);
+		const char *name = h->config->text(h->ctx, node, "");
+		rule->namespace = h->config->key(h->ctx, map, s->n_mempolicy_ns);
+		rule->class = mempolicy_find(&s->mempolicies, name);
+		if (rule->class == MEMPOLICY_NONE)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "there is no memory policy class \"%s\"", name);
+	}
+	return r;
 }
 
 /* ---- CPU classes ----------------------------------------------------------------------------- */
@@ -273,6 +301,8 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 		r = read_amounts(h, &s);
 	if (!r)
 		r = read_sched(h, &s);
+	if (!r)
+		r = read_mempolicies(h, &s);
 	if (!r)
 		r = read_classes(h, &s);
 	if (r) {

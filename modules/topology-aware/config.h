@@ -12,6 +12,7 @@
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/glob.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/mempolicy.h"
 #include "modules/lib/schedclass.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
@@ -38,6 +39,9 @@ struct settings {
 	uint32_t burstable_level; /* RP_LEVEL_…, as written */
 	enum overflow overflow;
 	struct schedclasses sched;
+	struct mempolicies mempolicies;
+	struct sched_rule *mempolicy_ns; /* memory policies by namespace */
+	uint32_t n_mempolicy_ns;
 	struct sched_rule *sched_ns;
 	uint32_t n_sched_ns;
 	int32_t sched_qos[N_QOS];

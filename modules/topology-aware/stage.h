@@ -51,6 +51,8 @@ int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 int32_t classes_of(struct rp_instance *inst, struct request *r);
 /* The scheduling class of one that is being created. */
 int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct request *r);
+/* Gives a container that is being created its memory policy. */
+int32_t classes_stage_mempolicy(struct rp_instance *inst, rp_txn txn, const struct request *r);
 /* A new configuration is in force. */
 int32_t classes_configure(struct rp_instance *inst);
 /* Brings CPUs and interrupts in line with the ledger, if something has changed. */

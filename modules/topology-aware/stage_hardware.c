@@ -29,6 +29,18 @@ int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct r
 				&inst->plan->settings.sched.list[r->sched]);
 }
 
+/* ---- memory policies ------------------------------------------------------------------------- */
+
+int32_t classes_stage_mempolicy(struct rp_instance *inst, rp_txn txn, const struct request *r)
+{
+	const struct settings *s = &inst->plan->settings;
+	int32_t class = MEMPOLICY_NONE;
+	for (uint32_t i = 0; i < s->n_mempolicy_ns; i++)
+		if (strcmp(s->mempolicy_ns[i].namespace, r->info.pod_namespace) == 0)
+			class = s->mempolicy_ns[i].class;
+	return mempolicy_stage(&inst->h, txn, r->info.ctr, &s->mempolicies, class);
+}
+
 /* ---- CPU classes ----------------------------------------------------------------------------- */
 
 static int32_t find_class(struct rp_instance *inst, struct request *r)

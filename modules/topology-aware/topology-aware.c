@@ -95,7 +95,9 @@ static int32_t stage_result(struct rp_instance *inst, rp_txn txn, const struct r
 			    const struct grant *g)
 {
 	int32_t e = stage_grant(inst, txn, g);
-	return e ? e : classes_stage_sched(inst, txn, r);
+	if (!e)
+		e = classes_stage_sched(inst, txn, r);
+	return e ? e : classes_stage_mempolicy(inst, txn, r);
 }
 
 /* A lost reply makes the runtime ask again: it is then a resize to what it is. */

@@ -384,7 +384,7 @@ static uint32_t runtime_flags(void *ctx)
 {
 	(void)ctx;
 	return RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT | RP_RUNTIME_CAN_CDI |
-	       RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE;
+	       RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE | RP_RUNTIME_CAN_MEMPOLICY;
 }
 
 static const char *runtime_name(void *ctx)

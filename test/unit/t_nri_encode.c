@@ -398,7 +398,7 @@ static void test_abilities(void **state)
 		{"containerd", "v2.1.4", "", 3 | RP_RUNTIME_CAN_CDI},
 		{"containerd", "v2.2.0", "", 3 | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
 		{"containerd", "2.2.1+debian", "", 3 | 8 | 16 | 32},
-		{"containerd", "v2.3.0", "v0.12.2", 3 | 8 | 16 | 32},
+		{"containerd", "v2.3.0", "v0.12.2", 3 | 8 | 16 | 32 | 128},
 		{"containerd", "unknown", "", 3},
 		{"cri-o", "1.35.0", "", 3 | 8 | 16 | 32},
 		{"cri-o", "1.30.9", "", 3},

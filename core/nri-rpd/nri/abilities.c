@@ -39,7 +39,8 @@ uint32_t runtime_flags(const char *name, const char *version, const char *nri_ve
 	if (str_eq(name, "nri-rp-bridge/cri"))
 		return AS_EVER | RP_RUNTIME_CAN_SWAP;
 	if (*nri_version)
-		return AS_EVER | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE;
+		return AS_EVER | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS |
+		       RP_RUNTIME_CAN_SCHEDULE | RP_RUNTIME_CAN_MEMPOLICY;
 	for (unsigned i = 0; i < sizeof releases / sizeof *releases; i++)
 		if (str_eq(name, releases[i].name) && at_least(version, &releases[i]))
 			return AS_EVER | releases[i].more;
