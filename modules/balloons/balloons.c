@@ -42,6 +42,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 static void begin(struct rp_instance *inst)
 {
 	inst->in_sync = false;
+	inst->counters.rebalanced_before = inst->counters.rebalanced;
 	if (inst->state)
 		state_begin(inst->state);
 }
@@ -225,6 +226,7 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
+	inst->counters.rebalanced = inst->counters.rebalanced_before;
 	/* What sync() was to restore is still there. */
 	if (inst->in_sync)
 		inst->state = state_free(inst->state);

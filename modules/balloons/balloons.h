@@ -43,6 +43,7 @@
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;
+	uint64_t rebalanced_before; /* at the last begin: what is rolled back does not count */
 };
 
 struct rp_instance {

@@ -87,6 +87,6 @@ int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t
  * none; or -RP_ENOMEM. */
 int32_t compact(struct state *s, struct balloon *b, const char **ret_why);
 /* Units of a level that a set of CPUs is in. */
-uint32_t compact_count(const struct machine *m, enum tree_level level, struct rp_ids cpus);
+uint32_t compact_count(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus);
 
 #endif

@@ -37,7 +37,9 @@ static bool may_move(const struct rebalancing *r, uint64_t n)
 
 static int32_t has_moved(struct rebalancing *r, struct member *m)
 {
-	m->moves++;
+	int32_t e = state_count_move(r->inst->state, m);
+	if (e)
+		return e;
 	m->balloon->dirty = true;
 	r->n_moved++;
 	r->inst->counters.rebalanced++;
@@ -106,7 +108,7 @@ static bool memory_fits(const struct state *s, const struct member *m, struct rp
 }
 
 /* Is it in no more places than before? A balloon without CPUs was nowhere. */
-static bool is_no_wider(const struct machine *m, struct rp_ids before, const struct balloon *b)
+static bool is_no_wider(const struct plan_machine *m, struct rp_ids before, const struct balloon *b)
 {
 	for (uint32_t i = TREE_PACKAGE; !rp_ids_empty(before) && i <= TREE_NUMA; i++)
 		if (compact_count(m, (enum tree_level)i, rp_ids_of(&b->cpus)) >
@@ -227,8 +229,8 @@ static uint32_t count_usable(const struct state *s, const struct balloon *b)
 	struct rp_idset all;
 	rp_idset_clear(&all);
 	if (b->type->share >= 0)
-		machine_surround(s->plan->machine, (enum tree_level)b->type->share,
-				 rp_ids_of(&b->cpus), &all);
+		plan_machine_surround(s->plan->machine, (enum tree_level)b->type->share,
+				      rp_ids_of(&b->cpus), &all);
 	rp_idset_and(&all, rp_ids_of(&all), rp_ids_of(&s->free));
 	rp_idset_and(&all, rp_ids_of(&all), rp_ids_of(&s->plan->sharable));
 	return rp_ids_count(rp_ids_of(&all)) + b->n_cpus;

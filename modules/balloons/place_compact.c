@@ -25,7 +25,7 @@ static void compare(struct comparison *c, uint32_t before, uint32_t after, const
 		c->why = what;
 }
 
-uint32_t compact_count(const struct machine *m, enum tree_level level, struct rp_ids cpus)
+uint32_t compact_count(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus)
 {
 	struct rp_idset seen;
 	uint32_t n = 0;
@@ -38,7 +38,7 @@ uint32_t compact_count(const struct machine *m, enum tree_level level, struct rp
 	return n;
 }
 
-static uint32_t count_l3(const struct machine *m, struct rp_ids cpus)
+static uint32_t count_l3(const struct plan_machine *m, struct rp_ids cpus)
 {
 	struct rp_idset seen;
 	rp_idset_clear(&seen);
@@ -81,7 +81,7 @@ static void compare_classes(struct comparison *c, const struct state *s, const s
 		"room for CPUs of high priority");
 }
 
-static void compare_places(struct comparison *c, const struct machine *m, struct rp_ids before,
+static void compare_places(struct comparison *c, const struct plan_machine *m, struct rp_ids before,
 			   struct rp_ids after)
 {
 	static const struct {
@@ -126,7 +126,7 @@ static enum tree_level spread_level(const struct state *s, const struct balloon 
 static const char *better(const struct state *s, const struct balloon *b, struct rp_ids before,
 			  struct rp_ids after)
 {
-	const struct machine *m = s->plan->machine;
+	const struct plan_machine *m = s->plan->machine;
 	struct comparison c = {false, NULL};
 	enum tree_level spread = spread_level(s, b);
 	compare_hints(&c, s, b->type, before, after);
@@ -155,7 +155,7 @@ static bool densest(const struct state *s, enum tree_level level, const struct b
 		rp_idset_clear(&unit);
 		rp_idset_clear(&one);
 		rp_idset_add(&one, rp_ids_first(rp_ids_of(&left)));
-		machine_surround(s->plan->machine, level, rp_ids_of(&one), &unit);
+		plan_machine_surround(s->plan->machine, level, rp_ids_of(&one), &unit);
 		rp_idset_and(&here, rp_ids_of(&b->cpus), rp_ids_of(&unit));
 		rp_idset_and(&room, rp_ids_of(&s->free), rp_ids_of(&unit));
 		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&unit));

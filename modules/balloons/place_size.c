@@ -139,7 +139,8 @@ static bool hints_shrink(const struct problem *p, struct rp_ids current, struct 
 
 static void load_from(struct state *s, uint32_t load, struct rp_ids cpus)
 {
-	machine_surround(s->plan->machine, s->plan->loads[load].level, cpus, &s->load_cpus[load]);
+	plan_machine_surround(s->plan->machine, s->plan->loads[load].level, cpus,
+			      &s->load_cpus[load]);
 }
 
 static void add_loads(struct state *s, const struct type *of, const struct balloon *b)
@@ -221,7 +222,7 @@ void resize_high(const struct state *s, const struct balloon *but, struct rp_ids
 
 static void begin(struct problem *p, struct state *s, const struct balloon *b)
 {
-	const struct machine *m = s->plan->machine;
+	const struct plan_machine *m = s->plan->machine;
 	p->s = s;
 	p->type = b->type;
 	p->tree = b->type->spread_cores ? &m->spread : &m->plain;

@@ -21,6 +21,7 @@ enum undo_what {
 	UNDO_LEAVE,
 	/* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
 	UNDO_REQUEST,
+	UNDO_MOVES, /* a member was moved `value` times by rebalancing */
 };
 
 struct undo {
@@ -285,6 +286,16 @@ void state_detach(struct state *s, struct member *m)
 		member_free(m);
 }
 
+int32_t state_count_move(struct state *s, struct member *m)
+{
+	struct undo *u = note(s, UNDO_MOVES);
+	if (!u)
+		return -RP_ENOMEM;
+	u->member = m;
+	u->value = m->moves++;
+	return 0;
+}
+
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit)
 {
 	struct undo *u = note(s, UNDO_REQUEST);
@@ -361,6 +372,9 @@ static void undo_one(struct state *s, const struct undo *u)
 	case UNDO_LEAVE:
 		link_member(s, u->member->balloon, u->member);
 		break;
+	case UNDO_MOVES:
+		u->member->moves = (uint32_t)u->value;
+		break;
 	case UNDO_REQUEST:
 		u->member->balloon->request += u->value - u->member->request;
 		u->member->request = u->value;
@@ -372,6 +386,9 @@ static void undo_one(struct state *s, const struct undo *u)
 
 void state_undo_to(struct state *s, uint32_t mark)
 {
+	/* Steps are missing, and what they would bring back may be freed: all is built again. */
+	if (s->failed_undo)
+		return;
 	while (s->n_undo > mark) {
 		undo_one(s, &s->undo[--s->n_undo]);
 		free_sets(&s->undo[s->n_undo]);

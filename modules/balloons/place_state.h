@@ -113,6 +113,8 @@ int32_t state_join(struct state *s, struct balloon *b, struct member *m, const c
 void state_leave(struct state *s, struct member *m);
 /* The same, but its memory stays: it is about to join another balloon. */
 void state_detach(struct state *s, struct member *m);
+/* Counts that rebalancing has moved the container. */
+int32_t state_count_move(struct state *s, struct member *m);
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit);
 
 /* ---- balloons (place_balloon.c) -------------------------------------------------------------- */

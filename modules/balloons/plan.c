@@ -300,7 +300,7 @@ static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct 
 
 static void like_devices(const struct modhost *h, struct rp_plan *p, struct type *t)
 {
-	const struct machine *m = p->machine;
+	const struct plan_machine *m = p->machine;
 	if (t == p->reserved_type && !rp_ids_empty(rp_ids_of(&p->reserved_cpus)))
 		plan_add_index(&t->close,
 			       device_of_kind(p, DEVICE_RESERVED, rp_ids_of(&p->reserved_cpus)));
@@ -449,7 +449,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	if (!r)
 		r = check_circles(h, p);
 	if (!r)
-		r = machine_new(h, &p->machine);
+		r = plan_machine_new(h, &p->machine);
 	if (!r)
 		r = new_allocator(h, p);
 	if (!r)
@@ -472,7 +472,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 {
 	if (!p)
 		return NULL;
-	machine_free(p->machine);
+	plan_machine_free(p->machine);
 	cpualloc_free(p->alloc);
 	blocks_fini(&p->memory);
 	free(p);

@@ -28,7 +28,7 @@ struct rp_plan {
 	uint32_t idle_class;
 	bool uses_irq, uses_pods;
 	/* From the machine. */
-	struct machine *machine;
+	struct plan_machine *machine;
 	struct cpualloc *alloc;
 	struct rp_idset allowed, reserved_cpus,
 		sharable; /* sharable: what balloons may share when idle */

@@ -143,7 +143,7 @@ static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret
 	return 0;
 }
 
-static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t n)
+static int32_t index_cpus(struct plan_machine *m, const struct seat *seats, uint32_t n)
 {
 	uint32_t *all = calloc((size_t)m->cpu_end * (TREE_N_LEVELS + 4u), sizeof *all);
 	if (!all)
@@ -167,7 +167,7 @@ static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t 
 	return 0;
 }
 
-static int32_t build_trees(struct machine *m, struct seat *seats, uint32_t n)
+static int32_t build_trees(struct plan_machine *m, struct seat *seats, uint32_t n)
 {
 	uint32_t *class = calloc(m->cpu_end, sizeof *class);
 	if (!class)
@@ -185,9 +185,9 @@ static int32_t build_trees(struct machine *m, struct seat *seats, uint32_t n)
 	return r ? r : index_cpus(m, seats, n);
 }
 
-int32_t machine_new(const struct modhost *h, struct machine **ret)
+int32_t plan_machine_new(const struct modhost *h, struct plan_machine **ret)
 {
-	struct machine *m = calloc(1, sizeof *m);
+	struct plan_machine *m = calloc(1, sizeof *m);
 	if (!m)
 		return modhost_no_memory(h);
 	modhost_set(h, RP_CPUS_ONLINE, &m->online);
@@ -204,7 +204,7 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 		r = build_trees(m, seats, n);
 	free(seats);
 	if (r) {
-		machine_free(m);
+		plan_machine_free(m);
 		return modhost_fail(h, r, "%s",
 				    r == -RP_ENOMEM ? "out of memory"
 						    : "the machine's CPUs can not be described");
@@ -213,7 +213,7 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 	return 0;
 }
 
-struct machine *machine_free(struct machine *m)
+struct plan_machine *plan_machine_free(struct plan_machine *m)
 {
 	if (!m)
 		return NULL;
@@ -224,8 +224,8 @@ struct machine *machine_free(struct machine *m)
 	return NULL;
 }
 
-void machine_surround(const struct machine *m, enum tree_level level, struct rp_ids cpus,
-		      struct rp_idset *ret)
+void plan_machine_surround(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus,
+			   struct rp_idset *ret)
 {
 	uint32_t last = UINT32_MAX;
 	RP_IDS_EACH (cpu, cpus) {
@@ -243,7 +243,8 @@ void machine_surround(const struct machine *m, enum tree_level level, struct rp_
 	}
 }
 
-void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+void plan_machine_one_per_core(const struct plan_machine *m, struct rp_ids cpus,
+			       struct rp_idset *ret)
 {
 	rp_idset_clear(ret);
 	RP_IDS_EACH (cpu, cpus) {
@@ -258,8 +259,8 @@ void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp
 	}
 }
 
-void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, char *buf,
-		  size_t size)
+void plan_machine_name(const struct plan_machine *m, enum tree_level level, uint32_t cpu, char *buf,
+		       size_t size)
 {
 	uint32_t p = m->package_of[cpu], d = m->die_of[cpu];
 	if (level == TREE_PACKAGE)

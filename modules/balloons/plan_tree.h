@@ -43,7 +43,7 @@ struct tree {
 };
 
 /* What the policy knows of the machine; made anew when CPUs come or go. */
-struct machine {
+struct plan_machine {
 	struct tree plain, spread;
 	struct rp_idset online, isolated;
 	uint32_t cpu_end; /* CPU ids are below this */
@@ -54,17 +54,18 @@ struct machine {
 };
 
 /* -RP_ENOMEM or -RP_EINVAL, with a message. */
-int32_t machine_new(const struct modhost *h, struct machine **ret);
-struct machine *machine_free(struct machine *m); /* returns NULL */
+int32_t plan_machine_new(const struct modhost *h, struct plan_machine **ret);
+struct plan_machine *plan_machine_free(struct plan_machine *m); /* returns NULL */
 
 /* Adds all CPUs of the units of a level that hold one of `cpus`. */
-void machine_surround(const struct machine *m, enum tree_level level, struct rp_ids cpus,
-		      struct rp_idset *ret);
+void plan_machine_surround(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus,
+			   struct rp_idset *ret);
 /* The lowest CPU of each core that `cpus` has CPUs of. */
-void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
+void plan_machine_one_per_core(const struct plan_machine *m, struct rp_ids cpus,
+			       struct rp_idset *ret);
 /* Name of the unit of a level that a CPU is in, as "p0d0n1". */
-void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, char *buf,
-		  size_t size);
+void plan_machine_name(const struct plan_machine *m, enum tree_level level, uint32_t cpu, char *buf,
+		       size_t size);
 
 /*
  * The smallest part of the machine that can give `n` CPUs: the deepest node with so many free ones

@@ -105,7 +105,7 @@ const struct rp_zones balloons_zones = {.size = sizeof(struct rp_zones), .zones 
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void label_units(struct text *o, const struct machine *m, enum tree_level level,
+static void label_units(struct text *o, const struct plan_machine *m, enum tree_level level,
 			const char *name, const char *count, struct rp_ids cpus)
 {
 	struct text list = {0};
@@ -120,7 +120,7 @@ static void label_units(struct text *o, const struct machine *m, enum tree_level
 			continue;
 		last = at;
 		rp_idset_add(&seen, first);
-		machine_name(m, level, cpu, unit, sizeof unit);
+		plan_machine_name(m, level, cpu, unit, sizeof unit);
 		text_put(&list, n++ ? "," : "");
 		text_put(&list, unit);
 	}
@@ -186,7 +186,7 @@ static void label_containers(struct text *o, struct rp_instance *inst, const str
 static void balloon_labels(struct rp_instance *inst, const struct balloon *b, struct text *o)
 {
 	const struct rp_plan *p = inst->plan;
-	const struct machine *m = p->machine;
+	const struct plan_machine *m = p->machine;
 	struct rp_ids cpus = rp_ids_of(&b->cpus);
 	struct rp_idset allowed, mems;
 	char name[BALLOON_NAME_MAX];

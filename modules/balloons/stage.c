@@ -28,8 +28,8 @@ static void share_idle(struct state *s, struct balloon *b, struct rp_ids idle)
 {
 	struct rp_idset shared;
 	rp_idset_clear(&shared);
-	machine_surround(s->plan->machine, (enum tree_level)b->type->share, rp_ids_of(&b->cpus),
-			 &shared);
+	plan_machine_surround(s->plan->machine, (enum tree_level)b->type->share,
+			      rp_ids_of(&b->cpus), &shared);
 	rp_idset_and(&shared, rp_ids_of(&shared), idle);
 	if (rp_ids_equal(rp_ids_of(&shared), rp_ids_of(&b->shared)))
 		return;
@@ -135,7 +135,7 @@ static void look_at_one_per_core(struct pin *p)
 {
 	if (p->has_one_per_core)
 		return;
-	machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
+	plan_machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
 	rp_idset_and(&p->own_one_per_core, rp_ids_of(&p->one_per_core), rp_ids_of(&p->own));
 	p->has_one_per_core = true;
 }
@@ -210,7 +210,7 @@ static int32_t pin_member(struct pin *p, struct member *m)
 static void begin_balloon(struct pin *p, struct balloon *b)
 {
 	struct state *s = p->inst->state;
-	const struct machine *m = s->plan->machine;
+	const struct plan_machine *m = s->plan->machine;
 	struct rp_idset nodes;
 	p->balloon = b;
 	p->has_one_per_core = p->nodes_changed = false;

@@ -78,10 +78,9 @@ static void begin(struct rp_instance *inst)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	if (inst->in_sync)
-		return RP_RESYNC;
+	/* Also before a resync: the next plan prefers what the pools have now. */
 	memcpy(inst->plan->pools, inst->plan->before, inst->plan->n * sizeof *inst->plan->pools);
-	return 0;
+	return inst->in_sync ? RP_RESYNC : 0;
 }
 
 /* ---- which pool ------------------------------------------------------------------------------ */

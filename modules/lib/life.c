@@ -224,6 +224,10 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		r = ops->started(inst, txn, ev->object);
 	if (ev->type == RP_EVENT_TIMER && ops->timer)
 		r = ops->timer(inst, txn, ev->cookie);
+	if (ev->type == RP_EVENT_POSTED && ops->posted)
+		r = ops->posted(inst, txn, ev);
+	if (ev->type == RP_EVENT_RUNTIME && ops->runtime)
+		r = ops->runtime(inst, txn);
 	return done(inst, r);
 }
 

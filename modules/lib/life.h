@@ -15,8 +15,8 @@
  *	unmanaged      ops.begin, ops.unmanaged; what was refused is tried again when CPUs come free
  *	release        ops.begin, ops.release
  *	event          the machine has changed: ops.look, then as sync; to rebalance: ops.begin,
- *                     ops.rebalance, if there is one; ops.pressure, ops.started and ops.timer
- *                     likewise
+ *                     ops.rebalance, if there is one; ops.pressure, ops.started, ops.timer,
+ *                     ops.posted and ops.runtime likewise
  *	rolled_back    ops.rolled_back
  *	stop, destroy  ops.stop, ops.fini
  *
@@ -72,6 +72,11 @@ struct life_ops {
 	 * (rp_policy.admit_pod, pod_removed). */
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+	/* Optional: an event that the policy has posted from any thread (rp_host_work.post):
+	 * ev->cookie and ev->data. */
+	int32_t (*posted)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
+	/* Optional: another runtime is connected, or it can do other things than before. */
+	int32_t (*runtime)(struct rp_instance *inst, rp_txn txn);
 	/*
 	 * Optional: reserved CPUs that outlive the daemon's run (reserve.h). `past` returns what
 	 * the plan in force reserves, and in `busy` what belongs to containers. `reserve`, which

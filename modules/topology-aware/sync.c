@@ -326,12 +326,13 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		memalloc_keep(inst->plan->mem);
 	inst->memory_begun = false;
 	int32_t n = place_all(inst, reconfigured, true);
-	/* Where others cannot be placed for what was adopted, it moves, unless that helps
-	 * nobody. */
+	/* Adopted containers move if others cannot be placed beside them, unless no container is
+	 * better off. A configuration is refused only if its containers do not fit after that. */
 	uint32_t n_waiting = inst->ledger.n_waiting;
-	if (n >= 0 && inst->n_adopted && n_waiting) {
+	if (inst->n_adopted && (n < 0 || n_waiting)) {
+		bool failed = n < 0;
 		n = place_all(inst, reconfigured, false);
-		if (n >= 0 && inst->ledger.n_waiting >= n_waiting)
+		if (n >= 0 && !failed && inst->ledger.n_waiting >= n_waiting)
 			n = place_all(inst, reconfigured, true);
 	}
 	int32_t r = n < 0 ? n : stage_all(inst, txn, n);
