@@ -160,6 +160,10 @@ static int make_nodes(struct reader *r)
 			if (rp_ids_has(rp_ids_of(&cpus), v->cpus[i].id))
 				v->cpus[i].unit[VIEW_NODE] = node;
 	}
+	/* a CPU that no online node lists is treated as one of the first node, as by nri-rpd */
+	for (uint32_t i = 0; i < v->n_cpus && v->n_nodes; i++)
+		if (v->cpus[i].unit[VIEW_NODE] == VIEW_NONE)
+			v->cpus[i].unit[VIEW_NODE] = v->node[0].id;
 	v->n_units[VIEW_NODE] = v->n_nodes;
 	if (rp_ids_empty(rp_ids_of(&v->memory)))
 		rp_idset_copy(&v->memory, rp_ids_of(&v->nodes));

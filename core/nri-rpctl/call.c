@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/nri-rpctl/cli.h"
+#include "core/lib/util/service.h"
 #include "core/lib/wire/client.h"
 #include "core/lib/wire/sock.h"
 #include "proto/control.pb-c.h"
@@ -127,10 +128,12 @@ int link_call(struct link *l, const struct question *req, struct answer *ret, st
 int tell_no_link(const struct cli *cli, int r, const struct err *err)
 {
 	if (r == -ENOENT || r == -ECONNREFUSED) {
+		char command[512];
 		complain(cli,
 			 "nri-rpd is not running: nobody listens on %s\n"
-			 "Try `systemctl status nri-rpd` or `nri-rpctl doctor`.",
-			 cli->socket);
+			 "Try `%s` or `nri-rpctl doctor`.",
+			 cli->socket,
+			 service_text("systemctl status nri-rpd", command, sizeof command));
 		return CTL_NOT_RUNNING;
 	}
 	complain(cli, "%s%s", err_text(err, r),

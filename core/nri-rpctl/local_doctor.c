@@ -12,8 +12,10 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/runc.h"
+#include "core/lib/util/service.h"
 #include "core/lib/util/str.h"
 
+#define HINT_MAX 1024u
 #define NRI_SOCKET "/var/run/nri/nri.sock"
 
 __attribute__((format(printf, 5, 6))) static void finding(json_t *list, const char *check,
@@ -24,9 +26,10 @@ __attribute__((format(printf, 5, 6))) static void finding(json_t *list, const ch
 	va_start(ap, fmt);
 	_free_ char *text = str_vprintf(fmt, ap);
 	va_end(ap);
-	(void)json_array_append_new(list,
-				    json_pack("{s:s, s:s, s:s, s:s?}", "check", check, "verdict",
-					      verdict, "text", text ? text : "?", "hint", hint));
+	char here[HINT_MAX];
+	(void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "check", check,
+						    "verdict", verdict, "text", text ? text : "?",
+						    "hint", service_text(hint, here, sizeof here)));
 }
 
 static void look_at_socket(json_t *list, const char *path)

@@ -111,6 +111,8 @@ static void show_runtime(struct out *o, const json_t *doc)
 		      "refused");
 }
 
+#define NOTES_SHOWN 3u
+
 static void show_machine(struct out *o, const json_t *doc)
 {
 	const json_t *m = json_object_get(doc, "machine");
@@ -119,6 +121,17 @@ static void show_machine(struct out *o, const json_t *doc)
 	      count(m, "nodes", "memory node", "memory nodes", b),
 	      count(m, "cores", "core", "cores", c), count(m, "cpus", "CPU", "CPUs", d),
 	      unit_bytes((uint64_t)ji(m, "memory"), e));
+	const json_t *notes = json_object_get(m, "notes"), *note;
+	size_t i;
+	json_array_foreach(notes, i, note)
+	{
+		if (i == NOTES_SHOWN)
+			break;
+		field(o, "", "%s", json_string_value(note));
+	}
+	if (json_array_size(notes) > NOTES_SHOWN)
+		field(o, "", "and %zu more: nri-rpctl doctor",
+		      json_array_size(notes) - NOTES_SHOWN);
 }
 
 static void show_counts(struct out *o, const json_t *doc)

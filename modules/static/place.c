@@ -90,7 +90,7 @@ static int32_t take(const struct rp_plan *plan, struct rp_ids candidates, struct
 	if (plan->settings.hints == HINT_NONE)
 		return plan_take(plan, candidates, n, &p->cpus);
 	struct hint hint;
-	if (hint_find(plan->machine, plan->settings.hints,
+	if (hint_find(plan->machine, &plan->distances, plan->settings.hints,
 		      !!(plan->settings.options & OPT_ALIGN_SOCKET), candidates, n, &hint))
 		return refuse(p, "Resources cannot be allocated with Topology locality");
 	char nodes[SET_TEXT_MAX];

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A set of nodes is a hint when it has n free CPUs. It is preferred when no smaller one could ever
- * hold n CPUs, or, with align-by-socket, when no smaller set of packages could. Best is a preferred
- * one, then the one with fewest nodes, then the lowest mask (node i is bit i). There are 2^nodes
- * masks; instead of looking at them all, the lowest one of each size is found from the top bit
- * down: a node is left out whenever the nodes below it can still do without.
+ * hold n CPUs, or, with align-by-socket, when no smaller set of packages could. Best is a
+ * preferred one, then the one with fewest nodes, then the one whose nodes are nearest to each
+ * other, then the lowest mask (node i is bit i). There are 2^nodes masks; instead of looking at
+ * them all, the lowest one of each size is found from the top bit down: a node is left out
+ * whenever the nodes below it can still do without. Where distances differ, the search goes on
+ * from there for a nearer set, and turns back as soon as a set cannot become nearer than the best
+ * one so far.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/static/place_hints.h"
+
+#define DISTANCE_UNKNOWN 1000u /* farther than any that the firmware gives */
 
 struct search {
 	const struct machine *m;
@@ -20,7 +25,10 @@ struct search {
 	/* most[i][k]: free CPUs of the best k of the first i nodes */
 	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
 	uint32_t packages; /* how many packages the set has to touch; 0: any */
-	uint32_t steps; /* while that matters */
+	uint32_t steps; /* while packages or distances matter */
+	const struct hint_distances *distances; /* NULL: they do not matter */
+	uint32_t far, best_far; /* sums of distances: of the chosen nodes, of the best set */
+	uint32_t best[HINT_NODES_MAX], n_best;
 	uint32_t chosen[HINT_NODES_MAX], n_chosen;
 	uint32_t in_package[HINT_NODES_MAX],
 		n_touched; /* chosen nodes by package; packages that have any */
@@ -45,10 +53,14 @@ static uint32_t package_of(const struct machine *m, const struct machine_unit *n
 	return p < HINT_NODES_MAX ? p : HINT_NODES_MAX - 1;
 }
 
-static void init_search(struct search *s, const struct machine *m, struct rp_ids free)
+static void init_search(struct search *s, const struct machine *m,
+			const struct hint_distances *distances, struct rp_ids free)
 {
 	const struct machine_level_units *nodes = &m->level[MACHINE_NODE];
 	s->m = m;
+	s->distances = distances && distances->least ? distances : NULL;
+	s->far = 0;
+	s->n_best = 0;
 	s->n_nodes = nodes->n_units;
 	s->steps = 0;
 	s->n_chosen = 0;
@@ -72,8 +84,18 @@ static void init_search(struct search *s, const struct machine *m, struct rp_ids
 	}
 }
 
+/* The sum of a node's distances from the chosen ones. */
+static uint32_t distance_to_chosen(const struct search *s, uint32_t node)
+{
+	uint32_t sum = 0;
+	for (uint32_t i = 0; s->distances && i < s->n_chosen; i++)
+		sum += s->distances->of[node][s->chosen[i]];
+	return sum;
+}
+
 static void push(struct search *s, uint32_t node)
 {
+	s->far += distance_to_chosen(s, node);
 	s->chosen[s->n_chosen++] = node;
 	s->n_touched += s->in_package[s->package[node]]++ == 0;
 }
@@ -82,14 +104,37 @@ static void pop(struct search *s)
 {
 	uint32_t node = s->chosen[--s->n_chosen];
 	s->n_touched -= --s->in_package[s->package[node]] == 0;
+	s->far -= distance_to_chosen(s, node);
+}
+
+/* Keeps a set that fits if it is nearer than the best one. Returns 1 when the search is over. */
+static int keep_chosen(struct search *s)
+{
+	if (!s->distances || s->n_chosen < 2)
+		return 1;
+	if (!s->n_best || s->far < s->best_far) {
+		memcpy(s->best, s->chosen, s->n_chosen * sizeof s->chosen[0]);
+		s->n_best = s->n_chosen;
+		s->best_far = s->far;
+	}
+	return 0;
+}
+
+/* Whether k more nodes cannot make a nearer set than the best one. */
+static int is_too_far(struct search *s, uint32_t k)
+{
+	if (!s->n_best)
+		return 0;
+	uint32_t pairs = k * s->n_chosen + k * (k - 1) / 2;
+	return s->far + pairs * s->distances->least >= s->best_far || s->steps++ >= HINT_STEPS;
 }
 
 /* Chooses k of the first i nodes that have `need` free CPUs together. */
 static int choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
 {
 	if (!k)
-		return !need && (!s->packages || s->n_touched == s->packages);
-	if (i < k || s->most[i][k] < need)
+		return !need && (!s->packages || s->n_touched == s->packages) && keep_chosen(s);
+	if (i < k || s->most[i][k] < need || is_too_far(s, k))
 		return 0;
 	if (s->packages && (s->n_touched > s->packages || s->n_touched + k < s->packages ||
 			    s->steps++ >= HINT_STEPS))
@@ -109,7 +154,12 @@ static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packa
 	s->packages = packages;
 	while (s->n_chosen)
 		pop(s);
-	return choose(s, s->n_nodes, k, n);
+	s->n_best = 0;
+	if (choose(s, s->n_nodes, k, n))
+		return 1;
+	for (uint32_t i = 0; i < s->n_best; i++)
+		push(s, s->best[i]);
+	return s->n_best != 0;
 }
 
 /* The fewest nodes that could hold n CPUs on an empty machine; 0: all together could not. */
@@ -163,11 +213,37 @@ static void collect(const struct search *s, int align_by_socket, struct rp_ids f
 	}
 }
 
-int32_t hint_find(const struct machine *m, enum hint_policy policy, int align_by_socket,
-		  struct rp_ids free, uint32_t n, struct hint *ret)
+void hint_read_distances(const struct modhost *h, const struct machine *m,
+			 struct hint_distances *ret)
+{
+	const struct machine_level_units *nodes = &m->level[MACHINE_NODE];
+	const struct machine_unit *node[HINT_NODES_MAX];
+	uint16_t most = 0;
+	*ret = (struct hint_distances){.least = UINT16_MAX};
+	for (uint32_t i = 0; i < nodes->n_units; i++)
+		node[i] = &nodes->units[i];
+	qsort(node, nodes->n_units, sizeof node[0], cmp_nodes);
+	for (uint32_t a = 0; a < nodes->n_units; a++) {
+		for (uint32_t b = 0; b < nodes->n_units; b++) {
+			uint32_t d = h->topology->distance(h->ctx, node[a]->id, node[b]->id);
+			uint16_t far = d && d < DISTANCE_UNKNOWN ? (uint16_t)d : DISTANCE_UNKNOWN;
+			ret->of[a][b] = far;
+			if (a == b)
+				continue;
+			ret->least = far < ret->least ? far : ret->least;
+			most = far > most ? far : most;
+		}
+	}
+	if (most <= ret->least)
+		ret->least = 0;
+}
+
+int32_t hint_find(const struct machine *m, const struct hint_distances *distances,
+		  enum hint_policy policy, int align_by_socket, struct rp_ids free, uint32_t n,
+		  struct hint *ret)
 {
 	struct search s;
-	init_search(&s, m, free);
+	init_search(&s, m, distances, free);
 	uint32_t fewest = fewest_nodes(&s, n);
 	int preferred = find_preferred(&s, n, fewest, align_by_socket);
 	if (!preferred && (policy != HINT_BEST_EFFORT || !find_any(&s, n)))

@@ -24,11 +24,24 @@ struct hint {
 	struct rp_idset cpus; /* free CPUs to take first */
 };
 
+/* Distances of nodes with CPUs, in the order of their numbers. */
+struct hint_distances {
+	uint16_t of[HINT_NODES_MAX][HINT_NODES_MAX];
+	uint16_t least; /* of two nodes; 0: all are equally far from each other */
+};
+
+/* Reads the distances of a machine of at most HINT_NODES_MAX nodes with CPUs. */
+void hint_read_distances(const struct modhost *h, const struct machine *m,
+			 struct hint_distances *ret);
+
 /*
- * The best set of nodes for n of the free CPUs. 0, or -RP_ENOSPC when there is none that the policy
- * accepts (best-effort accepts any that is large enough). At most HINT_NODES_MAX nodes with CPUs.
+ * The best set of nodes for n of the free CPUs. Of sets of one size the one whose nodes are
+ * nearest to each other; distances NULL: all are equally far. 0, or -RP_ENOSPC when there is none
+ * that the policy accepts (best-effort accepts any that is large enough). At most HINT_NODES_MAX
+ * nodes with CPUs.
  */
-int32_t hint_find(const struct machine *m, enum hint_policy policy, int align_by_socket,
-		  struct rp_ids free, uint32_t n, struct hint *ret);
+int32_t hint_find(const struct machine *m, const struct hint_distances *distances,
+		  enum hint_policy policy, int align_by_socket, struct rp_ids free, uint32_t n,
+		  struct hint *ret);
 
 #endif

@@ -80,6 +80,8 @@ static int32_t plan_fill(const struct modhost *h, struct rp_plan *p,
 		return r;
 	if (p->settings.common_allocator && cpualloc_new(h->topology, h->ctx, &p->common))
 		return modhost_no_memory(h);
+	if (p->settings.hints != HINT_NONE)
+		hint_read_distances(h, p->machine, &p->distances);
 	if (p->common)
 		pct_priorities(h, false, p->common);
 	rp_idset_copy(&p->iso, rp_ids_of(&p->machine->isolated));

@@ -54,15 +54,6 @@ static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp
 	return was & RECORD_QUOTA ? restore_quota(inst, txn, info) : 0;
 }
 
-/* Nodes of the CPUs that have memory. Empty when none has, which pins nothing. */
-static void memory_nodes_of(struct rp_instance *inst, struct rp_ids cpus, struct rp_idset *ret)
-{
-	struct rp_idset nodes, with_memory;
-	machine_nodes_of(inst->plan->machine, cpus, &nodes);
-	modhost_set(&inst->h, RP_NODES_MEMORY, &with_memory);
-	rp_idset_and(ret, rp_ids_of(&nodes), rp_ids_of(&with_memory));
-}
-
 static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			    const struct rp_idset *nodes, uint32_t was)
 {
@@ -100,7 +91,7 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	struct rp_idset nodes;
 	rp_idset_clear(&nodes);
 	if (s->pin_memory && !(info->flags & RP_CTR_PRESERVE_MEM))
-		memory_nodes_of(inst, cpus, &nodes);
+		ctr_memory_near(h, cpus, &nodes);
 	rec.flags = (s->disable_quota ? RECORD_QUOTA : 0) |
 		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
 	const char *blemish = blemish_of(inst, cpus);

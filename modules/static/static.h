@@ -65,6 +65,7 @@ struct rp_plan {
 	struct machine *machine;
 	struct cpualloc *common; /* NULL: the kubelet's allocator is used */
 	struct rp_idset all, iso, reserved;
+	struct hint_distances distances; /* read where a topology manager policy is set */
 };
 
 /* The machine is read anew. past->hotplug: what worked once has to go on with the CPUs that are

@@ -113,6 +113,15 @@ def test_a_socket_that_was_left(tmp_path):
     assert 'can be written by others' in ctl(path, 'doctor').out
 
 
+def test_commands_of_a_pod(tmp_path):
+    """In a cluster there is no systemd to ask: kubectl has the log of the container."""
+    pod = {'KUBERNETES_SERVICE_HOST': '10.0.0.1'}
+    done = ctl(tmp_path / 'none.sock', 'status', env=pod)
+    assert done.code == NOT_RUNNING and 'systemctl' not in done.err and '-c nri-rpd`' in done.err and 'kubectl -n nri-rp logs ' in done.err
+    done = ctl(tmp_path / 'none.sock', 'doctor', env=pod)
+    assert 'systemctl' not in done.out and 'journalctl' not in done.out and 'kubectl -n nri-rp describe pod' in done.out
+
+
 def test_doctor_without_a_daemon(tmp_path):
     path = tmp_path / 'rp.conf'
     path.write_text('policy: [\n')

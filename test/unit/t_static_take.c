@@ -369,7 +369,7 @@ static void test_hints(void **state)
 		struct rp_idset free;
 		struct hint h;
 		parse(&free, hints[i].free);
-		int32_t r = hint_find(b.m, hints[i].policy, hints[i].align, rp_ids_of(&free),
+		int32_t r = hint_find(b.m, NULL, hints[i].policy, hints[i].align, rp_ids_of(&free),
 				      hints[i].n, &h);
 		if (r != (hints[i].nodes ? 0 : -RP_ENOSPC))
 			fail_msg("%s: result %d", hints[i].name, r);
@@ -438,7 +438,7 @@ static void test_hints_like_all_masks(void **state)
 				rp_idset_add(&free, cpu);
 		uint32_t n = 1 + (uint32_t)random() % 20, mask = 0;
 		uint32_t want = best_mask(&b, rp_ids_of(&free), n, align, &preferred);
-		int32_t r = hint_find(b.m, HINT_BEST_EFFORT, align, rp_ids_of(&free), n, &h);
+		int32_t r = hint_find(b.m, NULL, HINT_BEST_EFFORT, align, rp_ids_of(&free), n, &h);
 		assert_int_equal(r, want ? 0 : -RP_ENOSPC);
 		if (r)
 			continue;

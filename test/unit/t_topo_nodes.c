@@ -285,8 +285,8 @@ static void test_types_by_tier(void **state)
 	assert_int_equal(node_of(t, 1).type, RP_MEM_HBM);
 	assert_int_equal(node_of(t, 2).type, RP_MEM_CXL);
 	assert_int_equal(node_of(t, 3).type, RP_MEM_PMEM);
-	assert_int_equal(node_of(t, 4).type, RP_MEM_PMEM); /* as fast as DRAM: by size */
-	assert_int_equal(node_of(t, 5).type, RP_MEM_HBM);
+	assert_int_equal(node_of(t, 4).type, RP_MEM_DRAM); /* as fast as DRAM, of any size */
+	assert_int_equal(node_of(t, 5).type, RP_MEM_DRAM);
 	topo_unref(t);
 	put_tier(tree, 7, "two");
 	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
@@ -299,7 +299,7 @@ static void test_types_by_tier(void **state)
 	t = tree_read(tree);
 	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM);
 	assert_int_equal(node_of(t, 2).type, RP_MEM_CXL);
-	assert_int_equal(node_of(t, 4).type, RP_MEM_PMEM);
+	assert_int_equal(node_of(t, 4).type, RP_MEM_DRAM);
 	topo_unref(t);
 	tree_node(tree, 0, "0-1", 1048576, "10 20 20 20 20 20");
 	tree_node(tree, 1, "", 1048576, "20 10 20 20 20 20");

@@ -4,9 +4,8 @@
  * without memory is nothing. Memory without CPUs is told, in this order, by
  *   the device it comes from, when it was made into memory by the dax driver: persistent memory or
  *   CXL;
- *   its memory tier: faster than that of the DRAM nodes is HBM, slower is CXL, five times as slow
- *   PMEM, as that is what the
- *   dax driver takes for granted where the firmware tells nothing;
+ *   its memory tier: that of the DRAM nodes is DRAM, faster is HBM, slower is CXL, five times as
+ *   slow PMEM, as that is what the dax driver takes for granted where the firmware tells nothing;
  *   its size: less than the average DRAM node's is HBM, else PMEM.
  */
 #include "core/lib/topo/memtype.h"
@@ -115,6 +114,8 @@ static int types_of_tiers(struct reader *r)
 			n->type = RP_MEM_HBM;
 		else if (tiers.of[i] > dram)
 			n->type = tiers.of[i] >= DAX_SLOWNESS * dram ? RP_MEM_PMEM : RP_MEM_CXL;
+		else
+			n->type = RP_MEM_DRAM;
 	}
 	return 0;
 }

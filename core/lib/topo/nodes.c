@@ -152,6 +152,55 @@ static void level_distances(struct topo *t)
 	}
 }
 
+/* ---- what is unusual ------------------------------------------------------------------------- */
+
+#define OFFLINE_MAX 8u /* more possible nodes are numbers that the kernel keeps for hotplug */
+
+/* Notes nodes that are offline. A node without CPUs whose memory is offline is listed as possible
+ * alone. */
+static void note_offline(struct reader *r, struct rp_ids online)
+{
+	static const char *const lists[] = {"has_cpu", "has_memory", "has_normal_memory",
+					    "possible"};
+	struct rp_idset found, listed;
+	char text[256];
+	rp_idset_clear(&found);
+	(void)fs_list(&r->t->root, NODE_DIR, note_node, &found);
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		char path[96];
+		(void)snprintf(path, sizeof path, NODE_DIR "/%s", lists[i]);
+		if (fs_read_ids(&r->t->root, path, RP_NODES_MAX, &listed) == 0 &&
+		    rp_ids_count(rp_ids_of(&listed)) <= rp_ids_count(online) + OFFLINE_MAX)
+			rp_idset_or(&found, rp_ids_of(&found), rp_ids_of(&listed));
+	}
+	rp_idset_andnot(&found, rp_ids_of(&found), online);
+	if (rp_ids_empty(rp_ids_of(&found)))
+		return;
+	(void)rp_ids_format(rp_ids_of(&found), text, sizeof text);
+	reader_note(r, "memory nodes that are offline: %s; their memory is not used", text);
+}
+
+/* Returns true if the kernel's command line has the option numa=fake. */
+static bool is_emulated(const struct topo *t)
+{
+	_free_ char *line = NULL;
+	size_t len;
+	if (fs_read_all(&t->root, "proc/cmdline", TOPO_FILE_MAX, &line, &len))
+		return false;
+	for (const char *at = line; (at = strstr(at, "numa=fake=")); at++)
+		if (at == line || at[-1] == ' ')
+			return true;
+	return false;
+}
+
+static void note_emulation(struct reader *r)
+{
+	if (is_emulated(r->t))
+		reader_note(r,
+			    "the kernel emulates memory nodes (numa=fake on its command line): "
+			    "nodes are parts of the real ones, and CPUs are in one of them each");
+}
+
 /* ---- what follows from it -------------------------------------------------------------------- */
 
 /* A CPU that no node claims belongs to the first one. */
@@ -288,6 +337,8 @@ int reader_nodes(struct reader *r)
 	if (rc)
 		return rc;
 	if (numa) {
+		note_emulation(r);
+		note_offline(r, rp_ids_of(&online));
 		rc = read_nodes(r);
 		read_total(r);
 	} else {

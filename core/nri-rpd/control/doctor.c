@@ -22,6 +22,7 @@
 #include "core/lib/topo/sst.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
+#include "core/lib/util/service.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
 
@@ -43,7 +44,7 @@ __attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum
 							  const char *hint, const char *fmt, ...)
 {
 	static const char *const names[] = {"ok", "note", "warning", "error"};
-	char text[2 * ERR_TEXT_MAX];
+	char text[2 * ERR_TEXT_MAX], said[2 * ERR_TEXT_MAX], here[2 * ERR_TEXT_MAX];
 	va_list ap;
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
@@ -51,8 +52,8 @@ __attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum
 	json_obj(d->j);
 	json_kstr(d->j, "check", d->check);
 	json_kstr(d->j, "verdict", names[verdict]);
-	json_kstr(d->j, "text", text);
-	json_kstr(d->j, "hint", hint);
+	json_kstr(d->j, "text", service_text(text, said, sizeof said));
+	json_kstr(d->j, "hint", service_text(hint, here, sizeof here));
 	json_end_obj(d->j);
 	if (verdict > d->worst)
 		d->worst = verdict;
@@ -181,7 +182,10 @@ static void check_config(struct doctor *d)
 	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok)
 		finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
 			s.config_path);
-	if (!d->n)
+	if (!d->n && str_eq(s.policy, "none"))
+		finding(d, NOTE, "policy in rp.conf(5); nri-rpctl plan FILE tells what would move",
+			"%s is in force, policy none: no container is placed", s.config_path);
+	else if (!d->n)
 		finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
 }
 
@@ -296,28 +300,43 @@ static void check_socket(struct doctor *d)
 
 /* ---- the node -------------------------------------------------------------------------------- */
 
+/* Reports a manager of the kubelet that is at work beside a policy. Returns true if its state was
+ * found. */
+static bool check_kubelet_manager(struct doctor *d, enum kubelet_manager manager)
+{
+	static const struct {
+		const char *name, *at_work, *key, *what;
+	} managers[] = {
+		[KUBELET_CPU] = {"CPU manager", "static", "cpuManagerPolicy: none", "CPUs"},
+		[KUBELET_MEMORY] = {"memory manager", "Static", "memoryManagerPolicy: None",
+				    "memory nodes"},
+	};
+	char hint[KUBELET_PATH_MAX + 64];
+	struct kubelet_state state;
+	struct pipeline_status s;
+	pipeline_status(d->p, &s);
+	if (!kubelet_read_state(pipeline_root(d->p), manager, &state))
+		return false;
+	(void)snprintf(hint, sizeof hint, "kubelet: %s, remove %s", managers[manager].key,
+		       state.path);
+	if (str_eq(state.policy, managers[manager].at_work) && !str_eq(s.policy, "none"))
+		finding(d, ERROR, hint,
+			"the kubelet's %s (%s) and policy %s both set the %s of containers",
+			managers[manager].name, state.policy, s.policy, managers[manager].what);
+	return true;
+}
+
 static void check_kubelet(struct doctor *d)
 {
-	const struct fs_root *root = pipeline_root(d->p);
-	struct pipeline_status s;
-	char policy[64];
-	pipeline_status(d->p, &s);
-	if (kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
-	    str_eq(policy, "static") && !str_eq(s.policy, "none"))
-		finding(d, ERROR,
-			"kubelet: cpuManagerPolicy: none, remove "
-			"/var/lib/kubelet/cpu_manager_state",
-			"the kubelet's CPU manager (static) and policy %s both set the CPUs of "
-			"containers",
-			s.policy);
-	if (kubelet_policy(root, KUBELET_MEMORY_STATE, policy, sizeof policy) &&
-	    str_eq(policy, "Static") && !str_eq(s.policy, "none"))
-		finding(d, ERROR,
-			"kubelet: memoryManagerPolicy: None, remove "
-			"/var/lib/kubelet/memory_manager_state",
-			"the kubelet's memory manager (Static) and policy %s both set memory nodes",
-			s.policy);
-	if (!d->n)
+	const bool cpu = check_kubelet_manager(d, KUBELET_CPU);
+	const bool memory = check_kubelet_manager(d, KUBELET_MEMORY);
+	if (!cpu && !memory)
+		finding(d, NOTE,
+			"see cpuManagerPolicy and memoryManagerPolicy of the kubelet: both have to "
+			"be none where a policy places containers",
+			"not checked: no state of a kubelet was found in the usual directories, "
+			"nor by the option --root-dir of a running one");
+	else if (!d->n)
 		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kubelet's managers leave on disk. */
+/*
+ * State files of the kubelet's managers. They are in the kubelet's root directory: that of the
+ * option --root-dir of a running kubelet, else one of the directories that distributions use.
+ */
 #ifndef HOST_KUBELET_H
 #define HOST_KUBELET_H
 
@@ -9,10 +12,17 @@
 #include "core/lib/util/fs.h"
 
 #define KUBELET_STATE_MAX (4u << 20) /* bytes of a state file */
-#define KUBELET_CPU_STATE "var/lib/kubelet/cpu_manager_state"
-#define KUBELET_MEMORY_STATE "var/lib/kubelet/memory_manager_state"
+#define KUBELET_PATH_MAX 512u
 
-/* The policyName in a state file; false when there is no such file or it does not say. */
-bool kubelet_policy(const struct fs_root *root, const char *path, char *ret, size_t size);
+enum kubelet_manager { KUBELET_CPU, KUBELET_MEMORY };
+
+struct kubelet_state {
+	char path[KUBELET_PATH_MAX]; /* of the file, from "/" */
+	char policy[64];
+};
+
+/* Reads the state of a manager. Returns false if there is no such file or it names no policy. */
+bool kubelet_read_state(const struct fs_root *root, enum kubelet_manager manager,
+			struct kubelet_state *ret);
 
 #endif

@@ -97,12 +97,12 @@ static int look_at_process(const char *pid, void *arg)
 static void look_for_traces(const struct fs_root *root, struct drift_traces *t)
 {
 	struct running running = {root, t};
-	char policy[64];
+	struct kubelet_state kubelet;
 	if (t->known)
 		return;
 	*t = (struct drift_traces){.known = true};
-	t->kubelet = kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
-		     str_eq(policy, "static");
+	t->kubelet = kubelet_read_state(root, KUBELET_CPU, &kubelet) &&
+		     str_eq(kubelet.policy, "static");
 	if (!t->kubelet)
 		(void)fs_list(root, "proc", look_at_process, &running);
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands that manage nri-rp's services in texts for people. Texts name those of systemd; in a pod
+ * of a cluster, where there is no systemd, they become kubectl's.
+ */
+#ifndef UTIL_SERVICE_H
+#define UTIL_SERVICE_H
+
+#include <stddef.h>
+
+/* Copies the text with the commands for the place that this process runs in, cut if it does not
+ * fit. Returns ret, or NULL for NULL. */
+const char *service_text(const char *text, char *ret, size_t size);
+
+#endif
