@@ -61,13 +61,9 @@ static void put(const char *path, const void *data, size_t size)
 
 static void make_world(void)
 {
-	static const char *const dirs[] = {"proc",
-					   "proc/7",
-					   "sys",
-					   "sys/fs",
-					   "sys/fs/cgroup",
-					   "sys/fs/cgroup/a",
-					   "sys/fs/cgroup/a/b"};
+	static const char *const dirs[] = {
+		"proc", "proc/7", "var",	   "var/lib",	      "var/lib/kubelet",
+		"sys",	"sys/fs", "sys/fs/cgroup", "sys/fs/cgroup/a", "sys/fs/cgroup/a/b"};
 	char name[256];
 	struct err err = ERR_INIT;
 	if (world.dir[0])
@@ -187,12 +183,13 @@ static void try_cgroup(const char *text)
 
 static void try_kubelet(const uint8_t *data, size_t size)
 {
-	char policy[32] = "";
-	put("state", data, size);
-	if (kubelet_policy(&world.root, "state", policy, sizeof policy))
-		need(strnlen(policy, sizeof policy) < sizeof policy);
-	else
-		need(!*policy);
+	struct kubelet_state state = {0};
+	put("var/lib/kubelet/cpu_manager_state", data, size);
+	put("proc/7/comm", "kubelet\n", 8);
+	put("proc/7/cmdline", data, size);
+	if (kubelet_read_state(&world.root, KUBELET_CPU, &state))
+		need(strnlen(state.policy, sizeof state.policy) < sizeof state.policy &&
+		     strnlen(state.path, sizeof state.path) < sizeof state.path);
 }
 
 static void try_address(const char *text)

@@ -180,21 +180,41 @@ static void test_kubelet(void **state)
 {
 	struct tree t = {.dir = "/tmp/t_ctl_command-XXXXXX"};
 	struct err err = ERR_INIT;
-	char policy[16];
+	static const char file[] = "var/lib/kubelet/cpu_manager_state";
+	static const char args[] = "/usr/bin/kubelet\0--config=x\0--root-dir\0/srv/kubelet\0--v=2";
+	struct kubelet_state k;
 	(void)state;
 	assert_non_null(mkdtemp(t.dir));
 	assert_int_equal(fs_root_open(&t.root, t.dir, &err), 0);
-	assert_false(kubelet_policy(&t.root, KUBELET_CPU_STATE, policy, sizeof policy));
-	tree_put(&t, KUBELET_CPU_STATE, "{\"policyName\":\"static\",\"checksum\":1}");
-	assert_true(kubelet_policy(&t.root, KUBELET_CPU_STATE, policy, sizeof policy));
-	assert_string_equal(policy, "static");
-	tree_put(&t, KUBELET_CPU_STATE, "{\"policyName\":7}");
-	assert_false(kubelet_policy(&t.root, KUBELET_CPU_STATE, policy, sizeof policy));
-	tree_put(&t, KUBELET_CPU_STATE, "not JSON");
-	assert_false(kubelet_policy(&t.root, KUBELET_CPU_STATE, policy, sizeof policy));
-	tree_put(&t, KUBELET_CPU_STATE, "{\"policyName\":\"a name that is far too long\"}");
-	assert_true(kubelet_policy(&t.root, KUBELET_CPU_STATE, policy, sizeof policy));
-	assert_string_equal(policy, "a name that is ");
+	assert_false(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	tree_put(&t, file, "{\"policyName\":\"static\",\"checksum\":1}");
+	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	assert_string_equal(k.policy, "static");
+	assert_string_equal(k.path, "/var/lib/kubelet/cpu_manager_state");
+	assert_false(kubelet_read_state(&t.root, KUBELET_MEMORY, &k));
+	tree_put(&t, file, "{\"policyName\":7}");
+	assert_false(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	tree_put(&t, file, "not JSON");
+	assert_false(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	tree_put(&t, file,
+		 "{\"policyName\":\"a name that is far too long for the name of any policy of the "
+		 "kubelet's\"}");
+	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	assert_int_equal(strlen(k.policy), sizeof k.policy - 1);
+	/* that of a running kubelet comes first */
+	tree_put(&t, "proc/12/comm", "kubelet\n");
+	tree_put_bytes(&t, "proc/12/cmdline", args, sizeof args);
+	tree_put(&t, "proc/13/comm", "sh\n");
+	tree_put(&t, "srv/kubelet/cpu_manager_state", "{\"policyName\":\"none\"}");
+	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	assert_string_equal(k.path, "/srv/kubelet/cpu_manager_state");
+	tree_put(&t, "proc/12/comm", "k3s\n");
+	tree_put(&t, "proc/12/cmdline", "k3s agent --kubelet-arg=root-dir=/srv/kubelet");
+	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	assert_string_equal(k.path, "/srv/kubelet/cpu_manager_state");
+	tree_put_bytes(&t, "proc/12/cmdline", "", 0);
+	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
+	assert_string_equal(k.path, "/var/lib/kubelet/cpu_manager_state");
 	fs_root_close(&t.root);
 	assert_int_equal(nftw(t.dir, tree_remove, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
