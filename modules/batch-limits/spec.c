@@ -55,7 +55,8 @@ static struct batch_limits limits_of(const struct asked *a, int64_t ratio)
 		   : l.shares > SHARES_MAX ? SHARES_MAX
 					   : l.shares;
 	if (a->cpu != BATCH_UNLIMITED) {
-		l.quota = a->cpu * (BATCH_PERIOD / 1000) * 100 / ratio;
+		/* rounded up, as the quotas of other pods (scale.c) */
+		l.quota = (a->cpu * (BATCH_PERIOD / 1000) * 100 + ratio - 1) / ratio;
 		l.quota = l.quota < QUOTA_MIN ? QUOTA_MIN : l.quota;
 	}
 	return l;

@@ -8,6 +8,25 @@
 static const char *const rate_keys[] = {"throttleReadBps", "throttleWriteBps", "throttleReadIOPS",
 					"throttleWriteIOPS"};
 
+/* Returns false for a pattern that cannot match anything: a bracket that is empty or not closed
+ * within a part of the path, or a backslash at the end. */
+static bool is_pattern(const char *pattern)
+{
+	for (const char *at = pattern; *at; at++) {
+		if (*at == '\\' && !*++at)
+			return false;
+		if (*at != '[')
+			continue;
+		at += at[1] == '!' || at[1] == '^' ? 2 : 1;
+		const char *first = at;
+		while (*at && *at != '/' && (*at != ']' || at == first))
+			at += *at == '\\' && at[1] ? 2 : 1;
+		if (*at != ']')
+			return false;
+	}
+	return true;
+}
+
 static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
 {
 	uint32_t n = h->config->count(h->ctx, node);
@@ -22,6 +41,12 @@ static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_e
 					       "expected the path of a device or a pattern of such "
 					       "(/dev/sd[a-z]), found \"%s\"",
 					       pattern);
+		if (!is_pattern(pattern))
+			return modhost_fail_at(
+				h, item, -RP_EINVAL,
+				"the pattern \"%s\" matches no path: a bracket needs "
+				"its ] before the next /",
+				pattern);
 		e->devices[e->n_devices] = strdup(pattern);
 		if (!e->devices[e->n_devices])
 			return modhost_no_memory(h);

@@ -20,6 +20,7 @@ static void answer_node(const struct modhost *h, const struct rp_question *q,
 {
 	rp_cfg pods = q->input(q->ctx, "pods");
 	int64_t shared = decide_in(h, q, "cpus", RP_T_CPU, 0);
+	bool known = shared > 0;
 	int64_t used = decide_in(h, q, "nodeUsed", RP_T_CPU, RP_NOT_SET);
 	for (uint32_t i = 0; i < h->config->count(h->ctx, pods); i++) {
 		rp_cfg pod = h->config->item(h->ctx, pods, i);
@@ -31,7 +32,8 @@ static void answer_node(const struct modhost *h, const struct rp_question *q,
 	}
 	a->result(a->ctx, "state",
 		  burst_node_names[burst_node_state(
-			  shared, used, decide_in(h, q, "thresholdPercent", RP_T_INT, 50))]);
+			  shared, known ? used : RP_NOT_SET,
+			  decide_in(h, q, "thresholdPercent", RP_T_INT, 50))]);
 }
 
 static int32_t answer_quota(const struct modhost *h, const struct rp_question *q,

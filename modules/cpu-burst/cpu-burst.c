@@ -315,8 +315,9 @@ static void decide(struct rp_instance *inst, const struct look *l)
 	struct survey s = {.inst = inst, .now = inst->h.timer->now_ms(inst->h.ctx)};
 	bool read = l->item.result == RP_APPLY_DONE;
 	s.shared = koord_capacity(&inst->h);
+	bool known = read && s.shared > 0;
 	(void)ctl_each_container(&inst->h, look_at, &s);
-	s.node = read ? koord_used(&inst->rate, s.now, l->busy_us) : RP_NOT_SET;
+	s.node = known ? koord_used(&inst->rate, s.now, l->busy_us) : RP_NOT_SET;
 	inst->node = burst_node_state(s.shared, s.node == RP_NOT_SET ? RP_NOT_SET : s.node - s.used,
 				      inst->plan->threshold_percent);
 	(void)ctl_each_container(&inst->h, steer, &s);

@@ -41,7 +41,10 @@ enum burst_way { BURST_RESET, BURST_DOWN, BURST_REMAIN, BURST_UP };
 /* throttled: its limit has stopped it since it was last asked. allowed: by its savings. */
 enum burst_way burst_way(const struct burst_config *c, bool allowed, bool throttled,
 			 enum burst_node node);
-/* base: the quota of its limit. */
+#define BURST_UNLIMITED (-1) /* a quota that is none */
+
+/* base: the quota of the limit. A container without a limit, or whose quota was taken away, keeps
+ * BURST_UNLIMITED. */
 int64_t burst_quota(enum burst_way way, int64_t base, int64_t quota_percent, int64_t current);
 
 /* What a container has saved, in percent of its limit times seconds: by using less than 60 percent

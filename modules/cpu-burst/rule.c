@@ -50,6 +50,8 @@ enum burst_way burst_way(const struct burst_config *c, bool allowed, bool thrott
 
 int64_t burst_quota(enum burst_way way, int64_t base, int64_t quota_percent, int64_t current)
 {
+	if (base <= 0 || current == BURST_UNLIMITED)
+		return BURST_UNLIMITED;
 	int64_t most = quota_percent > 100 ? calc_percent(base, quota_percent) : base;
 	int64_t quota = way == BURST_RESET  ? base
 			: way == BURST_UP   ? calc_percent(current, UP_PERCENT)

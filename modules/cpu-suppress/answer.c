@@ -59,7 +59,7 @@ static int32_t answer_cpus(const struct modhost *h, const struct rp_question *q,
 {
 	struct suppress_cpu list[GIVEN_CPUS_MAX];
 	struct suppress_sets sets;
-	struct rp_idset reserved, picked;
+	struct rp_idset reserved, system, picked;
 	rp_cfg rows = q->input(q->ctx, "cpus");
 	uint32_t n = h->config->count(h->ctx, rows);
 	if (n > GIVEN_CPUS_MAX)
@@ -74,8 +74,10 @@ static int32_t answer_cpus(const struct modhost *h, const struct rp_question *q,
 	decide_in_cpus(h, q, "lsr", &sets.lsr);
 	decide_in_cpus(h, q, "lse", &sets.excluded);
 	decide_in_cpus(h, q, "reserved", &reserved);
+	decide_in_cpus(h, q, "system", &system);
 	decide_in_cpus(h, q, "old", &sets.old);
 	rp_idset_or(&sets.excluded, rp_ids_of(&sets.excluded), rp_ids_of(&reserved));
+	rp_idset_or(&sets.excluded, rp_ids_of(&sets.excluded), rp_ids_of(&system));
 	if (suppress_cpus(list, n, &sets, decide_in(h, q, "target", RP_T_CPU, 0), &picked))
 		tell_cpus(a, &picked);
 	return 0;

@@ -158,7 +158,9 @@ static void survey(const struct rp_instance *inst, struct survey *s)
 {
 	memset(s, 0, sizeof *s);
 	s->inst = inst;
-	rp_idset_copy(&s->sets.excluded, rp_ids_of(&inst->plan->reserved_cpus));
+	koord_system_cpus(&inst->h, &s->sets.excluded);
+	rp_idset_or(&s->sets.excluded, rp_ids_of(&s->sets.excluded),
+		    rp_ids_of(&inst->plan->reserved_cpus));
 	s->usage.capacity = koord_capacity(&inst->h);
 	s->usage.reserved = inst->plan->reserved;
 	(void)ctl_each_container(&inst->h, look_at, s);

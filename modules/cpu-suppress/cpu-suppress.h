@@ -38,7 +38,7 @@ struct suppress_cpu {
 /* Sets of CPUs that matter. */
 struct suppress_sets {
 	struct rp_idset lsr; /* of LSR pods alone: BE pods may share them */
-	struct rp_idset excluded; /* of LSE pods, and reserved ones */
+	struct rp_idset excluded; /* of LSE pods and of the system, and reserved ones */
 	struct rp_idset old; /* in force */
 };
 

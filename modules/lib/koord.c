@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/annotation.h"
+#include "modules/lib/section.h"
+
 #define QOS_LABEL "koordinator.sh/qosClass"
 #define TICKS_PER_SECOND 100 /* USER_HZ: what the kernel counts /proc/stat in on all machines */
 #define STAT_FIELDS 8u
@@ -78,6 +81,19 @@ int64_t koord_cpu_worth(const struct modhost *h, double configured)
 	if (ratio <= 0 && h->node)
 		ratio = koord_read_ratio(h->node->annotation(h->ctx, KOORD_RATIO));
 	return ratio > 0 ? (int64_t)(ratio * 100 + 0.5) : 100;
+}
+
+void koord_system_cpus(const struct modhost *h, struct rp_idset *ret)
+{
+	const char *text = h->node ? h->node->annotation(h->ctx, KOORD_SYSTEM_CPUS) : NULL;
+	rp_cfg map;
+	rp_idset_clear(ret);
+	if (!text || annotation_parse(h, "annotation " KOORD_SYSTEM_CPUS, text, &map))
+		return;
+	const char *cpus = section_text(h, map, "cpuset", "");
+	if (!section_bool(h, map, "cpusetExclusive", true) ||
+	    rp_idset_parse(ret, cpus, RP_CPUS_MAX))
+		rp_idset_clear(ret);
 }
 
 bool koord_is_lent(const struct modhost *h, rp_pod pod)

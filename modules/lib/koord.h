@@ -32,6 +32,10 @@ bool koord_has_quota(const struct modhost *h, const struct rp_ctr_info *info);
  * where that is one, else what the Node's annotation says, else 100. */
 int64_t koord_cpu_worth(const struct modhost *h, double configured);
 #define KOORD_RATIO "node.koordinator.sh/cpu-normalization-ratio"
+#define KOORD_SYSTEM_CPUS "node.koordinator.sh/system-qos-resource"
+/* The CPUs that the Node's annotation gives to the system alone: {"cpuset": "0-1"}, unless it has
+ * "cpusetExclusive": false. Empty: none. */
+void koord_system_cpus(const struct modhost *h, struct rp_idset *ret);
 /* "1.25"; 0: no number from 1 to 10. */
 double koord_read_ratio(const char *text);
 /* The number of a label or annotation of the pod. */
