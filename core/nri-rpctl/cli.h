@@ -24,10 +24,12 @@
 #define OPT_WIDE 0x80u
 #define OPT_HISTORY 0x100u
 #define OPT_CONFIRM 0x200u
+#define OPT_YES 0x400u
 
 struct cli {
 	const char *socket;
 	bool json;
+	const char *host_root; /* for a check without a daemon; NULL: this machine */
 	unsigned options; /* OPT_… that were given */
 	const char *since, *confirm;
 	const char *config; /* --config, for what needs no daemon */

@@ -14,6 +14,7 @@
 #include "core/lib/util/str.h"
 
 #define EVENTS_WAIT_MS 25000u
+#define EVENTS_BEFORE 10u /* events that --follow begins with */
 #define RECONNECT_MS 1000u
 
 static struct question plain(const struct cli *cli, const char *method)
@@ -173,14 +174,23 @@ static int show_trial(struct cli *cli, struct question *req, const char *verb)
 
 int cmd_reload(struct cli *cli)
 {
+	char seconds[24];
 	const char *args[] = {cli->confirm};
 	struct question req = {.method = "Reload", .args = args, .n_args = cli->confirm != NULL};
+	int64_t ms;
+	/* a time with its unit; a bare number is one of seconds */
+	if (cli->confirm && strpbrk(cli->confirm, "smh") && str_to_ms(cli->confirm, &ms) == 0 &&
+	    ms > 0) {
+		(void)snprintf(seconds, sizeof seconds, "%lld", (long long)((ms + 999) / 1000));
+		args[0] = seconds;
+	}
 	return show_trial(cli, &req, "In force");
 }
 
 int cmd_undo(struct cli *cli)
 {
 	struct question req = plain(cli, "Undo");
+	req.flags = cli->options & OPT_YES ? CTL_FLAG_YES : 0;
 	return show_trial(cli, &req, "In force again");
 }
 
@@ -201,16 +211,6 @@ static int absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
 		return 0;
 	complain(cli, "%s: %s", path, strerror(errno));
 	return -1;
-}
-
-int cmd_plan(struct cli *cli)
-{
-	char path[PATH_MAX];
-	const char *args[] = {path};
-	struct question req = {.method = "Plan", .args = args, .n_args = 1};
-	if (absolute(cli, cli->args[0], path))
-		return CTL_FAILED;
-	return show_trial(cli, &req, "Would be accepted");
 }
 
 /* Into CTL_TEXT_MAX + 2 bytes: 0, or an errno. */
@@ -240,6 +240,33 @@ char *cli_read_text(const struct cli *cli, const char *path)
 	complain(cli, "%s: %s", path, failed == EILSEQ ? "this is no text file" : strerror(failed));
 	free(text);
 	return NULL;
+}
+
+/* Has the daemon try a configuration: a file by its absolute path, or the standard input's text. */
+static int try_config(struct cli *cli, const char *method, const char *file, const char *verb)
+{
+	char path[PATH_MAX];
+	const char *args[] = {path};
+	struct question req = {.method = method, .args = args, .n_args = file != NULL};
+	char *text = NULL;
+	if (file && str_eq(file, "-")) {
+		args[0] = "standard input";
+		text = cli_read_text(cli, file);
+		if (!text)
+			return CTL_FAILED;
+		/* a text has to be there, or the argument would be a path */
+		req.text = *text ? text : "\n";
+	} else if (file && absolute(cli, file, path)) {
+		return CTL_FAILED;
+	}
+	int r = show_trial(cli, &req, verb);
+	free(text);
+	return r;
+}
+
+int cmd_plan(struct cli *cli)
+{
+	return try_config(cli, "Plan", cli->args[0], "Would be accepted");
 }
 
 int cmd_try(struct cli *cli)
@@ -288,14 +315,15 @@ static bool running(const struct cli *cli)
 
 int cmd_config_check(struct cli *cli)
 {
+	const char *file = cli->n_args ? cli->args[0] : cli->config;
 	char path[PATH_MAX];
-	const char *args[] = {path}, *file = cli->n_args ? cli->args[0] : cli->config;
-	struct question req = {.method = "ConfigCheck", .args = args, .n_args = file != NULL};
-	if (file && absolute(cli, file, path))
-		return CTL_FAILED;
-	if (cli->options & OPT_LOCAL || !running(cli))
-		return local_check(cli, file);
-	return show_trial(cli, &req, "Good");
+	if (cli->options & OPT_LOCAL || !running(cli)) {
+		bool is_file = file && !str_eq(file, "-");
+		if (is_file && absolute(cli, file, path))
+			return CTL_FAILED;
+		return local_check(cli, is_file ? path : file);
+	}
+	return try_config(cli, "ConfigCheck", file, "Good");
 }
 
 static void show_yaml(struct out *o, const json_t *doc)
@@ -339,13 +367,15 @@ static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_
 	return 0;
 }
 
-static void show_events(struct cli *cli, const struct answer *a, int64_t from)
+/* Shows the last `most` events of an answer. */
+static void show_events(struct cli *cli, const struct answer *a, int64_t from, size_t most)
 {
-	const json_t *e;
+	const json_t *events = json_object_get(a->doc, "events"), *e;
+	const size_t n = json_array_size(events);
 	size_t i;
-	json_array_foreach(json_object_get(a->doc, "events"), i, e)
+	json_array_foreach(events, i, e)
 	{
-		if (from && time_parse(js(e, "time")) < from)
+		if (n - i > most || (from && time_parse(js(e, "time")) < from))
 			continue;
 		if (!cli->json) {
 			show_event(&cli->out, e);
@@ -362,12 +392,14 @@ static void show_events(struct cli *cli, const struct answer *a, int64_t from)
 static int follow(struct cli *cli, struct link *l, struct question *req, int64_t from,
 		  struct err *err)
 {
-	for (;;) {
+	/* without --since the last few before the first one that is waited for */
+	size_t most = cli->since || req->after ? SIZE_MAX : EVENTS_BEFORE;
+	for (;; most = SIZE_MAX) {
 		struct answer a;
 		int r = link_call(l, req, &a, err);
 		if (r)
 			return r;
-		show_events(cli, &a, from);
+		show_events(cli, &a, from, most);
 		req->after = (uint64_t)ji(a.doc, "last");
 		req->wait_ms = EVENTS_WAIT_MS;
 		answer_fini(&a);
@@ -419,7 +451,7 @@ int cmd_events(struct cli *cli)
 		complain(cli, "%s", err_text(&err, r));
 		return CTL_FAILED;
 	}
-	show_events(cli, &a, from);
+	show_events(cli, &a, from, SIZE_MAX);
 	answer_fini(&a);
 	return CTL_OK;
 }

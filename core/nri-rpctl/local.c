@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations without a daemon: the same reader and the installed modules' tables. No policy
- * sees them here. */
+/* Configurations without a running daemon: the daemon's program checks them, and the same reader
+ * and the installed modules' tables show them. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/host/schemas.h"
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpctl/jsonschema.h"
 
@@ -32,6 +42,106 @@ static int open_loader(struct local *l, struct err *err)
 static void warn(const char *text)
 {
 	fprintf(stderr, "nri-rpctl: %s\n", text);
+}
+
+/* ---- the daemon's own check ------------------------------------------------------------------ */
+
+#define CHECK_ARGS_MAX 64u
+
+/* The program beside this one, else where packages have it. */
+static bool find_daemon(char *ret, size_t size)
+{
+	static const char *const dirs[] = {NULL, "/usr/sbin", "/usr/bin"};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[n > 0 ? n : 0] = '\0';
+	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
+		const char *dir = dirs[i];
+		char own[PATH_MAX];
+		if (!dir) {
+			fs_parent(self, own, sizeof own);
+			dir = own;
+		}
+		int len = snprintf(ret, size, "%s/nri-rpd", dir);
+		if (len > 0 && (size_t)len < size && access(ret, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Without any module every policy would be refused. */
+static bool has_modules(const struct cli *cli)
+{
+	for (unsigned i = 0; i < conf_module_dirs.n; i++)
+		if (access(conf_module_dirs.items[i], R_OK) == 0)
+			return true;
+	return cli->n_module_dirs != 0;
+}
+
+/* Makes a text a file that a child can open. It is gone when this process ends. */
+static int local_text_file(const char *text, char *ret, size_t size)
+{
+	int fd = memfd_create("rp.conf", 0);
+	size_t len = strlen(text);
+	if (fd < 0 || fchmod(fd, 0600) || write(fd, text, len) != (ssize_t)len)
+		return -1;
+	(void)snprintf(ret, size, "/proc/self/fd/%d", fd);
+	return 0;
+}
+
+/* Appends the lines with the name of the file in place of its path. */
+static void add_named(struct buf *out, const char *text, const char *path, const char *name)
+{
+	for (const char *at; (at = strstr(text, path)); text = at + strlen(path)) {
+		(void)buf_add(out, text, (size_t)(at - text));
+		(void)buf_add_str(out, name);
+	}
+	(void)buf_add_str(out, text);
+}
+
+/* Runs nri-rpd --check-config on a file. Returns its exit status with what it has said, or -1 if
+ * there is no such program. */
+static int local_run_check(const struct cli *cli, const char *path, const char *name,
+			   struct buf *ret)
+{
+	char program[PATH_MAX], chunk[4096];
+	const char *argv[CHECK_ARGS_MAX] = {program, "--check-config", "--config", path};
+	unsigned n = 4;
+	int pipes[2], status = -1;
+	pid_t pid;
+	if (!find_daemon(program, sizeof program) || pipe2(pipes, O_CLOEXEC))
+		return -1;
+	for (unsigned i = 0; i < cli->n_module_dirs && n + 5 < CHECK_ARGS_MAX; i++) {
+		argv[n++] = "--module-dir";
+		argv[n++] = cli->module_dirs[i];
+	}
+	if (cli->host_root) {
+		argv[n++] = "--host-root";
+		argv[n++] = cli->host_root;
+	}
+	posix_spawn_file_actions_t actions;
+	struct buf said = BUF_INIT;
+	int r = posix_spawn_file_actions_init(&actions);
+	if (!r) {
+		(void)posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+		(void)posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
+		r = posix_spawn(&pid, program, &actions, NULL, (char *const *)argv, environ);
+		(void)posix_spawn_file_actions_destroy(&actions);
+	}
+	(void)close(pipes[1]);
+	for (ssize_t got = 0; !r && (got = read(pipes[0], chunk, sizeof chunk)) != 0;)
+		if (got > 0)
+			(void)buf_add(&said, chunk, (size_t)got);
+		else if (errno != EINTR)
+			break;
+	(void)close(pipes[0]);
+	while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	add_named(ret, buf_text(&said), path, name);
+	buf_fini(&said);
+	if (r)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : CTL_FAILED;
 }
 
 /* ---- check and show -------------------------------------------------------------------------- */
@@ -88,7 +198,8 @@ static int status_of(int r)
 	return r == -EINVAL ? CTL_CONFIG : CTL_FAILED;
 }
 
-int local_check(struct cli *cli, const char *path)
+/* Checks a file against the modules' tables alone, where there is no nri-rpd to ask. */
+static int local_check_tables(struct cli *cli, const char *path)
 {
 	_free_ struct local *l = calloc(1, sizeof *l);
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
@@ -96,7 +207,6 @@ int local_check(struct cli *cli, const char *path)
 	if (!l || !errs)
 		return CTL_FAILED;
 	l->cli = cli;
-	path = path ? path : CONF_DEFAULT_PATH;
 	int r = load(l, path, &conf, errs);
 	if (cli->json) {
 		json_t *doc = json_pack("{s:s, s:s, s:b}", "outcome", r ? "refused" : "accepted",
@@ -110,13 +220,87 @@ int local_check(struct cli *cli, const char *path)
 			out_styled(&cli->out, GREEN, "Good");
 		if (!r)
 			out_printf(&cli->out,
-				   ": %s; the policy itself was not asked, as nri-rpd is not "
-				   "involved\n",
+				   ": %s; keys only, the policy's own checks were not run: there "
+				   "is no nri-rpd with modules here\n",
 				   path);
 	}
 	conf_free(conf);
 	loader_free(l->loader);
 	return status_of(r);
+}
+
+/* Returns the message of a line of the daemon's log, "TIME nri-rpd LEVEL: SOURCE: TEXT", or the line
+ * if it is none. NULL: it is no problem. */
+static const char *line_problem(const char *line, bool *ret_warning)
+{
+	static const char mark[] = "Z nri-rpd ";
+	const char *level = strstr(line, mark), *text;
+	*ret_warning = str_has_prefix(line, CONF_WARNING);
+	if (!level || *line < '0' || *line > '9')
+		return line + (*ret_warning ? strlen(CONF_WARNING) : 0);
+	level += strlen(mark);
+	*ret_warning = str_has_prefix(level, CONF_WARNING);
+	if (!*ret_warning && !str_has_prefix(level, "error: "))
+		return NULL;
+	text = strchr(strchr(level, ' ') + 1, ' ');
+	return text ? text + 1 : NULL;
+}
+
+/* Prints the verdict of nri-rpd --check-config: `text` are its lines. */
+static void print_verdict(struct cli *cli, const char *path, char *text, bool good)
+{
+	json_t *list = json_array();
+	char *save = NULL;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		bool warning;
+		const char *problem = line_problem(line, &warning);
+		if (!problem || (good && str_has_suffix(line, ": good")))
+			continue;
+		(void)json_array_append_new(
+			list, json_sprintf("%s%s", warning ? CONF_WARNING : "", problem));
+		if (cli->json)
+			continue;
+		out_styled(&cli->out, warning ? YELLOW : RED, warning ? "warning: " : "error: ");
+		out_wrap(&cli->out, problem, warning ? 9 : 7, 4);
+		out_put(&cli->out, "\n");
+	}
+	if (cli->json) {
+		json_t *doc =
+			json_pack("{s:s, s:s, s:b, s:O}", "outcome", good ? "accepted" : "refused",
+				  "path", path, "local", 1, "problems", list);
+		(void)print_doc(cli, doc);
+		json_decref(doc);
+	} else if (good) {
+		out_styled(&cli->out, GREEN, "Good");
+		out_printf(&cli->out, ": %s\n", path);
+	}
+	json_decref(list);
+}
+
+int local_check(struct cli *cli, const char *path)
+{
+	char own[PATH_MAX];
+	_free_ char *text = NULL;
+	const char *name = path && str_eq(path, "-") ? "standard input" : path;
+	path = path ? path : CONF_DEFAULT_PATH;
+	name = name ? name : path;
+	if (str_eq(path, "-")) {
+		text = cli_read_text(cli, path);
+		if (!text || local_text_file(text, own, sizeof own))
+			return CTL_FAILED;
+		path = own;
+	}
+	struct buf out = BUF_INIT;
+	int status = has_modules(cli) ? local_run_check(cli, path, name, &out) : -1;
+	if (status < 0) {
+		buf_fini(&out);
+		return local_check_tables(cli, path);
+	}
+	_free_ char *lines = strdup(buf_text(&out));
+	buf_fini(&out);
+	if (lines)
+		print_verdict(cli, name, lines, !status);
+	return status == 0 ? CTL_OK : status == CTL_CONFIG ? CTL_CONFIG : CTL_FAILED;
 }
 
 int local_show(struct cli *cli, const char *path)

@@ -22,6 +22,7 @@ enum {
 	GLOBAL_JSON,
 	GLOBAL_CONFIG,
 	GLOBAL_MODULE_DIR,
+	GLOBAL_HOST_ROOT,
 	GLOBAL_VERSION,
 	GLOBAL_HELP,
 	N_GLOBAL
@@ -35,6 +36,8 @@ static const struct option globals[N_GLOBAL] = {
 			   "for config and doctor: this file instead of the daemon's"},
 	[GLOBAL_MODULE_DIR] = {"module-dir", "DIR", 0,
 			       "for config without a daemon: where modules are"},
+	[GLOBAL_HOST_ROOT] = {"host-root", "DIR", 0,
+			      "for config check --local: the files of another machine"},
 	[GLOBAL_VERSION] = {"version", NULL, 0, "print the versions and exit"},
 	[GLOBAL_HELP] = {"help", NULL, 0, "print this, or what there is to a command, and exit"},
 };
@@ -47,7 +50,8 @@ static const struct option options[] = {
 	{"table", NULL, OPT_TABLE, "a line a CPU instead of a map"},
 	{"origin", NULL, OPT_ORIGIN, "where each key was set"},
 	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
-	{"confirm", "SECONDS", OPT_CONFIRM, "undo it then, unless it is confirmed"},
+	{"confirm", "TIME", OPT_CONFIRM, "undo it then, unless it is confirmed (60s, 5m)"},
+	{"yes", NULL, OPT_YES, "although the files were refused: further back"},
 	{"history", NULL, OPT_HISTORY, "what happened to it, refusals and moves included"},
 	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
 };
@@ -78,15 +82,17 @@ static const struct command commands[] = {
 	{"reload", NULL, "", 0, 0, OPT_CONFIRM, cmd_reload,
 	 "read the configuration again; waits for the outcome"},
 	{"confirm", NULL, "", 0, 0, 0, cmd_confirm, "keep what a reload --confirm has brought"},
-	{"undo", NULL, "", 0, 0, 0, cmd_undo, "back to the configuration that was in force before"},
-	{"plan", NULL, "FILE", 1, 1, 0, cmd_plan, "who would move if this were the configuration"},
+	{"undo", NULL, "", 0, 0, OPT_YES, cmd_undo,
+	 "back to the configuration that was in force before"},
+	{"plan", NULL, "FILE|-", 1, 1, 0, cmd_plan,
+	 "who would move if this were the configuration"},
 	{"try", NULL, "FILE|-", 1, 1, 0, cmd_try,
 	 "where would the pods of this manifest go? A Pod, Deployment, List …"},
 	{"rebalance", NULL, "[MOVES]", 0, 1, 0, cmd_rebalance,
 	 "have the policy move containers, at most so many, where that pays"},
 	{"import", NULL, "FILE|-", 1, 1, 0, cmd_import,
 	 "an rp.conf made of the configuration of another resource manager"},
-	{"config", "check", "[FILE]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},
+	{"config", "check", "[FILE|-]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},
 	{"config", "show", "", 0, 0, OPT_ORIGIN | OPT_DEFAULTS | OPT_LOCAL, cmd_config_show,
 	 "the configuration in force"},
 	{"config", "schema", "[MODULE]...", 0, 16, 0, cmd_config_schema,
@@ -195,6 +201,9 @@ static int take_global(struct line *l, unsigned which, const char *value)
 		if (l->cli.n_module_dirs == MODULE_DIRS_MAX)
 			return wrong(l, "too many --module-dir", NULL, NULL);
 		l->module_dirs[l->cli.n_module_dirs++] = value;
+		return 0;
+	case GLOBAL_HOST_ROOT:
+		l->cli.host_root = value;
 		return 0;
 	case GLOBAL_VERSION:
 		l->version = true;

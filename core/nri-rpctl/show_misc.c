@@ -91,6 +91,26 @@ static void show_moves(struct out *o, const json_t *moves)
 	table_end(t, o);
 }
 
+/* Containers whose CPUs or memory nodes change. The others are listed for what is noted of them. */
+static size_t count_moved(const json_t *moves)
+{
+	const json_t *m;
+	size_t i, n = 0;
+	json_array_foreach(moves, i, m)
+	{
+		n += jb(m, "moved");
+	}
+	return n;
+}
+
+static void show_note(struct out *o, const char *text)
+{
+	out_style(o, YELLOW);
+	out_wrap(o, text, 0, 0);
+	out_style(o, PLAIN);
+	out_put(o, "\n");
+}
+
 static void show_refusal(struct out *o, const json_t *doc)
 {
 	const json_t *problems = json_object_get(doc, "problems");
@@ -121,10 +141,13 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	out_styled(o, GREEN, verb);
 	if (str_eq(outcome, "in force"))
 		out_printf(o, ", generation %" PRId64, ji(doc, "generation"));
-	out_printf(o, "; %s%s (%s)\n",
-		   unit_count(json_array_size(moves), "container", "containers", a),
-		   str_eq(outcome, "in force") ? " moved" : " would move",
-		   unit_us((uint64_t)ji(doc, "took_us"), b));
+	const size_t moved = count_moved(moves), others = json_array_size(moves) - moved;
+	out_printf(o, "; %s%s", unit_count(moved, "container", "containers", a),
+		   str_eq(outcome, "in force") ? " moved" : " would move");
+	if (others)
+		out_printf(o, ", %s degraded in place",
+			   unit_count(others, "container", "containers", a));
+	out_printf(o, " (%s)\n", unit_us((uint64_t)ji(doc, "took_us"), b));
 	if (ji(doc, "unconfirmed_s")) {
 		out_style(o, YELLOW);
 		out_printf(o,
@@ -135,8 +158,8 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_lines(o, json_object_get(doc, "problems"), "Warnings", YELLOW);
 	show_lines(o, json_object_get(doc, "changes"), "Changes", PLAIN);
 	if (jb(doc, "restart_needed"))
-		out_styled(o, YELLOW, "Some of it only takes effect after a restart of nri-rpd.\n");
-	show_lines(o, json_object_get(doc, "classes"), "Classes", PLAIN);
+		show_note(o, "Some of it only takes effect after a restart of nri-rpd.");
+	show_lines(o, json_object_get(doc, "classes"), "Classes and limits", PLAIN);
 	show_moves(o, moves);
 }
 

@@ -12,7 +12,7 @@ _nri_rpctl_names() {
 
 _nri_rpctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local globals="--socket --json --config --module-dir --version --help"
+	local globals="--socket --json --config --module-dir --host-root --version --help"
 	local i word first='' second='' choices='' files=''
 	local -a socket=()
 	COMPREPLY=()
@@ -24,7 +24,7 @@ _nri_rpctl() {
 			socket=(--socket "${COMP_WORDS[i + 1]-}")
 			((i++))
 			;;
-		--config | --module-dir | --since | --confirm) ((i++)) ;;
+		--config | --module-dir | --host-root | --since | --confirm) ((i++)) ;;
 		-*) ;;
 		*)
 			if [[ -z $first ]]; then
@@ -41,7 +41,7 @@ _nri_rpctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--module-dir)
+	--module-dir | --host-root)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
@@ -59,6 +59,7 @@ _nri_rpctl() {
 		[[ $cur == -* ]] && choices="--history"
 		;;
 	reload) choices="--confirm" ;;
+	undo) choices="--yes" ;;
 	events) choices="--follow --since" ;;
 	plan | try | import) files=-f ;;
 	config) choices="check show schema crds" ;;

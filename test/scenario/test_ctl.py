@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -716,6 +717,75 @@ def test_a_dry_run_leaves_no_trace_in_the_log(busy, tmp_path):
     path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, topologyManagerPolicy: all}\n')
     ctl_json(node, 'plan', str(path), code=78)
     assert node.read_log().split('\n')[lines:] == []
+
+
+def test_plan_and_check_of_the_standard_input(busy):
+    """Where the root of a container is read-only no file can be put: the text is sent."""
+    node = busy()
+    text = 'policy: template\ntemplate: {reservedResources: {cpu: "cpuset:0-3"}}\n'
+    doc = json.loads(ctl(node, '--json', 'plan', '-', input=text).out)
+    assert doc['outcome'] == 'accepted' and len(doc['moves']) == 3
+    assert ctl(node, 'config', 'check', '-', input=text).out.startswith('Good; 3 containers would move')
+    for words in (['plan', '-'], ['config', 'check', '-'], ['config', 'check', '--local', '-', '--module-dir', BUILD / 'modules']):
+        done = ctl(node, *words, input='policy: none\npolcy: 1\n')
+        assert done.code == CONFIG and 'standard input:2:1: polcy' in done.out + done.err, done
+        assert ctl(node, *words, input='').code == CONFIG
+
+
+def test_a_line_ends_where_it_ends(busy, tmp_path):
+    node = busy()
+    path = tmp_path / 'next.conf'
+    path.write_text(json.dumps({**STATIC, 'cache': {'dir': '/var/lib/elsewhere'}}))
+    out = ctl(node, 'plan', path).out
+    assert 'Some of it only takes effect after a restart of nri-rpd.\n' in out and '.?' not in out
+
+
+def test_what_counts_as_a_move(make_node, tmp_path):
+    """Containers that stay where they are and are degraded have not moved; weights that change are told."""
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True}})
+    node.create('g', ctr('g0', '15', '64Mi'))
+    node.create('b', ctr('b0', '200m/1', '64Mi'), ctr('b1', '300m/1', '64Mi'))
+    path = tmp_path / 'next.conf'
+    path.write_text('policy: topology-aware\ntopology-aware: {reservedResources: {cpu: "cpuset:0"}}\n')
+    doc = json.loads(ctl(node, '--json', 'plan', path).out)
+    assert {m['container'].split('/')[2]: m['moved'] for m in doc['moves'] if m['note']} == {'b0': False, 'b1': False}
+    assert doc['classes'] == ['default/b/b0: CPU shares 204 → 2', 'default/b/b1: CPU shares 307 → 2']
+    out = ctl(node, 'plan', path).out
+    assert out.startswith('Would be accepted; 0 containers would move, 2 containers degraded in place (') and 'CPU shares 204 → 2' in out
+
+
+@pytest.mark.parametrize('text', [
+    'policy: balloons\nballoons: {reservedResources: {cpu: 1}, balloonTypes: [{name: a, minCPUs: 4, maxCPUs: 2}]}\n',
+    'policy: none\ncontrollers: [rtd]\n', '', 'policy: static\nstatic: {reservedResources: {cpu: 5000}}\n',
+    'policy: balloons\nballoons: {reservedResources: {cpu: 1}, balloonTypes: [{name: a, matchExpressions: [{key: name, operator: equals, values: [x]}]}]}\n',
+    'policy: none\n',
+], ids=['min-max', 'typo', 'empty', 'too-large', 'operator', 'good'])
+def test_the_local_check_gives_the_verdict_of_the_daemon(make_node, tmp_path, text):
+    root = make_node(start=False).paths['root']
+    path = tmp_path / 'rp.conf'
+    path.write_text(text)
+    modules = ['--module-dir', str(BUILD / 'modules'), '--host-root', root]
+    own = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', path, *modules], capture_output=True, text=True, timeout=60)
+    done = run_ctl(*modules, 'config', 'check', '--local', path)
+    assert done.code == own.returncode
+    said = ' '.join((own.stdout + own.stderr).split())
+    for problem in json.loads(run_ctl('--json', *modules, 'config', 'check', '--local', path).out)['problems']:
+        assert problem.removeprefix('warning: ') in said
+
+
+def test_follow_begins_with_the_last_ten(busy):
+    node = busy()
+    for i in range(12):
+        node.create('p%d' % i, ctr('c%d' % i, '1m/-'))
+    every = [json.loads(line)['seq'] for line in ctl(node, '--json', 'events').out.splitlines()]
+    follow = subprocess.Popen([BUILD / 'bin/nri-rpctl', '--socket', node.paths['control'], '--json', 'events', '--follow'], stdout=subprocess.PIPE, text=True)
+    try:
+        assert [json.loads(follow.stdout.readline())['seq'] for _ in range(10)] == every[-10:] and len(every) > 10
+        node.create('last', ctr('last', '1m/-'))
+        assert json.loads(follow.stdout.readline())['seq'] > every[-1]
+    finally:
+        follow.kill()
+        follow.wait()
 
 
 def test_plan_of_no_file(busy, tmp_path):

@@ -36,10 +36,9 @@ def imported(tmp_path, *documents):
     done = run_ctl(*MODULES, 'import', path)
     assert done.code == OK and done.err == '', done
     (tmp_path / 'rp.conf').write_text(done.out)
-    check = run_ctl(*MODULES, 'config', 'check', '--local', tmp_path / 'rp.conf')
-    assert check.code == OK, (done.out, check)
     doc = json.loads(run_ctl(*MODULES, '--json', 'import', path).out)
     assert yaml.safe_load(doc['config']) == yaml.safe_load(done.out) and all('# - %s\n' % note in done.out for note in doc['notes'])
+    assert not any(note.startswith('check: ') for note in doc['notes']), doc  # by the modules' tables: the machine is another one
     return yaml.safe_load(doc['config']), ' | '.join(doc['notes'])
 
 

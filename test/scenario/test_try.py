@@ -50,7 +50,7 @@ def test_as_it_will_be(make_node, manifest, config):
     before = ctl_json(node, 'containers')
     node.create('web', ctr('app', '3', '64Mi'), ctr('side', '500m', '64Mi'))
     after = {c['full_name']: (c['cpus'] or '', c['mems'] or '') for c in ctl_json(node, 'containers')}
-    assert {n: (m['to_cpus'], m['to_mems']) for n, m in said.items()} == {n: after[n] for n in said}
+    assert {n: (m['to_cpus'] or '', m['to_mems'] or '') for n, m in said.items()} == {n: after[n] for n in said}
     # who is not named has not moved
     assert all(after[c['full_name']] == (c['cpus'] or '', c['mems'] or '') for c in before if c['full_name'] not in said)
 
@@ -78,7 +78,7 @@ def test_why(make_node, manifest):
     path = manifest(container('app', '2', '64Mi'), container('side', '200m', '64Mi'))
     said = tried(node, path)
     assert said['default/web/app']['to_cpus'] == '4-5' and said['default/web/app']['to_mems'] == '1'
-    assert said['default/web/app']['from_cpus'] == ''
+    assert said['default/web/app']['from_cpus'] is None
     assert any('2 exclusive CPUs' in line for line in said['default/web/app']['why'])
     assert any('less than one CPU: shared CPUs' in line for line in said['default/web/side']['why'])
     done = ctl(node, 'try', path)
@@ -93,7 +93,7 @@ def test_others_that_would_move(make_node, manifest):
         node.create('s%d' % i, ctr('s'))
     assert [node.cpus('s%d/s' % i) for i in range(4)] == [{4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}, {1, 2, 3}]
     said = tried(node, manifest(container('app', '3', '64Mi')))
-    assert {n: (m['from_cpus'], m['to_cpus']) for n, m in said.items()} == {
+    assert {n: (m['from_cpus'] or '', m['to_cpus']) for n, m in said.items()} == {
         'default/web/app': ('', '4-6'), 'default/s0/s': ('4-7', '7')}
     assert said['default/s0/s'].get('why') is None
     assert node.cpus('s0/s') == {4, 5, 6, 7}
@@ -266,7 +266,7 @@ def test_no_file(make_node, tmp_path):
 def test_without_a_policy_nobody_decides(make_node, manifest):
     node = make_node({'policy': 'none'})
     said = tried(node, manifest(container('app', '2', '64Mi')))
-    assert said['default/web/app']['to_cpus'] == '' and said['default/web/app']['to_mems'] == ''
+    assert said['default/web/app']['to_cpus'] is None and said['default/web/app']['to_mems'] is None
 
 
 def test_one_of_that_name_is_there(make_node, manifest):

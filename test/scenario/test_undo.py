@@ -74,3 +74,31 @@ def test_one_that_is_refused_changes_nothing(make_node):
     node.run('write-config', {'policy': 'static', 'static': {'reservedResources': {'cpu': 99}}})
     assert ctl(node, 'reload', '--confirm', '600').code == 78
     assert ctl(node, 'confirm').code == FAILED and policy(node) == 'static'
+
+
+def test_after_a_refused_reload(make_node):
+    """The refused file has changed nothing: undo does not go further back by itself."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.run('write-config', STATIC)
+    assert ctl(node, 'reload').code == OK
+    node.run('write-config', {'policy': 'static', 'static': {'reservedResources': {'cpu': 99}}})
+    assert ctl(node, 'reload').code == 78
+    done = ctl(node, 'undo')
+    assert done.code == FAILED and 'has changed nothing' in done.err and 'undo --yes' in done.err and policy(node) == 'static'
+    assert ctl(node, 'undo', '--yes').code == OK and policy(node) == 'topology-aware'
+
+
+def test_what_doctor_says_of_what_was_undone(make_node):
+    node = make_node(STATIC)
+    node.run('write-config', TOPOLOGY_AWARE)
+    assert ctl(node, 'reload').code == OK and ctl(node, 'undo').code == OK
+    found = [f for f in ctl_json(node, 'doctor', code=DEGRADED) if f['check'] == 'configuration']
+    assert [f['verdict'] for f in found] == ['warning'] and 'was undone' in found[0]['text'] and 'what is wrong' not in found[0]['hint'], found
+
+
+def test_times_to_confirm(make_node):
+    node = make_node(STATIC)
+    for text, seconds in (('60s', 60), ('2m', 120), ('1m30s', 90), ('45', 45), ('1500ms', 2)):
+        assert ctl_json(node, 'reload', '--confirm', text)['unconfirmed_s'] == seconds
+        assert ctl(node, 'confirm').code == OK
+    assert ctl(node, 'reload', '--confirm', '0s').code == USAGE and ctl(node, 'reload', '--confirm', '2d').code == USAGE

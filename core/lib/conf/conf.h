@@ -142,6 +142,8 @@ struct conf_files {
  * conf_load in two halves. When a file cannot be read, the first half has those that can be and the
  * code, and the second one, with that code, only tells what is wrong with these as well.
  */
+/* A text in place of files; `name` is for messages. 0 or -ENOMEM. */
+int conf_files_of_text(const char *name, const char *text, struct conf_files *ret);
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
 int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
 		     struct conf **ret, struct conf_errors *errs);

@@ -132,6 +132,20 @@ int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors
 	return rc ? rc : r;
 }
 
+int conf_files_of_text(const char *name, const char *text, struct conf_files *ret)
+{
+	*ret = (struct conf_files){calloc(CONF_SOURCES_MAX, sizeof *ret->sources), 0};
+	char *own_name = strdup(name), *own_text = strdup(text);
+	if (!ret->sources || !own_name || !own_text) {
+		free(own_name);
+		free(own_text);
+		return -ENOMEM;
+	}
+	ret->sources[ret->n_sources++] =
+		(struct conf_source){.name = own_name, .text = own_text, .len = strlen(text)};
+	return 0;
+}
+
 /* ---- modules --------------------------------------------------------------------------------- */
 
 bool module_name_valid(const char *name)

@@ -19,6 +19,7 @@
 #define CTL_FLAG_MEMORY 0x1u /* Status: what the daemon's memory is used for */
 #define CTL_FLAG_ORIGIN 0x2u /* ConfigShow: where each key was set */
 #define CTL_FLAG_HISTORY 0x8u /* Explain: what happened to it */
+#define CTL_FLAG_YES 0x20u /* Undo: although the files were refused */
 #define CTL_FLAG_PUBLIC 0x10u /* nothing of what annotations say, nor of processes and cgroups */
 #define CTL_FLAG_DEFAULTS 0x4u /* ConfigShow: also keys that are not set */
 

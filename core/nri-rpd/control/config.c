@@ -19,10 +19,11 @@ static void put_moves(struct json *j, const struct reload_result *res)
 		const struct move *m = &res->moves[i];
 		json_obj(j);
 		json_kstr(j, "container", m->ctr);
-		json_kstr(j, "from_cpus", m->from_cpus);
-		json_kstr(j, "to_cpus", m->to_cpus);
-		json_kstr(j, "from_mems", m->from_mems);
-		json_kstr(j, "to_mems", m->to_mems);
+		put_text(j, "from_cpus", m->from_cpus);
+		put_text(j, "to_cpus", m->to_cpus);
+		put_text(j, "from_mems", m->from_mems);
+		put_text(j, "to_mems", m->to_mems);
+		json_kbool(j, "moved", m->moved);
 		put_text(j, "note", m->note);
 		if (*m->why)
 			put_lines(j, "why", m->why);
@@ -117,6 +118,16 @@ enum call_result run_reload(struct call *call)
 enum call_result run_undo(struct call *call)
 {
 	struct err err = ERR_INIT;
+	struct pipeline_status s;
+	pipeline_status(call->p, &s);
+	/* the files are refused: who wants that undone has nothing to undo */
+	if (s.config_error && *s.config_error && !s.config_undone &&
+	    !pipeline_unconfirmed_s(call->p) && !(call->req->flags & CTL_FLAG_YES))
+		return call_fail(call, CTL_FAILED,
+				 "%s was refused and has changed nothing, so there is nothing to "
+				 "undo; nri-rpctl undo --yes goes back to the configuration before "
+				 "the active one (policy %s)",
+				 s.config_path, s.policy);
 	struct job *job = job_new(call, &call->ctl->jobs);
 	if (!job)
 		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
@@ -172,8 +183,23 @@ static enum call_result plan_given(struct call *call, const char *path)
 	return plan_file(call, path);
 }
 
+/* A configuration that the client has sent as text; the argument is its name for messages. */
+static enum call_result plan_text(struct call *call)
+{
+	struct err err = ERR_INIT;
+	struct job *job = trial_job(call, false);
+	if (!job)
+		return CALL_DONE;
+	return trial_begun(
+		call, job,
+		pipeline_plan_text(call->p, call->req->args[0], call->req->text, done, job, &err),
+		&err);
+}
+
 enum call_result run_plan(struct call *call)
 {
+	if (*call->req->text)
+		return plan_text(call);
 	return plan_given(call, call->req->args[0]);
 }
 
@@ -191,7 +217,7 @@ enum call_result run_config_check(struct call *call)
 {
 	struct pipeline_status s;
 	if (call->req->n_args)
-		return plan_given(call, call->req->args[0]);
+		return run_plan(call);
 	pipeline_status(call->p, &s);
 	return plan_file(call, s.config_path);
 }

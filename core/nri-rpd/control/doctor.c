@@ -179,7 +179,7 @@ static void check_config(struct doctor *d)
 			"a restart could not use %s as it is now, and would go on with what is in "
 			"force: %s",
 			s.config_path, err_text(&d->plan->err, d->plan->code));
-	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok)
+	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok && !s.config_undone)
 		finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
 			s.config_path);
 	if (!d->n && str_eq(s.policy, "none"))

@@ -219,11 +219,13 @@ static void put_machine(struct json *j, struct pipeline *p)
 	json_kuint(j, "cores", topo_n_units(topo, RP_LEVEL_CORE));
 	json_kuint(j, "cpus", topo_n_units(topo, RP_LEVEL_THREAD));
 	json_kuint(j, "memory", topo_memory(topo));
-	json_key(j, "notes");
-	json_arr(j);
-	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
-		json_str(j, topo_note(topo, i));
-	json_end_arr(j);
+	if (topo_n_notes(topo)) {
+		json_key(j, "notes");
+		json_arr(j);
+		for (uint32_t i = 0; i < topo_n_notes(topo); i++)
+			json_str(j, topo_note(topo, i));
+		json_end_arr(j);
+	}
 	json_end_obj(j);
 }
 

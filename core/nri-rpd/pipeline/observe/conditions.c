@@ -44,12 +44,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct look *l, const char
 static void files_refused(struct look *l)
 {
 	const struct pipeline *p = l->p;
-	if (p->undo.undone && !p->kept_ns)
-		say(l,
-		    "%s was undone, the configuration before is in force: edit it and reload, or "
-		    "reload to have it again",
-		    p->config_path);
-	else if (p->config_error[0] && p->kept_ns)
+	if (p->undo.undone && !p->kept_ns) {
+		l->row.severity = SEVERITY_DEGRADED;
+		l->row.hint = "edit it and nri-rpctl reload; or nri-rpctl reload uses it again";
+		say(l, "%s was undone, the previous configuration is active", p->config_path);
+		return;
+	}
+	if (p->config_error[0] && p->kept_ns)
 		say(l, "%s cannot be used, what was in force last is in force: %s", p->config_path,
 		    p->config_error);
 	else if (p->config_error[0] && !p->stats.reloads_refused)

@@ -306,6 +306,37 @@ static void put_toptier(struct buf *lines, const struct ctr *ctr, int64_t was, i
 				 (long long)was, (long long)now);
 }
 
+/* The value that a container has under a decision: the decided one, else the requested one. */
+static int64_t effective_value(int64_t decided, int64_t requested)
+{
+	return decided != RP_NOT_SET ? decided : requested;
+}
+
+static void put_value(struct buf *lines, const struct ctr *ctr, const char *what, int64_t was,
+		      int64_t now)
+{
+	if (was == now || now == RP_NOT_SET)
+		return;
+	(void)buf_printf(lines, "%s: %s ", ctr->full_name, what);
+	if (was == RP_NOT_SET)
+		(void)buf_printf(lines, "not set");
+	else
+		(void)buf_printf(lines, "%lld", (long long)was);
+	(void)buf_printf(lines, " → %lld\n", (long long)now);
+}
+
+static void put_values(struct buf *lines, const struct stage *s)
+{
+	const struct decision *was = &s->ctr->cur, *now = &s->next;
+	const struct values *asked = &s->ctr->requested;
+	put_value(lines, s->ctr, "CPU shares", effective_value(was->shares, asked->shares),
+		  effective_value(now->shares, asked->shares));
+	put_value(lines, s->ctr, "CPU quota", effective_value(was->quota, asked->quota),
+		  effective_value(now->quota, asked->quota));
+	put_value(lines, s->ctr, "memory limit", effective_value(was->mem_limit, asked->mem_limit),
+		  effective_value(now->mem_limit, asked->mem_limit));
+}
+
 /* What controllers would be told to set, where that is otherwise than in force. */
 static int report_classes(struct pipeline *p, Trial__Report *report)
 {
@@ -316,6 +347,7 @@ static int report_classes(struct pipeline *p, Trial__Report *report)
 		put_class(&lines, s->ctr, "block I/O class", decision_blockio(was),
 			  decision_blockio(now));
 		put_class(&lines, s->ctr, "CPU class", was->cpu_class, now->cpu_class);
+		put_values(&lines, s);
 		put_toptier(&lines, s->ctr, was->toptier_adjusted, now->toptier_adjusted);
 	}
 	report->classes = strdup(buf_text(&lines));
@@ -330,13 +362,15 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	if (!report->moves)
 		return -ENOMEM;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		if (s->next.cpus == s->ctr->cur.cpus &&
-		    !moves_memory(p, s->ctr->cur.mems, s->next.mems) && !newly_degraded(s))
+		const bool moved = s->next.cpus != s->ctr->cur.cpus ||
+				   moves_memory(p, s->ctr->cur.mems, s->next.mems);
+		if (!moved && !newly_degraded(s))
 			continue;
 		Trial__Move *m =
 			report_move(s->ctr, &s->next, s->ctr->cur.cpus, s->ctr->cur.mems, "");
 		if (!m)
 			return -ENOMEM;
+		m->moved = moved;
 		report->moves[report->n_moves++] = m;
 	}
 	int r = report_classes(p, report);

@@ -392,9 +392,10 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 			       conf_core(p->conf)->policy);
 		config_in_force(p);
 		log_notice("configuration reloaded: policy %s, %u containers moved",
-			   instance_name(p->policy), res->n_moves);
+			   instance_name(p->policy), report_count_moved(res->moves, res->n_moves));
 		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
-			       instance_name(p->policy), res->n_moves);
+			       instance_name(p->policy),
+			       report_count_moved(res->moves, res->n_moves));
 		for (size_t i = 0; report->message && i < report->message->n_losses; i++)
 			pipeline_event(p, EV_CONFIG, "reloaded: %s", report->message->losses[i]);
 		return;
@@ -669,6 +670,20 @@ int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *
 		  struct err *err)
 {
 	return begin(p, path, PLAN, done, arg, err);
+}
+
+int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
+		       void *arg, struct err *err)
+{
+	struct reload *r = reload_new(p, PLAN, done, arg);
+	if (!r)
+		return err_errno(err, -ENOMEM, "plan");
+	conf_errors_init(&r->text.problems);
+	r->text.code = conf_files_of_text(name, text, &r->text.files);
+	if (!r->text.code)
+		r->text.code =
+			pushed_append(&r->text.files, p->pushed.sources, p->pushed.n_sources);
+	return start(p, r, err);
 }
 
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,

@@ -21,6 +21,7 @@ struct move {
 	const char *note; /* "", or why it is degraded */
 	const char
 		*why; /* of a container of a pod that is tried: the explanation, lines; else "" */
+	bool moved; /* its CPUs or memory nodes change; else it is listed for its note */
 };
 
 /* An adjustment that cannot be meant for a container that runs. */
@@ -59,6 +60,9 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: 
 /* As a reload, with the configuration that was in force before; a second one leads back again.
  * res->code is -EAGAIN when there is none. */
 int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
+/* As pipeline_plan, for a text; `name` is for messages. */
+int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
+		       void *arg, struct err *err);
 /* The same up to the list of moves for another file; nothing is put in force. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);

@@ -32,6 +32,14 @@ Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, cons
 	return whole ? m : NULL;
 }
 
+unsigned report_count_moved(const struct move *moves, unsigned n)
+{
+	unsigned moved = 0;
+	for (unsigned i = 0; i < n; i++)
+		moved += moves[i].moved;
+	return moved;
+}
+
 int report_write(const Trial__Report *report, struct buf *out)
 {
 	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(report));
@@ -63,7 +71,7 @@ static struct move *moves_of(struct room *room, const Trial__Report *report)
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
 		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
-					 m->to_mems, m->note,	   m->why};
+					 m->to_mems, m->note,	   m->why,     m->moved};
 	}
 	return moves;
 }

@@ -21,6 +21,9 @@ struct report {
 	unsigned n_conflicts;
 };
 
+/* Counts the moves whose CPUs or memory nodes change. The others are listed for their notes. */
+unsigned report_count_moved(const struct move *moves, unsigned n);
+
 /* In the child, of what is not freed. NULL: no memory. */
 Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, const struct iset *cpus,
 			 const struct iset *mems, const char *why);

@@ -160,7 +160,8 @@ static void put_change(struct buf *text, const char *what, const struct iset *wa
 
 bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now)
 {
-	return was != now && (was || rp_ids_count(topo_ids(p->env.topo, RP_NODES_MEMORY)) > 1);
+	const struct rp_ids all = topo_ids(p->env.topo, RP_NODES_MEMORY);
+	return was != now && !rp_ids_equal(was ? was->ids : all, now ? now->ids : all);
 }
 
 /* false: it is where it was. */

@@ -57,7 +57,7 @@ int decide_begin(struct pipeline *p, struct err *err);
 void decide_take_effect(struct pipeline *p);
 void decide_drop(struct pipeline *p);
 const struct stage *decide_touched(const struct pipeline *p);
-/* A container that is given the only memory node that there is was nowhere else before. */
+/* Returns true if a container's memory nodes change. One that is not pinned may use all of them. */
 bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now);
 /* Checks only: for trials. */
 int decide_check(struct pipeline *p, struct err *err);

@@ -28,6 +28,7 @@ static int add_move(Trial__Report *report, const struct ctr *ctr, const struct i
 	Trial__Move *m = report_move(ctr, &ctr->cur, cpus, mems, why);
 	if (!m)
 		return -ENOMEM;
+	m->moved = true;
 	report->moves[report->n_moves++] = m;
 	return 0;
 }
