@@ -229,8 +229,8 @@ static int local_check_tables(struct cli *cli, const char *path)
 	return status_of(r);
 }
 
-/* Returns the message of a line of the daemon's log, "TIME nri-rpd LEVEL: SOURCE: TEXT", or the line
- * if it is none. NULL: it is no problem. */
+/* Returns the message of a line of the daemon's log, "TIME nri-rpd LEVEL: SOURCE: TEXT", or the
+ * line if it is none. NULL: it is no problem. */
 static const char *line_problem(const char *line, bool *ret_warning)
 {
 	static const char mark[] = "Z nri-rpd ";
