@@ -288,30 +288,64 @@ static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *
 	return r;
 }
 
+static struct resources resources_of(const struct wants *wants)
+{
+	static char none[] = "";
+	int64_t quota = kubelet_quota(wants);
+	return (struct resources){
+		.shares = kubelet_shares(wants),
+		.quota = quota ? quota : SIM_NOT_SET,
+		.period = KUBELET_PERIOD,
+		.memory_limit = wants->memory_limit ? wants->memory_limit : SIM_NOT_SET,
+		.cpus = none,
+		.mems = none,
+	};
+}
+
 int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struct err *err)
 {
 	struct wants wants = c->wants;
-	static char none[] = "";
 	int r = arg_check(spec, "container cpu memory requests limits", "update", err);
 	if (!r)
 		r = kubelet_wants(spec, &wants, err);
 	if (r)
 		return r;
-	int64_t quota = kubelet_quota(&wants);
-	const struct resources wanted = {
-		.shares = kubelet_shares(&wants),
-		.quota = quota ? quota : SIM_NOT_SET,
-		.period = KUBELET_PERIOD,
-		.memory_limit = wants.memory_limit ? wants.memory_limit : SIM_NOT_SET,
-		.cpus = none,
-		.mems = none,
-	};
+	const struct resources wanted = resources_of(&wants);
 	r = ask_resize(s, c, &wanted, err);
 	if (r)
 		return r;
 	c->wants = wants;
 	tell(s, NRI__EVENT__POST_UPDATE_CONTAINER, c->pod, c);
 	return 0;
+}
+
+int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err)
+{
+	struct wants own = pod->own;
+	struct conn_answer a;
+	int r = arg_check(spec, "pod cpu memory", "update-pod", err);
+	if (!r)
+		r = kubelet_wants(spec, &own, err);
+	if (r)
+		return r;
+	struct resources wanted = resources_of(&own);
+	conn_event(s, NRI__EVENT__UPDATE_POD_SANDBOX, pod, NULL, &wanted, &a);
+	conn_answer_fini(&a);
+	pod->own = own;
+	kubelet_put_own(&own, &pod->wants);
+	for (struct sim_ctr *c = s->ctrs; c && !r; c = c->next) {
+		struct wants wants = {0};
+		if (c->pod != pod || c->state == CTR_EXITED)
+			continue;
+		r = kubelet_wants(c->spec, &wants, err);
+		if (r || wants.cpu_limit)
+			continue;
+		kubelet_hand_down(&own, &wants);
+		wanted = resources_of(&wants);
+		r = ask_resize(s, c, &wanted, err);
+		c->wants = wants;
+	}
+	return r;
 }
 
 int lifecycle_replace(struct sim *s, struct sim_ctr *c, struct err *err)

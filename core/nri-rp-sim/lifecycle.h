@@ -20,6 +20,8 @@ void lifecycle_exit(struct sim *s, struct sim_ctr *ctr, int exit_code);
 void lifecycle_remove(struct sim *s, struct sim_ctr *ctr);
 /* In-place resize. -EPERM: refused, everything is as it was. */
 int lifecycle_resize(struct sim *s, struct sim_ctr *ctr, const json_t *spec, struct err *err);
+/* In-place resize of a pod's own resources, then of its containers without a limit. */
+int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err);
 /* As a runtime that has crashed: the container is made again, and nobody is told of the one
  * before. */
 int lifecycle_replace(struct sim *s, struct sim_ctr *ctr, struct err *err);

@@ -191,6 +191,21 @@ static int step_update(struct sim *s, const json_t *args, json_t *result, struct
 	return each(args, resize_one, s, result, err);
 }
 
+static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	const char *name = json_string_value(json_object_get(args, "pod"));
+	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
+	(void)result;
+	if (!pod)
+		return err_set(err, -EINVAL, "there is no pod %s", name ? name : "without a name");
+	return lifecycle_resize_pod(s, pod, args, err);
+}
+
+static int step_update_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, resize_pod, s, result, err);
+}
+
 static int step_reject_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	_json_ json_t *spec = json_copy((json_t *)(uintptr_t)args);
@@ -519,6 +534,7 @@ static const struct step {
 	{"replace", step_replace},
 	{"update", step_update},
 	{"reject-update", step_reject_update},
+	{"update-pod", step_update_pod},
 	{"fail-updates", step_fail_updates},
 	{"tell", step_tell},
 	{"files", step_files},

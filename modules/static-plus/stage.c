@@ -62,8 +62,12 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 		r = stage_sets(inst, txn, ctr, rp_ids_of(&system), rp_ids_none());
 	else if (w->kind == KIND_EXCLUSIVE)
 		r = stage_sets(inst, txn, ctr, rp_ids_none(), rp_ids_of(&slice));
+	/* a container that uses its pod's request keeps the kubelet's shares */
+	bool of_pod = (w->info->flags & RP_CTR_POD_RESOURCES) && !weight(w) &&
+		      w->info->asked_shares != RP_NOT_SET;
 	if (!r)
-		r = ctr_set_shares(h, txn, ctr, weight(w));
+		r = of_pod ? h->cache->set_int(h->ctx, txn, ctr, RP_F_SHARES, w->info->asked_shares)
+			   : ctr_set_shares(h, txn, ctr, weight(w));
 	if (!r)
 		r = h->cache->set_degraded(h->ctx, txn, ctr, reason);
 	return r ? r : ctr_set_record(h, txn, ctr, &rec, sizeof rec);

@@ -116,13 +116,41 @@ static int32_t pod_set_add_owned(struct rp_instance *inst, const struct rp_ctr_i
 	return 0;
 }
 
+/* After a resize of the pod: gives the set more CPUs near its own, or frees CPUs that no container
+ * of the pod owns. */
+static int32_t pod_set_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			      struct rp_idset *set, int64_t n, struct placing *p)
+{
+	struct rp_idset rest;
+	uint32_t n_set = rp_ids_count(rp_ids_of(set));
+	if (n <= 0 || n == n_set)
+		return 0;
+	if (n > n_set) {
+		int32_t r = place_resize(inst, info->ctr, rp_ids_of(set), n, p);
+		if (r)
+			return r;
+		rp_idset_andnot(&rest, rp_ids_of(&p->cpus), rp_ids_of(set));
+		owners_give(&inst->owners, rp_ids_of(&rest), pod_owner(info->pod));
+		return pod_set_write(inst, txn, info->pod, &p->cpus);
+	}
+	uint32_t spare = owners_owned(&inst->owners, pod_owner(info->pod), &rest);
+	uint32_t less = n_set - (uint32_t)n < spare ? n_set - (uint32_t)n : spare;
+	if (!less || plan_take(inst->plan, rp_ids_of(&rest), less, &rest))
+		return 0;
+	owners_take(&inst->owners, pod_owner(info->pod), rp_ids_of(&rest));
+	rp_idset_andnot(set, rp_ids_of(set), rp_ids_of(&rest));
+	return pod_set_write(inst, txn, info->pod, set);
+}
+
 int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		       struct placing *p)
 {
 	struct rp_idset had;
-	if (!inst->plan->settings.pod_scope || pod_set_read(inst, info->pod, &had))
+	if (!inst->plan->settings.pod_scope)
 		return 0;
 	int64_t n = pod_set_size(inst, info->pod);
+	if (pod_set_read(inst, info->pod, &had))
+		return pod_set_resize(inst, txn, info, &had, n, p);
 	if (n <= 0)
 		return 0;
 	rp_idset_clear(&had);
@@ -145,6 +173,12 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 		     modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
 		     p->hint[0] ? p->hint : "one set for all of its containers");
 	return pod_set_write(inst, txn, info->pod, &p->cpus);
+}
+
+bool pod_set_exists(const struct rp_instance *inst, rp_pod pod)
+{
+	struct rp_idset set;
+	return inst->plan->settings.pod_scope && pod_set_read(inst, pod, &set);
 }
 
 bool pod_set_rest(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret)

@@ -18,6 +18,8 @@
  * p->text. */
 int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		       struct placing *p);
+/* Returns true if a set was chosen for the pod. */
+bool pod_set_exists(const struct rp_instance *inst, rp_pod pod);
 /* Finds n exclusive CPUs in the rest of the pod's set, for a container that owns `own`. False: the
  * pod has no set, or too few CPUs are left in it. */
 bool pod_set_take(struct rp_instance *inst, const struct rp_ctr_info *info, struct rp_ids own,

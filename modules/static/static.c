@@ -131,8 +131,9 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		(void)owners_release(&inst->owners, info->ctr, &own);
 		pod_set_return(inst, info->pod, rp_ids_of(&own));
 		/* a pod without room for its set shares with all */
-		if (info->flags & RP_CTR_POD_RESOURCES)
-			(void)pod_set_ensure(inst, txn, info, &p);
+		if ((info->flags & RP_CTR_POD_RESOURCES) && pod_set_ensure(inst, txn, info, &p) &&
+		    pod_set_exists(inst, info->pod))
+			return modhost_fail(&inst->h, -RP_ENOSPC, "the pod's own CPUs: %s", p.text);
 	}
 	int32_t r = n ? give_exclusive(inst, txn, info) : 0;
 	if (!r && n_own > n)

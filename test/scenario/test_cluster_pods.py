@@ -65,6 +65,23 @@ def test_exact_requests(cluster):
     assert shown(c, 'default/web/app')['wanted'] == app['wanted']
 
 
+def test_resources_of_a_pod_itself(cluster):
+    """A container without resources has none, whatever quota the runtime reports for it, and whichever container is created first."""
+    scope = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort', 'topologyManagerScope': 'pod'}
+    c = cluster(config={'policy': 'static', 'static': scope})
+    both = {'cpu': '2', 'memory': '512Mi'}
+    c.api.put('pods', 'default', 'app', {'metadata': {'uid': 'uid-app'}, 'status': {'phase': 'Pending'}, 'spec': {
+        'nodeName': NODE, 'resources': {'requests': {'cpu': '4', 'memory': '1Gi'}, 'limits': {'cpu': '4', 'memory': '1Gi'}},
+        'containers': [{'name': 'log'}, {'name': 'main', 'resources': {'requests': both, 'limits': both}},
+                       {'name': 'part', 'resources': {'requests': {'cpu': '1'}}}]}})
+    knows(c, 1)
+    c.node.create('app', ctr('log'), ctr('main', '2', '512Mi'), ctr('part', '1/-'), uid='uid-app', resources={'cpu': '4', 'memory': '1Gi'})
+    assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == c.node.cpus('app/part') == {6, 7}
+    assert [shown(c, 'default/app/' + n)['wanted'].get('cpu_request_milli', 0) for n in ('log', 'main', 'part')] == [0, 2000, 1000]
+    c.node.restart()
+    assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == c.node.cpus('app/part') == {6, 7}
+
+
 def test_pods_come_change_and_go(cluster):
     c = cluster(config=QOS)
     for i in range(250):

@@ -225,6 +225,8 @@ def test_a_pod_of_four_gets_four_at_most(make_node, tmp_path, config):
     path.write_text(yaml.safe_dump(POD_OF_FOUR))
     doc = ctl_json(node, 'try', path)
     assert len(own_of(doc, 'default/app/main')) == 2
+    why = {m['container']: ' '.join(m['why']) for m in doc['moves']}
+    assert 'its pod has resources of its own, 4000m CPU; of these the container itself requests 0m' in why['default/app/proxy']
     apart = config['policy'] == 'topology-aware'  # puts containers that share into different nodes while those have room
     assert apart or not any(own_of(doc, 'default/app/' + n) for n in ('log', 'proxy', 'part'))
     node.create('app', ctr('main', '2', '512Mi'), ctr('log'), ctr('proxy'), ctr('part', '1/-'), resources={'cpu': '4', 'memory': '1Gi'})

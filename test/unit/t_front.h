@@ -274,7 +274,7 @@ static inline void configure(struct runtime *r)
 	assert_int_equal(a.error, 0);
 	Nri__ConfigureResponse *res =
 		nri__configure_response__unpack(NULL, buf_len(&a.payload), buf_bytes(&a.payload));
-	assert_int_equal(res->events, NRI_EVENTS);
+	assert_int_equal(res->events, NRI_EVENTS | NRI_EVENT_UPDATE_POD);
 	nri__configure_response__free_unpacked(res, NULL);
 	buf_fini(&a.payload);
 }

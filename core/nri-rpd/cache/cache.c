@@ -400,6 +400,14 @@ static void fill_sums(struct pod *pod, const struct res_desc *d)
 		pod->sums_stale = false;
 }
 
+void cache_resize_pod(struct pod *pod, const struct res_desc *res)
+{
+	if (res->shares <= 0)
+		return;
+	fill_sums(pod, res);
+	pod->resized = true;
+}
+
 static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_desc *d)
 {
 	bool changed = false;

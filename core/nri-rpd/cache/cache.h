@@ -149,6 +149,7 @@ struct pod {
 	uint32_t withheld; /* how many do not */
 	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */
 	bool sums_stale; /* a container was resized since, and the runtime sent no new ones */
+	bool resized; /* the runtime sent new ones, and no container was decided since */
 	struct blob *private_data; /* a policy's, that of this number */
 	uint32_t policy;
 	struct blob *grants; /* of resource plugins (grants.h); NULL: none */
@@ -234,6 +235,9 @@ void cache_set_memory_total(struct cache *c, uint64_t bytes);
  */
 int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err);
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
+/* Replaces what the runtime told of the pod's resources; a description without CPU shares is left
+ * out. */
+void cache_resize_pod(struct pod *pod, const struct res_desc *res);
 /* One that was not known when it was created. One that is too long, or for which there is no
  * memory, stays unknown. */
 void cache_set_cgroup(struct ctr *ctr, const char *path);

@@ -194,6 +194,12 @@ static void do_remove(struct call *c)
 	answer_empty(c);
 }
 
+static void do_update_pod(struct call *c)
+{
+	request_update_pod(c->pipeline, &c->pod, &c->res);
+	answer_empty(c);
+}
+
 /* ---- decoding: which message, then the same for all ------------------------------------------ */
 
 struct nri_event {
@@ -216,7 +222,7 @@ static const struct nri_event events[] = {
 	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, 2, do_note},
 	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, 2, do_note},
 	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER, 2, do_note},
-	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, 0, answer_empty},
+	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, 3, do_update_pod},
 	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX, 0, answer_empty},
 	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT, 0,
 	 answer_empty},
@@ -289,6 +295,8 @@ static int decode_event(struct call *c, const struct event_parts *e)
 	struct arena *a = c->nri->arena;
 	struct cache *cache = pipeline_cache(c->pipeline);
 	struct span pod = e->part[PART_POD], ctr = e->part[PART_CTR];
+	if (c->kind == REQ_UPDATE_POD) /* its second part is the pod's overhead */
+		ctr = (struct span){0};
 	bool create = c->kind == REQ_CREATE, run = c->kind == REQ_RUN_POD;
 	int r = decode_ctr(a, a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
 	const struct ctr *known = r || !ctr.p || create ? NULL : cache_ctr(cache, c->ctr.id);
@@ -380,7 +388,7 @@ static void handle_configure(struct call *c)
 	c->nri->configured = true;
 	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version,
 		 *m->nri_version ? m->nri_version : "before 0.12");
-	out.events = NRI_EVENTS;
+	out.events = NRI_EVENTS | (*m->nri_version ? NRI_EVENT_UPDATE_POD : 0);
 	answer(c, NULL, &out.base);
 }
 

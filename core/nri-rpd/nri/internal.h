@@ -26,6 +26,8 @@
 /* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer,
  * UpdateContainer, StopContainer, RemoveContainer: every release since 0.2 knows them. */
 #define NRI_EVENTS 0x6af
+/* UpdatePodSandbox: runtimes that do not have the event refuse a plugin that subscribes to it */
+#define NRI_EVENT_UPDATE_POD (1u << (NRI__EVENT__UPDATE_POD_SANDBOX - 1))
 
 /* A Synchronize under way. */
 struct sync_parts {

@@ -8,6 +8,7 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/host/expressions.h"
+#include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/str.h"
 
@@ -341,9 +342,26 @@ static void note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a
 	host_note(p->env.cache, ctr, text);
 }
 
+/* Says which requests are the container's where its pod has resources of its own. */
+static void note_pod_resources(struct pipeline *p, struct ctr *ctr)
+{
+	char text[RP_TRAIL_MAX];
+	const struct fed_pod *fed = pod_fed(p->env.cache, ctr->pod);
+	struct needs pod = fed ? fed_needs(fed) : ctr->pod->sums;
+	if (!(ctr->flags & RP_CTR_POD_RESOURCES) || pod.cpu_request == RP_NOT_SET)
+		return;
+	(void)snprintf(text, sizeof text,
+		       "its pod has resources of its own, %lldm CPU; of these the container itself "
+		       "requests %lldm%s",
+		       (long long)pod.cpu_request, (long long)ctr->wanted.cpu_request,
+		       ctr->wanted.cpu_limit ? "" : ", without a limit of its own");
+	host_note(p->env.cache, ctr, text);
+}
+
 void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d)
 {
 	const struct adjustment *a = in_force(p, ctr);
+	note_pod_resources(p, ctr);
 	adjusted_needs(p, ctr, &d->needs);
 	txn_put_blob(&d->rdt_adjusted, a ? blob_ref(a->rdt) : NULL);
 	txn_put_blob(&d->blockio_adjusted, a ? blob_ref(a->blockio) : NULL);

@@ -232,6 +232,13 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	pod->stopped = true;
 }
 
+void request_update_pod(struct pipeline *p, const struct pod_desc *desc, const struct res_desc *res)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (pod)
+		cache_resize_pod(pod, res);
+}
+
 void request_forget_ctr(struct pipeline *p, struct ctr *ctr)
 {
 	export_removed(p, ctr);
@@ -636,8 +643,10 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	decision_follow(d, &a->requested, &ctr->requested);
 	adjusted_needs(p, ctr, &needs);
-	if (needs_equal(&d->needs, &needs))
+	/* a container without a request of its own may share what its pod gained or lost */
+	if (needs_equal(&d->needs, &needs) && !ctr->pod->resized)
 		return 0;
+	ctr->pod->resized = false;
 	adjust_stage(p, ctr, d);
 	return p->policy ? instance_update(p->policy, ctr, err) : 0;
 }

@@ -92,6 +92,9 @@ void request_begin(struct pipeline *p, enum request r);
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 void request_pause(struct pipeline *p);
+/* A pod's own resources were resized: its containers' resizes follow. */
+void request_update_pod(struct pipeline *p, const struct pod_desc *desc,
+			const struct res_desc *res);
 void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
 void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
 int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
