@@ -87,6 +87,7 @@ static void put_flags(struct json *j, uint32_t flags)
 	} names[] = {
 		{RP_CTR_ESTIMATED_MEM, "memory-estimated"},
 		{RP_CTR_EXACT_NEEDS, "exact-needs"},
+		{RP_CTR_POD_RESOURCES, "pod-resources"},
 		{RP_CTR_PRESERVE_CPU, "preserve-cpu"},
 		{RP_CTR_PRESERVE_MEM, "preserve-memory"},
 		{RP_CTR_INIT, "init"},
