@@ -630,20 +630,6 @@ static void stale_new_file(void **state)
 	(void)cache_free(c);
 }
 
-/* What an earlier version has left and cannot be converted is set aside; t_store_former has the
- * rest. */
-static void former_format(void **state)
-{
-	struct place *p = *state;
-	(void)store_close(open_at(p, STORE_FRESH));
-	write_file(p, "store.mdb", "pages", 0600);
-	write_file(p, "store.mdb.journal", "batches", 0600);
-	(void)store_close(open_at(p, STORE_FORMER));
-	assert_int_equal(count_bad(p), 1);
-	assert_false(place_has(p, "store.mdb") || place_has(p, "store.mdb.journal"));
-	(void)store_close(open_at(p, STORE_FRESH));
-}
-
 static void cannot_be_renamed(void **state)
 {
 	struct place *p = *state;
@@ -743,7 +729,6 @@ int main(void)
 		T(bad_ones_are_few),
 		T(unsafe_files),
 		T(stale_new_file),
-		T(former_format),
 		T(cannot_be_renamed),
 		T(child_lets_go),
 	};

@@ -2,12 +2,11 @@
 /*
  * What the files of the store share:
  *
- *   store_dir.c      the directory: its modes, the lock, what is set aside
- *   store_codec.c    records
- *   store_restore.c  records to cache
- *   store_kept.c     blobs and notes
- *   store_former.c   what earlier versions have written
- *   store.c          opening, what is to be written, and commits
+ *   directory.c  the directory: its modes, the lock, quarantined files
+ *   codec.c      records
+ *   restore.c    records to cache
+ *   blobs.c      blobs and notes
+ *   store.c      opening, pending changes, and commits
  */
 #ifndef CACHE_STORE_INTERNAL_H
 #define CACHE_STORE_INTERNAL_H
@@ -16,7 +15,7 @@
 #include "core/nri-rpd/store/codec.h"
 #include "core/lib/util/reclog.h"
 
-/* ---- store_dir.c ----------------------------------------------------------------------------- */
+/* ---- directory.c ----------------------------------------------------------------------------- */
 
 struct store_dir {
 	char *path;
@@ -28,8 +27,6 @@ struct store_dir {
 #define STORE_FILE_OLD "store.old"
 #define STORE_FILE_BAD "store.bad."
 #define STORE_FILE_LOCK "lock"
-#define STORE_FILE_FORMER "store.mdb" /* of earlier versions, with a second one beside it */
-#define STORE_FILE_FORMER_TOO "store.mdb.journal"
 #define STORE_PATH_MAX 4096u
 
 /* Opened, its modes put right, locked; of `params` directory, read_only and at_once count. */
@@ -45,21 +42,6 @@ enum store_aside {
 /* ret_name is what that file is called now. */
 int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
 			char ret_name[64]);
-
-/* ---- store_former.c -------------------------------------------------------------------------- */
-
-/* Writes the log anew with what an earlier version's file, which is there, has. -ENOMSG, -EBADMSG:
- * it is damaged; -ESTALE: of another boot; -EPERM: not ours; or the log cannot be written. Nothing
- * is changed then. */
-int store_former_convert(const struct store_dir *d, const char *boot_id, struct reclog *to,
-			 struct err *err);
-/* The same of the bytes of that file and the one beside it. */
-struct bytes {
-	const uint8_t *data;
-	size_t size;
-};
-int store_former_write(struct bytes file, struct bytes journal, const char *boot_id,
-		       struct reclog *to, struct err *err);
 
 /* ---- store.c --------------------------------------------------------------------------------- */
 
@@ -97,7 +79,7 @@ struct store {
 	struct store_stats stats;
 };
 
-/* ---- store_kept.c ---------------------------------------------------------------------------- */
+/* ---- blobs.c ---------------------------------------------------------------------------- */
 
 /* Puts a blob or a note in its place; a copy is made of the data. */
 int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,

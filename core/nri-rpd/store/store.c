@@ -83,51 +83,12 @@ static void look_into(struct store *s, struct store_opening *ret)
 	}
 }
 
-static void put_former_aside(struct store *s, enum store_aside how, char ret[128])
-{
-	set_aside(s, STORE_FILE_FORMER, how, ret);
-	(void)unlinkat(s->dir.fd, STORE_FILE_FORMER_TOO, 0);
-}
-
-/* The former store is later than the log: an earlier version has run since the log was written.
- * *ret says what became of it, if nothing came of it. */
-static int take_former(struct store *s, bool reset, struct store_opening *ret, struct err *err)
-{
-	struct err why = ERR_INIT;
-	char aside[128];
-	if (s->abandoned) {
-		tell(ret, STORE_FORMER,
-		     "an earlier version has written it; what a start would make of it is not "
-		     "known");
-		return 0;
-	}
-	int r = reset ? 0 : store_former_convert(&s->dir, s->boot_id, &s->log, &why);
-	reclog_close(&s->log); /* it is an earlier run's, as any other */
-	if (r == -ENOMEM)
-		return err_set(err, r, "%s", why.text);
-	put_former_aside(s, !r || r == -ESTALE ? ASIDE_OLD : ASIDE_BAD, aside);
-	if (reset)
-		tell(ret, STORE_RESET,
-		     "the stored state in %s is not used: a reset was asked for; %s", s->dir.path,
-		     aside);
-	else if (r)
-		tell(ret, r == -ESTALE ? STORE_OTHER_BOOT : STORE_FORMER,
-		     "the state that an earlier version has stored in %s is not used: %s; %s",
-		     s->dir.path, why.text, aside);
-	return 0;
-}
-
 /* -ENOMEM; what else is wrong is an outcome. */
 static int look(struct store *s, bool reset, struct store_opening *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
 	char *data = NULL;
 	*ret = (struct store_opening){.outcome = STORE_FRESH};
-	if (store_dir_has(&s->dir, STORE_FILE_FORMER)) {
-		int failed = take_former(s, reset, ret, err);
-		if (failed || ret->outcome == STORE_FORMER)
-			return failed;
-	}
 	if (reset && store_dir_has(&s->dir, STORE_FILE)) {
 		not_used(s, STORE_RESET, "a reset was asked for", ret);
 		return 0;

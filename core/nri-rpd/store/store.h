@@ -32,7 +32,7 @@
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/util/err.h"
 
-#define STORE_FORMAT 3u /* 1 and 2 were another file (store_former.c) */
+#define STORE_FORMAT 3u
 #define STORE_BAD_KEEP 3u
 #define STORE_SIZE_MAX ((size_t)1 << 30) /* bytes of the file */
 #define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */
@@ -60,8 +60,6 @@ enum store_outcome {
 	STORE_OTHER_BOOT, /* moved to store.old */
 	STORE_NEWER, /* set aside: of a format that a later version writes */
 	STORE_DAMAGED, /* set aside: damaged, or not a store */
-	/* set aside: of a format that earlier versions wrote, and not to be converted */
-	STORE_FORMER,
 	STORE_UNSAFE, /* set aside: a link, somebody else's, or writable by others */
 };
 

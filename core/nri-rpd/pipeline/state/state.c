@@ -26,7 +26,6 @@ static const char *const outcomes[] = {
 	[STORE_DAMAGED] = "damaged",
 	[STORE_UNSAFE] = "unsafe",
 	[STORE_PART] = "restored in part",
-	[STORE_FORMER] = "of an earlier version",
 };
 
 static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
