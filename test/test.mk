@@ -78,6 +78,9 @@ check: ## install what is missing and run every test; ends with "N passed, N fai
 	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) test-programs
 	$(Q)test/run --build $(O) $(TESTFLAGS)
 
+quick: programs modules unit-bins test-modules $(PRELOADS) ## units without the long models, stories, structure and ABI: under two minutes
+	$(Q)test/run --build $(O) --quick $(TESTFLAGS)
+
 check-unit: unit-bins ## run the unit tests only
 	$(Q)test/run --build $(O) --only unit $(TESTFLAGS)
 
@@ -118,7 +121,7 @@ KILL_ROUNDS ?= 10000
 kills: test-programs ## kill -9 the daemon KILL_ROUNDS times while policies, configurations and pods change
 	$(Q)KILL_ROUNDS=$(KILL_ROUNDS) test/run --build $(O) --only scenario -k test_kill_switches $(TESTFLAGS)
 
-.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults day soak kills coverage lint format
+.PHONY: fuzz-bins replay-bins test-programs test-modules check quick check-unit fuzz faults day soak kills coverage lint format
 
 # What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs. With BENCH_NAMED above 0 and policy
 # cpuset a cycle is a pod that names the CPUs of so many others.

@@ -7,8 +7,6 @@
  *   store.log          the records (proto/store.proto)
  *   store.log.new      its successor while that is being written; without meaning after a crash
  *   store.old          the last one that a reset or a reboot made useless
- *   store.mdb          of an earlier version, whose records become the log at the first start; it
- *                      is called store.old then
  *   store.bad.TIME     what could not be used, or not to its end; the STORE_BAD_KEEP youngest are
  *                      kept
  *
