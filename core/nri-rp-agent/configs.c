@@ -15,6 +15,7 @@
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "configs"
 #define GROUP_PATH "/apis/config.nri/v1alpha1"

@@ -14,6 +14,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "kube"
 #define NS_PER_S UINT64_C(1000000000)

@@ -9,6 +9,7 @@
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/plugins.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define GRACE_MAX_S 86400u
 

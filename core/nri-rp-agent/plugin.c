@@ -10,6 +10,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "plugins"
 #define DIAL_AGAIN_MS 50u

@@ -17,6 +17,8 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rp-agent/pluginask.h"
 
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)

@@ -9,6 +9,7 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define CDI_PREFIX "cdi.k8s.io/" /* annotations whose values are names of CDI devices */
 #define PODS_MAX AGENT_PODS_MAX /* of one answer */

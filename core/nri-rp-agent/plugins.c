@@ -22,6 +22,8 @@
 #include "core/lib/util/fs.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rp-agent/pluginask.h"
 
 #define LOG_SOURCE "plugins"
 #define REGISTER_METHOD "/resourceplugin.v1alpha1.Registration/Register"

@@ -65,9 +65,4 @@ struct known_plugin *plugins_first(struct plugins *p); /* through ->next */
 struct loop *plugins_loop(struct plugins *p);
 struct link *plugins_link(struct plugins *p);
 
-/* pluginask.c */
-bool ask_serve(struct plugins *p, struct rpc_request *req);
-/* Asks what it has allocated, and has the daemon look at that. */
-void ask_sweep(struct known_plugin *k);
-
 #endif

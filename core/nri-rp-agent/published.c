@@ -10,6 +10,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define LOG_SOURCE "published"
 #define TOPOLOGY_VERSION "topology.node.k8s.io/v1alpha2"

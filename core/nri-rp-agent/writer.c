@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "writer"
 

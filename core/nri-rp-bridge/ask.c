@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-bridge/ask.h"
+#include "core/lib/util/clock.h"
 
 #include <string.h>
 

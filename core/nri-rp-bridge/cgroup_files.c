@@ -11,6 +11,7 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define MOUNT "sys/fs/cgroup"
 #define SHARES_MIN 2u

@@ -9,6 +9,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/sd.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "bypass"
 #define KNOW_MS 500u /* a pod that the list does not have yet is waited for */

@@ -7,6 +7,7 @@
 #include "core/nri-rp-bridge/cgroup_source_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define SHORT_ID 12 /* of an id, where there is no name */
 #define SHARES_PER_CPU 1024

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define DEFAULT_LISTEN "/run/nri-rp/cri.sock"
 #define DEFAULT_RUNTIME "/run/containerd/containerd.sock"

@@ -12,6 +12,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "pods"
 #define GAP_MS 200u /* between two questions to the kubelet */

@@ -13,6 +13,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660

@@ -9,6 +9,7 @@
 #include "core/nri-rpd/noderes/strategy.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/lib/util/cleanup.h"
+#include "core/nri-rpd/noderes/pass.h"
 
 #define NODES 200u
 #define PODS_MAX 12u

@@ -12,6 +12,7 @@
 #include "core/nri-rp-modcheck/fixture.h"
 #include "core/nri-rp-modcheck/shim.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
 
 #define CTRS 16u
 #define ROUNDS 20u

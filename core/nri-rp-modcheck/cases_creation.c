@@ -9,6 +9,7 @@
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/extras_check.h"
 
 #define WISHES 40u
 #define ASKED_MAX 16u

@@ -18,6 +18,7 @@
 #include "core/lib/util/cmdline.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define EXIT_USAGE 2
 #define FAST_MS 10000u

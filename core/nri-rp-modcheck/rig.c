@@ -11,6 +11,9 @@
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/cache/invariant.h"
 
 #define JOBS_MS 5000u
 

@@ -11,6 +11,7 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 /* What the host takes for the module's instance. */
 struct cover {

@@ -7,6 +7,7 @@
 #include "core/nri-rp-modcheck/vectors.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/noderes/pass.h"
 
 #define UNIT 1000 /* thousandths */
 #define NORMALIZATION_KEY "node.koordinator.sh/cpu-normalization-ratio"

@@ -8,6 +8,7 @@
 #include "core/nri-rpd/noderes/strategy.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/noderes/pass.h"
 
 #define MILLION 1e6
 

@@ -11,6 +11,7 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define SELF "/proc/self/exe"
 #define SANITIZED_PROGRAM "lib/nri-rp/nri-rp-modcheck-sanitized" /* beside the folder bin/ */

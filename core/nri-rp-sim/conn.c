@@ -11,6 +11,7 @@
 #include "core/nri-rp-sim/frame_check.h"
 #include "core/lib/nri-runtime/runtime.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
 
 struct conn {
 	struct sim *s;

@@ -15,6 +15,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define ARGS_MAX 64u
 #define LOG_MAX (256u << 20)

@@ -9,6 +9,7 @@
 
 #include "core/nri-rp-sim/expect_internal.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
 

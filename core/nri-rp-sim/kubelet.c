@@ -6,6 +6,7 @@
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define SHARES_MIN 2
 #define SHARES_MAX 262144

@@ -8,6 +8,7 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/files.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 /* ---- events whose answers carry nothing ------------------------------------------------------ */
 

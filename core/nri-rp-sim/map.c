@@ -9,6 +9,7 @@
 #include "core/lib/term/cpumap.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define GROUPS_MAX 128u /* sets of CPUs drawn as such; containers on others are listed alone */
 #define LETTERS 26u

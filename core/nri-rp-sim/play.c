@@ -11,6 +11,7 @@
 #include "core/nri-rp-sim/steps.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_LINES 15u
 #define WHERE_MAX 300

@@ -13,6 +13,7 @@
 #include "core/nri-rp-sim/lifecycle.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define QUIET_MS 200
 #define LOOK_MS 10

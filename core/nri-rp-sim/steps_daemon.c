@@ -11,6 +11,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define START_MS 10000
 #define EXIT_MS 10000

@@ -12,6 +12,8 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/number.h"
 
 #define EVENTS_WAIT_MS 25000u
 #define EVENTS_BEFORE 10u /* events that --follow begins with */

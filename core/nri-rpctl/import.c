@@ -17,6 +17,9 @@
 #include "core/nri-rpctl/import.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpctl/import_managers.h"
+#include "core/nri-rpctl/import_slo.h"
+#include "core/nri-rpctl/import_write.h"
 
 #define EMBEDDED_MAX 16u /* texts of a ConfigMap that are documents themselves */
 

@@ -9,6 +9,8 @@
 
 #include "core/nri-rpctl/import.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpctl/import_managers.h"
+#include "core/nri-rpctl/import_write.h"
 
 /* ---- the kubelet's CPU manager --------------------------------------------------------------- */
 

@@ -10,6 +10,8 @@
 #include "core/nri-rpctl/import.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpctl/import_slo.h"
+#include "core/nri-rpctl/import_write.h"
 
 enum slo_part {
 	SLO_COLOCATION,

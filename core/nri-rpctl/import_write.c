@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/lib/util/err.h"
+#include "core/nri-rpctl/import_write.h"
 
 void import_fini(struct import *im)
 {

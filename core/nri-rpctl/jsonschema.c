@@ -13,6 +13,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/json.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 struct style {
 	bool structural;

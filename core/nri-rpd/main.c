@@ -29,6 +29,10 @@
 #include "core/lib/util/sd.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/metrics/server.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 #define LOG_SOURCE "nri-rpd"
 #define EXIT_USAGE 2

@@ -5,6 +5,7 @@
 
 #include "core/lib/util/arena.h"
 #include "test/bench/bench.h"
+#include "core/lib/util/clock.h"
 
 #define SERVICE "nri.pkg.api.v1alpha1.Plugin"
 #define N_LABELS 5u

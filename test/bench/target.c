@@ -13,6 +13,7 @@
 #include "core/lib/wire/mux.h"
 #include "core/lib/wire/sock.h"
 #include "test/bench/bench.h"
+#include "core/lib/util/clock.h"
 
 #define WORDS_MAX 64u
 #define START_MS 20000u

@@ -12,6 +12,8 @@
 #include "core/nri-rpd/metrics/expo.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

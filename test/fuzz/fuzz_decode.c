@@ -10,6 +10,7 @@
 
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/pb.h"
+#include "core/nri-rpd/nri/decode.h"
 
 #define ARENA_MAX (8u << 20)
 

@@ -17,6 +17,10 @@
 #include "core/nri-rpd/nri/nri.h"
 #include "core/lib/util/log.h"
 #include "test/fuzz/fake_loader.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define INPUT_MAX (128u << 10)
 #define SOCKET_BUFFER (1 << 20)

@@ -13,6 +13,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/json.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define TEXT_MAX 4096
 

@@ -26,6 +26,7 @@
 #include "core/lib/util/str.h"
 #include "test/mutate/mutate.h"
 #include "test/mutate/record.h"
+#include "core/lib/util/clock.h"
 
 #define HANG_S 20
 

@@ -18,6 +18,8 @@
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/fs.h"
+#include "core/nri-rpd/store/blobs.h"
+#include "core/nri-rpd/store/restore.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define N_PODS 8u

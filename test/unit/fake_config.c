@@ -6,6 +6,7 @@
 #include "core/lib/conf/fragment.h"
 #include "core/lib/util/str.h"
 #include "test/unit/fake_impl.h"
+#include "core/lib/util/number.h"
 
 /* ---- parsing flow style ---------------------------------------------------------------------- */
 

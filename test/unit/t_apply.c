@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "test/unit/t_reload.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 /* How many times more it was started than stopped. */
 static int running(struct world *w, const char *name)

@@ -12,6 +12,7 @@
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/resources.h"
 
 #define GIB (UINT64_C(1) << 30)
 

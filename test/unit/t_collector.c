@@ -11,6 +11,11 @@
 #include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/metrics/collector.h"
 #include "core/nri-rpd/metrics/metrics.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/metrics/server.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define NEVER "metrics: {collectInterval: 24h"
 #define GROUP "sys/fs/cgroup/kubepods/podx/"

@@ -5,6 +5,7 @@
  * what it had set after that.
  */
 #include "test/unit/t_cpuclass.h"
+#include "core/nri-rpd/host/service/settings.h"
 
 #define DIR "/sys/devices/system/cpu/cpu0/cpufreq/"
 

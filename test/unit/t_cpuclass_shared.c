@@ -4,6 +4,7 @@
  * through the other. And results about a CPU that has gone offline meanwhile.
  */
 #include "test/unit/t_cpuclass.h"
+#include "core/nri-rpd/host/service/settings.h"
 
 #define VALUE 32u
 

@@ -8,6 +8,7 @@
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"
+#include "core/lib/util/number.h"
 
 #define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
 #define NONE "policy: none\n"

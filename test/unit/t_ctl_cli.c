@@ -16,6 +16,7 @@
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"
+#include "core/lib/util/clock.h"
 
 #define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
 #define NONE "policy: none\n"

@@ -16,6 +16,8 @@
 #include "core/lib/util/str.h"
 
 #include "t_topo_tree.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
 
 static struct arena *arena;
 

@@ -10,6 +10,11 @@
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"
+#include "core/nri-rpd/metrics/health.h"
+#include "core/nri-rpd/metrics/server.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
 #define NONE "policy: none\n"

@@ -24,6 +24,9 @@
 #include "core/lib/wire/client.h"
 #include "core/lib/wire/sock.h"
 #include "proto/control.pb-c.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 #define FIXTURE_LIMIT_MS 30000u
 

@@ -13,6 +13,7 @@
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/arena.h"
+#include "core/nri-rpd/nri/decode.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 #define DEVICES 40u

@@ -3,6 +3,9 @@
 #include "core/nri-rpd/pipeline/verify/drift.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define GROUP "sys/fs/cgroup/pods/a/"
 

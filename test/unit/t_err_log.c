@@ -18,6 +18,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "test"
 

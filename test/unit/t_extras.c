@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/nri-rpd/cache/extras.h"
+#include "core/nri-rpd/cache/extras_check.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 

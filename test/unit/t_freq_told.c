@@ -3,6 +3,7 @@
  * what makes no sense is not taken. */
 #include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_topo_tree.h"
+#include "core/nri-rpd/pipeline/node/frequencies.h"
 
 static void put_freq(const struct tree *tree, unsigned base)
 {

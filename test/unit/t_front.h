@@ -13,6 +13,8 @@
 #include "core/nri-rpd/nri/sync.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/wire/sock.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 struct answer {
 	bool done;

@@ -7,6 +7,7 @@
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/worker.h"
 
 /* What the module's calls return, and what they were given. */
 static struct {

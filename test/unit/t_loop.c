@@ -23,6 +23,8 @@
 
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
 
 /* What a test's callbacks need, and the letters they leave. */
 struct scene {

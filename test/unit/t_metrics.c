@@ -16,6 +16,9 @@
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/metrics/health.h"
+#include "core/nri-rpd/metrics/server.h"
 
 #define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
 #define NONE "policy: none\n"

@@ -13,6 +13,7 @@
 
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/host/service/services.h"
+#include "core/nri-rpd/host/service/node.h"
 
 /* Two modules of one host. */
 struct place {

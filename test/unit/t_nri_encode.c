@@ -14,6 +14,8 @@
 #include "core/nri-rpd/pipeline/observe/events.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/internal.h"
+#include "core/nri-rpd/nri/abilities.h"
+#include "core/nri-rpd/nri/encode.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ARENA_MAX (1u << 20)

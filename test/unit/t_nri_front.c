@@ -2,6 +2,8 @@
 /* The NRI front end against a runtime that this test plays: connections that come and go, calls of
  * all kinds, updates on their own. */
 #include "test/unit/t_front.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 

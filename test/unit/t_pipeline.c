@@ -7,6 +7,10 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -2,6 +2,9 @@
 /* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse,
  * crash, hang or leave; safe mode. */
 #include "test/unit/t_reload.h"
+#include "core/nri-rpd/pipeline/controllers/controllers.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #include <signal.h>
 #include <sys/wait.h>

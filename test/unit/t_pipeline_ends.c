@@ -5,6 +5,9 @@
 
 #include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_world.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 static struct world *start(struct world *w, const char *conf)
 {

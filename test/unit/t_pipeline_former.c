@@ -6,6 +6,8 @@
 #include "test/unit/t_world.h"
 
 #include "core/nri-rpd/host/service/services.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 #define MAX_FILE "/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq"
 static char found_value[] = "3800000", set_value[] = "2000000";

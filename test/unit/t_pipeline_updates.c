@@ -5,6 +5,8 @@
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "test/unit/t_world.h"
 
 #include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/lib/util/clock.h"
 
 #define START_MS 1000000u
 #define NS_PER_MS UINT64_C(1000000)

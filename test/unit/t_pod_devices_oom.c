@@ -9,6 +9,7 @@
 #include "test/unit/t_world.h"
 
 #include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/lib/util/clock.h"
 
 static const struct box web = {.name = "web", .alloc = "cpus 1", .state = RP_STATE_RUNNING};
 static const uint32_t nodes[] = {0, 1};

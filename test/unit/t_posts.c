@@ -11,6 +11,7 @@
 
 #include "core/nri-rpd/host/service/services.h"
 #include "test/unit/t_topo_tree.h"
+#include "core/lib/util/worker.h"
 
 static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {

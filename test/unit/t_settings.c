@@ -7,6 +7,8 @@
 #include "core/lib/util/log.h"
 #include "test/unit/t_oom.h"
 #include "test/unit/t_topo_tree.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/host/service/settings.h"
 
 static const struct rp_host_settings *const s = &host_settings_service;
 

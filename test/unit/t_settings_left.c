@@ -4,6 +4,8 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
 #include "test/unit/t_topo_tree.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/host/service/settings.h"
 
 #define SET_FILE "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq"
 

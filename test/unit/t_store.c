@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "t_store.h"
+#include "core/nri-rpd/store/blobs.h"
 
 /* ---- the directory --------------------------------------------------------------------------- */
 

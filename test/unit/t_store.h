@@ -26,6 +26,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/store/restore.h"
 
 #define BOOT "3f0c5d3e-7d0b-4b0e-9f43-000000000001"
 #define UNUSED __attribute__((unused))

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define KILLS 500u
 #define CTRS 24u

@@ -6,6 +6,7 @@
  * NRI_RP_TEST_SEED repeats one that failed, NRI_RP_TEST_STEPS sets how many steps there are.
  */
 #include "t_store.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define STEPS 6000u
 #define CTRS_MAX 24u

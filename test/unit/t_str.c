@@ -12,6 +12,7 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define UNTOUCHED INT64_C(-4711)

@@ -25,6 +25,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
 #include "test/unit/coverage_exit.h"
+#include "core/lib/util/clock.h"
 
 static const char mod[RP_NAME_MAX] = "x";
 static char dir[64], path[96];

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/cache/invariant.h"
 
 #define N_CTRS 12u
 #define N_CPUS 16u

@@ -21,6 +21,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/loop.h"
 #include "test/unit/coverage_exit.h"
+#include "core/lib/util/clock.h"
 
 #define LIMIT_MS 60u
 #define FAR_MS (5 * LIMIT_MS)

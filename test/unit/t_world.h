@@ -16,6 +16,7 @@
 #include "core/lib/util/log.h"
 #include "test/unit/coverage_exit.h"
 #include "test/unit/t_topo_tree.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 #define PUPPET "policy: puppet\n"
 

@@ -8,6 +8,7 @@
 
 #include "core/lib/util/address.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

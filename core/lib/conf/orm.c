@@ -7,6 +7,7 @@
 #include "core/lib/conf/internal.h"
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -9,6 +9,7 @@
 #include <nri-rp/set.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 static int to_bool(const char *s, int64_t *ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lib/grpc/served.h"
+#include "core/lib/util/clock.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define KEEPALIVE_S 20L

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define MIRROR "kubernetes.io/config.mirror" /* the UID that a static pod has on its node */
 #define MIRROR_DIGITS 32u /* a digest of its manifest; no UID of the server's looks like that */

@@ -10,6 +10,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define ARG_KEYS_MAX 48u
 #define BLOCK_INDENT_MAX 40u

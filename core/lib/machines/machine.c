@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define MEMORY_MAX (INT64_C(1) << 50)
 #define DISTANCE_MAX 255

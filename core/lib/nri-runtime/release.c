@@ -2,6 +2,7 @@
 #include "core/lib/nri-runtime/release.h"
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 static const struct nri_release releases[] = {
 	{3, "v1.7.0", "1.28.0", ""},  {4, "v1.7.7", "1.28.4", ""},

@@ -10,6 +10,7 @@
 
 #include "core/lib/term/out.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define WIDTH_DEFAULT 80u
 #define WIDTH_MIN 40u

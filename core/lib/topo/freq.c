@@ -6,6 +6,7 @@
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 /* A name of the kernel's or a number of 0 to 255. "default" is whatever the firmware has set:
  * unknown. */

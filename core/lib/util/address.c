@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 static int bad(const char *text, struct err *err)
 {

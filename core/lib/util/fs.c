@@ -23,6 +23,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #define LINKS_MAX 40 /* on the way of one path, as the kernel has it */
 #define LIST_MEMORY_MAX (64u << 20) /* names of one directory */

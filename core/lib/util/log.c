@@ -13,6 +13,7 @@
 
 #include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_LINE_MAX 4096
 #define LOG_PROGRAM_MAX 32

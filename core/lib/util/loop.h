@@ -52,24 +52,10 @@ int loop_post(struct loop *loop, void (*fn)(void *arg), void *arg);
 /* Runs fn when all events at hand have been handled, before the loop sleeps again. [loop thread] */
 int loop_defer(struct loop *loop, void (*fn)(void *arg), void *arg);
 
-uint64_t clock_ms(void); /* monotonic */
-uint64_t clock_us(void);
-uint64_t clock_ns(void);
 uint64_t thread_cpu_ns(void); /* what the calling thread has had of CPUs; 0: not known */
-uint64_t clock_wall_ns(void);
 
 /* One thread that runs jobs in order; done is posted back to the loop. The thread starts with the
  * first job. */
 struct worker;
-struct worker *worker_new(struct loop *loop, const char *name);
-int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *arg, int result),
-		  void *arg);
-unsigned worker_pending(const struct worker *w);
-/* Waits for the jobs that are there, runs their done functions, ends the thread. */
-struct worker *worker_free(struct worker *w);
-/* The same, but not for longer than that: returns w when a job hangs. It and the jobs behind it are
- * left as they are, none of the latter is begun any more, no done function is called for them; what
- * they work on has to live until the process ends, which ought to be soon. */
-struct worker *worker_free_within(struct worker *w, uint64_t limit_ms);
 
 #endif

@@ -4,6 +4,7 @@
  * what they count, no floating point between the text and the integer.
  */
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/number.h"
 
 #define LISTEN_FDS_START 3
 #define LISTEN_FDS_MAX 64

@@ -29,20 +29,6 @@ void str_one_line(char *s);
 /* Shell glob (*, ?, [..]) over the whole text. */
 bool str_glob(const char *pattern, const char *s);
 
-int str_to_i64(const char *s, int64_t *ret);
-int str_to_u64(const char *s, uint64_t *ret);
-int str_to_double(const char *s, double *ret);
-/* Go's ParseBool and YAML's booleans. */
-int str_to_bool(const char *s, bool *ret);
-/* Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" → bytes,
- * rounded up. */
-int str_to_milli(const char *s, int64_t *ret);
-int str_to_bytes(const char *s, int64_t *ret);
-/* "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
-int str_to_ms(const char *s, int64_t *ret);
-/* "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
-int str_to_khz(const char *s, int64_t *ret);
-
 /* Length of the character that starts at s, at most n bytes; 0 when there is none or it is not
  * valid. */
 size_t utf8_char(const char *s, size_t n);

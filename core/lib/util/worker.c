@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 #include "core/lib/util/crash.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
 
 struct job {
 	struct job *next;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
 
 #define CHUNK_SIZE (16u << 10)
 #define FOREVER UINT64_MAX

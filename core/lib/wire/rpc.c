@@ -13,6 +13,7 @@
 #include "core/lib/util/prefault.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/mux.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "wire"
 /* Handles kept for the next request or call, so that the usual one at a time allocates nothing. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lib/wire/trunk.h"
+#include "core/lib/util/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>

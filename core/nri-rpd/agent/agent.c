@@ -36,6 +36,7 @@
 #include "core/lib/wire/sock.h"
 #include "core/lib/wire/trunk.h"
 #include "proto/agent.pb-c.h"
+#include "core/lib/util/number.h"
 
 #define LOG_SOURCE "agent"
 #define SOCKET_MODE 0600

@@ -10,6 +10,7 @@
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
+#include "core/nri-rpd/cache/txn.h"
 
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_MAX (64u << 20)

@@ -10,6 +10,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "agent"
 #define RECENT_MAX 128u /* kinds and pods that are remembered; the oldest one is forgotten first */

@@ -11,6 +11,7 @@
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
+#include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define ARENA_BLOCK (16u << 10)
 /* The agent gives up by itself, and says why; this is for one that does not. */

@@ -16,6 +16,9 @@
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/log.h"
 #include "proto/agent.pb-c.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/host/service/node.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 #define LOG_SOURCE "publish"
 #define ARENA_BLOCK (16u << 10)

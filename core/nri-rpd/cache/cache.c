@@ -20,6 +20,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/resources.h"
 
 #define LOG_SOURCE "cache"
 #define DERIVED_SIBLINGS_MAX 256u /* containers of a pod */

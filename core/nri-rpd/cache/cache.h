@@ -284,16 +284,6 @@ static inline bool ctr_can_update(const struct ctr *ctr)
 uint32_t cache_policy_number(struct cache *c, const char *name);
 const char *cache_policy_name(const struct cache *c, uint32_t number);
 
-/* By what is committed: does any container own CPUs; and those of a container that it owns without
- * others of a group, or NULL. */
-bool cache_owned(const struct cache *c);
-struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
-
-/* The id of the running transaction, 0: none. */
-uint64_t cache_running_txn(const struct cache *c);
-/* The number of the transaction that was begun last, whether it runs or not. */
-uint64_t cache_last_txn(const struct cache *c);
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 #define VALUES_NONE                                                                                \

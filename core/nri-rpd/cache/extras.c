@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/extras_check.h"
 
 #define EXTRAS_ARENA (512u * 1024u)
 

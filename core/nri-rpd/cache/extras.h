@@ -45,11 +45,6 @@ struct extras {
 	const char *args_by;
 };
 
-/* Is it well-formed? -EINVAL with what is not. */
-int extra_check(const struct extra *e, struct err *err);
-/* UTF-8 of at most max bytes. */
-bool extra_text(const char *text, size_t max);
-
 /* Copies it. -EINVAL: it is malformed; -EBUSY: another asker wants something else, and both are
  * named; -E2BIG: too many, or too much text; -ENOMEM. */
 int extras_put(struct extras *x, const struct extra *e, struct err *err);

@@ -6,6 +6,8 @@
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/cache/extras.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/cache/extras_check.h"
 
 #define TEXT_MAX 4096u
 #define CDI_NAME_MAX 256u

@@ -73,9 +73,4 @@ static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d
 			: (uint32_t)ctr->handle;
 }
 
-void decision_fini(struct cache *c, struct decision *d);
-void decision_copy(struct decision *dst, const struct decision *src);
-/* Takes a decision into the per-CPU counts, or out of them. */
-void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);
-
 #endif

@@ -7,6 +7,7 @@
  */
 #include "core/nri-rpd/cache/internal.h"
 #include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/cache/invariant.h"
 
 /* A container that owns the CPU; of a group, any of its members that this transaction leaves alone,
  * for people. */

@@ -70,9 +70,6 @@ struct invariants {
 	struct rp_ids online, mem_nodes;
 };
 
-/* 0, or -EINVAL with the broken invariant, the containers and the CPUs named. May be called again
- * after more was staged. */
-int txn_check(struct txn *t, const struct invariants *inv, struct err *err);
 /* A changed container, from before to after; `changed` are DIFF_… bits of decided values and
  * TXN_CHANGED_… */
 #define TXN_CHANGED_CLASS 0x100u
@@ -84,5 +81,21 @@ void txn_commit(struct txn *t);
 void txn_rollback(struct txn *t);
 /* Ends it; an open one is rolled back. */
 void txn_end(struct txn *t);
+
+/* By what is committed: does any container own CPUs; and those of a container that it owns without
+ * others of a group, or NULL. */
+bool cache_owned(const struct cache *c);
+struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
+
+/* The id of the running transaction, 0: none. */
+uint64_t cache_running_txn(const struct cache *c);
+
+/* The number of the transaction that was begun last, whether it runs or not. */
+uint64_t cache_last_txn(const struct cache *c);
+void decision_fini(struct cache *c, struct decision *d);
+void decision_copy(struct decision *dst, const struct decision *src);
+
+/* Takes a decision into the per-CPU counts, or out of them. */
+void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);
 
 #endif

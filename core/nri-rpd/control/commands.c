@@ -9,6 +9,17 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/config.h"
+#include "core/nri-rpd/control/doctor.h"
+#include "core/nri-rpd/control/events.h"
+#include "core/nri-rpd/control/lists.h"
+#include "core/nri-rpd/control/machine.h"
+#include "core/nri-rpd/control/modules.h"
+#include "core/nri-rpd/control/node.h"
+#include "core/nri-rpd/control/rebalance.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/control/status.h"
 
 #define LOG_SOURCE "control"
 #define ARENA_BLOCK 4096u

@@ -8,6 +8,13 @@
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/config.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/reload/undo.h"
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
 

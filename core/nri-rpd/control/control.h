@@ -33,19 +33,6 @@
 
 struct ctl;
 
-/*
- * Listens at `socket`; its folder is made when it is missing. "": no control socket until
- * ctl_set_socket. Takes pipeline_on_event for itself. The pipeline has to outlive it. -EADDRINUSE:
- * another daemon is there.
- */
-int ctl_new(struct loop *loop, struct pipeline *pipeline, const char *socket, struct ctl **ret,
-	    struct err *err);
-/*
- * Another place; those who are connected stay. The old socket is kept when this fails. The same
- * path: nothing happens.
- */
-int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err);
-
 /* ---- asked by another part of this process --------------------------------------------------- */
 
 /* As a request over the socket: a method's name, its argument (NULL: none), a text, flags; events
@@ -59,13 +46,5 @@ struct ctl_question {
 /* The document of an answer, valid during the call, and the exit status that nri-rpctl would end
  * with. */
 typedef void (*ctl_answer_fn)(void *arg, const struct buf *document, int exit);
-/* Calls fn exactly once, here or later, with errors too ({"error": TEXT}), but not after
- * ctl_forget() or ctl_free(). */
-void ctl_ask(struct ctl *ctl, const struct ctl_question *question, ctl_answer_fn fn, void *arg);
-/* The answers to what was asked with this arg are not wanted any more. */
-void ctl_forget(struct ctl *ctl, const void *arg);
-
-/* Ends all connections and removes the socket. NULL is fine; returns NULL. */
-struct ctl *ctl_free(struct ctl *ctl);
 
 #endif

@@ -25,6 +25,11 @@
 #include "core/lib/util/service.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
+#include "core/nri-rpd/control/doctor.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define NAMED_MAX 3u /* containers that a finding names */
 

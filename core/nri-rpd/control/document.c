@@ -6,6 +6,7 @@
 
 #include "core/nri-rpd/control/internal.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/control/document.h"
 
 void put_time(struct json *j, const char *key, uint64_t wall_ns)
 {

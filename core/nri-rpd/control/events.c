@@ -7,6 +7,10 @@
 
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/observe/events.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/events.h"
+#include "core/nri-rpd/control/server.h"
 
 #define WAKE_MS 10u /* a burst becomes one answer */
 

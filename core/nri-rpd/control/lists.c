@@ -11,6 +11,13 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/events.h"
+#include "core/nri-rpd/control/lists.h"
+#include "core/nri-rpd/pipeline/controllers/controllers.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 

@@ -8,6 +8,12 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/topo/isst.h"
 #include "core/lib/util/arena.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/machine.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/control/speedselect.h"
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 

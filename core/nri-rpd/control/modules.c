@@ -9,6 +9,9 @@
 #include "core/nri-rpd/pipeline/reload/recover.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/modules.h"
 
 #define LOG_SOURCE "control"
 

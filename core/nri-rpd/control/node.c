@@ -5,6 +5,10 @@
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/control/node.h"
+#include "core/nri-rpd/host/service/node.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
 
 #define UNIT 1000 /* thousandths */
 

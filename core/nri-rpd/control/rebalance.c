@@ -4,6 +4,10 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/rebalance.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 
 /* The number of moves that the policy may make is the configuration's, or the argument; 0: any. */
 enum call_result run_rebalance(struct call *call)

@@ -13,6 +13,9 @@
 #include "core/lib/util/str.h"
 #include "core/lib/wire/listener.h"
 #include "core/lib/wire/sock.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/events.h"
+#include "core/nri-rpd/control/server.h"
 
 #define LOG_SOURCE "control"
 #define SOCKET_MODE 0600

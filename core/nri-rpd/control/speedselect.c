@@ -7,6 +7,8 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/topo/sst.h"
 #include "core/lib/util/arena.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/speedselect.h"
 
 /* ---- extended resources ---------------------------------------------------------------------- */
 

@@ -19,6 +19,13 @@
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/control/document.h"
+#include "core/nri-rpd/control/speedselect.h"
+#include "core/nri-rpd/control/status.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/reload/undo.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -20,6 +20,7 @@
 #include "core/lib/util/fs.h"
 #include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
 
 #define CRUMB_MAGIC "nrirpcrb"
 #define CRUMB_VERSION 3u

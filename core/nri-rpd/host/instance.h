@@ -117,26 +117,6 @@ uint32_t instance_foreign_calls(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
 
-/* ---- settings of the machine ---- */
-
-/*
- * What the modules set from now on outlives the process, with what was there before, in this file;
- * what the last process has left there is adopted. `origin`: one line of boot and root, with
- * another one the file is void. Only what cannot go on without it is an error.
- */
-int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
-/* The worker has ended. What ended modules have left is put back at once; what cannot be stays in
- * the file. */
-void settings_close(struct host_env *env);
-/* What ended modules have left is put back, on the worker. */
-void settings_put_back(struct host_env *env);
-/* All modules have said what they want: what the last process has left and nobody wants is put
- * back, too. */
-void settings_release_former(struct host_env *env);
-
-/* A line of the explanation of what the running transaction decides for a container. */
-void host_note(struct cache *c, struct ctr *ctr, const char *text);
-
 /* ---- configuration: the same for every role ---- */
 
 int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err);

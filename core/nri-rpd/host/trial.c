@@ -25,6 +25,7 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
 
 #define TRIAL_READ (64u << 10)
 #define TRIAL_READS_AT_ONCE 16u /* then other events get their turn */

@@ -22,6 +22,7 @@
 
 #include "core/nri-rpd/host/breadcrumb.h"
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid

@@ -11,6 +11,9 @@
 #include "core/nri-rpd/pipeline/node/noderes.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 
 #define LOG_SOURCE "metrics"
 #define STOP_MS 3000u

@@ -7,6 +7,8 @@
 #include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/metrics/containers.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 
 static const struct row {
 	enum figure figure;

@@ -2,6 +2,7 @@
 /* Is it ready to serve? A line for each condition that says no. */
 #include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
+#include "core/nri-rpd/metrics/health.h"
 
 static void add_line(const struct condition *c, void *arg)
 {

@@ -20,6 +20,9 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/metrics/host.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 struct row {
 	const char *name, *help;

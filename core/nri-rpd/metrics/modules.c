@@ -11,6 +11,7 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/metrics/modules.h"
 
 #define LOG_SOURCE "metrics"
 

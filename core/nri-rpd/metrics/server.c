@@ -30,6 +30,12 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/metrics/containers.h"
+#include "core/nri-rpd/metrics/health.h"
+#include "core/nri-rpd/metrics/host.h"
+#include "core/nri-rpd/metrics/modules.h"
+#include "core/nri-rpd/metrics/server.h"
+#include "core/nri-rpd/metrics/system.h"
 
 #define LOG_SOURCE "metrics"
 #define PAUSE_MS 1000u

@@ -5,6 +5,7 @@
 
 #include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/metrics/system.h"
 
 /* Containers with the same set are counted together, so that a scrape costs sets times members, not
  * containers times members. */

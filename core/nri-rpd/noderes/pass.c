@@ -10,6 +10,8 @@
 #include "core/lib/util/loop.h"
 #include "core/lib/util/sized.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/noderes/pass.h"
 
 #define UNIT 1000 /* thousandths */
 

@@ -7,6 +7,7 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
 
 #define STAT_MAX (1u << 20)
 #define MEMINFO_MAX (64u << 10)

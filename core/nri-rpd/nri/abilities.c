@@ -4,6 +4,7 @@
 
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/nri/abilities.h"
 
 #define AS_EVER (RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT)
 

@@ -11,6 +11,7 @@
  */
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
+#include "core/nri-rpd/nri/decode.h"
 
 static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0, NULL};
 

@@ -6,6 +6,7 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/nri/encode.h"
 
 /* protobuf-c has no const in its structs; what is packed is only read. */
 static char *borrow(const char *text)

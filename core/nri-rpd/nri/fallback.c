@@ -9,6 +9,9 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/nri/nri.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
 
 #define LOG_SOURCE "nri"
 #define LOOK_FIRST_MS 50u

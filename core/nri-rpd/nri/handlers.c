@@ -10,6 +10,13 @@
 #include "core/lib/util/pb.h"
 #include "core/lib/util/prefault.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/nri/abilities.h"
+#include "core/nri-rpd/nri/decode.h"
+#include "core/nri-rpd/nri/encode.h"
+#include "core/nri-rpd/nri/handlers.h"
+#include "core/nri-rpd/nri/nri.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 #define LOG_SOURCE "nri"
 #define UPDATE_FRAME_MAX 6u /* bytes of the tag and the length of an update in an answer */

@@ -75,19 +75,6 @@ struct nri {
 	bool hurries; /* nothing is held any more, as the connection is about to end */
 };
 
-void nri_handle(struct rpc_request *req, void *arg);
-void nri_handle_now(struct nri *nri, struct rpc_request *req);
-/* Goes on with the call that was held. */
-void nri_resume(struct nri *nri);
-void nri_sync_reset(struct sync_parts *s);
-/* Ends the connection and starts over. */
-void nri_restart(struct nri *nri, const char *why);
-/* Connects anew as soon as nothing is under way. */
-void nri_renew(struct nri *nri);
-void nri_kick(struct nri *nri);
-/* Soon: gives the memory that a large message took back to the system. */
-void nri_give_back(struct nri *nri);
-
 /* How much of a pod or container is decoded. */
 enum decode_depth {
 	/* ids, names, state, pid and time of creation; all else is as if it were not there */
@@ -95,24 +82,5 @@ enum decode_depth {
 	DECODE_FACTS, /* that, and what stays with the object: labels, annotations, resources … */
 	DECODE_ALL, /* that, and what only a creation looks at: environment, mounts, devices */
 };
-
-/* decode.c: descriptions of packed messages, with text and lists in the arena; -EBADMSG, -ENOMEM */
-int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
-/* rest: where what only a creation looks at goes; it may be the same arena */
-int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
-	       struct ctr_desc *ret);
-int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
-uint32_t decode_state(uint64_t state); /* RP_STATE_… */
-
-/* abilities.c: RP_RUNTIME_… of what calls itself so */
-uint32_t runtime_flags(const char *name, const char *version, const char *nri_version);
-
-/* encode.c: NULL: out of memory */
-Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
-					    bool *ret_empty);
-/* Without ignore_failure the runtime says that something failed, but gives up with the first that
- * does. */
-Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
-				      bool ignore_failure);
 
 #endif

@@ -11,6 +11,12 @@
 #include "core/nri-rpd/nri/wait.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/nri/encode.h"
+#include "core/nri-rpd/nri/handlers.h"
+#include "core/nri-rpd/nri/nri.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define LOG_SOURCE "nri"
 #define BACKOFF_FIRST_MS 50u

@@ -48,4 +48,14 @@ void nri_updates_ready(struct nri *nri);
  * the connection stands on is different. Of no effect on a connection that was inherited. */
 int nri_set_runtime(struct nri *nri, const struct nri_config *config);
 
+/* Ends the connection and starts over. */
+void nri_restart(struct nri *nri, const char *why);
+
+/* Connects anew as soon as nothing is under way. */
+void nri_renew(struct nri *nri);
+void nri_kick(struct nri *nri);
+
+/* Soon: gives the memory that a large message took back to the system. */
+void nri_give_back(struct nri *nri);
+
 #endif

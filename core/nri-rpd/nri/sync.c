@@ -8,6 +8,8 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/sync.h"
+#include "core/nri-rpd/nri/decode.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 #define FIELD_PODS 1u
 #define FIELD_CONTAINERS 2u

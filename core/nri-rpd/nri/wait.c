@@ -8,6 +8,8 @@
 #include <utlist.h>
 
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/nri/handlers.h"
+#include "core/nri-rpd/pipeline/wait/hold.h"
 
 #define LOG_SOURCE "nri"
 

@@ -23,6 +23,8 @@
 #include "core/nri-rpd/pipeline/state/persist.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/reclog.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 
 /* Creations that were refused, since one was not; by different containers. */
 struct refusals {

@@ -15,6 +15,15 @@
 #include "core/nri-rpd/pipeline/request/adjust.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/host/service/settings.h"
+#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/reload/startup.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
+#include "core/nri-rpd/pipeline/state/state.h"
 
 #define LOG_SOURCE "pipeline"
 

@@ -179,4 +179,8 @@ int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err);
 
+struct runtime_state;
+
+struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
+
 #endif

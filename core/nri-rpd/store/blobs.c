@@ -4,15 +4,16 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/store/blobs.h"
 
-static void free_kept(struct kept *k)
+static void free_kept(struct saved_blob *k)
 {
 	free(k->name);
 	free(k->version);
 	free(k->data);
 }
 
-static struct kept *find_kept(const struct store *s, enum record_kind kind, const char *name)
+static struct saved_blob *find_kept(const struct store *s, enum record_kind kind, const char *name)
 {
 	for (uint32_t i = 0; i < s->n_kept; i++)
 		if (s->kept[i].kind == kind && str_eq(s->kept[i].name, name))
@@ -20,16 +21,16 @@ static struct kept *find_kept(const struct store *s, enum record_kind kind, cons
 	return NULL;
 }
 
-static bool same(const struct kept *k, const char *version, const void *data, size_t len)
+static bool same(const struct saved_blob *k, const char *version, const void *data, size_t len)
 {
 	return k && (len ? k->data && k->len == len && str_eq(k->version, version) &&
 				     !memcmp(k->data, data, len)
 			 : !k->data);
 }
 
-static struct kept *new_kept(struct store *s, enum record_kind kind, const char *name)
+static struct saved_blob *new_kept(struct store *s, enum record_kind kind, const char *name)
 {
-	struct kept *grown = realloc(s->kept, (s->n_kept + 1) * sizeof *grown);
+	struct saved_blob *grown = realloc(s->kept, (s->n_kept + 1) * sizeof *grown);
 	char *copy = strdup(name);
 	if (grown)
 		s->kept = grown;
@@ -37,7 +38,7 @@ static struct kept *new_kept(struct store *s, enum record_kind kind, const char 
 		free(copy);
 		return NULL;
 	}
-	s->kept[s->n_kept] = (struct kept){.kind = kind, .name = copy, .stored = true};
+	s->kept[s->n_kept] = (struct saved_blob){.kind = kind, .name = copy, .stored = true};
 	return &s->kept[s->n_kept++];
 }
 
@@ -45,7 +46,7 @@ int store_keep(struct store *s, enum record_kind kind, const char *name, const c
 	       const void *data, size_t len)
 {
 	size_t name_len = strlen(name);
-	struct kept *k = find_kept(s, kind, name);
+	struct saved_blob *k = find_kept(s, kind, name);
 	if (!name_len || name_len > STORE_NAME_MAX || strlen(version) > STORE_NAME_MAX ||
 	    len > STORE_BLOB_MAX || (!k && len && s->n_kept == STORE_BLOBS_MAX))
 		return -E2BIG;
@@ -86,7 +87,7 @@ int store_put_note(struct store *s, const char *name, const void *data, size_t l
 const void *store_blob(const struct store *s, const char *module, const char **ret_version,
 		       size_t *ret_len)
 {
-	const struct kept *k = s ? find_kept(s, RECORD_BLOB, module) : NULL;
+	const struct saved_blob *k = s ? find_kept(s, RECORD_BLOB, module) : NULL;
 	if (!k || !k->data)
 		return NULL;
 	*ret_version = k->version;
@@ -96,7 +97,7 @@ const void *store_blob(const struct store *s, const char *module, const char **r
 
 const void *store_note(const struct store *s, const char *name, size_t *ret_len)
 {
-	const struct kept *k = s ? find_kept(s, RECORD_NOTE, name) : NULL;
+	const struct saved_blob *k = s ? find_kept(s, RECORD_NOTE, name) : NULL;
 	if (!k || !k->data)
 		return NULL;
 	*ret_len = k->len;

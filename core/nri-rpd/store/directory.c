@@ -10,6 +10,9 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/store/directory.h"
 
 #define LOG_SOURCE "store"
 #define DIR_MODE 0710

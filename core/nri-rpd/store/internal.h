@@ -29,19 +29,11 @@ struct store_dir {
 #define STORE_FILE_LOCK "lock"
 #define STORE_PATH_MAX 4096u
 
-/* Opened, its modes put right, locked; of `params` directory, read_only and at_once count. */
-int store_dir_open(struct store_dir *d, const struct store_params *params, struct err *err);
-void store_dir_close(struct store_dir *d);
-void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX]);
-bool store_dir_has(const struct store_dir *d, const char *name);
 enum store_aside {
 	ASIDE_OLD, /* it is called store.old */
 	ASIDE_BAD, /* it is called store.bad.TIME */
 	ASIDE_COPY, /* it is called that, too */
 };
-/* ret_name is what that file is called now. */
-int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
-			char ret_name[64]);
 
 /* ---- store.c --------------------------------------------------------------------------------- */
 
@@ -52,7 +44,7 @@ struct change {
 	uint64_t number; /* the object's handle; CHANGE_GONE: its number */
 };
 
-struct kept {
+struct saved_blob {
 	enum record_kind kind; /* RECORD_BLOB, RECORD_NOTE */
 	char *name, *version;
 	void *data; /* NULL: to be removed from the log */
@@ -74,12 +66,12 @@ struct store {
 	uint32_t n_changes, cap_changes;
 	struct ctr **moved; /* of the commit that is being put together */
 	uint32_t n_moved, cap_moved;
-	struct kept *kept;
+	struct saved_blob *kept;
 	uint32_t n_kept;
 	struct store_stats stats;
 };
 
-/* ---- blobs.c ---------------------------------------------------------------------------- */
+/* ---- blobs.c ---- */
 
 /* Puts a blob or a note in its place; a copy is made of the data. */
 int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,

@@ -10,6 +10,9 @@
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/loop.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/store/blobs.h"
+#include "core/nri-rpd/store/directory.h"
 
 #define LOG_SOURCE "store"
 #define KIND "state"
@@ -282,7 +285,7 @@ static void put_decision(struct writing *w, const struct ctr *ctr)
 static void put_kept(struct writing *w, bool all)
 {
 	for (uint32_t i = 0; i < w->s->n_kept; i++) {
-		const struct kept *k = &w->s->kept[i];
+		const struct saved_blob *k = &w->s->kept[i];
 		struct record r;
 		if (all ? !k->data : k->stored)
 			continue;

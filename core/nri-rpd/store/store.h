@@ -85,13 +85,6 @@ struct store_counts {
 };
 
 /*
- * Ties the store to the cache and fills that with what was found; to be called once, also when
- * nothing was. Containers get RP_CTR_RESTORED, and nothing of their CPUs is checked against the
- * machine. An error (-ENOMEM) leaves a cache with a part of it.
- */
-int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err);
-
-/*
  * Notes what changed, for the next commit. What a pod or a container is at that time is what gets
  * written, of a container only the parts that say they are not stored (ctr->store.facts,
  * ctr->store.missing); one that is gone by then is passed over. store_del_pod includes its
@@ -108,13 +101,6 @@ void store_del_ctr(struct store *s, const struct ctr *ctr);
  * is equal to what is there costs a comparison. -E2BIG: over a limit above; -ENOMEM.
  */
 #define STORE_NOTE_POLICY "policy"
-int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
-		   size_t len);
-int store_put_note(struct store *s, const char *name, const void *data, size_t len);
-/* The bytes, with a NUL behind them; NULL: none. Good until the next put of that name. */
-const void *store_blob(const struct store *s, const char *module, const char **ret_version,
-		       size_t *ret_len);
-const void *store_note(const struct store *s, const char *name, size_t *ret_len);
 
 /*
  * Makes what was noted durable against the death of the process, all of it or nothing. An error

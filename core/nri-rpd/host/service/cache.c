@@ -12,6 +12,8 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/sized.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/extras_check.h"
+#include "core/nri-rpd/cache/resources.h"
 
 #define TEXT_MAX 4096u
 #define DATA_MAX 16384u

@@ -9,6 +9,7 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/sized.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/service/node.h"
 
 #define DOMAIN_MAX 253u
 #define NAME_MAX_LEN 63u

@@ -15,6 +15,8 @@
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/host/service/settings.h"
 
 #define LOG_SOURCE "settings"
 

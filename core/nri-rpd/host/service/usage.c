@@ -3,6 +3,7 @@
 #include "core/nri-rpd/cache/usage.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/sized.h"
+#include "core/lib/util/clock.h"
 
 static int64_t level(const struct usage *u, enum figure f)
 {

@@ -16,6 +16,9 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/host/service/work.h"
 
 #define LOG_SOURCE "module"
 #define MOVE_PORTION 1024u /* pages */

@@ -22,6 +22,10 @@
 #include "core/lib/util/address.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/control/commands.h"
+#include "core/nri-rpd/control/server.h"
+#include "core/nri-rpd/metrics/server.h"
 
 #define PATH "/map"
 #define TYPE_JSON "application/json"

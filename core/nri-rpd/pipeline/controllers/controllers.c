@@ -5,6 +5,8 @@
 
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/pipeline/controllers/controllers.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
 
 #define LOG_SOURCE "controller"
 

@@ -32,20 +32,6 @@ struct controller {
 	unsigned results[RP_APPLY_FAILED + 1]; /* containers */
 };
 
-/* ---- controllers_life.c: what becomes of controllers when a configuration is put in force ---- */
-bool controller_runs(const struct controller *c);
-struct controller *controller_free(struct controller *c);
-/* The controllers of the configuration, in its order, have looked at their sections: nothing has
- * changed yet. Followed by controllers_abort() or by controllers_switch(), after an error too. */
-int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err);
-/* Required ones that do not run yet are started, those that leave are stopped, and the new list is
- * told of containers from now on. What they put back has to come before what the policy sets.
- * Followed by controllers_abort() or by controllers_take_over(). */
-int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *err);
-/* All is as it was before. */
-void controllers_abort(struct pipeline *p);
-void controllers_take_over(struct pipeline *p);
-
 /* ---- controllers.c: what they are told, and what they say ---- */
 /* Tells the running controllers that list or machine may have changed. */
 void controllers_sync(struct pipeline *p);
@@ -58,5 +44,10 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr ctr, ui
 /* Forgets what they said of a container that is gone, or of all (0). */
 void controllers_forget(struct pipeline *p, rp_ctr ctr);
 void controllers_forget_all(struct controller *c);
+
+struct controller_result;
+
+bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
+				struct controller_result *ret);
 
 #endif

@@ -24,6 +24,8 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
 
 #define LOG_SOURCE "config"
 

@@ -6,6 +6,7 @@
 #include "core/nri-rpd/pipeline/reload/pushed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/lib/util/clock.h"
 
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
 {

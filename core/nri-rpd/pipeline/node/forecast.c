@@ -9,6 +9,8 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "node"
 

@@ -7,6 +7,7 @@
 #include "core/nri-rpd/pipeline/internal.h"
 
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/pipeline/node/frequencies.h"
 
 #define LOG_SOURCE "config"
 

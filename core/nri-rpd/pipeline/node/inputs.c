@@ -13,6 +13,7 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/node/state.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/node/noderes.h"
 
 #define QOS_LABEL "koordinator.sh/qosClass"
 #define PRIO_LABEL "koordinator.sh/priority-class"

@@ -5,6 +5,8 @@
 
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/service/node.h"
+#include "core/nri-rpd/noderes/pass.h"
 
 #define LOG_SOURCE "node"
 #define UNIT 1000 /* thousandths */

@@ -21,6 +21,10 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/noderes/pass.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
 
 #define LOG_SOURCE "node"
 

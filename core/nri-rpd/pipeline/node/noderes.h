@@ -59,4 +59,8 @@ bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator
 const struct host_apps *pipeline_host_apps(const struct pipeline *p);
 struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index);
 
+struct texts;
+
+struct texts node_texts(const struct pipeline *p);
+
 #endif

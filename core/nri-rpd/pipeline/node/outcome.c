@@ -8,6 +8,7 @@
 #include "core/lib/util/json.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "node"
 #define UNIT 1000 /* thousandths */

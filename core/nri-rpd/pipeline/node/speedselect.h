@@ -8,14 +8,6 @@
 
 struct pipeline;
 
-/* ---- frequencies.c ---- */
-/* In a child: what is known of the snapshot's frequencies; nothing, where memory does not suffice.
- * It is not freed. */
-void frequencies_told(const struct topo *t, Trial__Report *report);
-/* What a trial has read of the same snapshot need not be read again. What makes no sense is read,
- * all the same, and logged. */
-void frequencies_took(struct topo *t, const Trial__Report *report);
-
 /* ---- speedselect.c ---- */
 /* In a child: what the snapshot's getters tell; NULL: out of memory. It is not freed. */
 Trial__SpeedSelect *speedselect_told(struct topo *t);

@@ -59,8 +59,6 @@ struct texts {
 	const struct prefixes *names; /* that the site has for their keys */
 };
 
-struct texts node_texts(const struct pipeline *p);
-
 /* How far averages reach back. */
 static inline uint64_t window_ms(const struct noderes *n)
 {

@@ -11,6 +11,8 @@
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
 
 #define LOG_SOURCE "pipeline"
 

@@ -9,6 +9,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "proto/store.pb-c.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "events"
 

@@ -9,6 +9,7 @@
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/host/instance.h"
 #include "core/nri-rpd/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 struct pipeline;
 
@@ -32,7 +33,6 @@ struct pipeline_status {
 	const char *store_state; /* "restored", "fresh", or what became of it at the start */
 	bool degraded; /* conditions.h has the reasons */
 };
-void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
 
 struct controller_status {
 	const char *name, *mode;
@@ -47,10 +47,6 @@ struct controller_result {
 	uint32_t result;
 	const char *text;
 };
-bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
-				struct controller_result *ret);
-unsigned pipeline_n_controllers(const struct pipeline *p);
-void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret);
 
 #define HISTOGRAM_BUCKETS 12
 struct request_stats {
@@ -66,13 +62,6 @@ struct pipeline_stats {
 		updates_in_replies, moved, unmanaged, reloads, reloads_refused, store_errors,
 		adopted, rebalances;
 };
-const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
-
-/* A measured container has begun or ceased to lack something (RP_PRESSURE_…): people and the policy
- * are told. */
-void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure);
-/* Controllers are asked for the figures that only they have. */
-void pipeline_measure(struct pipeline *p);
 
 /* What measuring costs; the collector fills it in. */
 struct usage_stats {
@@ -83,6 +72,5 @@ struct usage_stats {
 	uint64_t cpu_ns; /* of its thread */
 	uint64_t last_ns; /* that the last round took */
 };
-struct usage_stats *pipeline_usage_stats(struct pipeline *p);
 
 #endif

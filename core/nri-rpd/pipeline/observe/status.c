@@ -2,6 +2,9 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/observe/status.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 static unsigned n_degraded(const struct pipeline *p)
 {

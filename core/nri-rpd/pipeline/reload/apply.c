@@ -23,6 +23,10 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/service/settings.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/request/confine.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
 
 #define LOG_SOURCE "config"
 

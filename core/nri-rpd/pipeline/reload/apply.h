@@ -18,4 +18,9 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 /* The machine has changed: the policy looks at it. */
 int apply_topology(struct pipeline *p, struct err *err);
 
+/* A module in one role, with the state that it kept. -ELIBBAD: the module cannot be used; -ENOENT:
+ * it is nowhere; -EINVAL: it is not of that kind, or no module's name. */
+int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
+		  struct err *err);
+
 #endif

@@ -11,6 +11,8 @@
 #include "core/lib/util/fs.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "config"
 

@@ -26,6 +26,13 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/node/frequencies.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define LOG_SOURCE "config"
 

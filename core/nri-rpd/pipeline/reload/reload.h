@@ -54,12 +54,6 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
  * reload is under way. */
 int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
 			  struct err *err);
-/* What is in force stays. -ENOENT: nothing awaits that. */
-int pipeline_confirm(struct pipeline *p, struct err *err);
-unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: nothing awaits it */
-/* As a reload, with the configuration that was in force before; a second one leads back again.
- * res->code is -EAGAIN when there is none. */
-int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
 /* As pipeline_plan, for a text; `name` is for messages. */
 int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
 		       void *arg, struct err *err);
@@ -82,5 +76,50 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 		  bool adjustments, reload_done done, void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
+
+struct buf;
+struct conf_errors;
+struct conf_files;
+struct config_text;
+struct proposal;
+
+/* The files, and after them what was pushed: copies. */
+void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret);
+void config_unread(struct config_text *r);
+
+/* `errs` is overwritten, and has what cannot be read, too; the first error goes to err. */
+int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
+		 struct conf_errors *errs, struct err *err);
+
+/* In the child of an attempt: a report (report.h) of what would come of it goes to out. */
+int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *out,
+	       struct err *err);
+
+/* After apply_config(). */
+void config_in_force(struct pipeline *p);
+
+/* Which policy is in force, for a later start. */
+void config_keep_policy(struct pipeline *p);
+
+/* That was done with what the files say: it is kept for later starts, and nothing is wrong with
+ * them any more. */
+void config_accepted(struct pipeline *p, const struct conf_files *files);
+
+/* It is what later starts use when they cannot use the files; what was kept before is the former
+ * one. */
+void config_keep(struct pipeline *p, const struct conf_files *files);
+
+/* As a reload, with other text; *files is taken over. `sum`: of what is in force and not to come
+ * back by itself. */
+int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+		void *arg, struct err *err);
+
+/* The files are not what is in force. `problems`: lines, "" when err says all. */
+void config_refused(struct pipeline *p, const char *problems, const struct err *err);
+void config_fini(struct pipeline *p);
+/* Tries `files`, and applies them when the trial passes: safe mode is over then. Takes *files over.
+ * `last_good_ns`: not 0: they are the last good configuration, active at that time. */
+int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
+		   struct err *err);
 
 #endif

@@ -26,6 +26,11 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/node/frequencies.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/reload/startup.h"
+#include "core/nri-rpd/pipeline/state/state.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define LOG_SOURCE "config"
 #define SAFE_TEXT "policy: none\ncontrollers: []\nstrict: false\n"

@@ -13,6 +13,9 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
 
 #define LOG_SOURCE "config"
 #define SUM_TEXT_MAX 16u

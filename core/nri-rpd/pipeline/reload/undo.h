@@ -14,6 +14,7 @@
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
 
 #define FORMER_FILE "configuration.former"
 #define UNDONE_FILE "configuration.undone"
@@ -36,5 +37,15 @@ void undo_forget(struct pipeline *p);
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
 /* The former one is in force, instead of the files with that sum. */
 void undo_done(struct pipeline *p, uint32_t sum);
+
+struct err;
+
+/* What is in force stays. -ENOENT: nothing awaits that. */
+int pipeline_confirm(struct pipeline *p, struct err *err);
+unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: nothing awaits it */
+
+/* As a reload, with the configuration that was in force before; a second one leads back again.
+ * res->code is -EAGAIN when there is none. */
+int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
 
 #endif

@@ -11,6 +11,8 @@
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/host/service/work.h"
 
 #define SCOPES_MAX 16u
 #define CLASS_NAME_MAX 255u

@@ -7,6 +7,13 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/cache/invariant.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/request/confine.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
+#include "core/nri-rpd/pipeline/state/export.h"
 
 #define LOG_SOURCE "policy"
 #define OTHERS_TOLD 8u /* events about others of one reply */

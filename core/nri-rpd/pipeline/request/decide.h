@@ -62,65 +62,9 @@ bool moves_memory(const struct pipeline *p, const struct iset *was, const struct
 /* Checks only: for trials. */
 int decide_check(struct pipeline *p, struct err *err);
 struct invariants decide_invariants(const struct pipeline *p);
-/* The policy has placed all containers, if not when the runtime listed them: what the last process
- * has set of the machine need not wait. */
-void sync_recovered(struct pipeline *p);
 /* Gives up what a container holds, whatever the policy says about it. The decision is open then. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
 /* Stages the same within a decision. */
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
-
-/* Puts back what the running request changed outside of its transaction, once. A refused decision
- * does that before the policy places all containers again. */
-void request_undo(struct pipeline *p);
-
-/* ---- confine.c ---- */
-/* All CPUs that are nobody's own, as the running transaction leaves them. NULL: out of memory. */
-struct iset *unowned_cpus(struct pipeline *p);
-/* Keeps containers that nobody has pinned off the CPUs that others own: the last step of a
- * decision, before the invariants. -ENOSPC: the container that is being created would have nowhere
- * to run. */
-int confine(struct pipeline *p, struct err *err);
-/* Nothing is known of who is pinned and who is confined: a decision has been dropped, or the
- * containers are others. */
-void confine_unknown(struct pipeline *p);
-
-/* ---- updates.c ---- */
-int updates_init(struct pipeline *p);
-void updates_fini(struct pipeline *p);
-void updates_add(struct pipeline *p, struct ctr *ctr);
-/* Adds what the transaction has changed, which may wait when it only gives and the policy has said
- * so. */
-void updates_settle(struct pipeline *p);
-/* What the containers are to be told that the decision has touched, but for `skip`: for a reply.
- * What there is no memory for is queued. */
-void updates_of_touched(struct pipeline *p, const struct ctr *skip);
-/* The runtime has answered the updates of the last reply, or could not. */
-void updates_told(struct pipeline *p);
-void updates_untold(struct pipeline *p);
-
-/* ---- export.c ---- */
-/* Makes the data directory of a new container part of the reply. */
-void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *reply);
-/* Writes the files of those whose data the transaction changed. */
-void export_touched(struct pipeline *p, const struct ctr *skip);
-void export_removed(struct pipeline *p, const struct ctr *ctr);
-/* Removes what is left of containers that are gone, and writes what the others have. */
-void export_clean(struct pipeline *p);
-
-/* ---- rebalance.c ---- */
-/* As the configuration in force says. */
-void pipeline_arm_rebalance(struct pipeline *p);
-void rebalance_timer(void *arg);
-/* Containers that the running transaction moves, or has moved. */
-unsigned rebalance_count(const struct pipeline *p);
-
-/* ---- request.c ---- */
-/* Removes all that is kept of a container that is gone, or of a pod and its containers. */
-void request_forget_ctr(struct pipeline *p, struct ctr *ctr);
-void request_forget_pod(struct pipeline *p, struct pod *pod);
-/* A pod that a request is about and nobody has told of before. */
-int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
-		      struct err *err);
 
 #endif

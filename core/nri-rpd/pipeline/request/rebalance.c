@@ -11,6 +11,8 @@
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 
 #define LOG_SOURCE "rebalance"
 

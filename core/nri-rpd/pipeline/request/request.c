@@ -15,6 +15,17 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/settings.h"
+#include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/request/confine.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
+#include "core/nri-rpd/pipeline/state/export.h"
+#include "core/nri-rpd/pipeline/wait/plugin_grants.h"
+#include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define LOG_SOURCE "request"
 #define ALLOWED_MS 2000u /* by a runtime that does not say */

@@ -70,15 +70,6 @@ struct request_about {
 	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
 	bool goes_on; /* a REQ_RUN_POD that request_run_pod() has not done with */
 };
-/*
- * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
- * longer `resume` is called, from the loop, and what `about` points to stays as it is until then.
- * Nothing else may begin meanwhile. False: it may begin.
- */
-bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
-		  void *arg);
-/* What is held is nobody's any more, or begins at once: resume is not called. */
-void request_unhold(struct pipeline *p);
 
 /*
  * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not
@@ -107,14 +98,6 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides.
- * `later`: what can be asked of a new one until then, its environment, mounts and devices; NULL:
- * nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
-void sync_begin(struct pipeline *p);
-void sync_pod(struct pipeline *p, const struct pod_desc *pod);
-void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);
-void sync_end(struct pipeline *p, struct reply *ret);
-void sync_abandon(struct pipeline *p);
 /* `failed`: the request was answered with an error. */
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
@@ -128,18 +111,6 @@ void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sen
 /* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
 
 #define UPDATE_BATCH_MAX 2048u
-
-/* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends
- * it and answers with one of the two below. */
-const struct update *updates_next(struct pipeline *p, uint32_t *ret_n);
-/* Nothing waits that could be sent. */
-void updates_hurry(struct pipeline *p);
-void updates_acked(struct pipeline *p);
-/* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later
- * and later. `retry_now`: the connection ended, nothing is known. */
-void updates_failed(struct pipeline *p, bool connection_lost, const char *reason);
-unsigned updates_waiting(const struct pipeline *p);
-bool updates_outstanding(const struct pipeline *p);
 
 /* ---- the runtime's connection, as the front end tells it ------------------------------------- */
 
@@ -155,12 +126,18 @@ struct runtime_state {
 	bool on_fallback; /* that is where it is … */
 	char fallback_why[ERR_TEXT_MAX]; /* … and why */
 };
-struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
 
-/* ---- rebalancing (rebalance.c) --------------------------------------------------------------- */
+struct pod;
 
-/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP:
- * it does not do so; -E2BIG: it wanted to move more, and none was moved. */
-int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
+/* A pod that a request is about and nobody has told of before. */
+int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
+		      struct err *err);
+/* Puts back what the running request changed outside of its transaction, once. A refused decision
+ * does that before the policy places all containers again. */
+void request_undo(struct pipeline *p);
+/* Removes everything that the daemon has saved about a removed container, or about a pod and its
+ * containers. */
+void request_forget_ctr(struct pipeline *p, struct ctr *ctr);
+void request_forget_pod(struct pipeline *p, struct pod *pod);
 
 #endif

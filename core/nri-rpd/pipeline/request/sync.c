@@ -17,6 +17,13 @@
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/host/service/settings.h"
+#include "core/nri-rpd/pipeline/request/confine.h"
+#include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
+#include "core/nri-rpd/pipeline/state/export.h"
+#include "core/nri-rpd/pipeline/wait/plugin_grants.h"
 
 #define LOG_SOURCE "sync"
 

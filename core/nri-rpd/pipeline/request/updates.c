@@ -20,6 +20,8 @@
 #include "core/lib/util/backoff.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define LOG_SOURCE "updates"
 #define BACKOFF_FIRST_MS 500u

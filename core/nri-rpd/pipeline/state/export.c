@@ -15,6 +15,8 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/state/export.h"
 
 #define LOG_SOURCE "export"
 #define DIR_MODE 0755

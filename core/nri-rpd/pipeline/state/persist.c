@@ -9,6 +9,8 @@
 
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/pipeline/state/state.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define LOG_SOURCE "store"
 

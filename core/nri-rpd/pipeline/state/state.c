@@ -8,6 +8,10 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/service/settings.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/state/state.h"
+#include "core/nri-rpd/store/restore.h"
 
 #define LOG_SOURCE "pipeline"
 
@@ -18,14 +22,10 @@
 #define OPEN_AGAIN_MS 2000u /* … and from then on, while containers are placed without it */
 
 static const char *const outcomes[] = {
-	[STORE_FRESH] = "fresh",
-	[STORE_FOUND] = "restored",
-	[STORE_RESET] = "reset",
-	[STORE_OTHER_BOOT] = "other boot",
-	[STORE_NEWER] = "newer format",
-	[STORE_DAMAGED] = "damaged",
-	[STORE_UNSAFE] = "unsafe",
-	[STORE_PART] = "restored in part",
+	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
+	[STORE_RESET] = "reset",	[STORE_OTHER_BOOT] = "other boot",
+	[STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
+	[STORE_UNSAFE] = "unsafe",	[STORE_PART] = "restored in part",
 };
 
 static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)

@@ -7,6 +7,7 @@
 
 #include "core/lib/conf/documents.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
 #define LISTS_MAX 8u /* nested in one another */
 

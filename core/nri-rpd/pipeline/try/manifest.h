@@ -59,8 +59,4 @@ struct manifest_source {
 	const char *name, *ns;
 };
 
-/* ret->pod and ret->ctrs; `number` makes ids of pods differ. */
-int manifest_read_pod(const struct manifest_source *source, uint32_t number,
-		      struct manifest_pod *ret, struct err *err);
-
 #endif

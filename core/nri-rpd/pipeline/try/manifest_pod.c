@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
 #define POD_ID "nri-rpctl-try"
 #define SHARES_MIN 2

@@ -13,6 +13,8 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
+#include "core/nri-rpd/cache/txn.h"
+#include "core/nri-rpd/host/service/work.h"
 
 #define ARENA_BLOCK 4096u
 

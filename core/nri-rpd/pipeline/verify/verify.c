@@ -16,6 +16,9 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define LOG_SOURCE "verify"
 #define VERIFY_DELAY_MS 2000u

@@ -11,6 +11,9 @@
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 
 #define LOG_SOURCE "devices"
 #define ARENA_BLOCK 256u

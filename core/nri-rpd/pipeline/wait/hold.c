@@ -7,6 +7,8 @@
 #include "core/nri-rpd/pipeline/wait/admit.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/clock.h"
+#include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define LOG_SOURCE "request"
 

@@ -24,4 +24,15 @@ void hold_fini(struct pipeline *p);
 /* What a request may wait for is known, or will not be: a held one is looked at again, soon. */
 void hold_told(struct pipeline *p);
 
+/*
+ * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
+ * longer `resume` is called, from the loop, and what `about` points to stays as it is until then.
+ * Nothing else may begin meanwhile. False: it may begin.
+ */
+bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
+		  void *arg);
+
+/* What is held is nobody's any more, or begins at once: resume is not called. */
+void request_unhold(struct pipeline *p);
+
 #endif

@@ -17,6 +17,9 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/request/confine.h"
+#include "core/nri-rpd/pipeline/wait/plugin_grants.h"
 
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)

@@ -15,6 +15,11 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/number.h"
+#include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)

@@ -9,6 +9,9 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/pipeline/wait/plugin_grants.h"
+#include "core/nri-rpd/pipeline/wait/plugin_question.h"
+#include "core/nri-rpd/store/blobs.h"
 
 #define LOG_SOURCE "plugins"
 #define NOTE "resource plugins"

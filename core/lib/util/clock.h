@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIB_UTIL_CLOCK_H
+#define LIB_UTIL_CLOCK_H
+
+#include "core/lib/util/loop.h"
+
+uint64_t clock_ms(void); /* monotonic */
+uint64_t clock_us(void);
+uint64_t clock_ns(void);
+uint64_t clock_wall_ns(void);
+
+#endif

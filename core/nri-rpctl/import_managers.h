@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NRI_RPCTL_IMPORT_MANAGERS_H
+#define NRI_RPCTL_IMPORT_MANAGERS_H
+
+#include "core/nri-rpctl/import.h"
+
+bool import_kubelet(struct import *im, rp_cfg root);
+bool import_weka(struct import *im, rp_cfg root);
+bool import_cmk(struct import *im, rp_cfg root);
+
+/* Writes the pools of the policy static-pools. */
+void import_put_pools(struct import *im, rp_cfg pools);
+
+#endif

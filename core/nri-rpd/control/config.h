@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_CONFIG_H
+#define CONTROL_CONFIG_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_reload(struct call *call);
+enum call_result run_confirm(struct call *call);
+enum call_result run_undo(struct call *call);
+enum call_result run_plan(struct call *call);
+enum call_result run_try(struct call *call);
+enum call_result run_config_check(struct call *call);
+enum call_result run_config_show(struct call *call);
+
+#endif

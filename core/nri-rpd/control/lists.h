@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_LISTS_H
+#define CONTROL_LISTS_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_pods(struct call *call);
+enum call_result run_containers(struct call *call);
+enum call_result run_explain(struct call *call);
+
+#endif

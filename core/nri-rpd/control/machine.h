@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_MACHINE_H
+#define CONTROL_MACHINE_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_zones(struct call *call);
+enum call_result run_topology(struct call *call);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_MODULES_H
+#define CONTROL_MODULES_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_modules(struct call *call);
+enum call_result run_modules_clear(struct call *call);
+enum call_result run_log_level(struct call *call);
+enum call_result run_log_debug(struct call *call);
+enum call_result run_version(struct call *call);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_NODE_H
+#define CONTROL_NODE_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_node(struct call *call);
+
+#endif

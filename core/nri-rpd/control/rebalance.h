@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_REBALANCE_H
+#define CONTROL_REBALANCE_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_rebalance(struct call *call);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_SPEEDSELECT_H
+#define CONTROL_SPEEDSELECT_H
+
+#include "core/nri-rpd/control/internal.h"
+
+void put_extended(struct json *j, struct pipeline *p);
+void put_speedselect(struct json *j, struct topo *topo, const struct fs_root *root);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONTROL_STATUS_H
+#define CONTROL_STATUS_H
+
+#include "core/nri-rpd/control/internal.h"
+
+enum call_result run_status(struct call *call);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef METRICS_HOST_H
+#define METRICS_HOST_H
+
+#include "core/nri-rpd/metrics/collect.h"
+
+void collect_host(struct expo *e, struct pipeline *p);
+void collect_process(struct expo *e);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef METRICS_MODULES_H
+#define METRICS_MODULES_H
+
+#include "core/nri-rpd/metrics/collect.h"
+
+void collect_modules(struct expo *e, struct pipeline *p);
+
+/* Do the globs of instrumentation.metrics (GROUP, NAME or GROUP/NAME) want it? */
+bool collect_wanted(const struct conf_core *core, const char *group, const char *name);
+
+#endif

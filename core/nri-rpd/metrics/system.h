@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef METRICS_SYSTEM_H
+#define METRICS_SYSTEM_H
+
+#include "core/nri-rpd/metrics/collect.h"
+
+void collect_system(struct expo *e, struct pipeline *p);
+
+#endif

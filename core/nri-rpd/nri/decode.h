@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NRI_DECODE_H
+#define NRI_DECODE_H
+
+#include "core/nri-rpd/nri/internal.h"
+
+/* decode.c: descriptions of packed messages, with text and lists in the arena; -EBADMSG, -ENOMEM */
+int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
+
+/* rest: where what only a creation looks at goes; it may be the same arena */
+int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
+	       struct ctr_desc *ret);
+int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
+uint32_t decode_state(uint64_t state); /* RP_STATE_… */
+
+#endif

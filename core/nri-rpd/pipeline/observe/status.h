@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_OBSERVE_STATUS_H
+#define PIPELINE_OBSERVE_STATUS_H
+
+#include "core/nri-rpd/pipeline/observe/observe.h"
+
+void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
+unsigned pipeline_n_controllers(const struct pipeline *p);
+void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret);
+const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
+
+#endif
