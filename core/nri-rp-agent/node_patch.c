@@ -43,7 +43,12 @@ static void put_taints(json_t *map, Agent__Taint *const *list, size_t n)
 	}
 }
 
-json_t *wishes_wanted(const Agent__PublishedRequest *m)
+/*
+ * For tests: what is wanted, {"labels": {KEY: VALUE}, "annotations": …, "taints": {"KEY:EFFECT":
+ * VALUE}, "resources": {NAME: true}}, and the patch that makes a Node so; *ret NULL: it is so.
+ * Owned. foreign, of ERR_TEXT_MAX bytes: what is somebody else's; "": nothing. -ENOMEM.
+ */
+static json_t *wishes_wanted(const Agent__PublishedRequest *m)
 {
 	json_t *labels = json_object(), *annotations = json_object(), *taints = json_object(),
 	       *resources = json_object();

@@ -32,12 +32,6 @@ void wishes_seen(struct wishes *w, json_t *node);
 /* Whether the Node's own annotation says that this resource is ours. */
 bool wishes_recorded(const json_t *node, const char *resource);
 
-/*
- * For tests: what is wanted, {"labels": {KEY: VALUE}, "annotations": …, "taints": {"KEY:EFFECT":
- * VALUE}, "resources": {NAME: true}}, and the patch that makes a Node so; *ret NULL: it is so.
- * Owned. foreign, of ERR_TEXT_MAX bytes: what is somebody else's; "": nothing. -ENOMEM.
- */
-json_t *wishes_wanted(const Agent__PublishedRequest *m);
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign);
 
 #endif

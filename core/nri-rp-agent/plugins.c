@@ -340,11 +340,6 @@ struct known_plugin *plugins_first(struct plugins *p)
 	return p->list;
 }
 
-struct loop *plugins_loop(struct plugins *p)
-{
-	return p->config.loop;
-}
-
 struct link *plugins_link(struct plugins *p)
 {
 	return p->config.link;

@@ -61,8 +61,7 @@ struct known_plugin {
 };
 
 struct known_plugin *plugins_find(struct plugins *p, const char *resource); /* NULL: unknown */
-struct known_plugin *plugins_first(struct plugins *p); /* through ->next */
-struct loop *plugins_loop(struct plugins *p);
+struct known_plugin *plugins_first(struct plugins *p);
 struct link *plugins_link(struct plugins *p);
 
 #endif

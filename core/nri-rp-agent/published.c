@@ -97,7 +97,8 @@ static json_t *zone_object(const Agent__Zone *z)
 	return zone;
 }
 
-json_t *published_topology(const char *name, const Agent__PublishedRequest *m)
+/* For tests: the object to apply. NULL: no memory. Owned. */
+static json_t *published_topology(const char *name, const Agent__PublishedRequest *m)
 {
 	json_t *zones = json_array();
 	for (size_t i = 0; i < m->n_zones; i++)

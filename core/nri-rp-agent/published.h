@@ -31,7 +31,4 @@ int published_take(struct published *n, const Agent__PublishedRequest *m);
 /* The Node as the server has it now. */
 void published_seen(struct published *n, json_t *object);
 
-/* For tests: the object to apply. NULL: no memory. Owned. */
-json_t *published_topology(const char *name, const Agent__PublishedRequest *m);
-
 #endif

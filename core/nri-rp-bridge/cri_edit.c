@@ -236,6 +236,12 @@ const char *cri_listed_parent(const Cri__ListedPod *pod)
 	return map_find(pod->annotations, pod->n_annotations, CRI_PARENT_ANNOTATION);
 }
 
+static const char *cri_pod_id(const Cri__ListedPod *pod)
+{
+	const char *id = map_find(pod->annotations, pod->n_annotations, CRI_ID_ANNOTATION);
+	return id && *id ? id : pod->id;
+}
+
 Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, const char *parent)
 {
 	Nri__PodSandbox *pod =
@@ -372,12 +378,6 @@ Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
 	c->n_labels = ctr->n_labels;
 	c->n_annotations = ctr->n_annotations;
 	return c;
-}
-
-const char *cri_pod_id(const Cri__ListedPod *pod)
-{
-	const char *id = map_find(pod->annotations, pod->n_annotations, CRI_ID_ANNOTATION);
-	return id && *id ? id : pod->id;
 }
 
 const char *cri_container_id(const Cri__ListedContainer *ctr)

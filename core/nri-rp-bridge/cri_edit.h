@@ -53,8 +53,6 @@ int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResou
 /* The same for all that a plugin wants of a container that is to be created. */
 int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 	       const Nri__ContainerAdjustment *adjust, struct cri_missing *missing);
-/* By which the plugin knows it: the annotation's, else the runtime's own. */
-const char *cri_pod_id(const Cri__ListedPod *pod);
 const char *cri_container_id(const Cri__ListedContainer *ctr);
 
 #endif

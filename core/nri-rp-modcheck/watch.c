@@ -19,7 +19,7 @@
 #define ARGUMENTS_MAX 64u
 #define LINE_MAX_SHOWN 160u
 
-bool watch_is_sanitized(void)
+static bool watch_is_sanitized(void)
 {
 #ifdef SANITIZED
 	return true;

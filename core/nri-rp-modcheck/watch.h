@@ -21,7 +21,6 @@
 int watch_with_sanitizers(char **argv, struct err *err);
 int watch_with_valgrind(char **argv, struct err *err);
 
-bool watch_is_sanitized(void);
 /* The file that valgrind, in which this process runs, writes to; -1: it runs in none. */
 int watch_valgrind_log(void);
 /* How much longer all takes. */

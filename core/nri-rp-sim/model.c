@@ -34,7 +34,8 @@ int model_check_pod(const json_t *spec, const char *more, struct err *err)
 
 /* ---- names and numbers ----------------------------------------------------------------------- */
 
-uint64_t model_hash(const struct sim *s, uint64_t n)
+/* A stable number from the seed: the n-th of a purpose. */
+static uint64_t model_hash(const struct sim *s, uint64_t n)
 {
 	uint64_t x =
 		s->options.seed * UINT64_C(0x9e3779b97f4a7c15) + n * UINT64_C(0xbf58476d1ce4e5b9);

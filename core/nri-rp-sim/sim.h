@@ -203,8 +203,6 @@ void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset 
 /* For results. */
 json_t *model_describe(const struct sim *s, const struct sim_ctr *ctr);
 const char *model_state_name(enum ctr_state state);
-/* A stable number from the seed: the n-th of a purpose. */
-uint64_t model_hash(const struct sim *s, uint64_t n);
 
 /* ---- kubelet.c ------------------------------------------------------------------------------- */
 

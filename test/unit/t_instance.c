@@ -8,7 +8,6 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/worker.h"
-
 /* What the module's calls return, and what they were given. */
 static struct {
 	int32_t create, result, job_result;

@@ -93,7 +93,9 @@ void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text)
 		h2_stream_leave(s);
 }
 
-int grpc_served_metadata(struct grpc_served *c, const struct h2_fields *metadata)
+/* Headers of our own before the first message; else they come without. 0 or -ENOMEM, as for the
+ * next. */
+static int grpc_served_metadata(struct grpc_served *c, const struct h2_fields *metadata)
 {
 	struct h2_field list[FIELDS_MAX] = {H2_FIELD(":status", "200"),
 					    H2_FIELD("content-type", GRPC_CONTENT_TYPE)};
@@ -133,14 +135,6 @@ void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char 
 	else
 		h2_stream_leave(c->stream);
 	let_go(c);
-}
-
-uint64_t grpc_served_left_ms(const struct grpc_served *c)
-{
-	uint64_t now = clock_ms();
-	if (!c->timer)
-		return UINT64_MAX;
-	return c->deadline_ms > now ? c->deadline_ms - now : 0;
 }
 
 /* ---- what the caller sends ------------------------------------------------------------------- */

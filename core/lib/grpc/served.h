@@ -30,17 +30,12 @@ struct grpc_served_config {
  */
 int grpc_serve(struct h2_stream *s, const struct h2_fields *fields, bool last,
 	       const struct grpc_served_config *config, struct grpc_served **ret);
-/* Headers of our own before the first message; else they come without. 0 or -ENOMEM, as for the
- * next. */
-int grpc_served_metadata(struct grpc_served *c, const struct h2_fields *metadata);
 /* Out of what does not fit into the caller's window a queue forms: `sent` tells how it shrinks. */
 int grpc_served_send(struct grpc_served *c, const uint8_t *payload, size_t n);
 /* The status, a text of UTF-8 (NULL: none), trailers of our own (NULL: none). c is gone, what was
  * sent before still goes out. */
 void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char *text,
 		     const struct h2_fields *trailers);
-/* Milliseconds that the caller still waits; UINT64_MAX: for ever. */
-uint64_t grpc_served_left_ms(const struct grpc_served *c);
 
 /* Answers a call with nothing but a status. The stream is gone. */
 void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text);

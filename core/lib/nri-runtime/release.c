@@ -13,11 +13,6 @@ static const struct nri_release releases[] = {
 };
 #define N_RELEASES (sizeof releases / sizeof releases[0])
 
-const struct nri_release *release_at(unsigned i)
-{
-	return i < N_RELEASES ? &releases[i] : NULL;
-}
-
 const struct nri_release *release_latest(void)
 {
 	return &releases[N_RELEASES - 1];

@@ -20,8 +20,6 @@ struct nri_release {
 /* "0.12"; -EINVAL with what there is. */
 int release_find(const char *name, const struct nri_release **ret, struct err *err);
 const struct nri_release *release_latest(void);
-/* 0, 1 … until NULL */
-const struct nri_release *release_at(unsigned i);
 
 static inline uint32_t release_events(const struct nri_release *r)
 {

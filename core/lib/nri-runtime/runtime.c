@@ -496,11 +496,6 @@ static int ask(struct question *q)
 	return send(q, q->kind->method, &m.base);
 }
 
-enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r)
-{
-	return r->state;
-}
-
 const char *nri_runtime_plugin(const struct nri_runtime *r)
 {
 	return r->name;

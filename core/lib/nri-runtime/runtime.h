@@ -68,7 +68,6 @@ int nri_runtime_new(const struct nri_runtime_config *config, struct nri_runtime 
  * callback. NULL is fine; returns NULL. */
 struct nri_runtime *nri_runtime_free(struct nri_runtime *r);
 
-enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r);
 bool nri_runtime_is_active(const struct nri_runtime *r);
 /* "90-nri-rp"; "" before it has registered. */
 const char *nri_runtime_plugin(const struct nri_runtime *r);

@@ -108,8 +108,6 @@ struct reader {
 int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t generation,
 		     struct topo **ret, struct err *err);
 
-/* What each step reads or makes; 0 or -errno with err filled. In this order. */
-int reader_cpu_sets(struct reader *r);
 int reader_cpus(struct reader *r);
 int reader_kinds(struct reader *r);
 int reader_caches(struct reader *r);

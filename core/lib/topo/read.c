@@ -198,7 +198,8 @@ static int index_cpus(struct reader *r)
 	return 0;
 }
 
-int reader_cpu_sets(struct reader *r)
+/* What each step reads or makes; 0 or -errno with err filled. In this order. */
+static int reader_cpu_sets(struct reader *r)
 {
 	struct rp_idset online, set, possible;
 	int rc = read_online(r, &online);

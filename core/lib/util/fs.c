@@ -550,7 +550,8 @@ unsigned fs_remove_leftovers(const char *path)
 	return n;
 }
 
-int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err)
+/* The same file, opened: the fd and its size. `flags` as open(2) has them. */
+static int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err)
 {
 	struct stat st;
 	_close_ int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);

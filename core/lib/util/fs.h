@@ -84,8 +84,6 @@ unsigned fs_remove_leftovers(const char *path);
  * has written it may have been another version.
  */
 int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
-/* The same file, opened: the fd and its size. `flags` as open(2) has them. */
-int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err);
 /* The directory that a path is in: "." for a mere name, "/" for what is in that. Cut when it does
  * not fit. */
 void fs_parent(const char *path, char *ret, size_t size);

@@ -92,7 +92,8 @@ static bool hear_namespace(const struct conf_strings *globs, const char *ns)
 	return false;
 }
 
-bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
+/* Returns true if the annotation counts in pods of this namespace. */
+static bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
 {
 	bool named = false;
 	struct site_name name;

@@ -18,9 +18,6 @@ int cache_hear(struct cache *c, const struct conf_annotations *rules);
 /* The same for one pod whose annotations or namespace are new. */
 int hear_pod(const struct cache *c, struct pod *pod);
 
-/* Does it count in pods of this namespace? */
-bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key);
-
 /* What the site calls names of pods and nodes; NULL: as they are. */
 const struct prefixes *cache_prefixes(const struct cache *c);
 

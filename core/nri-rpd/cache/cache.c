@@ -543,7 +543,9 @@ static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret,
 	return 0;
 }
 
-void cache_derive(struct cache *c, struct ctr *ctr)
+/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
+ * and its pod's annotations. */
+static void cache_derive(struct cache *c, struct ctr *ctr)
 {
 	bool init = false;
 	struct err parse = ERR_INIT;

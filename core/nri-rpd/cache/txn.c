@@ -35,7 +35,7 @@ void txn_put_blob(struct blob **field, struct blob *blob)
 	blob_unref(old);
 }
 
-void decision_copy(struct decision *dst, const struct decision *src)
+static void decision_copy(struct decision *dst, const struct decision *src)
 {
 	*dst = *src;
 	intern_ref(dst->cpus);

@@ -93,7 +93,6 @@ uint64_t cache_running_txn(const struct cache *c);
 /* The number of the transaction that was begun last, whether it runs or not. */
 uint64_t cache_last_txn(const struct cache *c);
 void decision_fini(struct cache *c, struct decision *d);
-void decision_copy(struct decision *dst, const struct decision *src);
 
 /* Takes a decision into the per-CPU counts, or out of them. */
 void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);

@@ -62,7 +62,8 @@ const struct command *command_find(const char *method)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-int command_check_args(const Control__Request *req, const struct command *command, struct err *err)
+static int command_check_args(const Control__Request *req, const struct command *command,
+			      struct err *err)
 {
 	if (req->n_args < command->min_args || req->n_args > command->max_args)
 		return err_set(err, -EINVAL, "%s takes %u to %u arguments, not %zu",
@@ -121,8 +122,9 @@ enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	return CALL_DONE;
 }
 
-void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
-		 const struct asker *asker)
+/* Runs the command and answers, unless a job has taken the question. */
+static void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
+			const struct asker *asker)
 {
 	struct call call = {
 		.ctl = ctl, .p = ctl->pipeline, .asker = *asker, .req = req, .out = BUF_INIT};

@@ -16,11 +16,6 @@ Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_
 				 const struct command *command, struct err *err);
 void command_serve(struct client *client, struct rpc_request *rpc);
 
-/* Runs the command and answers, unless a job has taken the question. */
-void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
-		 const struct asker *asker);
-int command_check_args(const Control__Request *req, const struct command *command, struct err *err);
-
 /* Drops what was written: the document is {"error": TEXT}. */
 enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -139,7 +139,3 @@ void reader_end(struct reader *r)
 			forget(r, k);
 }
 
-unsigned reader_files(const struct reader *r)
-{
-	return r->n_files;
-}

@@ -26,7 +26,5 @@ void reader_begin(struct reader *r, uint64_t now_ms);
 int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, uint32_t waits,
 		struct figures *ret);
 void reader_end(struct reader *r);
-void reader_forget(struct reader *r); /* closes all */
-unsigned reader_files(const struct reader *r); /* that are kept */
-
+void reader_forget(struct reader *r);
 #endif

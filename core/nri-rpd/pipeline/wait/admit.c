@@ -53,7 +53,8 @@ static bool is_waited_for(const struct pipeline *p)
 	return source == CONF_REQUESTS_FEED || (source == CONF_REQUESTS_AUTO && p->feed.current);
 }
 
-bool admit_waits(const struct pipeline *p)
+/* Is any pod going to be waited for? */
+static bool admit_waits(const struct pipeline *p)
 {
 	return plugins_wait(p) || (policy_admits(p) && is_waited_for(p));
 }

@@ -31,8 +31,6 @@ struct admit_counts {
  */
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
 		    bool first);
-/* Is any pod going to be waited for? */
-bool admit_waits(const struct pipeline *p);
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 
 /* What a pod's admission may take, from when it came. */
