@@ -10,6 +10,7 @@
 #include "core/lib/grpc/served.h"
 #include "core/lib/util/log.h"
 #include "core/lib/wire/listener.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "grpc"
 

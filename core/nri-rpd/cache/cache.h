@@ -241,9 +241,6 @@ void cache_resize_pod(struct pod *pod, const struct res_desc *res);
 /* One that was not known when it was created. One that is too long, or for which there is no
  * memory, stays unknown. */
 void cache_set_cgroup(struct ctr *ctr, const char *path);
-/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
- * and its pod's annotations. */
-void cache_derive(struct cache *c, struct ctr *ctr);
 /* Derives the needs after a resize: the runtime's values count, no annotation does any more. */
 void cache_derive_resized(struct cache *c, struct ctr *ctr);
 /* With all its containers. */

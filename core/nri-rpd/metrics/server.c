@@ -36,6 +36,7 @@
 #include "core/nri-rpd/metrics/modules.h"
 #include "core/nri-rpd/metrics/server.h"
 #include "core/nri-rpd/metrics/system.h"
+#include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "metrics"
 #define PAUSE_MS 1000u
