@@ -10,6 +10,7 @@
 #include "core/lib/util/sd.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
+#include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "bypass"
 #define KNOW_MS 500u /* a pod that the list does not have yet is waited for */

@@ -11,6 +11,7 @@
 
 #include "core/lib/util/log.h"
 #include "core/nri-rp-bridge/cgroup_source_internal.h"
+#include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "bypass"
 

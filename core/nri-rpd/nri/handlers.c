@@ -17,6 +17,7 @@
 #include "core/nri-rpd/nri/handlers.h"
 #include "core/nri-rpd/nri/nri.h"
 #include "core/nri-rpd/pipeline/request/sync.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 
 #define LOG_SOURCE "nri"
 #define UPDATE_FRAME_MAX 6u /* bytes of the tag and the length of an update in an answer */

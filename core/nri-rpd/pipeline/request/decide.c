@@ -14,6 +14,7 @@
 #include "core/nri-rpd/pipeline/request/sync.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
 #include "core/nri-rpd/pipeline/state/export.h"
+#include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "policy"
 #define OTHERS_TOLD 8u /* events about others of one reply */

@@ -67,4 +67,8 @@ void decide_release(struct pipeline *p, struct ctr *ctr);
 /* Stages the same within a decision. */
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
 
+/* Puts back what the running request changed outside of its transaction, once. A refused decision
+ * does that before the policy places all containers again. */
+void request_undo(struct pipeline *p);
+
 #endif

@@ -26,6 +26,7 @@
 #include "core/nri-rpd/pipeline/state/export.h"
 #include "core/nri-rpd/pipeline/wait/plugin_grants.h"
 #include "core/nri-rpd/pipeline/wait/plugin_question.h"
+#include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "request"
 #define ALLOWED_MS 2000u /* by a runtime that does not say */

@@ -105,9 +105,6 @@ void reply_dropped(struct pipeline *p, struct reply *reply);
 /* For how long the runtime waits for an answer. */
 uint64_t request_allowed_ms(const struct pipeline *p);
 
-/* Leaves the reply's updates from number n_sent on to the queue of unsolicited updates. */
-void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent);
-
 /* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
 
 #define UPDATE_BATCH_MAX 2048u
@@ -132,9 +129,6 @@ struct pod;
 /* A pod that a request is about and nobody has told of before. */
 int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
 		      struct err *err);
-/* Puts back what the running request changed outside of its transaction, once. A refused decision
- * does that before the policy places all containers again. */
-void request_undo(struct pipeline *p);
 /* Removes everything that the daemon has saved about a removed container, or about a pod and its
  * containers. */
 void request_forget_ctr(struct pipeline *p, struct ctr *ctr);

@@ -35,4 +35,9 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 unsigned updates_waiting(const struct pipeline *p);
 bool updates_outstanding(const struct pipeline *p);
 
+struct reply;
+
+/* Leaves the reply's updates from number n_sent on to the queue of unsolicited updates. */
+void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent);
+
 #endif

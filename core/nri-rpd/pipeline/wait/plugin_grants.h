@@ -11,4 +11,14 @@ int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *e
 /* The sets and limits of all containers, where the policy leaves them alone. */
 int granted_stage_all(struct pipeline *p, struct err *err);
 
+struct pod;
+
+/*
+ * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online
+ * or are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container
+ * that is to have it; NULL: all containers of the pod that it is for.
+ */
+int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
+		    const Grants__Grant *g, struct err *err);
+
 #endif

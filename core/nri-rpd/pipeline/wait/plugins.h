@@ -134,13 +134,6 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 /* Adds to what the pod has, in place of what is of the same container, resource and part. */
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
 		       struct err *err);
-/*
- * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online
- * or are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container
- * that is to have it; NULL: all containers of the pod that it is for.
- */
-int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
-		    const Grants__Grant *g, struct err *err);
 /* Whether a grant is for a container: its own, or the pod's. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
 
