@@ -111,7 +111,7 @@ static int cmp_text(const void *a, const void *b)
 }
 
 /* One a line, by name; "": none is for this node. NULL: no memory. */
-static char *compose(const struct adjust *a)
+static char *adjust_compose(const struct adjust *a)
 {
 	struct buf text = BUF_INIT;
 	const char *key, **names = calloc(json_object_size(a->objects) + 1, sizeof *names);
@@ -260,7 +260,7 @@ static void tell_all(const struct adjust *a)
 
 /* ---- the daemon ------------------------------------------------------------------------------ */
 
-static void again(struct adjust *a)
+static void adjust_again(struct adjust *a)
 {
 	free(a->asked);
 	a->asked = NULL;
@@ -282,7 +282,7 @@ static void take_conflicts(struct adjust *a, const Agent__SetConfigResponse *m)
 	}
 }
 
-static void answered(const struct rpc_result *result, void *arg)
+static void adjust_answered(const struct rpc_result *result, void *arg)
 {
 	struct adjust *a = arg;
 	_arena_ struct arena *arena = arena_new(4096, ANSWER_ARENA);
@@ -295,7 +295,7 @@ static void answered(const struct rpc_result *result, void *arg)
 						  &alloc, result->payload_len, result->payload)
 					: NULL;
 	if (!m) {
-		again(a);
+		adjust_again(a);
 		return;
 	}
 	kube_backoff_reset(&a->backoff);
@@ -309,7 +309,7 @@ static void answered(const struct rpc_result *result, void *arg)
 	(void)loop_timer_arm(a->timer, SETTLE_MS);
 }
 
-static int send(const struct adjust *a, const char *text)
+static int adjust_send(const struct adjust *a, const char *text)
 {
 	static char kind[] = AGENT_ADJUSTMENTS, none[] = "", uid[] = "-";
 	char generation[16];
@@ -325,28 +325,28 @@ static int send(const struct adjust *a, const char *text)
 	msg.generation = generation;
 	msg.sections = list;
 	msg.n_sections = *text != '\0';
-	return link_call(a->link, "SetAdjustments", &msg.base, AGENT_CONFIG_TIMEOUT_MS, answered,
-			 (void *)(uintptr_t)a);
+	return link_call(a->link, "SetAdjustments", &msg.base, AGENT_CONFIG_TIMEOUT_MS,
+			 adjust_answered, (void *)(uintptr_t)a);
 }
 
-static void settle(void *arg)
+static void adjust_settle(void *arg)
 {
 	struct adjust *a = arg;
 	if (!all_known(a) || a->under_way)
 		return;
-	char *text = compose(a);
+	char *text = adjust_compose(a);
 	if (!text || (a->asked && str_eq(text, a->asked))) {
 		free(text);
 		tell_all(a);
 		return;
 	}
-	int r = send(a, text);
+	int r = adjust_send(a, text);
 	a->under_way = !r;
 	a->answered = false;
 	free(a->asked);
 	a->asked = text;
 	if (r && r != -ENOTCONN)
-		again(a);
+		adjust_again(a);
 }
 
 void adjust_daemon_connected(struct adjust *a)
@@ -361,7 +361,7 @@ void adjust_daemon_connected(struct adjust *a)
 
 /* What counts of an object, so that it does not matter how much else there is: its generation, what
  * it says, what we have said of it. Owned; NULL: no memory. */
-static json_t *essence(const struct adjust *a, const json_t *object)
+static json_t *adjust_essence(const struct adjust *a, const json_t *object)
 {
 	json_t *spec = json_object_get(object, "spec");
 	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
@@ -386,7 +386,7 @@ static char *key_of(const struct kind *k, const json_t *object)
 	return str_printf("%s%s", k->prefix, name);
 }
 
-static void take(struct kind *k, const json_t *object)
+static void adjust_take(struct kind *k, const json_t *object)
 {
 	struct adjust *a = k->adjust;
 	_free_ char *key = key_of(k, object);
@@ -396,10 +396,10 @@ static void take(struct kind *k, const json_t *object)
 		log_warning("adjustment %s is left out: there are more than %u", key, ADJUST_MAX);
 		return;
 	}
-	(void)json_object_set_new(a->objects, key, essence(a, object));
+	(void)json_object_set_new(a->objects, key, adjust_essence(a, object));
 }
 
-static void forget(struct kind *k)
+static void adjust_forget(struct kind *k)
 {
 	json_t *objects = k->adjust->objects, *object;
 	const char *key;
@@ -426,10 +426,10 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 	switch (event) {
 	case WATCH_BEGIN:
 		k->known = false;
-		forget(k);
+		adjust_forget(k);
 		return;
 	case WATCH_OBJECT:
-		take(k, object);
+		adjust_take(k, object);
 		break;
 	case WATCH_GONE:
 		take_gone(k, object);
@@ -443,7 +443,7 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		k->known = true;
 		break;
 	case WATCH_NO_KIND:
-		forget(k);
+		adjust_forget(k);
 		k->known = true;
 		break;
 	}
@@ -480,7 +480,7 @@ struct adjust *adjust_new(struct kube *k, struct link *l, const char *node, cons
 	a->node = strdup(node);
 	a->ns = strdup(ns);
 	a->objects = json_object();
-	a->timer = loop_timer_new(kube_loop(k), settle, a);
+	a->timer = loop_timer_new(kube_loop(k), adjust_settle, a);
 	bool whole = a->node && a->ns && a->objects && a->timer;
 	return whole && open_kinds(a) ? a : adjust_free(a);
 }

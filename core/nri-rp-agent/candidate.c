@@ -96,7 +96,7 @@ static int add_sections(struct candidate *c, json_t *object, size_t *total)
 	return 0;
 }
 
-static int fill(struct candidate *c, json_t *object)
+static int candidate_fill(struct candidate *c, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	size_t total = 0;
@@ -125,7 +125,7 @@ int candidate_new(const json_t *object, bool config_map, struct candidate **ret,
 	if (!c)
 		return err_errno(err, -ENOMEM, "a configuration");
 	c->config_map = config_map;
-	int r = fill(c, (json_t *)(uintptr_t)object);
+	int r = candidate_fill(c, (json_t *)(uintptr_t)object);
 	if (!r) {
 		*ret = c;
 		return 0;

@@ -186,7 +186,7 @@ static int read_access(const struct cluster_config *config, struct kubeconfig *r
 				  : kubeconfig_in_cluster(config->service_account, ret, err);
 }
 
-static int start(struct cluster *c, const struct cluster_config *config, struct err *err)
+static int cluster_start(struct cluster *c, const struct cluster_config *config, struct err *err)
 {
 	struct kubeconfig access;
 	int r = find_node(c, config->node, err);
@@ -240,7 +240,7 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 	struct cluster *c = calloc(1, sizeof *c);
 	if (!c)
 		return err_errno(err, -ENOMEM, "cluster");
-	int r = start(c, config, err);
+	int r = cluster_start(c, config, err);
 	if (r) {
 		cluster_free(c);
 		return r;

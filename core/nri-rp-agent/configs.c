@@ -187,7 +187,7 @@ static void kind_free(struct kind *k)
 }
 
 /* What the cluster has in our group; a kind that is taken away is one that has no objects. */
-static void discovered(const struct kube_answer *answer, void *arg)
+static void configs_discovered(const struct kube_answer *answer, void *arg)
 {
 	struct configs *c = arg;
 	json_t *list = json_object_get(answer->body, "resources"), *resource;
@@ -208,11 +208,11 @@ static void discovered(const struct kube_answer *answer, void *arg)
 			     answered ? DISCOVER_AGAIN_MS : kube_backoff_next_ms(&c->backoff));
 }
 
-static void discover(void *arg)
+static void configs_discover(void *arg)
 {
 	struct configs *c = arg;
 	const struct kube_request request = {
-		.method = "GET", .path = GROUP_PATH, .done = discovered, .arg = c};
+		.method = "GET", .path = GROUP_PATH, .done = configs_discovered, .arg = c};
 	if (!c->discovery)
 		c->discovery = kube_call(c->config.kube, &request);
 	if (!c->discovery)
@@ -221,7 +221,7 @@ static void discover(void *arg)
 
 /* ---- to the daemon --------------------------------------------------------------------------- */
 
-static void tell(struct configs *c, const struct slot *s, const char *errors)
+static void configs_tell(struct configs *c, const struct slot *s, const char *errors)
 {
 	verdicts_tell(c->verdicts, s->kind->plural, s->held, errors);
 	if (errors)
@@ -238,7 +238,7 @@ static void try_again(struct configs *c)
 	(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
 }
 
-static void answered(const struct rpc_result *result, void *arg)
+static void configs_answered(const struct rpc_result *result, void *arg)
 {
 	struct configs *c = arg;
 	const struct slot *s = c->sending;
@@ -263,16 +263,16 @@ static void answered(const struct rpc_result *result, void *arg)
 	kube_backoff_reset(&c->backoff);
 	/* What has changed meanwhile is about to be sent, and told of then. */
 	if (s && candidate_same(s->held, c->sent))
-		tell(c, s,
-		     refused	   ? result->text
-		     : m->accepted ? NULL
-		     : *m->errors  ? m->errors
-				   : "refused without a reason");
+		configs_tell(c, s,
+			     refused	   ? result->text
+			     : m->accepted ? NULL
+			     : *m->errors  ? m->errors
+					   : "refused without a reason");
 	settle_later(c, SETTLE_MS);
 }
 
 /* What is compared with later, without the texts. */
-static struct candidate *identity(const struct candidate *of)
+static struct candidate *configs_identity(const struct candidate *of)
 {
 	struct candidate *c = calloc(1, sizeof *c);
 	if (!c)
@@ -301,17 +301,17 @@ static int send_sections(struct configs *c, const struct slot *s)
 	msg.generation = from->generation;
 	msg.sections = list;
 	msg.n_sections = from->n_sections;
-	return link_call(c->config.link, "SetConfig", &msg.base, AGENT_CONFIG_TIMEOUT_MS, answered,
-			 c);
+	return link_call(c->config.link, "SetConfig", &msg.base, AGENT_CONFIG_TIMEOUT_MS,
+			 configs_answered, c);
 }
 
-static void send(struct configs *c, const struct slot *s)
+static void configs_send(struct configs *c, const struct slot *s)
 {
 	candidate_free(c->sent);
-	c->sent = identity(s->held);
+	c->sent = configs_identity(s->held);
 	c->sent_counts = true;
 	if (s->held->refused) {
-		tell(c, s, s->held->refused);
+		configs_tell(c, s, s->held->refused);
 		return;
 	}
 	int r = c->sent ? send_sections(c, s) : -ENOMEM;
@@ -332,7 +332,7 @@ static bool level_known(const struct configs *c, enum level level)
 	return c->discovered;
 }
 
-static const struct slot *best(const struct configs *c, enum level level)
+static const struct slot *configs_best(const struct configs *c, enum level level)
 {
 	const struct slot *found = NULL;
 	for (unsigned i = 0; i < c->n_kinds; i++) {
@@ -344,21 +344,21 @@ static const struct slot *best(const struct configs *c, enum level level)
 	return found;
 }
 
-static void choose(struct configs *c)
+static void configs_choose(struct configs *c)
 {
 	if (!level_known(c, LEVEL_NODE))
 		return;
-	const struct slot *s = best(c, LEVEL_NODE);
+	const struct slot *s = configs_best(c, LEVEL_NODE);
 	if (!s && (!c->group_known || !level_known(c, LEVEL_SHARED)))
 		return;
-	s = s ? s : best(c, LEVEL_SHARED);
+	s = s ? s : configs_best(c, LEVEL_SHARED);
 	if (!s && !c->warned_none)
 		log_warning("the cluster has no configuration for node %s in namespace %s: what is "
 			    "in force stays",
 			    c->node, c->ns);
 	c->warned_none = !s;
 	if (s && !(c->sent_counts && candidate_same(s->held, c->sent)))
-		send(c, s);
+		configs_send(c, s);
 }
 
 static void change_group(struct configs *c)
@@ -369,14 +369,14 @@ static void change_group(struct configs *c)
 			log_error("%s: out of memory", c->kinds[i]->plural);
 }
 
-static void settle(void *arg)
+static void configs_settle(void *arg)
 {
 	struct configs *c = arg;
 	if (c->sending || c->retired)
 		return; /* its answer comes back here */
 	if (c->group_changed)
 		change_group(c);
-	choose(c);
+	configs_choose(c);
 }
 
 void configs_set_group(struct configs *c, const char *group)
@@ -406,7 +406,7 @@ void configs_daemon_connected(struct configs *c)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void retire(void *arg)
+static void configs_do_retire(void *arg)
 {
 	struct configs *c = arg;
 	if (verdicts_idle(c->verdicts) || clock_ms() >= c->retire_until_ms)
@@ -421,7 +421,7 @@ void configs_retire(struct configs *c, void (*done)(void *arg), void *arg)
 	c->retired_arg = arg;
 	c->retire_until_ms = clock_ms() + RETIRE_MAX_MS;
 	verdicts_withdraw(c->verdicts);
-	retire(c);
+	configs_do_retire(c);
 }
 
 int configs_new(const struct configs_config *config, struct configs **ret, struct err *err)
@@ -435,15 +435,15 @@ int configs_new(const struct configs_config *config, struct configs **ret, struc
 	c->ns = strdup(config->ns);
 	c->config_map = strdup(config->config_map);
 	c->verdicts = verdicts_new(config->kube, config->node);
-	c->discover_timer = loop_timer_new(loop, discover, c);
-	c->settle_timer = loop_timer_new(loop, settle, c);
-	c->retire_timer = loop_timer_new(loop, retire, c);
+	c->discover_timer = loop_timer_new(loop, configs_discover, c);
+	c->settle_timer = loop_timer_new(loop, configs_settle, c);
+	c->retire_timer = loop_timer_new(loop, configs_do_retire, c);
 	if (!c->node || !c->ns || !c->config_map || !c->verdicts || !c->discover_timer ||
 	    !c->settle_timer || !c->retire_timer || add_kind(c, "configmaps", true)) {
 		configs_free(c);
 		return err_errno(err, -ENOMEM, "configurations of the cluster");
 	}
-	discover(c);
+	configs_discover(c);
 	*ret = c;
 	return 0;
 }

@@ -44,7 +44,7 @@ static void eviction_free(struct eviction *v)
 	free(v);
 }
 
-static void finish(struct eviction *v, Agent__EvictOutcome outcome, const char *text)
+static void evict_finish(struct eviction *v, Agent__EvictOutcome outcome, const char *text)
 {
 	Agent__EvictResponse out = AGENT__EVICT_RESPONSE__INIT;
 	out.outcome = outcome;
@@ -70,13 +70,13 @@ static Agent__EvictOutcome outcome_of(int error)
 	}
 }
 
-static void evicted(const struct kube_answer *answer, void *arg)
+static void evict_evicted(const struct kube_answer *answer, void *arg)
 {
 	struct eviction *v = arg;
 	v->call = NULL;
 	kube_set_problem(v->evict->kube, "evictions",
 			 answer->error == -EACCES ? answer->text : NULL);
-	finish(v, outcome_of(answer->error), answer->text);
+	evict_finish(v, outcome_of(answer->error), answer->text);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static char *body_of(const struct eviction *v)
 	return text;
 }
 
-static void post(struct eviction *v)
+static void evict_post(struct eviction *v)
 {
 	_free_ char *body = body_of(v);
 	_free_ char *path = str_printf("/api/v1/namespaces/%s/pods/%s/eviction", v->ns, v->name);
@@ -104,11 +104,12 @@ static void post(struct eviction *v)
 					     .content_type = KUBE_JSON,
 					     .body = body,
 					     .takes_429 = true,
-					     .done = evicted,
+					     .done = evict_evicted,
 					     .arg = v};
 	v->call = path && body ? kube_call(v->evict->kube, &request) : NULL;
 	if (!v->call)
-		finish(v, AGENT__EVICT_OUTCOME__REFUSED, "out of memory, or too many requests");
+		evict_finish(v, AGENT__EVICT_OUTCOME__REFUSED,
+			     "out of memory, or too many requests");
 }
 
 static void take_version(struct evict *e, const json_t *list)
@@ -125,27 +126,28 @@ static void take_version(struct evict *e, const json_t *list)
 	}
 }
 
-static void discovered(const struct kube_answer *answer, void *arg)
+static void evict_discovered(const struct kube_answer *answer, void *arg)
 {
 	struct eviction *v = arg;
 	v->call = NULL;
 	if (!answer->error)
 		take_version(v->evict, answer->body);
 	if (v->evict->version[0])
-		post(v);
+		evict_post(v);
 	else
-		finish(v, AGENT__EVICT_OUTCOME__REFUSED,
-		       answer->error ? answer->text : "this API server has no evictions");
+		evict_finish(v, AGENT__EVICT_OUTCOME__REFUSED,
+			     answer->error ? answer->text : "this API server has no evictions");
 }
 
 /* The group's version is v1beta1 or v1, as the server is older or newer than 1.22. */
-static void discover(struct eviction *v)
+static void evict_discover(struct eviction *v)
 {
 	const struct kube_request request = {
-		.method = "GET", .path = "/api/v1", .done = discovered, .arg = v};
+		.method = "GET", .path = "/api/v1", .done = evict_discovered, .arg = v};
 	v->call = kube_call(v->evict->kube, &request);
 	if (!v->call)
-		finish(v, AGENT__EVICT_OUTCOME__REFUSED, "out of memory, or too many requests");
+		evict_finish(v, AGENT__EVICT_OUTCOME__REFUSED,
+			     "out of memory, or too many requests");
 }
 
 static bool good_name(const char *name)
@@ -178,9 +180,9 @@ void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_reque
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 		eviction_free(v);
 	} else if (e->version[0]) {
-		post(v);
+		evict_post(v);
 	} else {
-		discover(v);
+		evict_discover(v);
 	}
 }
 

@@ -187,7 +187,7 @@ static uint64_t wait_ms(struct kube *k)
 	return (REQUEST_COST - k->allowance + KUBE_RATE_PER_S - 1) / KUBE_RATE_PER_S;
 }
 
-static void hold(struct kube *k, uint32_t retry_after_s)
+static void kube_hold(struct kube *k, uint32_t retry_after_s)
 {
 	uint32_t s = retry_after_s > KUBE_HOLD_MAX_S ? KUBE_HOLD_MAX_S : retry_after_s;
 	uint64_t until = clock_ms() + UINT64_C(1000) * (s ? s : 1);
@@ -209,7 +209,7 @@ static void call_free(struct kube_call *c)
 	free(c);
 }
 
-static void answer(struct kube_call *c, int error, const char *text, json_t *body)
+static void kube_do_answer(struct kube_call *c, int error, const char *text, json_t *body)
 {
 	const struct kube_answer a = {.error = error, .text = text, .body = body};
 	void (*done)(const struct kube_answer *answer, void *arg) = c->done;
@@ -239,8 +239,8 @@ static int error_of_status(unsigned status)
 }
 
 /* A sentence of the server's, when it has sent one, after what would help. */
-static void describe(const struct kube_call *c, unsigned status, const json_t *body, char *ret,
-		     size_t size)
+static void kube_describe(const struct kube_call *c, unsigned status, const json_t *body, char *ret,
+			  size_t size)
 {
 	const char *message = json_string_value(json_object_get(body, "message"));
 	char remedy[RIGHTS_TEXT_MAX];
@@ -263,7 +263,7 @@ static void tell_reachable(struct kube *k, const char *why_not)
 	tell_changed(k);
 }
 
-static void conclude(struct kube_call *c, unsigned status)
+static void kube_conclude(struct kube_call *c, unsigned status)
 {
 	json_error_t where;
 	char text[ERR_TEXT_MAX] = "";
@@ -271,17 +271,17 @@ static void conclude(struct kube_call *c, unsigned status)
 	json_t *body = n ? json_loadb((const char *)buf_bytes(&c->answer), n, 0, &where) : NULL;
 	int error = error_of_status(status);
 	if (error)
-		describe(c, status, body, text, sizeof text);
+		kube_describe(c, status, body, text, sizeof text);
 	else if (n && !body)
 		error = -EBADMSG;
 	if (error == -EBADMSG)
 		(void)snprintf(text, sizeof text, "%s %.200s: the answer is no JSON: %.100s",
 			       c->method, c->path, where.text);
-	answer(c, error, text, error ? NULL : body);
+	kube_do_answer(c, error, text, error ? NULL : body);
 	json_decref(body);
 }
 
-static void ended(const struct http_result *result, void *arg)
+static void kube_ended(const struct http_result *result, void *arg)
 {
 	struct kube_call *c = arg;
 	struct kube *k = c->kube;
@@ -292,7 +292,7 @@ static void ended(const struct http_result *result, void *arg)
 	bool later = (result->status == 429 && (!c->takes_429 || result->retry_after_s)) ||
 		     (result->status == 503 && result->retry_after_s);
 	if (!result->error && later) {
-		hold(k, result->retry_after_s);
+		kube_hold(k, result->retry_after_s);
 		if (++c->attempts < KUBE_ATTEMPTS_MAX) {
 			DL_DELETE(k->running, c);
 			DL_PREPEND(k->waiting, c);
@@ -302,14 +302,14 @@ static void ended(const struct http_result *result, void *arg)
 		}
 	}
 	if (!result->error) {
-		conclude(c, result->status);
+		kube_conclude(c, result->status);
 		return;
 	}
 	if (result->error != -ECANCELED && !result->status)
 		tell_reachable(k, result->text);
 	(void)snprintf(text, sizeof text, "%s %.200s: %s", c->method, c->path,
 		       c->too_large ? "the answer is too large" : result->text);
-	answer(c, c->too_large ? -E2BIG : result->error, text, NULL);
+	kube_do_answer(c, c->too_large ? -E2BIG : result->error, text, NULL);
 }
 
 static int take_data(unsigned status, const void *data, size_t n, void *arg)
@@ -323,7 +323,7 @@ static int take_data(unsigned status, const void *data, size_t n, void *arg)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void begin(struct kube *k, struct kube_call *c)
+static void kube_begin(struct kube *k, struct kube_call *c)
 {
 	struct err err = ERR_INIT;
 	char *token = NULL;
@@ -335,7 +335,7 @@ static void begin(struct kube *k, struct kube_call *c)
 					     .token = token,
 					     .timeout_ms = c->timeout_ms,
 					     .data = take_data,
-					     .done = ended,
+					     .done = kube_ended,
 					     .arg = c};
 	if (!r)
 		c->http = http_start(k->http, &request, &err);
@@ -345,10 +345,10 @@ static void begin(struct kube *k, struct kube_call *c)
 	if (c->http)
 		return;
 	tell_reachable(k, err.text);
-	answer(c, err.code, err.text, NULL);
+	kube_do_answer(c, err.code, err.text, NULL);
 }
 
-static void pump(void *arg)
+static void kube_pump(void *arg)
 {
 	struct kube *k = arg;
 	uint64_t wait = 0;
@@ -357,13 +357,13 @@ static void pump(void *arg)
 		k->allowance -= REQUEST_COST;
 		DL_DELETE(k->waiting, c);
 		DL_APPEND(k->running, c);
-		begin(k, c);
+		kube_begin(k, c);
 	}
 	if (k->waiting)
 		pump_later(k, wait);
 }
 
-static char *copy(const char *text, bool *failed)
+static char *kube_copy(const char *text, bool *failed)
 {
 	char *s = text ? strdup(text) : NULL;
 	*failed |= text && !s;
@@ -378,10 +378,10 @@ struct kube_call *kube_call(struct kube *k, const struct kube_request *request)
 		return NULL;
 	k->n_calls++;
 	c->kube = k;
-	c->method = copy(request->method, &failed);
-	c->path = copy(request->path, &failed);
-	c->content_type = copy(request->content_type, &failed);
-	c->body = copy(request->body, &failed);
+	c->method = kube_copy(request->method, &failed);
+	c->path = kube_copy(request->path, &failed);
+	c->content_type = kube_copy(request->content_type, &failed);
+	c->body = kube_copy(request->body, &failed);
 	c->timeout_ms = request->timeout_ms ? request->timeout_ms : KUBE_TIMEOUT_MS;
 	c->takes_429 = request->takes_429;
 	c->stream = request->stream;
@@ -422,7 +422,7 @@ int kube_new(struct loop *loop, struct kubeconfig *config, struct kube **ret, st
 	k->loop = loop;
 	k->allowance = KUBE_BURST * REQUEST_COST;
 	k->counted_ms = clock_ms();
-	k->timer = loop_timer_new(loop, pump, k);
+	k->timer = loop_timer_new(loop, kube_pump, k);
 	int r = k->timer ? http_new(loop, &k->config, &k->http, err)
 			 : err_errno(err, -ENOMEM, "API server");
 	if (r)

@@ -59,8 +59,8 @@ static enum ttrpc_code code_of(int error)
 	}
 }
 
-static void answer(struct rpc_request *req, int error, const char *text,
-		   const ProtobufCMessage *msg)
+static void link_answer(struct rpc_request *req, int error, const char *text,
+			const ProtobufCMessage *msg)
 {
 	if (error)
 		(void)rpc_reply_error(req, code_of(error), "%s", text);
@@ -70,12 +70,12 @@ static void answer(struct rpc_request *req, int error, const char *text,
 
 static void on_pod(const struct podres_pod *result, void *arg)
 {
-	answer(arg, result->error, result->text, result->error ? NULL : &result->pod->base);
+	link_answer(arg, result->error, result->text, result->error ? NULL : &result->pod->base);
 }
 
 static void on_list(const struct podres_list *result, void *arg)
 {
-	answer(arg, result->error, result->text, &result->list.base);
+	link_answer(arg, result->error, result->text, &result->list.base);
 }
 
 /* ---- what the daemon asks -------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void on_request(struct rpc_request *req, void *arg)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static void lost(struct link *l, const char *why)
+static void link_lost(struct link *l, const char *why)
 {
 	l->registered = false;
 	l->trunk = trunk_free(l->trunk);
@@ -176,10 +176,10 @@ static void lost(struct link *l, const char *why)
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	(void)trunk;
-	lost(arg, err->text);
+	link_lost(arg, err->text);
 }
 
-static void registered(const struct rpc_result *result, void *arg)
+static void link_registered(const struct rpc_result *result, void *arg)
 {
 	struct link *l = arg;
 	if (result->error == 0) {
@@ -192,11 +192,11 @@ static void registered(const struct rpc_result *result, void *arg)
 		if (l->client)
 			l->client->connected(l->client->arg);
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
-		lost(l, result->text); /* else on_closed tells */
+		link_lost(l, result->text); /* else on_closed tells */
 	}
 }
 
-static int start(struct link *l, struct err *err)
+static int link_start(struct link *l, struct err *err)
 {
 	const struct trunk_config config = {.recv_max = AGENT_MESSAGE_MAX,
 					    .send_max = AGENT_MESSAGE_MAX,
@@ -224,7 +224,7 @@ static int start(struct link *l, struct err *err)
 	if (l->plugins)
 		features[msg.n_features++] = plugins;
 	r = rpc_call(trunk_rpc(l->trunk, 0), AGENT_HOST_SERVICE, "Register", &msg.base,
-		     REGISTER_TIMEOUT_MS, registered, l);
+		     REGISTER_TIMEOUT_MS, link_registered, l);
 	return r ? err_errno(err, r, "registering") : 0;
 }
 
@@ -232,9 +232,9 @@ static void try_connect(void *arg)
 {
 	struct link *l = arg;
 	struct err err = ERR_INIT;
-	int r = start(l, &err);
+	int r = link_start(l, &err);
 	if (r)
-		lost(l, err_text(&err, r));
+		link_lost(l, err_text(&err, r));
 }
 
 int link_new(struct loop *loop, const char *peer, const char *socket, struct podres *podres,

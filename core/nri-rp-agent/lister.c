@@ -62,7 +62,7 @@ static enum grpc_status status_of(int error)
 						   : GRPC_UNAVAILABLE;
 }
 
-static void send(const struct call *c, const ProtobufCMessage *m)
+static void lister_send(const struct call *c, const ProtobufCMessage *m)
 {
 	size_t n = protobuf_c_message_get_packed_size(m);
 	if (n <= ANSWER_MAX)
@@ -81,10 +81,10 @@ static int answer_pods(struct call *c)
 	if (r)
 		return r;
 	if (c->method == METHOD_LIST) {
-		send(c, &list.base);
+		lister_send(c, &list.base);
 	} else if (list.n_pod_resources) {
 		one.pod_resources = list.pod_resources[0];
-		send(c, &one.base);
+		lister_send(c, &one.base);
 	} else {
 		char *text =
 			arena_printf(c->arena, "pod %s in namespace %s not found", c->name, c->ns);
@@ -99,7 +99,7 @@ static int answer_allocatable(struct call *c)
 	Podresources__ServedAllocatable m;
 	int r = listmsg_allocatable(c->arena, &c->daemon, kubelet, &m, &c->err);
 	if (!r)
-		send(c, &m.base);
+		lister_send(c, &m.base);
 	return r;
 }
 
@@ -120,7 +120,7 @@ static void go_on(struct call *c)
 	free(c);
 }
 
-static int keep(struct call *c, const uint8_t *data, size_t n, struct listmsg_bytes *to)
+static int lister_keep(struct call *c, const uint8_t *data, size_t n, struct listmsg_bytes *to)
 {
 	*to = (struct listmsg_bytes){arena_memdup(c->arena, data, n), n};
 	return to->data ? 0 : err_errno(&c->err, -ENOMEM, "pod resources");
@@ -132,7 +132,7 @@ static void on_daemon(const struct rpc_result *result, void *arg)
 	if (result->error)
 		(void)err_set(&c->err, result->error, "asking nri-rpd: %s", result->text);
 	else
-		(void)keep(c, result->payload, result->payload_len, &c->daemon);
+		(void)lister_keep(c, result->payload, result->payload_len, &c->daemon);
 	go_on(c);
 }
 
@@ -145,7 +145,7 @@ static void on_kubelet(const struct grpc_result *result, void *arg)
 		(void)err_set(&c->err, late ? -ETIMEDOUT : result->error,
 			      "asking the kubelet for devices: %s", result->text);
 	else
-		(void)keep(c, result->payload, result->payload_len, &c->kubelet);
+		(void)lister_keep(c, result->payload, result->payload_len, &c->kubelet);
 	go_on(c);
 }
 
@@ -202,7 +202,8 @@ static bool find_method(const char *path, enum method *ret)
 	return false;
 }
 
-static void serve(struct unary *u, const char *path, const uint8_t *payload, size_t n, void *arg)
+static void lister_serve(struct unary *u, const char *path, const uint8_t *payload, size_t n,
+			 void *arg)
 {
 	struct lister *l = arg;
 	enum method method;
@@ -243,7 +244,7 @@ static void on_call(struct h2_stream *s, const struct h2_fields *fields, bool la
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int start(struct lister *l, struct err *err)
+static int lister_start(struct lister *l, struct err *err)
 {
 	const struct grpc_server_config server = {.loop = l->config.loop,
 						  .path = l->config.socket,
@@ -268,8 +269,8 @@ int lister_new(const struct lister_config *config, struct lister **ret, struct e
 		return err_errno(err, -ENOMEM, "pod resources");
 	l->config = *config;
 	l->service = (struct unary_service){
-		.loop = config->loop, .message_max = REQUEST_MAX, .handle = serve, .arg = l};
-	int r = start(l, err);
+		.loop = config->loop, .message_max = REQUEST_MAX, .handle = lister_serve, .arg = l};
+	int r = lister_start(l, err);
 	if (r)
 		l = lister_free(l);
 	*ret = l;

@@ -37,7 +37,7 @@ struct agent {
 	bool stopping;
 };
 
-static void retired(void *arg)
+static void agent_retired(void *arg)
 {
 	loop_stop(arg);
 }
@@ -51,7 +51,7 @@ static void on_signal(int signo, void *arg)
 	log_notice("stopping");
 	a->stopping = true;
 	if (a->cluster && !again)
-		cluster_retire(a->cluster, retired, a->loop);
+		cluster_retire(a->cluster, agent_retired, a->loop);
 	else
 		loop_stop(a->loop);
 }
@@ -98,7 +98,7 @@ static int start_lister(struct agent *a, const struct options *o, struct err *er
 	return o->pod_resources_socket ? lister_new(&config, &a->lister, err) : 0;
 }
 
-static int start(struct agent *a, const struct options *o, struct err *err)
+static int agent_start(struct agent *a, const struct options *o, struct err *err)
 {
 	static const int signos[] = {SIGTERM, SIGINT};
 	a->loop = loop_new();
@@ -132,7 +132,7 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 	return 0;
 }
 
-static void stop(struct agent *a)
+static void agent_stop(struct agent *a)
 {
 	a->bridge = link_free(a->bridge);
 	if (a->link)
@@ -168,11 +168,11 @@ int main(int argc, char **argv)
 	/* The sockets of nri-rpd and the kubelet are root's, and this may be another user. */
 	int r = privileges_drop(PRIVILEGE(CAP_DAC_OVERRIDE), &err);
 	if (!r)
-		r = start(&a, &o, &err);
+		r = agent_start(&a, &o, &err);
 	if (r)
 		log_error("%s", err_text(&err, r));
 	else
 		r = loop_run(a.loop);
-	stop(&a);
+	agent_stop(&a);
 	return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -93,7 +93,7 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void told(const struct rpc_result *result, void *arg)
+static void node_told(const struct rpc_result *result, void *arg)
 {
 	struct node_feed *f = arg;
 	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
@@ -109,13 +109,13 @@ static void told(const struct rpc_result *result, void *arg)
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 }
 
-static void tell(void *arg)
+static void node_tell(void *arg)
 {
 	struct node_feed *f = arg;
 	if (!f->arena || f->under_way)
 		return;
 	f->again = false;
-	int r = link_call(f->link, "SetNode", &f->message.base, ANSWER_TIMEOUT_MS, told, f);
+	int r = link_call(f->link, "SetNode", &f->message.base, ANSWER_TIMEOUT_MS, node_told, f);
 	f->under_way = !r;
 	if (r && r != -ENOTCONN)
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
@@ -128,7 +128,7 @@ static void tell_soon(struct node_feed *f)
 		(void)loop_timer_arm(f->timer, QUIET_MS);
 }
 
-static uint8_t *pack(const Agent__SetNodeRequest *m, size_t *ret_n)
+static uint8_t *node_pack(const Agent__SetNodeRequest *m, size_t *ret_n)
 {
 	uint8_t *packed = malloc(agent__set_node_request__get_packed_size(m) + 1);
 	if (packed)
@@ -142,7 +142,7 @@ void node_feed_seen(struct node_feed *f, const json_t *node)
 	Agent__SetNodeRequest m;
 	size_t n = 0;
 	int r = a ? node_message(a, node, &m) : -ENOMEM;
-	uint8_t *packed = r ? NULL : pack(&m, &n);
+	uint8_t *packed = r ? NULL : node_pack(&m, &n);
 	if (!packed || (f->packed && n == f->packed_len && memcmp(packed, f->packed, n) == 0)) {
 		if (!packed)
 			log_warning("the Node is not told to nri-rpd: %s",
@@ -175,7 +175,7 @@ struct node_feed *node_feed_new(struct kube *k, struct link *l)
 		return NULL;
 	f->kube = k;
 	f->link = l;
-	f->timer = loop_timer_new(kube_loop(k), tell, f);
+	f->timer = loop_timer_new(kube_loop(k), node_tell, f);
 	return f->timer ? f : node_feed_free(f);
 }
 

@@ -107,7 +107,7 @@ struct comparing {
 	char *foreign;
 };
 
-static void note(struct comparing *c, const char *part, const char *key)
+static void node_patch_note(struct comparing *c, const char *part, const char *key)
 {
 	json_t *list = json_object_get(c->next, part);
 	if (!list) {
@@ -118,7 +118,7 @@ static void note(struct comparing *c, const char *part, const char *key)
 }
 
 /* The first one is told by name. */
-static void refuse(struct comparing *c, const char *what, const char *key)
+static void node_patch_refuse(struct comparing *c, const char *what, const char *key)
 {
 	if (!*c->foreign)
 		(void)snprintf(c->foreign, ERR_TEXT_MAX,
@@ -139,10 +139,10 @@ static void compare_map(struct comparing *c, const char *part, const char *what,
 		bool same = old && json_equal(old, value);
 		if (old && !is_listed(c->record, part, key)) {
 			if (!same)
-				refuse(c, what, key);
+				node_patch_refuse(c, what, key);
 			continue;
 		}
-		note(c, part, key);
+		node_patch_note(c, part, key);
 		if (!same)
 			(void)json_object_set(patch, key, value);
 	}
@@ -178,11 +178,11 @@ static void compare_taint(struct comparing *c, json_t *taint, json_t *missing)
 	if (!wanted)
 		return;
 	if (ours) {
-		note(c, TAINTS, key);
+		node_patch_note(c, TAINTS, key);
 		c->other_taints |= !same;
 		(void)json_object_set(kept, "value", wanted);
 	} else if (!same) {
-		refuse(c, "taint", key);
+		node_patch_refuse(c, "taint", key);
 	}
 	(void)json_object_del(missing, key);
 }
@@ -201,7 +201,7 @@ static void compare_taints(struct comparing *c)
 		(void)json_array_append_new(c->taints,
 					    json_pack("{s:s, s:O, s:s}", "key", name ? name : "",
 						      "value", item, "effect", colon + 1));
-		note(c, TAINTS, key);
+		node_patch_note(c, TAINTS, key);
 		c->other_taints = true;
 	}
 	json_decref(missing);
@@ -223,15 +223,15 @@ static void compare_resources(struct comparing *c)
 	json_object_foreach(wanted, name, item)
 	{
 		if (is_listed(c->record, RESOURCES, name) || is_nobodys(json_object_get(has, name)))
-			note(c, RESOURCES, name);
+			node_patch_note(c, RESOURCES, name);
 		else
-			refuse(c, "resource", name);
+			node_patch_refuse(c, "resource", name);
 	}
 	json_array_foreach(json_object_get(c->record, RESOURCES), i, item)
 	{
 		name = json_string_value(item);
 		if (name && !json_object_get(wanted, name) && json_object_get(has, name))
-			note(c, RESOURCES, name);
+			node_patch_note(c, RESOURCES, name);
 	}
 }
 
@@ -271,7 +271,7 @@ static void keep_taints(const struct comparing *c)
 	}
 }
 
-static json_t *compose(const struct comparing *c)
+static json_t *node_patch_compose(const struct comparing *c)
 {
 	json_t *meta = json_object(), *patch = json_object();
 	const json_t *version =
@@ -316,7 +316,7 @@ int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign)
 		compare_taints(&c);
 		compare_resources(&c);
 		compare_record(&c);
-		*ret = compose(&c);
+		*ret = node_patch_compose(&c);
 	}
 	json_decref(c.wanted);
 	json_decref(c.record);
@@ -329,7 +329,7 @@ int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void compare(struct wishes *w)
+static void node_patch_compare(struct wishes *w)
 {
 	char foreign[ERR_TEXT_MAX];
 	json_t *patch = NULL;
@@ -351,7 +351,7 @@ int wishes_take(struct wishes *w, const Agent__PublishedRequest *m)
 		return -ENOMEM;
 	json_decref(w->wanted);
 	w->wanted = wanted;
-	compare(w);
+	node_patch_compare(w);
 	return 0;
 }
 
@@ -359,7 +359,7 @@ void wishes_seen(struct wishes *w, json_t *node)
 {
 	json_decref(w->seen);
 	w->seen = json_incref(node);
-	compare(w);
+	node_patch_compare(w);
 }
 
 struct wishes *wishes_new(struct kube *k, const char *node)

@@ -44,7 +44,8 @@ static struct writer *open_writer(struct verdicts *v, const char *path)
 }
 
 /* verdict: borrowed; NULL takes it away. */
-static void put(const struct verdicts *v, struct writer *w, bool annotation, json_t *verdict)
+static void object_status_put(const struct verdicts *v, struct writer *w, bool annotation,
+			      json_t *verdict)
 {
 	json_t *value = verdict && annotation ? json_string(json_string_value(verdict))
 			: verdict	      ? json_incref(verdict)
@@ -59,7 +60,7 @@ static void put(const struct verdicts *v, struct writer *w, bool annotation, jso
 	json_decref(body);
 }
 
-static json_t *compose(const struct candidate *c, const char *errors)
+static json_t *object_status_compose(const struct candidate *c, const char *errors)
 {
 	char now[TIME_MAX];
 	struct tm tm;
@@ -82,7 +83,7 @@ void verdicts_withdraw(struct verdicts *v)
 {
 	if (!v->current)
 		return;
-	put(v, v->current, v->annotation, NULL);
+	object_status_put(v, v->current, v->annotation, NULL);
 	writer_free(v->former);
 	v->former = v->current;
 	v->current = NULL;
@@ -94,7 +95,7 @@ void verdicts_tell(struct verdicts *v, const char *plural, const struct candidat
 		   const char *errors)
 {
 	char *path = verdict_path(v, plural, c);
-	json_t *verdict = compose(c, errors);
+	json_t *verdict = object_status_compose(c, errors);
 	if (path && v->path && !str_eq(path, v->path))
 		verdicts_withdraw(v);
 	if (path && !v->current) {
@@ -103,7 +104,7 @@ void verdicts_tell(struct verdicts *v, const char *plural, const struct candidat
 		v->annotation = c->config_map;
 	}
 	if (v->current && verdict)
-		put(v, v->current, v->annotation, verdict);
+		object_status_put(v, v->current, v->annotation, verdict);
 	free(path);
 	json_decref(v->told);
 	v->told = verdict;
@@ -115,7 +116,7 @@ void verdicts_node_seen(const struct verdicts *v, const json_t *node)
 		json_object_get(json_object_get(node, "metadata"), "annotations");
 	bool missing = !json_object_get(annotations, VERDICT_ANNOTATION);
 	if (v->current && v->annotation && v->told && missing && writer_idle(v->current))
-		put(v, v->current, true, v->told);
+		object_status_put(v, v->current, true, v->told);
 }
 
 bool verdicts_idle(const struct verdicts *v)

@@ -28,7 +28,7 @@ struct plugin {
 	uint64_t calls, failures;
 };
 
-static void stop(struct plugin *p, const char *why)
+static void plugin_stop(struct plugin *p, const char *why)
 {
 	struct grpc_conn *conn = TAKE(p->conn);
 	p->ready = false;
@@ -45,10 +45,10 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 {
 	struct plugin *p = arg;
 	if (p->conn == conn)
-		stop(p, err->text);
+		plugin_stop(p, err->text);
 }
 
-static void ready(struct plugin *p)
+static void plugin_ready(struct plugin *p)
 {
 	p->ready = true;
 	p->stopped_ms = 0;
@@ -73,14 +73,14 @@ static void on_options(const struct grpc_result *result, void *arg)
 		(void)err_set(&err, -EBADMSG, "%s",
 			      result->error ? result->text : "an answer that cannot be decoded");
 		plugin_failed(p, "GetResourcePluginOptions", &err);
-		stop(p, err.text);
+		plugin_stop(p, err.text);
 		return;
 	}
 	p->aligns = m->with_topology_alignment;
 	p->pre_start = m->pre_start_required;
 	p->reconciles = m->need_reconcile;
 	resourceplugin__options__free_unpacked(m, NULL);
-	ready(p);
+	plugin_ready(p);
 }
 
 static int connect_now(struct plugin *p, struct err *err)
@@ -110,9 +110,9 @@ static void on_timer(void *arg)
 	}
 	int r = connect_now(p, &err);
 	if (!r && !p->config.ask_options)
-		ready(p);
+		plugin_ready(p);
 	else if (r && clock_ms() >= p->dial_until_ms)
-		stop(p, err_text(&err, r));
+		plugin_stop(p, err_text(&err, r));
 	else if (r)
 		(void)loop_timer_arm(p->timer, DIAL_AGAIN_MS);
 }

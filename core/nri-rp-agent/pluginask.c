@@ -84,7 +84,7 @@ static void answer_grants(struct ask *a)
 	(void)rpc_reply(a->req, &out.base);
 }
 
-static void finish(struct ask *a)
+static void pluginask_finish(struct ask *a)
 {
 	if (a->err.code)
 		(void)rpc_reply_error(a->req, code_of(a->err.code), "%s", a->err.text);
@@ -198,7 +198,7 @@ static uint32_t time_left(const struct ask *a, struct err *err)
 	return a->until_ms - now < most ? (uint32_t)(a->until_ms - now) : most;
 }
 
-static int call(struct ask *a, const Agent__Wanted *w, struct err *err)
+static int pluginask_call(struct ask *a, const Agent__Wanted *w, struct err *err)
 {
 	struct known_plugin *k = plugins_find(a->all, w->resource);
 	struct packed packed;
@@ -231,18 +231,18 @@ static void go_on(struct ask *a)
 	while (a->at < a->m->n_wanted && !a->err.code && (at_once || a->pending == 1)) {
 		struct err err = ERR_INIT;
 		uint32_t i = a->at++;
-		if (call(a, a->m->wanted[i], &err))
+		if (pluginask_call(a, a->m->wanted[i], &err))
 			note_failure(a, i, &err);
 		else
 			a->pending++;
 	}
 	if (!--a->pending)
-		finish(a);
+		pluginask_finish(a);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static const char *objection(const Agent__PluginRequest *m)
+static const char *pluginask_objection(const Agent__PluginRequest *m)
 {
 	if (!m)
 		return "cannot decode the request";
@@ -266,7 +266,7 @@ static void serve_ask(struct plugins *p, struct rpc_request *req, enum ask_kind 
 	a->arena = arena;
 	a->kind = kind;
 	a->m = agent__plugin_request__unpack(&alloc, req->payload_len, req->payload);
-	const char *why = objection(a->m);
+	const char *why = pluginask_objection(a->m);
 	if (!why)
 		a->hints = arena_array(arena, a->m->n_wanted, sizeof *a->hints);
 	if (!why && !a->hints)

@@ -191,7 +191,7 @@ static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entrie
 	return r;
 }
 
-static int undecodable(const struct packed *answer, struct err *err)
+static int pluginmsg_undecodable(const struct packed *answer, struct err *err)
 {
 	return err_set(err, -EBADMSG, "an answer that cannot be decoded (%zu bytes)", answer->n);
 }
@@ -206,7 +206,7 @@ int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__P
 			resourceplugin__pod_resource_hints_response__unpack(&alloc, answer->n,
 									    answer->data);
 		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
-		      : undecodable(answer, err);
+		      : pluginmsg_undecodable(answer, err);
 		return r ? r
 			 : take_hints(a, m->resource_hints, m->n_resource_hints, w->resource, ret,
 				      err);
@@ -214,7 +214,7 @@ int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__P
 	const Resourceplugin__ResourceHintsResponse *m =
 		resourceplugin__resource_hints_response__unpack(&alloc, answer->n, answer->data);
 	r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
-	      : undecodable(answer, err);
+	      : pluginmsg_undecodable(answer, err);
 	return r ? r : take_hints(a, m->resource_hints, m->n_resource_hints, w->resource, ret, err);
 }
 
@@ -400,14 +400,14 @@ int pluginmsg_grants(struct arena *a, const struct packed *answer, const Agent__
 			resourceplugin__pod_resource_allocation_response__unpack(&alloc, answer->n,
 										 answer->data);
 		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
-		      : undecodable(answer, err);
+		      : pluginmsg_undecodable(answer, err);
 		result = m ? m->allocation_result : NULL;
 	} else {
 		const Resourceplugin__ResourceAllocationResponse *m =
 			resourceplugin__resource_allocation_response__unpack(&alloc, answer->n,
 									     answer->data);
 		r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
-		      : undecodable(answer, err);
+		      : pluginmsg_undecodable(answer, err);
 		result = m ? m->allocation_result : NULL;
 	}
 	if (!r)
@@ -447,7 +447,7 @@ int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *res
 		resourceplugin__get_resources_allocation_response__unpack(&alloc, answer->n,
 									  answer->data);
 	if (!m)
-		return undecodable(answer, err);
+		return pluginmsg_undecodable(answer, err);
 	if (m->n_pod_resources > PODS_MAX)
 		return err_set(err, -E2BIG, "allocations of %zu pods, at most %u are taken",
 			       m->n_pod_resources, PODS_MAX);

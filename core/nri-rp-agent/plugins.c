@@ -71,7 +71,7 @@ static void tell_now(void *arg)
 	(void)link_call(p->config.link, "SetPlugins", &m.base, TELL_MS, on_told, NULL);
 }
 
-static void tell(struct plugins *p)
+static void plugins_tell(struct plugins *p)
 {
 	if (!loop_timer_armed(p->tell))
 		(void)loop_timer_arm(p->tell, QUIET_MS);
@@ -79,7 +79,7 @@ static void tell(struct plugins *p)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void keep(const struct plugins *p)
+static void plugins_do_keep(const struct plugins *p)
 {
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
 	struct err err = ERR_INIT;
@@ -105,15 +105,15 @@ static bool good_endpoint(const char *name)
 	       !str_eq(name, PLUGINS_SOCKET) && !str_eq(name, PLUGINS_FILE);
 }
 
-static void changed(struct plugin *plugin, void *arg)
+static void plugins_changed(struct plugin *plugin, void *arg)
 {
 	struct known_plugin *k = arg;
 	bool came = plugin_connected(plugin) && !k->connected;
 	k->connected = plugin_connected(plugin);
-	keep(k->all);
-	tell(k->all);
+	plugins_do_keep(k->all);
+	plugins_tell(k->all);
 	if (!came)
-		return; /* look() repeats what has failed */
+		return; /* plugins_look() repeats what has failed */
 	k->sweep = true;
 	if (!k->sweeping)
 		ask_sweep(k);
@@ -135,7 +135,7 @@ static struct known_plugin *known_new(struct plugins *p, struct plugin_config *c
 		return NULL;
 	config->loop = p->config.loop;
 	config->folder = p->folder;
-	config->changed = changed;
+	config->changed = plugins_changed;
 	config->arg = k;
 	k->all = p;
 	k->resource = strdup(config->resource);
@@ -144,7 +144,7 @@ static struct known_plugin *known_new(struct plugins *p, struct plugin_config *c
 	return k->resource && k->endpoint && k->plugin ? k : known_free(k);
 }
 
-static void drop(struct plugins *p, struct known_plugin *k)
+static void plugins_drop(struct plugins *p, struct known_plugin *k)
 {
 	DL_DELETE(p->list, k);
 	p->n--;
@@ -152,7 +152,7 @@ static void drop(struct plugins *p, struct known_plugin *k)
 }
 
 /* One line of the file. Who has written it is us: what makes no sense is of another version. */
-static void recall(struct plugins *p, const char *line)
+static void plugins_recall(struct plugins *p, const char *line)
 {
 	char resource[GRANT_NAME_MAX], endpoint[GRANT_NAME_MAX];
 	int flags[3];
@@ -190,13 +190,14 @@ static void recall_all(struct plugins *p)
 	char *save = NULL;
 	for (char *line = strtok_r(text + strlen(FILE_HEAD), "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
-		recall(p, line);
+		plugins_recall(p, line);
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */
 
-static const char *refusal(const struct plugins *p, const Resourceplugin__RegisterRequest *m,
-			   char *text, size_t size)
+static const char *plugins_refusal(const struct plugins *p,
+				   const Resourceplugin__RegisterRequest *m, char *text,
+				   size_t size)
 {
 	if (!m)
 		(void)snprintf(text, size, "a request that cannot be decoded");
@@ -219,7 +220,7 @@ static const char *refusal(const struct plugins *p, const Resourceplugin__Regist
 }
 
 /* A plugin that comes again takes the place of its former self. */
-static int take(struct plugins *p, const Resourceplugin__RegisterRequest *m)
+static int plugins_take(struct plugins *p, const Resourceplugin__RegisterRequest *m)
 {
 	const Resourceplugin__Options *o = m->options;
 	struct known_plugin *old = plugins_find(p, m->resource_name);
@@ -254,8 +255,8 @@ static void serve_register(struct unary *u, const char *path, const uint8_t *pay
 	}
 	Resourceplugin__RegisterRequest *m =
 		resourceplugin__register_request__unpack(NULL, n, payload);
-	const char *why = refusal(p, m, text, sizeof text);
-	int r = why ? 0 : take(p, m);
+	const char *why = plugins_refusal(p, m, text, sizeof text);
+	int r = why ? 0 : plugins_take(p, m);
 	if (why)
 		log_warning("a resource plugin is turned away: %s", why);
 	if (m)
@@ -294,7 +295,7 @@ static void look_later(struct plugins *p)
 	(void)loop_timer_arm(p->look, every && every < LOOK_MS ? every : LOOK_MS);
 }
 
-static void look(void *arg)
+static void plugins_look(void *arg)
 {
 	struct plugins *p = arg;
 	struct known_plugin *k, *next;
@@ -306,9 +307,9 @@ static void look(void *arg)
 			log_warning("resource plugin %s (%s) has not come back within %u s: what "
 				    "it has allocated does not count any more",
 				    m.resource, m.endpoint, p->config.grace_s);
-			drop(p, k);
-			keep(p);
-			tell(p);
+			plugins_drop(p, k);
+			plugins_do_keep(p);
+			plugins_tell(p);
 		} else if (m.connected && is_swept(k, m.reconciles) && !k->sweeping) {
 			ask_sweep(k);
 		}
@@ -372,10 +373,10 @@ static int clear_folder(const struct plugins *p, struct err *err)
 	return 0;
 }
 
-static int start(struct plugins *p, struct err *err)
+static int plugins_start(struct plugins *p, struct err *err)
 {
 	_free_ char *socket = str_printf("%s/" PLUGINS_SOCKET, p->folder);
-	p->look = loop_timer_new(p->config.loop, look, p);
+	p->look = loop_timer_new(p->config.loop, plugins_look, p);
 	p->tell = loop_timer_new(p->config.loop, tell_now, p);
 	if (!socket || !p->look || !p->tell)
 		return err_errno(err, -ENOMEM, "resource plugins");
@@ -408,7 +409,7 @@ int plugins_new(const struct plugins_config *config, struct plugins **ret, struc
 					    .message_max = REGISTER_MAX,
 					    .handle = serve_register,
 					    .arg = p};
-	int r = p->folder ? start(p, err) : err_errno(err, -ENOMEM, "resource plugins");
+	int r = p->folder ? plugins_start(p, err) : err_errno(err, -ENOMEM, "resource plugins");
 	if (r) {
 		plugins_free(p);
 		return r;
@@ -423,7 +424,7 @@ struct plugins *plugins_free(struct plugins *p)
 		return NULL;
 	grpc_server_free(p->server);
 	while (p->list)
-		drop(p, p->list);
+		plugins_drop(p, p->list);
 	loop_timer_free(p->look);
 	loop_timer_free(p->tell);
 	free(p->folder);

@@ -95,7 +95,7 @@ static struct known *known_make(struct podres *p, const char *ns, const char *na
 	return NULL;
 }
 
-static int remember(struct podres *p, const Agent__PodDevices *pod)
+static int podres_remember(struct podres *p, const Agent__PodDevices *pod)
 {
 	struct known *k = known_make(p, pod->namespace_, pod->name);
 	if (!k)
@@ -139,7 +139,7 @@ static void pod_failed(const struct waiter *w, int error, const char *text)
 	w->pod_done(&result, w->arg);
 }
 
-static void fail(const struct waiter *w, int error, const char *text)
+static void podres_fail(const struct waiter *w, int error, const char *text)
 {
 	if (w->pod_done) {
 		pod_failed(w, error, text);
@@ -180,14 +180,14 @@ static void tell_list(const struct podres *p, const struct waiter *w)
 	result.list.pods =
 		a ? arena_array(a, HASH_COUNT(p->known) + 1, sizeof(Agent__PodDevices *)) : NULL;
 	if (!result.list.pods) {
-		fail(w, -ENOMEM, "out of memory");
+		podres_fail(w, -ENOMEM, "out of memory");
 		return;
 	}
 	for (k = p->known; k; k = k->hh.next) {
 		Agent__PodDevices *pod =
 			k->packed ? agent__pod_devices__unpack(&alloc, k->len, k->packed) : NULL;
 		if (k->packed && !pod) {
-			fail(w, -ENOMEM, "out of memory");
+			podres_fail(w, -ENOMEM, "out of memory");
 			return;
 		}
 		if (pod && devices_any(pod))
@@ -221,14 +221,14 @@ static void fail_all(struct waiter *list, int error, const char *text)
 	while (list) {
 		struct waiter *w = list;
 		DL_DELETE(list, w);
-		fail(w, error, text);
+		podres_fail(w, error, text);
 		free(w);
 	}
 }
 
 static int remember_fn(const Agent__PodDevices *pod, void *arg)
 {
-	return remember(arg, pod);
+	return podres_remember(arg, pod);
 }
 
 static int read_list(struct podres *p, const struct grpc_result *result, struct err *err)
@@ -245,7 +245,7 @@ static int read_list(struct podres *p, const struct grpc_result *result, struct 
 	return 0;
 }
 
-static void listed(const struct grpc_result *result, void *arg)
+static void podres_listed(const struct grpc_result *result, void *arg)
 {
 	struct podres *p = arg;
 	struct err err = ERR_INIT;
@@ -276,8 +276,8 @@ static void list_next(struct podres *p)
 		p->n_waiters = 0;
 		p->listing = true;
 		if (!r)
-			r = kubelet_call(p->kubelet, LIST_METHOD, &msg.base, AGENT_LIST_MS, listed,
-					 p, &err);
+			r = kubelet_call(p->kubelet, LIST_METHOD, &msg.base, AGENT_LIST_MS,
+					 podres_listed, p, &err);
 		if (!r)
 			return;
 		fail_all(TAKE(p->served), r, err.text);
@@ -286,7 +286,7 @@ static void list_next(struct podres *p)
 }
 
 /* Who asks for an ended pod by name means one that came after it. */
-static void revive(struct podres *p, const struct waiter *w)
+static void podres_revive(struct podres *p, const struct waiter *w)
 {
 	struct known *k = w->pod_done ? known_find(p, w->ns, w->name) : NULL;
 	if (k)
@@ -296,11 +296,11 @@ static void revive(struct podres *p, const struct waiter *w)
 static void wait_for_list(struct podres *p, struct waiter *w)
 {
 	if (p->n_waiters >= PODRES_WAITING_MAX) {
-		fail(w, -ENOBUFS, "too many wait for the kubelet's list of pods");
+		podres_fail(w, -ENOBUFS, "too many wait for the kubelet's list of pods");
 		free(w);
 		return;
 	}
-	revive(p, w);
+	podres_revive(p, w);
 	DL_APPEND(p->waiters, w);
 	p->n_waiters++;
 	list_next(p);
@@ -312,7 +312,7 @@ void podres_list(struct podres *p, void (*done)(const struct podres_list *result
 	struct waiter stray = {.list_done = done, .arg = arg};
 	struct waiter *w = malloc(sizeof *w);
 	if (!w) {
-		fail(&stray, -ENOMEM, "out of memory");
+		podres_fail(&stray, -ENOMEM, "out of memory");
 		return;
 	}
 	*w = stray;
@@ -334,7 +334,7 @@ static bool has_no_get(const struct grpc_result *result)
 					       strstr(result->text, "Get method disabled"));
 }
 
-static void got(const struct grpc_result *result, void *arg)
+static void podres_got(const struct grpc_result *result, void *arg)
 {
 	struct waiter *w = arg;
 	struct podres *p = w->podres;
@@ -366,7 +366,7 @@ static bool get_now(struct podres *p, struct waiter *w)
 	Podresources__GetRequest msg = PODRESOURCES__GET_REQUEST__INIT;
 	msg.pod_name = w->name;
 	msg.pod_namespace = w->ns;
-	int r = kubelet_call(p->kubelet, GET_METHOD, &msg.base, AGENT_GET_MS, got, w, &err);
+	int r = kubelet_call(p->kubelet, GET_METHOD, &msg.base, AGENT_GET_MS, podres_got, w, &err);
 	if (!r)
 		return true;
 	pod_failed(w, r, err.text);
@@ -391,7 +391,7 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 	(void)snprintf(w->ns, sizeof w->ns, "%s", ns);
 	(void)snprintf(w->name, sizeof w->name, "%s", name);
 	if (!lists_only(p)) {
-		revive(p, w);
+		podres_revive(p, w);
 		(void)get_now(p, w);
 		return;
 	}

@@ -77,14 +77,14 @@ static struct seen_pod *seen_new(const struct pod_feed *f, const json_t *object)
 	return pod;
 }
 
-static struct seen_pod *find(const struct pod_feed *f, const char *uid)
+static struct seen_pod *pods_find(const struct pod_feed *f, const char *uid)
 {
 	struct seen_pod *pod = NULL;
 	HASH_FIND(hh, f->pods, uid, strlen(uid), pod);
 	return pod;
 }
 
-static void drop(struct pod_feed *f, struct seen_pod *pod)
+static void pods_drop(struct pod_feed *f, struct seen_pod *pod)
 {
 	HASH_DEL(f->pods, pod);
 	seen_free(pod);
@@ -104,9 +104,10 @@ static bool is_same(const struct seen_pod *had, const Agent__FedPod *m)
 	return str_eq(had->message.namespace_, m->namespace_) && str_eq(had->message.name, m->name);
 }
 
-static void take(struct pod_feed *f, const json_t *object)
+static void pods_take(struct pod_feed *f, const json_t *object)
 {
-	struct seen_pod *pod = seen_new(f, object), *had = pod ? find(f, pod->message.uid) : NULL;
+	struct seen_pod *pod = seen_new(f, object),
+			*had = pod ? pods_find(f, pod->message.uid) : NULL;
 	if (!pod) {
 		left_out(f, "it has no name or no UID, is too large, or there is no memory");
 		return;
@@ -123,7 +124,7 @@ static void take(struct pod_feed *f, const json_t *object)
 		return;
 	}
 	if (had)
-		drop(f, had);
+		pods_drop(f, had);
 	if (HASH_COUNT(f->pods) >= PODS_MAX) {
 		left_out(f, "there are too many");
 		seen_free(pod);
@@ -138,7 +139,8 @@ static void take_gone(struct pod_feed *f, const json_t *object)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
 	Agent__FedPod m;
-	struct seen_pod *pod = a && kube_pod(a, object, false, &m) == 0 ? find(f, m.uid) : NULL;
+	struct seen_pod *pod =
+		a && kube_pod(a, object, false, &m) == 0 ? pods_find(f, m.uid) : NULL;
 	if (pod && is_same(pod, &m))
 		pod->gone = true;
 }
@@ -151,7 +153,7 @@ static void tell_soon(struct pod_feed *f)
 		(void)loop_timer_arm(f->timer, QUIET_MS);
 }
 
-static void told(const struct rpc_result *result, void *arg)
+static void pods_told(const struct rpc_result *result, void *arg)
 {
 	struct pod_feed *f = arg;
 	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
@@ -173,14 +175,14 @@ static void begin_anew(struct pod_feed *f)
 	struct seen_pod *pod, *next;
 	HASH_ITER (hh, f->pods, pod, next) {
 		if (pod->gone)
-			drop(f, pod);
+			pods_drop(f, pod);
 		else
 			pod->untold = true;
 	}
 }
 
 /* What of it has not been told yet, as far as it goes into a message. True: there is more. */
-static bool fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
+static bool pods_fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 {
 	size_t bytes = 0;
 	for (struct seen_pod *pod = f->pods; pod; pod = pod->hh.next) {
@@ -198,18 +200,18 @@ static bool fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 }
 
 /* It is on its way: packed already. */
-static void sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
+static void pods_sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
 {
 	for (size_t i = 0; i < m->n_pods; i++) {
-		struct seen_pod *pod = find(f, m->pods[i]->uid);
+		struct seen_pod *pod = pods_find(f, m->pods[i]->uid);
 		if (pod)
 			pod->untold = false;
 	}
 	for (size_t i = 0; i < m->n_gone; i++)
-		drop(f, find(f, m->gone[i]));
+		pods_drop(f, pods_find(f, m->gone[i]));
 }
 
-static void tell(void *arg)
+static void pods_tell(void *arg)
 {
 	struct pod_feed *f = arg;
 	Agent__SetPodsRequest m = AGENT__SET_PODS_REQUEST__INIT;
@@ -227,17 +229,17 @@ static void tell(void *arg)
 		return;
 	}
 	m.begin = f->anew;
-	m.complete = !fill(f, &m);
+	m.complete = !pods_fill(f, &m);
 	if (!m.begin && !m.n_pods && !m.n_gone)
 		return;
-	int r = link_call(f->link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, told, f);
+	int r = link_call(f->link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, pods_told, f);
 	if (r && r != -ENOTCONN)
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 	if (r)
 		return;
 	f->under_way = true;
 	f->anew = false;
-	sent(f, &m);
+	pods_sent(f, &m);
 }
 
 void pod_feed_daemon_connected(struct pod_feed *f)
@@ -272,7 +274,7 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 		begin_list(f);
 		return;
 	case WATCH_OBJECT:
-		take(f, object);
+		pods_take(f, object);
 		break;
 	case WATCH_GONE:
 		take_gone(f, object);
@@ -299,7 +301,7 @@ struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, 
 	f->link = l;
 	f->whole = whole;
 	f->anew = true;
-	f->timer = loop_timer_new(kube_loop(k), tell, f);
+	f->timer = loop_timer_new(kube_loop(k), pods_tell, f);
 	if (selector && f->timer)
 		f->watch = watch_new(k, "/api/v1/pods", selector, on_pod, f);
 	return f->watch ? f : pod_feed_free(f);
@@ -313,7 +315,7 @@ struct pod_feed *pod_feed_free(struct pod_feed *f)
 	watch_free(f->watch);
 	loop_timer_free(f->timer);
 	HASH_ITER (hh, f->pods, pod, next)
-		drop(f, pod);
+		pods_drop(f, pod);
 	free(f);
 	return NULL;
 }

@@ -32,7 +32,7 @@ struct published {
 /* ---- NodeResourceTopology -------------------------------------------------------------------- */
 
 /* CPU in milli, everything else in units. */
-static json_t *quantity(const char *resource, int64_t value)
+static json_t *published_quantity(const char *resource, int64_t value)
 {
 	char text[QUANTITY_MAX];
 	bool milli = str_eq(resource, "cpu");
@@ -51,9 +51,9 @@ static json_t *zone_resources(const Agent__Zone *z)
 		const Agent__ZoneResource *r = z->resources[i];
 		(void)json_array_append_new(
 			list, json_pack("{s:s, s:o, s:o, s:o}", "name", r->name, "capacity",
-					quantity(r->name, r->capacity), "allocatable",
-					quantity(r->name, r->allocatable), "available",
-					quantity(r->name, r->available)));
+					published_quantity(r->name, r->capacity), "allocatable",
+					published_quantity(r->name, r->allocatable), "available",
+					published_quantity(r->name, r->available)));
 	}
 	return list;
 }
@@ -195,7 +195,7 @@ static void capacity_written(const struct kube_answer *answer, void *arg)
 	(void)loop_timer_arm(n->settle, SETTLE_MS);
 }
 
-static void settle(void *arg)
+static void published_settle(void *arg)
 {
 	compare_capacity(arg);
 }
@@ -236,10 +236,10 @@ static int take_extended(struct published *n, const Agent__PublishedRequest *m)
 	for (size_t i = 0; i < m->n_extended; i++)
 		if (may_write(m->extended[i]->name))
 			(void)json_object_set_new(wanted, m->extended[i]->name,
-						  quantity("", m->extended[i]->amount));
+						  published_quantity("", m->extended[i]->amount));
 	for (size_t i = 0; i < m->n_resources; i++)
 		(void)json_object_set_new(wanted, m->resources[i]->name,
-					  quantity("", m->resources[i]->amount));
+					  published_quantity("", m->resources[i]->amount));
 	for (size_t i = 0; i < m->n_owned; i++)
 		(void)json_array_append_new(patterns, json_string(m->owned[i]));
 	json_decref(n->wanted);
@@ -284,7 +284,7 @@ struct published *published_new(struct kube *k, const char *name)
 	if (!n)
 		return NULL;
 	n->name = strdup(name);
-	n->settle = loop_timer_new(kube_loop(k), settle, n);
+	n->settle = loop_timer_new(kube_loop(k), published_settle, n);
 	n->topology =
 		open_writer(k, KUBE_APPLY_PATCH, str_printf(TOPOLOGY_PATH FIELD_MANAGER, name),
 			    PUBLISHED_TOPOLOGY_INTERVAL_MS, NULL);

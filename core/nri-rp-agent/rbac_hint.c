@@ -20,7 +20,7 @@ struct resource {
 	struct part group, plural, name, sub;
 };
 
-static unsigned split(const char *path, struct part ret[PARTS_MAX])
+static unsigned rbac_hint_split(const char *path, struct part ret[PARTS_MAX])
 {
 	unsigned n = 0;
 	while (*path == '/' && n < PARTS_MAX) {
@@ -31,21 +31,21 @@ static unsigned split(const char *path, struct part ret[PARTS_MAX])
 	return n;
 }
 
-static bool is(struct part p, const char *text)
+static bool rbac_hint_is(struct part p, const char *text)
 {
 	return p.len == strlen(text) && memcmp(p.text, text, p.len) == 0;
 }
 
-static bool parse(const char *path, struct resource *ret)
+static bool rbac_hint_parse(const char *path, struct resource *ret)
 {
 	struct part parts[PARTS_MAX];
-	unsigned n = split(path, parts), at = 2;
+	unsigned n = rbac_hint_split(path, parts), at = 2;
 	*ret = (struct resource){.group = {"", 0}};
-	if (n && is(parts[0], "apis") && n > 1) {
+	if (n && rbac_hint_is(parts[0], "apis") && n > 1) {
 		ret->group = parts[1];
 		at = 3;
 	}
-	if (at + 2 < n && is(parts[at], "namespaces"))
+	if (at + 2 < n && rbac_hint_is(parts[at], "namespaces"))
 		at += 2;
 	if (at >= n)
 		return false;
@@ -55,14 +55,14 @@ static bool parse(const char *path, struct resource *ret)
 	return true;
 }
 
-static const char *verbs(const char *method, const struct resource *r)
+static const char *rbac_hint_verbs(const char *method, const struct resource *r)
 {
 	if (str_eq(method, "GET"))
 		return r->name.len ? "get" : "get, list, watch";
 	return str_eq(method, "POST") ? "create" : "patch";
 }
 
-static int width(struct part p)
+static int rbac_hint_width(struct part p)
 {
 	return (int)(p.len < PART_MAX ? p.len : PART_MAX);
 }
@@ -71,14 +71,15 @@ void rights_remedy(const char *method, const char *path, unsigned status, char *
 {
 	struct resource r;
 	*ret = '\0';
-	if (!parse(path, &r))
+	if (!rbac_hint_parse(path, &r))
 		return;
 	if (status == 403)
 		(void)snprintf(
 			ret, size,
 			"needs {apiGroups: [\"%.*s\"], resources: [%.*s%s%.*s], verbs: [%s]}",
-			width(r.group), r.group.text, width(r.plural), r.plural.text,
-			r.sub.len ? "/" : "", width(r.sub), r.sub.text, verbs(method, &r));
+			rbac_hint_width(r.group), r.group.text, rbac_hint_width(r.plural),
+			r.plural.text, r.sub.len ? "/" : "", rbac_hint_width(r.sub), r.sub.text,
+			rbac_hint_verbs(method, &r));
 	else if (status == 404 && r.group.len && !r.name.len)
 		(void)snprintf(ret, size, "the cluster has no such kind");
 }

@@ -42,7 +42,7 @@ struct report {
 };
 
 /* The kubelet says the node's name for its uid, and kubectl looks for that. */
-static json_t *involved(const struct report *r, const Agent__ClusterEvent *e)
+static json_t *report_involved(const struct report *r, const Agent__ClusterEvent *e)
 {
 	if (!*e->pod)
 		return json_pack("{s:s, s:s, s:s}", "kind", "Node", "name", r->node, "uid",
@@ -68,14 +68,14 @@ static json_t *body_of(const struct report *r, const Agent__ClusterEvent *e, con
 	return json_pack(
 		"{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:I}",
 		"apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace", ns,
-		"involvedObject", involved(r, e), "reason", e->reason, "message", e->text, "type",
-		e->warning ? "Warning" : "Normal", "source", "component", "nri-rp", "host", r->node,
-		"firstTimestamp", at, "lastTimestamp", at, "count", (json_int_t)e->count);
+		"involvedObject", report_involved(r, e), "reason", e->reason, "message", e->text,
+		"type", e->warning ? "Warning" : "Normal", "source", "component", "nri-rp", "host",
+		r->node, "firstTimestamp", at, "lastTimestamp", at, "count", (json_int_t)e->count);
 }
 
 /* ---- what waits ------------------------------------------------------------------------------ */
 
-static void drop(struct report *r, struct waiting *w)
+static void report_drop(struct report *r, struct waiting *w)
 {
 	DL_DELETE(r->list, w);
 	r->n--;
@@ -84,11 +84,11 @@ static void drop(struct report *r, struct waiting *w)
 	free(w);
 }
 
-static void lose(struct report *r, struct waiting *w, const char *why)
+static void report_lose(struct report *r, struct waiting *w, const char *why)
 {
 	log_info("an event is lost: %s", why);
 	r->n_lost++;
-	drop(r, w);
+	report_drop(r, w);
 }
 
 /* Those that are too old to be of use to anybody, and the oldest one where there is no room. */
@@ -101,26 +101,26 @@ static void make_room(struct report *r)
 		if (r->call && w == r->list)
 			continue;
 		if (now - w->since_ms > REPORT_AGE_MS)
-			lose(r, w, "it could not be written for an hour");
+			report_lose(r, w, "it could not be written for an hour");
 		else if (!oldest || w->since_ms < oldest->since_ms)
 			oldest = w;
 	}
 	if (r->n == REPORT_MAX && oldest)
-		lose(r, oldest, "too many wait for the API server");
+		report_lose(r, oldest, "too many wait for the API server");
 }
 
-static bool same(const json_t *a, const json_t *b, const char *key)
+static bool report_same(const json_t *a, const json_t *b, const char *key)
 {
 	return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
 /* What has happened again meanwhile is counted, as Kubernetes' own components do. */
-static bool merge(struct report *r, const json_t *body)
+static bool report_merge(struct report *r, const json_t *body)
 {
 	struct waiting *w;
 	DL_FOREACH (r->list, w) {
-		if ((r->call && w == r->list) || !same(w->body, body, "involvedObject") ||
-		    !same(w->body, body, "reason") || !same(w->body, body, "message"))
+		if ((r->call && w == r->list) || !report_same(w->body, body, "involvedObject") ||
+		    !report_same(w->body, body, "reason") || !report_same(w->body, body, "message"))
 			continue;
 		json_int_t n = json_integer_value(json_object_get(w->body, "count"));
 		n += json_integer_value(json_object_get(body, "count"));
@@ -150,16 +150,16 @@ static void put_off(struct report *r)
 	(void)loop_timer_arm(r->timer, kube_backoff_next_ms(&r->backoff));
 }
 
-static void written(const struct kube_answer *answer, void *arg)
+static void report_written(const struct kube_answer *answer, void *arg)
 {
 	struct report *r = arg;
 	r->call = NULL;
 	if (!answer->error || answer->error == -EEXIST) {
 		kube_set_written(r->kube, PROBLEM);
 		kube_backoff_reset(&r->backoff);
-		drop(r, r->list);
+		report_drop(r, r->list);
 	} else if (is_final(answer->error)) {
-		lose(r, r->list, answer->text);
+		report_lose(r, r->list, answer->text);
 	} else {
 		put_off(r);
 	}
@@ -179,7 +179,7 @@ static void send_next(void *arg)
 					     .path = r->list->path,
 					     .content_type = KUBE_JSON,
 					     .body = text,
-					     .done = written,
+					     .done = report_written,
 					     .arg = r};
 	r->call = text ? kube_call(r->kube, &request) : NULL;
 	if (!r->call)
@@ -200,7 +200,7 @@ static void tell_one(struct report *r, const Agent__ClusterEvent *e)
 		return;
 	json_t *body = body_of(r, e, ns);
 	char *path = str_printf("/api/v1/namespaces/%s/events", ns);
-	bool counted = body && path && merge(r, body);
+	bool counted = body && path && report_merge(r, body);
 	struct waiting *w = body && path && !counted ? calloc(1, sizeof *w) : NULL;
 	r->n_lost += !w && !counted; /* no memory */
 	if (!w) {
@@ -246,7 +246,7 @@ struct report *report_free(struct report *r)
 		return NULL;
 	kube_cancel(r->call);
 	while (r->list)
-		drop(r, r->list);
+		report_drop(r, r->list);
 	loop_timer_free(r->timer);
 	free(r->node);
 	free(r);

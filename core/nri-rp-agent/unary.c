@@ -22,7 +22,7 @@ static void unary_free(struct unary *u)
 	free(u);
 }
 
-static void end(struct unary *u, enum grpc_status status, const char *text)
+static void unary_end(struct unary *u, enum grpc_status status, const char *text)
 {
 	if (u->served)
 		grpc_served_end(u->served, status, text, NULL);
@@ -31,7 +31,7 @@ static void end(struct unary *u, enum grpc_status status, const char *text)
 
 void unary_fail(struct unary *u, enum grpc_status status, const char *text)
 {
-	end(u, status, text);
+	unary_end(u, status, text);
 }
 
 void unary_answer(struct unary *u, const ProtobufCMessage *msg)
@@ -42,7 +42,7 @@ void unary_answer(struct unary *u, const ProtobufCMessage *msg)
 		r = grpc_served_send(u->served, buf_bytes(&packed) + GRPC_PREFIX_SIZE,
 				     buf_len(&packed) - GRPC_PREFIX_SIZE);
 	buf_fini(&packed);
-	end(u, r ? GRPC_RESOURCE_EXHAUSTED : GRPC_OK, r ? "out of memory" : NULL);
+	unary_end(u, r ? GRPC_RESOURCE_EXHAUSTED : GRPC_OK, r ? "out of memory" : NULL);
 }
 
 static void on_message(struct grpc_served *c, const struct grpc_message *m, void *arg)
@@ -50,9 +50,9 @@ static void on_message(struct grpc_served *c, const struct grpc_message *m, void
 	struct unary *u = arg;
 	(void)c;
 	if (u->asked || m->compressed)
-		end(u, GRPC_UNIMPLEMENTED, "one message, not compressed, was expected");
+		unary_end(u, GRPC_UNIMPLEMENTED, "one message, not compressed, was expected");
 	else if (m->n && buf_add(&u->request, m->data, m->n))
-		end(u, GRPC_RESOURCE_EXHAUSTED, "out of memory");
+		unary_end(u, GRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else
 		u->asked = true;
 }
@@ -62,7 +62,7 @@ static void on_finished(struct grpc_served *c, void *arg)
 	struct unary *u = arg;
 	(void)c;
 	if (!u->asked) {
-		end(u, GRPC_INTERNAL, "a call without a message");
+		unary_end(u, GRPC_INTERNAL, "a call without a message");
 		return;
 	}
 	u->handled = true;

@@ -113,15 +113,15 @@ int watch_parse(const char *text, size_t n, struct watch_message *ret)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-static void ask(struct watch *w);
+static void watch_ask(struct watch *w);
 
-static void rest(struct watch *w, uint32_t ms)
+static void watch_rest(struct watch *w, uint32_t ms)
 {
 	w->state = RESTING;
 	(void)loop_timer_arm(w->timer, ms);
 }
 
-static void say(struct watch *w, enum log_level level, const char *text)
+static void watch_say(struct watch *w, enum log_level level, const char *text)
 {
 	if (str_eq(w->last_error, text))
 		return;
@@ -136,31 +136,31 @@ static void list_anew(struct watch *w)
 }
 
 /* A server that starts may not know of all kinds yet: only what stays missing is not there. */
-static void denied(struct watch *w, int error, const char *text)
+static void watch_denied(struct watch *w, int error, const char *text)
 {
 	bool gone = error == -ENOENT && w->missing;
 	uint32_t ms = kube_backoff_denied_ms(&w->backoff);
 	w->missing = error == -ENOENT && ms == DENIED_MS;
-	say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
+	watch_say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
 	kube_set_problem(w->kube, w->path, w->optional ? NULL : text);
 	list_anew(w);
 	w->fn(gone ? WATCH_NO_KIND : WATCH_DENIED, NULL, text, w->arg);
-	rest(w, ms);
+	watch_rest(w, ms);
 }
 
-static void failed(struct watch *w, int error, const char *text)
+static void watch_failed(struct watch *w, int error, const char *text)
 {
 	if (error == -EACCES || error == -ENOENT) {
-		denied(w, error, text);
+		watch_denied(w, error, text);
 		return;
 	}
 	if (error == -E2BIG && w->page > 1)
 		w->page /= 2;
 	if (error == -EBADMSG || error == -E2BIG || error == -EMSGSIZE || error == -EINVAL) {
-		say(w, LOG_WARNING, text);
+		watch_say(w, LOG_WARNING, text);
 		list_anew(w);
 	}
-	rest(w, kube_backoff_next_ms(&w->backoff));
+	watch_rest(w, kube_backoff_next_ms(&w->backoff));
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */
@@ -204,16 +204,16 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 		kube_backoff_reset(&w->backoff);
 	if (error == -ESTALE) {
 		list_anew(w);
-		rest(w, kube_backoff_next_ms(&w->backoff));
+		watch_rest(w, kube_backoff_next_ms(&w->backoff));
 		return;
 	}
 	if (!error || error == -ETIMEDOUT || error == -ECONNRESET) {
-		rest(w, kube_backoff_next_ms(&w->backoff));
+		watch_rest(w, kube_backoff_next_ms(&w->backoff));
 		return;
 	}
-	failed(w, error,
-	       *answer->text && answer->error != -ECANCELED ? answer->text
-							    : "an event makes no sense");
+	watch_failed(w, error,
+		     *answer->text && answer->error != -ECANCELED ? answer->text
+								  : "an event makes no sense");
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static int take_page(struct watch *w, json_t *list)
 	return 0;
 }
 
-static void listed(const struct kube_answer *answer, void *arg)
+static void watch_listed(const struct kube_answer *answer, void *arg)
 {
 	struct watch *w = arg;
 	w->call = NULL;
@@ -255,9 +255,9 @@ static void listed(const struct kube_answer *answer, void *arg)
 	if (r == -ESTALE) /* the rest of the list is not there any more */
 		list_anew(w);
 	if (r)
-		failed(w, r, *answer->text ? answer->text : "a list makes no sense");
+		watch_failed(w, r, *answer->text ? answer->text : "a list makes no sense");
 	else
-		ask(w);
+		watch_ask(w);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static char *stream_path(const struct watch *w, uint32_t seconds)
 			  w->path, w->version, seconds, w->selector);
 }
 
-static void ask(struct watch *w)
+static void watch_ask(struct watch *w)
 {
 	uint32_t seconds = WATCH_SERVER_S - kube_jitter(WATCH_SERVER_S / 4);
 	bool lists = w->version[0] == '\0' || w->next_page[0];
@@ -292,19 +292,19 @@ static void ask(struct watch *w)
 		.path = path,
 		.timeout_ms = lists ? 0 : (seconds + WATCH_GRACE_S) * 1000,
 		.stream = lists ? NULL : take_stream,
-		.done = lists ? listed : stream_ended,
+		.done = lists ? watch_listed : stream_ended,
 		.arg = w,
 	};
 	w->state = lists ? LISTING : WATCHING;
 	w->asked_ms = clock_ms();
 	w->call = path ? kube_call(w->kube, &request) : NULL;
 	if (!w->call)
-		rest(w, kube_backoff_next_ms(&w->backoff));
+		watch_rest(w, kube_backoff_next_ms(&w->backoff));
 }
 
 static void ask_again(void *arg)
 {
-	ask(arg);
+	watch_ask(arg);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -334,7 +334,7 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 	w->timer = loop_timer_new(kube_loop(k), ask_again, w);
 	if (!w->path || !w->selector || !w->timer)
 		return watch_free(w);
-	ask(w);
+	watch_ask(w);
 	return w;
 }
 

@@ -26,14 +26,14 @@ struct writer {
 	int last_error; /* what was logged */
 };
 
-static void later(struct writer *w, uint64_t not_before_ms)
+static void writer_later(struct writer *w, uint64_t not_before_ms)
 {
 	uint64_t now = clock_ms();
 	w->next_ms = not_before_ms > now ? not_before_ms : now;
 	(void)loop_timer_arm(w->timer, w->next_ms - now);
 }
 
-static void wrote(const struct kube_answer *answer, void *arg)
+static void writer_wrote(const struct kube_answer *answer, void *arg)
 {
 	struct writer *w = arg;
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
@@ -55,9 +55,9 @@ static void wrote(const struct kube_answer *answer, void *arg)
 	w->next_ms = clock_ms() + w->interval_ms;
 	w->wanted_again = false;
 	if (w->wanted)
-		later(w, denied		 ? clock_ms() + kube_backoff_denied_ms(&w->backoff)
-			 : answer->error ? clock_ms() + kube_backoff_next_ms(&w->backoff)
-					 : w->next_ms);
+		writer_later(w, denied		? clock_ms() + kube_backoff_denied_ms(&w->backoff)
+				: answer->error ? clock_ms() + kube_backoff_next_ms(&w->backoff)
+						: w->next_ms);
 	if (w->written)
 		w->written(answer, w->arg);
 }
@@ -70,12 +70,12 @@ static void write_now(void *arg)
 		.path = w->path,
 		.content_type = w->content_type,
 		.body = w->wanted,
-		.done = wrote,
+		.done = writer_wrote,
 		.arg = w,
 	};
 	w->call = kube_call(w->kube, &request);
 	if (!w->call)
-		later(w, clock_ms() + kube_backoff_next_ms(&w->backoff));
+		writer_later(w, clock_ms() + kube_backoff_next_ms(&w->backoff));
 }
 
 int writer_put(struct writer *w, const char *body)
@@ -88,7 +88,7 @@ int writer_put(struct writer *w, const char *body)
 	if (w->call)
 		w->wanted_again = true;
 	else
-		later(w, w->next_ms);
+		writer_later(w, w->next_ms);
 	return 0;
 }
 

@@ -44,7 +44,7 @@ static const struct {
 	{BUNDLE_DOCKER, "var/lib/docker/containers", "config.v2.json"},
 };
 
-static const char *said(const json_t *map, const char *key)
+static const char *bundle_said(const json_t *map, const char *key)
 {
 	const char *text = json_string_value(json_object_get(map, key));
 	return text ? text : "";
@@ -66,19 +66,20 @@ static int take_annotations(struct arena *a, json_t *map, struct bundle *ret)
 	return r;
 }
 
-static int take(struct arena *a, enum bundle_runtime by, const json_t *root, struct bundle *ret)
+static int bundle_take(struct arena *a, enum bundle_runtime by, const json_t *root,
+		       struct bundle *ret)
 {
 	json_t *map = by == BUNDLE_DOCKER
 			      ? json_object_get(json_object_get(root, "Config"), "Labels")
 			      : json_object_get(root, "annotations");
-	const char *type = said(map, type_keys[by]);
+	const char *type = bundle_said(map, type_keys[by]);
 	*ret = (struct bundle){
 		.sandbox = str_eq(type, "sandbox") || str_eq(type, "podsandbox"),
-		.sandbox_id = arena_strdup(a, said(map, sandbox_keys[by])),
-		.name = arena_strdup(a, said(map, name_keys[by])),
-		.pod = arena_strdup(a, said(map, pod_keys[by])),
-		.ns = arena_strdup(a, said(map, ns_keys[by])),
-		.uid = arena_strdup(a, said(map, uid_keys[by])),
+		.sandbox_id = arena_strdup(a, bundle_said(map, sandbox_keys[by])),
+		.name = arena_strdup(a, bundle_said(map, name_keys[by])),
+		.pod = arena_strdup(a, bundle_said(map, pod_keys[by])),
+		.ns = arena_strdup(a, bundle_said(map, ns_keys[by])),
+		.uid = arena_strdup(a, bundle_said(map, uid_keys[by])),
 	};
 	if (!*type)
 		return -EBADMSG;
@@ -92,7 +93,7 @@ int bundle_parse(struct arena *a, enum bundle_runtime by, const char *text, size
 		 struct bundle *ret)
 {
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
-	int r = root ? take(a, by, root, ret) : -EBADMSG;
+	int r = root ? bundle_take(a, by, root, ret) : -EBADMSG;
 	json_decref(root);
 	return r;
 }

@@ -283,7 +283,7 @@ static void write_back(const struct writing *w)
 }
 
 /* What a file says is `text` already, whatever the way it is written in. */
-static bool says(const char *file, const char *before, const char *text)
+static bool cgroup_files_says(const char *file, const char *before, const char *text)
 {
 	struct rp_idset one, other;
 	int64_t is, wanted;
@@ -305,7 +305,7 @@ static int put_at(struct writing *w, const char *cgroup, const char *file, const
 	ssize_t n = r ? r : fs_read(&w->c->root, path, before, sizeof before);
 	if (n < 0)
 		return err_errno(w->err, (int)n, "%s/%s", cgroup, file);
-	if (says(file, before, text))
+	if (cgroup_files_says(file, before, text))
 		return 0;
 	struct change *change = arena_zero(w->a, struct change);
 	if (change)
@@ -321,7 +321,7 @@ static int put_at(struct writing *w, const char *cgroup, const char *file, const
 	return 0;
 }
 
-static int put(struct writing *w, const char *file, const char *text)
+static int cgroup_files_put(struct writing *w, const char *file, const char *text)
 {
 	return put_at(w, w->cgroup, file, text);
 }
@@ -330,7 +330,7 @@ static int put_number(struct writing *w, const char *file, int64_t v)
 {
 	char text[32];
 	(void)snprintf(text, sizeof text, "%" PRId64, v);
-	return put(w, file, text);
+	return cgroup_files_put(w, file, text);
 }
 
 /* ---- CPUs and memory nodes ------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ struct wanted_set {
 };
 
 /* A cgroup cannot have more than the one around it. With v2 "" is what is around. */
-static int widen(struct writing *w, const char *cgroup, const void *arg)
+static int cgroup_files_widen(struct writing *w, const char *cgroup, const void *arg)
 {
 	const struct wanted_set *wanted = arg;
 	char text[RP_IDSET_TEXT_MAX];
@@ -419,7 +419,7 @@ static int make_way(const char *name, void *arg)
 	return r ? r : make_way_below(n->w, cgroup, n->wanted, n->depth - 1);
 }
 
-static int narrow(const char *name, void *arg);
+static int cgroup_files_narrow(const char *name, void *arg);
 
 /* With v1 cgroups below a container's have to be within its set before that is narrowed. */
 static int narrow_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
@@ -429,10 +429,10 @@ static int narrow_below(struct writing *w, const char *cgroup, const struct want
 	struct narrowing n = {w, wanted, cgroup, depth};
 	if (w->c->unified || !depth || !cgroup_folder(w->c, "cpuset", cgroup, folder))
 		return 0;
-	return fs_list(&w->c->root, folder, narrow, &n);
+	return fs_list(&w->c->root, folder, cgroup_files_narrow, &n);
 }
 
-static int narrow(const char *name, void *arg)
+static int cgroup_files_narrow(const char *name, void *arg)
 {
 	const struct narrowing *n = arg;
 	char cgroup[CGROUP_PATH_MAX], text[RP_IDSET_TEXT_MAX];
@@ -492,10 +492,10 @@ static int put_set(struct writing *w, const char *top, const char *file, const c
 		return err_set(w->err, -EINVAL, "%s: \"%.80s\" is no list", file, text);
 	const struct wanted_set wanted = {file, rp_ids_of(&set)};
 	int r = make_cpuset(w, top);
-	r = r ? r : each_around(w, top, widen, &wanted);
+	r = r ? r : each_around(w, top, cgroup_files_widen, &wanted);
 	r = r ? r : make_way_below(w, w->cgroup, &wanted, DEPTH_MAX);
 	r = r ? r : narrow_below(w, w->cgroup, &wanted, DEPTH_MAX);
-	r = r ? r : put(w, file, text);
+	r = r ? r : cgroup_files_put(w, file, text);
 	return r ? r : check_effective(w, &wanted);
 }
 
@@ -513,7 +513,7 @@ static int put_cpu_max(struct writing *w, const Cri__Resources *r)
 	if (period > 0)
 		(void)snprintf(text + strlen(text), sizeof text - strlen(text), " %" PRId64,
 			       period);
-	return put(w, "cpu.max", text);
+	return cgroup_files_put(w, "cpu.max", text);
 }
 
 /* Of a quota and a period the one that takes time away is written first: the kernel refuses what is
@@ -550,7 +550,7 @@ static int put_memory(struct writing *w, const Cri__Resources *r)
 	if (!r->memory_limit)
 		return 0;
 	if (r->memory_limit < 0)
-		return put(w, file, w->c->unified ? "max" : "-1");
+		return cgroup_files_put(w, file, w->c->unified ? "max" : "-1");
 	return put_number(w, file, r->memory_limit);
 }
 
@@ -573,7 +573,7 @@ static int put_unified(struct writing *w, const Cri__Resources *r)
 			e = err_set(w->err, -EINVAL, "%.64s: there is no such file of a cgroup",
 				    file);
 		else
-			e = put(w, file, r->unified[i]->value);
+			e = cgroup_files_put(w, file, r->unified[i]->value);
 	}
 	return e;
 }
@@ -585,7 +585,7 @@ int cgroup_write(const struct cgroup_fs *c, struct arena *a, const char *top, co
 	struct writing w = {.c = c, .a = a, .cgroup = cgroup, .err = err};
 	int r = put_set(&w, top, "cpuset.cpus", wanted->cpuset_cpus);
 	if (!r && !c->unified && c->migrate && wanted->cpuset_mems && *wanted->cpuset_mems)
-		r = put(&w, "cpuset.memory_migrate", "1");
+		r = cgroup_files_put(&w, "cpuset.memory_migrate", "1");
 	r = r ? r : put_set(&w, top, "cpuset.mems", wanted->cpuset_mems);
 	r = r ? r : put_cpu(&w, wanted);
 	r = r ? r : put_memory(&w, wanted);

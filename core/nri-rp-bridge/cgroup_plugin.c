@@ -111,8 +111,8 @@ void words_free(struct bypass *b)
 }
 
 /* It runs as it is, and the plugin is asked again. */
-static void refused(struct bypass *b, struct seat *seat, const char *what, const char *id,
-		    const char *why)
+static void cgroup_plugin_refused(struct bypass *b, struct seat *seat, const char *what,
+				  const char *id, const char *why)
 {
 	seat->told = TOLD_REFUSED;
 	if (!seat->refused_before)
@@ -121,7 +121,7 @@ static void refused(struct bypass *b, struct seat *seat, const char *what, const
 	bypass_status(b);
 }
 
-static void taken(struct seat *seat, const char *what, const char *id)
+static void cgroup_plugin_taken(struct seat *seat, const char *what, const char *id)
 {
 	seat->told = TOLD_TAKEN;
 	if (seat->refused_before)
@@ -154,7 +154,7 @@ static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 		nri__create_container_response__unpack(NULL, result->payload_len, result->payload);
 	if (!m)
 		return; /* the connection is about to be dropped for that */
-	taken(&ctr->seat, "container", ctr->id);
+	cgroup_plugin_taken(&ctr->seat, "container", ctr->id);
 	(void)want_all(b, m->update, m->n_update, true, NULL);
 	int r = 0;
 	if (m->adjust && m->adjust->lnx && m->adjust->lnx->resources)
@@ -196,24 +196,26 @@ static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 }
 
 /* result NULL: the plugin does not want to hear of it. */
-static void hear(struct word *w, const struct rpc_result *result)
+static void cgroup_plugin_hear(struct word *w, const struct rpc_result *result)
 {
 	struct bypass *b = w->bypass;
 	bool no = result && result->error;
 	switch (w->q.event) {
 	case NRI__EVENT__RUN_POD_SANDBOX:
 		if (no)
-			refused(b, &w->q.pod->seat, "pod", w->q.pod->id, result->text);
+			cgroup_plugin_refused(b, &w->q.pod->seat, "pod", w->q.pod->id,
+					      result->text);
 		else
-			taken(&w->q.pod->seat, "pod", w->q.pod->id);
+			cgroup_plugin_taken(&w->q.pod->seat, "pod", w->q.pod->id);
 		break;
 	case NRI__EVENT__CREATE_CONTAINER:
 		if (no)
-			refused(b, &w->q.ctr->seat, "container", w->q.ctr->id, result->text);
+			cgroup_plugin_refused(b, &w->q.ctr->seat, "container", w->q.ctr->id,
+					      result->text);
 		else if (result)
 			hear_create(b, w->q.ctr, result);
 		else
-			taken(&w->q.ctr->seat, "container", w->q.ctr->id);
+			cgroup_plugin_taken(&w->q.ctr->seat, "container", w->q.ctr->id);
 		break;
 	case NRI__EVENT__STOP_CONTAINER:
 		if (result && !no)
@@ -257,7 +259,7 @@ static void on_answer(struct question *q, const struct rpc_result *result)
 	struct bypass *b = w->bypass;
 	bool counts = nri_runtime_is_active(b->nri) && !is_lost(result);
 	if (counts)
-		hear(w, result);
+		cgroup_plugin_hear(w, result);
 	if (counts && q->event == NRI__EVENT__CREATE_CONTAINER && q->ctr->seat.told == TOLD_TAKEN)
 		say_started(b, q->ctr);
 	if (q->event == NRI__EVENT__POST_CREATE_CONTAINER && !q->ctr->gone)
@@ -270,8 +272,8 @@ static void on_answer(struct question *q, const struct rpc_result *result)
 }
 
 /* Takes the arena of the resources, which may be NULL. */
-static void say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr,
-		Nri__LinuxResources *resources, struct arena *arena)
+static void cgroup_plugin_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr,
+			      Nri__LinuxResources *resources, struct arena *arena)
 {
 	struct word *w = calloc(1, sizeof *w);
 	if (!w) {
@@ -301,7 +303,7 @@ static void say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr 
 
 void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr)
 {
-	say(b, event, pod, ctr, NULL, NULL);
+	cgroup_plugin_say(b, event, pod, ctr, NULL, NULL);
 }
 
 /* ---- resizes --------------------------------------------------------------------------------- */
@@ -322,6 +324,6 @@ void resize_all(struct bypass *b)
 			arena_free(a);
 			continue;
 		}
-		say(b, NRI__EVENT__UPDATE_CONTAINER, ctr->pod, ctr, resources, a);
+		cgroup_plugin_say(b, NRI__EVENT__UPDATE_CONTAINER, ctr->pod, ctr, resources, a);
 	}
 }

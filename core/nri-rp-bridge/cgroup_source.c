@@ -23,7 +23,8 @@
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static bool sit(struct seat *seat, const char *cgroup, const char *path, const char *uid)
+static bool cgroup_source_sit(struct seat *seat, const char *cgroup, const char *path,
+			      const char *uid)
 {
 	seat->cgroup = strdup(cgroup);
 	seat->path = strdup(path);
@@ -43,7 +44,7 @@ static struct pod *add_pod(struct bypass *b, const char *id, const struct kubepo
 	pod = model_add_pod(&b->model, &msg, id);
 	if (!pod)
 		return NULL;
-	if (!sit(&pod->seat, e->pod, "", e->uid)) {
+	if (!cgroup_source_sit(&pod->seat, e->pod, "", e->uid)) {
 		model_remove_pod(&b->model, pod);
 		pod_unref(pod);
 		return NULL;
@@ -60,7 +61,7 @@ static int add_ctr(struct bypass *b, struct pod *pod, const struct kubepods_entr
 	struct ctr *ctr = pod ? model_add_ctr(&b->model, pod, &msg, e->id) : NULL;
 	if (!ctr)
 		return -ENOMEM;
-	bool ok = sit(&ctr->seat, e->cgroup, e->path, "");
+	bool ok = cgroup_source_sit(&ctr->seat, e->cgroup, e->path, "");
 	if (!ok)
 		model_remove_ctr(&b->model, ctr);
 	ctr_unref(ctr);
@@ -167,7 +168,7 @@ static bool was_told(const struct seat *seat)
 	return seat->told == TOLD_ASKED || seat->told == TOLD_TAKEN;
 }
 
-static void stopped(struct bypass *b, struct ctr *ctr)
+static void cgroup_source_stopped(struct bypass *b, struct ctr *ctr)
 {
 	bool before = ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED;
 	ctr->state = NRI__CONTAINER_STATE__CONTAINER_STOPPED;
@@ -183,7 +184,7 @@ static void drop_unseen(struct bypass *b)
 	HASH_ITER (by_id, b->model.ctrs, ctr, next_ctr) {
 		if (ctr->seat.seen)
 			continue;
-		stopped(b, ctr);
+		cgroup_source_stopped(b, ctr);
 		if (was_told(&ctr->seat))
 			word_say(b, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr);
 		model_remove_ctr(&b->model, ctr);
@@ -207,7 +208,7 @@ static void mark_seen(struct bypass *b)
 		ctr->seat.seen = true;
 }
 
-static void walk(struct bypass *b)
+static void cgroup_source_walk(struct bypass *b)
 {
 	mark_unseen(b, NULL);
 	int r = kubepods_walk(b->kubepods, on_entry, b);
@@ -378,13 +379,13 @@ static void try_synchronize(struct bypass *b)
 /* ---- looks ----------------------------------------------------------------------------------- */
 
 /* all: at all folders, else at those that have changed. */
-static void look(struct bypass *b, bool all)
+static void cgroup_source_look(struct bypass *b, bool all)
 {
 	uint64_t before = kubepods_n_listed(b->kubepods);
 	if (!b->sync_ms && !nri_runtime_is_active(b->nri))
 		return;
 	if (all || b->truncated || kubepods_all_changed(b->kubepods))
-		walk(b);
+		cgroup_source_walk(b);
 	else
 		walk_changes(b);
 	log_debug("%llu folders were looked into",
@@ -404,7 +405,7 @@ static void on_soon(void *arg)
 {
 	struct bypass *b = arg;
 	struct ctr *ctr, *next;
-	look(b, false);
+	cgroup_source_look(b, false);
 	HASH_ITER (by_id, b->model.ctrs, ctr, next) {
 		if (!has_settled(ctr) && ctr->seat.told == TOLD_TAKEN)
 			write_again(b, ctr, false);
@@ -425,7 +426,7 @@ static void look_for_end(struct bypass *b, struct ctr *ctr)
 {
 	ctr->seat.empty = cgroup_is_empty(&b->files, ctr->seat.cgroup) ? ctr->seat.empty + 1 : 0;
 	if (ctr->seat.empty >= EMPTY_MAX)
-		stopped(b, ctr);
+		cgroup_source_stopped(b, ctr);
 }
 
 /* A pod that was told by its cgroup alone is known now: all is compared anew. */
@@ -457,7 +458,7 @@ static void on_reconcile(void *arg)
 		if (pod->seat.told == TOLD_REFUSED)
 			pod->seat.told = TOLD_NOTHING;
 	}
-	look(b, true);
+	cgroup_source_look(b, true);
 	if (nri_runtime_is_active(b->nri))
 		resize_all(b); /* those that were refused */
 	if (has_learned(b))
@@ -466,13 +467,13 @@ static void on_reconcile(void *arg)
 
 static void on_changed(void *arg)
 {
-	look(arg, false);
+	cgroup_source_look(arg, false);
 }
 
 static void on_listed(void *arg)
 {
 	struct bypass *b = arg;
-	look(b, false);
+	cgroup_source_look(b, false);
 	if (nri_runtime_is_active(b->nri))
 		resize_all(b);
 }
@@ -483,7 +484,7 @@ static void on_synchronize(void *arg)
 {
 	struct bypass *b = arg;
 	b->sync_ms = clock_ms();
-	look(b, true);
+	cgroup_source_look(b, true);
 }
 
 static void on_update(const Nri__UpdateContainersRequest *m, void *arg)

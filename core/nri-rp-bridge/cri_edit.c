@@ -388,7 +388,7 @@ const char *cri_container_id(const Cri__ListedContainer *ctr)
 
 /* ---- what a plugin wants --------------------------------------------------------------------- */
 
-static void miss(struct cri_missing *missing, bool wanted, const char *field)
+static void cri_edit_miss(struct cri_missing *missing, bool wanted, const char *field)
 {
 	if (wanted && missing->n < CRI_MISSING_MAX)
 		missing->fields[missing->n++] = field;
@@ -406,7 +406,7 @@ static void set_cpu(Cri__Resources *to, const Nri__LinuxCPU *cpu, struct cri_mis
 		to->cpuset_cpus = cpu->cpus;
 	if (*cpu->mems)
 		to->cpuset_mems = cpu->mems;
-	miss(missing, cpu->realtime_runtime || cpu->realtime_period, "cpu.realtime");
+	cri_edit_miss(missing, cpu->realtime_runtime || cpu->realtime_period, "cpu.realtime");
 }
 
 static void set_memory(Cri__Resources *to, const Nri__LinuxMemory *memory,
@@ -416,10 +416,10 @@ static void set_memory(Cri__Resources *to, const Nri__LinuxMemory *memory,
 		to->memory_limit = memory->limit->value;
 	if (memory->swap)
 		to->memory_swap = memory->swap->value;
-	miss(missing, memory->reservation, "memory.reservation");
-	miss(missing, memory->kernel || memory->kernel_tcp, "memory.kernel");
-	miss(missing, memory->swappiness, "memory.swappiness");
-	miss(missing, memory->disable_oom_killer || memory->use_hierarchy, "memory.oom");
+	cri_edit_miss(missing, memory->reservation, "memory.reservation");
+	cri_edit_miss(missing, memory->kernel || memory->kernel_tcp, "memory.kernel");
+	cri_edit_miss(missing, memory->swappiness, "memory.swappiness");
+	cri_edit_miss(missing, memory->disable_oom_killer || memory->use_hierarchy, "memory.oom");
 }
 
 static int set_hugepage(struct arena *a, Cri__Resources *to, const Nri__HugepageLimit *limit)
@@ -456,8 +456,8 @@ int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResou
 	for (size_t i = 0; !r && i < from->n_unified; i++)
 		r = map_set(a, &cri__resources__unified_entry__descriptor, &to->unified,
 			    &to->n_unified, from->unified[i]->key, from->unified[i]->value);
-	miss(missing, from->n_devices > 0, "resources.devices");
-	miss(missing, from->pids, "resources.pids");
+	cri_edit_miss(missing, from->n_devices > 0, "resources.devices");
+	cri_edit_miss(missing, from->pids, "resources.pids");
 	return r;
 }
 
@@ -547,7 +547,8 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 	for (size_t k = 0; k < adjust->n_mounts; k++) {
 		const Nri__Mount *m = adjust->mounts[k];
 		bool bind = !*m->type || str_eq(m->type, "bind");
-		miss(missing, *m->destination != '-' && !bind, "mounts that are none of files");
+		cri_edit_miss(missing, *m->destination != '-' && !bind,
+			      "mounts that are none of files");
 		if (*m->destination == '-' || !bind)
 			continue;
 		list[n] = mount_of(a, m);
@@ -638,15 +639,15 @@ static int adjust_linux(struct arena *a, Cri__ContainerConfig *config,
 		r = adjust_classes(a, config, lnx->resources);
 	if (lnx->oom_score_adj)
 		config->lnx->resources->oom_score_adj = lnx->oom_score_adj->value;
-	miss(missing, *lnx->cgroups_path, "cgroups_path");
-	miss(missing, lnx->io_priority, "io_priority");
-	miss(missing, lnx->seccomp_policy, "seccomp_policy");
-	miss(missing, lnx->n_namespaces > 0, "namespaces");
-	miss(missing, lnx->n_sysctl > 0, "sysctl");
-	miss(missing, lnx->n_net_devices > 0, "net_devices");
-	miss(missing, lnx->scheduler, "scheduler");
-	miss(missing, lnx->rdt, "rdt");
-	miss(missing, lnx->memory_policy, "memory_policy");
+	cri_edit_miss(missing, *lnx->cgroups_path, "cgroups_path");
+	cri_edit_miss(missing, lnx->io_priority, "io_priority");
+	cri_edit_miss(missing, lnx->seccomp_policy, "seccomp_policy");
+	cri_edit_miss(missing, lnx->n_namespaces > 0, "namespaces");
+	cri_edit_miss(missing, lnx->n_sysctl > 0, "sysctl");
+	cri_edit_miss(missing, lnx->n_net_devices > 0, "net_devices");
+	cri_edit_miss(missing, lnx->scheduler, "scheduler");
+	cri_edit_miss(missing, lnx->rdt, "rdt");
+	cri_edit_miss(missing, lnx->memory_policy, "memory_policy");
 	return r;
 }
 
@@ -662,8 +663,8 @@ int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 		r = adjust_cdi(a, config, adjust);
 	if (!r && adjust->lnx)
 		r = adjust_linux(a, config, adjust->lnx, missing);
-	miss(missing, adjust->hooks, "hooks");
-	miss(missing, adjust->n_rlimits > 0, "rlimits");
-	miss(missing, adjust->n_args > 0, "args");
+	cri_edit_miss(missing, adjust->hooks, "hooks");
+	cri_edit_miss(missing, adjust->n_rlimits > 0, "rlimits");
+	cri_edit_miss(missing, adjust->n_args > 0, "args");
 	return r;
 }

@@ -15,7 +15,7 @@
 #define PERIOD_US 100000
 #define OOM_FILE "proc/%u/oom_score_adj"
 
-static char *text(const char *s)
+static char *describe_text(const char *s)
 {
 	return (char *)(uintptr_t)s;
 }
@@ -23,7 +23,8 @@ static char *text(const char *s)
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 /* Entries of a map of texts are alike, whatever their map. */
-static Cri__ListedPod__LabelsEntry **entries(struct arena *a, Agent__Pair *const *list, size_t n)
+static Cri__ListedPod__LabelsEntry **describe_entries(struct arena *a, Agent__Pair *const *list,
+						      size_t n)
 {
 	Cri__ListedPod__LabelsEntry **ret = arena_array(a, n + 1, sizeof *ret);
 	for (size_t i = 0; ret && i < n; i++) {
@@ -37,7 +38,7 @@ static Cri__ListedPod__LabelsEntry **entries(struct arena *a, Agent__Pair *const
 	return ret;
 }
 
-static const char * or (const char *one, const char *other)
+static const char *describe_or(const char *one, const char *other)
 {
 	return one && *one ? one : other ? other : "";
 }
@@ -62,15 +63,16 @@ Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const str
 	Cri__ListedPod listed = CRI__LISTED_POD__INIT;
 	if (bundle_read(&b->files.root, b->config.state, a, pod->id, &bundle))
 		bundle = (struct bundle){0};
-	metadata.name = text(or (fed ? fed->name : "", or (bundle.pod, pod->seat.uid)));
-	metadata.namespace_ = text(or (fed ? fed->namespace_ : "", bundle.ns));
+	metadata.name = describe_text(
+		describe_or(fed ? fed->name : "", describe_or(bundle.pod, pod->seat.uid)));
+	metadata.namespace_ = describe_text(describe_or(fed ? fed->namespace_ : "", bundle.ns));
 	metadata.uid = pod->seat.uid;
 	listed.id = pod->id;
 	listed.metadata = &metadata;
 	listed.n_labels = fed ? fed->n_labels : 0;
-	listed.labels = entries(a, fed ? fed->labels : NULL, listed.n_labels);
+	listed.labels = describe_entries(a, fed ? fed->labels : NULL, listed.n_labels);
 	listed.n_annotations = fed ? fed->n_annotations : bundle.n_annotations;
-	listed.annotations = (Cri__ListedPod__AnnotationsEntry **)(void *)entries(
+	listed.annotations = (Cri__ListedPod__AnnotationsEntry **)(void *)describe_entries(
 		a, fed ? fed->annotations : bundle.annotations, listed.n_annotations);
 	const char *parent = arena_printf(a, "/%s", pod->seat.cgroup);
 	if (!listed.labels || !listed.annotations || !parent)
@@ -95,7 +97,7 @@ static const Agent__PodContainer *fed_ctr(const Agent__FedPod *fed, const char *
 	return NULL;
 }
 
-static int64_t amount(Agent__Amount *const *list, size_t n, const char *name)
+static int64_t describe_amount(Agent__Amount *const *list, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(list[i]->name, name))
@@ -106,9 +108,9 @@ static int64_t amount(Agent__Amount *const *list, size_t n, const char *name)
 /* As a kubelet makes them of requests and limits. */
 static void resources_of_fed(const Agent__PodContainer *c, Cri__Resources *r)
 {
-	int64_t limit = amount(c->limits, c->n_limits, "cpu");
-	int64_t mcpu = amount(c->requests, c->n_requests, "cpu");
-	int64_t memory = amount(c->limits, c->n_limits, "memory");
+	int64_t limit = describe_amount(c->limits, c->n_limits, "cpu");
+	int64_t mcpu = describe_amount(c->requests, c->n_requests, "cpu");
+	int64_t memory = describe_amount(c->limits, c->n_limits, "memory");
 	mcpu = mcpu ? mcpu : limit;
 	if (mcpu > 1000000000 || limit > 1000000000)
 		return;
@@ -225,7 +227,8 @@ Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr,
 		note_amounts(ctr->seat.listed, fed);
 	uint32_t pid = cgroup_process(&b->files, ctr->seat.cgroup);
 	r->oom_score_adj = bundle.resources ? bundle.resources->oom_score_adj : oom_score(b, pid);
-	metadata.name = text(or (fed ? fed->name : "", or (bundle.name, cut)));
+	metadata.name =
+		describe_text(describe_or(fed ? fed->name : "", describe_or(bundle.name, cut)));
 	free(ctr->seat.name);
 	ctr->seat.name = strdup(metadata.name);
 	if (!ctr->seat.name)
@@ -234,12 +237,13 @@ Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr,
 	listed.metadata = &metadata;
 	listed.state = anew ? 0 : 1;
 	listed.created_at = created_at(ctr);
-	listed.labels = (Cri__ListedContainer__LabelsEntry **)(void *)entries(
+	listed.labels = (Cri__ListedContainer__LabelsEntry **)(void *)describe_entries(
 		a,
-		(Agent__Pair *[]){&(Agent__Pair){.key = text("io.kubernetes.container.name"),
-						 .value = metadata.name},
-				  &(Agent__Pair){.key = text("io.kubernetes.pod.uid"),
-						 .value = ctr->pod->seat.uid}},
+		(Agent__Pair *[]){
+			&(Agent__Pair){.key = describe_text("io.kubernetes.container.name"),
+				       .value = metadata.name},
+			&(Agent__Pair){.key = describe_text("io.kubernetes.pod.uid"),
+				       .value = ctr->pod->seat.uid}},
 		2);
 	listed.n_labels = listed.labels ? 2 : 0;
 	Nri__Container *m = cri_listed_container(a, ctr->pod->id, &listed, r);

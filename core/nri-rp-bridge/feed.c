@@ -29,7 +29,7 @@ struct feed {
 	void (*told)(bool connected, void *arg);
 };
 
-static void lost(struct feed *f, const char *why)
+static void feed_lost(struct feed *f, const char *why)
 {
 	bool had = f->told_all;
 	f->trunk = trunk_free(f->trunk);
@@ -43,7 +43,7 @@ static void lost(struct feed *f, const char *why)
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	(void)trunk;
-	lost(arg, err->text);
+	feed_lost(arg, err->text);
 }
 
 bool feed_is_telling(const struct feed *f)
@@ -65,7 +65,7 @@ static bool makes_sense(const Agent__FedPod *pod)
 	       pod->n_containers <= AGENT_CONTAINERS_MAX;
 }
 
-static void take(struct feed *f, const Agent__SetPodsRequest *m)
+static void feed_take(struct feed *f, const Agent__SetPodsRequest *m)
 {
 	if (m->begin)
 		podlist_begin(f->pods);
@@ -95,7 +95,7 @@ static void serve_pods(struct feed *f, struct rpc_request *req)
 		return;
 	}
 	(void)rpc_reply(req, NULL);
-	take(f, m);
+	feed_take(f, m);
 }
 
 static void on_request(struct rpc_request *req, void *arg)
@@ -122,7 +122,7 @@ static void on_connection(int fd, void *arg)
 	if (fd < 0)
 		return;
 	if (f->trunk)
-		lost(f, "another one has come");
+		feed_lost(f, "another one has come");
 	if (trunk_new(f->loop, fd, &config, &f->trunk, &err))
 		log_warning("nri-rp-agent: %s", err.text);
 	else

@@ -29,7 +29,7 @@ struct fetch {
 	void *arg;
 };
 
-static void conclude(struct fetch *f)
+static void fetch_conclude(struct fetch *f)
 {
 	f->done(*f->why ? f->why : NULL, (const char *)buf_bytes(&f->body), buf_len(&f->body),
 		f->arg);
@@ -39,7 +39,7 @@ static void conclude(struct fetch *f)
 
 static void on_soon(void *arg)
 {
-	conclude(arg);
+	fetch_conclude(arg);
 }
 
 static int on_data(unsigned status, const void *data, size_t n, void *arg)
@@ -66,7 +66,7 @@ static void on_done(const struct http_result *result, void *arg)
 			       result->status == 401 || result->status == 403
 				       ? ": the account needs the right to get nodes/proxy"
 				       : "");
-	conclude(f);
+	fetch_conclude(f);
 }
 
 void fetch_begin(struct fetch *f, bool secure)
@@ -97,7 +97,7 @@ bool fetch_may_be_secure(const struct fetch *f)
 	return !f->access[1].insecure && access(f->access[1].token_file, R_OK) == 0;
 }
 
-static char *url(const char *scheme, const char *host, unsigned port)
+static char *fetch_url(const char *scheme, const char *host, unsigned port)
 {
 	bool v6 = strchr(host, ':') && *host != '[';
 	return str_printf("%s://%s%s%s:%u", scheme, v6 ? "[" : "", host, v6 ? "]" : "", port);
@@ -113,8 +113,8 @@ int fetch_new(const struct podlist_config *config, fetched done, void *arg, stru
 	f->arg = arg;
 	f->body = (struct buf)BUF_INIT;
 	f->soon = loop_timer_new(config->loop, on_soon, f);
-	f->access[0].server = url("http", config->kubelet, config->readonly_port);
-	f->access[1].server = url("https", config->kubelet, config->secure_port);
+	f->access[0].server = fetch_url("http", config->kubelet, config->readonly_port);
+	f->access[1].server = fetch_url("https", config->kubelet, config->secure_port);
 	f->access[1].token_file = strdup(config->token);
 	f->access[1].ca.file = config->ca ? strdup(config->ca) : NULL;
 	f->access[1].insecure = !config->ca;

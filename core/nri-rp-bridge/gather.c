@@ -50,14 +50,14 @@ static void give_up(struct gather *g, const char *why)
 	nri_runtime_not_synchronized(p->nri, "there is nothing to synchronise it with");
 }
 
-static void *unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
-		    const struct grpc_result *result)
+static void *gather_unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
+			   const struct grpc_result *result)
 {
 	ProtobufCAllocator alloc = pb_arena(g->arena);
 	return protobuf_c_message_unpack(type, &alloc, result->payload_len, result->payload);
 }
 
-static bool counts(const Cri__ListedContainer *ctr)
+static bool gather_counts(const Cri__ListedContainer *ctr)
 {
 	return ctr->state < STATE_EXITED;
 }
@@ -107,7 +107,7 @@ static int add_ctrs(struct gather *g)
 	for (size_t i = 0; i < g->ctrs->n_containers; i++) {
 		const Cri__ListedContainer *listed = g->ctrs->containers[i];
 		struct pod *pod = model_pod(model, listed->pod_sandbox_id);
-		if (!pod || !counts(listed))
+		if (!pod || !gather_counts(listed))
 			continue;
 		Nri__Container *msg =
 			cri_listed_container(g->arena, pod->id, listed, g->about[i].resources);
@@ -125,7 +125,7 @@ static int add_ctrs(struct gather *g)
 	return 0;
 }
 
-static void finish(struct gather *g)
+static void gather_finish(struct gather *g)
 {
 	struct police *p = g->police;
 	model_clear(&p->model);
@@ -180,10 +180,11 @@ static void on_ctr(const struct grpc_result *result, void *arg)
 
 static void ask_next_ctr(struct gather *g)
 {
-	while (g->next_ctr < g->ctrs->n_containers && !counts(g->ctrs->containers[g->next_ctr]))
+	while (g->next_ctr < g->ctrs->n_containers &&
+	       !gather_counts(g->ctrs->containers[g->next_ctr]))
 		g->next_ctr++;
 	if (g->next_ctr == g->ctrs->n_containers) {
-		finish(g);
+		gather_finish(g);
 		return;
 	}
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
@@ -199,7 +200,8 @@ static void on_pod(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	const Cri__PodStatusResponse *m =
-		result->error ? NULL : unpack(g, &cri__pod_status_response__descriptor, result);
+		result->error ? NULL
+			      : gather_unpack(g, &cri__pod_status_response__descriptor, result);
 	if (m)
 		g->parents[g->next_pod] = cri_info_parent(g->arena, INFO_OF(m));
 	g->next_pod++;
@@ -231,7 +233,7 @@ static void ask_next_pod(struct gather *g)
 static void on_ctrs(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
-	g->ctrs = result->error ? NULL : unpack(g, &cri__container_list__descriptor, result);
+	g->ctrs = result->error ? NULL : gather_unpack(g, &cri__container_list__descriptor, result);
 	if (g->ctrs) {
 		g->about = arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->about);
 		g->parents = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->parents);
@@ -260,7 +262,7 @@ static void on_pods(const struct grpc_result *result, void *arg)
 	Cri__Id none = CRI__ID__INIT;
 	if (is_of_another_version(g->police, result) && ask_pods(g) == 0)
 		return;
-	g->pods = result->error ? NULL : unpack(g, &cri__pod_list__descriptor, result);
+	g->pods = result->error ? NULL : gather_unpack(g, &cri__pod_list__descriptor, result);
 	if (!g->pods)
 		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
 	else if (police_call_runtime(g->police, "ListContainers", &none.base, LIST_MS, on_ctrs, g))

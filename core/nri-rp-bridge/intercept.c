@@ -74,7 +74,7 @@ static void pass_unasked(struct police_call *c)
 }
 
 /* What was begun has come to nothing. */
-static void undo(struct police_call *c)
+static void intercept_undo(struct police_call *c)
 {
 	if (c->told && c->generation == c->q.police->generation)
 		c->method->after(c, POLICE_BROKEN, span_of(NULL, 0));
@@ -97,7 +97,7 @@ static void forward_edited(struct police_call *c)
 			    missing.fields[0]);
 	if (r) {
 		call_refuse(c, GRPC_FAILED_PRECONDITION, err_text(&err, r));
-		undo(c);
+		intercept_undo(c);
 		call_free(c);
 		return;
 	}
@@ -109,7 +109,7 @@ static void forward_edited(struct police_call *c)
 	uint8_t *edited = arena_alloc(c->arena, n + 1);
 	if (!edited) {
 		call_refuse(c, GRPC_RESOURCE_EXHAUSTED, "out of memory");
-		undo(c);
+		intercept_undo(c);
 		call_free(c);
 		return;
 	}
@@ -126,7 +126,7 @@ static void on_carried(unsigned failed, void *arg)
 	if (c->events) {
 		forward_edited(c);
 	} else {
-		undo(c);
+		intercept_undo(c);
 		call_free(c);
 	}
 	nri_runtime_unlock(p->nri);
@@ -139,7 +139,7 @@ static void refuse_by_plugin(struct police_call *c, const char *text)
 	call_refuse(c, GRPC_FAILED_PRECONDITION, reason);
 	/* A plugin that refuses has kept nothing of what is new to it. */
 	c->told = false;
-	undo(c);
+	intercept_undo(c);
 	call_free(c);
 }
 
@@ -162,7 +162,7 @@ static void on_asked(struct question *q, const struct rpc_result *result)
 	else if (c->events)
 		pass_unasked(c);
 	else {
-		undo(c);
+		intercept_undo(c);
 		call_free(c);
 	}
 	nri_runtime_unlock(p->nri);
@@ -224,7 +224,7 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	if (r < 0) {
 		*ret = NULL;
 		call_refuse(c, GRPC_RESOURCE_EXHAUSTED, "out of memory");
-		undo(c);
+		intercept_undo(c);
 		call_free(c);
 	} else if (r > 0 && !nri_runtime_is_active(p->nri)) {
 		pass_unasked(c);
@@ -276,7 +276,7 @@ struct police_call *police_end(struct police_call *c, enum police_outcome outcom
 	if (c->told && c->generation == p->generation)
 		c->method->after(c, outcome, span_of(payload, n));
 	else
-		undo(c);
+		intercept_undo(c);
 	call_free(c);
 	return NULL;
 }

@@ -211,7 +211,7 @@ uint64_t kubepods_n_listed(const struct kubepods *k)
 	return k->n_listed;
 }
 
-static bool below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
+static bool kubepods_below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
 {
 	int n = snprintf(ret, CGROUP_PATH_MAX, "%s%s%s", cgroup, *cgroup ? "/" : "", name);
 	return n > 0 && n < (int)CGROUP_PATH_MAX;
@@ -247,7 +247,7 @@ static void kubepods_note_event(struct kubepods *k, const struct inotify_event *
 		kubepods_add_change(k, w->cgroup);
 	else if (w->kind == WATCHED_CLASS &&
 		 (kubepods_is_qos(e->name) || kubepods_pod_uid(e->name, uid)) &&
-		 below(w->cgroup, e->name, cgroup))
+		 kubepods_below(w->cgroup, e->name, cgroup))
 		kubepods_add_change(k, cgroup);
 }
 
@@ -291,8 +291,8 @@ static void watched_note(struct kubepods *k, int wd, enum watched_kind kind, con
 }
 
 /* By its file descriptor, as the root may be another one. What is watched already stays so. */
-static void watch(struct kubepods *k, const char *folder, enum watched_kind kind,
-		  const char *cgroup)
+static void kubepods_watch(struct kubepods *k, const char *folder, enum watched_kind kind,
+			   const char *cgroup)
 {
 	char path[64];
 	_close_ int dir = fs_open(&k->c->root, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -330,7 +330,7 @@ static int each_in(struct walk *w, const char *cgroup, int (*fn)(const char *nam
 	const char *around = w->cgroup;
 	if (!cgroup_folder(w->k->c, "cpuset", cgroup, folder))
 		return 0;
-	watch(w->k, folder, fn == on_ctr ? WATCHED_POD : WATCHED_CLASS, cgroup);
+	kubepods_watch(w->k, folder, fn == on_ctr ? WATCHED_POD : WATCHED_CLASS, cgroup);
 	w->k->n_listed++;
 	w->cgroup = cgroup;
 	int r = fs_list(&w->k->c->root, folder, fn, w);
@@ -342,7 +342,7 @@ static int on_ctr(const char *name, void *arg)
 {
 	struct walk *w = arg;
 	char id[KUBEPODS_ID_SIZE], cgroup[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX];
-	if (!kubepods_ctr_id(name, id) || !below(w->cgroup, name, cgroup))
+	if (!kubepods_ctr_id(name, id) || !kubepods_below(w->cgroup, name, cgroup))
 		return 0;
 	if (!w->left--)
 		return -E2BIG;
@@ -358,7 +358,7 @@ static int on_pod(const char *name, void *arg)
 {
 	struct walk *w = arg;
 	char uid[KUBEPODS_UID_SIZE], cgroup[CGROUP_PATH_MAX];
-	if (!below(w->cgroup, name, cgroup))
+	if (!kubepods_below(w->cgroup, name, cgroup))
 		return 0;
 	if (kubepods_is_qos(name))
 		return each_in(w, cgroup, on_pod);
@@ -377,7 +377,7 @@ struct search {
 	bool deeper; /* the names of this level have been looked at */
 };
 
-static int search(struct search *s);
+static int kubepods_search(struct search *s);
 
 /* Made by root, or by whoever runs the bridge: in a folder that has been given to a user anybody
  * could make one of that name. */
@@ -395,7 +395,7 @@ static int look_at(const char *name, void *arg)
 {
 	struct search *s = arg;
 	char cgroup[CGROUP_PATH_MAX];
-	if (!below(s->cgroup, name, cgroup))
+	if (!kubepods_below(s->cgroup, name, cgroup))
 		return 0;
 	if (!s->deeper && s->depth == 1 && kubepods_is_top(name) && is_trusted(s->k, cgroup)) {
 		(void)snprintf(s->k->top, sizeof s->k->top, "%s", cgroup);
@@ -403,11 +403,11 @@ static int look_at(const char *name, void *arg)
 	}
 	struct search in = {s->k, cgroup, s->depth - 1, s->left, false};
 	/* A file among the folders, or one that has gone, does not end the search. */
-	return s->deeper && in.depth && *s->left && search(&in) == 1;
+	return s->deeper && in.depth && *s->left && kubepods_search(&in) == 1;
 }
 
 /* All of a folder before what is in its folders. 1: found. */
-static int search(struct search *s)
+static int kubepods_search(struct search *s)
 {
 	char folder[CGROUP_PATH_MAX];
 	if (!cgroup_folder(s->k->c, "cpuset", s->cgroup, folder))
@@ -433,11 +433,11 @@ static void find_top(struct kubepods *k)
 		*k->top = '\0';
 	if (!levels || !cgroup_folder(k->c, "cpuset", under, folder))
 		return;
-	watch(k, folder, WATCHED_ABOVE, under);
+	kubepods_watch(k, folder, WATCHED_ABOVE, under);
 	for (unsigned level = 1; level <= levels; level++) {
 		unsigned left = SEARCH_MAX;
 		struct search s = {k, under, level, &left, false};
-		if (search(&s) != 1)
+		if (kubepods_search(&s) != 1)
 			continue;
 		log_info("the kubelet's cgroup is %s", k->top);
 		return;

@@ -125,7 +125,7 @@ static void tell_ready(struct bridge *b, const struct options *o)
 	sd_ready(b->sd, status);
 }
 
-static void stop(struct bridge *b)
+static void bridge_stop(struct bridge *b)
 {
 	b->bypass = bypass_free(b->bypass);
 	b->proxy = proxy_free(b->proxy);
@@ -170,6 +170,6 @@ int main(int argc, char **argv)
 		tell_ready(&b, &o);
 		r = loop_run(b.loop);
 	}
-	stop(&b);
+	bridge_stop(&b);
 	return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -168,14 +168,14 @@ static int take_trace(struct options *o, const char *argument)
 	return -1;
 }
 
-static int wrong(const char *option, const char *argument, const char *expected)
+static int options_wrong(const char *option, const char *argument, const char *expected)
 {
 	fprintf(stderr, "nri-rp-bridge: --%s %s: expected %s\n", option, argument, expected);
 	return -1;
 }
 
 /* Which of the names; -1: none of them. */
-static int choose(const char *argument, const char *const *names, int n)
+static int options_choose(const char *argument, const char *const *names, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (str_eq(argument, names[i]))
@@ -188,7 +188,7 @@ static int take_pod_event(struct options *o, const char *argument)
 	o->pod_event_after = str_eq(argument, "after");
 	return o->pod_event_after || str_eq(argument, "before")
 		       ? 0
-		       : wrong("pod-event", argument, "before or after");
+		       : options_wrong("pod-event", argument, "before or after");
 }
 
 static int take_pods(struct options *o, const char *argument)
@@ -198,9 +198,9 @@ static int take_pods(struct options *o, const char *argument)
 					    [PODS_SECURE] = "secure",
 					    [PODS_AGENT] = "agent",
 					    [PODS_CGROUPFS] = "cgroupfs"};
-	int i = choose(argument, names, PODS_CGROUPFS + 1);
+	int i = options_choose(argument, names, PODS_CGROUPFS + 1);
 	if (i < 0)
-		return wrong("pods", argument, "auto, readonly, secure, agent or cgroupfs");
+		return options_wrong("pods", argument, "auto, readonly, secure, agent or cgroupfs");
 	o->pods.source = (enum pods_source)i;
 	return 0;
 }
@@ -209,7 +209,7 @@ static int take_port(unsigned *to, const char *option, const char *argument)
 {
 	uint64_t v;
 	if (str_to_u64(argument, &v) || !v || v > UINT16_MAX)
-		return wrong(option, argument, "a port");
+		return options_wrong(option, argument, "a port");
 	*to = (unsigned)v;
 	return 0;
 }
@@ -218,7 +218,7 @@ static int take_time(uint64_t *to, const char *option, const char *argument)
 {
 	int64_t ms;
 	if (str_to_ms(argument, &ms) || ms < 100 || ms > TIME_MAX_MS)
-		return wrong(option, argument, "a time from 100ms to 1h, as 30s");
+		return options_wrong(option, argument, "a time from 100ms to 1h, as 30s");
 	*to = (uint64_t)ms;
 	return 0;
 }
@@ -267,9 +267,9 @@ static int take_cgroups(struct options *o, int option, const char *argument)
 static int take_source(struct options *o, const char *argument)
 {
 	static const char *const names[] = {[SOURCE_CRI] = "cri", [SOURCE_CGROUPS] = "cgroups"};
-	int i = choose(argument, names, SOURCE_CGROUPS + 1);
+	int i = options_choose(argument, names, SOURCE_CGROUPS + 1);
 	if (i < 0)
-		return wrong("source", argument, "cri or cgroups");
+		return options_wrong("source", argument, "cri or cgroups");
 	o->source = (enum source)i;
 	return 0;
 }

@@ -75,14 +75,14 @@ static struct known_pod *known_new(const Agent__FedPod *from)
 	return pod->message ? pod : known_free(pod);
 }
 
-static struct known_pod *find(const struct podlist *p, const char *uid)
+static struct known_pod *podlist_do_find(const struct podlist *p, const char *uid)
 {
 	struct known_pod *pod = NULL;
 	HASH_FIND(hh, p->pods, uid, strlen(uid), pod);
 	return pod;
 }
 
-static void drop(struct podlist *p, struct known_pod *pod)
+static void podlist_drop(struct podlist *p, struct known_pod *pod)
 {
 	HASH_DEL(p->pods, pod);
 	known_free(pod);
@@ -104,13 +104,13 @@ static bool has_room(struct podlist *p)
 		if (pod->gone_ms && (!oldest || pod->gone_ms < oldest->gone_ms))
 			oldest = pod;
 	if (oldest)
-		drop(p, oldest);
+		podlist_drop(p, oldest);
 	return oldest != NULL;
 }
 
 void podlist_take(struct podlist *p, const Agent__FedPod *from)
 {
-	struct known_pod *had = find(p, from->uid), *pod = known_new(from);
+	struct known_pod *had = podlist_do_find(p, from->uid), *pod = known_new(from);
 	if (pod && had && had->n == pod->n && memcmp(had->packed, pod->packed, pod->n) == 0) {
 		p->changed |= had->gone_ms != 0;
 		had->listed = true;
@@ -126,7 +126,7 @@ void podlist_take(struct podlist *p, const Agent__FedPod *from)
 		return;
 	}
 	if (had)
-		drop(p, had);
+		podlist_drop(p, had);
 	HASH_ADD_KEYPTR(hh, p->pods, pod->message->uid, strlen(pod->message->uid), pod);
 	if (!pod->hh.tbl)
 		known_free(pod);
@@ -143,7 +143,7 @@ static void set_gone(struct podlist *p, struct known_pod *pod)
 
 void podlist_forget(struct podlist *p, const char *uid)
 {
-	struct known_pod *pod = find(p, uid);
+	struct known_pod *pod = podlist_do_find(p, uid);
 	if (pod)
 		set_gone(p, pod);
 }
@@ -158,7 +158,7 @@ void podlist_end(struct podlist *p)
 		if (!pod->listed)
 			set_gone(p, pod);
 		if (pod->gone_ms && clock_ms() - pod->gone_ms > FORGET_MS)
-			drop(p, pod);
+			podlist_drop(p, pod);
 	}
 	if (p->changed)
 		p->config.changed(p->config.arg);
@@ -167,13 +167,13 @@ void podlist_end(struct podlist *p)
 
 const Agent__FedPod *podlist_find(const struct podlist *p, const char *uid)
 {
-	const struct known_pod *pod = find(p, uid);
+	const struct known_pod *pod = podlist_do_find(p, uid);
 	return pod ? pod->message : NULL;
 }
 
 uint64_t podlist_gone_ms(const struct podlist *p, const char *uid)
 {
-	const struct known_pod *pod = find(p, uid);
+	const struct known_pod *pod = podlist_do_find(p, uid);
 	return pod && pod->gone_ms ? clock_ms() - pod->gone_ms + 1 : 0;
 }
 
@@ -347,7 +347,7 @@ struct podlist *podlist_free(struct podlist *p)
 	feed_free(p->feed);
 	loop_timer_free(p->poll);
 	HASH_ITER (hh, p->pods, pod, next)
-		drop(p, pod);
+		podlist_drop(p, pod);
 	free(p);
 	return NULL;
 }

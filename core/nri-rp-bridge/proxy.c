@@ -428,7 +428,7 @@ static int open_up(struct call *c, const struct h2_fields *fields, bool last, st
 
 /* ---- calls that the police wants ------------------------------------------------------------- */
 
-static void refuse(struct call *c, enum grpc_status status, const char *text)
+static void proxy_refuse(struct call *c, enum grpc_status status, const char *text)
 {
 	struct h2_stream *down = c->down;
 	c->down = NULL;
@@ -442,7 +442,7 @@ static void on_police_refuses(enum grpc_status status, const char *text, void *a
 {
 	struct call *c = arg;
 	c->policed->police = NULL;
-	refuse(c, status, text);
+	proxy_refuse(c, status, text);
 }
 
 static void on_police_releases(void *arg)
@@ -461,7 +461,7 @@ static void on_police_forwards(const uint8_t *payload, size_t n, bool held, void
 	grpc_prefix(prefix, (uint32_t)n);
 	if (open_up(c, c->policed->headers, false, &err)) {
 		(void)err_prefix(&err, AWAY);
-		refuse(c, GRPC_UNAVAILABLE, err.text);
+		proxy_refuse(c, GRPC_UNAVAILABLE, err.text);
 		return;
 	}
 	if (h2_stream_write(c->up, prefix, sizeof prefix) || h2_stream_write(c->up, payload, n) ||
@@ -535,11 +535,11 @@ static void police_ask(struct call *c)
 	struct grpc_message m;
 	uint64_t now = clock_ms(), left = UINT64_MAX;
 	if (grpc_reader_next(&p->request, &m, NULL) <= 0) {
-		refuse(c, GRPC_INTERNAL, NO_MESSAGE);
+		proxy_refuse(c, GRPC_INTERNAL, NO_MESSAGE);
 		return;
 	}
 	if (m.compressed) {
-		refuse(c, GRPC_UNIMPLEMENTED, "nri-rp-bridge reads no compressed requests");
+		proxy_refuse(c, GRPC_UNIMPLEMENTED, "nri-rp-bridge reads no compressed requests");
 		return;
 	}
 	if (str_eq(c->path, EVENTS_PATH)) {
@@ -561,7 +561,7 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 	struct policed *p = c->policed;
 	bool whole = grpc_reader_next(&p->request, &(struct grpc_message){0}, NULL) > 0;
 	if (whole && n) {
-		refuse(c, GRPC_INTERNAL, NO_MESSAGE);
+		proxy_refuse(c, GRPC_INTERNAL, NO_MESSAGE);
 		return;
 	}
 	int r = grpc_reader_add(&p->request, data, n);
@@ -570,7 +570,7 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 	else
 		r = grpc_reader_next(&p->request, &(struct grpc_message){0}, &err);
 	if (r < 0)
-		refuse(c, GRPC_RESOURCE_EXHAUSTED, err.text);
+		proxy_refuse(c, GRPC_RESOURCE_EXHAUSTED, err.text);
 	else if (policed_bound(c))
 		h2_stream_consume(c->down, n);
 }

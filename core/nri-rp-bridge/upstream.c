@@ -84,7 +84,7 @@ static int connect_now(struct upstream *u, struct err *err)
 	return 0;
 }
 
-static int reconnect(struct upstream *u, struct err *err)
+static int upstream_reconnect(struct upstream *u, struct err *err)
 {
 	int r = connect_now(u, err);
 	if (r) {
@@ -116,7 +116,7 @@ static void on_retry(void *arg)
 	struct upstream *u = arg;
 	struct err err = ERR_INIT;
 	if (!u->links)
-		(void)reconnect(u, &err);
+		(void)upstream_reconnect(u, &err);
 }
 
 static bool is_usable(const struct link *l)
@@ -126,7 +126,7 @@ static bool is_usable(const struct link *l)
 
 int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err)
 {
-	int r = is_usable(u->links) ? 0 : reconnect(u, err);
+	int r = is_usable(u->links) ? 0 : upstream_reconnect(u, err);
 	if (!r)
 		*ret = grpc_conn_h2(u->links->conn);
 	return r;

@@ -44,20 +44,21 @@ struct balance balance_now(void)
 }
 
 /* Tables grow once in a while; a leak shows in either half. */
-static bool grows(size_t first, size_t middle, size_t last, size_t noise)
+static bool balance_grows(size_t first, size_t middle, size_t last, size_t noise)
 {
 	return middle > first + noise && last > middle + noise;
 }
 
-static int compare(struct balance first, struct balance middle, struct balance last, unsigned n,
-		   size_t heap_noise, size_t mapped_noise, const char *what, struct err *err)
+static int balance_do_compare(struct balance first, struct balance middle, struct balance last,
+			      unsigned n, size_t heap_noise, size_t mapped_noise, const char *what,
+			      struct err *err)
 {
-	if (grows(first.bytes, middle.bytes, last.bytes, heap_noise))
+	if (balance_grows(first.bytes, middle.bytes, last.bytes, heap_noise))
 		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
 			       (last.bytes - first.bytes) / n);
 	/* sanitizers and valgrind map memory for themselves */
 	bool exact = !(loader_default_flags() & LOADER_INSTRUMENTED) && watch_factor() == 1;
-	if (exact && grows(first.mapped, middle.mapped, last.mapped, mapped_noise))
+	if (exact && balance_grows(first.mapped, middle.mapped, last.mapped, mapped_noise))
 		return err_set(err, -ENOMEM, "%s: some %zu bytes are left mapped each time (mmap)",
 			       what, (last.mapped - first.mapped) / n);
 	if (last.fds != first.fds)
@@ -72,11 +73,11 @@ static int compare(struct balance first, struct balance middle, struct balance l
 int balance_compare(struct balance first, struct balance middle, struct balance last, unsigned n,
 		    const char *what, struct err *err)
 {
-	return compare(first, middle, last, n, HEAP_NOISE, MAPPED_NOISE, what, err);
+	return balance_do_compare(first, middle, last, n, HEAP_NOISE, MAPPED_NOISE, what, err);
 }
 
 int balance_exact(struct balance first, struct balance middle, struct balance last, unsigned n,
 		  const char *what, struct err *err)
 {
-	return compare(first, middle, last, n, 0, 0, what, err);
+	return balance_do_compare(first, middle, last, n, 0, 0, what, err);
 }

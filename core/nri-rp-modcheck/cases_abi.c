@@ -16,7 +16,7 @@
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int config(struct check *c, struct err *err)
+static int cases_abi_config(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	int bad = rig_open(&r, c, NULL, err);
@@ -47,7 +47,7 @@ static int unknown_keys(struct check *c, struct err *err)
 	return 0;
 }
 
-static int table(struct check *c, struct err *err)
+static int cases_abi_table(struct check *c, struct err *err)
 {
 	if (!c->schema)
 		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
@@ -112,7 +112,7 @@ static int check_service(const struct rp_module *abi, struct rp_instance *inst, 
 	return 0;
 }
 
-static int services(struct check *c, struct err *err)
+static int cases_abi_services(struct check *c, struct err *err)
 {
 	static const char *const others[] = {"",  "nri-rp.policy",	  "nri-rp.policy/99",
 					     "x", "nri-rp.controller/99", "com.example.nothing/1"};
@@ -138,7 +138,7 @@ static int services(struct check *c, struct err *err)
 
 /* Requests as long as there is somebody to make them of; a refusal to live on such a host is
  * fine. */
-static int live(struct check *c, struct shim *s, bool *ret_lives, struct err *err)
+static int cases_abi_live(struct check *c, struct shim *s, bool *ret_lives, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
@@ -166,7 +166,7 @@ static int refused_again(struct check *c, struct shim *s, const char *name, stru
 	char what[96];
 	bool lives;
 	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
-		int bad = live(c, s, &lives, err);
+		int bad = cases_abi_live(c, s, &lives, err);
 		if (bad)
 			return bad;
 		if (i % 3 == 2)
@@ -185,7 +185,7 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 		return bad;
 	s.withheld = withheld;
 	check_doing(c, "on a host without %s", name);
-	bad = live(c, &s, &lives, err);
+	bad = cases_abi_live(c, &s, &lives, err);
 	if (bad)
 		return err_prefix(err, "on a host without %s: ", name);
 	if (lives)
@@ -197,7 +197,7 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 static int lives_well(struct check *c, struct shim *s, struct err *err)
 {
 	bool lives = false;
-	int bad = live(c, s, &lives, err);
+	int bad = cases_abi_live(c, s, &lives, err);
 	if (!bad && !lives)
 		return err->code;
 	return bad;
@@ -218,7 +218,7 @@ static int time_of_calls(struct check *c, struct err *err)
 }
 
 /* One after the other first: a crash names the service then. */
-static int missing(struct check *c, struct err *err)
+static int cases_abi_missing(struct check *c, struct err *err)
 {
 	int r = 0;
 	for (unsigned i = 0; !r && i < SHIM_SERVICES; i++) {
@@ -228,7 +228,7 @@ static int missing(struct check *c, struct err *err)
 	return r ? r : missing_one(c, UINT32_MAX, "any service", err);
 }
 
-static int longer(struct check *c, struct err *err)
+static int cases_abi_longer(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	int bad = shim_init(&s, c);
@@ -239,7 +239,7 @@ static int longer(struct check *c, struct err *err)
 }
 
 /* Each minor that the module says it can work with, back to the first. */
-static int shorter(struct check *c, struct err *err)
+static int cases_abi_shorter(struct check *c, struct err *err)
 {
 	int bad = 0;
 	for (uint32_t minor = RP_ABI_MINOR; !bad && minor-- > c->module->abi->min_host_minor;) {
@@ -248,7 +248,7 @@ static int shorter(struct check *c, struct err *err)
 		bad = shim_init(&s, c);
 		s.minor = minor;
 		check_doing(c, "on a host of ABI %u.%u", RP_ABI_MAJOR, minor);
-		bad = bad ? bad : live(c, &s, &lives, err);
+		bad = bad ? bad : cases_abi_live(c, &s, &lives, err);
 		if (bad)
 			return err_prefix(err, "on a host of ABI %u.%u: ", RP_ABI_MAJOR, minor);
 		if (!lives)
@@ -259,7 +259,7 @@ static int shorter(struct check *c, struct err *err)
 	return bad;
 }
 
-static int rules(struct check *c, struct err *err)
+static int cases_abi_rules(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	int bad = shim_init(&s, c);
@@ -270,23 +270,23 @@ static int rules(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"abi/config", 0, CASE_SMALL | CASE_GATE, config,
+	{"abi/config", 0, CASE_SMALL | CASE_GATE, cases_abi_config,
 	 "the smallest configuration, or that of --config, is accepted"},
 	{"abi/time", 0, CASE_SMALL | CASE_GATE | CASE_CLOCK, time_of_calls,
 	 "no call takes longer than --slow"},
-	{"abi/table", 0, 0, table, "the table of keys is well-formed"},
+	{"abi/table", 0, 0, cases_abi_table, "the table of keys is well-formed"},
 	{"abi/unknown-keys", 0, 0, unknown_keys, "a key that is not in the table is refused"},
 	{"abi/no-section", 0, CASE_SMALL, no_section,
 	 "without a section it works by default, or says what it needs"},
-	{"abi/services", 0, CASE_SMALL, services,
+	{"abi/services", 0, CASE_SMALL, cases_abi_services,
 	 "unknown services give NULL, known ones structs of their size"},
-	{"abi/missing-services", 0, CASE_SMALL | CASE_SLOW, missing,
+	{"abi/missing-services", 0, CASE_SMALL | CASE_SLOW, cases_abi_missing,
 	 "without a service of the host it works, or refuses with a reason"},
-	{"abi/longer-structs", 0, CASE_SMALL, longer,
+	{"abi/longer-structs", 0, CASE_SMALL, cases_abi_longer,
 	 "a host of a later minor, with longer structs, is no problem"},
-	{"abi/shorter-structs", 0, CASE_SMALL | CASE_SLOW, shorter,
+	{"abi/shorter-structs", 0, CASE_SMALL | CASE_SLOW, cases_abi_shorter,
 	 "hosts of each earlier minor that it says it can work with, back to 1.0, are no problem"},
-	{"abi/rules", 0, CASE_SMALL, rules,
+	{"abi/rules", 0, CASE_SMALL, cases_abi_rules,
 	 "host functions on the host's thread only, sizes set, results and texts as the headers "
 	 "say"},
 };

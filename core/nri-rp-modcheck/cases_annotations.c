@@ -80,8 +80,8 @@ static char *long_text(unsigned kind)
 }
 
 /* Under all the names by which it may be looked for. */
-static int annotate(struct rig *r, const char *key, const char *value, unsigned nth,
-		    struct err *err)
+static int cases_annotations_annotate(struct rig *r, const char *key, const char *value,
+				      unsigned nth, struct err *err)
 {
 	char names[4][SHIM_KEY_MAX + 64];
 	struct wish w = sizes[nth % 2];
@@ -106,10 +106,10 @@ static int each_hostile(struct rig *r, const char *key, struct err *err)
 	unsigned nth = 0;
 	int bad = 0;
 	for (unsigned i = 0; !bad && i < N_HOSTILE; i++)
-		bad = annotate(r, key, hostile[i], nth++, err);
+		bad = cases_annotations_annotate(r, key, hostile[i], nth++, err);
 	for (unsigned i = 0; !bad && i < N_LONG; i++) {
 		_free_ char *text = long_text(i);
-		bad = text ? annotate(r, key, text, nth++, err) : -ENOMEM;
+		bad = text ? cases_annotations_annotate(r, key, text, nth++, err) : -ENOMEM;
 	}
 	return bad;
 }
@@ -143,7 +143,7 @@ static int learn_keys(struct check *c, struct shim *s, struct rig *r, struct err
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-static int annotations(struct check *c, struct err *err)
+static int cases_annotations_annotations(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -200,7 +200,7 @@ static int with_pairs(struct check *c, struct shim *s, struct err *err)
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-static int own(struct check *c, struct err *err)
+static int cases_annotations_own(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	struct kv *given = c->own;
@@ -224,9 +224,11 @@ static int own(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"placement/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_SEEDS, own,
+	{"placement/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_SEEDS,
+	 cases_annotations_own,
 	 "the same with annotations that it looks for, or that --annotations gives"},
-	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, annotations,
+	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW,
+	 cases_annotations_annotations,
 	 "huge, malformed and hostile values of all annotations that it looks at; nothing is left"},
 };
 

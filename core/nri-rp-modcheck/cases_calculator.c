@@ -133,7 +133,7 @@ static void describe_pairs(const struct nr_pair *pairs, unsigned n, struct buf *
 		(void)buf_printf(out, "%s = %s\n", pairs[i].key, pairs[i].value);
 }
 
-static void describe(const struct nr_result *r, struct buf *out)
+static void cases_calculator_describe(const struct nr_result *r, struct buf *out)
 {
 	for (unsigned i = 0; i < r->n_values; i++) {
 		const struct nr_value *v = &r->values[i];
@@ -147,20 +147,20 @@ static void describe(const struct nr_result *r, struct buf *out)
 	describe_pairs(r->annotations, r->n_annotations, out);
 }
 
-static int same(const struct nr_result *a, const struct nr_result *b, const char *what,
-		struct err *err)
+static int cases_calculator_same(const struct nr_result *a, const struct nr_result *b,
+				 const char *what, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf one = BUF_INIT, other = BUF_INIT;
 	char why[ERR_TEXT_MAX / 2];
-	describe(a, &one);
-	describe(b, &other);
+	cases_calculator_describe(a, &one);
+	cases_calculator_describe(b, &other);
 	return text_differs(&one, &other, why, sizeof why)
 		       ? err_set(err, -EPROTO, "%s gives something else: %s", what, why)
 		       : 0;
 }
 
 /* No amount is less than nothing; what is reset has none. */
-static int sound(const struct nr_result *r, struct err *err)
+static int cases_calculator_sound(const struct nr_result *r, struct err *err)
 {
 	for (unsigned i = 0; i < r->n_values; i++) {
 		const struct nr_value *v = &r->values[i];
@@ -176,7 +176,8 @@ static int sound(const struct nr_result *r, struct err *err)
 }
 
 /* A calculator may fail, and gives nothing then. */
-static int calculate(struct rig *r, const struct node *n, bool reset, struct nr_result *ret)
+static int cases_calculator_calculate(struct rig *r, const struct node *n, bool reset,
+				      struct nr_result *ret)
 {
 	struct err failed[NR_CALCULATORS_MAX];
 	const struct nr_asking how = {.reset = reset, .message = "it is a test"};
@@ -186,8 +187,8 @@ static int calculate(struct rig *r, const struct node *n, bool reset, struct nr_
 	return bad;
 }
 
-static int apply(struct rig *r, const struct node *n, const struct nr_result *result,
-		 struct nr_result *node)
+static int cases_calculator_apply(struct rig *r, const struct node *n,
+				  const struct nr_result *result, struct nr_result *node)
 {
 	struct err failed[NR_CALCULATORS_MAX];
 	r->env.noderes = &n->in;
@@ -220,21 +221,21 @@ static int put_on_nodes(struct rig *r, const struct node *n, const struct nr_res
 	_cleanup_(nr_result_fini) struct nr_result one = {0}, other = {0};
 	int bad = put_others(r, &one);
 	bad = bad ? bad : put_others(r, &other);
-	bad = bad ? bad : apply(r, n, result, &one);
-	bad = bad ? bad : apply(r, n, result, &other);
-	bad = bad ? bad : same(&one, &other, "apply() on an equal Node", err);
-	bad = bad ? bad : sound(&one, err);
-	bad = bad ? bad : apply(r, n, result, &one);
-	return bad ? bad : same(&other, &one, "apply() on its own outcome", err);
+	bad = bad ? bad : cases_calculator_apply(r, n, result, &one);
+	bad = bad ? bad : cases_calculator_apply(r, n, result, &other);
+	bad = bad ? bad : cases_calculator_same(&one, &other, "apply() on an equal Node", err);
+	bad = bad ? bad : cases_calculator_sound(&one, err);
+	bad = bad ? bad : cases_calculator_apply(r, n, result, &one);
+	return bad ? bad : cases_calculator_same(&other, &one, "apply() on its own outcome", err);
 }
 
 static int one_node(struct rig *r, const struct node *n, struct err *err)
 {
 	_cleanup_(nr_result_fini) struct nr_result one = {0}, other = {0};
-	int bad = calculate(r, n, false, &one);
-	bad = bad ? bad : calculate(r, n, false, &other);
-	bad = bad ? bad : same(&one, &other, "calculate() with equal inputs", err);
-	bad = bad ? bad : sound(&one, err);
+	int bad = cases_calculator_calculate(r, n, false, &one);
+	bad = bad ? bad : cases_calculator_calculate(r, n, false, &other);
+	bad = bad ? bad : cases_calculator_same(&one, &other, "calculate() with equal inputs", err);
+	bad = bad ? bad : cases_calculator_sound(&one, err);
 	return bad ? bad : put_on_nodes(r, n, &one, err);
 }
 
@@ -242,18 +243,19 @@ static int one_node(struct rig *r, const struct node *n, struct err *err)
 static int reset_one(struct rig *r, const struct node *n, struct err *err)
 {
 	_cleanup_(nr_result_fini) struct nr_result before = {0}, none = {0}, node = {0};
-	int bad = calculate(r, n, false, &before);
-	bad = bad ? bad : apply(r, n, &before, &node);
-	bad = bad ? bad : calculate(r, n, true, &none);
-	bad = bad ? bad : apply(r, n, &none, &node);
+	int bad = cases_calculator_calculate(r, n, false, &before);
+	bad = bad ? bad : cases_calculator_apply(r, n, &before, &node);
+	bad = bad ? bad : cases_calculator_calculate(r, n, true, &none);
+	bad = bad ? bad : cases_calculator_apply(r, n, &none, &node);
 	for (const char *const *name = instance_resources(r->instance); !bad && *name; name++)
 		if (nr_result_value(&node, *name))
 			bad = err_set(err, -EPROTO, "%s is there after a reset", *name);
 	return bad;
 }
 
-static int run(struct check *c, unsigned bits,
-	       int (*one)(struct rig *r, const struct node *n, struct err *err), struct err *err)
+static int cases_calculator_run(struct check *c, unsigned bits,
+				int (*one)(struct rig *r, const struct node *n, struct err *err),
+				struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
@@ -274,23 +276,23 @@ static int run(struct check *c, unsigned bits,
 
 static int equal_inputs(struct check *c, struct err *err)
 {
-	return run(c, 40, one_node, err);
+	return cases_calculator_run(c, 40, one_node, err);
 }
 
-static int large(struct check *c, struct err *err)
+static int cases_calculator_large(struct check *c, struct err *err)
 {
-	return run(c, 50, one_node, err);
+	return cases_calculator_run(c, 50, one_node, err);
 }
 
 static int reset(struct check *c, struct err *err)
 {
-	return run(c, 40, reset_one, err);
+	return cases_calculator_run(c, 40, reset_one, err);
 }
 
 static const struct check_case cases[] = {
 	{"calculator/same", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, equal_inputs,
 	 "equal inputs give equal items, an equal Node the same Node, and nothing is negative"},
-	{"calculator/large", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, large,
+	{"calculator/large", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, cases_calculator_large,
 	 "the same with amounts up to the largest there may be"},
 	{"calculator/reset", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, reset,
 	 "after a reset the Node has none of its resources"},

@@ -34,7 +34,7 @@ static int call_pre_create(struct rig *r, struct ctr *ctr, struct err *err)
 }
 
 /* A hook may fail, by a code that it may give. */
-static int allowed(int result, const char *what, struct err *err)
+static int cases_controller_allowed(int result, const char *what, struct err *err)
 {
 	int bad = result ? rig_known_code(result, what, err) : 0;
 	return bad == RIG_REFUSED ? 0 : bad;
@@ -53,21 +53,23 @@ static int life_of(struct rig *r, const struct wish *w, struct ctr **ret, struct
 		return bad == RIG_REFUSED ? 0 : bad;
 	}
 	*ret = ctr;
-	bad = allowed(instance_post_start(r->instance, ctr, err), "post_start", err);
+	bad = cases_controller_allowed(instance_post_start(r->instance, ctr, err), "post_start",
+				       err);
 	for (uint32_t changed = 1; !bad && changed <= RP_CHANGED_CLASS; changed <<= 1)
-		bad = allowed(instance_post_update(r->instance, ctr, changed, err), "post_update",
-			      err);
+		bad = cases_controller_allowed(instance_post_update(r->instance, ctr, changed, err),
+					       "post_update", err);
 	return bad;
 }
 
 static int end_of(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	int bad = allowed(instance_post_stop(r->instance, ctr, err), "post_stop", err);
+	int bad = cases_controller_allowed(instance_post_stop(r->instance, ctr, err), "post_stop",
+					   err);
 	rig_drop(r, ctr);
 	return bad;
 }
 
-static int hooks(struct rig *r, struct churn *churn, struct err *err)
+static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct ctr *ctrs[CTRS] = {NULL};
 	int bad = 0;
@@ -99,10 +101,10 @@ static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struc
 	if (bad)
 		return bad == RIG_REFUSED ? err->code : bad;
 	int started = instance_start(r->instance, err);
-	bad = allowed(started, "start", err);
+	bad = cases_controller_allowed(started, "start", err);
 	*ret_started = !started;
 	if (!started) {
-		bad = hooks(r, churn, err);
+		bad = cases_controller_hooks(r, churn, err);
 		instance_stop(r->instance);
 	}
 	if (!r->late)
@@ -111,7 +113,7 @@ static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struc
 	return bad ? bad : rig_finish_jobs(r, err);
 }
 
-static int lives(struct check *c, bool late, struct err *err)
+static int cases_controller_lives(struct check *c, bool late, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -134,18 +136,18 @@ static int lives(struct check *c, bool late, struct err *err)
 
 static int absent_files(struct check *c, struct err *err)
 {
-	return lives(c, false, err);
+	return cases_controller_lives(c, false, err);
 }
 
 /* Everything that was begun ends when the containers are gone and the controller has stopped. */
 static int late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results come late");
-	return lives(c, true, err);
+	return cases_controller_lives(c, true, err);
 }
 
 /* Hooks fail at every point where the host can say no. */
-static int faults(struct check *c, struct err *err)
+static int cases_controller_faults(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -225,9 +227,12 @@ static int file_container(struct rig *r, const struct wish *w, struct ctr **ret,
 		usage_put(ctr->usage, FIG_CPU, i * UINT64_C(100000000),
 			  clock_ms() - 1000 + i * 900);
 	bad = fixture_cgroup(r->check->machine, ctr->cgroups_path, err);
-	bad = bad ? bad : allowed(instance_post_start(r->instance, ctr, err), "post_start", err);
+	bad = bad ? bad
+		  : cases_controller_allowed(instance_post_start(r->instance, ctr, err),
+					     "post_start", err);
 	return bad ? bad
-		   : allowed(instance_post_update(r->instance, ctr, RP_CHANGED_CLASS, err),
+		   : cases_controller_allowed(
+			     instance_post_update(r->instance, ctr, RP_CHANGED_CLASS, err),
 			     "post_update", err);
 }
 
@@ -278,7 +283,7 @@ static int file_life(struct rig *r, struct churn *churn, bool *ret_started, stru
 	if (bad)
 		return bad == RIG_REFUSED ? err->code : bad;
 	int started = instance_start(r->instance, err);
-	bad = allowed(started, "start", err);
+	bad = cases_controller_allowed(started, "start", err);
 	*ret_started = !started;
 	if (!started) {
 		bad = file_hooks(r, churn, err);
@@ -290,7 +295,7 @@ static int file_life(struct rig *r, struct churn *churn, bool *ret_started, stru
 	return bad ? bad : rig_wipe(r, err);
 }
 
-static int files(struct check *c, struct err *err)
+static int cases_controller_files(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -317,12 +322,12 @@ static int files(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
 	 "start, all hooks, reload, stop where nothing is there to control: no crash, no job left"},
-	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, files,
+	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, cases_controller_files,
 	 "jobs read and write cgroups, /proc and resctrl, and use of the host only what is marked "
 	 "[any]"},
 	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL, late,
 	 "results of jobs come when containers are gone and it has stopped"},
-	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, faults,
+	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, cases_controller_faults,
 	 "each call of the host fails once with ENOMEM"},
 };
 

@@ -34,7 +34,7 @@ struct creating {
 	const struct extra *others; /* what another one has asked for before; NULL: nothing */
 };
 
-static bool keep(char *to, size_t size, const char *from, const char **ret)
+static bool cases_creation_keep(char *to, size_t size, const char *from, const char **ret)
 {
 	*ret = to;
 	return snprintf(to, size, "%s", from) < (int)size;
@@ -47,21 +47,25 @@ static bool keep_asked(struct asked *a, const struct extra *e)
 	a->e = *e;
 	a->e.by = OTHER;
 	if (e->key)
-		ok = keep(a->key, sizeof a->key, e->key, &a->e.key);
+		ok = cases_creation_keep(a->key, sizeof a->key, e->key, &a->e.key);
 	if (e->text)
-		ok = ok && keep(a->text, sizeof a->text, e->text, &a->e.text);
+		ok = ok && cases_creation_keep(a->text, sizeof a->text, e->text, &a->e.text);
 	if (e->mount) {
 		a->mount = *e->mount;
 		a->mount.destination = a->key;
-		ok = ok && keep(a->source, sizeof a->source, e->mount->source, &a->mount.source) &&
-		     keep(a->type, sizeof a->type, e->mount->type, &a->mount.type) &&
-		     keep(a->options, sizeof a->options, e->mount->options, &a->mount.options);
+		ok = ok &&
+		     cases_creation_keep(a->source, sizeof a->source, e->mount->source,
+					 &a->mount.source) &&
+		     cases_creation_keep(a->type, sizeof a->type, e->mount->type, &a->mount.type) &&
+		     cases_creation_keep(a->options, sizeof a->options, e->mount->options,
+					 &a->mount.options);
 		a->e.mount = &a->mount;
 	}
 	if (e->device) {
 		a->device = *e->device;
 		a->device.path = a->key;
-		ok = ok && keep(a->type, sizeof a->type, e->device->type, &a->device.type);
+		ok = ok &&
+		     cases_creation_keep(a->type, sizeof a->type, e->device->type, &a->device.type);
 		a->e.device = &a->device;
 	}
 	return ok;
@@ -79,7 +83,7 @@ static void at_creation(struct rig *r, bool after)
 }
 
 /* Another value of the same kind, well-formed. */
-static bool otherwise(struct asked *a)
+static bool cases_creation_otherwise(struct asked *a)
 {
 	size_t len = strlen(a->text);
 	if (a->e.mount)
@@ -114,7 +118,7 @@ static int two_ask(struct creating *c, const struct wish *w, struct asked *a, st
 			       "the same value: %s",
 			       what, err->text);
 	bad = bad ? bad : rig_remove(r, ctr, err);
-	if (bad || !otherwise(a))
+	if (bad || !cases_creation_otherwise(a))
 		return bad;
 	check_doing(r->check, "when another one asks for %s with another value", what);
 	bad = rig_add(r, w, &ctr, err);
@@ -138,7 +142,7 @@ static int one_wish(struct creating *c, const struct wish *w, struct err *err)
 	return bad;
 }
 
-static int conflict(struct check *check, struct err *err)
+static int cases_creation_conflict(struct check *check, struct err *err)
 {
 	_free_ struct creating *c = calloc(1, sizeof *c);
 	struct churn churn;
@@ -168,7 +172,7 @@ static int conflict(struct check *check, struct err *err)
 
 /* ---- runtimes -------------------------------------------------------------------------------- */
 
-static int runtimes(struct check *c, struct err *err)
+static int cases_creation_runtimes(struct check *c, struct err *err)
 {
 	static const uint32_t both = RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT;
 	static const uint32_t flags[] = {0,
@@ -218,7 +222,7 @@ static const struct {
 	{"", "vendor.example/any", RP_HINTS_MAIN, 0, {NULL}},
 };
 
-static bool admits(const struct provider *p, rp_pod pod)
+static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 {
 	return p->rig.txn && p->rig.pod && p->rig.pod->handle == pod;
 }
@@ -226,7 +230,7 @@ static bool admits(const struct provider *p, rp_pod pod)
 static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
 {
 	struct provider *p = arg;
-	if (!admits(p, pod) || list >= LISTS)
+	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_asked++;
 	*ret = (struct rp_hint_list){.size = sizeof *ret,
@@ -240,7 +244,7 @@ static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *
 static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
 {
 	static struct rp_idset nodes; /* valid until the callback returns */
-	if (!admits(arg, pod) || list >= LISTS || index >= lists[list].n)
+	if (!cases_creation_admits(arg, pod) || list >= LISTS || index >= lists[list].n)
 		return -RP_ENOENT;
 	(void)rp_idset_parse(&nodes, lists[list].nodes[index], NO_NODE + 1);
 	*ret = (struct rp_hint){
@@ -248,12 +252,13 @@ static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *re
 	return 0;
 }
 
-static int choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg)
+static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred,
+				 void *arg)
 {
 	struct provider *p = arg;
 	struct rp_idset offered;
 	(void)preferred;
-	if (!admits(p, pod) || list >= LISTS)
+	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_chosen++;
 	if (rp_ids_subset(nodes, topo_ids(p->rig.env.topo, RP_NODES_ONLINE)))
@@ -270,9 +275,9 @@ static int choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred
 	return 0;
 }
 
-static int hints(struct check *c, struct err *err)
+static int cases_creation_hints(struct check *c, struct err *err)
 {
-	static const struct hint_ops ops = {hint_list, hint_of, choose};
+	static const struct hint_ops ops = {hint_list, hint_of, cases_creation_choose};
 	struct provider p = {.rig.check = c};
 	struct churn churn;
 	int bad = rig_open(&p.rig, c, NULL, err);
@@ -294,13 +299,13 @@ static int hints(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"creation/conflict", RP_KIND_POLICY, CASE_SMALL, conflict,
+	{"creation/conflict", RP_KIND_POLICY, CASE_SMALL, cases_creation_conflict,
 	 "another one asks for the same values that only a creation can give, or for others: equal "
 	 "ones are one, and -RP_EBUSY is a result like others"},
-	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL, runtimes,
+	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL, cases_creation_runtimes,
 	 "runtimes that cannot refuse, cannot inject, tell of containers that run already, and "
 	 "change meanwhile"},
-	{"creation/hints", RP_KIND_POLICY, CASE_SMALL, hints,
+	{"creation/hints", RP_KIND_POLICY, CASE_SMALL, cases_creation_hints,
 	 "hints of providers outside: preferred nodes, none that fits, no opinion, nodes that the "
 	 "machine does not have"},
 };

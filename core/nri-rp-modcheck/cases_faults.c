@@ -50,7 +50,7 @@ static const struct wish wishes[] = {
 #define N_WISHES (sizeof wishes / sizeof *wishes)
 
 /* A short life in which every call of a policy is made. */
-static int script(struct rig *r, bool *ret_alive, struct err *err)
+static int cases_faults_script(struct rig *r, bool *ret_alive, struct err *err)
 {
 	struct ctr *ctr[N_WISHES];
 	unsigned n = 0;
@@ -74,7 +74,7 @@ static int script(struct rig *r, bool *ret_alive, struct err *err)
 	return bad;
 }
 
-static int healed(struct rig *r, struct buf *expected, struct err *err)
+static int cases_faults_healed(struct rig *r, struct buf *expected, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf got = BUF_INIT;
 	char where[700];
@@ -93,10 +93,10 @@ static int one_fault(struct rig *r, struct shim *s, uint64_t n, struct buf *expe
 	s->fail_at = n;
 	/* it may refuse to be made or configured, and that is the end of it */
 	bool alive;
-	int bad = script(r, &alive, err);
+	int bad = cases_faults_script(r, &alive, err);
 	s->fail_at = 0;
 	if (!bad && s->fired && alive)
-		bad = healed(r, expected, err);
+		bad = cases_faults_healed(r, expected, err);
 	if (bad)
 		return err_prefix(err, "when call %llu of the host, %s(), fails with %s: ",
 				  (unsigned long long)n, s->fired_in ? s->fired_in : "-",
@@ -142,7 +142,7 @@ static int no_space(struct check *c, struct err *err)
 	return all_faults(c, -RP_ENOSPC, err);
 }
 
-static int stale(struct check *c, struct err *err)
+static int cases_faults_stale(struct check *c, struct err *err)
 {
 	return all_faults(c, -RP_ESTALE, err);
 }
@@ -162,7 +162,7 @@ static int leak_at(struct rig *r, struct shim *s, uint64_t n, bool *ret_fired, s
 		s->n_calls = 0;
 		s->fired = false;
 		s->fail_at = n;
-		int bad = script(r, &alive, err);
+		int bad = cases_faults_script(r, &alive, err);
 		s->fail_at = 0;
 		rig_destroy(r);
 		bad = bad ? bad : rig_wipe(r, err);
@@ -177,7 +177,7 @@ static int leak_at(struct rig *r, struct shim *s, uint64_t n, bool *ret_fired, s
 	return balance_exact(at[0], at[1], at[2], 6, what, err);
 }
 
-static int leaks(struct check *c, struct err *err)
+static int cases_faults_leaks(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -195,8 +195,9 @@ static const struct check_case cases[] = {
 	{"faults/enomem", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_memory,
 	 "each call of the host fails once with ENOMEM: refused or coped with, and healed"},
 	{"faults/enospc", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_space, "the same with ENOSPC"},
-	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, stale, "the same with ESTALE"},
-	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, leaks,
+	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_stale,
+	 "the same with ESTALE"},
+	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_leaks,
 	 "nothing is left behind when a call of the host fails, again and again"},
 };
 

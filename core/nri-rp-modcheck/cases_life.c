@@ -15,8 +15,9 @@
 /* ---- the balance ----------------------------------------------------------------------------- */
 
 /* fn, again and again on one rig. */
-static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struct err *err),
-		  const char *what, struct err *err)
+static int cases_life_repeat(struct rig *r, unsigned rounds,
+			     int (*fn)(struct rig *r, struct err *err), const char *what,
+			     struct err *err)
 {
 	struct balance before = {0}, middle = {0};
 	for (unsigned i = 0; i < rounds + WARM_UP; i++) {
@@ -44,10 +45,10 @@ static int create_destroy(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	int bad = rig_open(&r, c, NULL, err);
-	return bad ? bad : repeat(&r, ROUNDS, once_created, "create, destroy", err);
+	return bad ? bad : cases_life_repeat(&r, ROUNDS, once_created, "create, destroy", err);
 }
 
-static int prepare(struct rig *r, struct rp_plan **ret, struct err *err)
+static int cases_life_prepare(struct rig *r, struct rp_plan **ret, struct err *err)
 {
 	return instance_prepare(r->instance, conf_section(r->check->conf, r->check->o->name), ret,
 				err);
@@ -56,7 +57,7 @@ static int prepare(struct rig *r, struct rp_plan **ret, struct err *err)
 static int once_prepared(struct rig *r, struct err *err)
 {
 	struct rp_plan *plan;
-	int bad = prepare(r, &plan, err);
+	int bad = cases_life_prepare(r, &plan, err);
 	if (!bad)
 		instance_abort(r->instance, plan);
 	return bad;
@@ -67,14 +68,14 @@ static int prepare_abort(struct check *c, struct err *err)
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
-	return bad ? bad : repeat(&r, ROUNDS, once_prepared, "prepare, abort", err);
+	return bad ? bad : cases_life_repeat(&r, ROUNDS, once_prepared, "prepare, abort", err);
 }
 
 static int once_committed(struct rig *r, struct err *err)
 {
 	struct rp_plan *plan;
 	int bad = rig_create(r, err);
-	bad = bad ? bad : prepare(r, &plan, err);
+	bad = bad ? bad : cases_life_prepare(r, &plan, err);
 	if (!bad)
 		instance_commit(r->instance, plan);
 	rig_destroy(r);
@@ -86,20 +87,21 @@ static int commit_destroy(struct check *c, struct err *err)
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	int bad = rig_open(&r, c, NULL, err);
 	return bad ? bad
-		   : repeat(&r, ROUNDS, once_committed, "create, prepare, commit, destroy", err);
+		   : cases_life_repeat(&r, ROUNDS, once_committed,
+				       "create, prepare, commit, destroy", err);
 }
 
 /* ---- policies -------------------------------------------------------------------------------- */
 
-static int populate(struct rig *r, struct churn *churn, struct err *err)
+static int cases_life_populate(struct rig *r, struct churn *churn, struct err *err)
 {
 	churn_init(churn, r, r->check->seed);
 	churn->still = true;
 	return churn_run(churn, 60, err);
 }
 
-static int unchanged(struct rig *r, const struct churn *churn, struct buf *before, const char *what,
-		     struct err *err)
+static int cases_life_unchanged(struct rig *r, const struct churn *churn, struct buf *before,
+				const char *what, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf after = BUF_INIT;
 	char where[700];
@@ -112,7 +114,7 @@ static int unchanged(struct rig *r, const struct churn *churn, struct buf *befor
 static int commit_again(struct rig *r, struct err *err)
 {
 	struct rp_plan *plan;
-	int bad = prepare(r, &plan, err);
+	int bad = cases_life_prepare(r, &plan, err);
 	if (bad)
 		return bad;
 	instance_commit(r->instance, plan);
@@ -124,7 +126,7 @@ static int commit_again(struct rig *r, struct err *err)
 static int aborted_between(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct rp_plan *plan;
-	int bad = prepare(r, &plan, err);
+	int bad = cases_life_prepare(r, &plan, err);
 	if (bad)
 		return bad;
 	instance_abort(r->instance, plan);
@@ -141,7 +143,7 @@ static int second_instance(struct rig *r, struct err *err)
 	int bad = instance_save(mine, &state, &size, err);
 	r->instance = NULL;
 	bad = bad ? bad : rig_create(r, err);
-	bad = bad ? bad : prepare(r, &plan, err);
+	bad = bad ? bad : cases_life_prepare(r, &plan, err);
 	if (!bad) {
 		instance_commit(r->instance, plan);
 		bad = size ? instance_load(r->instance, state, size, err) : 0;
@@ -152,7 +154,7 @@ static int second_instance(struct rig *r, struct err *err)
 	return bad;
 }
 
-static int orders(struct check *c, struct err *err)
+static int cases_life_orders(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf before = BUF_INIT;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -161,17 +163,17 @@ static int orders(struct check *c, struct err *err)
 	bad = bad ? bad : rig_create(&r, err);
 	bad = bad ? bad : once_prepared(&r, err);
 	bad = bad ? bad : commit_again(&r, err);
-	bad = bad ? bad : populate(&r, &churn, err);
+	bad = bad ? bad : cases_life_populate(&r, &churn, err);
 	bad = bad ? bad : aborted_between(&r, &churn, err);
 	if (bad)
 		return bad;
 	rig_describe(&r, &before);
 	bad = second_instance(&r, err);
-	bad = bad ? bad : unchanged(&r, &churn, &before, "another instance", err);
+	bad = bad ? bad : cases_life_unchanged(&r, &churn, &before, "another instance", err);
 	bad = bad ? bad : commit_again(&r, err);
-	bad = bad ? bad : unchanged(&r, &churn, &before, "prepare, commit, sync", err);
+	bad = bad ? bad : cases_life_unchanged(&r, &churn, &before, "prepare, commit, sync", err);
 	bad = bad ? bad : rig_sync(&r, err);
-	bad = bad ? bad : unchanged(&r, &churn, &before, "sync", err);
+	bad = bad ? bad : cases_life_unchanged(&r, &churn, &before, "sync", err);
 	return bad ? bad : churn_run(&churn, 60, err);
 }
 
@@ -233,20 +235,21 @@ static int release_unplaced(struct check *c, struct err *err)
 	return bad;
 }
 
-static int reloads(struct check *c, struct err *err)
+static int cases_life_reloads(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf before = BUF_INIT;
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
-	bad = bad ? bad : populate(&r, &churn, err);
+	bad = bad ? bad : cases_life_populate(&r, &churn, err);
 	if (bad)
 		return bad;
 	rig_describe(&r, &before);
-	bad = repeat(&r, ROUNDS, rig_reload, "reload", err);
+	bad = cases_life_repeat(&r, ROUNDS, rig_reload, "reload", err);
 	return bad ? bad
-		   : unchanged(&r, &churn, &before, "a reload of the same configuration", err);
+		   : cases_life_unchanged(&r, &churn, &before, "a reload of the same configuration",
+					  err);
 }
 
 static int filled_and_emptied(struct check *c, struct err *err)
@@ -274,14 +277,15 @@ static int filled_and_emptied(struct check *c, struct err *err)
 			       "containers created and removed", err);
 }
 
-static int restarts(struct check *c, struct err *err)
+static int cases_life_restarts(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
-	bad = bad ? bad : populate(&r, &churn, err);
-	return bad ? bad : repeat(&r, ROUNDS, rig_restart, "restart with containers", err);
+	bad = bad ? bad : cases_life_populate(&r, &churn, err);
+	return bad ? bad
+		   : cases_life_repeat(&r, ROUNDS, rig_restart, "restart with containers", err);
 }
 
 static const struct check_case cases[] = {
@@ -291,17 +295,17 @@ static const struct check_case cases[] = {
 	 "1,000 configurations prepared and dropped leave nothing"},
 	{"lifecycle/commit-destroy", 0, CASE_SMALL, commit_destroy,
 	 "1,000 instances freed with a configuration in force and no sync() leave nothing"},
-	{"lifecycle/orders", RP_KIND_POLICY, CASE_SMALL, orders,
+	{"lifecycle/orders", RP_KIND_POLICY, CASE_SMALL, cases_life_orders,
 	 "prepare, abort, commit, sync in every order, a second instance beside: nobody is moved"},
 	{"lifecycle/release-twice", RP_KIND_POLICY, CASE_SMALL, release_twice,
 	 "a container may be released twice"},
 	{"lifecycle/release-unplaced", RP_KIND_POLICY, CASE_SMALL, release_unplaced,
 	 "a container that was never placed may be released"},
-	{"lifecycle/reloads", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, reloads,
+	{"lifecycle/reloads", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_life_reloads,
 	 "1,000 reloads of the same configuration move nobody and leave nothing"},
 	{"lifecycle/containers", RP_KIND_POLICY, CASE_SMALL, filled_and_emptied,
 	 "containers that come and go leave no memory, descriptors or threads"},
-	{"lifecycle/restarts", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, restarts,
+	{"lifecycle/restarts", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_life_restarts,
 	 "1,000 instances freed with containers placed leave nothing"},
 };
 

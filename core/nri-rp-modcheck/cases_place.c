@@ -14,7 +14,7 @@
 #define TIME_SAMPLES 1000u
 #define TIME_P99_NS 500000u
 
-static int begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+static int cases_place_begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
 {
 	int bad = rig_open(r, c, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
@@ -23,11 +23,11 @@ static int begin(struct check *c, struct rig *r, struct churn *churn, struct err
 	return bad;
 }
 
-static int invariants(struct check *c, struct err *err)
+static int cases_place_invariants(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = begin(c, &r, &churn, err);
+	int bad = cases_place_begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
 	r.log = c->o->reproduce ? c->out : NULL;
@@ -54,7 +54,7 @@ static int comes_back(struct check *c, struct err *err)
 	struct churn churn;
 	char where[700];
 	int bad = probe_fresh(c, &fresh, err);
-	bad = bad ? bad : begin(c, &r, &churn, err);
+	bad = bad ? bad : cases_place_begin(c, &r, &churn, err);
 	bad = bad ? bad : churn_run(&churn, SOME, err);
 	bad = bad ? bad : churn_empty(&churn, err);
 	bad = bad ? bad : churn_probe(&r, &used, err);
@@ -92,12 +92,13 @@ struct disturbed {
 	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);
 };
 
-static int record(struct check *c, const struct disturbed *how, struct buf *out, struct err *err)
+static int cases_place_record(struct check *c, const struct disturbed *how, struct buf *out,
+			      struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = machine_make(c->machine, err);
-	bad = bad ? bad : begin(c, &r, &churn, err);
+	bad = bad ? bad : cases_place_begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
 	r.dry = how->dry;
@@ -107,7 +108,7 @@ static int record(struct check *c, const struct disturbed *how, struct buf *out,
 }
 
 /* Memory that the next run gets has other addresses and other contents. */
-static void stir(void *keep[static 64])
+static void cases_place_stir(void *keep[static 64])
 {
 	(void)mallopt(M_PERTURB, 0x5a);
 	for (unsigned i = 0; i < 64; i++)
@@ -126,9 +127,9 @@ static int same_twice(struct check *c, const struct disturbed *how, const char *
 	const struct disturbed plain = {.still = how->still, .record = how->record};
 	void *stirred[64];
 	char where[700];
-	int bad = record(c, &plain, &first, err);
-	stir(stirred);
-	bad = bad ? bad : record(c, how, &second, err);
+	int bad = cases_place_record(c, &plain, &first, err);
+	cases_place_stir(stirred);
+	bad = bad ? bad : cases_place_record(c, how, &second, err);
 	for (unsigned i = 0; i < 64; i++)
 		free(stirred[i]);
 	if (!bad && text_differs(&first, &second, where, sizeof where))
@@ -136,7 +137,7 @@ static int same_twice(struct check *c, const struct disturbed *how, const char *
 	return bad;
 }
 
-static int determinism(struct check *c, struct err *err)
+static int cases_place_determinism(struct check *c, struct err *err)
 {
 	const struct disturbed how = {.record = record_decisions};
 	return same_twice(c, &how, "the same requests were decided otherwise the second time", err);
@@ -156,11 +157,11 @@ static int restart_always(struct check *c, struct err *err)
 			  err);
 }
 
-static int restart(struct check *c, struct err *err)
+static int cases_place_restart(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = begin(c, &r, &churn, err);
+	int bad = cases_place_begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
 	churn.restart_every = 100;
@@ -180,11 +181,11 @@ static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 		       ctr->full_name, ctr->cur.cpus->text, "nri-rp.host.explain/1");
 }
 
-static int explain(struct check *c, struct err *err)
+static int cases_place_explain(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = begin(c, &r, &churn, err);
+	int bad = cases_place_begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
 	churn.placed = has_trail;
@@ -213,7 +214,7 @@ static void small_wish(struct churn *churn, struct wish *w)
 	w->mem_request = 1 << 20;
 }
 
-static int fill(struct rig *r, struct churn *churn, struct err *err)
+static int cases_place_fill(struct rig *r, struct churn *churn, struct err *err)
 {
 	for (unsigned i = 0; i < TIME_CTRS; i++) {
 		struct wish w;
@@ -226,8 +227,8 @@ static int fill(struct rig *r, struct churn *churn, struct err *err)
 	return 0;
 }
 
-static int sample(struct rig *r, struct churn *churn, uint64_t ns[static TIME_SAMPLES],
-		  struct err *err)
+static int cases_place_sample(struct rig *r, struct churn *churn, uint64_t ns[static TIME_SAMPLES],
+			      struct err *err)
 {
 	for (unsigned i = 0; i < TIME_SAMPLES; i++) {
 		struct wish w;
@@ -243,16 +244,16 @@ static int sample(struct rig *r, struct churn *churn, uint64_t ns[static TIME_SA
 	return 0;
 }
 
-static int timing(struct check *c, struct err *err)
+static int cases_place_timing(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	uint64_t ns[TIME_SAMPLES];
-	int bad = begin(c, &r, &churn, err);
-	bad = bad ? bad : fill(&r, &churn, err);
+	int bad = cases_place_begin(c, &r, &churn, err);
+	bad = bad ? bad : cases_place_fill(&r, &churn, err);
 	if (bad == RIG_REFUSED)
 		return check_skip(c, "%u small containers do not fit: %s", TIME_CTRS, err->text);
-	bad = bad ? bad : sample(&r, &churn, ns, err);
+	bad = bad ? bad : cases_place_sample(&r, &churn, ns, err);
 	if (bad)
 		return bad;
 	uint64_t p50 = ns[TIME_SAMPLES / 2], p99 = ns[TIME_SAMPLES * 99 / 100];
@@ -264,23 +265,25 @@ static int timing(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"placement/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW, invariants,
+	{"placement/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
+	 cases_place_invariants,
 	 "2,000 random requests; after each: CPUs online, exclusive ones unshared, no empty set, "
 	 "memory nodes with memory; reloads and sync() move nobody"},
 	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, comes_back,
 	 "when all containers are gone, new ones are placed as by a fresh instance"},
-	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, determinism,
-	 "the same requests give the same decisions, byte for byte"},
-	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW, restart,
+	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
+	 cases_place_determinism, "the same requests give the same decisions, byte for byte"},
+	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
+	 cases_place_restart,
 	 "a new instance leaves all containers where they are, after each 100th of 2,000 requests"},
 	{"placement/restart-always", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
 	 restart_always,
 	 "with a new instance after each request all others are decided as they are without"},
 	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
 	 "requests that are tried in a dropped transaction first change nothing later"},
-	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, explain,
+	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, cases_place_explain,
 	 "something is noted about every container that is given CPUs"},
-	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW, timing,
+	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW, cases_place_timing,
 	 "p99 of allocate() at 500 containers (fails only with --strict-time)"},
 };
 

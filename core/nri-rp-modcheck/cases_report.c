@@ -14,7 +14,8 @@
 #define NAME_MAX_BYTES 128u
 #define LEAK_ROUNDS 9u
 
-static int populated(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+static int cases_report_populated(struct check *c, struct rig *r, struct churn *churn,
+				  struct err *err)
 {
 	int bad = rig_open(r, c, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
@@ -33,7 +34,8 @@ struct zones {
 	char wrong[256];
 };
 
-static void __attribute__((format(printf, 2, 3))) wrong(struct zones *z, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+cases_report_wrong(struct zones *z, const char *fmt, ...)
 {
 	va_list ap;
 	if (z->wrong[0])
@@ -55,13 +57,13 @@ static void zone(void *ctx, const char *name, const char *type, const char *pare
 {
 	struct zones *z = ctx;
 	if (!*name || !*type || strlen(name) >= NAME_MAX_BYTES)
-		wrong(z, "a zone with name \"%.64s\" and type \"%.64s\"", name, type);
+		cases_report_wrong(z, "a zone with name \"%.64s\" and type \"%.64s\"", name, type);
 	else if (has_zone(z, name))
-		wrong(z, "two zones %s", name);
+		cases_report_wrong(z, "two zones %s", name);
 	else if (*parent && !has_zone(z, parent))
-		wrong(z, "zone %s comes before its parent %s", name, parent);
+		cases_report_wrong(z, "zone %s comes before its parent %s", name, parent);
 	else if (z->n == ZONES_MAX)
-		wrong(z, "more than %u zones", ZONES_MAX);
+		cases_report_wrong(z, "more than %u zones", ZONES_MAX);
 	else
 		(void)snprintf(z->names[z->n++], NAME_MAX_BYTES, "%s", name);
 }
@@ -71,25 +73,26 @@ static void resource(void *ctx, const char *name, int64_t capacity, int64_t allo
 {
 	struct zones *z = ctx;
 	if (!z->n || !*name)
-		wrong(z, "resource \"%s\" before any zone", name);
+		cases_report_wrong(z, "resource \"%s\" before any zone", name);
 	if (allocatable < 0 || capacity < allocatable || available > allocatable)
-		wrong(z, "%s of zone %s: capacity %lld, allocatable %lld, available %lld", name,
-		      z->n ? z->names[z->n - 1] : "-", (long long)capacity, (long long)allocatable,
-		      (long long)available);
+		cases_report_wrong(z,
+				   "%s of zone %s: capacity %lld, allocatable %lld, available %lld",
+				   name, z->n ? z->names[z->n - 1] : "-", (long long)capacity,
+				   (long long)allocatable, (long long)available);
 }
 
 static void attribute(void *ctx, const char *name, const char *value)
 {
 	struct zones *z = ctx;
 	if (!z->n || !*name || !value)
-		wrong(z, "attribute \"%s\" without zone, name or value", name);
+		cases_report_wrong(z, "attribute \"%s\" without zone, name or value", name);
 }
 
 static void cost(void *ctx, const char *other, int64_t value)
 {
 	struct zones *z = ctx;
 	if (!z->n || !*other || value < 0)
-		wrong(z, "cost %lld to zone \"%s\"", (long long)value, other);
+		cases_report_wrong(z, "cost %lld to zone \"%s\"", (long long)value, other);
 }
 
 static int check_zones(struct rig *r, struct check *c, struct err *err)
@@ -121,11 +124,11 @@ static int check_zones(struct rig *r, struct check *c, struct err *err)
 	return bad;
 }
 
-static int zones(struct check *c, struct err *err)
+static int cases_report_zones(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = populated(c, &r, &churn, err);
+	int bad = cases_report_populated(c, &r, &churn, err);
 	return bad ? bad : check_zones(&r, c, err);
 }
 
@@ -151,11 +154,11 @@ static int check_allocatable(struct rig *r, struct check *c, struct err *err)
 	return 0;
 }
 
-static int allocatable(struct check *c, struct err *err)
+static int cases_report_allocatable(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = populated(c, &r, &churn, err);
+	int bad = cases_report_populated(c, &r, &churn, err);
 	return bad ? bad : check_allocatable(&r, c, err);
 }
 
@@ -211,11 +214,11 @@ static int check_memory(struct rig *r, struct check *c, struct err *err)
 	return bad;
 }
 
-static int memory(struct check *c, struct err *err)
+static int cases_report_memory(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = populated(c, &r, &churn, err);
+	int bad = cases_report_populated(c, &r, &churn, err);
 	return bad ? bad : check_memory(&r, c, err);
 }
 
@@ -235,7 +238,8 @@ static bool metric_name(const char *name)
 	return !*name;
 }
 
-static void metric(void *ctx, const char *name, const char *help, const char *labels, double value)
+static void cases_report_metric(void *ctx, const char *name, const char *help, const char *labels,
+				double value)
 {
 	struct metrics *m = ctx;
 	m->n++;
@@ -248,15 +252,17 @@ static void metric(void *ctx, const char *name, const char *help, const char *la
 			       labels);
 }
 
-static int metrics(struct check *c, struct err *err)
+static int cases_report_metrics(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	struct metrics m = {0};
-	const struct rp_metric_sink sink = {
-		.size = sizeof sink, .ctx = &m, .gauge = metric, .counter = metric};
+	const struct rp_metric_sink sink = {.size = sizeof sink,
+					    .ctx = &m,
+					    .gauge = cases_report_metric,
+					    .counter = cases_report_metric};
 	struct balance at[3];
-	int bad = populated(c, &r, &churn, err);
+	int bad = cases_report_populated(c, &r, &churn, err);
 	for (unsigned i = 0; !bad && i < LEAK_ROUNDS; i++) {
 		m.n = 0;
 		bad = instance_collect(r.instance, &sink, err);
@@ -292,13 +298,13 @@ static int load_garbage(struct rig *r, const uint8_t *state, uint32_t size, stru
 	return rig_sync(r, err);
 }
 
-static int state(struct check *c, struct err *err)
+static int cases_report_state(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	const void *data;
 	uint32_t size;
-	int bad = populated(c, &r, &churn, err);
+	int bad = cases_report_populated(c, &r, &churn, err);
 	bad = bad ? bad : instance_save(r.instance, &data, &size, err);
 	if (bad || !size)
 		return bad ? bad : check_skip(c, "it keeps no state");
@@ -312,15 +318,15 @@ static int state(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, zones,
+	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, cases_report_zones,
 	 "zones have names, parents before children, and amounts that make sense"},
-	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, allocatable,
+	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, cases_report_allocatable,
 	 "allocatable CPUs are online ones, the same each time"},
-	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, memory,
+	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, cases_report_memory,
 	 "memory is told of nodes that have any, the same each time"},
-	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, metrics,
+	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, cases_report_metrics,
 	 "metrics are named and labelled as Prometheus wants it"},
-	{"report/state", RP_KIND_POLICY, CASE_SMALL, state,
+	{"report/state", RP_KIND_POLICY, CASE_SMALL, cases_report_state,
 	 "saved state is taken back, and damaged state does no harm"},
 };
 

@@ -24,7 +24,7 @@ static int facts_of(struct check *c, struct note_facts *ret, struct err *err)
 	return note_read(fd, c->o->path, ret, err);
 }
 
-static int note(struct check *c, struct err *err)
+static int cases_static_note(struct check *c, struct err *err)
 {
 	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
@@ -39,7 +39,7 @@ static int note(struct check *c, struct err *err)
 	return 0;
 }
 
-static int exports(struct check *c, struct err *err)
+static int cases_static_exports(struct check *c, struct err *err)
 {
 	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
@@ -56,7 +56,7 @@ static int exports(struct check *c, struct err *err)
 	return 0;
 }
 
-static int memory(struct check *c, struct err *err)
+static int cases_static_memory(struct check *c, struct err *err)
 {
 	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
@@ -69,7 +69,7 @@ static int memory(struct check *c, struct err *err)
 	return 0;
 }
 
-static int constructors(struct check *c, struct err *err)
+static int cases_static_constructors(struct check *c, struct err *err)
 {
 	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
@@ -107,7 +107,7 @@ static unsigned n_threads(void)
 	return n;
 }
 
-static int strings(struct check *c, struct err *err)
+static int cases_static_strings(struct check *c, struct err *err)
 {
 	const struct module *m = c->module;
 	const struct {
@@ -333,7 +333,7 @@ struct image {
 };
 
 /* Symbols that the hash table leaves out come first: those are the undefined ones. */
-static uint32_t unhashed(const uint32_t *gnu_hash)
+static uint32_t cases_static_unhashed(const uint32_t *gnu_hash)
 {
 	return gnu_hash[1];
 }
@@ -353,11 +353,11 @@ static bool image_of(const struct link_map *map, struct image *ret)
 		else if (d->d_tag == DT_GNU_HASH)
 			gnu_hash = address;
 	}
-	ret->n_symbols = hash ? hash[1] : gnu_hash ? unhashed(gnu_hash) : 0;
+	ret->n_symbols = hash ? hash[1] : gnu_hash ? cases_static_unhashed(gnu_hash) : 0;
 	return ret->symbols && ret->strings;
 }
 
-static bool matches(const char *pattern, const char *name)
+static bool cases_static_matches(const char *pattern, const char *name)
 {
 	return fnmatch(pattern, name, 0) == 0;
 }
@@ -365,7 +365,7 @@ static bool matches(const char *pattern, const char *name)
 static bool is_allowed(const char *name)
 {
 	for (unsigned i = 0; i < sizeof allowed / sizeof *allowed; i++)
-		if (matches(allowed[i], name))
+		if (cases_static_matches(allowed[i], name))
 			return true;
 	return false;
 }
@@ -373,7 +373,7 @@ static bool is_allowed(const char *name)
 static const char *why_not(const char *name)
 {
 	for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (matches(reasons[i].name, name))
+		if (cases_static_matches(reasons[i].name, name))
 			return reasons[i].why;
 	return "is not among what a module may call";
 }
@@ -413,7 +413,7 @@ static int with_sanitizers(const struct check *c, struct err *err)
 			   "so");
 }
 
-static int loads(struct check *c, struct err *err)
+static int cases_static_loads(struct check *c, struct err *err)
 {
 	if (n_threads() > 1)
 		return err_set(
@@ -424,7 +424,7 @@ static int loads(struct check *c, struct err *err)
 	return c->o->sanitize ? with_sanitizers(c, err) : 0;
 }
 
-static int symbols(struct check *c, struct err *err)
+static int cases_static_symbols(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf bad = BUF_INIT;
 	struct image image = {0};
@@ -479,7 +479,7 @@ static void note_library(struct check *c, const char *name)
 }
 
 /* What is linked besides the C library is the author's business, as long as he knows. */
-static int libraries(struct check *c, struct err *err)
+static int cases_static_libraries(struct check *c, struct err *err)
 {
 	struct link_map *map;
 	struct image image = {0};
@@ -493,20 +493,23 @@ static int libraries(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"static/note", 0, CASE_FILE, note,
+	{"static/note", 0, CASE_FILE, cases_static_note,
 	 "the ELF note is there, well-formed, for this host, and names the file"},
-	{"static/exports", 0, CASE_FILE, exports, "one exported symbol, " RP_MODULE_SYMBOL},
-	{"static/constructors", 0, CASE_FILE, constructors,
+	{"static/exports", 0, CASE_FILE, cases_static_exports,
+	 "one exported symbol, " RP_MODULE_SYMBOL},
+	{"static/constructors", 0, CASE_FILE, cases_static_constructors,
 	 "nothing runs while it is loaded: no constructors, DT_INIT, ifunc; no run path"},
-	{"static/memory", 0, CASE_FILE, memory, "no text relocations, no executable stack"},
-	{"static/load", 0, CASE_GATE | CASE_NO_CONFIG, loads,
+	{"static/memory", 0, CASE_FILE, cases_static_memory,
+	 "no text relocations, no executable stack"},
+	{"static/load", 0, CASE_GATE | CASE_NO_CONFIG, cases_static_loads,
 	 "the host loads it: file, note, struct and table agree"},
-	{"static/symbols", 0, CASE_NO_CONFIG, symbols,
+	{"static/symbols", 0, CASE_NO_CONFIG, cases_static_symbols,
 	 "of the C library it calls what computes, and nothing that exits, prints, blocks, starts "
 	 "threads or opens files"},
-	{"static/libraries", 0, CASE_NO_CONFIG, libraries,
+	{"static/libraries", 0, CASE_NO_CONFIG, cases_static_libraries,
 	 "which libraries a node needs (for your information)"},
-	{"static/strings", 0, CASE_NO_CONFIG, strings, "version, summary and licence are set"},
+	{"static/strings", 0, CASE_NO_CONFIG, cases_static_strings,
+	 "version, summary and licence are set"},
 };
 
 const struct check_group static_cases = {cases, sizeof cases / sizeof *cases};

@@ -15,7 +15,8 @@ static bool has_callback(const struct rig *r)
 	return RP_HAS(p, unmanaged) && p->unmanaged;
 }
 
-static int begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+static int cases_unmanaged_begin(struct check *c, struct rig *r, struct churn *churn,
+				 struct err *err)
 {
 	int bad = rig_open(r, c, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
@@ -29,13 +30,13 @@ static int begin(struct check *c, struct rig *r, struct churn *churn, struct err
 }
 
 /* Some ask for more than the machine has: who is refused runs where the host or the policy says. */
-static int run(struct check *c, bool still, bool dry, struct buf *log, unsigned *ret_n,
-	       struct err *err)
+static int cases_unmanaged_run(struct check *c, bool still, bool dry, struct buf *log,
+			       unsigned *ret_n, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = machine_make(c->machine, err);
-	bad = bad ? bad : begin(c, &r, &churn, err);
+	bad = bad ? bad : cases_unmanaged_begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
 	r.log = log;
@@ -47,10 +48,10 @@ static int run(struct check *c, bool still, bool dry, struct buf *log, unsigned 
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-static int invariants(struct check *c, struct err *err)
+static int cases_unmanaged_invariants(struct check *c, struct err *err)
 {
 	unsigned n = 0;
-	int bad = run(c, false, false, c->o->reproduce ? c->out : NULL, &n, err);
+	int bad = cases_unmanaged_run(c, false, false, c->o->reproduce ? c->out : NULL, &n, err);
 	if (bad)
 		return bad;
 	if (!n)
@@ -64,8 +65,8 @@ static int dry_run(struct check *c, struct err *err)
 	_cleanup_(buf_fini) struct buf first = BUF_INIT, tried = BUF_INIT;
 	char where[700];
 	unsigned n = 0;
-	int bad = run(c, true, false, &first, &n, err);
-	bad = bad ? bad : run(c, true, true, &tried, &n, err);
+	int bad = cases_unmanaged_run(c, true, false, &first, &n, err);
+	bad = bad ? bad : cases_unmanaged_run(c, true, true, &tried, &n, err);
 	if (bad)
 		return bad;
 	if (text_differs(&first, &tried, where, sizeof where))
@@ -78,8 +79,9 @@ static int dry_run(struct check *c, struct err *err)
 /* ---- placed later ---------------------------------------------------------------------------- */
 
 /* Containers of one kind until one of them is refused and runs all the same. NULL: none was. */
-static int fill(struct rig *r, const struct wish *w, struct ctr *placed[static FULL],
-		unsigned *ret_n, struct ctr **ret_unmanaged, struct err *err)
+static int cases_unmanaged_fill(struct rig *r, const struct wish *w,
+				struct ctr *placed[static FULL], unsigned *ret_n,
+				struct ctr **ret_unmanaged, struct err *err)
 {
 	*ret_unmanaged = NULL;
 	for (*ret_n = 0; *ret_n < FULL; ++*ret_n) {
@@ -101,7 +103,8 @@ static int fill(struct rig *r, const struct wish *w, struct ctr *placed[static F
 	return 0;
 }
 
-static int again(struct rig *r, struct ctr *old, const struct wish *w, struct err *err)
+static int cases_unmanaged_again(struct rig *r, struct ctr *old, const struct wish *w,
+				 struct err *err)
 {
 	struct ctr *ctr;
 	char reason[300];
@@ -117,7 +120,7 @@ static int again(struct rig *r, struct ctr *old, const struct wish *w, struct er
 		       reason);
 }
 
-static int later(struct check *c, struct err *err)
+static int cases_unmanaged_later(struct check *c, struct err *err)
 {
 	static const struct wish small = {.id = "again",
 					  .pod = "pod-again",
@@ -132,8 +135,8 @@ static int later(struct check *c, struct err *err)
 	struct ctr *placed[FULL], *ctr;
 	struct churn churn;
 	unsigned n;
-	int bad = begin(c, &r, &churn, err);
-	bad = bad ? bad : fill(&r, &small, placed, &n, &ctr, err);
+	int bad = cases_unmanaged_begin(c, &r, &churn, err);
+	bad = bad ? bad : cases_unmanaged_fill(&r, &small, placed, &n, &ctr, err);
 	if (!bad && !ctr)
 		return check_skip(c, "no container was refused");
 	/* It may be moved aside meanwhile, and found again by the next instance. */
@@ -143,16 +146,17 @@ static int later(struct check *c, struct err *err)
 	bad = bad ? bad : rig_sync(&r, err);
 	if (bad || !ctr->cur.degraded)
 		return bad;
-	return again(&r, ctr, &small, err);
+	return cases_unmanaged_again(&r, ctr, &small, err);
 }
 
 static const struct check_case cases[] = {
-	{"unmanaged/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, invariants,
+	{"unmanaged/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
+	 cases_unmanaged_invariants,
 	 "containers that are refused and run all the same: on CPUs that are online and nobody's "
 	 "own, as long as they live"},
 	{"unmanaged/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
 	 "what is tried in a dropped transaction first changes nothing later"},
-	{"unmanaged/later", RP_KIND_POLICY, CASE_MACHINES, later,
+	{"unmanaged/later", RP_KIND_POLICY, CASE_MACHINES, cases_unmanaged_later,
 	 "when there is room again they are placed like others, over a restart"},
 };
 

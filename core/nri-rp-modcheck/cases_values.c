@@ -20,7 +20,7 @@ struct odd_values {
 	unsigned n;
 };
 
-static void add(struct odd_values *v, const char *text, size_t len)
+static void cases_values_add(struct odd_values *v, const char *text, size_t len)
 {
 	if (v->n < VALUES_MAX && len < VALUE_MAX)
 		(void)snprintf(v->text[v->n++], VALUE_MAX, "%.*s", (int)len, text);
@@ -29,7 +29,7 @@ static void add(struct odd_values *v, const char *text, size_t len)
 static void add_int(struct odd_values *v, int64_t value)
 {
 	char text[32];
-	add(v, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value));
+	cases_values_add(v, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value));
 }
 
 static void add_choices(struct odd_values *v, const char *choices)
@@ -37,8 +37,9 @@ static void add_choices(struct odd_values *v, const char *choices)
 	while (*choices) {
 		char quoted[VALUE_MAX];
 		size_t len = strcspn(choices, "|");
-		add(v, quoted,
-		    (size_t)snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)len, choices));
+		cases_values_add(
+			v, quoted,
+			(size_t)snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)len, choices));
 		choices += len + (choices[len] == '|');
 	}
 }
@@ -76,13 +77,13 @@ static void values_of(const struct rp_key *key, struct odd_values *ret)
 		key->type < sizeof odd / sizeof *odd && odd[key->type] ? odd[key->type] : "";
 	while (*p) {
 		size_t len = strcspn(p, "|");
-		add(ret, p, len);
+		cases_values_add(ret, p, len);
 		p += len + (p[len] == '|');
 	}
 	if (key->type == RP_T_STRING) {
 		char text[VALUE_MAX];
 		memset(text, 'a', sizeof text);
-		add(ret, text, VALUE_MAX - 1);
+		cases_values_add(ret, text, VALUE_MAX - 1);
 	}
 }
 
@@ -253,7 +254,7 @@ static int try_default(struct check *c, const struct rp_key *key, struct buf *ex
 	return bad ? err_prefix(err, "with %s: %.60s, its default: ", key->path, value) : 0;
 }
 
-static int defaults(struct check *c, struct err *err)
+static int cases_values_defaults(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
 	unsigned n = 0;
@@ -276,7 +277,7 @@ static const struct check_case cases[] = {
 	{"config/values", 0, CASE_SMALL | CASE_SLOW, all_values,
 	 "each key of the table with values at its bounds and odd ones: taken or refused with a "
 	 "reason, and prepare() changes nothing that is in force"},
-	{"config/defaults", 0, CASE_SMALL, defaults,
+	{"config/defaults", 0, CASE_SMALL, cases_values_defaults,
 	 "each key of the table with the default that it tells: nothing is decided otherwise than "
 	 "without the key"},
 };

@@ -55,7 +55,7 @@ static int one_life(struct rig *r, struct churn *churn, struct err *err)
 	return bad ? bad : rig_wipe(r, err);
 }
 
-static int lives(struct check *c, bool late, struct err *err)
+static int cases_work_lives(struct check *c, bool late, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -77,19 +77,19 @@ static int lives(struct check *c, bool late, struct err *err)
 	return bad;
 }
 
-static int jobs(struct check *c, struct err *err)
+static int cases_work_jobs(struct check *c, struct err *err)
 {
-	return lives(c, false, err);
+	return cases_work_lives(c, false, err);
 }
 
 static int late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results come late");
-	return lives(c, true, err);
+	return cases_work_lives(c, true, err);
 }
 
 static const struct check_case cases[] = {
-	{"work/jobs", RP_KIND_POLICY, CASE_SMALL, jobs,
+	{"work/jobs", RP_KIND_POLICY, CASE_SMALL, cases_work_jobs,
 	 "jobs come to an end, and use of the host only what is marked [any]"},
 	{"work/late", RP_KIND_POLICY, CASE_SMALL, late,
 	 "results and timers come when containers and configuration are gone"},

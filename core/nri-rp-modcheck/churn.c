@@ -12,7 +12,7 @@
 #define DOMAIN ".resource-policy.nri.io/pod"
 
 /* splitmix64 */
-static uint64_t next(struct churn *c)
+static uint64_t churn_next(struct churn *c)
 {
 	uint64_t z = (c->random += UINT64_C(0x9e3779b97f4a7c15));
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -22,7 +22,7 @@ static uint64_t next(struct churn *c)
 
 uint64_t churn_random(struct churn *c, uint64_t below)
 {
-	return below ? next(c) % below : 0;
+	return below ? churn_next(c) % below : 0;
 }
 
 void churn_init(struct churn *c, struct rig *r, uint64_t seed)
@@ -225,7 +225,7 @@ static int op_rare(struct churn *c, struct err *err)
 	return op_still(c, rig_sync, "sync()", err);
 }
 
-static int op(struct churn *c, struct err *err)
+static int churn_op(struct churn *c, struct err *err)
 {
 	uint64_t dice = churn_random(c, 100);
 	if (dice < 8)
@@ -242,7 +242,7 @@ static int op(struct churn *c, struct err *err)
 int churn_run(struct churn *c, unsigned requests, struct err *err)
 {
 	for (unsigned i = 1; i <= requests; i++) {
-		int r = op(c, err);
+		int r = churn_op(c, err);
 		if (!r && c->restart_every && i % c->restart_every == 0)
 			r = op_still(c, rig_restart, "a restart", err);
 		if (r)

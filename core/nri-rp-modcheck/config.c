@@ -233,8 +233,8 @@ static void put_head(const struct check *c, struct buf *out)
 			 name, name);
 }
 
-static int parse(const struct check *c, struct buf *text, const char *name, struct conf **ret,
-		 struct err *err)
+static int config_do_parse(const struct check *c, struct buf *text, const char *name,
+			   struct conf **ret, struct err *err)
 {
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	if (!errs || text->failed)
@@ -258,7 +258,7 @@ int config_load_with(const struct check *c, const char *more, struct conf **ret,
 	else
 		put_required(&plain, &text);
 	(void)buf_add_str(&text, more);
-	return r ? r : parse(c, &text, c->o->config ? c->o->config : "rp.conf", ret, err);
+	return r ? r : config_do_parse(c, &text, c->o->config ? c->o->config : "rp.conf", ret, err);
 }
 
 int config_load(const struct check *c, struct conf **ret, struct err *err)
@@ -273,7 +273,7 @@ int config_load_variant(const struct check *c, const char *path, const char *val
 	const struct variant v = {c->schema, path, value};
 	put_head(c, &text);
 	put_required(&v, &text);
-	return parse(c, &text, "rp.conf", ret, err);
+	return config_do_parse(c, &text, "rp.conf", ret, err);
 }
 
 /* ---- annotations ----------------------------------------------------------------------------- */

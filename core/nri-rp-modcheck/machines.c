@@ -168,7 +168,7 @@ static int copy_tree(struct check_machine *m, struct err *err)
 
 /* ---- the list of machines -------------------------------------------------------------------- */
 
-static struct check_machine *add(struct machines *all, const char *name)
+static struct check_machine *machines_add(struct machines *all, const char *name)
 {
 	char root[sizeof all->items[0].root];
 	struct check_machine *m = &all->items[all->n++];
@@ -195,7 +195,7 @@ static int add_recorded(const char *name, void *arg)
 	if (f->all->n == CHECK_MACHINES_MAX)
 		return err_set(f->err, -E2BIG, "%s: more than %u machines", f->root->path,
 			       CHECK_MACHINES_MAX);
-	struct check_machine *m = add(f->all, name);
+	struct check_machine *m = machines_add(f->all, name);
 	(void)snprintf(m->source, sizeof m->source, "%.4000s/%s", f->root->path, m->name);
 	m->n_cpus = rp_ids_count(rp_ids_of(&online));
 	char text[RP_IDSET_TEXT_MAX];
@@ -225,7 +225,7 @@ static int add_shapes(struct machines *all, struct err *err)
 		int r = machine_of(&shapes[i], &machine, err);
 		if (r)
 			return r;
-		struct check_machine *m = add(all, shapes[i].name);
+		struct check_machine *m = machines_add(all, shapes[i].name);
 		m->shape = &shapes[i];
 		m->n_cpus = machine.n_cpus;
 		m->online = str_printf("0-%u", m->n_cpus - 1);

@@ -88,7 +88,7 @@ struct job {
 	struct fragment *annotations; /* the text of check.own */
 };
 
-static int load(struct job *j, struct err *err)
+static int modcheck_load(struct job *j, struct err *err)
 {
 	struct check *c = &j->check;
 	const char *dir = c->o->dir;
@@ -111,7 +111,7 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	log_set_level(LOG_SILENT);
 	if (dup2(j->written, STDOUT_FILENO) < 0 || dup2(j->written, STDERR_FILENO) < 0)
 		return err_errno(err, -errno, "standard output");
-	int r = j->what->flags & CASE_FILE ? 0 : load(j, err);
+	int r = j->what->flags & CASE_FILE ? 0 : modcheck_load(j, err);
 	r = r ? r : j->what->fn(&j->check, err);
 	/* positive results of a rig are refusals that a case did not expect */
 	if (r > 0 && r != CHECK_SKIPPED)
@@ -194,7 +194,7 @@ static enum verdict verdict_of(const struct job *j, const struct trial_result *r
 	return buf_len(reason) ? VERDICT_FAILED : VERDICT_PASSED;
 }
 
-static void judge(struct job *j, const char *name, const struct trial_result *res)
+static void modcheck_judge(struct job *j, const char *name, const struct trial_result *res)
 {
 	_cleanup_(buf_fini) struct buf notes = BUF_INIT, written = BUF_INIT, reason = BUF_INIT;
 	struct run *run = j->run;
@@ -250,15 +250,15 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 		(void)fprintf(stderr, "nri-rp-modcheck: %s: %s\n", name, err_text(&err, r));
 		return r;
 	}
-	judge(&job, name, &res);
+	modcheck_judge(&job, name, &res);
 	trial_result_fini(&res);
 	return 0;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static int offer(struct run *run, const struct check_case *what, struct check_machine *machine,
-		 bool seeded, uint64_t seed)
+static int modcheck_offer(struct run *run, const struct check_case *what,
+			  struct check_machine *machine, bool seeded, uint64_t seed)
 {
 	char name[256], number[32] = "";
 	bool gate = what->flags & CASE_GATE;
@@ -289,7 +289,7 @@ static int offer_seeds(struct run *run, const struct check_case *what,
 	unsigned n = seeded && !run->o->reproduce ? CHECK_SEEDS : 1;
 	int r = 0;
 	for (unsigned i = 0; !r && i < n; i++)
-		r = offer(run, what, machine, seeded, run->o->seed + i);
+		r = modcheck_offer(run, what, machine, seeded, run->o->seed + i);
 	return r;
 }
 
@@ -429,7 +429,7 @@ static const struct cmdline_option table[] = {
 	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
 	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
-static int __attribute__((format(printf, 1, 2))) wrong(const char *fmt, ...)
+static int __attribute__((format(printf, 1, 2))) modcheck_wrong(const char *fmt, ...)
 {
 	va_list ap;
 	(void)fprintf(stderr, "nri-rp-modcheck: ");
@@ -440,7 +440,7 @@ static int __attribute__((format(printf, 1, 2))) wrong(const char *fmt, ...)
 	return -1;
 }
 
-static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
+static int __attribute__((format(printf, 1, 2))) modcheck_usage(const char *fmt, ...)
 {
 	va_list ap;
 	(void)fprintf(stderr, "nri-rp-modcheck: ");
@@ -462,11 +462,12 @@ static int take(void *to, int opt, const char *argument)
 		o->reproduce = true;
 		/* fallthrough */
 	case OPT_SEED:
-		return str_to_u64(argument, &o->seed) ? wrong("%s is no seed", argument) : 0;
+		return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is no seed", argument)
+						      : 0;
 	case OPT_CASES:
 		o->has_cases = true;
 		return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
-			       ? wrong("%s is no regular expression", argument)
+			       ? modcheck_wrong("%s is no regular expression", argument)
 			       : 0;
 	case OPT_CONFIG:
 		o->config = argument;
@@ -479,7 +480,7 @@ static int take(void *to, int opt, const char *argument)
 		return 0;
 	case OPT_SLOW:
 		return str_to_u64(argument, &o->slow_ms)
-			       ? wrong("%s: no number of milliseconds", argument)
+			       ? modcheck_wrong("%s: no number of milliseconds", argument)
 			       : 0;
 	case OPT_SANITIZE:
 		o->sanitize = true;
@@ -518,11 +519,11 @@ static const struct cmdline line = {
 static int take_module(struct options *o, const char *path)
 {
 	if (!realpath(path, o->path))
-		return usage("%s: no such file", path);
+		return modcheck_usage("%s: no such file", path);
 	char *slash = strrchr(o->path, '/');
 	size_t len = strlen(slash + 1);
 	if (!str_has_suffix(slash, ".so") || len < 4 || len - 3 >= sizeof o->name)
-		return usage("%s: a module is called NAME.so", path);
+		return modcheck_usage("%s: a module is called NAME.so", path);
 	(void)snprintf(o->dir, sizeof o->dir, "%.*s", slash == o->path ? 1 : (int)(slash - o->path),
 		       o->path);
 	(void)snprintf(o->name, sizeof o->name, "%.*s", (int)(len - 3), slash + 1);
@@ -543,7 +544,7 @@ static void start_with_plain_heap(char **argv)
 	(void)execv("/proc/self/exe", argv);
 }
 
-static int start(struct options *o, int argc, char **argv)
+static int modcheck_start(struct options *o, int argc, char **argv)
 {
 	enum options_result r = cmdline_parse(&line, argc, argv, o);
 	if (r != OPTIONS_RUN)
@@ -553,7 +554,7 @@ static int start(struct options *o, int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (optind != argc - 1)
-		return usage(optind < argc ? "one module at a time" : "which module?");
+		return modcheck_usage(optind < argc ? "one module at a time" : "which module?");
 	int status = take_module(o, argv[optind]);
 	if (status)
 		return status;
@@ -561,7 +562,7 @@ static int start(struct options *o, int argc, char **argv)
 	status = o->sanitize ? watch_with_sanitizers(argv, &err) : 0;
 	status = !status && o->valgrind ? watch_with_valgrind(argv, &err) : status;
 	if (status)
-		return usage("%s", err_text(&err, status));
+		return modcheck_usage("%s", err_text(&err, status));
 	return o->vectors ? vectors_run(o->vectors, o->dir) : check_module(o);
 }
 
@@ -569,7 +570,7 @@ int main(int argc, char **argv)
 {
 	start_with_plain_heap(argv);
 	struct options o = {.seed = 1, .slow_ms = (uint64_t)SLOW_CALL_MS * watch_factor()};
-	int status = start(&o, argc, argv);
+	int status = modcheck_start(&o, argc, argv);
 	if (o.has_cases)
 		regfree(&o.cases);
 	return status;

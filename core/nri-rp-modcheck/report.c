@@ -37,7 +37,7 @@ void report_begin(struct report *r, const struct options *o, unsigned planned)
 }
 
 /* Each line of text as a comment; '#' has no meaning within one. */
-static void comment(const char *text)
+static void report_comment(const char *text)
 {
 	while (*text) {
 		size_t n = strcspn(text, "\n");
@@ -53,8 +53,8 @@ static void tap_case(unsigned n, const char *name, enum verdict verdict, const c
 	       verdict == VERDICT_SKIPPED ? " # SKIP " : "",
 	       verdict == VERDICT_SKIPPED ? reason : "");
 	if (verdict == VERDICT_FAILED)
-		comment(reason);
-	comment(notes);
+		report_comment(reason);
+	report_comment(notes);
 	(void)fflush(stdout);
 }
 

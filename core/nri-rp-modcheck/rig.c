@@ -136,7 +136,7 @@ static void describe_number(const char *name, int64_t value, struct buf *out)
 		(void)buf_printf(out, " %s %lld", name, (long long)value);
 }
 
-static void describe(const struct ctr *ctr, struct buf *out)
+static void rig_do_describe(const struct ctr *ctr, struct buf *out)
 {
 	const struct decision *d = &ctr->cur;
 	const struct blob *blobs[] = {d->rdt_class, d->blockio_class, d->cpu_class, d->data,
@@ -159,7 +159,7 @@ void rig_describe(struct rig *r, struct buf *out)
 	const struct ctr *ctr = NULL;
 	DL_FOREACH (cache_ctrs(r->env.cache), ctr) {
 		if (ctr_live(ctr->cur.state))
-			describe(ctr, out);
+			rig_do_describe(ctr, out);
 	}
 }
 
@@ -169,7 +169,7 @@ static void log_touched(struct rig *r)
 		return;
 	for (const struct stage *s = txn_touched(r->txn); s; s = s->link)
 		if (txn_changed(s))
-			describe(s->ctr, r->log);
+			rig_do_describe(s->ctr, r->log);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ static void stop_loop(void *arg)
 	loop_stop(arg);
 }
 
-static int nothing(void *arg)
+static int rig_nothing(void *arg)
 {
 	(void)arg;
 	return 0;
@@ -207,7 +207,7 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 	if (!limit || loop_timer_arm(limit, JOBS_MS))
 		return err_errno(err, -ENOMEM, "timer");
 	while (is_busy(r) && clock_ms() < end_ms &&
-	       !worker_submit(r->env.worker, nothing, all_done, r->env.loop))
+	       !worker_submit(r->env.worker, rig_nothing, all_done, r->env.loop))
 		(void)loop_run(r->env.loop);
 	loop_timer_free(limit);
 	if (worker_pending(r->env.worker))
@@ -224,19 +224,19 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 
 typedef int (*decide_fn)(struct rig *r, struct ctr *ctr, struct err *err);
 
-static int begin(struct rig *r, struct err *err)
+static int rig_begin(struct rig *r, struct err *err)
 {
 	r->txn = txn_begin(r->env.cache);
 	return r->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
 }
 
-static void end(struct rig *r)
+static void rig_end(struct rig *r)
 {
 	txn_end(r->txn);
 	r->txn = NULL;
 }
 
-static int accept(struct rig *r, struct err *err)
+static int rig_accept(struct rig *r, struct err *err)
 {
 	const struct invariants inv = {rig_online(r), topo_ids(r->env.topo, RP_NODES_MEMORY)};
 	int bad = txn_check(r->txn, &inv, err);
@@ -253,52 +253,52 @@ static int call_sync(struct rig *r, struct ctr *ctr, struct err *err)
 	return instance_sync(r->instance, err);
 }
 
-static int resync(struct rig *r, struct err *err)
+static int rig_resync(struct rig *r, struct err *err)
 {
-	int bad = begin(r, err);
+	int bad = rig_begin(r, err);
 	if (bad)
 		return bad;
 	bad = instance_sync(r->instance, err);
 	if (bad)
 		(void)err_prefix(err, "sync() after a dropped transaction failed: ");
 	else
-		bad = accept(r, err);
-	end(r);
+		bad = rig_accept(r, err);
+	rig_end(r);
 	return bad;
 }
 
-static int undo(struct rig *r, struct err *err)
+static int rig_undo(struct rig *r, struct err *err)
 {
-	end(r);
+	rig_end(r);
 	if (instance_role(r->instance) != RP_KIND_POLICY ||
 	    instance_rolled_back(r->instance) != RP_RESYNC)
 		return 0;
-	int bad = resync(r, err);
-	return bad && r->faulty ? resync(r, err) : bad;
+	int bad = rig_resync(r, err);
+	return bad && r->faulty ? rig_resync(r, err) : bad;
 }
 
 /* One request: 0, RIG_REFUSED, or an error that no module may make. */
 int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
 {
 	struct err again = ERR_INIT;
-	int bad = begin(r, err);
+	int bad = rig_begin(r, err);
 	if (bad)
 		return bad;
 	bad = fn(r, ctr, err);
 	if (bad) {
 		bad = rig_known_code(bad, what, err);
-		if (bad == RIG_REFUSED && undo(r, &again)) {
+		if (bad == RIG_REFUSED && rig_undo(r, &again)) {
 			*err = again;
 			return again.code;
 		}
 		if (r->txn)
-			end(r);
+			rig_end(r);
 		r->n_refused += bad == RIG_REFUSED;
 		rig_log(r, "  refused: %s", err->text);
 		return bad == RIG_REFUSED ? bad : err_prefix(err, "%s: ", what);
 	}
-	bad = accept(r, err);
-	end(r);
+	bad = rig_accept(r, err);
+	rig_end(r);
 	if (!bad && !r->late)
 		bad = rig_finish_jobs(r, err);
 	if (!bad)
@@ -307,16 +307,16 @@ int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, s
 }
 
 /* The same request dropped, as a trial does it. */
-static int rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *err)
+static int rig_rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *err)
 {
 	struct err ignored = ERR_INIT;
-	int bad = begin(r, err);
+	int bad = rig_begin(r, err);
 	if (bad)
 		return bad;
 	r->env.trial = true;
 	(void)fn(r, ctr, &ignored);
 	r->env.trial = false;
-	return undo(r, err);
+	return rig_undo(r, err);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -408,7 +408,7 @@ static int call_allocate(struct rig *r, struct ctr *ctr, struct err *err)
 static int run_unmanaged(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	struct err ignored = *err;
-	int bad = r->dry ? rehearse(r, rig_call_unmanaged, ctr, &ignored) : 0;
+	int bad = r->dry ? rig_rehearse(r, rig_call_unmanaged, ctr, &ignored) : 0;
 	bad = bad ? bad : rig_decide(r, rig_call_unmanaged, ctr, "unmanaged", err);
 	r->n_unmanaged += !bad;
 	return bad;
@@ -438,7 +438,7 @@ static int drop_pod(struct rig *r, struct pod *pod, struct err *err)
 }
 
 /* The container goes, and its pod with it when that was the last one. */
-static int drop(struct rig *r, struct ctr *ctr, struct err *err)
+static int rig_do_drop(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	struct pod *pod = ctr->pod;
 	cache_del_ctr(r->env.cache, ctr);
@@ -446,7 +446,7 @@ static int drop(struct rig *r, struct ctr *ctr, struct err *err)
 }
 
 /* A pod that is not there yet has to be admitted. */
-static int admit(struct rig *r, const struct wish *w, struct err *err)
+static int rig_admit(struct rig *r, const struct wish *w, struct err *err)
 {
 	struct err why = ERR_INIT;
 	int bad = put_pod(r, w, &r->pod, err);
@@ -454,7 +454,7 @@ static int admit(struct rig *r, const struct wish *w, struct err *err)
 		return bad;
 	struct pod *pod = r->pod;
 	if (r->dry)
-		bad = rehearse(r, call_admit, NULL, err);
+		bad = rig_rehearse(r, call_admit, NULL, err);
 	bad = bad ? bad : rig_decide(r, call_admit, NULL, "admit_pod", err);
 	if (!bad || (bad == RIG_REFUSED && r->unmanaged))
 		return 0;
@@ -469,20 +469,20 @@ int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 {
 	struct ctr *ctr;
 	struct err why = ERR_INIT;
-	int bad = admit(r, w, err);
+	int bad = rig_admit(r, w, err);
 	if (!bad)
 		bad = rig_put(r, w, &ctr, err);
 	if (bad)
 		return bad;
 	ctr->coming = true;
 	if (r->dry)
-		bad = rehearse(r, call_allocate, ctr, err);
+		bad = rig_rehearse(r, call_allocate, ctr, err);
 	bad = bad ? bad : rig_decide(r, call_allocate, ctr, "allocate", err);
 	if (bad == RIG_REFUSED && r->unmanaged)
 		bad = run_unmanaged(r, ctr, err);
 	ctr->coming = false;
 	if (bad) {
-		int worse = drop(r, ctr, &why);
+		int worse = rig_do_drop(r, ctr, &why);
 		if (worse)
 			*err = why;
 		return worse ? worse : bad;
@@ -511,7 +511,7 @@ int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err 
 	derive_needs(ctr->pod->qos, &requested, ctr->oom_score_adj, topo_memory(r->env.topo),
 		     &ctr->wanted, &estimated);
 	values_fini(r->env.cache, &requested);
-	int bad = r->dry ? rehearse(r, call_resize, ctr, err) : 0;
+	int bad = r->dry ? rig_rehearse(r, call_resize, ctr, err) : 0;
 	bad = bad ? bad : rig_decide(r, call_resize, ctr, "update", err);
 	if (bad)
 		ctr->wanted = had;
@@ -554,7 +554,7 @@ int rig_release(struct rig *r, struct ctr *ctr, struct err *err)
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = rig_release(r, ctr, err);
-	return bad ? bad : drop(r, ctr, err);
+	return bad ? bad : rig_do_drop(r, ctr, err);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -670,7 +670,7 @@ void rig_close(struct rig *r)
 		return;
 	r->open = false;
 	if (r->txn)
-		end(r);
+		rig_end(r);
 	r->instance = instance_free(r->instance);
 	r->env.worker = r->env.worker ? worker_free_within(r->env.worker, JOBS_MS) : NULL;
 	if (r->env.worker) { /* its thread goes on with what it has until the process ends */

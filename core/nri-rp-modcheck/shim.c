@@ -140,7 +140,7 @@ static const void *service(void *ctx, const char *id)
 }
 
 /* Annotations end up in messages, whatever is in them: the host escapes what is no text. */
-static void say(void *ctx, uint32_t level, uint64_t object, const char *text)
+static void shim_say(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
 	struct shim *s = shim_enter(ctx, "log");
 	(void)object;
@@ -189,7 +189,7 @@ typedef void (*function)(void);
 enum { CACHE, TOPOLOGY, CONFIG, EXPLAIN, TIMER, WORK };
 
 /* 0 or NULL, whichever the member gives. */
-static void *absent(void *ctx, const char *name, uint32_t since)
+static void *shim_absent(void *ctx, const char *name, uint32_t since)
 {
 	struct shim *s = shim_of(ctx);
 	shim_broken(s,
@@ -225,7 +225,7 @@ static uint32_t size_of_service(const struct shim *s, unsigned i)
 	return (uint32_t)size;
 }
 
-static const struct rp_host *lengthen(struct shim *s, const struct rp_host *host)
+static const struct rp_host *shim_lengthen(struct shim *s, const struct rp_host *host)
 {
 	struct longer_host *l = malloc(sizeof *l);
 	if (!l)
@@ -276,9 +276,9 @@ static int32_t create(const struct rp_host *host, struct rp_instance **ret)
 	fill_services(s);
 	i->host.abi_minor = s->minor;
 	i->host.service = service;
-	i->host.log = say;
+	i->host.log = shim_say;
 	i->host.fail = explain_failure;
-	return shim_create(s, s->longer ? lengthen(s, &i->host) : &i->host, ret);
+	return shim_create(s, s->longer ? shim_lengthen(s, &i->host) : &i->host, ret);
 }
 
 int shim_init(struct shim *s, const struct check *c)

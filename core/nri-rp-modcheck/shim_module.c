@@ -57,7 +57,7 @@ static uint64_t ns_of(struct timeval t)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_usec * 1000;
 }
 
-static struct begun now(void)
+static struct begun shim_module_now(void)
 {
 	struct rusage u;
 	(void)getrusage(RUSAGE_THREAD, &u);
@@ -66,23 +66,23 @@ static struct begun now(void)
 
 /* Others that want the CPU too are not the module's fault: the clock on the wall counts only when
  * it has waited for something. */
-static uint64_t taken(struct begun b)
+static uint64_t shim_module_taken(struct begun b)
 {
-	struct begun end = now();
+	struct begun end = shim_module_now();
 	return end.waits != b.waits ? end.wall_ns - b.wall_ns : end.cpu_ns - b.cpu_ns;
 }
 
-static struct begun begin(struct cover *c, const char *call)
+static struct begun shim_module_begin(struct cover *c, const char *call)
 {
 	c->shim->call = call;
 	c->shim->host_failed = false;
-	return now();
+	return shim_module_now();
 }
 
-static void end(struct cover *c, struct begun b)
+static void shim_module_end(struct cover *c, struct begun b)
 {
 	struct scene *scene = c->shim->scene;
-	uint64_t ns = taken(b);
+	uint64_t ns = shim_module_taken(b);
 	scene->n_calls++;
 	scene->total_ns += ns;
 	if (ns > scene->slowest_ns) {
@@ -95,7 +95,7 @@ static void end(struct cover *c, struct begun b)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static int32_t judge(struct cover *c, struct begun b, int32_t result)
+static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result)
 {
 	struct shim *s = c->shim;
 	if (result > 0)
@@ -104,7 +104,7 @@ static int32_t judge(struct cover *c, struct begun b, int32_t result)
 	if (result < 0 && !s->host_failed && !c->host->failed.text[0])
 		shim_broken(s, "%s() returned %d without saying why: fail() comes first", s->call,
 			    result);
-	end(c, b);
+	shim_module_end(c, b);
 	return result;
 }
 
@@ -183,11 +183,11 @@ static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_eve
 static int32_t p_rolled_back(struct rp_instance *inst)
 {
 	struct cover *c = cover_of(inst);
-	struct begun b = begin(c, "rolled_back");
+	struct begun b = shim_module_begin(c, "rolled_back");
 	int32_t result = c->policy->rolled_back(c->real);
 	if (result && result != RP_RESYNC)
 		shim_broken(c->shim, "rolled_back() returned %d: it gives 0 or RP_RESYNC", result);
-	end(c, b);
+	shim_module_end(c, b);
 	return result;
 }
 
@@ -443,9 +443,9 @@ static int32_t r_save(struct rp_instance *inst, const void **ret, uint32_t *ret_
 static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	struct cover *c = cover_of(inst);
-	struct begun b = begin(c, "load");
+	struct begun b = shim_module_begin(c, "load");
 	c->shim->host_failed = true;
-	return judge(c, b, c->state->load(c->real, data, size));
+	return shim_module_judge(c, b, c->state->load(c->real, data, size));
 }
 
 static const struct rp_zones our_zones = {.size = sizeof our_zones, .zones = r_zones};
@@ -505,11 +505,11 @@ int32_t shim_create(struct shim *s, const struct rp_host *host, struct rp_instan
 	if (!c)
 		return -RP_ENOMEM;
 	*c = (struct cover){.shim = s, .host = host->ctx};
-	struct begun b = begin(c, "create");
+	struct begun b = shim_module_begin(c, "create");
 	int32_t r = s->real->create(host, &c->real);
 	if (!r && !c->real)
 		shim_broken(s, "create() returned 0 and no instance");
-	r = judge(c, b, r);
+	r = shim_module_judge(c, b, r);
 	if (r) {
 		free(c);
 		return r;

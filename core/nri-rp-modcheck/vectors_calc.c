@@ -17,8 +17,8 @@
 #define FLOW_MAX 16384u
 
 /* One module over one input. */
-static int calculate(struct vector *v, const char *module, const struct nr_input *in,
-		     struct nr_result *ret, struct err *failed, struct err *err)
+static int vectors_calc_calculate(struct vector *v, const char *module, const struct nr_input *in,
+				  struct nr_result *ret, struct err *failed, struct err *err)
 {
 	struct instance *i;
 	struct err all[NR_CALCULATORS_MAX];
@@ -34,7 +34,7 @@ static int calculate(struct vector *v, const char *module, const struct nr_input
 
 /* ---- batch and mid --------------------------------------------------------------------------- */
 
-static int64_t units(const struct nr_value *v)
+static int64_t vectors_calc_units(const struct nr_value *v)
 {
 	return !v || v->reset || v->quantity == RP_NOT_SET ? RP_NOT_SET : v->quantity / UNIT;
 }
@@ -71,7 +71,7 @@ static int run_lent(struct vector *v, const char *module, const char *const name
 	struct err failed;
 	int r = vector_input_fill(v, &in, err);
 	if (!r)
-		r = calculate(v, module, &in.in, &result, &failed, err);
+		r = vectors_calc_calculate(v, module, &in.in, &result, &failed, err);
 	vector_input_fini(&in);
 	const struct nr_value *values[2] = {nr_result_value(&result, names[0]),
 					    nr_result_value(&result, names[1])};
@@ -80,7 +80,7 @@ static int run_lent(struct vector *v, const char *module, const char *const name
 		if (reset && !(values[k] && values[k]->reset))
 			(void)buf_printf(v->why, "%s: expected a reset\n", names[k]);
 		vector_compare(v, names[k], vector_int(conf_get(v->out, keys[k]), RP_NOT_SET),
-			       units(values[k]));
+			       vectors_calc_units(values[k]));
 		compare_unallocated(v, k, values[k]);
 	}
 	if (!r && failed.text[0])
@@ -146,7 +146,7 @@ static int run_numa_split(struct vector *v, struct err *err)
 	in.in.strategy[RP_NR_CPU_RECLAIM_PERCENT] = in.in.strategy[RP_NR_MEMORY_RECLAIM_PERCENT] =
 		100;
 	if (!r)
-		r = calculate(v, "batch", &in.in, &result, &failed, err);
+		r = vectors_calc_calculate(v, "batch", &in.in, &result, &failed, err);
 	vector_input_fini(&in);
 	for (uint32_t k = 0; !r && k < RP_NR_AMOUNTS; k++) {
 		const struct nr_value *value = nr_result_value(&result, names[k]);
@@ -191,7 +191,7 @@ static void compare_node(struct vector *v, const struct nr_result *node)
 	rp_cfg expected = conf_get(v->out, "node");
 	for (uint32_t i = 0; i < conf_count(expected); i++)
 		vector_compare(v, conf_key(expected, i), vector_int(conf_item(expected, i), 0),
-			       units(nr_result_value(node, conf_key(expected, i))));
+			       vectors_calc_units(nr_result_value(node, conf_key(expected, i))));
 	for (unsigned i = 0; i < node->n_values; i++)
 		if (!conf_get(expected, node->values[i].name))
 			(void)buf_printf(v->why, "%s: not expected on the Node\n",
@@ -277,7 +277,7 @@ static int run_annotation(struct vector *v, const char *module, const char *key,
 	if (r)
 		return r;
 	if (!vector_configure(i, section, &failed))
-		r = calculate(v, module, &in.in, &result, &failed, err);
+		r = vectors_calc_calculate(v, module, &in.in, &result, &failed, err);
 	compare_annotation(v, &result, key, &failed);
 	vector_input_fini(&in);
 	nr_result_fini(&result);
@@ -347,11 +347,11 @@ static void compare_devices(struct vector *v, const struct nr_result *result)
 {
 	for (uint32_t i = 0; i < conf_count(v->out); i++)
 		vector_compare(v, conf_key(v->out, i), vector_int(conf_item(v->out, i), RP_NOT_SET),
-			       units(nr_result_value(result, conf_key(v->out, i))));
+			       vectors_calc_units(nr_result_value(result, conf_key(v->out, i))));
 	for (unsigned i = 0; i < result->n_values; i++)
 		if (!conf_get(v->out, result->values[i].name))
 			vector_compare(v, result->values[i].name, RP_NOT_SET,
-				       units(&result->values[i]));
+				       vectors_calc_units(&result->values[i]));
 }
 
 static int run_device_sum(struct vector *v, struct err *err)
@@ -367,7 +367,7 @@ static int run_device_sum(struct vector *v, struct err *err)
 	const struct nr_input in = {.devices = devices, .n_devices = n};
 	for (unsigned i = 0; !r && i < sizeof modules / sizeof *modules; i++) {
 		struct err failed;
-		r = calculate(v, modules[i], &in, &result, &failed, err);
+		r = vectors_calc_calculate(v, modules[i], &in, &result, &failed, err);
 		if (!r && failed.text[0])
 			(void)buf_printf(v->why, "failed: %s\n", failed.text);
 	}

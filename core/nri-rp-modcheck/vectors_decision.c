@@ -35,7 +35,7 @@ static rp_cfg input(void *ctx, const char *path)
 	return vector_sub(v, head, dot + 1);
 }
 
-static void take(void *ctx, const char *name, const char *text)
+static void vectors_decision_take(void *ctx, const char *name, const char *text)
 {
 	struct results *r = ctx;
 	if (r->n == RESULTS_MAX) {
@@ -48,7 +48,7 @@ static void take(void *ctx, const char *name, const char *text)
 	r->failed = r->failed || !one->name || !one->text;
 }
 
-static struct result *find(struct results *r, const char *name)
+static struct result *vectors_decision_find(struct results *r, const char *name)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (str_eq(r->list[i].name, name))
@@ -65,7 +65,8 @@ static void expected_text(rp_cfg node, struct buf *ret)
 		(void)buf_printf(ret, "%s", conf_text(node, ""));
 }
 
-static void compare(struct vector *v, struct results *found, const char *prefix, rp_cfg out)
+static void vectors_decision_compare(struct vector *v, struct results *found, const char *prefix,
+				     rp_cfg out)
 {
 	for (uint32_t i = 0; i < conf_count(out); i++) {
 		_cleanup_(buf_fini) struct buf name = BUF_INIT, text = BUF_INIT;
@@ -73,10 +74,10 @@ static void compare(struct vector *v, struct results *found, const char *prefix,
 		(void)buf_printf(&name, "%s%s", prefix, conf_key(out, i));
 		if (conf_kind(node) == RP_NODE_MAP) {
 			(void)buf_printf(&name, ".");
-			compare(v, found, buf_text(&name), node);
+			vectors_decision_compare(v, found, buf_text(&name), node);
 			continue;
 		}
-		struct result *r = find(found, buf_text(&name));
+		struct result *r = vectors_decision_find(found, buf_text(&name));
 		if (r)
 			r->seen = true;
 		expected_text(node, &text);
@@ -91,12 +92,13 @@ int vector_decide(struct vector *v, struct instance *i, const char *kind, struct
 	struct results found = {0};
 	const struct rp_question question = {
 		.size = sizeof question, .kind = kind, .ctx = v, .input = input};
-	const struct rp_answer answer = {.size = sizeof answer, .ctx = &found, .result = take};
+	const struct rp_answer answer = {
+		.size = sizeof answer, .ctx = &found, .result = vectors_decision_take};
 	int r = instance_decide(i, &question, &answer, err);
 	if (!r && found.failed)
 		r = err_set(err, -E2BIG, "more than %u results", RESULTS_MAX);
 	if (!r)
-		compare(v, &found, "", v->out);
+		vectors_decision_compare(v, &found, "", v->out);
 	for (unsigned k = 0; k < found.n; k++) {
 		if (!r && !found.list[k].seen)
 			vector_compare_text(v, found.list[k].name, NULL, found.list[k].text);

@@ -117,7 +117,7 @@ static const char *of_valgrind(const char *line)
 
 /* Where what is wrong is said: of the address sanitizer, of the one for undefined behaviour, of
  * valgrind. */
-static bool begins(const char *line, struct buf *ret)
+static bool watch_begins(const char *line, struct buf *ret)
 {
 	static const char address[] = "ERROR: AddressSanitizer: ";
 	const char *at = strstr(line, address);
@@ -140,7 +140,7 @@ static bool begins(const char *line, struct buf *ret)
 
 /* The function of a frame, unless that is the C library's or stands for it:
  * "    #1 0x12 in place mine.c:20", "   by 0x12: place (mine.c:20)". */
-static const char *frame(const char *line)
+static const char *watch_frame(const char *line)
 {
 	const char *at = of_valgrind(line);
 	if (at) {
@@ -161,10 +161,10 @@ void watch_finding(const char *text, struct buf *ret)
 	while (next_line(&text, line, sizeof line)) {
 		const char *end = strstr(line, " at 0x"), *at;
 		if (!found) {
-			found = begins(line, ret);
+			found = watch_begins(line, ret);
 			continue;
 		}
-		at = frame(line);
+		at = watch_frame(line);
 		if (at) {
 			(void)buf_printf(ret, " in %s", at);
 			return;

@@ -69,7 +69,7 @@ static bool same_place(const struct resources *a, const struct resources *b)
 	return str_eq(a->cpus, b->cpus) && str_eq(a->mems, b->mems);
 }
 
-static bool same(const struct resources *a, const struct resources *b)
+static bool apply_same(const struct resources *a, const struct resources *b)
 {
 	return same_place(a, b) && a->shares == b->shares && a->quota == b->quota &&
 	       a->period == b->period && a->memory_limit == b->memory_limit;
@@ -77,8 +77,8 @@ static bool same(const struct resources *a, const struct resources *b)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-static json_t *record(struct sim *s, const Nri__ContainerUpdate *u, const struct sim_ctr *c,
-		      const char *via)
+static json_t *apply_record(struct sim *s, const Nri__ContainerUpdate *u, const struct sim_ctr *c,
+			    const char *via)
 {
 	const Nri__LinuxResources *m = u->lnx ? u->lnx->resources : NULL;
 	json_t *to = json_object();
@@ -106,8 +106,8 @@ static json_t *record(struct sim *s, const Nri__ContainerUpdate *u, const struct
 	return to;
 }
 
-static int change(struct sim *s, struct sim_ctr *c, const Nri__LinuxResources *m, json_t *rec,
-		  struct err *err)
+static int apply_change(struct sim *s, struct sim_ctr *c, const Nri__LinuxResources *m, json_t *rec,
+			struct err *err)
 {
 	struct resources next = {0};
 	int r = copy_resources(&next, &c->res);
@@ -128,7 +128,7 @@ static int change(struct sim *s, struct sim_ctr *c, const Nri__LinuxResources *m
 		fini_resources(&next);
 		return r;
 	}
-	bool moves = !same_place(&c->res, &next), changes = !same(&c->res, &next);
+	bool moves = !same_place(&c->res, &next), changes = !apply_same(&c->res, &next);
 	c->n_updates++;
 	c->n_moves += moves;
 	s->n_needless += !changes;
@@ -142,7 +142,7 @@ static int apply_update(struct sim *s, const Nri__ContainerUpdate *u, const char
 {
 	struct err err = ERR_INIT;
 	struct sim_ctr *c = model_ctr_of_id(s, u->container_id);
-	_json_ json_t *rec = record(s, u, c, via);
+	_json_ json_t *rec = apply_record(s, u, c, via);
 	if (!c) {
 		doc_put_bool(rec, "unknown", true);
 		return 0;
@@ -150,7 +150,7 @@ static int apply_update(struct sim *s, const Nri__ContainerUpdate *u, const char
 	if (!u->lnx || !u->lnx->resources)
 		return 0;
 	check_ignored(s, u->lnx->resources, true, c->name);
-	int r = change(s, c, u->lnx->resources, rec, &err);
+	int r = apply_change(s, c, u->lnx->resources, rec, &err);
 	if (r)
 		doc_put_text(rec, "failed", err.text);
 	return r && !u->ignore_failure ? r : 0;
@@ -207,7 +207,7 @@ static void set_member(json_t *map, const char *key, const char *value)
 
 #define OPTIONS_MAX 256
 
-static const char *joined(const Nri__Mount *m, char ret[OPTIONS_MAX])
+static const char *apply_joined(const Nri__Mount *m, char ret[OPTIONS_MAX])
 {
 	size_t n = 0;
 	*ret = '\0';
@@ -230,7 +230,7 @@ static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 		doc_put_text(mount, "destination", m->mounts[i]->destination);
 		doc_put_text(mount, "source", m->mounts[i]->source);
 		doc_put_text(mount, "type", m->mounts[i]->type);
-		doc_put_text(mount, "options", joined(m->mounts[i], options));
+		doc_put_text(mount, "options", apply_joined(m->mounts[i], options));
 		(void)json_array_append(given, mount);
 		(void)json_array_append_new(list, mount);
 	}
@@ -413,7 +413,7 @@ static int resize_self(struct sim *s, struct sim_ctr *c, const struct resources 
 		if (!str_eq(u->container_id, c->id) || !u->lnx || !u->lnx->resources)
 			continue;
 		check_ignored(s, u->lnx->resources, true, c->name);
-		json_decref(record(s, u, c, "resize"));
+		json_decref(apply_record(s, u, c, "resize"));
 		r = set_resources(&next, u->lnx->resources, false);
 	}
 	if (r) {

@@ -9,7 +9,7 @@
 
 /* ---- any message ----------------------------------------------------------------------------- */
 
-static const void *member(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
+static const void *check_member(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
 	return (const char *)m + f->offset;
 }
@@ -27,11 +27,11 @@ static bool field_valid(const ProtobufCMessage *m, const ProtobufCFieldDescripto
 	if (!text && f->type != PROTOBUF_C_TYPE_MESSAGE)
 		return true;
 	if (f->label != PROTOBUF_C_LABEL_REPEATED) {
-		const void *one = *(void *const *)member(m, f);
+		const void *one = *(void *const *)check_member(m, f);
 		return !one || (text ? text_valid(one) : message_valid(one));
 	}
 	size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
-	void *const *list = *(void *const *const *)member(m, f);
+	void *const *list = *(void *const *const *)check_member(m, f);
 	for (size_t i = 0; i < n; i++)
 		if (!(text ? text_valid(list[i]) : message_valid(list[i])))
 			return false;
@@ -58,7 +58,7 @@ int check_message(struct sim *s, const ProtobufCMessage *m, const char *what)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static int twice(struct sim *s, const char *what, const char *key, struct err *err)
+static int check_twice(struct sim *s, const char *what, const char *key, struct err *err)
 {
 	sim_problem(s, "%s \"%s\" is set twice in one answer", what, key);
 	return err_set(err, -EINVAL, "plugins of the same name both tried to set %s \"%s\"", what,
@@ -149,7 +149,7 @@ int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, str
 			continue;
 		const char *field = claimed_by_both(list[sorted[i - 1].at], list[sorted[i].at]);
 		if (field)
-			return twice(s, field, sorted[i].id, err);
+			return check_twice(s, field, sorted[i].id, err);
 		sim_problem(s, "two updates of container %s in one message", sorted[i].id);
 	}
 	return 0;

@@ -25,7 +25,7 @@ struct conn {
 
 /* ---- synchronisation ------------------------------------------------------------------------- */
 
-static int collect(struct conn *c)
+static int conn_collect(struct conn *c)
 {
 	const struct sim *s = c->s;
 	struct arena *a = c->sync_arena = arena_new(256 << 10, 0);
@@ -70,7 +70,7 @@ static bool carry_out_synchronisation(struct conn *c, const Nri__SynchronizeResp
 	return !failed || s->runtime != RUNTIME_CRIO;
 }
 
-static void synchronized(const Nri__SynchronizeResponse *m, void *arg)
+static void conn_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 {
 	struct conn *c = arg;
 	if (m && !carry_out_synchronisation(c, m)) {
@@ -91,8 +91,8 @@ static void synchronized(const Nri__SynchronizeResponse *m, void *arg)
 static void synchronize(void *arg)
 {
 	struct conn *c = arg;
-	if (collect(c) == 0) {
-		nri_runtime_synchronize(c->runtime, &c->all, synchronized, c);
+	if (conn_collect(c) == 0) {
+		nri_runtime_synchronize(c->runtime, &c->all, conn_synchronized, c);
 		return;
 	}
 	c->sync_arena = arena_free(c->sync_arena);
@@ -272,7 +272,7 @@ static bool is_mine(struct sim *s, void *arg)
 	return ((const struct question *)arg)->mine;
 }
 
-static void answered(const struct rpc_result *result, void *arg)
+static void conn_answered(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
 	struct conn_answer *a = q->answer;
@@ -295,8 +295,9 @@ static bool is_done(struct sim *s, void *arg)
 }
 
 /* Under the lock. */
-static void ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
-		const struct sim_ctr *ctr, const struct resources *resources, struct question *q)
+static void conn_ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
+		     const struct sim_ctr *ctr, const struct resources *resources,
+		     struct question *q)
 {
 	_arena_ struct arena *a = arena_new(16 << 10, 0);
 	Nri__PodSandbox *pod_message = a ? message_pod(s, a, pod) : NULL;
@@ -307,7 +308,7 @@ static void ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		r = nri_runtime_event(
 			s->conn->runtime,
 			&(struct nri_about){event, pod_message, ctr_message, res, NULL}, 0,
-			answered, q);
+			conn_answered, q);
 	q->answer->error = r > 0 ? -ENOTCONN : r;
 	if (r < 0)
 		sim_problem(s, "%s could not be sent: %s", nri_runtime_method(event), strerror(-r));
@@ -330,7 +331,7 @@ void conn_event(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		ret->error = -ENOTCONN;
 		return;
 	}
-	ask(s, event, pod, ctr, resources, &q);
+	conn_ask(s, event, pod, ctr, resources, &q);
 	nri_runtime_unlock(s->conn->runtime);
 	ret->took_us = clock_us() - start;
 }

@@ -25,7 +25,7 @@ struct exchange {
 	struct err err;
 };
 
-static void answered(const struct rpc_result *result, void *arg)
+static void control_answered(const struct rpc_result *result, void *arg)
 {
 	struct exchange *x = arg;
 	x->done = true;
@@ -67,8 +67,8 @@ static int ask_once(struct exchange *x, const char *method, const Control__Reque
 		    uint64_t timeout_ms)
 {
 	x->done = false;
-	int r = rpc_call(trunk_rpc(x->trunk, 0), SERVICE, method, &req->base, timeout_ms, answered,
-			 x);
+	int r = rpc_call(trunk_rpc(x->trunk, 0), SERVICE, method, &req->base, timeout_ms,
+			 control_answered, x);
 	if (r)
 		return err_errno(&x->err, r, "asking nri-rpd");
 	(void)sim_wait(x->s, is_done, x, UINT64_MAX);

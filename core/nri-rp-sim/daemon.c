@@ -89,7 +89,7 @@ static const char *value_of(const struct sim *s, const char *name, size_t len)
 }
 
 /* One word with its placeholders filled in, malloc'd. */
-static char *expand(const struct sim *s, const char *word)
+static char *daemon_expand(const struct sim *s, const char *word)
 {
 	struct buf out = BUF_INIT;
 	while (*word) {
@@ -127,7 +127,7 @@ static int make_args(const struct sim *s, char *args[ARGS_MAX + 1], struct err *
 	for (char *w = strtok_r(words, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
 		if (n == ARGS_MAX)
 			return err_set(err, -E2BIG, "nri-rpd's command has too many words");
-		args[n] = expand(s, w);
+		args[n] = daemon_expand(s, w);
 		if (!args[n++])
 			return err_errno(err, -ENOMEM, "nri-rpd's command");
 	}
@@ -178,7 +178,7 @@ void daemon_free(struct sim *s)
 }
 
 /* Does not outlive the simulation, and has neither its signals nor its input. */
-__attribute__((noreturn)) static void become(const struct sim *s, char **args, pid_t parent)
+__attribute__((noreturn)) static void daemon_become(const struct sim *s, char **args, pid_t parent)
 {
 	sigset_t none;
 	sigemptyset(&none);
@@ -207,7 +207,7 @@ int daemon_start(struct sim *s, struct err *err)
 	int r = make_args(s, args, err);
 	pid_t parent = getpid(), pid = r ? -1 : fork();
 	if (pid == 0)
-		become(s, args, parent);
+		daemon_become(s, args, parent);
 	if (!r && pid < 0)
 		r = err_errno(err, -errno, "cannot start %s", args[0]);
 	if (!r)

@@ -47,7 +47,7 @@ static enum word operator_at(const char *p, size_t *ret_len)
 	return W_WRONG;
 }
 
-static enum word keyword(const char *p, size_t len)
+static enum word expect_keyword(const char *p, size_t len)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +81,7 @@ void parser_advance(struct parser *p)
 	} else if (isalpha((unsigned char)*at) || *at == '_') {
 		for (n = 1; at[n] && name_char(at[n]);)
 			n++;
-		set_word(p, keyword(at, n), at, n, n);
+		set_word(p, expect_keyword(at, n), at, n, n);
 	} else if (*at == '\'' || *at == '"') {
 		const char *end = strchr(at + 1, *at);
 		n = end ? (size_t)(end - at - 1) : 0;
@@ -127,7 +127,7 @@ int value_to_set(const struct parser *p, struct value *v)
 	return 0;
 }
 
-static bool truth(const struct value *v)
+static bool expect_truth(const struct value *v)
 {
 	switch (v->kind) {
 	case V_NUMBER:
@@ -200,7 +200,8 @@ static int compare_sets(enum word op, struct rp_ids a, struct rp_ids b)
 	}
 }
 
-static int compare(struct parser *p, enum word op, struct value *a, struct value *b, bool *ret)
+static int expect_compare(struct parser *p, enum word op, struct value *a, struct value *b,
+			  bool *ret)
 {
 	if (a->kind == V_TEXT && b->kind == V_TEXT) {
 		if (op == W_IN) {
@@ -224,7 +225,7 @@ static int compare(struct parser *p, enum word op, struct value *a, struct value
 	return r;
 }
 
-static int combine(struct parser *p, enum word op, struct value *a, struct value *b)
+static int expect_combine(struct parser *p, enum word op, struct value *a, struct value *b)
 {
 	if (a->kind == V_NUMBER && b->kind == V_NUMBER && op != W_INTERSECT) {
 		a->number = op == W_PLUS ? a->number + b->number : a->number - b->number;
@@ -294,7 +295,7 @@ static int parse_term(struct parser *p, struct value *v)
 		parser_advance(p);
 		r = parse_factor(p, &right);
 		if (!r)
-			r = combine(p, W_INTERSECT, v, &right);
+			r = expect_combine(p, W_INTERSECT, v, &right);
 	}
 	return r;
 }
@@ -308,7 +309,7 @@ static int parse_sum(struct parser *p, struct value *v)
 		parser_advance(p);
 		r = parse_term(p, &right);
 		if (!r)
-			r = combine(p, op, v, &right);
+			r = expect_combine(p, op, v, &right);
 	}
 	return r;
 }
@@ -330,7 +331,7 @@ static int parse_comparison(struct parser *p, struct value *v)
 		r = parse_sum(p, &right);
 		kept = right;
 		if (!r)
-			r = compare(p, op, v, &right, &holds);
+			r = expect_compare(p, op, v, &right, &holds);
 		if (!r)
 			all &= holds != negate;
 		any = true;
@@ -350,7 +351,7 @@ static int parse_not(struct parser *p, struct value *v)
 	}
 	int r = parse_comparison(p, v);
 	if (!r && negate)
-		value_number(v, !truth(v));
+		value_number(v, !expect_truth(v));
 	return r;
 }
 
@@ -362,7 +363,7 @@ static int parse_and(struct parser *p, struct value *v)
 		parser_advance(p);
 		r = parse_not(p, &right);
 		if (!r)
-			value_number(v, truth(v) && truth(&right));
+			value_number(v, expect_truth(v) && expect_truth(&right));
 	}
 	return r;
 }
@@ -377,7 +378,7 @@ int parser_expression(struct parser *p, struct value *v)
 		parser_advance(p);
 		r = parse_and(p, &right);
 		if (!r)
-			value_number(v, truth(v) || truth(&right));
+			value_number(v, expect_truth(v) || expect_truth(&right));
 	}
 	p->depth--;
 	return r;
@@ -392,7 +393,7 @@ int expect_holds(const struct sim *s, const char *text, bool *ret, struct buf *w
 	if (!r && p.word != W_END)
 		r = parser_wrong(&p, "the end");
 	if (!r)
-		*ret = truth(&v);
+		*ret = expect_truth(&v);
 	return r;
 }
 

@@ -9,8 +9,8 @@
 
 #define WITH_ERROR true
 
-static int each(const json_t *args, int (*fn)(const json_t *arg, bool error, struct err *err),
-		bool error, struct err *err)
+static int forms_each(const json_t *args, int (*fn)(const json_t *arg, bool error, struct err *err),
+		      bool error, struct err *err)
 {
 	json_t *item;
 	size_t i;
@@ -25,12 +25,12 @@ static int each(const json_t *args, int (*fn)(const json_t *arg, bool error, str
 	return r;
 }
 
-static int pod(const json_t *arg, bool error, struct err *err)
+static int forms_pod(const json_t *arg, bool error, struct err *err)
 {
 	return model_check_pod(arg, error ? "error" : "", err);
 }
 
-static int resize(const json_t *arg, bool error, struct err *err)
+static int forms_resize(const json_t *arg, bool error, struct err *err)
 {
 	return arg_check(arg,
 			 error ? "container cpu memory requests limits error"
@@ -38,7 +38,7 @@ static int resize(const json_t *arg, bool error, struct err *err)
 			 "update", err);
 }
 
-static int expression(const json_t *arg, bool error, struct err *err)
+static int forms_expression(const json_t *arg, bool error, struct err *err)
 {
 	const char *text = json_string_value(arg);
 	(void)error;
@@ -51,13 +51,13 @@ static int log_line(const json_t *arg, bool error, struct err *err)
 	return json_is_object(arg) ? arg_check(arg, "regex within never", "log", err) : 0;
 }
 
-static int event(const json_t *arg, bool error, struct err *err)
+static int forms_event(const json_t *arg, bool error, struct err *err)
 {
 	(void)error;
 	return arg_check(arg, "event container", "tell", err);
 }
 
-static int control(const json_t *arg, bool error, struct err *err)
+static int forms_control(const json_t *arg, bool error, struct err *err)
 {
 	(void)error;
 	return arg_check(arg, "method args has lacks", "control", err);
@@ -68,15 +68,15 @@ static const struct form {
 	int (*check)(const json_t *arg, bool error, struct err *err);
 	bool error; /* takes the words of a refusal */
 } forms[] = {
-	{"create", pod, false},
-	{"existing", pod, false},
-	{"reject", pod, WITH_ERROR},
-	{"update", resize, false},
-	{"reject-update", resize, WITH_ERROR},
-	{"expect", expression, false},
+	{"create", forms_pod, false},
+	{"existing", forms_pod, false},
+	{"reject", forms_pod, WITH_ERROR},
+	{"update", forms_resize, false},
+	{"reject-update", forms_resize, WITH_ERROR},
+	{"expect", forms_expression, false},
 	{"log", log_line, false},
-	{"tell", event, false},
-	{"control", control, false},
+	{"tell", forms_event, false},
+	{"control", forms_control, false},
 };
 
 int step_check(const json_t *step, struct err *err)
@@ -87,6 +87,7 @@ int step_check(const json_t *step, struct err *err)
 	int r = step_known(name, err);
 	for (unsigned i = 0; !r && i < sizeof forms / sizeof *forms; i++)
 		if (str_eq(forms[i].name, name))
-			r = each(json_object_get(step, name), forms[i].check, forms[i].error, err);
+			r = forms_each(json_object_get(step, name), forms[i].check, forms[i].error,
+				       err);
 	return r ? err_prefix(err, "%s: ", name) : 0;
 }

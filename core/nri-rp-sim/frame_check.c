@@ -27,7 +27,7 @@ struct tap {
 	struct frames frames;
 };
 
-static void watch(struct side *s)
+static void frame_check_watch(struct side *s)
 {
 	unsigned events = 0;
 	if (!s->ended && buf_len(&s->other->out) < PENDING_MAX)
@@ -37,7 +37,7 @@ static void watch(struct side *s)
 	(void)loop_io_set(s->io, events);
 }
 
-static void flush(struct side *s)
+static void frame_check_flush(struct side *s)
 {
 	while (buf_len(&s->out)) {
 		ssize_t n = send(s->fd, buf_bytes(&s->out), buf_len(&s->out), MSG_NOSIGNAL);
@@ -59,7 +59,7 @@ static void flush(struct side *s)
 }
 
 /* How much of it still goes to the plugin; with the last byte both sides see the end. */
-static ssize_t take(struct tap *tap, ssize_t n)
+static ssize_t frame_check_take(struct tap *tap, ssize_t n)
 {
 	if (tap->left > (uint64_t)n) {
 		tap->left -= (uint64_t)n;
@@ -71,7 +71,7 @@ static ssize_t take(struct tap *tap, ssize_t n)
 	return n;
 }
 
-static void fill(struct side *s)
+static void frame_check_fill(struct side *s)
 {
 	uint8_t *room = buf_reserve(&s->other->out, PIECE);
 	ssize_t n = room ? recv(s->fd, room, PIECE, 0) : 0;
@@ -84,7 +84,7 @@ static void fill(struct side *s)
 	if (s == &s->tap->plugin)
 		frames_feed(&s->tap->frames, room, (size_t)n);
 	else
-		n = take(s->tap, n);
+		n = frame_check_take(s->tap, n);
 	buf_commit(&s->other->out, (size_t)n);
 }
 
@@ -92,11 +92,11 @@ static void on_io(unsigned events, void *arg)
 {
 	struct side *s = arg;
 	if (events & LOOP_READ)
-		fill(s);
-	flush(s);
-	flush(s->other);
-	watch(s);
-	watch(s->other);
+		frame_check_fill(s);
+	frame_check_flush(s);
+	frame_check_flush(s->other);
+	frame_check_watch(s);
+	frame_check_watch(s->other);
 }
 
 static void fini_side(struct side *s)

@@ -76,7 +76,7 @@ static void begin_message(struct frames *f, struct frames_conn *c)
 }
 
 /* As many of n bytes of the frame's payload as belong to one header or one message. */
-static size_t take(struct frames *f, const uint8_t *data, size_t n)
+static size_t frames_take(struct frames *f, const uint8_t *data, size_t n)
 {
 	struct frames_conn *c = &f->conns[f->conn - 1];
 	if (c->left) {
@@ -104,7 +104,7 @@ void frames_feed(struct frames *f, const uint8_t *data, size_t n)
 		if (f->left) {
 			size_t here = n < f->left ? n : f->left;
 			bool known = f->conn == PLUGIN_CONN || f->conn == RUNTIME_CONN;
-			part = known ? take(f, data, here) : here;
+			part = known ? frames_take(f, data, here) : here;
 			f->left -= (uint32_t)part;
 		} else {
 			f->head[f->n_head++] = *data;

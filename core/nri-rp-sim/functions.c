@@ -28,7 +28,7 @@ struct function {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static int wrong(const struct call *c, const char *expected)
+static int functions_wrong(const struct call *c, const char *expected)
 {
 	return err_set(c->p->err, -EINVAL, "%s: %s: expected %s", c->p->whole, c->f->name,
 		       expected);
@@ -36,7 +36,7 @@ static int wrong(const struct call *c, const char *expected)
 
 static int need_ctr(const struct call *c)
 {
-	return c->args[0].kind == V_CTR ? 0 : wrong(c, "a container");
+	return c->args[0].kind == V_CTR ? 0 : functions_wrong(c, "a container");
 }
 
 static int all_sets(const struct call *c)
@@ -125,7 +125,7 @@ static int f_text(struct call *c)
 	if (r)
 		return r;
 	if (c->n == 2 && c->args[1].kind != V_TEXT)
-		return wrong(c, "a text in quotes");
+		return functions_wrong(c, "a text in quotes");
 	const char *text =
 		text_of(c->args[0].ctr, c->f->detail, c->n == 2 ? c->args[1].text : NULL);
 	value_text(c->ret, text ? text : "", text ? strlen(text) : 0);
@@ -139,7 +139,7 @@ static int f_given(struct call *c)
 	if (r)
 		return r;
 	if (c->args[1].kind != V_TEXT)
-		return wrong(c, "a text in quotes");
+		return functions_wrong(c, "a text in quotes");
 	const json_t *node = c->args[0].ctr->given;
 	char path[VALUE_TEXT_MAX], number[ARG_NUMBER_MAX];
 	(void)snprintf(path, sizeof path, "%s", c->args[1].text);
@@ -173,7 +173,7 @@ static int f_file(struct call *c)
 {
 	char *text = NULL;
 	if (c->args[0].kind != V_TEXT)
-		return wrong(c, "a path in quotes");
+		return functions_wrong(c, "a path in quotes");
 	int r = files_read(c->p->s, c->args[0].text, &text);
 	return take_file(c, r, c->args[0].text, text);
 }
@@ -184,7 +184,7 @@ static int f_exported(struct call *c)
 	if (r)
 		return r;
 	if (c->args[1].kind != V_TEXT)
-		return wrong(c, "a variable's name in quotes");
+		return functions_wrong(c, "a variable's name in quotes");
 	value_text(c->ret, "", 0);
 	files_exported(c->args[0].ctr, c->args[1].text, c->ret->text, sizeof c->ret->text);
 	return 0;
@@ -197,7 +197,7 @@ static int f_cgroup(struct call *c)
 	if (r)
 		return r;
 	if (c->args[1].kind != V_TEXT)
-		return wrong(c, "a file's name in quotes");
+		return functions_wrong(c, "a file's name in quotes");
 	r = files_read_cgroup(c->p->s, c->args[0].ctr, c->args[1].text, &text);
 	return take_file(c, r, c->args[1].text, text);
 }
@@ -212,7 +212,7 @@ static int f_cpufile(struct call *c)
 	if (r)
 		return r;
 	if (c->args[1].kind != V_TEXT)
-		return wrong(c, "a file's name in quotes");
+		return functions_wrong(c, "a file's name in quotes");
 	for (uint32_t cpu = 0; cpu < RP_CPUS_MAX; cpu++) {
 		char path[VALUE_TEXT_MAX + 64], *text = NULL;
 		if (!rp_ids_has(rp_ids_of(&c->args[0].set), cpu))
@@ -400,7 +400,7 @@ static int parse_args(struct parser *p, struct value *args, unsigned *ret_n)
 	return 0;
 }
 
-static void explain(const struct call *c, const char *begin, const char *end)
+static void functions_explain(const struct call *c, const char *begin, const char *end)
 {
 	if (!c->p->why)
 		return;
@@ -409,7 +409,7 @@ static void explain(const struct call *c, const char *begin, const char *end)
 	buf_add_str(c->p->why, "\n");
 }
 
-static int call(struct parser *p, const char *name, const char *begin, struct value *v)
+static int functions_call(struct parser *p, const char *name, const char *begin, struct value *v)
 {
 	_free_ struct value *args = calloc(ARGS_MAX, sizeof *args);
 	struct call c = {.p = p, .f = function_named(name), .args = args, .ret = v};
@@ -425,7 +425,7 @@ static int call(struct parser *p, const char *name, const char *begin, struct va
 			       c.f->min, c.f->max);
 	r = c.f->run(&c);
 	if (!r)
-		explain(&c, begin, p->next);
+		functions_explain(&c, begin, p->next);
 	parser_advance(p);
 	return r;
 }
@@ -439,7 +439,7 @@ int function_parse(struct parser *p, struct value *v)
 	(void)snprintf(name, sizeof name, "%.*s", (int)p->len, p->text);
 	parser_advance(p);
 	if (p->word == W_OPEN)
-		return call(p, name, begin, v);
+		return functions_call(p, name, begin, v);
 	if (machine_value(p->s, name, v))
 		return 0;
 	if (str_eq(name, "true") || str_eq(name, "false")) {

@@ -107,7 +107,7 @@ enum qos kubelet_qos(const struct wants *wants, size_t n)
 }
 
 /* Returns what runs while an init container does: it and the sidecars before it. */
-static int64_t sum(int64_t *all, int64_t one, bool init)
+static int64_t kubelet_do_sum(int64_t *all, int64_t one, bool init)
 {
 	int64_t beside = *all + one;
 	if (!init)
@@ -115,7 +115,7 @@ static int64_t sum(int64_t *all, int64_t one, bool init)
 	return init ? beside : 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t kubelet_larger(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -127,20 +127,24 @@ void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct w
 	for (size_t i = 0; i < n; i++) {
 		const struct wants *w = &wants[i];
 		most.cpu_request =
-			larger(most.cpu_request, sum(&all.cpu_request, w->cpu_request, init[i]));
-		most.cpu_limit = larger(most.cpu_limit, sum(&all.cpu_limit, w->cpu_limit, init[i]));
-		most.memory_request = larger(most.memory_request,
-					     sum(&all.memory_request, w->memory_request, init[i]));
+			kubelet_larger(most.cpu_request,
+				       kubelet_do_sum(&all.cpu_request, w->cpu_request, init[i]));
+		most.cpu_limit = kubelet_larger(
+			most.cpu_limit, kubelet_do_sum(&all.cpu_limit, w->cpu_limit, init[i]));
+		most.memory_request = kubelet_larger(
+			most.memory_request,
+			kubelet_do_sum(&all.memory_request, w->memory_request, init[i]));
 		most.memory_limit =
-			larger(most.memory_limit, sum(&all.memory_limit, w->memory_limit, init[i]));
+			kubelet_larger(most.memory_limit,
+				       kubelet_do_sum(&all.memory_limit, w->memory_limit, init[i]));
 		cpu = cpu && (init[i] || w->cpu_limit);
 		memory = memory && (init[i] || w->memory_limit);
 	}
 	*ret = (struct wants){
-		.cpu_request = larger(all.cpu_request, most.cpu_request),
-		.cpu_limit = cpu ? larger(all.cpu_limit, most.cpu_limit) : 0,
-		.memory_request = larger(all.memory_request, most.memory_request),
-		.memory_limit = memory ? larger(all.memory_limit, most.memory_limit) : 0,
+		.cpu_request = kubelet_larger(all.cpu_request, most.cpu_request),
+		.cpu_limit = cpu ? kubelet_larger(all.cpu_limit, most.cpu_limit) : 0,
+		.memory_request = kubelet_larger(all.memory_request, most.memory_request),
+		.memory_limit = memory ? kubelet_larger(all.memory_limit, most.memory_limit) : 0,
 	};
 }
 

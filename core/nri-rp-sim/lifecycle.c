@@ -13,8 +13,8 @@
 /* ---- events whose answers carry nothing ------------------------------------------------------ */
 
 /* Runtimes only log an error of these, but no plugin should give one. */
-static void tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
-		 const struct sim_ctr *ctr)
+static void lifecycle_tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
+			   const struct sim_ctr *ctr)
 {
 	struct conn_answer a;
 	conn_event(s, event, pod, ctr, NULL, &a);
@@ -47,7 +47,7 @@ static void ask_stop(struct sim *s, struct sim_ctr *c)
 }
 
 /* containerd tells before it signals the process, CRI-O when that is gone; each tells once. */
-static void stop(struct sim *s, struct sim_ctr *c, bool by_itself)
+static void lifecycle_stop(struct sim *s, struct sim_ctr *c, bool by_itself)
 {
 	if (c->state == CTR_EXITED)
 		return;
@@ -62,14 +62,14 @@ static void stop(struct sim *s, struct sim_ctr *c, bool by_itself)
 void lifecycle_exit(struct sim *s, struct sim_ctr *c, int exit_code)
 {
 	c->exit_code = exit_code;
-	stop(s, c, true);
+	lifecycle_stop(s, c, true);
 }
 
 void lifecycle_remove(struct sim *s, struct sim_ctr *c)
 {
-	stop(s, c, false);
+	lifecycle_stop(s, c, false);
 	files_remove_cgroup(s, c);
-	tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
+	lifecycle_tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
 	model_free_ctr(s, c);
 }
 
@@ -78,7 +78,7 @@ static void give_up(struct sim *s, struct sim_ctr *c)
 {
 	if (s->runtime == RUNTIME_CONTAINERD) {
 		ask_stop(s, c);
-		tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
+		lifecycle_tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
 	}
 	files_remove_cgroup(s, c);
 	model_free_ctr(s, c);
@@ -86,7 +86,7 @@ static void give_up(struct sim *s, struct sim_ctr *c)
 
 /* ---- containers begin ------------------------------------------------------------------------ */
 
-static int refused(const struct conn_answer *a, struct err *err)
+static int lifecycle_refused(const struct conn_answer *a, struct err *err)
 {
 	return err_set(err, -EPERM, "%s",
 		       a->text && *a->text ? a->text : "refused without a reason");
@@ -98,7 +98,7 @@ static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 	struct conn_answer a;
 	conn_event(s, NRI__EVENT__CREATE_CONTAINER, c->pod, c, NULL, &a);
 	c->took_us = a.took_us;
-	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
 	if (!a.error) {
 		Nri__CreateContainerResponse *m =
 			nri__create_container_response__unpack(NULL, a.payload_len, a.payload);
@@ -112,21 +112,23 @@ static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 	return r;
 }
 
-static int start(struct sim *s, struct sim_ctr *c, struct err *err)
+static int lifecycle_start(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	struct conn_answer a;
 	conn_event(s, NRI__EVENT__START_CONTAINER, c->pod, c, NULL, &a);
-	int r = a.error == -EREMOTEIO && s->runtime == RUNTIME_CONTAINERD ? refused(&a, err) : 0;
+	int r = a.error == -EREMOTEIO && s->runtime == RUNTIME_CONTAINERD
+			? lifecycle_refused(&a, err)
+			: 0;
 	conn_answer_fini(&a);
 	if (r)
 		return r;
 	c->state = CTR_RUNNING;
 	c->started_ns = (int64_t)clock_wall_ns();
-	tell(s, NRI__EVENT__POST_START_CONTAINER, c->pod, c);
+	lifecycle_tell(s, NRI__EVENT__POST_START_CONTAINER, c->pod, c);
 	return 0;
 }
 
-static int begin(struct sim *s, struct sim_ctr *c, struct err *err)
+static int lifecycle_begin(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	c->state = CTR_CREATING;
 	int r = ask_create(s, c, err);
@@ -135,8 +137,8 @@ static int begin(struct sim *s, struct sim_ctr *c, struct err *err)
 	if (!r) {
 		c->state = CTR_CREATED;
 		c->created_ns = (int64_t)clock_wall_ns();
-		tell(s, NRI__EVENT__POST_CREATE_CONTAINER, c->pod, c);
-		r = start(s, c, err);
+		lifecycle_tell(s, NRI__EVENT__POST_CREATE_CONTAINER, c->pod, c);
+		r = lifecycle_start(s, c, err);
 	}
 	if (r)
 		give_up(s, c);
@@ -150,7 +152,7 @@ static int create_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, js
 	int r = model_new_ctr(s, pod, spec, &c, err);
 	if (r)
 		return r;
-	r = begin(s, c, err);
+	r = lifecycle_begin(s, c, err);
 	if (r)
 		return r;
 	json_t *made = model_describe(s, c);
@@ -187,17 +189,17 @@ static int run_pod(struct sim *s, struct sim_pod *pod, struct err *err)
 {
 	struct conn_answer a;
 	conn_event(s, NRI__EVENT__RUN_POD_SANDBOX, pod, NULL, NULL, &a);
-	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
 	conn_answer_fini(&a);
 	if (!r)
 		return 0;
-	tell(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL);
-	tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
+	lifecycle_tell(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL);
+	lifecycle_tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
 	model_free_pod(s, pod);
 	return r;
 }
 
-static struct sim_pod *existing(const struct sim *s, const json_t *spec)
+static struct sim_pod *lifecycle_existing(const struct sim *s, const json_t *spec)
 {
 	const char *name = json_string_value(json_object_get(spec, "pod"));
 	const char *ns = json_string_value(json_object_get(spec, "namespace"));
@@ -209,7 +211,7 @@ static struct sim_pod *existing(const struct sim *s, const json_t *spec)
 
 int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err)
 {
-	struct sim_pod *pod = existing(s, spec);
+	struct sim_pod *pod = lifecycle_existing(s, spec);
 	int r = 0;
 	if (!pod) {
 		r = model_new_pod(s, spec, &pod, err);
@@ -249,9 +251,9 @@ int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err)
 	struct conn_answer a;
 	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
 		if (c->pod == pod)
-			stop(s, c, false);
+			lifecycle_stop(s, c, false);
 	conn_event(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, NULL, &a);
-	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
 	if (r)
 		sim_problem(s, "StopPodSandbox of %s fails: %s", pod->name, a.text);
 	conn_answer_fini(&a);
@@ -263,7 +265,7 @@ int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err)
 		if (c->pod == pod)
 			lifecycle_remove(s, c);
 	}
-	tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
+	lifecycle_tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
 	model_free_pod(s, pod);
 	return 0;
 }
@@ -276,7 +278,7 @@ static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *
 	struct conn_answer a;
 	Nri__UpdateContainerResponse *m = NULL;
 	conn_event(s, NRI__EVENT__UPDATE_CONTAINER, c->pod, c, wanted, &a);
-	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
 	if (!r)
 		m = nri__update_container_response__unpack(NULL, a.error ? 0 : a.payload_len,
 							   a.payload);
@@ -316,7 +318,7 @@ int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struc
 	if (r)
 		return r;
 	c->wants = wants;
-	tell(s, NRI__EVENT__POST_UPDATE_CONTAINER, c->pod, c);
+	lifecycle_tell(s, NRI__EVENT__POST_UPDATE_CONTAINER, c->pod, c);
 	return 0;
 }
 
@@ -362,5 +364,5 @@ int lifecycle_replace(struct sim *s, struct sim_ctr *c, struct err *err)
 	if (r)
 		return r;
 	model_free_ctr(s, c);
-	return begin(s, next, err);
+	return lifecycle_begin(s, next, err);
 }

@@ -62,7 +62,7 @@ static const struct cmdline_option table[] = {
 	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
 	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
-static int usage(const char *what)
+static int sim_usage(const char *what)
 {
 	(void)fprintf(stderr, "nri-rp-sim: %s\nTry 'nri-rp-sim --help'.\n", what);
 	return EXIT_USAGE;
@@ -70,7 +70,7 @@ static int usage(const char *what)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int wrong(const char *what, const char *argument)
+static int sim_wrong(const char *what, const char *argument)
 {
 	(void)fprintf(stderr, "nri-rp-sim: %s: %s. ", argument, what);
 	return -1;
@@ -82,12 +82,12 @@ static int take_number(struct sim_options *o, int opt, const char *argument)
 	int64_t ms;
 	if (opt == OPT_SETTLE) {
 		if (str_to_ms(argument, &ms) || ms < 0)
-			return wrong("expected a time, as in 2s", argument);
+			return sim_wrong("expected a time, as in 2s", argument);
 		o->settle_ms = (uint64_t)ms;
 		return 0;
 	}
 	if (str_to_u64(argument, &number))
-		return wrong("expected a number", argument);
+		return sim_wrong("expected a number", argument);
 	if (opt == OPT_SEED)
 		o->seed = number;
 	else
@@ -128,7 +128,7 @@ static int take(void *to, int opt, const char *argument)
 		return 0;
 	case OPT_MODULE_DIR:
 		if (o->n_module_dirs == SIM_MODULE_DIRS_MAX)
-			return wrong("too many folders of modules", argument);
+			return sim_wrong("too many folders of modules", argument);
 		o->module_dirs[o->n_module_dirs++] = argument;
 		return 0;
 	case OPT_SYNC_PARTS:
@@ -220,5 +220,5 @@ int main(int argc, char **argv)
 		return serve(&options);
 	if (str_eq(command, "play") && n > 1)
 		return play(&options, argv + optind + 1, n - 1);
-	return usage(n ? "wrong command, or wrong arguments for it" : "a command is needed");
+	return sim_usage(n ? "wrong command, or wrong arguments for it" : "a command is needed");
 }

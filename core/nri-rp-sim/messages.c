@@ -8,7 +8,7 @@
 #define EXTRA_ENTRIES 8u
 
 /* protobuf-c has no const in its structs; what is packed is only read. */
-static char *borrow(const char *text)
+static char *messages_borrow(const char *text)
 {
 	return (char *)(uintptr_t)text;
 }
@@ -57,8 +57,8 @@ static void map_add(struct map *m, const char *key, const char *value)
 		return;
 	}
 	protobuf_c_message_init(m->type, e);
-	e->key = borrow(key);
-	e->value = borrow(value);
+	e->key = messages_borrow(key);
+	e->value = messages_borrow(value);
 	m->entries[m->n++] = e;
 }
 
@@ -206,7 +206,7 @@ static bool fill_process(struct arena *a, const struct sim_ctr *c, Nri__Containe
 	json_array_foreach(args, i, value)
 	{
 		m->args[m->n_args++] =
-			borrow(json_is_string(value) ? json_string_value(value) : "");
+			messages_borrow(json_is_string(value) ? json_string_value(value) : "");
 	}
 	m->env[m->n_env++] = arena_printf(a, "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
 	m->env[m->n_env++] = arena_printf(a, "HOSTNAME=%s", c->pod->name);
@@ -235,15 +235,15 @@ static Nri__Mount *message_mount(struct arena *a, const json_t *spec)
 	size_t i;
 	if (!m)
 		return NULL;
-	m->destination = borrow(text_of(spec, "destination", ""));
-	m->source = borrow(text_of(spec, "source", ""));
-	m->type = borrow(text_of(spec, "type", "bind"));
+	m->destination = messages_borrow(text_of(spec, "destination", ""));
+	m->source = messages_borrow(text_of(spec, "source", ""));
+	m->type = messages_borrow(text_of(spec, "type", "bind"));
 	m->options = arena_array(a, json_array_size(options) + 1, sizeof *m->options);
 	json_array_foreach(options, i, value)
 	{
 		if (m->options)
-			m->options[m->n_options++] =
-				borrow(json_is_string(value) ? json_string_value(value) : "");
+			m->options[m->n_options++] = messages_borrow(
+				json_is_string(value) ? json_string_value(value) : "");
 	}
 	return m->options ? m : NULL;
 }
@@ -276,8 +276,8 @@ static bool fill_devices(struct arena *a, const struct sim_ctr *c, Nri__LinuxCon
 		Nri__LinuxDevice *d = MESSAGE_NEW(a, Nri__LinuxDevice, nri__linux_device);
 		if (!d)
 			return false;
-		d->path = borrow(text_of(value, "path", ""));
-		d->type = borrow(text_of(value, "type", "c"));
+		d->path = messages_borrow(text_of(value, "path", ""));
+		d->type = messages_borrow(text_of(value, "type", "c"));
 		d->major = json_integer_value(json_object_get(value, "major"));
 		d->minor = json_integer_value(json_object_get(value, "minor"));
 		m->devices[m->n_devices++] = d;
@@ -298,7 +298,7 @@ static bool fill_hugepages(struct arena *a, const struct sim_ctr *c, Nri__LinuxR
 		Nri__HugepageLimit *h = MESSAGE_NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
 		if (!h)
 			return false;
-		h->page_size = borrow(key);
+		h->page_size = messages_borrow(key);
 		h->limit = (uint64_t)json_integer_value(value);
 		m->hugepage_limits[m->n_hugepage_limits++] = h;
 	}
@@ -325,7 +325,7 @@ static void fill_times(const struct sim *s, const struct sim_ctr *c, Nri__Contai
 	m->finished_at = c->finished_ns;
 	m->exit_code = c->exit_code;
 	if (c->state == CTR_EXITED)
-		m->status_reason = borrow(c->exit_code ? "Error" : "Completed");
+		m->status_reason = messages_borrow(c->exit_code ? "Error" : "Completed");
 }
 
 Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct sim_ctr *c)

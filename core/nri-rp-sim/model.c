@@ -384,8 +384,8 @@ void model_free_ctr(struct sim *s, struct sim_ctr *c)
 /* ---- what it may use ------------------------------------------------------------------------- */
 
 /* As the kernel has it: what is offline does not count, and nobody has nothing. */
-static void effective(const char *text, uint32_t max, const struct rp_idset *all,
-		      struct rp_idset *ret)
+static void model_effective(const char *text, uint32_t max, const struct rp_idset *all,
+			    struct rp_idset *ret)
 {
 	if (!*text || rp_idset_parse(ret, text, max))
 		rp_idset_clear(ret);
@@ -396,12 +396,12 @@ static void effective(const char *text, uint32_t max, const struct rp_idset *all
 
 void model_cpus(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
 {
-	effective(c->res.cpus, RP_CPUS_MAX, &s->view.online, ret);
+	model_effective(c->res.cpus, RP_CPUS_MAX, &s->view.online, ret);
 }
 
 void model_mems(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
 {
-	effective(c->res.mems, RP_NODES_MAX, &s->view.memory, ret);
+	model_effective(c->res.mems, RP_NODES_MAX, &s->view.memory, ret);
 }
 
 static void put_set(json_t *to, const char *key, const struct rp_idset *set)

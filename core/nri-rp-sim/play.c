@@ -33,7 +33,7 @@ struct player {
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void draw(struct player *p, FILE *to)
+static void play_draw(struct player *p, FILE *to)
 {
 	struct out text;
 	out_init(&text, &p->term);
@@ -44,7 +44,7 @@ static void draw(struct player *p, FILE *to)
 	p->places = map_remember(p->s);
 }
 
-static void join(const json_t *list, char *buf, size_t size)
+static void play_join(const json_t *list, char *buf, size_t size)
 {
 	json_t *item;
 	size_t i, used = 0;
@@ -59,13 +59,13 @@ static void join(const json_t *list, char *buf, size_t size)
 }
 
 /* "create: web": what a step is about. */
-static void title(const char *name, const json_t *args, char *buf, size_t size)
+static void play_title(const char *name, const json_t *args, char *buf, size_t size)
 {
 	_free_ char *text = json_dumps(args, JSON_ENCODE_ANY | JSON_COMPACT);
 	const char *pod = json_string_value(json_object_get(args, "pod"));
 	const char *ctr = json_string_value(json_object_get(args, "container"));
 	char list[TITLE_MAX];
-	join(args, list, sizeof list);
+	play_join(args, list, sizeof list);
 	if (json_is_string(args))
 		(void)snprintf(buf, size, "%s: %s", name, json_string_value(args));
 	else if (*list)
@@ -106,7 +106,7 @@ static void tell_places(struct player *p)
 	if (json_equal(now, p->places))
 		printf("    nobody has moved\n");
 	else
-		draw(p, stdout);
+		play_draw(p, stdout);
 }
 
 /* What has been seen of a step, before and after it. */
@@ -118,7 +118,7 @@ static void tell_step(struct player *p, const char *name, const json_t *args)
 	if (str_eq(name, "note")) {
 		tell_note(p, json_string_value(args) ? json_string_value(args) : "");
 	} else if (!str_eq(name, "show")) {
-		title(name, args, text, sizeof text);
+		play_title(name, args, text, sizeof text);
 		printf("--- %s\n", text);
 	}
 	(void)fflush(stdout);
@@ -170,7 +170,7 @@ static int play_step(struct player *p, const json_t *step, struct err *err)
 	return r;
 }
 
-static int begin(struct player *p, const json_t *scenario, struct err *err)
+static int play_begin(struct player *p, const json_t *scenario, struct err *err)
 {
 	_json_ json_t *result = json_object();
 	const json_t *config, *existing, *steps;
@@ -195,7 +195,7 @@ static int begin(struct player *p, const json_t *scenario, struct err *err)
 	return r ? r : new_problems(p, err);
 }
 
-static int end(struct player *p, struct err *err)
+static int play_end(struct player *p, struct err *err)
 {
 	_json_ json_t *result = json_object();
 	int r = daemon_running(p->s) ? step_run(p->s, "stop", NULL, result, err) : 0;
@@ -217,9 +217,9 @@ static int play_steps(struct player *p, const json_t *scenario, const json_t **r
 			return r;
 	}
 	*ret_where = scenario;
-	r = begin(p, scenario, err);
+	r = play_begin(p, scenario, err);
 	if (!r && p->options->verbose)
-		draw(p, stdout);
+		play_draw(p, stdout);
 	json_array_foreach(json_object_get(scenario, "steps"), i, step)
 	{
 		if (r)
@@ -230,7 +230,7 @@ static int play_steps(struct player *p, const json_t *scenario, const json_t **r
 	if (r)
 		return r;
 	*ret_where = scenario;
-	return end(p, err);
+	return play_end(p, err);
 }
 
 static void tell_failure(struct player *p, const char *name, const json_t *where,
@@ -241,7 +241,7 @@ static void tell_failure(struct player *p, const char *name, const json_t *where
 	printf("FAILED %s\n%s: %s\n", name, doc_where(&p->doc, where, place, sizeof place),
 	       err->text);
 	if (p->s && p->s->view.arena)
-		draw(p, stdout);
+		play_draw(p, stdout);
 	if (tail && *tail)
 		printf("the end of nri-rpd's log:\n%s\n", tail);
 	if (p->s && p->options->keep)

@@ -27,7 +27,7 @@ struct server {
 	bool ended;
 };
 
-static void say(json_t *what)
+static void serve_say(json_t *what)
 {
 	char *text = json_dumps(what, JSON_COMPACT);
 	if (text) {
@@ -40,7 +40,7 @@ static void say(json_t *what)
 static void on_event(json_t *event, void *arg)
 {
 	(void)arg;
-	say(event);
+	serve_say(event);
 	json_decref(event);
 }
 
@@ -91,8 +91,8 @@ static int show_map(struct sim *s, const json_t *args, json_t *result)
 	return 0;
 }
 
-static int run(struct server *v, const char *name, const json_t *args, json_t *result,
-	       struct err *err)
+static int serve_run(struct server *v, const char *name, const json_t *args, json_t *result,
+		     struct err *err)
 {
 	if (strcmp(name, "setup") == 0)
 		return sim_setup(v->s, args, err);
@@ -101,7 +101,7 @@ static int run(struct server *v, const char *name, const json_t *args, json_t *r
 	return step_run(v->s, name, args, result, err);
 }
 
-static void command(struct server *v, const char *text, size_t len)
+static void serve_command(struct server *v, const char *text, size_t len)
 {
 	struct err err = ERR_INIT;
 	json_error_t why;
@@ -117,7 +117,7 @@ static void command(struct server *v, const char *text, size_t len)
 	if (!r && !name)
 		r = err_set(&err, -EINVAL, "expected one command");
 	if (!r)
-		r = run(v, name, json_object_get(line, name), result, &err);
+		r = serve_run(v, name, json_object_get(line, name), result, &err);
 	if (id)
 		(void)json_object_set_new(result, "id", id);
 	doc_put_bool(result, "ok", r == 0);
@@ -125,7 +125,7 @@ static void command(struct server *v, const char *text, size_t len)
 		doc_put_text(result, "failed", err_text(&err, r));
 		doc_put_int(result, "code", -r);
 	}
-	say(result);
+	serve_say(result);
 }
 
 static int listen_to_input(struct server *v, struct err *err)
@@ -139,7 +139,7 @@ static int listen_to_input(struct server *v, struct err *err)
 	return v->in ? 0 : err_errno(err, -EIO, "cannot wait for standard input");
 }
 
-static int attend(struct server *v, struct err *err)
+static int serve_attend(struct server *v, struct err *err)
 {
 	int r = listen_to_input(v, err);
 	if (r)
@@ -157,7 +157,7 @@ static int attend(struct server *v, struct err *err)
 			return err_errno(err, -ENOMEM, "serve");
 		memcpy(text, buf_bytes(&v->line), len);
 		buf_consume(&v->line, len + 1);
-		command(v, text, len);
+		serve_command(v, text, len);
 	}
 	return 0;
 }
@@ -170,7 +170,7 @@ int serve(const struct sim_options *options)
 	int r = sim_new(options, &v.s, &err);
 	if (!r) {
 		v.s->on_event = on_event;
-		r = attend(&v, &err);
+		r = serve_attend(&v, &err);
 		loop_io_free(v.in);
 		sim_free(v.s);
 	}

@@ -11,7 +11,7 @@
 
 #define WORDS_MAX 16u
 
-static void beside(char *ret, size_t size, const char *program)
+static void show_beside(char *ret, size_t size, const char *program)
 {
 	ssize_t n = readlink("/proc/self/exe", ret, size - 1);
 	ret[n > 0 ? n : 0] = '\0';
@@ -28,7 +28,7 @@ void show_control(struct sim *s, const json_t *args)
 	unsigned n = 3;
 	json_t *word;
 	size_t i;
-	beside(program, sizeof program, "nri-rpctl");
+	show_beside(program, sizeof program, "nri-rpctl");
 	if (json_is_string(args))
 		words[n++] = (char *)(uintptr_t)json_string_value(args);
 	json_array_foreach(args, i, word)

@@ -107,7 +107,7 @@ static void remove_tree(int dir, const char *name, unsigned depth)
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-static void join(char *ret, const char *dir, const char *name)
+static void sim_join(char *ret, const char *dir, const char *name)
 {
 	(void)snprintf(ret, PATH_MAX, "%.*s/%s", PATH_MAX - 64, dir, name);
 }
@@ -128,14 +128,14 @@ static int make_work(struct sim *s, struct err *err)
 			return err_errno(err, -errno, "cannot make a folder %s", s->work);
 		s->remove_work = !s->options.keep;
 	}
-	join(s->root, s->work, "machine");
-	join(s->state, s->work, "state");
-	join(s->config, s->work, "rp.conf");
-	join(s->log, s->work, "nri-rpd.log");
-	join(s->control, s->work, "control.sock");
-	join(s->socket, s->work, "run/nri.sock");
+	sim_join(s->root, s->work, "machine");
+	sim_join(s->state, s->work, "state");
+	sim_join(s->config, s->work, "rp.conf");
+	sim_join(s->log, s->work, "nri-rpd.log");
+	sim_join(s->control, s->work, "control.sock");
+	sim_join(s->socket, s->work, "run/nri.sock");
 	char run[PATH_MAX];
-	join(run, s->work, "run");
+	sim_join(run, s->work, "run");
 	int r = fs_mkdirs(run, 0700, err);
 	return r ? r : fs_mkdirs(s->state, 0700, err);
 }

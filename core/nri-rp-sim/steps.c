@@ -22,9 +22,9 @@
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* One thing or a list of them: fn for each. */
-static int each(const json_t *args,
-		int (*fn)(struct sim *s, const json_t *arg, json_t *result, struct err *err),
-		struct sim *s, json_t *result, struct err *err)
+static int steps_each(const json_t *args,
+		      int (*fn)(struct sim *s, const json_t *arg, json_t *result, struct err *err),
+		      struct sim *s, json_t *result, struct err *err)
 {
 	json_t *item;
 	size_t i;
@@ -73,7 +73,7 @@ static int create_one(struct sim *s, const json_t *args, json_t *result, struct 
 
 static int step_create(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, create_one, s, result, err);
+	return steps_each(args, create_one, s, result, err);
 }
 
 int step_matches(const char *text, const json_t *expected, struct err *err)
@@ -118,7 +118,7 @@ static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct e
 
 static int step_existing(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, adopt_one, s, result, err);
+	return steps_each(args, adopt_one, s, result, err);
 }
 
 static int delete_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -133,7 +133,7 @@ static int delete_one(struct sim *s, const json_t *args, json_t *result, struct 
 
 static int step_delete(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, delete_one, s, result, err);
+	return steps_each(args, delete_one, s, result, err);
 }
 
 static int exit_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -148,7 +148,7 @@ static int exit_one(struct sim *s, const json_t *args, json_t *result, struct er
 
 static int step_exit(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, exit_one, s, result, err);
+	return steps_each(args, exit_one, s, result, err);
 }
 
 static int remove_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -163,7 +163,7 @@ static int remove_one(struct sim *s, const json_t *args, json_t *result, struct 
 
 static int step_remove(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, remove_one, s, result, err);
+	return steps_each(args, remove_one, s, result, err);
 }
 
 static int replace_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -176,7 +176,7 @@ static int replace_one(struct sim *s, const json_t *args, json_t *result, struct
 
 static int step_replace(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, replace_one, s, result, err);
+	return steps_each(args, replace_one, s, result, err);
 }
 
 static int resize_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -189,7 +189,7 @@ static int resize_one(struct sim *s, const json_t *args, json_t *result, struct 
 
 static int step_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, resize_one, s, result, err);
+	return steps_each(args, resize_one, s, result, err);
 }
 
 static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -204,7 +204,7 @@ static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct 
 
 static int step_update_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	return each(args, resize_pod, s, result, err);
+	return steps_each(args, resize_pod, s, result, err);
 }
 
 static int step_reject_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -237,7 +237,7 @@ static int step_fail_updates(struct sim *s, const json_t *args, json_t *result, 
 {
 	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
 		c->failing = false;
-	return each(args, fail_one, s, result, err);
+	return steps_each(args, fail_one, s, result, err);
 }
 
 /* An event alone, whether it makes sense now or not. */
@@ -496,7 +496,7 @@ static int step_status(struct sim *s, const json_t *args, json_t *result, struct
 	return 0;
 }
 
-static int evaluate(struct sim *s, const json_t *args, json_t *result, struct err *err)
+static int steps_evaluate(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct buf why = BUF_INIT;
 	bool holds;
@@ -560,7 +560,7 @@ static const struct step {
 	{"badconfig", step_badconfig},
 	{"control", step_control},
 	{"expect", step_expect},
-	{"evaluate", evaluate},
+	{"evaluate", steps_evaluate},
 	{"log", step_log},
 	{"wait", step_wait},
 	{"settle", step_settle},

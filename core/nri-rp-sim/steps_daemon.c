@@ -71,7 +71,7 @@ static void put_status(json_t *result, int status)
 		doc_put_int(result, "signal", WTERMSIG(status));
 }
 
-static int end(struct sim *s, int signo, json_t *result, struct err *err)
+static int steps_daemon_end(struct sim *s, int signo, json_t *result, struct err *err)
 {
 	int status = -1;
 	int r = daemon_signal(s, signo, err);
@@ -87,7 +87,7 @@ static int end(struct sim *s, int signo, json_t *result, struct err *err)
 int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	(void)args;
-	int r = end(s, SIGTERM, result, err);
+	int r = steps_daemon_end(s, SIGTERM, result, err);
 	int status = daemon_last_status(s);
 	if (!r && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
 		char text[64];
@@ -101,7 +101,7 @@ int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err
 int step_kill(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	(void)args;
-	return end(s, SIGKILL, result, err);
+	return steps_daemon_end(s, SIGKILL, result, err);
 }
 
 int step_restart(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -244,8 +244,8 @@ static int reload_by_control(struct sim *s, json_t *result, bool *ret_refused, s
 }
 
 /* By the control socket; by SIGHUP when nobody listens there, or when args say so. */
-static int reload(struct sim *s, const char *how, json_t *result, bool *ret_refused,
-		  struct err *err)
+static int steps_daemon_reload(struct sim *s, const char *how, json_t *result, bool *ret_refused,
+			       struct err *err)
 {
 	struct err why = ERR_INIT;
 	if (!daemon_running(s))
@@ -263,7 +263,7 @@ int step_reload(struct sim *s, const json_t *args, json_t *result, struct err *e
 {
 	bool refused = false;
 	const char *how = json_string_value(args);
-	int r = reload(s, how ? how : "", result, &refused, err);
+	int r = steps_daemon_reload(s, how ? how : "", result, &refused, err);
 	if (!r)
 		doc_put_bool(result, "accepted", !refused);
 	return r;
@@ -275,7 +275,7 @@ int step_config(struct sim *s, const json_t *args, json_t *result, struct err *e
 	int r = step_write_config(s, args, result, err);
 	if (r || !daemon_running(s))
 		return r;
-	r = reload(s, "", result, &refused, err);
+	r = steps_daemon_reload(s, "", result, &refused, err);
 	if (r || !refused)
 		return r;
 	const char *why = json_string_value(json_object_get(result, "error"));
@@ -291,7 +291,7 @@ int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err
 		(void)json_object_del(config, "error");
 	int r = step_write_config(s, config, result, err);
 	if (!r)
-		r = reload(s, "", result, &refused, err);
+		r = steps_daemon_reload(s, "", result, &refused, err);
 	if (r)
 		return r;
 	if (!refused)
@@ -338,7 +338,7 @@ static bool answer_fits(struct question *q)
 }
 
 /* Asks until the answer is as expected, or for too long. */
-static int ask(struct sim *s, struct question *q, struct err *err)
+static int steps_daemon_ask(struct sim *s, struct question *q, struct err *err)
 {
 	uint64_t end = clock_ms() + s->options.settle_ms;
 	for (;;) {
@@ -368,7 +368,7 @@ int step_control(struct sim *s, const json_t *args, json_t *result, struct err *
 	if (!r)
 		r = arg_list(args, "lacks", &q.lacks, err);
 	if (!r)
-		r = ask(s, &q, err);
+		r = steps_daemon_ask(s, &q, err);
 	if (r) {
 		json_decref(q.document);
 		return r;

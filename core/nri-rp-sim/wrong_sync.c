@@ -13,7 +13,7 @@
 
 static const char keys[] = "missing twice unknown cpus annotations labels orphans cut";
 
-static bool has(const json_t *list, const char *name)
+static bool wrong_sync_has(const json_t *list, const char *name)
 {
 	const json_t *item;
 	size_t i;
@@ -87,15 +87,15 @@ static void leave_out_and_repeat(const struct sim *s, struct nri_existing *all)
 	Nri__Container **again = all->ctrs + n;
 	size_t n_again = 0;
 	for (size_t i = 0; i < n; i++)
-		if (has(twice, name_of(s, all->ctrs[i])))
+		if (wrong_sync_has(twice, name_of(s, all->ctrs[i])))
 			again[n_again++] = all->ctrs[i];
 	for (size_t i = 0; i < n + n_again; i++)
-		if (!has(missing, name_of(s, all->ctrs[i])))
+		if (!wrong_sync_has(missing, name_of(s, all->ctrs[i])))
 			all->ctrs[kept++] = all->ctrs[i];
 	all->n_ctrs = kept;
 }
 
-static void move(const struct sim *s, struct nri_existing *all)
+static void wrong_sync_move(const struct sim *s, struct nri_existing *all)
 {
 	const json_t *cpus = json_object_get(s->lie, "cpus");
 	for (size_t i = 0; cpus && i < all->n_ctrs; i++) {
@@ -108,7 +108,7 @@ static void move(const struct sim *s, struct nri_existing *all)
 }
 
 /* Containers that the model has not, in the pod of the first one that it has or in none. */
-static int invent(const struct sim *s, struct arena *a, struct nri_existing *all)
+static int wrong_sync_invent(const struct sim *s, struct arena *a, struct nri_existing *all)
 {
 	int64_t n = number_of(s, "unknown");
 	for (int64_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ static int invent(const struct sim *s, struct arena *a, struct nri_existing *all
 }
 
 /* So many labels, or one annotation of so many bytes, for each pod instead of its own. */
-static int relabel(const struct sim *s, struct arena *a, struct nri_existing *all)
+static int wrong_sync_relabel(const struct sim *s, struct arena *a, struct nri_existing *all)
 {
 	size_t n = (size_t)number_of(s, "labels"), size = (size_t)number_of(s, "annotations");
 	char *text = size ? arena_alloc(a, size + 1) : NULL;
@@ -162,10 +162,10 @@ static int relabel(const struct sim *s, struct arena *a, struct nri_existing *al
 int lie_tell(const struct sim *s, struct arena *a, struct nri_existing *all)
 {
 	leave_out_and_repeat(s, all);
-	move(s, all);
-	int r = invent(s, a, all);
+	wrong_sync_move(s, all);
+	int r = wrong_sync_invent(s, a, all);
 	if (!r)
-		r = relabel(s, a, all);
+		r = wrong_sync_relabel(s, a, all);
 	if (json_is_true(json_object_get(s->lie, "orphans")))
 		all->n_pods = 0;
 	return r;

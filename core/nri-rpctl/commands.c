@@ -19,7 +19,7 @@
 #define EVENTS_BEFORE 10u /* events that --follow begins with */
 #define RECONNECT_MS 1000u
 
-static struct question plain(const struct cli *cli, const char *method)
+static struct question commands_plain(const struct cli *cli, const char *method)
 {
 	return (struct question){.method = method, .args = cli->args, .n_args = cli->n_args};
 }
@@ -29,7 +29,7 @@ static struct question plain(const struct cli *cli, const char *method)
 int cmd_status(struct cli *cli)
 {
 	struct answer a;
-	struct question req = plain(cli, "Status");
+	struct question req = commands_plain(cli, "Status");
 	req.flags = cli->options & OPT_MEMORY ? CTL_FLAG_MEMORY : 0;
 	int r = ask(cli, &req, &a);
 	if (r >= 0)
@@ -44,7 +44,7 @@ static int show_with(struct cli *cli, const char *method,
 		     void (*show)(struct out *o, const json_t *doc))
 {
 	struct answer a;
-	struct question req = plain(cli, method);
+	struct question req = commands_plain(cli, method);
 	int r = ask(cli, &req, &a);
 	if (r >= 0)
 		return r;
@@ -93,7 +93,7 @@ int cmd_topology(struct cli *cli)
 int cmd_explain(struct cli *cli)
 {
 	struct answer a;
-	struct question req = plain(cli, "Explain");
+	struct question req = commands_plain(cli, "Explain");
 	req.flags = cli->options & OPT_HISTORY ? CTL_FLAG_HISTORY : 0;
 	int r = ask(cli, &req, &a);
 	if (r >= 0)
@@ -191,7 +191,7 @@ int cmd_reload(struct cli *cli)
 
 int cmd_undo(struct cli *cli)
 {
-	struct question req = plain(cli, "Undo");
+	struct question req = commands_plain(cli, "Undo");
 	req.flags = cli->options & OPT_YES ? CTL_FLAG_YES : 0;
 	return show_trial(cli, &req, "In force again");
 }
@@ -207,7 +207,7 @@ int cmd_confirm(struct cli *cli)
 }
 
 /* The daemon's working directory is another one. */
-static int absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
+static int commands_absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
 {
 	if (realpath(path, ret))
 		return 0;
@@ -258,7 +258,7 @@ static int try_config(struct cli *cli, const char *method, const char *file, con
 			return CTL_FAILED;
 		/* a text has to be there, or the argument would be a path */
 		req.text = *text ? text : "\n";
-	} else if (file && absolute(cli, file, path)) {
+	} else if (file && commands_absolute(cli, file, path)) {
 		return CTL_FAILED;
 	}
 	int r = show_trial(cli, &req, verb);
@@ -307,7 +307,7 @@ int cmd_rebalance(struct cli *cli)
 }
 
 /* Is anybody there to ask? */
-static bool running(const struct cli *cli)
+static bool commands_running(const struct cli *cli)
 {
 	struct link *l = NULL;
 	int r = link_open(cli->socket, &l, NULL);
@@ -319,9 +319,9 @@ int cmd_config_check(struct cli *cli)
 {
 	const char *file = cli->n_args ? cli->args[0] : cli->config;
 	char path[PATH_MAX];
-	if (cli->options & OPT_LOCAL || !running(cli)) {
+	if (cli->options & OPT_LOCAL || !commands_running(cli)) {
 		bool is_file = file && !str_eq(file, "-");
-		if (is_file && absolute(cli, file, path))
+		if (is_file && commands_absolute(cli, file, path))
 			return CTL_FAILED;
 		return local_check(cli, is_file ? path : file);
 	}
@@ -391,8 +391,8 @@ static void show_events(struct cli *cli, const struct answer *a, int64_t from, s
 }
 
 /* What comes, until the link breaks. */
-static int follow(struct cli *cli, struct link *l, struct question *req, int64_t from,
-		  struct err *err)
+static int commands_follow(struct cli *cli, struct link *l, struct question *req, int64_t from,
+			   struct err *err)
 {
 	/* without --since the last few before the first one that is waited for */
 	size_t most = cli->since || req->after ? SIZE_MAX : EVENTS_BEFORE;
@@ -420,7 +420,7 @@ static int follow_for_ever(struct cli *cli, struct question *req, int64_t from)
 		if (r && first)
 			return tell_no_link(cli, r, &err);
 		if (!r) {
-			r = follow(cli, l, req, from, &err);
+			r = commands_follow(cli, l, req, from, &err);
 			link_close(l);
 			if (r != -ECONNRESET && r != -EREMOTEIO) {
 				complain(cli, "%s", err_text(&err, r));

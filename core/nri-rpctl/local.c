@@ -39,7 +39,7 @@ static int open_loader(struct local *l, struct err *err)
 	return loader_new(dirs.items, dirs.n, loader_default_flags(), NULL, &l->loader, err);
 }
 
-static void warn(const char *text)
+static void local_warn(const char *text)
 {
 	fprintf(stderr, "nri-rpctl: %s\n", text);
 }
@@ -146,7 +146,8 @@ static int local_run_check(const struct cli *cli, const char *path, const char *
 
 /* ---- check and show -------------------------------------------------------------------------- */
 
-static int load(struct local *l, const char *path, struct conf **ret, struct conf_errors *errs)
+static int local_load(struct local *l, const char *path, struct conf **ret,
+		      struct conf_errors *errs)
 {
 	struct err err = ERR_INIT;
 	conf_errors_init(errs);
@@ -155,7 +156,7 @@ static int load(struct local *l, const char *path, struct conf **ret, struct con
 		complain(l->cli, "%s", err_text(&err, r));
 		return r;
 	}
-	l->installed = (struct schemas){l->loader, l->cli->n_module_dirs != 0, warn};
+	l->installed = (struct schemas){l->loader, l->cli->n_module_dirs != 0, local_warn};
 	const struct conf_schemas schemas = schemas_of(&l->installed);
 	return conf_load(path, &schemas, ret, errs);
 }
@@ -207,7 +208,7 @@ static int local_check_tables(struct cli *cli, const char *path)
 	if (!l || !errs)
 		return CTL_FAILED;
 	l->cli = cli;
-	int r = load(l, path, &conf, errs);
+	int r = local_load(l, path, &conf, errs);
 	if (cli->json) {
 		json_t *doc = json_pack("{s:s, s:s, s:b}", "outcome", r ? "refused" : "accepted",
 					"path", path, "local", 1);
@@ -313,7 +314,7 @@ int local_show(struct cli *cli, const char *path)
 		return CTL_FAILED;
 	l->cli = cli;
 	path = path ? path : CONF_DEFAULT_PATH;
-	int r = load(l, path, &conf, errs);
+	int r = local_load(l, path, &conf, errs);
 	if (r) {
 		print_problems(cli, errs);
 	} else {
@@ -352,7 +353,7 @@ void local_problems(const struct cli *cli, const char *text,
 		fn(err.text, arg);
 		return;
 	}
-	l->installed = (struct schemas){l->loader, true, warn};
+	l->installed = (struct schemas){l->loader, true, local_warn};
 	const struct conf_schemas schemas = schemas_of(&l->installed);
 	(void)conf_parse(&source, 1, &schemas, &conf, errs);
 	for (unsigned i = 0; i < errs->n_items; i++)
@@ -414,7 +415,7 @@ static struct local *schemas_open(struct cli *cli)
 	}
 	l->cli = cli;
 	/* For its modules.path; whatever else is in it, or wrong with it, does not matter here. */
-	if (load(l, cli->config ? cli->config : CONF_DEFAULT_PATH, &conf, errs) == 0)
+	if (local_load(l, cli->config ? cli->config : CONF_DEFAULT_PATH, &conf, errs) == 0)
 		conf_free(conf);
 	if (!l->loader) {
 		free(l);

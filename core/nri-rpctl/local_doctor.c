@@ -18,9 +18,11 @@
 #define HINT_MAX 1024u
 #define NRI_SOCKET "/var/run/nri/nri.sock"
 
-__attribute__((format(printf, 5, 6))) static void finding(json_t *list, const char *check,
-							  const char *verdict, const char *hint,
-							  const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void local_doctor_finding(json_t *list,
+								       const char *check,
+								       const char *verdict,
+								       const char *hint,
+								       const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -38,23 +40,27 @@ static void look_at_socket(json_t *list, const char *path)
 	const char *folder = copy ? dirname(copy) : "?";
 	struct stat st;
 	if (stat(folder, &st) < 0) {
-		finding(list, "control socket", "error", "systemctl start nri-rpd",
-			"the folder %s of the control socket: %s", folder, strerror(errno));
+		local_doctor_finding(list, "control socket", "error", "systemctl start nri-rpd",
+				     "the folder %s of the control socket: %s", folder,
+				     strerror(errno));
 		return;
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX))
-		finding(list, "control socket", "warning", "chmod go-w, it should be root's alone",
+		local_doctor_finding(
+			list, "control socket", "warning", "chmod go-w, it should be root's alone",
 			"%s can be written by others (mode %04o)", folder, st.st_mode & 07777u);
 	if (lstat(path, &st) < 0)
-		finding(list, "control socket", "error",
+		local_doctor_finding(
+			list, "control socket", "error",
 			"systemctl start nri-rpd; another place: nri-rpctl --socket PATH, or "
 			"NRI_RP_SOCKET",
 			"%s: %s", path, strerror(errno));
 	else if (!S_ISSOCK(st.st_mode))
-		finding(list, "control socket", "error", "remove it and restart nri-rpd",
-			"%s is not a socket", path);
+		local_doctor_finding(list, "control socket", "error",
+				     "remove it and restart nri-rpd", "%s is not a socket", path);
 	else
-		finding(list, "control socket", "error",
+		local_doctor_finding(
+			list, "control socket", "error",
 			"the daemon died: systemctl status nri-rpd, journalctl -u nri-rpd",
 			"%s is there, but nobody listens on it", path);
 }
@@ -63,9 +69,11 @@ static void look_at_nri(json_t *list)
 {
 	struct stat st;
 	if (stat(NRI_SOCKET, &st) == 0)
-		finding(list, "runtime", "ok", NULL, "the runtime offers NRI at " NRI_SOCKET);
+		local_doctor_finding(list, "runtime", "ok", NULL,
+				     "the runtime offers NRI at " NRI_SOCKET);
 	else
-		finding(list, "runtime", "warning",
+		local_doctor_finding(
+			list, "runtime", "warning",
 			"containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false; "
 			"CRI-O: [crio.nri] "
 			"enable_nri = true; then restart the runtime; a runtime without NRI: "
@@ -83,10 +91,10 @@ static void look_at_config(json_t *list, const char *path)
 	int r = conf_load(path, NULL, &conf, errs);
 	conf_free(conf);
 	if (r == 0)
-		finding(list, "configuration", "ok", NULL, "%s can be read", path);
+		local_doctor_finding(list, "configuration", "ok", NULL, "%s can be read", path);
 	else
-		finding(list, "configuration", "error", "nri-rpctl config check", "%s",
-			errs->n_items ? errs->items[0].text : strerror(-r));
+		local_doctor_finding(list, "configuration", "error", "nri-rpctl config check", "%s",
+				     errs->n_items ? errs->items[0].text : strerror(-r));
 }
 
 /* Where packages and runtimes have it. */
@@ -127,7 +135,8 @@ static void look_at_runc(json_t *list, const char *path, bool many_cpus)
 	struct runc_version v;
 	if (runc_version_of(path, &v) || !runc_swaps_bytes(&v))
 		return;
-	finding(list, "runc", many_cpus ? "warning" : "note",
+	local_doctor_finding(
+		list, "runc", many_cpus ? "warning" : "note",
 		"update runc to 1.1.6 or later, or see whether the runtime uses another",
 		"%s is version %u.%u.%u: with the systemd driver it turns the bytes of CPU sets "
 		"around%s",
@@ -150,15 +159,18 @@ json_t *local_findings(const struct cli *cli, int link_error, const struct err *
 	if (!list)
 		return NULL;
 	if (!link_error) {
-		finding(list, "daemon", "ok", NULL, "nri-rpd answers at %s", cli->socket);
+		local_doctor_finding(list, "daemon", "ok", NULL, "nri-rpd answers at %s",
+				     cli->socket);
 		return list;
 	}
 	if (link_error == -EACCES || link_error == -EPERM) {
-		finding(list, "daemon", "error", "run it as root", "%s", err_text(err, link_error));
+		local_doctor_finding(list, "daemon", "error", "run it as root", "%s",
+				     err_text(err, link_error));
 		return list;
 	}
-	finding(list, "daemon", "error", "systemctl status nri-rpd, journalctl -u nri-rpd",
-		"nri-rpd does not answer: %s", err_text(err, link_error));
+	local_doctor_finding(list, "daemon", "error",
+			     "systemctl status nri-rpd, journalctl -u nri-rpd",
+			     "nri-rpd does not answer: %s", err_text(err, link_error));
 	look_at_socket(list, cli->socket);
 	look_at_config(list, cli->config ? cli->config : CONF_DEFAULT_PATH);
 	look_at_nri(list);

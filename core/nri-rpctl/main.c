@@ -166,7 +166,8 @@ static void help_command(const struct command *c)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static int wrong(const struct line *l, const char *what, const char *word, const char *closest)
+static int rpctl_wrong(const struct line *l, const char *what, const char *word,
+		       const char *closest)
 {
 	complain(&l->cli, "%s%s%s%s%s%s%s%s\nTry `nri-rpctl --help`.", what, word ? " \"" : "",
 		 word ? word : "", word ? "\"" : "", closest ? "; did you mean \"" : "",
@@ -199,7 +200,7 @@ static int take_global(struct line *l, unsigned which, const char *value)
 		return 0;
 	case GLOBAL_MODULE_DIR:
 		if (l->cli.n_module_dirs == MODULE_DIRS_MAX)
-			return wrong(l, "too many --module-dir", NULL, NULL);
+			return rpctl_wrong(l, "too many --module-dir", NULL, NULL);
 		l->module_dirs[l->cli.n_module_dirs++] = value;
 		return 0;
 	case GLOBAL_HOST_ROOT:
@@ -233,12 +234,12 @@ static int take_option(struct line *l, int argc, char **argv, int *at)
 	size_t len = value ? (size_t)(value++ - name) : strlen(name);
 	const struct option *o = find_option(name, len);
 	if (!o)
-		return wrong(l, "unknown option", argv[*at], closest_option(name));
+		return rpctl_wrong(l, "unknown option", argv[*at], closest_option(name));
 	if (!o->argument && value)
-		return wrong(l, "this option takes no value:", argv[*at], NULL);
+		return rpctl_wrong(l, "this option takes no value:", argv[*at], NULL);
 	if (o->argument && !value) {
 		if (*at + 1 >= argc)
-			return wrong(l, "this option needs a value:", argv[*at], NULL);
+			return rpctl_wrong(l, "this option needs a value:", argv[*at], NULL);
 		value = argv[++*at];
 	}
 	if (!o->bit)
@@ -251,7 +252,7 @@ static int take_option(struct line *l, int argc, char **argv, int *at)
 	return 0;
 }
 
-static int parse(struct line *l, int argc, char **argv)
+static int rpctl_parse(struct line *l, int argc, char **argv)
 {
 	bool words_only = false;
 	for (int i = 1; i < argc; i++) {
@@ -270,9 +271,9 @@ static int parse(struct line *l, int argc, char **argv)
 			continue;
 		}
 		if (!words_only && arg[0] == '-' && arg[1])
-			return wrong(l, "unknown option", arg, NULL);
+			return rpctl_wrong(l, "unknown option", arg, NULL);
 		if (l->n_words == sizeof l->words / sizeof l->words[0])
-			return wrong(l, "too many arguments", NULL, NULL);
+			return rpctl_wrong(l, "too many arguments", NULL, NULL);
 		l->words[l->n_words++] = arg;
 	}
 	return 0;
@@ -292,7 +293,7 @@ static int unknown_command(const struct line *l, const char *first, const char *
 		n = 0;
 		for (size_t i = 0; i < N_COMMANDS; i++)
 			names[n++] = commands[i].name;
-		return wrong(l, "unknown command", first, str_closest(first, names, n));
+		return rpctl_wrong(l, "unknown command", first, str_closest(first, names, n));
 	}
 	n = 0;
 	for (size_t i = 0; i < N_COMMANDS; i++)
@@ -335,12 +336,12 @@ static bool has_subs(const char *name)
 	return false;
 }
 
-static int check(const struct line *l, const struct command *c)
+static int rpctl_check(const struct line *l, const struct command *c)
 {
 	unsigned strange = l->cli.options & ~c->options, n = l->cli.n_args;
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		if (strange & options[i].bit)
-			return wrong(l, "this command takes no", options[i].name, NULL);
+			return rpctl_wrong(l, "this command takes no", options[i].name, NULL);
 	if (n >= c->min_args && n <= c->max_args)
 		return 0;
 	if (n && !c->sub && !c->max_args && has_subs(c->name))
@@ -350,7 +351,7 @@ static int check(const struct line *l, const struct command *c)
 	return -1;
 }
 
-static int run(struct line *l)
+static int rpctl_run(struct line *l)
 {
 	unsigned used = 0;
 	const struct command *c = find_command(l, &used);
@@ -366,7 +367,7 @@ static int run(struct line *l)
 	l->cli.args = l->words + used;
 	l->cli.n_args = l->n_words - used;
 	l->cli.module_dirs = l->module_dirs;
-	if (check(l, c))
+	if (rpctl_check(l, c))
 		return CTL_USAGE;
 	term_init(&term, STDOUT_FILENO);
 	out_init(&l->cli.out, &term);
@@ -390,7 +391,7 @@ int main(int argc, char **argv)
 	/* what is wrong with the rest of the line is told as JSON, too */
 	for (int i = 1; i < argc && !str_eq(argv[i], "--"); i++)
 		l.cli.json = l.cli.json || str_eq(argv[i], "--json");
-	if (parse(&l, argc, argv))
+	if (rpctl_parse(&l, argc, argv))
 		return CTL_USAGE;
 	if (l.n_words && str_eq(l.words[0], "help")) {
 		l.help = true;
@@ -405,8 +406,8 @@ int main(int argc, char **argv)
 			help_all();
 			return CTL_OK;
 		}
-		(void)wrong(&l, "a command is needed", NULL, NULL);
+		(void)rpctl_wrong(&l, "a command is needed", NULL, NULL);
 		return CTL_USAGE;
 	}
-	return run(&l);
+	return rpctl_run(&l);
 }

@@ -5,20 +5,20 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/str.h"
 
-static const char *count(const json_t *o, const char *key, const char *one, const char *many,
-			 char buf[UNIT_MAX])
+static const char *show_status_count(const json_t *o, const char *key, const char *one,
+				     const char *many, char buf[UNIT_MAX])
 {
 	return unit_count((uint64_t)ji(o, key), one, many, buf);
 }
 
-static int64_t since(const json_t *doc, const char *time)
+static int64_t show_status_since(const json_t *doc, const char *time)
 {
 	int64_t then = time_parse(time);
 	return then ? time_parse(js(doc, "now")) - then : 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void field(struct out *o, const char *name,
-							const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void show_status_field(struct out *o, const char *name,
+								    const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -39,7 +39,8 @@ static void show_head(struct out *o, const json_t *doc)
 	out_style(o, PLAIN);
 	out_put(o, "  ");
 	out_styled(o, degraded ? YELLOW : GREEN, degraded ? "degraded" : "healthy");
-	out_printf(o, ", up %s, pid %lld\n", unit_age(since(doc, js(doc, "started")), age),
+	out_printf(o, ", up %s, pid %lld\n",
+		   unit_age(show_status_since(doc, js(doc, "started")), age),
 		   (long long)ji(doc, "pid"));
 	json_array_foreach(json_object_get(doc, "reasons"), i, reason)
 	{
@@ -71,21 +72,22 @@ static void show_policy(struct out *o, const json_t *doc)
 		     *config = json_object_get(doc, "config");
 	const char *name = js(policy, "name"), *configured = js(policy, "configured");
 	if (str_eq(name, configured))
-		field(o, "Policy", "%s %s", name, js(policy, "version"));
+		show_status_field(o, "Policy", "%s %s", name, js(policy, "version"));
 	else
-		field(o, "Policy", "%s %s, configured is %s", *name ? name : "-",
-		      js(policy, "version"), configured);
-	field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
-	      (long long)ji(config, "generation"),
-	      *js(config, "kept") ? ", what was kept at "
-	      : jb(config, "ok")  ? ""
-				  : ", the file was refused since",
-	      js(config, "kept"));
+		show_status_field(o, "Policy", "%s %s, configured is %s", *name ? name : "-",
+				  js(policy, "version"), configured);
+	show_status_field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
+			  (long long)ji(config, "generation"),
+			  *js(config, "kept") ? ", what was kept at "
+			  : jb(config, "ok")  ? ""
+					      : ", the file was refused since",
+			  js(config, "kept"));
 	if (jb(config, "undone"))
-		field(o, "", "undone: it is the one before what the files say");
+		show_status_field(o, "", "undone: it is the one before what the files say");
 	if (ji(config, "unconfirmed_s"))
-		field(o, "", "undone in %lld s, unless it is confirmed: nri-rpctl confirm",
-		      (long long)ji(config, "unconfirmed_s"));
+		show_status_field(o, "",
+				  "undone in %lld s, unless it is confirmed: nri-rpctl confirm",
+				  (long long)ji(config, "unconfirmed_s"));
 	show_problems(o, json_object_get(config, "problems"));
 }
 
@@ -94,21 +96,22 @@ static void show_runtime(struct out *o, const json_t *doc)
 	const json_t *rt = json_object_get(doc, "runtime");
 	char age[UNIT_MAX];
 	if (!jb(rt, "connected")) {
-		field(o, "Runtime", "not connected");
+		show_status_field(o, "Runtime", "not connected");
 		return;
 	}
 	const char *nri = js(rt, "nri_version");
-	field(o, "Runtime", "%s %s%s%s%s, connected for %s%s", js(rt, "name"), js(rt, "version"),
-	      *nri ? " (NRI " : "", nri, *nri ? ")" : "",
-	      unit_age(since(doc, js(rt, "connected_at")), age),
-	      jb(rt, "synchronized") ? "" : ", not synchronized yet");
+	show_status_field(o, "Runtime", "%s %s%s%s%s, connected for %s%s", js(rt, "name"),
+			  js(rt, "version"), *nri ? " (NRI " : "", nri, *nri ? ")" : "",
+			  unit_age(show_status_since(doc, js(rt, "connected_at")), age),
+			  jb(rt, "synchronized") ? "" : ", not synchronized yet");
 	if (jb(rt, "on_fallback"))
-		field(o, "Fallback", "%s is connected to: %s", js(rt, "fallback"),
-		      js(rt, "fallback_reason"));
+		show_status_field(o, "Fallback", "%s is connected to: %s", js(rt, "fallback"),
+				  js(rt, "fallback_reason"));
 	if (jb(rt, "creation_is_late"))
-		field(o, "",
-		      "containers are placed just after they have begun, and none can be "
-		      "refused");
+		show_status_field(
+			o, "",
+			"containers are placed just after they have begun, and none can be "
+			"refused");
 }
 
 #define NOTES_SHOWN 3u
@@ -117,21 +120,23 @@ static void show_machine(struct out *o, const json_t *doc)
 {
 	const json_t *m = json_object_get(doc, "machine");
 	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX], d[UNIT_MAX], e[UNIT_MAX];
-	field(o, "Machine", "%s, %s, %s, %s, %s", count(m, "packages", "package", "packages", a),
-	      count(m, "nodes", "memory node", "memory nodes", b),
-	      count(m, "cores", "core", "cores", c), count(m, "cpus", "CPU", "CPUs", d),
-	      unit_bytes((uint64_t)ji(m, "memory"), e));
+	show_status_field(o, "Machine", "%s, %s, %s, %s, %s",
+			  show_status_count(m, "packages", "package", "packages", a),
+			  show_status_count(m, "nodes", "memory node", "memory nodes", b),
+			  show_status_count(m, "cores", "core", "cores", c),
+			  show_status_count(m, "cpus", "CPU", "CPUs", d),
+			  unit_bytes((uint64_t)ji(m, "memory"), e));
 	const json_t *notes = json_object_get(m, "notes"), *note;
 	size_t i;
 	json_array_foreach(notes, i, note)
 	{
 		if (i == NOTES_SHOWN)
 			break;
-		field(o, "", "%s", json_string_value(note));
+		show_status_field(o, "", "%s", json_string_value(note));
 	}
 	if (json_array_size(notes) > NOTES_SHOWN)
-		field(o, "", "and %zu more: nri-rpctl doctor",
-		      json_array_size(notes) - NOTES_SHOWN);
+		show_status_field(o, "", "and %zu more: nri-rpctl doctor",
+				  json_array_size(notes) - NOTES_SHOWN);
 }
 
 static void show_counts(struct out *o, const json_t *doc)
@@ -141,8 +146,9 @@ static void show_counts(struct out *o, const json_t *doc)
 	int64_t degraded = ji(doc, "degraded_containers"), failed = ji(u, "failed");
 	int64_t waiting = ji(u, "waiting");
 	struct buf text = BUF_INIT;
-	(void)buf_printf(&text, "%s in %s", count(doc, "containers", "container", "containers", a),
-			 count(doc, "pods", "pod", "pods", b));
+	(void)buf_printf(&text, "%s in %s",
+			 show_status_count(doc, "containers", "container", "containers", a),
+			 show_status_count(doc, "pods", "pod", "pods", b));
 	if (degraded)
 		(void)buf_printf(&text, ", %lld degraded", (long long)degraded);
 	out_field(o, "Containers", buf_text(&text));
@@ -178,10 +184,10 @@ static void show_agent(struct out *o, const json_t *doc)
 	if (!json_is_object(a))
 		return;
 	if (jb(a, "connected"))
-		field(o, "Agent", "connected, knows the devices of %s",
-		      count(pods, "known", "pod", "pods", text));
+		show_status_field(o, "Agent", "connected, knows the devices of %s",
+				  show_status_count(pods, "known", "pod", "pods", text));
 	else
-		field(o, "Agent", "not connected: %s", js(a, "error"));
+		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
 }
 
 /* Only where the cluster is listened to. */
@@ -194,20 +200,22 @@ static void show_cluster(struct out *o, const json_t *doc)
 	if (!json_is_object(c))
 		return;
 	if (jb(c, "connected"))
-		field(o, "Cluster", "node %s of %s, %s%s", js(c, "node"), js(c, "server"),
-		      source ? "configured by " : "no configuration in namespace ",
-		      source ? source : js(c, "namespace"));
+		show_status_field(o, "Cluster", "node %s of %s, %s%s", js(c, "node"),
+				  js(c, "server"),
+				  source ? "configured by " : "no configuration in namespace ",
+				  source ? source : js(c, "namespace"));
 	else
-		field(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
-		      source ? "; configured by " : "", source ? source : "");
+		show_status_field(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
+				  source ? "; configured by " : "", source ? source : "");
 	json_array_foreach(json_object_get(c, "written"), i, written)
-		field(o, i ? "" : "  written", "%s, %s", unit_time(js(written, "time"), when),
-		      js(written, "what"));
+		show_status_field(o, i ? "" : "  written", "%s, %s",
+				  unit_time(js(written, "time"), when), js(written, "what"));
 	if (ji(c, "events_waiting") || ji(c, "events_lost"))
-		field(o, "  events", "%lld wait to be written, %lld lost",
-		      (long long)ji(c, "events_waiting"), (long long)ji(c, "events_lost"));
+		show_status_field(o, "  events", "%lld wait to be written, %lld lost",
+				  (long long)ji(c, "events_waiting"),
+				  (long long)ji(c, "events_lost"));
 	json_array_foreach(json_object_get(c, "problems"), i, problem)
-		field(o, "  off", "%s", json_string_value(problem));
+		show_status_field(o, "  off", "%s", json_string_value(problem));
 }
 
 /* Where annotations that take from other containers count. */
@@ -221,15 +229,16 @@ static void show_annotations(struct out *o, const json_t *doc)
 	json_array_foreach(json_object_get(a, "taker_namespaces"), i, ns)(void)
 		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(ns));
 	if (str_eq(js(a, "takers"), "peers"))
-		field(o, "Annotations",
-		      "takers: peers; all namespaces may take from other "
-		      "containers%s",
-		      ji(a, "rules") ? ", where annotations.allow has no rule" : "");
+		show_status_field(o, "Annotations",
+				  "takers: peers; all namespaces may take from other "
+				  "containers%s",
+				  ji(a, "rules") ? ", where annotations.allow has no rule" : "");
 	else
-		field(o, "Annotations", "takers: named; %s%s may take from other containers%s",
-		      buf_len(&text) ? "namespaces " : "no namespace",
-		      buf_len(&text) ? buf_text(&text) : "",
-		      ji(a, "rules") ? ", and what annotations.allow names" : "");
+		show_status_field(o, "Annotations",
+				  "takers: named; %s%s may take from other containers%s",
+				  buf_len(&text) ? "namespaces " : "no namespace",
+				  buf_len(&text) ? buf_text(&text) : "",
+				  ji(a, "rules") ? ", and what annotations.allow names" : "");
 	buf_fini(&text);
 }
 
@@ -238,9 +247,9 @@ static void show_adjustments(struct out *o, const json_t *doc)
 {
 	char text[UNIT_MAX];
 	if (ji(doc, "adjustments"))
-		field(o, "Adjustments", "%s",
-		      count(doc, "adjustments", "adjustment in force", "adjustments in force",
-			    text));
+		show_status_field(o, "Adjustments", "%s",
+				  show_status_count(doc, "adjustments", "adjustment in force",
+						    "adjustments in force", text));
 }
 
 static void show_feed(struct out *o, const json_t *doc)
@@ -249,19 +258,20 @@ static void show_feed(struct out *o, const json_t *doc)
 	char text[UNIT_MAX];
 	if (!json_is_object(f))
 		return;
-	field(o, "Pod feed", "%s%s; requests by the %s",
-	      jb(f, "current") ? "" : "nobody tells; knows ", count(f, "pods", "pod", "pods", text),
-	      str_eq(js(f, "request_source"), "feed") ? "cluster" : "runtime");
+	show_status_field(o, "Pod feed", "%s%s; requests by the %s",
+			  jb(f, "current") ? "" : "nobody tells; knows ",
+			  show_status_count(f, "pods", "pod", "pods", text),
+			  str_eq(js(f, "request_source"), "feed") ? "cluster" : "runtime");
 }
 
 static void show_plugins(struct out *o, const json_t *doc)
 {
 	const json_t *all = json_object_get(doc, "resource_plugins"), *v;
 	size_t i;
-	json_array_foreach(json_object_get(all, "plugins"), i, v)
-		field(o, "Plugin", "%s (%s), %s%s%s", js(v, "resource"), js(v, "endpoint"),
-		      jb(v, "connected") ? "connected" : "not connected",
-		      *js(v, "error") ? "; last error: " : "", js(v, "error"));
+	json_array_foreach(json_object_get(all, "plugins"), i, v) show_status_field(
+		o, "Plugin", "%s (%s), %s%s%s", js(v, "resource"), js(v, "endpoint"),
+		jb(v, "connected") ? "connected" : "not connected",
+		*js(v, "error") ? "; last error: " : "", js(v, "error"));
 }
 
 static void show_evictions(struct out *o, const json_t *doc)
@@ -269,9 +279,9 @@ static void show_evictions(struct out *o, const json_t *doc)
 	const json_t *v;
 	size_t i;
 	json_array_foreach(json_object_get(doc, "evictions"), i, v)
-		field(o, "Eviction", "%s/%s, %s%s%s; %s: %s", js(v, "namespace"), js(v, "pod"),
-		      js(v, "state"), *js(v, "answer") ? ": " : "", js(v, "answer"),
-		      js(v, "module"), js(v, "reason"));
+		show_status_field(o, "Eviction", "%s/%s, %s%s%s; %s: %s", js(v, "namespace"),
+				  js(v, "pod"), js(v, "state"), *js(v, "answer") ? ": " : "",
+				  js(v, "answer"), js(v, "module"), js(v, "reason"));
 }
 
 /* Those there are: without CPU classes that are published nobody has to know. */
@@ -295,7 +305,7 @@ static void show_store(struct out *o, const json_t *doc)
 	char a[UNIT_MAX], b[UNIT_MAX], took[UNIT_MAX];
 	struct buf text = BUF_INIT;
 	(void)buf_printf(&text, "%s, %s, %s", js(s, "state"),
-			 count(s, "commits", "commit", "commits", a),
+			 show_status_count(s, "commits", "commit", "commits", a),
 			 unit_bytes((uint64_t)ji(s, "file_bytes"), b));
 	if (ji(s, "commits"))
 		(void)buf_printf(&text, ", the last one took %s",
@@ -353,8 +363,8 @@ static void show_memory(struct out *o, const json_t *m)
 	out_heading(o, "Memory");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		out_field(o, rows[i].name, unit_bytes((uint64_t)ji(m, rows[i].key), text));
-	field(o, "Sets", "%lld different sets of CPUs and nodes for %lld containers",
-	      (long long)ji(m, "sets"), (long long)ji(m, "containers"));
+	show_status_field(o, "Sets", "%lld different sets of CPUs and nodes for %lld containers",
+			  (long long)ji(m, "sets"), (long long)ji(m, "containers"));
 }
 
 void show_status(struct out *o, const json_t *doc)

@@ -238,7 +238,7 @@ static void on_configured(const struct conf *conf, void *arg)
 	serve_control(d, core);
 }
 
-static void reloaded(const struct reload_result *res, void *arg)
+static void rpd_reloaded(const struct reload_result *res, void *arg)
 {
 	struct daemon *d = arg;
 	if (res->code != -ESHUTDOWN)
@@ -251,7 +251,7 @@ static void reload_by_signal(struct daemon *d)
 		sd_reloading(d->sd);
 	/* To one that is being started systemd has nothing to wait for: it is ready when it is
 	 * synchronized. */
-	pipeline_reload(d->pipeline, d->ready ? reloaded : NULL, d);
+	pipeline_reload(d->pipeline, d->ready ? rpd_reloaded : NULL, d);
 }
 
 static void toggle_debug(struct daemon *d)
@@ -379,7 +379,7 @@ static void start_onlookers(struct daemon *d)
 		log_error("no figures of containers: %s", err.text);
 }
 
-static int start(struct daemon *d, struct err *err)
+static int rpd_start(struct daemon *d, struct err *err)
 {
 	d->loop = loop_new();
 	d->sd = d->loop ? sd_new(d->loop) : NULL;
@@ -399,7 +399,7 @@ static int start(struct daemon *d, struct err *err)
 }
 
 /* Returns the status, or ends the process with it. */
-static int stop(struct daemon *d, int status)
+static int rpd_stop(struct daemon *d, int status)
 {
 	d->metrics = metrics_free(d->metrics);
 	d->map = map_free(d->map);
@@ -420,7 +420,7 @@ static int stop(struct daemon *d, int status)
 }
 
 /* An error for one line is the first of several problems, and how many more there are. */
-static bool told(const char *report, const char *text)
+static bool rpd_told(const char *report, const char *text)
 {
 	const char *more = strstr(text, " (and ");
 	_free_ char *first = more ? strndup(text, (size_t)(more - text)) : strdup(text);
@@ -434,7 +434,7 @@ static int check_config(struct daemon *d)
 	const struct pipeline_config config = pipeline_config_of(d);
 	int r = pipeline_check(&config, &report, &err);
 	fputs(buf_text(&report), stdout);
-	if (r && err.text[0] && !told(buf_text(&report), err.text))
+	if (r && err.text[0] && !rpd_told(buf_text(&report), err.text))
 		fprintf(stderr, "%s\n", err.text);
 	if (!r)
 		printf("%s: good\n", d->options.config);
@@ -443,7 +443,7 @@ static int check_config(struct daemon *d)
 }
 
 /* The shipped unit gives none of them, as none is needed there by default. */
-static uint64_t privileges(void)
+static uint64_t rpd_privileges(void)
 {
 	uint64_t keep =
 		/* Files of others: what is configured may be in their folders, and of a container
@@ -475,15 +475,15 @@ int main(int argc, char **argv)
 		log_set_level(level);
 	if (d.options.control_socket)
 		fs_parent(d.options.control_socket, d.run_dir, sizeof d.run_dir);
-	int r = privileges_drop(privileges(), &err);
+	int r = privileges_drop(rpd_privileges(), &err);
 	if (!r && d.options.check_config)
 		return check_config(&d);
 	log_info("nri-rpd %s", NRI_RP_VERSION);
 	if (!r)
-		r = start(&d, &err);
+		r = rpd_start(&d, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
-		return stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);
+		return rpd_stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);
 	}
 	r = loop_run(d.loop);
 	if (r) {
@@ -491,5 +491,5 @@ int main(int argc, char **argv)
 		pipeline_failed(d.pipeline);
 	}
 	bool failed = r || d.failed;
-	return stop(&d, failed ? EXIT_FAILURE : EXIT_SUCCESS);
+	return rpd_stop(&d, failed ? EXIT_FAILURE : EXIT_SUCCESS);
 }

@@ -93,7 +93,7 @@ static int take(void *to, int option, const char *argument)
 	}
 }
 
-static enum options_result check(const struct options *o)
+static enum options_result options_check(const struct options *o)
 {
 	enum log_level level;
 	if (!o->log_level || log_level_from_name(o->log_level, &level) == 0)
@@ -127,5 +127,5 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	c.version = version;
 	*ret = (struct options){.config = CONF_DEFAULT_PATH, .host_root = "/"};
 	enum options_result r = cmdline_parse(&c, argc, argv, ret);
-	return r == OPTIONS_RUN ? check(ret) : r;
+	return r == OPTIONS_RUN ? options_check(ret) : r;
 }

@@ -62,7 +62,7 @@ struct check {
 };
 
 /* The key of s that somebody may have meant; NULL when none is close. */
-static const char *suggest(const struct schema_node *s, const char *key, bool maps_only)
+static const char *check_suggest(const struct schema_node *s, const char *key, bool maps_only)
 {
 	const char *names[CANDIDATES_MAX];
 	unsigned n = 0;
@@ -72,9 +72,9 @@ static const char *suggest(const struct schema_node *s, const char *key, bool ma
 	return str_closest(key, names, n);
 }
 
-__attribute__((format(printf, 3, 4))) static void tell(const struct check *c,
-						       const struct conf_member *m, const char *fmt,
-						       ...)
+__attribute__((format(printf, 3, 4))) static void check_tell(const struct check *c,
+							     const struct conf_member *m,
+							     const char *fmt, ...)
 {
 	char text[CONF_PROBLEM_TEXT_MAX];
 	va_list ap;
@@ -102,15 +102,15 @@ static bool ends_a_list(rp_cfg map, uint32_t i)
 static void unknown_key(const struct check *c, const struct schema_node *s, rp_cfg map, uint32_t i)
 {
 	const struct conf_member *m = &map->members[i];
-	const char *close = suggest(s, m->key, false);
+	const char *close = check_suggest(s, m->key, false);
 	if (ends_a_list(map, i))
-		tell(c, m,
-		     "a comma ends the value before it; a list of CPUs in braces has to be "
-		     "quoted: %s: \"%s,%s\"",
-		     map->members[i - 1].key, map->members[i - 1].node->text, m->key);
+		check_tell(c, m,
+			   "a comma ends the value before it; a list of CPUs in braces has to be "
+			   "quoted: %s: \"%s,%s\"",
+			   map->members[i - 1].key, map->members[i - 1].node->text, m->key);
 	else
-		tell(c, m, "unknown key%s%s%s", close ? ", did you mean " : "", close ? close : "",
-		     close ? "?" : "");
+		check_tell(c, m, "unknown key%s%s%s", close ? ", did you mean " : "",
+			   close ? close : "", close ? "?" : "");
 }
 
 static void check_node(const struct check *c, const struct schema_node *s, rp_cfg node);
@@ -254,12 +254,13 @@ static void nobodys_section(const struct conf_loader *l, const struct check *c,
 	const char *policy = conf_text(node_child(l->conf->root, "policy"), "");
 	/* what becomes of a module that is used and missing is not up to the section */
 	if (str_eq(policy, m->key) || names_controller(l->conf->root, m->key)) {
-		tell(&lenient, m, "no module %s is installed, not checked", m->key);
+		check_tell(&lenient, m, "no module %s is installed, not checked", m->key);
 		return;
 	}
 	collect_sections(l, &s);
 	describe_sections(&s, m->key, more, sizeof more);
-	tell(c, m, "no module %s is installed%s%s", m->key, c->strict ? "" : ", not checked", more);
+	check_tell(c, m, "no module %s is installed%s%s", m->key, c->strict ? "" : ", not checked",
+		   more);
 }
 
 /* No module can be called so. */
@@ -274,7 +275,7 @@ static void nobodys_name(const struct conf_loader *l, const struct check *c, uin
 	}
 	collect_sections(l, &s);
 	describe_sections(&s, m->key, more, sizeof more);
-	tell(c, m, "unknown section%s", more);
+	check_tell(c, m, "unknown section%s", more);
 }
 
 static void check_section(const struct conf_loader *l, const struct check *c, uint32_t i)

@@ -23,7 +23,7 @@ struct pair {
 
 static int diff_pair(struct diff *d, const struct pair *p);
 
-static int report(struct diff *d, const struct pair *p)
+static int diff_report(struct diff *d, const struct pair *p)
 {
 	struct conf_change change = {
 		.path = d->path, .before = p->before, .after = p->after, .restart = p->restart};
@@ -130,7 +130,7 @@ static int diff_lists(struct diff *d, const struct pair *p)
 	if (p->before->n != p->after->n && all_named(p->before) && all_named(p->after))
 		return diff_named(d, p);
 	if (p->before->n != p->after->n)
-		return report(d, p);
+		return diff_report(d, p);
 	for (uint32_t i = 0; i < p->before->n; i++) {
 		struct pair item = {.before = p->before->members[i].node,
 				    .after = p->after->members[i].node,
@@ -182,14 +182,14 @@ static int diff_pair(struct diff *d, const struct pair *pair)
 		return diff_maps(d, &p);
 	if (!both) {
 		rp_cfg set = p.before ? p.before : p.after;
-		return is_default(set, p.schema) ? 0 : report(d, &p);
+		return is_default(set, p.schema) ? 0 : diff_report(d, &p);
 	}
 	if (node_is(p.before, RP_NODE_LIST) && node_is(p.after, RP_NODE_LIST))
 		return diff_lists(d, &p);
 	if (node_is(p.before, RP_NODE_SCALAR) && node_is(p.after, RP_NODE_SCALAR) &&
 	    value_equal(p.before->text, p.after->text, p.schema ? p.schema->key.type : RP_T_ANY))
 		return 0;
-	return report(d, &p);
+	return diff_report(d, &p);
 }
 
 static int diff_sections(struct diff *d, const struct conf *before, const struct conf *after,

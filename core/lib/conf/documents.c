@@ -6,8 +6,8 @@
 #include "core/lib/conf/internal.h"
 #include "core/lib/util/cleanup.h"
 
-static int parse(struct documents *d, const char *name, const char *text, size_t len,
-		 struct conf_errors *errs, struct err *err)
+static int documents_do_parse(struct documents *d, const char *name, const char *text, size_t len,
+			      struct conf_errors *errs, struct err *err)
 {
 	const struct conf_source source = {.name = name, .text = text, .len = len};
 	struct conf_file *file = arena_zero(d->arena, struct conf_file);
@@ -35,7 +35,7 @@ int documents_parse(const char *name, const char *text, size_t len, struct docum
 {
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	struct documents d = {.arena = arena_new(CONF_ARENA_BLOCK, CONF_ARENA_MAX)};
-	int r = errs && d.arena ? parse(&d, name, text, len, errs, err)
+	int r = errs && d.arena ? documents_do_parse(&d, name, text, len, errs, err)
 				: err_errno(err, -ENOMEM, "%s", name);
 	if (r)
 		documents_fini(&d);

@@ -25,10 +25,10 @@ static struct conf_problem *new_slot(struct conf_errors *errs, bool warning)
 	return NULL;
 }
 
-__attribute__((format(printf, 5, 0))) static void add(struct conf_errors *errs, bool warning,
-						      const struct conf_problem *place,
-						      const char *where, const char *fmt,
-						      va_list ap)
+__attribute__((format(printf, 5, 0))) static void errors_add(struct conf_errors *errs, bool warning,
+							     const struct conf_problem *place,
+							     const char *where, const char *fmt,
+							     va_list ap)
 {
 	unsigned seq = errs->n_errors + errs->n_warnings;
 	if (warning)
@@ -64,7 +64,7 @@ int problem_at(struct conf_errors *errs, const struct conf_file *file, unsigned 
 		.line = line, .column = column, .source = file ? file->number : 0};
 	va_list ap;
 	va_start(ap, fmt);
-	add(errs, false, &place, where, fmt, ap);
+	errors_add(errs, false, &place, where, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
 }
@@ -74,7 +74,7 @@ void warning_at(struct conf_errors *errs, const struct conf_file *file, const ch
 	const struct conf_problem place = {.source = file->number};
 	va_list ap;
 	va_start(ap, fmt);
-	add(errs, true, &place, file->name, fmt, ap);
+	errors_add(errs, true, &place, file->name, fmt, ap);
 	va_end(ap);
 }
 
@@ -97,7 +97,7 @@ __attribute__((format(printf, 5, 0))) static void add_node(struct conf_errors *e
 		place.column = node->column;
 		place.source = node->file ? node->file->number : 0;
 	}
-	add(errs, warning, &place, where, fmt, ap);
+	errors_add(errs, warning, &place, where, fmt, ap);
 }
 
 int problem_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)
@@ -117,7 +117,7 @@ void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, cons
 	va_end(ap);
 }
 
-static int compare(const void *a, const void *b)
+static int errors_compare(const void *a, const void *b)
 {
 	const struct conf_problem *p = a, *q = b;
 	const unsigned left[] = {p->source, p->line, p->column, p->seq};
@@ -130,7 +130,7 @@ static int compare(const void *a, const void *b)
 
 void conf_errors_sort(struct conf_errors *errs)
 {
-	qsort(errs->items, errs->n_items, sizeof errs->items[0], compare);
+	qsort(errs->items, errs->n_items, sizeof errs->items[0], errors_compare);
 }
 
 void conf_errors_print(const struct conf_errors *errs, struct buf *out)

@@ -11,7 +11,7 @@
 #define FRAGMENT_BLOCK 4096u
 
 /* The problem without the name of the file that it has in front. */
-static int refuse(struct err *err, int code, const struct conf_errors *errs)
+static int fragment_refuse(struct err *err, int code, const struct conf_errors *errs)
 {
 	if (!errs->n_items)
 		return err_errno(err, code, "it cannot be read");
@@ -21,8 +21,8 @@ static int refuse(struct err *err, int code, const struct conf_errors *errs)
 		       text ? text + 2 : p->text);
 }
 
-static int parse(struct fragment *f, const struct conf_source *source, rp_cfg *ret_root,
-		 struct err *err)
+static int fragment_do_parse(struct fragment *f, const struct conf_source *source, rp_cfg *ret_root,
+			     struct err *err)
 {
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	struct conf_file *file = arena_zero(f->arena, struct conf_file);
@@ -36,7 +36,7 @@ static int parse(struct fragment *f, const struct conf_source *source, rp_cfg *r
 	if (!r && errs->n_errors)
 		r = -EINVAL;
 	if (r)
-		return refuse(err, r, errs);
+		return fragment_refuse(err, r, errs);
 	if (docs.first && docs.first->next)
 		return err_set(err, -EINVAL, "more than one document");
 	*ret_root = docs.first ? docs.first->root : NULL;
@@ -52,7 +52,7 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
 	struct fragment *f = calloc(1, sizeof *f);
 	if (f)
 		f->arena = arena_new(FRAGMENT_BLOCK, FRAGMENT_MEMORY_MAX);
-	int r = f && f->arena ? parse(f, &source, ret_root, err)
+	int r = f && f->arena ? fragment_do_parse(f, &source, ret_root, err)
 			      : err_errno(err, -ENOMEM, "it cannot be read");
 	if (r) {
 		fragment_free(f);

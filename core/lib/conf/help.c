@@ -22,8 +22,8 @@ static void add_plain(struct buf *out, const char *s)
 	(void)buf_add_str(out, s);
 }
 
-static void describe(const struct rp_key *row, void (*add)(struct buf *out, const char *s),
-		     const char *begin, struct buf *out)
+static void help_describe(const struct rp_key *row, void (*add)(struct buf *out, const char *s),
+			  const char *begin, struct buf *out)
 {
 	char expected[CONF_PROBLEM_TEXT_MAX];
 	(void)buf_printf(out, "%sValue: ", begin);
@@ -56,7 +56,7 @@ int conf_schema_help(const struct rp_schema *schema, enum conf_format format, st
 		(void)buf_add_str(out, mdoc ? ".It Ic " : "");
 		(mdoc ? add_mdoc : add_plain)(out, row.path);
 		(void)buf_add_str(out, "\n");
-		describe(&row, mdoc ? add_mdoc : add_plain, mdoc ? "" : "    ", out);
+		help_describe(&row, mdoc ? add_mdoc : add_plain, mdoc ? "" : "    ", out);
 	}
 	return out->failed;
 }

@@ -247,7 +247,7 @@ static int begin_modules(const struct conf_loader *l, const struct conf_docs *do
 	return rc;
 }
 
-static int load(struct conf_loader *l, const struct conf_source *sources, unsigned n_sources)
+static int load_load(struct conf_loader *l, const struct conf_source *sources, unsigned n_sources)
 {
 	struct conf_docs docs = {.first = NULL, .end = &docs.first};
 	struct conf *conf = l->conf;
@@ -280,7 +280,7 @@ int conf_parse_within(size_t arena_limit, const struct conf_source *sources, uns
 	int rc = -ENOMEM;
 	if (conf) {
 		conf->arena = arena;
-		rc = load(&l, sources, n_sources);
+		rc = load_load(&l, sources, n_sources);
 	}
 	if (rc == -ENOMEM)
 		(void)problem_at(errs, NULL, 0, 0, "not enough memory for the configuration");

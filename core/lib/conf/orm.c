@@ -57,8 +57,8 @@ static bool name_bridge(struct rp_cfg_node *node, const char *key)
 	return true;
 }
 
-static int move(struct conf_loader *l, struct rp_cfg_node *section, unsigned i,
-		struct rp_cfg_node *runtime)
+static int orm_move(struct conf_loader *l, struct rp_cfg_node *section, unsigned i,
+		    struct rp_cfg_node *runtime)
 {
 	const char *key = moved[i].key, *ours = moved[i].ours;
 	const struct conf_member *m = node_member(section, key);
@@ -74,7 +74,7 @@ static int move(struct conf_loader *l, struct rp_cfg_node *section, unsigned i,
 	return 0;
 }
 
-static void refuse(struct conf_loader *l, struct rp_cfg_node *orm)
+static void orm_refuse(struct conf_loader *l, struct rp_cfg_node *orm)
 {
 	for (unsigned i = 0; i < COUNT(elsewhere); i++) {
 		struct rp_cfg_node *section = section_of(orm, elsewhere[i].section);
@@ -103,11 +103,11 @@ int orm_rewrite(struct conf_loader *l, struct rp_cfg_node *root, struct rp_cfg_n
 	int rc = runtime ? 0 : -ENOMEM;
 	for (unsigned i = 0; rc == 0 && i < COUNT(moved); i++) {
 		struct rp_cfg_node *section = section_of(orm, moved[i].section);
-		rc = section ? move(l, section, i, runtime) : 0;
+		rc = section ? orm_move(l, section, i, runtime) : 0;
 	}
 	if (rc < 0)
 		return rc;
-	refuse(l, orm);
+	orm_refuse(l, orm);
 	for (unsigned i = 0; i < COUNT(elsewhere); i++)
 		if (elsewhere[i].section)
 			drop_empty(orm, elsewhere[i].section);

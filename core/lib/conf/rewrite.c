@@ -37,7 +37,8 @@ static bool one_of(const char *s, const char *const *list, size_t n)
 /* ---- merging --------------------------------------------------------------------------------- */
 
 /* src over dst; a null takes away what dst has. Depth is bounded by the documents'. */
-static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_cfg_node *src)
+static int rewrite_do_merge(struct arena *arena, struct rp_cfg_node *dst,
+			    const struct rp_cfg_node *src)
 {
 	for (uint32_t i = 0; i < src->n; i++) {
 		const struct conf_member *from = &src->members[i];
@@ -46,7 +47,7 @@ static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_c
 		if (!to)
 			rc = node_append(arena, dst, from->key, from->node);
 		else if (node_is(to->node, RP_NODE_MAP) && node_is(from->node, RP_NODE_MAP))
-			rc = merge(arena, to->node, from->node);
+			rc = rewrite_do_merge(arena, to->node, from->node);
 		else if (node_is(from->node, RP_NODE_NULL))
 			node_remove(dst, to);
 		else
@@ -66,7 +67,7 @@ static int merge_under(struct arena *arena, struct rp_cfg_node *map, const char 
 		return node_append(arena, map, key, node);
 	if (!node_is(own->node, RP_NODE_MAP) || !node_is(node, RP_NODE_MAP))
 		return 0;
-	int rc = merge(arena, node, own->node);
+	int rc = rewrite_do_merge(arena, node, own->node);
 	own->node = node;
 	return rc;
 }
@@ -218,8 +219,8 @@ static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
 }
 
 /* Takes the common parts out of a section, for the top level if the policy is in force. */
-static int hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *name,
-		 struct rp_cfg_node *section, const char *policy)
+static int rewrite_hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *name,
+			 struct rp_cfg_node *section, const char *policy)
 {
 	const struct conf_module *module = loader_module(l, name);
 	if (!module)
@@ -285,7 +286,7 @@ static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const cha
 		if (core_key(m->key) || !module_name_valid(m->key) ||
 		    !node_is(m->node, RP_NODE_MAP))
 			continue;
-		int rc = hoist(l, root, m->key, m->node, policy);
+		int rc = rewrite_hoist(l, root, m->key, m->node, policy);
 		if (rc < 0)
 			return rc;
 	}
@@ -307,7 +308,7 @@ static rp_cfg accept_list(const struct conf_loader *l)
 	return node_is(list, RP_NODE_LIST) ? list : NULL;
 }
 
-static bool accepts(rp_cfg list, const char *name)
+static bool rewrite_accepts(rp_cfg list, const char *name)
 {
 	if (!list)
 		return true;
@@ -340,7 +341,7 @@ static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
 	return rc;
 }
 
-static int replace(struct conf_loader *l, const struct conf_member *from)
+static int rewrite_replace(struct conf_loader *l, const struct conf_member *from)
 {
 	if (str_eq(from->key, "agent")) {
 		if (!node_is(from->node, RP_NODE_MAP))
@@ -365,8 +366,8 @@ static int leave_out(struct conf_loader *l, const struct rp_cfg_node *pushed)
 	return 0;
 }
 
-static int overlay(struct conf_loader *l, const struct rp_cfg_node *pushed, rp_cfg accept,
-		   const char *policy)
+static int rewrite_overlay(struct conf_loader *l, const struct rp_cfg_node *pushed, rp_cfg accept,
+			   const char *policy)
 {
 	for (uint32_t i = 0; i < pushed->n; i++) {
 		const struct conf_member *m = &pushed->members[i];
@@ -376,14 +377,14 @@ static int overlay(struct conf_loader *l, const struct rp_cfg_node *pushed, rp_c
 				"only rp.conf can set this; what the agent pushed is left out");
 			continue;
 		}
-		if (!accepts(accept, m->key)) {
+		if (!rewrite_accepts(accept, m->key)) {
 			if (!str_eq(m->key, "policy") || !str_eq(conf_text(m->node, ""), policy))
 				warning_node(l->errs, m->node, NULL,
 					     "agent.accept does not list it; what the agent pushed "
 					     "is left out");
 			continue;
 		}
-		int rc = replace(l, m);
+		int rc = rewrite_replace(l, m);
 		if (rc < 0)
 			return rc;
 	}
@@ -431,7 +432,7 @@ static int merge_docs(struct conf_loader *l, const struct conf_docs *docs, bool 
 		if (rc == 0)
 			rc = plain_form(l, doc->root, policy);
 		if (rc == 0)
-			rc = merge(l->arena, into, doc->root);
+			rc = rewrite_do_merge(l->arena, into, doc->root);
 		if (rc == 0)
 			rc = check_width(l, into, doc->root);
 		if (rc < 0)
@@ -456,8 +457,11 @@ int rewrite_merge(struct conf_loader *l, struct conf_docs *docs)
 	bool wanted = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
 	if (accept && accept->n && !wanted)
 		warning_node(l->errs, accept, NULL, "has no effect without agent.cluster: true");
-	const char *next =
-		wanted && accepts(accept, "policy") ? policy_of(docs, true, policy) : policy;
+	const char *next = wanted && rewrite_accepts(accept, "policy")
+				   ? policy_of(docs, true, policy)
+				   : policy;
 	rc = merge_docs(l, docs, true, next, pushed);
-	return rc < 0 ? rc : wanted ? overlay(l, pushed, accept, policy) : leave_out(l, pushed);
+	return rc < 0	? rc
+	       : wanted ? rewrite_overlay(l, pushed, accept, policy)
+			: leave_out(l, pushed);
 }

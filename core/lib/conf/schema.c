@@ -101,8 +101,8 @@ static const char *skip_dot(const char *at)
 }
 
 /* Walks a row's path, making what is not there. */
-static int reach(struct arena *arena, struct schema_tree *tree, const char *path,
-		 struct schema_node **ret, struct err *err)
+static int schema_reach(struct arena *arena, struct schema_tree *tree, const char *path,
+			struct schema_node **ret, struct err *err)
 {
 	struct schema_node *node = &tree->root;
 	unsigned depth = 0;
@@ -158,7 +158,7 @@ static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key 
 		return err_set(err, -EINVAL, "key table: \"%s\" has texts that are not UTF-8",
 			       is_text(row.path) ? row.path : "?");
 	struct schema_node *node = NULL;
-	int rc = reach(arena, tree, row.path, &node, err);
+	int rc = schema_reach(arena, tree, row.path, &node, err);
 	if (rc < 0)
 		return rc;
 	if (is_parent(node) || node->declared)

@@ -116,7 +116,7 @@ const char *conf_flow(rp_cfg node, char *buf, size_t size)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static void indent(const struct show *s, unsigned by)
+static void show_indent(const struct show *s, unsigned by)
 {
 	(void)buf_printf(s->out, "%*s", (int)by, "");
 }
@@ -152,7 +152,7 @@ static void show_default(const struct show *s, const struct schema_node *schema,
 	const struct rp_key *key = &schema->key;
 	if (!has_defaults(schema))
 		return;
-	indent(s, by);
+	show_indent(s, by);
 	if (!key->fallback) {
 		add_text(s->out, key->path, false);
 		(void)buf_add_str(s->out, ":  # default\n");
@@ -210,7 +210,7 @@ static void show_list(const struct show *s, rp_cfg list, const struct schema_nod
 	const struct schema_node *elem = schema ? schema->elem : NULL;
 	for (uint32_t i = 0; i < list->n; i++) {
 		rp_cfg item = list->members[i].node;
-		indent(s, by);
+		show_indent(s, by);
 		(void)buf_add_str(s->out, "-");
 		if (node_is(item, RP_NODE_MAP) && has_lines(s, item, elem)) {
 			(void)buf_add_str(s->out, " ");
@@ -261,7 +261,7 @@ static void show_members(const struct show *s, rp_cfg map, const struct schema_n
 		const struct conf_member *m = &map->members[i];
 		if (is_left_out(m, schema))
 			continue;
-		indent(s, inlined ? 0 : by);
+		show_indent(s, inlined ? 0 : by);
 		inlined = false;
 		show_member(s, m->key, m->node, open ? NULL : schema_child(schema, m->key, false),
 			    by);

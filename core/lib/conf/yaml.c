@@ -133,8 +133,9 @@ static bool tab_indents(const struct conf_source *source, size_t line)
 
 /* ---- placing nodes --------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static int fail(const struct reader *r,
-						      const yaml_mark_t *mark, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int yaml_fail(const struct reader *r,
+							   const yaml_mark_t *mark, const char *fmt,
+							   ...)
 {
 	char text[CONF_PROBLEM_TEXT_MAX];
 	va_list ap;
@@ -145,27 +146,29 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r,
 			  "%s", text);
 }
 
-static struct frame *top(struct reader *r)
+static struct frame *yaml_top(struct reader *r)
 {
 	return r->depth ? &r->stack[r->depth - 1] : NULL;
 }
 
 static bool key_is_next(struct reader *r)
 {
-	const struct frame *f = top(r);
+	const struct frame *f = yaml_top(r);
 	return f && f->node->kind == RP_NODE_MAP && !f->key;
 }
 
 /* A new node below the one that is being read, not a member of it yet. */
-static int make(struct reader *r, uint32_t kind, const yaml_mark_t *mark, struct rp_cfg_node **ret)
+static int yaml_make(struct reader *r, uint32_t kind, const yaml_mark_t *mark,
+		     struct rp_cfg_node **ret)
 {
 	if (r->docs->n_nodes >= CONF_NODES_MAX)
-		return fail(r, mark, "more than %u values in the configuration", CONF_NODES_MAX);
+		return yaml_fail(r, mark, "more than %u values in the configuration",
+				 CONF_NODES_MAX);
 	struct rp_cfg_node *node = node_new(r->arena, kind, r->file);
 	if (!node)
 		return -ENOMEM;
 	r->docs->n_nodes++;
-	const struct frame *f = top(r);
+	const struct frame *f = yaml_top(r);
 	if (f) {
 		node->parent = f->node;
 		node->written = f->key;
@@ -177,9 +180,9 @@ static int make(struct reader *r, uint32_t kind, const yaml_mark_t *mark, struct
 	return 0;
 }
 
-static int attach(struct reader *r, struct rp_cfg_node *node)
+static int yaml_attach(struct reader *r, struct rp_cfg_node *node)
 {
-	struct frame *f = top(r);
+	struct frame *f = yaml_top(r);
 	if (!f) {
 		r->root = node;
 		return 0;
@@ -206,7 +209,7 @@ static int add_anchor(struct reader *r, const yaml_char_t *name, struct rp_cfg_n
 	if (!name)
 		return 0;
 	if (r->n_anchors == CONF_ANCHORS_MAX)
-		return fail(r, mark, "more than %u anchors in a document", CONF_ANCHORS_MAX);
+		return yaml_fail(r, mark, "more than %u anchors in a document", CONF_ANCHORS_MAX);
 	char *copy = arena_strdup(r->arena, (const char *)name);
 	if (!copy)
 		return -ENOMEM;
@@ -274,8 +277,8 @@ static bool tell_lost_colon(const struct reader *r, size_t last)
 
 static int refuse_tag(const struct reader *r, const yaml_mark_t *mark, const char *tag)
 {
-	return fail(r, mark, "tags are not supported, found %.*s",
-		    (int)utf8_cut(tag, CONF_FOUND_MAX), tag);
+	return yaml_fail(r, mark, "tags are not supported, found %.*s",
+			 (int)utf8_cut(tag, CONF_FOUND_MAX), tag);
 }
 
 static bool tag_fits(const yaml_char_t *tag, const char *wanted)
@@ -285,18 +288,18 @@ static bool tag_fits(const yaml_char_t *tag, const char *wanted)
 
 static int read_key(struct reader *r, const yaml_event_t *e)
 {
-	struct frame *f = top(r);
+	struct frame *f = yaml_top(r);
 	const char *text = (const char *)e->data.scalar.value;
 	bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	if (!text[0])
-		return fail(r, &e->start_mark, "an empty key");
+		return yaml_fail(r, &e->start_mark, "an empty key");
 	if (strlen(text) > CONF_KEY_MAX)
-		return fail(r, &e->start_mark, "a key of more than %u bytes", CONF_KEY_MAX);
+		return yaml_fail(r, &e->start_mark, "a key of more than %u bytes", CONF_KEY_MAX);
 	if (strlen(text) != e->data.scalar.length || has_control(text))
-		return fail(r, &e->start_mark, "a control character in a key");
+		return yaml_fail(r, &e->start_mark, "a control character in a key");
 	if (plain && str_eq(text, "<<"))
-		return fail(r, &e->start_mark,
-			    "merge keys (<<) are not supported; repeat the keys");
+		return yaml_fail(r, &e->start_mark,
+				 "merge keys (<<) are not supported; repeat the keys");
 	f->key = arena_strdup(r->arena, text);
 	f->line = place_of(r, e->start_mark.line);
 	f->column = place_of(r, e->start_mark.column);
@@ -318,11 +321,11 @@ static int read_scalar(struct reader *r, const yaml_event_t *e)
 	if (key_is_next(r))
 		return read_key(r, e);
 	if (strlen(text) != e->data.scalar.length)
-		return fail(r, &e->start_mark, "a NUL character in a value");
+		return yaml_fail(r, &e->start_mark, "a NUL character in a value");
 	bool quoted = tag || e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 	bool null = !quoted && is_null(text);
 	struct rp_cfg_node *node;
-	int rc = make(r, null ? RP_NODE_NULL : RP_NODE_SCALAR, &e->start_mark, &node);
+	int rc = yaml_make(r, null ? RP_NODE_NULL : RP_NODE_SCALAR, &e->start_mark, &node);
 	if (rc < 0)
 		return rc;
 	node->quoted = quoted;
@@ -332,7 +335,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *e)
 			return -ENOMEM;
 	}
 	rc = add_anchor(r, e->data.scalar.anchor, node, &e->start_mark);
-	return rc < 0 ? rc : attach(r, node);
+	return rc < 0 ? rc : yaml_attach(r, node);
 }
 
 static int read_start(struct reader *r, const yaml_event_t *e)
@@ -342,18 +345,18 @@ static int read_start(struct reader *r, const yaml_event_t *e)
 	const yaml_char_t *anchor =
 		map ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
 	if (key_is_next(r))
-		return fail(r, &e->start_mark, "a key has to be a word, found %s",
-			    map ? "a map" : "a list");
+		return yaml_fail(r, &e->start_mark, "a key has to be a word, found %s",
+				 map ? "a map" : "a list");
 	if (!tag_fits(tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG))
 		return refuse_tag(r, &e->start_mark, (const char *)tag);
 	if (r->depth == CONF_DEPTH_MAX)
-		return fail(r, &e->start_mark, "nested deeper than %u levels", CONF_DEPTH_MAX);
+		return yaml_fail(r, &e->start_mark, "nested deeper than %u levels", CONF_DEPTH_MAX);
 	struct rp_cfg_node *node;
-	int rc = make(r, map ? RP_NODE_MAP : RP_NODE_LIST, &e->start_mark, &node);
+	int rc = yaml_make(r, map ? RP_NODE_MAP : RP_NODE_LIST, &e->start_mark, &node);
 	if (rc == 0)
 		rc = add_anchor(r, anchor, node, &e->start_mark);
 	if (rc == 0)
-		rc = attach(r, node);
+		rc = yaml_attach(r, node);
 	if (rc == 0)
 		r->stack[r->depth++] = (struct frame){.node = node};
 	return rc;
@@ -370,11 +373,11 @@ static int copy_into(struct reader *r, struct rp_cfg_node *to, const struct rp_c
 	if (from->kind != RP_NODE_LIST && from->kind != RP_NODE_MAP)
 		return 0;
 	if (depth == CONF_DEPTH_MAX)
-		return fail(r, mark, "nested deeper than %u levels", CONF_DEPTH_MAX);
+		return yaml_fail(r, mark, "nested deeper than %u levels", CONF_DEPTH_MAX);
 	for (uint32_t i = 0; i < from->n; i++) {
 		const struct conf_member *m = &from->members[i];
 		struct rp_cfg_node *child;
-		int rc = make(r, RP_NODE_NULL, mark, &child);
+		int rc = yaml_make(r, RP_NODE_NULL, mark, &child);
 		if (rc < 0)
 			return rc;
 		child->line = m->node->line;
@@ -395,22 +398,23 @@ static int read_alias(struct reader *r, const yaml_event_t *e)
 {
 	const char *name = (const char *)e->data.alias.anchor;
 	if (key_is_next(r))
-		return fail(r, &e->start_mark, "a key has to be a word, found an alias");
+		return yaml_fail(r, &e->start_mark, "a key has to be a word, found an alias");
 	const struct rp_cfg_node *from = NULL;
 	for (unsigned i = r->n_anchors; i-- > 0 && !from;)
 		if (str_eq(r->anchors[i].name, name))
 			from = r->anchors[i].node;
 	if (!from)
-		return fail(r, &e->start_mark, "there is no anchor &%.60s before this alias", name);
+		return yaml_fail(r, &e->start_mark, "there is no anchor &%.60s before this alias",
+				 name);
 	for (unsigned i = 0; i < r->depth; i++)
 		if (r->stack[i].node == from)
-			return fail(r, &e->start_mark,
-				    "alias *%.60s stands inside of what it names", name);
+			return yaml_fail(r, &e->start_mark,
+					 "alias *%.60s stands inside of what it names", name);
 	struct rp_cfg_node *node;
-	int rc = make(r, RP_NODE_NULL, &e->start_mark, &node);
+	int rc = yaml_make(r, RP_NODE_NULL, &e->start_mark, &node);
 	if (rc == 0)
 		rc = copy_into(r, node, from, r->depth, &e->start_mark);
-	return rc < 0 ? rc : attach(r, node);
+	return rc < 0 ? rc : yaml_attach(r, node);
 }
 
 static int end_document(struct reader *r)
@@ -465,11 +469,12 @@ static int syntax_error(const struct reader *r, const yaml_parser_t *yaml)
 	if (yaml->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
 	if (tab_indents(r->source, yaml->problem_mark.line))
-		return fail(r, &yaml->problem_mark, "a tab in the indentation; use spaces");
+		return yaml_fail(r, &yaml->problem_mark, "a tab in the indentation; use spaces");
 	if (yaml->context)
-		return fail(r, &yaml->problem_mark, "not valid YAML: %s, %s that begins at line %u",
-			    yaml->problem, yaml->context, place_of(r, yaml->context_mark.line));
-	return fail(r, &yaml->problem_mark, "not valid YAML: %s", yaml->problem);
+		return yaml_fail(r, &yaml->problem_mark,
+				 "not valid YAML: %s, %s that begins at line %u", yaml->problem,
+				 yaml->context, place_of(r, yaml->context_mark.line));
+	return yaml_fail(r, &yaml->problem_mark, "not valid YAML: %s", yaml->problem);
 }
 
 static int read_stream(struct reader *r, yaml_parser_t *yaml)

@@ -43,7 +43,7 @@ struct grpc_call *grpc_call_cancel(struct grpc_call *c)
 
 /* The stream is gone already. The end may come while a message is being told: then c goes when that
  * returns. */
-static void tell(struct grpc_call *c, const struct grpc_result *result)
+static void call_tell(struct grpc_call *c, const struct grpc_result *result)
 {
 	bool inside = c->telling;
 	c->telling = true;
@@ -58,7 +58,7 @@ static void give_up(struct grpc_call *c, const struct err *why)
 {
 	struct grpc_result result = {.error = why->code, .status = c->status, .text = why->text};
 	c->stream = h2_stream_reset(c->stream, H2_CANCEL);
-	tell(c, &result);
+	call_tell(c, &result);
 }
 
 static void on_timer(void *arg)
@@ -163,8 +163,8 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 
 /* ---- how it ended ---------------------------------------------------------------------------- */
 
-static int judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
-		 struct err *err)
+static int call_judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
+		      struct err *err)
 {
 	if (end->error && c->status == GRPC_STATUS_UNTOLD)
 		return err_set(err, end->error, "%s", end->text);
@@ -190,13 +190,13 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	struct err err = ERR_INIT;
 	(void)s;
 	c->stream = NULL;
-	int r = judge(c, end, &m, &err);
+	int r = call_judge(c, end, &m, &err);
 	struct grpc_result result = {.error = r,
 				     .status = c->status,
 				     .text = err.text,
 				     .payload = m.data,
 				     .payload_len = m.n};
-	tell(c, &result);
+	call_tell(c, &result);
 }
 
 /* ---- what we send ---------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static int open_stream(struct grpc_call *c, const struct grpc_call_config *confi
 	return h2_open(config->h2, &fields, false, &events, c, &c->stream);
 }
 
-static int start(struct grpc_call *c, const struct grpc_call_config *config)
+static int call_start(struct grpc_call *c, const struct grpc_call_config *config)
 {
 	if (config->timeout_ms) {
 		c->timer = loop_timer_new(config->loop, on_timer, c);
@@ -248,7 +248,7 @@ int grpc_call_packed(const struct grpc_call_config *config, const uint8_t *paylo
 	c->done = config->done;
 	c->arg = config->arg;
 	c->reader.message_max = config->message_max ? config->message_max : GRPC_MESSAGE_MAX;
-	int r = start(c, config);
+	int r = call_start(c, config);
 	grpc_prefix(prefix, (uint32_t)n);
 	if (!r)
 		r = h2_stream_write(c->stream, prefix, sizeof prefix);

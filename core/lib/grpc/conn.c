@@ -28,7 +28,7 @@ struct grpc_conn {
 	unsigned depth; /* calls of ours into h2 under way */
 };
 
-static struct grpc_conn *destroy(struct grpc_conn *c)
+static struct grpc_conn *conn_destroy(struct grpc_conn *c)
 {
 	if (c->flushing)
 		loop_undefer_task(c->config.loop, &c->flush);
@@ -41,15 +41,15 @@ static struct grpc_conn *destroy(struct grpc_conn *c)
 	return NULL;
 }
 
-static void leave(struct grpc_conn *c)
+static void conn_leave(struct grpc_conn *c)
 {
 	if (--c->depth == 0 && c->doomed)
-		destroy(c);
+		conn_destroy(c);
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static void schedule(struct grpc_conn *c)
+static void conn_schedule(struct grpc_conn *c)
 {
 	if (c->flushing || c->doomed)
 		return;
@@ -61,7 +61,7 @@ static void on_touched(void *arg)
 {
 	struct grpc_conn *c = arg;
 	if (!c->writing)
-		schedule(c);
+		conn_schedule(c);
 }
 
 /* 1: all of it was written; 0: the socket is full. */
@@ -115,7 +115,7 @@ static int write_some(struct grpc_conn *c, struct err *err)
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /* The last thing done with c, unless somebody holds it. */
-static void end(struct grpc_conn *c, int error, const struct err *err)
+static void conn_end(struct grpc_conn *c, int error, const struct err *err)
 {
 	if (c->ended || c->doomed)
 		return;
@@ -164,9 +164,9 @@ static void on_flush(void *arg)
 		/* What the peer said before it left may wait to be read. */
 		struct err unread = ERR_INIT;
 		(void)read_some(c, &unread);
-		end(c, r, &err);
+		conn_end(c, r, &err);
 	}
-	leave(c);
+	conn_leave(c);
 }
 
 static void on_io(unsigned events, void *arg)
@@ -180,8 +180,8 @@ static void on_io(unsigned events, void *arg)
 	if (!r && !c->doomed && events & LOOP_WRITE)
 		r = write_some(c, &err);
 	if (r)
-		end(c, r, &err);
-	leave(c);
+		conn_end(c, r, &err);
+	conn_leave(c);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -215,10 +215,10 @@ int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_con
 					   .arg = c});
 	c->io = c->h2 ? loop_io_new(config->loop, fd, LOOP_READ, on_io, c) : NULL;
 	if (!c->io) {
-		destroy(c);
+		conn_destroy(c);
 		return err_set(err, -ENOMEM, "no memory for a connection");
 	}
-	schedule(c); /* the greeting */
+	conn_schedule(c); /* the greeting */
 	*ret = c;
 	return 0;
 }
@@ -231,6 +231,6 @@ struct grpc_conn *grpc_conn_free(struct grpc_conn *c)
 	c->depth++;
 	c->io = loop_io_free(c->io);
 	h2_close(c->h2, -ECANCELED, "the connection was closed");
-	leave(c);
+	conn_leave(c);
 	return NULL;
 }

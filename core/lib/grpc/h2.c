@@ -48,7 +48,7 @@ struct h2 {
 	bool closed;
 };
 
-static void touch(struct h2 *h)
+static void h2_touch(struct h2 *h)
 {
 	if (!h->closed)
 		h->config.touched(h->config.arg);
@@ -215,7 +215,7 @@ struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code)
 		h2_stream_leave(s);
 	else
 		stream_free(s);
-	touch(h);
+	h2_touch(h);
 	return NULL;
 }
 
@@ -231,7 +231,7 @@ void h2_stream_consume(struct h2_stream *s, size_t n)
 	if (s->h2->closed || !n)
 		return;
 	(void)nghttp2_session_consume_stream(s->h2->session, s->id, n);
-	touch(s->h2);
+	h2_touch(s->h2);
 }
 
 /* ---- what the peer sends --------------------------------------------------------------------- */
@@ -330,7 +330,7 @@ int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err)
 	h->depth++;
 	ssize_t used = nghttp2_session_mem_recv(h->session, data, n);
 	h->depth--;
-	touch(h);
+	h2_touch(h);
 	if (used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE)
 		return err_set(err, -ENOMEM, "no memory for what was received");
 	if (used < 0)
@@ -407,10 +407,10 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *a
 	return 0;
 }
 
-static int resume(struct h2_stream *s)
+static int h2_resume(struct h2_stream *s)
 {
 	int r = s->h2->closed ? 0 : nghttp2_session_resume_data(s->h2->session, s->id);
-	touch(s->h2);
+	h2_touch(s->h2);
 	return r == NGHTTP2_ERR_NOMEM ? -ENOMEM : 0;
 }
 
@@ -419,7 +419,7 @@ int h2_stream_write(struct h2_stream *s, const uint8_t *data, size_t n)
 	assert(!s->finished);
 	if (!n)
 		return 0;
-	return buf_add(&s->out, data, n) ? -ENOMEM : resume(s);
+	return buf_add(&s->out, data, n) ? -ENOMEM : h2_resume(s);
 }
 
 int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers)
@@ -431,7 +431,7 @@ int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers)
 			return -ENOMEM;
 	}
 	s->finished = true;
-	return resume(s);
+	return h2_resume(s);
 }
 
 int h2_stream_respond(struct h2_stream *s, const struct h2_fields *fields, bool last)
@@ -445,7 +445,7 @@ int h2_stream_respond(struct h2_stream *s, const struct h2_fields *fields, bool 
 			      : nghttp2_submit_response(s->h2->session, s->id, l->nv, l->n,
 							last ? NULL : &body);
 	free(l);
-	touch(s->h2);
+	h2_touch(s->h2);
 	return r ? -ENOMEM : 0;
 }
 
@@ -472,7 +472,7 @@ int h2_open(struct h2 *h, const struct h2_fields *fields, bool last, const struc
 	}
 	s->finished = last;
 	h2_stream_listen(s, events, arg);
-	touch(h);
+	h2_touch(h);
 	*ret = s;
 	return 0;
 }
@@ -551,7 +551,7 @@ static int make_session(struct h2 *h, nghttp2_session_callbacks *c, nghttp2_opti
 				: nghttp2_session_client_new2(&h->session, c, h, o);
 }
 
-static int greet(struct h2 *h)
+static int h2_greet(struct h2 *h)
 {
 	unsigned streams_max = h->config.streams_max ? h->config.streams_max : H2_STREAMS_MAX;
 	const nghttp2_settings_entry settings[] = {
@@ -582,7 +582,7 @@ struct h2 *h2_new(const struct h2_config *config)
 	if (!r)
 		r = make_session(h, callbacks, option);
 	if (!r)
-		r = greet(h);
+		r = h2_greet(h);
 	nghttp2_session_callbacks_del(callbacks);
 	nghttp2_option_del(option);
 	return r ? h2_free(h) : h;

@@ -37,14 +37,14 @@ static void let_go(struct grpc_served *c)
 		served_free(c);
 }
 
-static void enter(struct grpc_served *c)
+static void served_enter(struct grpc_served *c)
 {
 	assert(!c->busy);
 	c->busy = true;
 }
 
 /* false: c is gone. */
-static bool leave(struct grpc_served *c)
+static bool served_leave(struct grpc_served *c)
 {
 	c->busy = false;
 	if (!c->ended)
@@ -163,9 +163,9 @@ static bool tell_messages(struct grpc_served *c)
 	struct err err = ERR_INIT;
 	int r;
 	while ((r = grpc_reader_next(&c->reader, &m, &err)) > 0) {
-		enter(c);
+		served_enter(c);
 		c->config.message(c, &m, c->config.arg);
-		if (!leave(c))
+		if (!served_leave(c))
 			return false;
 		grpc_reader_drop(&c->reader);
 	}
@@ -194,9 +194,9 @@ static void on_finished(struct h2_stream *s, void *arg)
 		abort_call(c, GRPC_INTERNAL, "a request that ends before its message does");
 		return;
 	}
-	enter(c);
+	served_enter(c);
 	c->config.finished(c, c->config.arg);
-	(void)leave(c);
+	(void)served_leave(c);
 }
 
 /* Trailers of a caller: gRPC knows of none, they end what it has to say. */

@@ -93,7 +93,7 @@ static bool is_hung(const struct http_call *c, CURLcode code)
 	return code == CURLE_OPERATION_TIMEDOUT && c->http->heard_ms <= c->began_ms;
 }
 
-static void conclude(struct http_call *c, CURLcode code)
+static void http_conclude(struct http_call *c, CURLcode code)
 {
 	long status = 0;
 	curl_off_t retry_after = 0;
@@ -136,7 +136,7 @@ static void give_up_connections(struct http *h, CURLcode code)
 	while (c) {
 		bool former = c->epoch != h->epoch;
 		if (former)
-			conclude(c, code);
+			http_conclude(c, code);
 		c = former ? h->calls : c->next;
 	}
 }
@@ -151,7 +151,7 @@ static void conclude_ended(struct http *h)
 			continue;
 		CURLcode code = msg->data.result;
 		(void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &call);
-		conclude((struct http_call *)call, code);
+		http_conclude((struct http_call *)call, code);
 	}
 }
 
@@ -182,7 +182,7 @@ static int abort_all(struct http *h)
 	return -1;
 }
 
-static void act(struct http *h, int fd, int what)
+static void http_act(struct http *h, int fd, int what)
 {
 	int running;
 	(void)curl_multi_socket_action(h->multi, fd, what, &running);
@@ -193,14 +193,14 @@ static void act(struct http *h, int fd, int what)
 static void on_io(unsigned events, void *arg)
 {
 	const struct watched *w = arg; /* may be gone when libcurl returns */
-	act(w->http, w->fd,
-	    (events & LOOP_READ ? CURL_CSELECT_IN : 0) |
-		    (events & LOOP_WRITE ? CURL_CSELECT_OUT : 0));
+	http_act(w->http, w->fd,
+		 (events & LOOP_READ ? CURL_CSELECT_IN : 0) |
+			 (events & LOOP_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_timer(void *arg)
 {
-	act(arg, CURL_SOCKET_TIMEOUT, 0);
+	http_act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int set_timer(CURLM *multi, long delay_ms, void *arg)
@@ -214,7 +214,7 @@ static int set_timer(CURLM *multi, long delay_ms, void *arg)
 	return 0;
 }
 
-static int unwatch(struct http *h, int fd, struct watched *w)
+static int http_unwatch(struct http *h, int fd, struct watched *w)
 {
 	if (w)
 		loop_io_free(w->io);
@@ -229,7 +229,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	struct watched *w = assigned;
 	(void)easy;
 	if (what == CURL_POLL_REMOVE)
-		return unwatch(h, fd, w);
+		return http_unwatch(h, fd, w);
 	unsigned events =
 		(what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0);
 	if (w)
@@ -239,7 +239,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 		return abort_all(h);
 	*w = (struct watched){h, fd, loop_io_new(h->loop, fd, events, on_io, w)};
 	if (!w->io || curl_multi_assign(h->multi, fd, w)) {
-		(void)unwatch(h, fd, w);
+		(void)http_unwatch(h, fd, w);
 		return abort_all(h);
 	}
 	return 0;

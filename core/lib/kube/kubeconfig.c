@@ -98,7 +98,7 @@ static int take_pem(const struct reading *r, rp_cfg map, const char *key, struct
 	return 0;
 }
 
-static int refuse(const struct reading *r, rp_cfg map, const char *key, const char *why)
+static int kubeconfig_refuse(const struct reading *r, rp_cfg map, const char *key, const char *why)
 {
 	char place[CONF_PLACE_MAX];
 	rp_cfg node = conf_get(map, key);
@@ -126,9 +126,10 @@ static int take_server(const struct reading *r, rp_cfg cluster)
 
 static int take_cluster(const struct reading *r, rp_cfg cluster)
 {
-	int e = refuse(r, cluster, "tls-server-name",
-		       "another name for the server's certificate is not supported; use a server "
-		       "address that the certificate has");
+	int e = kubeconfig_refuse(
+		r, cluster, "tls-server-name",
+		"another name for the server's certificate is not supported; use a server "
+		"address that the certificate has");
 	r->k->insecure = conf_value(conf_get(cluster, "insecure-skip-tls-verify"), RP_T_BOOL, 0);
 	e = e ? e : take_server(r, cluster);
 	e = e ? e : take_pem(r, cluster, "certificate-authority", &r->k->ca);
@@ -137,13 +138,15 @@ static int take_cluster(const struct reading *r, rp_cfg cluster)
 
 static int take_user(const struct reading *r, rp_cfg user)
 {
-	int e = refuse(r, user, "exec",
-		       "exec plug-ins are not run by nri-rp-agent; give it a token file, a token, "
-		       "or a certificate and key");
+	int e = kubeconfig_refuse(
+		r, user, "exec",
+		"exec plug-ins are not run by nri-rp-agent; give it a token file, a token, "
+		"or a certificate and key");
 	e = e ? e
-	      : refuse(r, user, "auth-provider",
-		       "authentication providers are not supported; give a token file, a token, or "
-		       "a certificate and key");
+	      : kubeconfig_refuse(r, user, "auth-provider",
+				  "authentication providers are not supported; give a token file, "
+				  "a token, or "
+				  "a certificate and key");
 	e = e ? e : take_pem(r, user, "client-certificate", &r->k->cert);
 	e = e ? e : take_pem(r, user, "client-key", &r->k->key);
 	e = e ? e : take_path(r, user, "tokenFile", &r->k->token_file);

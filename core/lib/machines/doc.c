@@ -34,7 +34,7 @@ static json_t *plain_scalar(const char *text)
 	return json_string(text);
 }
 
-static int remember(struct doc *doc, const json_t *node, unsigned line)
+static int doc_remember(struct doc *doc, const json_t *node, unsigned line)
 {
 	if ((doc->n_places & (doc->n_places - 1)) == 0) {
 		size_t room = doc->n_places ? doc->n_places * 2 : 1;
@@ -47,12 +47,12 @@ static int remember(struct doc *doc, const json_t *node, unsigned line)
 	return 0;
 }
 
-static json_t *convert(struct doc *doc, rp_cfg node);
+static json_t *doc_convert(struct doc *doc, rp_cfg node);
 
 static int add_members(struct doc *doc, rp_cfg node, json_t *to)
 {
 	for (uint32_t i = 0; i < conf_count(node); i++) {
-		json_t *value = convert(doc, conf_item(node, i));
+		json_t *value = doc_convert(doc, conf_item(node, i));
 		int r = json_is_object(to) ? json_object_set_new(to, conf_key(node, i), value)
 					   : json_array_append_new(to, value);
 		if (r)
@@ -61,7 +61,7 @@ static int add_members(struct doc *doc, rp_cfg node, json_t *to)
 	return 0;
 }
 
-static json_t *convert(struct doc *doc, rp_cfg node)
+static json_t *doc_convert(struct doc *doc, rp_cfg node)
 {
 	uint32_t kind = conf_kind(node);
 	json_t *ret;
@@ -74,7 +74,7 @@ static json_t *convert(struct doc *doc, rp_cfg node)
 	else
 		ret = conf_quoted(node) ? json_string(conf_text(node, ""))
 					: plain_scalar(conf_text(node, ""));
-	if (!ret || remember(doc, ret, conf_line(node)) || add_members(doc, node, ret)) {
+	if (!ret || doc_remember(doc, ret, conf_line(node)) || add_members(doc, node, ret)) {
 		json_decref(ret);
 		return NULL;
 	}
@@ -85,7 +85,7 @@ static int convert_all(struct doc *doc, const struct documents *from, struct err
 {
 	int r = doc->name && doc->documents ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < from->n_roots && !r; i++)
-		if (json_array_append_new(doc->documents, convert(doc, from->roots[i])))
+		if (json_array_append_new(doc->documents, doc_convert(doc, from->roots[i])))
 			r = -ENOMEM;
 	return r ? err_errno(err, r, "%s", doc->name ? doc->name : "a document") : 0;
 }
@@ -227,7 +227,7 @@ int doc_write_yaml(const json_t *map, struct buf *out)
 
 /* ---- getters --------------------------------------------------------------------------------- */
 
-static unsigned split(char *words, const char *ret[ARG_KEYS_MAX])
+static unsigned doc_split(char *words, const char *ret[ARG_KEYS_MAX])
 {
 	unsigned n = 0;
 	char *save = NULL;
@@ -256,7 +256,7 @@ int arg_check(const json_t *map, const char *keys, const char *what, struct err 
 	_free_ char *words = strdup(keys);
 	if (!words)
 		return err_errno(err, -ENOMEM, "%s", what);
-	unsigned n = split(words, known);
+	unsigned n = doc_split(words, known);
 	json_object_foreach((json_t *)(uintptr_t)map, key, value)
 	{
 		unsigned i = 0;
@@ -287,13 +287,13 @@ const char *arg_scalar(const json_t *node, char buf[ARG_NUMBER_MAX])
 }
 
 /* null is as good as nothing */
-static const json_t *member(const json_t *map, const char *key)
+static const json_t *doc_member(const json_t *map, const char *key)
 {
 	const json_t *node = json_object_get(map, key);
 	return json_is_null(node) ? NULL : node;
 }
 
-static int wrong(const char *key, const char *expected, struct err *err)
+static int doc_wrong(const char *key, const char *expected, struct err *err)
 {
 	return err_set(err, -EINVAL, "%s: expected %s", key, expected);
 }
@@ -301,22 +301,22 @@ static int wrong(const char *key, const char *expected, struct err *err)
 int arg_text(const json_t *map, const char *key, const char *otherwise, const char **ret,
 	     struct err *err)
 {
-	const json_t *node = member(map, key);
+	const json_t *node = doc_member(map, key);
 	*ret = node ? json_string_value(node) : otherwise;
-	return node && !json_is_string(node) ? wrong(key, "text", err) : 0;
+	return node && !json_is_string(node) ? doc_wrong(key, "text", err) : 0;
 }
 
 int arg_int(const json_t *map, const char *key, int64_t otherwise, int64_t min, int64_t max,
 	    int64_t *ret, struct err *err)
 {
-	const json_t *node = member(map, key);
+	const json_t *node = doc_member(map, key);
 	char buf[ARG_NUMBER_MAX];
 	const char *text = arg_scalar(node, buf);
 	*ret = otherwise;
 	if (!node)
 		return 0;
 	if (!text || str_to_i64(text, ret))
-		return wrong(key, "an integer", err);
+		return doc_wrong(key, "an integer", err);
 	if (*ret < min || *ret > max)
 		return err_set(err, -ERANGE, "%s: expected %" PRId64 " to %" PRId64, key, min, max);
 	return 0;
@@ -324,9 +324,9 @@ int arg_int(const json_t *map, const char *key, int64_t otherwise, int64_t min, 
 
 int arg_bool(const json_t *map, const char *key, bool otherwise, bool *ret, struct err *err)
 {
-	const json_t *node = member(map, key);
+	const json_t *node = doc_member(map, key);
 	*ret = node ? json_is_true(node) : otherwise;
-	return node && !json_is_boolean(node) ? wrong(key, "true or false", err) : 0;
+	return node && !json_is_boolean(node) ? doc_wrong(key, "true or false", err) : 0;
 }
 
 int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t otherwise,
@@ -341,27 +341,27 @@ int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t o
 		[ARG_MS] = {str_to_ms, "a duration such as 2s or 500ms"},
 		[ARG_KHZ] = {str_to_khz, "a frequency such as 2.4GHz"},
 	};
-	const json_t *node = member(map, key);
+	const json_t *node = doc_member(map, key);
 	char buf[ARG_NUMBER_MAX];
 	const char *text = arg_scalar(node, buf);
 	*ret = otherwise;
 	if (!node)
 		return 0;
 	if (!text || units[unit].parse(text, ret) || *ret < 0)
-		return wrong(key, units[unit].expected, err);
+		return doc_wrong(key, units[unit].expected, err);
 	return 0;
 }
 
 int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *err)
 {
-	*ret = member(map, key);
-	return *ret && !json_is_object(*ret) ? wrong(key, "a map", err) : 0;
+	*ret = doc_member(map, key);
+	return *ret && !json_is_object(*ret) ? doc_wrong(key, "a map", err) : 0;
 }
 
 int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err)
 {
-	*ret = member(map, key);
-	return *ret && !json_is_array(*ret) ? wrong(key, "a list", err) : 0;
+	*ret = doc_member(map, key);
+	return *ret && !json_is_array(*ret) ? doc_wrong(key, "a list", err) : 0;
 }
 
 void doc_put_text(json_t *map, const char *key, const char *value)

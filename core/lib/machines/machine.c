@@ -375,7 +375,7 @@ static int read_set(struct plan *p, const char *key, struct rp_idset *ret)
 	return 0;
 }
 
-static int build(struct plan *p)
+static int machine_build(struct plan *p)
 {
 	const char *name, *about;
 	int r = arg_check(p->d, machine_keys, "machine", p->err);
@@ -436,7 +436,7 @@ int machine_from(const json_t *description, struct machine *ret, struct err *err
 			: err_errno(err, -ENOMEM, "machine");
 	struct plan p = {.d = whole, .m = &m, .err = err};
 	if (!r)
-		r = build(&p);
+		r = machine_build(&p);
 	if (r) {
 		machine_fini(&m);
 		return r;

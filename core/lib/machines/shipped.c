@@ -32,7 +32,7 @@ MACHINES(EMBED)
 const struct shipped_machine shipped_machines[] = {MACHINES(ENTRY)};
 const unsigned n_shipped_machines = sizeof shipped_machines / sizeof shipped_machines[0];
 
-static int unknown(const char *name, struct err *err)
+static int shipped_unknown(const char *name, struct err *err)
 {
 	const char *names[sizeof shipped_machines / sizeof shipped_machines[0]];
 	for (unsigned i = 0; i < n_shipped_machines; i++)
@@ -65,7 +65,7 @@ int machine_shipped(const char *name, json_t **ret, struct err *err)
 		doc_fini(&doc);
 		return r;
 	}
-	return unknown(name, err);
+	return shipped_unknown(name, err);
 }
 
 int machine_describe(const json_t *which, json_t **ret, struct err *err)

@@ -32,7 +32,7 @@ struct tree {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void fail(struct tree *t, const char *path)
+static void tree_fail(struct tree *t, const char *path)
 {
 	if (!t->failed)
 		t->failed = err_errno(t->err, -errno, "cannot write %s", path);
@@ -43,12 +43,12 @@ static void make_parents(struct tree *t, char *path)
 	for (char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
 		*p = '\0';
 		if (mkdirat(t->fd, path, 0755) < 0 && errno != EEXIST)
-			fail(t, path);
+			tree_fail(t, path);
 		*p = '/';
 	}
 }
 
-static int create(struct tree *t, char *path)
+static int tree_create(struct tree *t, char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
 	int fd = openat(t->fd, path, flags, 0644);
@@ -62,13 +62,13 @@ static void put_file(struct tree *t, char *path, const void *data, size_t len)
 {
 	if (t->failed)
 		return;
-	_close_ int fd = create(t, path);
+	_close_ int fd = tree_create(t, path);
 	if (fd < 0 || write(fd, data, len) != (ssize_t)len)
-		fail(t, path);
+		tree_fail(t, path);
 }
 
 /* The text collected, as the content of a file; the path as by printf. */
-__attribute__((format(printf, 2, 3))) static void put(struct tree *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void tree_do_put(struct tree *t, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list ap;
@@ -85,7 +85,7 @@ static void link_to(struct tree *t, const char *target, char *path)
 		return;
 	make_parents(t, path);
 	if (symlinkat(target, t->fd, path) < 0)
-		fail(t, path);
+		tree_fail(t, path);
 }
 
 static void add_list(struct tree *t, struct rp_ids ids)
@@ -102,7 +102,7 @@ static void add_mask(struct tree *t, struct rp_ids ids, uint32_t n)
 			   (uint32_t)(rp_ids_word(ids, i / 2) >> (i % 2 ? 32 : 0)), i ? "," : "\n");
 }
 
-static bool online(const struct tree *t, uint32_t cpu)
+static bool tree_online(const struct tree *t, uint32_t cpu)
 {
 	return rp_ids_has(rp_ids_of(&t->online), cpu);
 }
@@ -126,17 +126,17 @@ static void put_sharers(struct tree *t, uint32_t cpu, struct rp_ids set, const c
 {
 	bool masks = t->m->n_cpus <= MASKS_CPUS_MAX;
 	add_list(t, set);
-	put(t, CPU "/cpu%u/topology/%s", cpu, list);
+	tree_do_put(t, CPU "/cpu%u/topology/%s", cpu, list);
 	if (!masks)
 		return;
 	add_mask(t, set, t->m->n_cpus);
-	put(t, CPU "/cpu%u/topology/%s", cpu, mask);
+	tree_do_put(t, CPU "/cpu%u/topology/%s", cpu, mask);
 	if (!old)
 		return;
 	add_list(t, set);
-	put(t, CPU "/cpu%u/topology/%s_list", cpu, old);
+	tree_do_put(t, CPU "/cpu%u/topology/%s_list", cpu, old);
 	add_mask(t, set, t->m->n_cpus);
-	put(t, CPU "/cpu%u/topology/%s", cpu, old);
+	tree_do_put(t, CPU "/cpu%u/topology/%s", cpu, old);
 }
 
 static void put_topology(struct tree *t, uint32_t cpu)
@@ -160,7 +160,7 @@ static void put_topology(struct tree *t, uint32_t cpu)
 		   {"cluster_id", c->l2 == UINT32_MAX ? 0 : c->l2}};
 	for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++) {
 		buf_printf(&t->text, "%" PRIu32 "\n", ids[i].id);
-		put(t, CPU "/cpu%u/topology/%s", cpu, ids[i].file);
+		tree_do_put(t, CPU "/cpu%u/topology/%s", cpu, ids[i].file);
 	}
 }
 
@@ -179,21 +179,21 @@ static void put_cache(struct tree *t, uint32_t cpu, const struct cache *c, struc
 		return;
 	(void)snprintf(dir, sizeof dir, CPU "/cpu%u/cache/index%u", cpu, c->index);
 	buf_printf(&t->text, "%u\n", c->level);
-	put(t, "%s/level", dir);
+	tree_do_put(t, "%s/level", dir);
 	buf_printf(&t->text, "%s\n", c->type);
-	put(t, "%s/type", dir);
+	tree_do_put(t, "%s/type", dir);
 	buf_printf(&t->text, "%" PRId64 "K\n", c->bytes >> 10);
-	put(t, "%s/size", dir);
+	tree_do_put(t, "%s/size", dir);
 	buf_printf(&t->text, "%" PRIu32 "\n", c->id);
-	put(t, "%s/id", dir);
+	tree_do_put(t, "%s/id", dir);
 	add_list(t, sharers);
-	put(t, "%s/shared_cpu_list", dir);
+	tree_do_put(t, "%s/shared_cpu_list", dir);
 	if (t->m->n_cpus > MASKS_CPUS_MAX)
 		return;
 	add_mask(t, sharers, t->m->n_cpus);
-	put(t, "%s/shared_cpu_map", dir);
+	tree_do_put(t, "%s/shared_cpu_map", dir);
 	buf_printf(&t->text, "%u\n", line);
-	put(t, "%s/coherency_line_size", dir);
+	tree_do_put(t, "%s/coherency_line_size", dir);
 }
 
 static void put_caches(struct tree *t, uint32_t cpu)
@@ -215,7 +215,7 @@ static void put_khz(struct tree *t, uint32_t cpu, const char *file, int64_t khz)
 	if (!khz)
 		return;
 	buf_printf(&t->text, "%" PRId64 "\n", khz);
-	put(t, CPU "/cpu%u/cpufreq/%s", cpu, file);
+	tree_do_put(t, CPU "/cpu%u/cpufreq/%s", cpu, file);
 }
 
 static void put_frequency(struct tree *t, uint32_t cpu)
@@ -229,9 +229,9 @@ static void put_frequency(struct tree *t, uint32_t cpu)
 	if (!f->max)
 		return;
 	buf_add_str(&t->text, "powersave\n");
-	put(t, CPU "/cpu%u/cpufreq/scaling_governor", cpu);
+	tree_do_put(t, CPU "/cpu%u/cpufreq/scaling_governor", cpu);
 	buf_add_str(&t->text, "balance_performance\n");
-	put(t, CPU "/cpu%u/cpufreq/energy_performance_preference", cpu);
+	tree_do_put(t, CPU "/cpu%u/cpufreq/energy_performance_preference", cpu);
 }
 
 static int remove_entry(int dir, const char *name);
@@ -271,8 +271,8 @@ static void put_cpu(struct tree *t, uint32_t cpu)
 {
 	char target[48], path[80];
 	if (cpu) {
-		buf_printf(&t->text, "%d\n", online(t, cpu));
-		put(t, CPU "/cpu%u/online", cpu);
+		buf_printf(&t->text, "%d\n", tree_online(t, cpu));
+		tree_do_put(t, CPU "/cpu%u/online", cpu);
 	}
 	if (t->m->numa) {
 		(void)snprintf(target, sizeof target, "../../node/node%u", t->m->cpus[cpu].node);
@@ -282,7 +282,7 @@ static void put_cpu(struct tree *t, uint32_t cpu)
 		(void)snprintf(path, sizeof path, NODE "/node%u/cpu%u", t->m->cpus[cpu].node, cpu);
 		link_to(t, target, path);
 	}
-	if (!online(t, cpu)) {
+	if (!tree_online(t, cpu)) {
 		take_offline(t, cpu);
 		return;
 	}
@@ -299,10 +299,10 @@ static void put_kinds(struct tree *t)
 	for (unsigned efficient = 0; efficient < 2; efficient++) {
 		rp_idset_clear(&set[efficient]);
 		for (uint32_t i = 0; i < t->m->n_cpus; i++)
-			if (t->m->cpus[i].kind->efficient == (bool)efficient && online(t, i))
+			if (t->m->cpus[i].kind->efficient == (bool)efficient && tree_online(t, i))
 				rp_idset_add(&set[efficient], i);
 		add_list(t, rp_ids_of(&set[efficient]));
-		put(t, "sys/devices/%s/cpus", efficient ? "cpu_atom" : "cpu_core");
+		tree_do_put(t, "sys/devices/%s/cpus", efficient ? "cpu_atom" : "cpu_core");
 	}
 }
 
@@ -315,18 +315,18 @@ static void put_cpus(struct tree *t)
 	static const char *const files[] = {"possible", "present"};
 	for (unsigned i = 0; i < 2; i++) {
 		add_list(t, rp_ids_of(&all));
-		put(t, CPU "/%s", files[i]);
+		tree_do_put(t, CPU "/%s", files[i]);
 	}
 	add_list(t, rp_ids_of(&t->online));
-	put(t, CPU "/online");
+	tree_do_put(t, CPU "/online");
 	add_list(t, rp_ids_of(&m->offline));
-	put(t, CPU "/offline");
+	tree_do_put(t, CPU "/offline");
 	add_list(t, rp_ids_of(&m->isolated));
-	put(t, CPU "/isolated");
+	tree_do_put(t, CPU "/isolated");
 	buf_printf(&t->text, "%u\n", RP_CPUS_MAX - 1);
-	put(t, CPU "/kernel_max");
+	tree_do_put(t, CPU "/kernel_max");
 	buf_printf(&t->text, "%d\n", m->kinds[0].threads > 1);
-	put(t, CPU "/smt/active");
+	tree_do_put(t, CPU "/smt/active");
 	for (uint32_t i = 0; i < m->n_cpus; i++)
 		put_cpu(t, i);
 	put_kinds(t);
@@ -349,19 +349,19 @@ static void put_node(struct tree *t, uint32_t node)
 	char prefix[24];
 	rp_idset_clear(&cpus);
 	for (uint32_t i = 0; i < m->n_cpus; i++)
-		if (m->cpus[i].node == node && online(t, i))
+		if (m->cpus[i].node == node && tree_online(t, i))
 			rp_idset_add(&cpus, i);
 	add_list(t, rp_ids_of(&cpus));
-	put(t, NODE "/node%u/cpulist", node);
+	tree_do_put(t, NODE "/node%u/cpulist", node);
 	add_mask(t, rp_ids_of(&cpus), m->n_cpus);
-	put(t, NODE "/node%u/cpumap", node);
+	tree_do_put(t, NODE "/node%u/cpumap", node);
 	(void)snprintf(prefix, sizeof prefix, "Node %u ", node);
 	add_meminfo(t, m->nodes[node].memory, prefix);
-	put(t, NODE "/node%u/meminfo", node);
+	tree_do_put(t, NODE "/node%u/meminfo", node);
 	for (uint32_t i = 0; i < m->n_nodes; i++)
 		buf_printf(&t->text, "%u%s", m->distances[node * m->n_nodes + i],
 			   i + 1 < m->n_nodes ? " " : "\n");
-	put(t, NODE "/node%u/distance", node);
+	tree_do_put(t, NODE "/node%u/distance", node);
 }
 
 static void put_node_lists(struct tree *t)
@@ -380,7 +380,7 @@ static void put_node_lists(struct tree *t)
 			rp_idset_add(&normal, i);
 	}
 	for (uint32_t i = 0; i < m->n_cpus; i++)
-		if (online(t, i))
+		if (tree_online(t, i))
 			rp_idset_add(&with_cpus, m->cpus[i].node);
 	const struct {
 		const char *file;
@@ -392,7 +392,7 @@ static void put_node_lists(struct tree *t)
 		     {"has_cpu", &with_cpus}};
 	for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++) {
 		add_list(t, rp_ids_of(lists[i].set));
-		put(t, NODE "/%s", lists[i].file);
+		tree_do_put(t, NODE "/%s", lists[i].file);
 	}
 }
 
@@ -410,7 +410,8 @@ static void put_tiers(struct tree *t)
 		if (rp_ids_empty(rp_ids_of(&set)))
 			continue;
 		add_list(t, rp_ids_of(&set));
-		put(t, "sys/devices/virtual/memory_tiering/memory_tier%u/nodelist", tier_of[type]);
+		tree_do_put(t, "sys/devices/virtual/memory_tiering/memory_tier%u/nodelist",
+			    tier_of[type]);
 	}
 }
 
@@ -420,7 +421,7 @@ static void put_memory(struct tree *t)
 	for (uint32_t i = 0; i < t->m->n_nodes; i++)
 		sum += t->m->nodes[i].memory;
 	add_meminfo(t, sum, "");
-	put(t, "proc/meminfo");
+	tree_do_put(t, "proc/meminfo");
 	if (!t->m->numa)
 		return;
 	for (uint32_t i = 0; i < t->m->n_nodes; i++)
@@ -435,23 +436,23 @@ static void put_proc(struct tree *t)
 {
 	for (uint32_t i = 0; i < t->m->n_cpus; i++) {
 		const struct machine_cpu *c = &t->m->cpus[i];
-		if (!online(t, i))
+		if (!tree_online(t, i))
 			continue;
 		buf_printf(&t->text,
 			   "processor\t: %" PRIu32 "\nvendor_id\t: Simulated\nmodel name\t: %s\n"
 			   "physical id\t: %" PRIu32 "\ncore id\t\t: %" PRIu32 "\n\n",
 			   i, t->m->name, c->package, c->core_id);
 	}
-	put(t, "proc/cpuinfo");
+	tree_do_put(t, "proc/cpuinfo");
 	buf_add_str(&t->text, "BOOT_IMAGE=/vmlinuz ro");
 	if (!rp_ids_empty(rp_ids_of(&t->m->isolated))) {
 		(void)rp_ids_format(rp_ids_of(&t->m->isolated), t->list, sizeof t->list);
 		buf_printf(&t->text, " isolcpus=%s", t->list);
 	}
 	buf_add_str(&t->text, "\n");
-	put(t, "proc/cmdline");
+	tree_do_put(t, "proc/cmdline");
 	buf_add_str(&t->text, "cpuset cpu io memory hugetlb pids\n");
-	put(t, "sys/fs/cgroup/cgroup.controllers");
+	tree_do_put(t, "sys/fs/cgroup/cgroup.controllers");
 }
 
 /* One boot for as long as the tree is there. */
@@ -465,7 +466,7 @@ static void put_boot(struct tree *t)
 	if (fs_read(&root, "proc/sys/kernel/random/uuid", id, sizeof id) > 0)
 		buf_printf(&t->text, "%s\n", id);
 	fs_root_close(&root);
-	put(t, "%s", path);
+	tree_do_put(t, "%s", path);
 }
 
 int machine_write(const struct machine *m, const char *dir, struct err *err)

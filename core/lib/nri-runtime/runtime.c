@@ -118,10 +118,10 @@ static void refuse_asked(struct nri_runtime *r)
 	}
 }
 
-static void problem(const struct nri_runtime *r, const char *fmt, ...)
+static void runtime_problem(const struct nri_runtime *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void problem(const struct nri_runtime *r, const char *fmt, ...)
+static void runtime_problem(const struct nri_runtime *r, const char *fmt, ...)
 {
 	char text[ERR_TEXT_MAX];
 	va_list ap;
@@ -157,7 +157,7 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 
 static void on_late(void *arg)
 {
-	problem(arg, "a plugin has connected and does not register");
+	runtime_problem(arg, "a plugin has connected and does not register");
 	nri_runtime_drop(arg, "no registration in time");
 }
 
@@ -166,11 +166,11 @@ static void drop_if_broken(struct nri_runtime *r, const char *method,
 			   const struct rpc_result *result)
 {
 	if (result->error == -ETIMEDOUT) {
-		problem(r, "%s was not answered within %u ms", method,
-			r->config.request_timeout_ms);
+		runtime_problem(r, "%s was not answered within %u ms", method,
+				r->config.request_timeout_ms);
 		nri_runtime_drop(r, "it was late");
 	} else if (result->error == -EBADMSG) {
-		problem(r, "%s: undecodable answer", method);
+		runtime_problem(r, "%s: undecodable answer", method);
 		nri_runtime_drop(r, "it broke the protocol");
 	}
 }
@@ -203,7 +203,7 @@ static void on_synced(const Nri__SynchronizeResponse *m, const char *why, void *
 	if (active)
 		r->state = NRI_RUNTIME_ACTIVE;
 	else if (r->state == NRI_RUNTIME_CONFIGURED)
-		problem(r, "Synchronize: %s", why);
+		runtime_problem(r, "Synchronize: %s", why);
 	end.done(active ? m : NULL, end.arg);
 	if (!m)
 		nri_runtime_drop(r, "Synchronize has failed");
@@ -253,14 +253,15 @@ static void on_configured(const struct rpc_result *result, void *arg)
 					    : nri__configure_response__unpack(
 						      NULL, result->payload_len, result->payload);
 	if (!m) {
-		problem(r, "Configure: %s", result->error ? result->text : "undecodable answer");
+		runtime_problem(r, "Configure: %s",
+				result->error ? result->text : "undecodable answer");
 		nri_runtime_drop(r, "Configure has failed");
 		return;
 	}
 	uint32_t events = (uint32_t)m->events;
 	nri__configure_response__free_unpacked(m, NULL);
 	if (events & ~known) {
-		problem(r, "Configure: invalid plugin events: 0x%x", events & ~known);
+		runtime_problem(r, "Configure: invalid plugin events: 0x%x", events & ~known);
 		nri_runtime_drop(r, "it subscribes to events that there are not");
 		return;
 	}
@@ -269,7 +270,7 @@ static void on_configured(const struct rpc_result *result, void *arg)
 	nri_runtime_lock(r, &r->sync_turn);
 }
 
-static void configure(struct nri_runtime *r)
+static void runtime_configure(struct nri_runtime *r)
 {
 	const struct nri_runtime_config *c = &r->config;
 	Nri__ConfigureRequest m = NRI__CONFIGURE_REQUEST__INIT;
@@ -309,7 +310,7 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 		(void)snprintf(r->name, sizeof r->name, "%s-%s", m->plugin_idx, m->plugin_name);
 	nri__register_plugin_request__free_unpacked(m, NULL);
 	if (wrong) {
-		problem(r, "invalid plugin: %s", wrong);
+		runtime_problem(r, "invalid plugin: %s", wrong);
 		(void)rpc_reply_error(request, TTRPC_UNKNOWN, "invalid plugin: %s", wrong);
 		nri_runtime_drop(r, wrong);
 		return;
@@ -317,10 +318,10 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 	loop_timer_disarm(r->registration);
 	r->state = NRI_RUNTIME_REGISTERED;
 	if (r->configure_first)
-		configure(r);
+		runtime_configure(r);
 	(void)rpc_reply(request, NULL);
 	if (!r->configure_first)
-		configure(r);
+		runtime_configure(r);
 }
 
 /* ---- what the plugin asks for ---------------------------------------------------------------- */
@@ -354,7 +355,7 @@ static void on_update_request(struct nri_runtime *r, struct rpc_request *request
 	if (!a || !a->msg) {
 		bool full = !a;
 		free(a);
-		problem(r, "UpdateContainers: %s", full ? "too many wait" : "undecodable");
+		runtime_problem(r, "UpdateContainers: %s", full ? "too many wait" : "undecodable");
 		(void)rpc_reply_error(request,
 				      full ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_INVALID_ARGUMENT,
 				      full ? "too many updates wait" : "undecodable");
@@ -372,14 +373,14 @@ static void on_request(struct rpc_request *request, void *arg)
 {
 	struct nri_runtime *r = arg;
 	if (!str_eq(request->service, RUNTIME_SERVICE)) {
-		problem(r, "a call of the service %s", request->service);
+		runtime_problem(r, "a call of the service %s", request->service);
 		(void)rpc_reply_error(request, TTRPC_UNIMPLEMENTED, "service %s", request->service);
 	} else if (str_eq(request->method, "RegisterPlugin")) {
 		on_register(r, request);
 	} else if (str_eq(request->method, "UpdateContainers")) {
 		on_update_request(r, request);
 	} else {
-		problem(r, "a call of the method %s", request->method);
+		runtime_problem(r, "a call of the method %s", request->method);
 		(void)rpc_reply_error(request, TTRPC_UNIMPLEMENTED, "method %s", request->method);
 	}
 }
@@ -432,16 +433,16 @@ struct question {
 	void *arg;
 };
 
-static int ask(struct question *q);
+static int runtime_ask(struct question *q);
 
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question q = *(struct question *)arg;
 	if (q.kind && !q.kind->always && result->error == -EREMOTEIO &&
 	    result->code == TTRPC_UNIMPLEMENTED) {
-		problem(q.runtime, "%s is not implemented", q.kind->method);
+		runtime_problem(q.runtime, "%s is not implemented", q.kind->method);
 		q.runtime->no_methods = true;
-		if (ask(arg) == 0)
+		if (runtime_ask(arg) == 0)
 			return;
 	}
 	free(arg);
@@ -450,7 +451,7 @@ static void on_answer(const struct rpc_result *result, void *arg)
 		drop_if_broken(q.runtime, q.kind ? q.kind->method : "StateChange", result);
 }
 
-static int send(const struct question *q, const char *method, const ProtobufCMessage *m)
+static int runtime_send(const struct question *q, const char *method, const ProtobufCMessage *m)
 {
 	return rpc_call(q->runtime->rpc, NRI_PLUGIN_SERVICE, method, m, q->timeout_ms, on_answer,
 			(void *)(uintptr_t)q);
@@ -458,7 +459,7 @@ static int send(const struct question *q, const char *method, const ProtobufCMes
 
 /* The requests of events have pod, container and resources as fields 1 to 3; those that a request
  * lacks are not set. */
-static int ask(struct question *q)
+static int runtime_ask(struct question *q)
 {
 	const struct nri_about *about = &q->about;
 	const struct event_kind *k = kind_of(about->event);
@@ -468,32 +469,32 @@ static int ask(struct question *q)
 		m.event = about->event;
 		m.pod = about->pod;
 		m.container = about->ctr;
-		return send(q, "StateChange", &m.base);
+		return runtime_send(q, "StateChange", &m.base);
 	}
 	if (about->event == NRI__EVENT__UPDATE_CONTAINER) {
 		Nri__UpdateContainerRequest m = NRI__UPDATE_CONTAINER_REQUEST__INIT;
 		m.pod = about->pod;
 		m.container = about->ctr;
 		m.linux_resources = about->resources;
-		return send(q, q->kind->method, &m.base);
+		return runtime_send(q, q->kind->method, &m.base);
 	}
 	if (about->event == NRI__EVENT__UPDATE_POD_SANDBOX) {
 		Nri__UpdatePodSandboxRequest m = NRI__UPDATE_POD_SANDBOX_REQUEST__INIT;
 		m.pod = about->pod;
 		m.overhead_linux_resources = about->overhead;
 		m.linux_resources = about->resources;
-		return send(q, q->kind->method, &m.base);
+		return runtime_send(q, q->kind->method, &m.base);
 	}
 	if (about->ctr) {
 		/* Fields 1 and 2 of all of them. */
 		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
 		m.pod = about->pod;
 		m.container = about->ctr;
-		return send(q, q->kind->method, &m.base);
+		return runtime_send(q, q->kind->method, &m.base);
 	}
 	Nri__RunPodSandboxRequest m = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
 	m.pod = about->pod;
-	return send(q, q->kind->method, &m.base);
+	return runtime_send(q, q->kind->method, &m.base);
 }
 
 const char *nri_runtime_plugin(const struct nri_runtime *r)
@@ -531,7 +532,7 @@ int nri_runtime_event(struct nri_runtime *r, const struct nri_about *about, uint
 			       .timeout_ms = timeout_ms && timeout_ms < limit ? timeout_ms : limit,
 			       .done = done,
 			       .arg = arg};
-	int error = ask(q);
+	int error = runtime_ask(q);
 	if (error)
 		free(q);
 	return error;
@@ -552,7 +553,7 @@ static void take_plugin(struct nri_runtime *r, int fd)
 	if (!error)
 		error = trunk_new(r->config.loop, fd, &config, &r->trunk, &err);
 	if (error) {
-		problem(r, "a plugin cannot be taken: %s", err.text);
+		runtime_problem(r, "a plugin cannot be taken: %s", err.text);
 		if (r->config.gone)
 			r->config.gone(false, err.text, r->config.arg);
 		return;

@@ -14,8 +14,8 @@ struct nri_sync {
 
 /* As many as fit, one at least when the message is empty yet. Returns how many; *room is what they
  * leave. */
-static size_t fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
-		      size_t *room, bool empty)
+static size_t sync_fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
+			   size_t *room, bool empty)
 {
 	if (c->whole)
 		return n;
@@ -37,12 +37,12 @@ static void fill_part(const struct nri_sync *s, Nri__SynchronizeRequest *m)
 	const struct nri_existing *all = &c->all;
 	size_t room = PART_MAX;
 	m->pods = all->pods + s->next_pod;
-	m->n_pods = fitting(c, (ProtobufCMessage *const *)m->pods, all->n_pods - s->next_pod, &room,
-			    true);
+	m->n_pods = sync_fitting(c, (ProtobufCMessage *const *)m->pods, all->n_pods - s->next_pod,
+				 &room, true);
 	m->containers = all->ctrs + s->next_ctr;
 	if (c->whole || all->part || s->next_pod + m->n_pods == all->n_pods)
-		m->n_containers = fitting(c, (ProtobufCMessage *const *)m->containers,
-					  all->n_ctrs - s->next_ctr, &room, !m->n_pods);
+		m->n_containers = sync_fitting(c, (ProtobufCMessage *const *)m->containers,
+					       all->n_ctrs - s->next_ctr, &room, !m->n_pods);
 	m->more = s->next_pod + m->n_pods < all->n_pods ||
 		  s->next_ctr + m->n_containers < all->n_ctrs;
 }

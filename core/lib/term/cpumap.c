@@ -70,7 +70,7 @@ static unsigned letters_of(const struct cpumap *m)
 	return 1;
 }
 
-static void measure(struct drawing *d)
+static void cpumap_measure(struct drawing *d)
 {
 	unsigned in_core = 0;
 	uint32_t highest = 0;
@@ -302,7 +302,7 @@ int cpumap_draw(const struct cpumap *m, struct out *o)
 	for (uint32_t i = 0; i < m->n_cpus; i++)
 		d.cells[i] = (struct cell){m->cpus[i], group_of(m, m->cpus[i].cpu)};
 	qsort(d.cells, d.n, sizeof *d.cells, compare_cells);
-	measure(&d);
+	cpumap_measure(&d);
 	draw_machine(&d);
 	draw_memory_nodes(&d);
 	free(d.cells);

@@ -111,7 +111,7 @@ static unsigned widest_flex(const struct table *t)
 	return widest;
 }
 
-static void fit(struct table *t)
+static void table_fit(struct table *t)
 {
 	unsigned limit = t->term->width;
 	if (!limit)
@@ -172,7 +172,7 @@ struct table *table_end(struct table *t, struct out *o)
 		o->buf.failed = -ENOMEM;
 	unsigned rows = table_rows(t);
 	if (rows && !t->failed) {
-		fit(t);
+		table_fit(t);
 		print_row(t, o, NULL);
 		for (unsigned r = 0; r < rows; r++)
 			print_row(t, o, t->cells + (size_t)r * t->n_columns);

@@ -119,7 +119,7 @@ static bool add_place(struct search *s, const char *dir)
 
 /* ---- going up, and to the parts -------------------------------------------------------------- */
 
-static void visit(struct search *s, const char *path);
+static void device_visit(struct search *s, const char *path);
 
 static int visit_part(const char *name, void *arg)
 {
@@ -127,7 +127,7 @@ static int visit_part(const char *name, void *arg)
 	char path[PATH_MAX];
 	const char *folder = s->folder;
 	if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
-		visit(s, path);
+		device_visit(s, path);
 	s->folder = folder;
 	return s->n_visits >= DEVICE_VISITS_MAX;
 }
@@ -160,7 +160,7 @@ static void visit_slaves(struct search *s, const char *device)
 	}
 }
 
-static void visit(struct search *s, const char *path)
+static void device_visit(struct search *s, const char *path)
 {
 	char dir[PATH_MAX], folder[PATH_MAX];
 	unsigned group;
@@ -195,7 +195,7 @@ static void visit_number(struct search *s, const char *kind, unsigned major, uns
 {
 	char path[64];
 	(void)snprintf(path, sizeof path, "sys/dev/%s/%u:%u", kind, major, minor);
-	visit(s, path);
+	device_visit(s, path);
 }
 
 int topo_device_near(const struct topo *t, const char *device, struct rp_idset *ret_cpus,
@@ -208,7 +208,7 @@ int topo_device_near(const struct topo *t, const char *device, struct rp_idset *
 	rp_idset_clear(&cpus);
 	rp_idset_clear(&nodes);
 	if (str_has_prefix(device, "/sys/")) {
-		visit(&s, device);
+		device_visit(&s, device);
 	} else if (parse_number(device, &kind, &major, &minor) == 0) {
 		if (kind != 'c')
 			visit_number(&s, "block", major, minor);

@@ -171,7 +171,7 @@ static void read_optional(struct reader *r, const char *file, struct rp_idset *r
 			    file);
 }
 
-static int keep(struct reader *r, uint32_t which, const struct rp_idset *set)
+static int read_keep(struct reader *r, uint32_t which, const struct rp_idset *set)
 {
 	return reader_keep_set(r, rp_ids_of(set), &r->t->sets[which]);
 }
@@ -207,7 +207,7 @@ static int reader_cpu_sets(struct reader *r)
 		return rc;
 	if (set_pool_init(&r->pool, r->t->arena, r->scratch, online.nw - 1))
 		return reader_no_memory(r);
-	rc = keep(r, RP_CPUS_ONLINE, &online);
+	rc = read_keep(r, RP_CPUS_ONLINE, &online);
 	if (rc)
 		return rc;
 	r->online = r->t->sets[RP_CPUS_ONLINE];
@@ -215,9 +215,9 @@ static int reader_cpu_sets(struct reader *r)
 	rp_idset_or(&set, rp_ids_of(&set), r->online);
 	read_optional(r, "possible", &possible);
 	rp_idset_or(&possible, rp_ids_of(&possible), rp_ids_of(&set));
-	rc = keep(r, RP_CPUS_PRESENT, &set);
+	rc = read_keep(r, RP_CPUS_PRESENT, &set);
 	if (!rc)
-		rc = keep(r, RP_CPUS_POSSIBLE, &possible);
+		rc = read_keep(r, RP_CPUS_POSSIBLE, &possible);
 	static const struct {
 		uint32_t which;
 		const char *file;
@@ -225,7 +225,7 @@ static int reader_cpu_sets(struct reader *r)
 	for (unsigned i = 0; !rc && i < 2; i++) {
 		read_optional(r, online_only[i].file, &set);
 		rp_idset_and(&set, rp_ids_of(&set), r->online);
-		rc = keep(r, online_only[i].which, &set);
+		rc = read_keep(r, online_only[i].which, &set);
 	}
 	return rc ? rc : index_cpus(r);
 }

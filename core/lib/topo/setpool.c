@@ -38,7 +38,7 @@ static struct set_pool_slot *find_slot(const struct set_pool *p, const uint64_t 
 	return &p->slots[i];
 }
 
-static int grow(struct set_pool *p)
+static int setpool_grow(struct set_pool *p)
 {
 	struct set_pool bigger = *p;
 	bigger.n_slots = p->n_slots * 2;
@@ -86,7 +86,7 @@ int set_pool_add(struct set_pool *p, struct rp_ids v, struct rp_ids *ret)
 			return -ENOMEM;
 		memcpy(words + zeros, span, n_words * sizeof *words);
 		*slot = (struct set_pool_slot){words + zeros, n_words, zeros, hash};
-		if (++p->n_used > p->n_slots / 2 && grow(p))
+		if (++p->n_used > p->n_slots / 2 && setpool_grow(p))
 			return -ENOMEM;
 		*ret = (struct rp_ids){words + zeros - first, end, 0};
 		return 0;

@@ -48,8 +48,8 @@ int sst_locate(const struct sst_device *d, struct sst_place *at)
 }
 
 /* Opens the device for one command. The caller closes it, also on an error. */
-static int reach(const struct fs_root *root, const struct rp_sst_at *at, struct sst_device *d,
-		 struct sst_place *place)
+static int sst_device_reach(const struct fs_root *root, const struct rp_sst_at *at,
+			    struct sst_device *d, struct sst_place *place)
 {
 	*place = (struct sst_place){
 		.package = at->package_id, .punit = at->punit_id, .cpu = at->cpu};
@@ -59,7 +59,7 @@ static int reach(const struct fs_root *root, const struct rp_sst_at *at, struct 
 	return r ? r : sst_locate(d, place);
 }
 
-static int leave(struct sst_device *d, int r)
+static int sst_device_leave(struct sst_device *d, int r)
 {
 	if (d->fd >= 0)
 		(void)close(d->fd);
@@ -71,11 +71,11 @@ int sst_punit_now(const struct fs_root *root, const struct rp_sst_at *at, struct
 	struct sst_device d;
 	struct sst_place place;
 	struct sst_state s;
-	int r = reach(root, at, &d, &place);
+	int r = sst_device_reach(root, at, &d, &place);
 	if (!r)
 		r = d.ops->state(&d, &place, &s);
 	if (r)
-		return leave(&d, r);
+		return sst_device_leave(&d, r);
 	*out = (struct rp_sst_punit){
 		.size = sizeof *out,
 		.package_id = at->package_id,
@@ -88,19 +88,19 @@ int sst_punit_now(const struct fs_root *root, const struct rp_sst_at *at, struct
 	};
 	for (uint32_t i = 0; !r && (s.supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++)
 		r = d.ops->get_clos(&d, &place, i, &out->clos[i]);
-	return leave(&d, r);
+	return sst_device_leave(&d, r);
 }
 
 int sst_clos_now(const struct fs_root *root, const struct rp_sst_at *at, uint32_t *ret)
 {
 	struct sst_device d;
 	struct sst_place place;
-	int r = reach(root, at, &d, &place);
+	int r = sst_device_reach(root, at, &d, &place);
 	if (!r)
 		r = d.ops->get_assoc(&d, &place, ret);
 	if (!r && *ret >= RP_CLOS_COUNT)
 		r = -EIO;
-	return leave(&d, r);
+	return sst_device_leave(&d, r);
 }
 
 int sst_set_cp(const struct fs_root *root, const struct rp_sst_at *at, bool on, uint32_t priority)
@@ -109,16 +109,16 @@ int sst_set_cp(const struct fs_root *root, const struct rp_sst_at *at, bool on, 
 	struct sst_place place;
 	if (priority > RP_SST_ORDERED)
 		return -EINVAL;
-	int r = reach(root, at, &d, &place);
-	return leave(&d, r ? r : d.ops->set_cp(&d, &place, on, priority));
+	int r = sst_device_reach(root, at, &d, &place);
+	return sst_device_leave(&d, r ? r : d.ops->set_cp(&d, &place, on, priority));
 }
 
 int sst_set_tf(const struct fs_root *root, const struct rp_sst_at *at, bool on)
 {
 	struct sst_device d;
 	struct sst_place place;
-	int r = reach(root, at, &d, &place);
-	return leave(&d, r ? r : d.ops->set_tf(&d, &place, on));
+	int r = sst_device_reach(root, at, &d, &place);
+	return sst_device_leave(&d, r ? r : d.ops->set_tf(&d, &place, on));
 }
 
 int sst_set_clos(const struct fs_root *root, const struct rp_sst_at *at, uint32_t clos,
@@ -129,8 +129,8 @@ int sst_set_clos(const struct fs_root *root, const struct rp_sst_at *at, uint32_
 	if (clos >= RP_CLOS_COUNT || value->min_mhz > value->max_mhz ||
 	    value->max_mhz > RP_SST_MHZ_MAX || value->weight > RP_SST_WEIGHT_MAX)
 		return -EINVAL;
-	int r = reach(root, at, &d, &place);
-	return leave(&d, r ? r : d.ops->set_clos(&d, &place, clos, value));
+	int r = sst_device_reach(root, at, &d, &place);
+	return sst_device_leave(&d, r ? r : d.ops->set_clos(&d, &place, clos, value));
 }
 
 int sst_associate(const struct fs_root *root, const struct rp_sst_at *at, uint32_t clos)
@@ -139,6 +139,6 @@ int sst_associate(const struct fs_root *root, const struct rp_sst_at *at, uint32
 	struct sst_place place;
 	if (clos >= RP_CLOS_COUNT)
 		return -EINVAL;
-	int r = reach(root, at, &d, &place);
-	return leave(&d, r ? r : d.ops->set_assoc(&d, &place, clos));
+	int r = sst_device_reach(root, at, &d, &place);
+	return sst_device_leave(&d, r ? r : d.ops->set_assoc(&d, &place, clos));
 }

@@ -3,8 +3,9 @@
  * are in registers where there are any. */
 #include "core/lib/topo/sst_impl.h"
 
-static int mailbox(const struct sst_device *d, const struct sst_place *at, uint32_t command,
-		   uint32_t sub, uint32_t parameter, uint32_t request, uint32_t *ret)
+static int sst_mbox_mailbox(const struct sst_device *d, const struct sst_place *at,
+			    uint32_t command, uint32_t sub, uint32_t parameter, uint32_t request,
+			    uint32_t *ret)
 {
 	struct isst_mbox m = {
 		.n = 1,
@@ -25,8 +26,9 @@ static int class_register(const struct sst_device *d, const struct sst_place *at
 			  uint32_t index, bool write, uint32_t *value)
 {
 	if (!d->platform.mmio)
-		return mailbox(d, at, MBOX_CLOS, sub, index | (write ? MBOX_PARAMETER_WRITE : 0u),
-			       write ? *value : 0, write ? NULL : value);
+		return sst_mbox_mailbox(d, at, MBOX_CLOS, sub,
+					index | (write ? MBOX_PARAMETER_WRITE : 0u),
+					write ? *value : 0, write ? NULL : value);
 	struct isst_io io = {
 		.n = 1,
 		.write = write,
@@ -55,7 +57,7 @@ static int check(const struct sst_device *d, const struct sst_place *at)
 static int get_level(const struct sst_device *d, const struct sst_place *at, uint32_t *ret)
 {
 	uint32_t v = 0;
-	int r = mailbox(d, at, MBOX_TDP, MBOX_TDP_LEVELS, 0, 0, &v);
+	int r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_LEVELS, 0, 0, &v);
 	if (r)
 		return r;
 	*ret = LEVELS_CURRENT(v);
@@ -69,11 +71,11 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 	int r = get_level(d, at, &ret->level);
 	if (r)
 		return r;
-	r = mailbox(d, at, MBOX_TDP, MBOX_TDP_GET_CONTROL, 0, ret->level, &control);
+	r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_GET_CONTROL, 0, ret->level, &control);
 	if (!r)
-		r = mailbox(d, at, MBOX_READ_PM, MBOX_PM_FEATURE, 0, 0, &pm);
+		r = sst_mbox_mailbox(d, at, MBOX_READ_PM, MBOX_PM_FEATURE, 0, 0, &pm);
 	if (!r && (pm & PM_CP_SUPPORTED))
-		r = mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, 0, 0, &qos);
+		r = sst_mbox_mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, 0, 0, &qos);
 	if (r)
 		return r;
 	ret->supported = (pm & PM_CP_SUPPORTED ? RP_SST_CP : 0u) |
@@ -93,7 +95,7 @@ static int buckets(const struct sst_device *d, const struct sst_place *at, uint3
 	int r = 0;
 	for (uint32_t i = 0; !r && i < RP_SST_BUCKETS / 4; i++) {
 		uint32_t v = 0;
-		r = mailbox(d, at, MBOX_TDP, MBOX_TDP_TF_CORES, 0, i << 8 | level, &v);
+		r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_TF_CORES, 0, i << 8 | level, &v);
 		for (uint32_t k = 0; k < 4; k++)
 			cores[4 * i + k] = v >> 8 * k & 0xffu;
 	}
@@ -106,7 +108,8 @@ static int bf_cores(const struct sst_device *d, const struct sst_place *at, uint
 	uint32_t half[2] = {0, 0};
 	int r = 0;
 	for (uint32_t i = 0; !r && i < 2; i++)
-		r = mailbox(d, at, MBOX_TDP, MBOX_TDP_BF_MASK, 0, i << 8 | level, &half[i]);
+		r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_BF_MASK, 0, i << 8 | level,
+				     &half[i]);
 	*ret_mask = half[0] | (uint64_t)half[1] << 32;
 	return r;
 }
@@ -148,14 +151,14 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 		  uint32_t priority)
 {
 	uint32_t qos = 0;
-	int r = mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, 0, 0, &qos);
+	int r = sst_mbox_mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, 0, 0, &qos);
 	if (r)
 		return r;
 	qos &= ~(QOS_ON | QOS_ORDERED);
 	qos |= (on ? QOS_ON : 0u) | (priority == RP_SST_ORDERED ? QOS_ORDERED : 0u);
 	/* Where firmware refuses this one the other does it all. */
-	(void)mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
-	return mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
+	(void)sst_mbox_mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
+	return sst_mbox_mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
 }
 
 static int set_tf(const struct sst_device *d, const struct sst_place *at, bool on)
@@ -163,12 +166,12 @@ static int set_tf(const struct sst_device *d, const struct sst_place *at, bool o
 	uint32_t level, control = 0;
 	int r = get_level(d, at, &level);
 	if (!r)
-		r = mailbox(d, at, MBOX_TDP, MBOX_TDP_GET_CONTROL, 0, level, &control);
+		r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_GET_CONTROL, 0, level, &control);
 	if (r)
 		return r;
 	/* BF stays as it is. */
 	control = (control & CONTROL_BF) | (on ? CONTROL_TF : 0u);
-	return mailbox(d, at, MBOX_TDP, MBOX_TDP_SET_CONTROL, 0, control, NULL);
+	return sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_SET_CONTROL, 0, control, NULL);
 }
 
 const struct sst_ops sst_mbox_ops = {

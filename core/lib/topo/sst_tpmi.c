@@ -17,7 +17,8 @@ static int check(const struct sst_device *d, const struct sst_place *at)
 	return at->punit < 16 && (in.valid >> at->punit & 1) ? 0 : -ENXIO;
 }
 
-static int levels(const struct sst_device *d, const struct sst_place *at, struct isst_levels *ret)
+static int sst_tpmi_levels(const struct sst_device *d, const struct sst_place *at,
+			   struct isst_levels *ret)
 {
 	*ret = (struct isst_levels){.package = (uint8_t)at->package, .punit = (uint8_t)at->punit};
 	return sst_command(d, ISST_LEVELS, ret);
@@ -27,7 +28,7 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 {
 	struct isst_levels l;
 	struct isst_core_power cp = {.package = (uint8_t)at->package, .punit = (uint8_t)at->punit};
-	int r = levels(d, at, &l);
+	int r = sst_tpmi_levels(d, at, &l);
 	if (!r)
 		r = sst_command(d, ISST_CORE_POWER, &cp);
 	if (r)
@@ -94,7 +95,7 @@ static int set_clos(const struct sst_device *d, const struct sst_place *at, uint
 	return sst_command(d, ISST_CLOS_PARAM, &p);
 }
 
-static struct isst_clos_assoc assoc(const struct sst_place *at, bool set, uint32_t clos)
+static struct isst_clos_assoc sst_tpmi_assoc(const struct sst_place *at, bool set, uint32_t clos)
 {
 	return (struct isst_clos_assoc){
 		.n = 1,
@@ -109,7 +110,7 @@ static struct isst_clos_assoc assoc(const struct sst_place *at, bool set, uint32
 
 static int get_assoc(const struct sst_device *d, const struct sst_place *at, uint32_t *ret)
 {
-	struct isst_clos_assoc a = assoc(at, false, 0);
+	struct isst_clos_assoc a = sst_tpmi_assoc(at, false, 0);
 	int r = sst_command(d, ISST_CLOS_ASSOC, &a);
 	*ret = a.clos;
 	return r;
@@ -117,7 +118,7 @@ static int get_assoc(const struct sst_device *d, const struct sst_place *at, uin
 
 static int set_assoc(const struct sst_device *d, const struct sst_place *at, uint32_t clos)
 {
-	struct isst_clos_assoc a = assoc(at, true, clos);
+	struct isst_clos_assoc a = sst_tpmi_assoc(at, true, clos);
 	return sst_command(d, ISST_CLOS_ASSOC, &a);
 }
 
@@ -137,7 +138,7 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 static int set_tf(const struct sst_device *d, const struct sst_place *at, bool on)
 {
 	struct isst_levels l;
-	int r = levels(d, at, &l);
+	int r = sst_tpmi_levels(d, at, &l);
 	if (r)
 		return r;
 	/* BF stays as it is. */

@@ -93,7 +93,7 @@ int reader_level(struct reader *r, uint32_t level, const uint64_t *keys, const u
 
 /* ---- keys of the levels ---------------------------------------------------------------------- */
 
-static uint64_t below(uint16_t parent, uint32_t id)
+static uint64_t units_below(uint16_t parent, uint32_t id)
 {
 	return (uint64_t)parent << 32 | id;
 }
@@ -114,7 +114,7 @@ static void die_keys(const struct reader *r, uint64_t *keys, uint32_t *ids)
 {
 	for (uint32_t i = 0; i < r->t->n_cpus; i++) {
 		const struct topo_cpu *c = &r->t->cpus[i];
-		keys[i] = below(c->unit[RP_LEVEL_PACKAGE], c->die_id);
+		keys[i] = units_below(c->unit[RP_LEVEL_PACKAGE], c->die_id);
 		ids[i] = c->die_id;
 	}
 }
@@ -137,7 +137,7 @@ static void kernel_cluster_keys(const struct reader *r, uint64_t *keys, uint32_t
 {
 	for (uint32_t i = 0; i < r->t->n_cpus; i++) {
 		const struct topo_cpu *c = &r->t->cpus[i];
-		keys[i] = below(c->unit[RP_LEVEL_DIE], c->cluster_id);
+		keys[i] = units_below(c->unit[RP_LEVEL_DIE], c->cluster_id);
 		ids[i] = c->cluster_id;
 	}
 }
@@ -153,7 +153,7 @@ static void cluster_keys(const struct reader *r, uint64_t *keys, uint32_t *ids)
 		struct rp_ids core = t->levels[RP_LEVEL_CORE].units[c->unit[RP_LEVEL_CORE]].cpus;
 		if (rp_ids_equal(core,
 				 t->levels[RP_LEVEL_CLUSTER].units[c->unit[RP_LEVEL_CLUSTER]].cpus))
-			keys[i] = below(c->unit[RP_LEVEL_DIE], UINT32_MAX);
+			keys[i] = units_below(c->unit[RP_LEVEL_DIE], UINT32_MAX);
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-static int bad(const char *text, struct err *err)
+static int address_bad(const char *text, struct err *err)
 {
 	return err_set(err, -EINVAL,
 		       "expected an address and a port (127.0.0.1:8891, [::1]:8891, :8891), "
@@ -30,16 +30,16 @@ int address_parse(const char *text, struct address *ret, struct err *err)
 	const char *colon = strrchr(text, ':'), *host = text;
 	uint64_t port;
 	if (strnlen(text, ADDRESS_MAX) == ADDRESS_MAX)
-		return bad(text, err);
+		return address_bad(text, err);
 	if (str_has_prefix(text, "unix:")) {
 		a.path = text + strlen("unix:");
 		if (a.path[0] != '/')
-			return bad(text, err);
+			return address_bad(text, err);
 		*ret = a;
 		return 0;
 	}
 	if (!colon || str_to_u64(colon + 1, &port) || port > UINT16_MAX)
-		return bad(text, err);
+		return address_bad(text, err);
 	size_t n = (size_t)(colon - text);
 	bool brackets = n >= 2 && text[0] == '[' && colon[-1] == ']';
 	if (brackets) {
@@ -47,12 +47,12 @@ int address_parse(const char *text, struct address *ret, struct err *err)
 		n -= 2;
 	}
 	if (n >= sizeof a.host || (!brackets && memchr(host, ':', n)))
-		return bad(text, err);
+		return address_bad(text, err);
 	memcpy(a.host, host, n);
 	if (str_eq(a.host, "localhost"))
 		(void)snprintf(a.host, sizeof a.host, "127.0.0.1");
 	if (!host_valid(a.host) || (brackets && !*a.host))
-		return bad(text, err);
+		return address_bad(text, err);
 	a.port = (uint16_t)port;
 	*ret = a;
 	return 0;

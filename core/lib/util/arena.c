@@ -146,7 +146,7 @@ static __attribute__((noinline)) void *take_new(struct arena *a, size_t need, si
 	return b ? take_from(a, b, 0, need, size) : NULL;
 }
 
-static inline void *take(struct arena *a, size_t size, size_t align)
+static inline void *arena_take(struct arena *a, size_t size, size_t align)
 {
 	struct block *b = a->front;
 	size_t pad = -b->used % align, need = size ? size : 1, room = b->size - b->used;
@@ -157,7 +157,7 @@ static inline void *take(struct arena *a, size_t size, size_t align)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-	void *p = take(a, size, ALIGN);
+	void *p = arena_take(a, size, ALIGN);
 	return p ? memset(p, 0, size) : NULL;
 }
 
@@ -171,7 +171,7 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 
 void *arena_memdup(struct arena *a, const void *data, size_t n)
 {
-	void *p = take(a, n, ALIGN);
+	void *p = arena_take(a, n, ALIGN);
 	if (p && n)
 		memcpy(p, data, n);
 	return p;
@@ -179,7 +179,7 @@ void *arena_memdup(struct arena *a, const void *data, size_t n)
 
 static char *text_dup(struct arena *a, const char *s, size_t len)
 {
-	char *p = take(a, len + 1, TEXT_ALIGN);
+	char *p = arena_take(a, len + 1, TEXT_ALIGN);
 	if (!p)
 		return NULL;
 	memcpy(p, s, len);
@@ -203,7 +203,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	int n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	char *p = n >= 0 ? take(a, (size_t)n + 1, TEXT_ALIGN) : NULL;
+	char *p = n >= 0 ? arena_take(a, (size_t)n + 1, TEXT_ALIGN) : NULL;
 	if (!p)
 		return NULL;
 	va_start(ap, fmt);

@@ -30,7 +30,7 @@ void buf_shrink(struct buf *b, size_t keep)
 	b->start = b->end = b->cap = 0;
 }
 
-static uint8_t *fail(struct buf *b)
+static uint8_t *buf_fail(struct buf *b)
 {
 	b->failed = -ENOMEM;
 	return NULL;
@@ -50,13 +50,13 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 		return b->data + len;
 	}
 	if (n > SIZE_MAX / 4 - len)
-		return fail(b);
+		return buf_fail(b);
 	size_t cap = b->cap > BUF_CAP_MIN ? b->cap : BUF_CAP_MIN;
 	while (cap < len + n)
 		cap *= 2;
 	uint8_t *data = malloc(cap);
 	if (!data)
-		return fail(b);
+		return buf_fail(b);
 	if (len)
 		memcpy(data, b->data + b->start, len);
 	free(b->data);

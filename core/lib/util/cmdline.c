@@ -20,7 +20,7 @@ static void print_help(const struct cmdline *c)
 	printf("\n%s", c->after);
 }
 
-static enum options_result wrong(const struct cmdline *c)
+static enum options_result cmdline_wrong(const struct cmdline *c)
 {
 	(void)fprintf(stderr, "Try '%s --help'.\n", c->program);
 	return OPTIONS_WRONG;
@@ -44,10 +44,10 @@ enum options_result cmdline_parse(const struct cmdline *c, int argc, char **argv
 			return OPTIONS_DONE;
 		}
 		if (opt == '?' || c->take(to, opt, optarg))
-			return wrong(c);
+			return cmdline_wrong(c);
 	}
 	if (optind == argc || c->words)
 		return OPTIONS_RUN;
 	(void)fprintf(stderr, "%s: unexpected argument \"%s\". ", c->program, argv[optind]);
-	return wrong(c);
+	return cmdline_wrong(c);
 }

@@ -21,7 +21,7 @@
 #include "core/lib/util/str.h"
 
 /* What did not fit is cut between characters. */
-static void finish(struct err *e, int code, int len)
+static void err_finish(struct err *e, int code, int len)
 {
 	e->code = code;
 	if (len < 0)
@@ -33,7 +33,7 @@ static void finish(struct err *e, int code, int len)
 int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 {
 	if (e)
-		finish(e, code, vsnprintf(e->text, sizeof e->text, fmt, ap));
+		err_finish(e, code, vsnprintf(e->text, sizeof e->text, fmt, ap));
 	return code;
 }
 
@@ -63,7 +63,7 @@ int err_errno(struct err *e, int code, const char *fmt, ...)
 	size_t len = strlen(e->text);
 	int n = snprintf(e->text + len, sizeof e->text - len, ": %s",
 			 errno_text(code, reason, sizeof reason));
-	finish(e, code, (int)len + n);
+	err_finish(e, code, (int)len + n);
 	return code;
 }
 
@@ -81,7 +81,7 @@ int err_prefix(struct err *e, const char *fmt, ...)
 		n = 0;
 	if ((size_t)n < sizeof e->text)
 		n += snprintf(e->text + n, sizeof e->text - (size_t)n, "%s", old);
-	finish(e, e->code, n);
+	err_finish(e, e->code, n);
 	return e->code;
 }
 

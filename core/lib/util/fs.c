@@ -29,7 +29,7 @@
 #define LIST_MEMORY_MAX (64u << 20) /* names of one directory */
 #define PIECE_MIN 2048 /* the kernel hands out long files in pieces of a page */
 
-static const char *relative(const char *path)
+static const char *fs_relative(const char *path)
 {
 	while (*path == '/')
 		path++;
@@ -134,7 +134,7 @@ static int walk_part(struct walk *w, const char *name, size_t n, bool follow)
 
 /* Resolves path into w->done. The last part may be missing, and is not followed when it is a link,
  * if !follow_last. */
-static int walk(struct walk *w, const struct fs_root *root, const char *path, bool follow_last)
+static int fs_walk(struct walk *w, const struct fs_root *root, const char *path, bool follow_last)
 {
 	w->root = root;
 	w->n_links = 0;
@@ -165,7 +165,7 @@ static int walk(struct walk *w, const struct fs_root *root, const char *path, bo
 int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t size)
 {
 	struct walk w;
-	int r = walk(&w, root, path, true);
+	int r = fs_walk(&w, root, path, true);
 	if (r)
 		return r;
 	size_t len = strlen(w.done);
@@ -178,7 +178,7 @@ int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t 
 static int open_walked(const struct fs_root *root, const char *path, int flags)
 {
 	struct walk w;
-	int r = walk(&w, root, path, !(flags & O_NOFOLLOW));
+	int r = fs_walk(&w, root, path, !(flags & O_NOFOLLOW));
 	if (r)
 		return r;
 	int fd = openat(root->fd, w.done[0] ? w.done : ".", flags | O_NOFOLLOW);
@@ -190,7 +190,7 @@ static int open_walked(const struct fs_root *root, const char *path, int flags)
 static int open_below(const struct fs_root *root, const char *path, int flags)
 {
 	flags |= O_CLOEXEC;
-	path = relative(path);
+	path = fs_relative(path);
 	if (root->real) {
 		int fd = openat(root->fd, path, flags);
 		return fd < 0 ? -errno : fd;
@@ -253,7 +253,7 @@ ssize_t fs_read_from(int fd, char *buf, size_t size)
 
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size)
 {
-	_close_ int fd = openat(dirfd, relative(path), O_RDONLY | O_CLOEXEC);
+	_close_ int fd = openat(dirfd, fs_relative(path), O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : read_fd(fd, buf, size);
 }
 

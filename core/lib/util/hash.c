@@ -18,7 +18,7 @@ __attribute__((constructor)) static void choose_seed(void)
 		seed = chosen;
 }
 
-static uint64_t mix(uint64_t h, uint64_t word)
+static uint64_t hash_mix(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * SPREAD;
 	return h ^ h >> 32;
@@ -30,9 +30,9 @@ unsigned hash_bytes(const void *bytes, size_t n)
 	uint64_t h = seed ^ n, word;
 	for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
 		memcpy(&word, p, sizeof word);
-		h = mix(h, word);
+		h = hash_mix(h, word);
 	}
 	word = 0;
 	memcpy(&word, p, n);
-	return (unsigned)mix(h, word);
+	return (unsigned)hash_mix(h, word);
 }

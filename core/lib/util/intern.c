@@ -55,7 +55,7 @@ static struct iset **bucket_of(struct intern *t, uint32_t hash)
 }
 
 /* A table that cannot grow gets slower, nothing else. */
-static void grow(struct intern *t)
+static void intern_grow(struct intern *t)
 {
 	struct iset **buckets = calloc((size_t)t->n_buckets * 2, sizeof(struct iset *));
 	if (!buckets)
@@ -72,7 +72,7 @@ static void grow(struct intern *t)
 	*t = bigger;
 }
 
-static struct iset *make(struct rp_ids ids, uint32_t hash)
+static struct iset *intern_make(struct rp_ids ids, uint32_t hash)
 {
 	uint32_t text_len = rp_ids_format(ids, NULL, 0);
 	size_t n_bytes = ids.nw * sizeof(uint64_t);
@@ -101,11 +101,11 @@ struct iset *intern_get(struct intern *t, struct rp_ids ids)
 	for (struct iset *s = *bucket_of(t, hash); s; s = s->next)
 		if (s->hash == hash && rp_ids_equal(s->ids, ids))
 			return intern_ref(s);
-	struct iset *s = make(ids, hash);
+	struct iset *s = intern_make(ids, hash);
 	if (!s)
 		return NULL;
 	if (t->n_sets >= t->n_buckets)
-		grow(t);
+		intern_grow(t);
 	struct iset **bucket = bucket_of(t, hash);
 	s->next = *bucket;
 	*bucket = s;

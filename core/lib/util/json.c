@@ -17,7 +17,7 @@ void json_init(struct json *j, struct buf *out)
 }
 
 /* The comma before a value or a key. */
-static void separate(struct json *j)
+static void json_separate(struct json *j)
 {
 	if (j->after_key) {
 		j->after_key = false;
@@ -32,7 +32,7 @@ static void separate(struct json *j)
  * caller. */
 static void open_scope(struct json *j, const char *bracket)
 {
-	separate(j);
+	json_separate(j);
 	buf_add(j->out, bracket, 1);
 	if (j->depth + 1 == JSON_DEPTH_MAX) {
 		if (!j->out->failed)
@@ -119,7 +119,7 @@ static void add_string(struct json *j, const char *s)
 
 void json_key(struct json *j, const char *key)
 {
-	separate(j);
+	json_separate(j);
 	add_string(j, key);
 	buf_add(j->out, ":", 1);
 	j->after_key = true;
@@ -131,19 +131,19 @@ void json_str(struct json *j, const char *s)
 		json_nil(j);
 		return;
 	}
-	separate(j);
+	json_separate(j);
 	add_string(j, s);
 }
 
 void json_int(struct json *j, int64_t v)
 {
-	separate(j);
+	json_separate(j);
 	buf_printf(j->out, "%" PRId64, v);
 }
 
 void json_uint(struct json *j, uint64_t v)
 {
-	separate(j);
+	json_separate(j);
 	buf_printf(j->out, "%" PRIu64, v);
 }
 
@@ -161,19 +161,19 @@ void json_num(struct json *j, double v)
 		if (strtod(text, NULL) == v)
 			break;
 	}
-	separate(j);
+	json_separate(j);
 	buf_add_str(j->out, text);
 }
 
 void json_bool(struct json *j, bool v)
 {
-	separate(j);
+	json_separate(j);
 	buf_add_str(j->out, v ? "true" : "false");
 }
 
 void json_nil(struct json *j)
 {
-	separate(j);
+	json_separate(j);
 	buf_add_str(j->out, "null");
 }
 

@@ -217,7 +217,7 @@ static size_t put_head(char *line, const char *source, enum log_level level)
 }
 
 /* The length of what can be written as it is. */
-static size_t plain(const char *text, size_t len)
+static size_t log_plain(const char *text, size_t len)
 {
 	size_t n = 0;
 	while (n < len && (unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7f)
@@ -227,9 +227,9 @@ static size_t plain(const char *text, size_t len)
 
 /* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece
  * would not fit. */
-static size_t escape(char *out, size_t size, const char *text, size_t left)
+static size_t log_escape(char *out, size_t size, const char *text, size_t left)
 {
-	size_t len = plain(text, left < size ? left : size);
+	size_t len = log_plain(text, left < size ? left : size);
 	memcpy(out, text, len);
 	text += len;
 	left -= len;
@@ -315,7 +315,7 @@ void log_each_held(const struct log_held *h,
 
 /* False: there is no room for it. A line counts when it is complete: the child may die while it
  * writes. */
-static bool hold(const char *source, enum log_level level, const char *fmt, va_list ap)
+static bool log_do_hold(const char *source, enum log_level level, const char *fmt, va_list ap)
 {
 	uint32_t n = held->n;
 	if (n >= LOG_HELD_LINES)
@@ -334,7 +334,7 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 	if (held && level < LOG_DEBUG && (held_dry || level > LOG_ERROR)) {
 		va_list copy;
 		va_copy(copy, ap);
-		bool kept = hold(source, level, fmt, copy);
+		bool kept = log_do_hold(source, level, fmt, copy);
 		va_end(copy);
 		if (kept && !log_wants(source, LOG_DEBUG))
 			return;
@@ -348,7 +348,7 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 	bool cut = n >= (int)sizeof text;
 	size_t whole = n < 0 ? 0 : cut ? sizeof text - 1 : (size_t)n;
 	size_t len = put_head(line, source, level), room = LOG_LINE_MAX - len;
-	len += escape(line + len, room, text, without_line_ends(text, whole));
+	len += log_escape(line + len, room, text, without_line_ends(text, whole));
 	if (cut || len + 8 > LOG_LINE_MAX) {
 		memcpy(line + len, "...", 3);
 		len += 3;

@@ -53,14 +53,14 @@ static inline int put_tag(struct out *o, const ProtobufCFieldDescriptor *f, uint
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static inline uint64_t zigzag(int64_t v)
+static inline uint64_t pack_zigzag(int64_t v)
 {
 	uint64_t twice = (uint64_t)v << 1;
 	return v < 0 ? ~twice : twice;
 }
 
 /* As it is written; false: not of a type that is written like this. */
-static inline bool number(ProtobufCType type, const void *at, uint64_t *ret)
+static inline bool pack_number(ProtobufCType type, const void *at, uint64_t *ret)
 {
 	switch (type) {
 	case PROTOBUF_C_TYPE_INT32:
@@ -68,7 +68,7 @@ static inline bool number(ProtobufCType type, const void *at, uint64_t *ret)
 		*ret = (uint64_t)(int64_t) * (const int32_t *)at;
 		return true;
 	case PROTOBUF_C_TYPE_SINT32:
-		*ret = zigzag(*(const int32_t *)at);
+		*ret = pack_zigzag(*(const int32_t *)at);
 		return true;
 	case PROTOBUF_C_TYPE_UINT32:
 		*ret = *(const uint32_t *)at;
@@ -78,7 +78,7 @@ static inline bool number(ProtobufCType type, const void *at, uint64_t *ret)
 		*ret = *(const uint64_t *)at;
 		return true;
 	case PROTOBUF_C_TYPE_SINT64:
-		*ret = zigzag(*(const int64_t *)at);
+		*ret = pack_zigzag(*(const int64_t *)at);
 		return true;
 	case PROTOBUF_C_TYPE_BOOL:
 		*ret = *(const protobuf_c_boolean *)at ? 1 : 0;
@@ -118,7 +118,7 @@ static int put_one(struct out *o, const ProtobufCFieldDescriptor *f, const void 
 	const uint8_t *end = o->p;
 	uint64_t n;
 	int r;
-	if (number(f->type, at, &n)) {
+	if (pack_number(f->type, at, &n)) {
 		r = put_varint(o, n);
 		return r ? r : put_tag(o, f, WIRE_VARINT);
 	}
@@ -150,7 +150,7 @@ static int put_packed(struct out *o, const ProtobufCFieldDescriptor *f, const ui
 	uint64_t v;
 	int r = 0;
 	while (!r && n-- > 0)
-		r = number(f->type, list + n * size, &v) ? put_varint(o, v) : -ENOTSUP;
+		r = pack_number(f->type, list + n * size, &v) ? put_varint(o, v) : -ENOTSUP;
 	if (!r)
 		r = put_varint(o, (uint64_t)(end - o->p));
 	return r ? r : put_tag(o, f, WIRE_LEN);

@@ -8,7 +8,7 @@
 
 #define N_WORDS _LINUX_CAPABILITY_U32S_3
 
-static uint64_t both(const uint32_t word[N_WORDS])
+static uint64_t privileges_both(const uint32_t word[N_WORDS])
 {
 	return (uint64_t)word[1] << 32 | word[0];
 }
@@ -32,7 +32,7 @@ static int drop_own(uint64_t keep)
 		return -errno;
 	const uint32_t permitted[N_WORDS] = {data[0].permitted, data[1].permitted};
 	const uint32_t inherited[N_WORDS] = {data[0].inheritable, data[1].inheritable};
-	if (!((both(permitted) | both(inherited)) & ~keep))
+	if (!((privileges_both(permitted) | privileges_both(inherited)) & ~keep))
 		return 0;
 	for (unsigned i = 0; i < N_WORDS; i++) {
 		data[i].permitted &= (uint32_t)(keep >> 32 * i);

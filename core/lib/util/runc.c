@@ -15,7 +15,7 @@
 #define NUMBER_MAX 100000u
 
 /* A number at *p; it is moved behind it. */
-static bool take(const char **p, const char *end, unsigned *ret)
+static bool runc_take(const char **p, const char *end, unsigned *ret)
 {
 	unsigned v = 0;
 	const char *begin = *p;
@@ -42,10 +42,10 @@ static bool is_described(const char *p, const char *end)
 	unsigned n;
 	if (end - p > 4 && strncmp(p, "-rc.", 4) == 0) {
 		p += 4;
-		if (!take(&p, end, &n))
+		if (!runc_take(&p, end, &n))
 			return false;
 	}
-	return take_char(&p, end, '-') && take(&p, end, &n) && take_char(&p, end, '-') &&
+	return take_char(&p, end, '-') && runc_take(&p, end, &n) && take_char(&p, end, '-') &&
 	       take_char(&p, end, 'g') && p < end && isxdigit((unsigned char)*p);
 }
 
@@ -58,8 +58,9 @@ static bool is_debian(const char *p, const char *end)
 static bool version_at(const char *p, const char *end, bool after_v, struct runc_version *ret)
 {
 	struct runc_version v;
-	if (!take(&p, end, &v.major) || !take_char(&p, end, '.') || !take(&p, end, &v.minor) ||
-	    !take_char(&p, end, '.') || !take(&p, end, &v.patch))
+	if (!runc_take(&p, end, &v.major) || !take_char(&p, end, '.') ||
+	    !runc_take(&p, end, &v.minor) || !take_char(&p, end, '.') ||
+	    !runc_take(&p, end, &v.patch))
 		return false;
 	if (!(after_v ? is_described(p, end) : is_debian(p, end)))
 		return false;

@@ -37,7 +37,7 @@ static void send_text(struct sd *sd, const char *text)
 			     sd->address_len); /* systemd gone: nobody to tell */
 }
 
-static void feed(void *arg)
+static void sd_feed(void *arg)
 {
 	struct sd *sd = arg;
 	send_text(sd, "WATCHDOG=1");
@@ -68,9 +68,9 @@ static void start_watchdog(struct sd *sd, struct loop *loop)
 	if (pid && (str_to_i64(pid, &for_pid) || for_pid != getpid()))
 		return;
 	sd->interval_ms = (uint64_t)interval_us / 2000;
-	sd->watchdog = loop_timer_new(loop, feed, sd);
+	sd->watchdog = loop_timer_new(loop, sd_feed, sd);
 	if (sd->watchdog)
-		feed(sd);
+		sd_feed(sd);
 }
 
 struct sd *sd_new(struct loop *loop)
@@ -102,7 +102,7 @@ void sd_on_feed(struct sd *sd, void (*fn)(void *arg), void *arg)
 	sd->on_feed_arg = arg;
 }
 
-static void tell(struct sd *sd, const char *before, const char *status)
+static void sd_tell(struct sd *sd, const char *before, const char *status)
 {
 	char text[SD_STATUS_MAX + 32];
 	size_t len = utf8_cut(status, sizeof sd->status - 1);
@@ -116,13 +116,13 @@ static void tell(struct sd *sd, const char *before, const char *status)
 
 void sd_ready(struct sd *sd, const char *status)
 {
-	tell(sd, "READY=1\n", status);
+	sd_tell(sd, "READY=1\n", status);
 }
 
 void sd_status(struct sd *sd, const char *status)
 {
 	if (!str_eq(sd->status, status))
-		tell(sd, "", status);
+		sd_tell(sd, "", status);
 }
 
 void sd_reloading(struct sd *sd)

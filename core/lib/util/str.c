@@ -10,7 +10,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static char fold(char c)
+static char str_fold(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -109,7 +109,7 @@ int str_cmp_natural(const char *a, const char *b)
 #define SHORT 3 /* of so few letters two are most */
 #define CLOSEST_MAX 64 /* longer words get no suggestion */
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
+static unsigned str_min3(unsigned a, unsigned b, unsigned c)
 {
 	unsigned m = a < b ? a : b;
 	return m < c ? m : c;
@@ -124,12 +124,12 @@ static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 	for (size_t j = 0; j <= m; j++)
 		last[j] = (unsigned)j;
 	for (size_t i = 1; i <= n; i++) {
-		char c = fold(a[i - 1]);
+		char c = str_fold(a[i - 1]);
 		row[0] = (unsigned)i;
 		for (size_t j = 1; j <= m; j++) {
-			char d = fold(b[j - 1]);
-			row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + (c != d));
-			if (i > 1 && j > 1 && c == fold(b[j - 2]) && fold(a[i - 2]) == d &&
+			char d = str_fold(b[j - 1]);
+			row[j] = str_min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + (c != d));
+			if (i > 1 && j > 1 && c == str_fold(b[j - 2]) && str_fold(a[i - 2]) == d &&
 			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
@@ -154,7 +154,7 @@ const char *str_closest(const char *word, const char *const *candidates, unsigne
 			continue;
 		unsigned d = edit_distance(word, len, candidates[i], m);
 		/* Something has to be in common: "a" is not a misspelt "on", "foo" no "log". */
-		if (len <= SHORT && d > 1 && fold(word[0]) != fold(candidates[i][0]))
+		if (len <= SHORT && d > 1 && str_fold(word[0]) != str_fold(candidates[i][0]))
 			continue;
 		if (d < best && d < longer) {
 			best = d;

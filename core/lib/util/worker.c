@@ -90,7 +90,7 @@ static void run_jobs(struct worker *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void *work(void *arg)
+static void *worker_work(void *arg)
 {
 	struct worker *w = arg;
 	const stack_t own = {.ss_sp = w->crash_stack, .ss_size = sizeof w->crash_stack};
@@ -152,7 +152,7 @@ static int start_thread(struct worker *w)
 	for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++)
 		sigdelset(&all, crashes[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int r = pthread_create(&w->thread, NULL, work, w);
+	int r = pthread_create(&w->thread, NULL, worker_work, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r)
 		return -r;
@@ -197,7 +197,7 @@ static void tell_to_stop(struct worker *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static struct worker *bury(struct worker *w)
+static struct worker *worker_bury(struct worker *w)
 {
 	loop_unpost_task(w->loop, &w->tell);
 	on_told(w);
@@ -215,7 +215,7 @@ struct worker *worker_free(struct worker *w)
 	tell_to_stop(w);
 	if (w->started)
 		(void)pthread_join(w->thread, NULL);
-	return bury(w);
+	return worker_bury(w);
 }
 
 struct worker *worker_free_within(struct worker *w, uint64_t limit_ms)
@@ -227,7 +227,7 @@ struct worker *worker_free_within(struct worker *w, uint64_t limit_ms)
 				     .tv_nsec = (long)(end_ms % 1000) * 1000000};
 	tell_to_stop(w);
 	if (!w->started || pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &end) == 0)
-		return bury(w);
+		return worker_bury(w);
 	pthread_mutex_lock(&w->lock);
 	w->left = true;
 	pthread_mutex_unlock(&w->lock);

@@ -30,7 +30,7 @@ struct listener {
 	bool *freed; /* set when it goes within a callback */
 };
 
-static void resume(void *arg)
+static void listener_resume(void *arg)
 {
 	struct listener *l = arg;
 	(void)loop_io_set(l->io, LOOP_READ);
@@ -110,7 +110,7 @@ int listener_new(struct loop *loop, const struct listener_config *config, struct
 	l->accepted = config->accepted;
 	l->arg = config->arg;
 	l->path = strdup(config->path);
-	l->pause = loop_timer_new(loop, resume, l);
+	l->pause = loop_timer_new(loop, listener_resume, l);
 	int r = l->path && l->pause ? open_socket(l, loop, config, err)
 				    : err_errno(err, -ENOMEM, "%s", config->path);
 	if (r) {

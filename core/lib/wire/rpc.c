@@ -152,7 +152,7 @@ static int send_message(struct rpc *rpc, enum ttrpc_type type, uint32_t stream,
 	return 0;
 }
 
-static int fail(struct rpc *rpc, int error)
+static int rpc_fail(struct rpc *rpc, int error)
 {
 	rpc->failed = true;
 	rpc->config.failed(error, rpc->config.arg);
@@ -179,9 +179,9 @@ static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out
 		r = -EMSGSIZE;
 	}
 	if (buf_len(rpc->config.out) > rpc->config.answers_out_max)
-		return fail(rpc, -ENOBUFS);
+		return rpc_fail(rpc, -ENOBUFS);
 	if (send_message(rpc, TTRPC_RESPONSE, stream, out, size))
-		return fail(rpc, -ENOMEM);
+		return rpc_fail(rpc, -ENOMEM);
 	leave_room(rpc);
 	return r;
 }
@@ -257,7 +257,8 @@ int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *f
 		&(struct ttrpc_out){.code = code ? code : TTRPC_UNKNOWN, .text = text});
 }
 
-static void serve(struct rpc *rpc, uint32_t stream, const uint8_t *data, size_t n, uint64_t now_ns)
+static void rpc_do_serve(struct rpc *rpc, uint32_t stream, const uint8_t *data, size_t n,
+			 uint64_t now_ns)
 {
 	if (stream % 2 == 0 || stream <= rpc->last_stream) {
 		send_error(rpc, stream, TTRPC_INVALID_ARGUMENT,
@@ -392,7 +393,7 @@ static void call_fail(struct rpc *rpc, struct call *call, int error, int32_t cod
 	call_end(rpc, call, &(struct rpc_result){.error = error, .code = code, .text = text});
 }
 
-static void complete(struct rpc *rpc, uint32_t stream, const uint8_t *data, size_t n)
+static void rpc_complete(struct rpc *rpc, uint32_t stream, const uint8_t *data, size_t n)
 {
 	struct call *call;
 	DL_FOREACH (rpc->calls, call)
@@ -463,10 +464,10 @@ static void take_message(struct rpc *rpc, const struct ttrpc_header *h, const ui
 {
 	switch (h->type) {
 	case TTRPC_REQUEST:
-		serve(rpc, h->stream, data, h->length, now_ns);
+		rpc_do_serve(rpc, h->stream, data, h->length, now_ns);
 		break;
 	case TTRPC_RESPONSE:
-		complete(rpc, h->stream, data, h->length);
+		rpc_complete(rpc, h->stream, data, h->length);
 		break;
 	case TTRPC_DATA:
 		if (!is_pending(rpc, h->stream))

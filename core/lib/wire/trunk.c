@@ -30,7 +30,7 @@ struct trunk {
 	bool closed, doomed;
 };
 
-static struct trunk *destroy(struct trunk *t)
+static struct trunk *trunk_destroy(struct trunk *t)
 {
 	for (unsigned i = 0; i < t->n_rpcs; i++)
 		rpc_free(t->rpc[i]);
@@ -45,19 +45,19 @@ static struct trunk *destroy(struct trunk *t)
 	return NULL;
 }
 
-static void enter(struct trunk *t)
+static void trunk_enter(struct trunk *t)
 {
 	t->depth++;
 }
 
-static void leave(struct trunk *t)
+static void trunk_leave(struct trunk *t)
 {
 	if (--t->depth == 0 && t->doomed)
-		destroy(t);
+		trunk_destroy(t);
 }
 
 /* From here on nothing is read, written or called. */
-static void disconnect(struct trunk *t, int error)
+static void trunk_disconnect(struct trunk *t, int error)
 {
 	t->closed = true;
 	t->io = loop_io_free(t->io);
@@ -72,11 +72,11 @@ static void disconnect(struct trunk *t, int error)
 		rpc_close(t->rpc[i], error);
 }
 
-static void end(struct trunk *t, const struct err *err)
+static void trunk_end(struct trunk *t, const struct err *err)
 {
 	if (t->closed)
 		return;
-	disconnect(t, -ECONNRESET);
+	trunk_disconnect(t, -ECONNRESET);
 	if (t->config.closed && !t->doomed)
 		t->config.closed(t, err, t->config.arg);
 }
@@ -126,7 +126,7 @@ static void break_off(struct trunk *t, int error)
 	(void)loop_timer_arm(t->timer, 0);
 }
 
-static void flush(struct trunk *t)
+static void trunk_flush(struct trunk *t)
 {
 	while (!t->broken.code && buf_len(&t->out)) {
 		size_t n = buf_len(&t->out);
@@ -154,7 +154,7 @@ static void on_output(void *arg)
 		return;
 	/* While something waits already, this one waits behind it. */
 	if (!(t->events & LOOP_WRITE) || t->broken.code)
-		flush(t);
+		trunk_flush(t);
 	set_events(t);
 	set_timer(t);
 }
@@ -173,7 +173,7 @@ static int feed_rpc(struct trunk *t, unsigned i, uint64_t now_ns, struct err *er
 	return r;
 }
 
-static int feed(struct trunk *t, const uint8_t *data, size_t n, struct err *err)
+static int trunk_feed(struct trunk *t, const uint8_t *data, size_t n, struct err *err)
 {
 	uint64_t now_ns = clock_ns();
 	if (!t->config.mux) {
@@ -214,7 +214,7 @@ static int read_some(struct trunk *t, struct err *err)
 		if (n == 0)
 			return err_set(err, -ECONNRESET, "the peer closed the connection%s",
 				       in_the_middle(t) ? " in the middle of a message" : "");
-		int r = feed(t, chunk, (size_t)n, err);
+		int r = trunk_feed(t, chunk, (size_t)n, err);
 		if (r)
 			return r;
 		/*
@@ -231,33 +231,33 @@ static void on_io(unsigned events, void *arg)
 {
 	struct trunk *t = arg;
 	struct err err = ERR_INIT;
-	enter(t);
+	trunk_enter(t);
 	if (events & LOOP_WRITE)
-		flush(t);
+		trunk_flush(t);
 	if (events & LOOP_READ && read_some(t, &err))
-		end(t, &err);
+		trunk_end(t, &err);
 	if (!t->closed) {
 		set_events(t);
 		set_timer(t);
 	}
-	leave(t);
+	trunk_leave(t);
 }
 
 static void on_timer(void *arg)
 {
 	struct trunk *t = arg;
-	enter(t);
+	trunk_enter(t);
 	t->timer_ms = 0;
 	if (t->broken.code) {
 		struct err err = ERR_INIT;
 		(void)read_some(t, &err);
-		end(t, err.code ? &err : &t->broken);
+		trunk_end(t, err.code ? &err : &t->broken);
 	}
 	for (unsigned i = 0; i < t->n_rpcs && !t->closed; i++)
 		rpc_expire(t->rpc[i], clock_ms());
 	if (!t->closed)
 		set_timer(t);
-	leave(t);
+	trunk_leave(t);
 }
 
 /* ---- life ---- */
@@ -313,7 +313,7 @@ int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, stru
 	mux_rx_init(&t->rx, &t->in[0], &t->in[1], t->config.recv_max + TTRPC_HEADER_SIZE);
 	int r = set_up(t, loop);
 	if (r) {
-		destroy(t);
+		trunk_destroy(t);
 		return err_set(err, r, "no memory for a connection");
 	}
 	*ret = t;
@@ -325,14 +325,14 @@ struct trunk *trunk_free(struct trunk *t)
 	if (!t || t->doomed)
 		return NULL;
 	t->doomed = true;
-	enter(t);
+	trunk_enter(t);
 	if (!t->closed) {
 		for (unsigned i = 0; i < t->n_rpcs; i++)
 			rpc_refuse_pending(t->rpc[i], TTRPC_UNAVAILABLE,
 					   "the connection is being closed");
-		disconnect(t, -ECANCELED);
+		trunk_disconnect(t, -ECANCELED);
 	}
-	leave(t);
+	trunk_leave(t);
 	return NULL;
 }
 

@@ -82,7 +82,7 @@ static uid_t find_user(const char *name)
 	return NO_UID;
 }
 
-static int admit(const struct agent *a, int fd, struct err *err)
+static int agent_admit(const struct agent *a, int fd, struct err *err)
 {
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
@@ -256,7 +256,7 @@ static void on_connection(int fd, void *arg)
 	struct err err = ERR_INIT;
 	if (fd < 0)
 		(void)err_errno(&err, fd, "an agent has to wait");
-	else if (admit(a, fd, &err))
+	else if (agent_admit(a, fd, &err))
 		(void)close(fd);
 	else
 		(void)connection_new(a, fd, &err);
@@ -292,7 +292,7 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void shut(struct agent *a)
+static void agent_shut(struct agent *a)
 {
 	if (pipeline_devices_are_on(a->pipeline))
 		pipeline_devices_off(a->pipeline);
@@ -337,7 +337,7 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 		pipeline_node_take(a->pipeline, NULL, NULL);
 	if (!devices && !core->agent.cluster) {
 		if (a->listener || pipeline_devices_are_on(a->pipeline))
-			shut(a);
+			agent_shut(a);
 		return 0;
 	}
 	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
@@ -345,7 +345,7 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 		set_publishing(a);
 		return 0;
 	}
-	shut(a);
+	agent_shut(a);
 	return open_socket(a, core, err);
 }
 
@@ -383,7 +383,7 @@ struct agent *agent_free(struct agent *a)
 {
 	if (!a)
 		return NULL;
-	shut(a);
+	agent_shut(a);
 	publisher_free(a->publisher);
 	teller_free(a->teller);
 	free(a->path);

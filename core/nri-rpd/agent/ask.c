@@ -44,7 +44,7 @@ static int count_devices(const Agent__PodDevices *pod, size_t *ret)
 	return 0;
 }
 
-static int describe(struct arena *a, const Agent__PodDevices *pod, struct pod_devices_desc *ret)
+static int ask_describe(struct arena *a, const Agent__PodDevices *pod, struct pod_devices_desc *ret)
 {
 	size_t n;
 	int r = count_devices(pod, &n);
@@ -72,7 +72,7 @@ int agent_decode_pod(struct arena *a, const uint8_t *data, size_t n, struct pod_
 {
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Agent__PodDevices *m = agent__pod_devices__unpack(&alloc, n, data);
-	return m ? describe(a, m, ret) : -EBADMSG;
+	return m ? ask_describe(a, m, ret) : -EBADMSG;
 }
 
 int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc **ret,
@@ -87,7 +87,7 @@ int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod
 	struct pod_devices_desc *list = arena_array(a, m->n_pods + 1, sizeof *list);
 	int r = list ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < m->n_pods; i++)
-		r = describe(a, m->pods[i], &list[i]);
+		r = ask_describe(a, m->pods[i], &list[i]);
 	*ret = list;
 	*ret_n = (uint32_t)m->n_pods;
 	return r;

@@ -83,8 +83,8 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 /* ---- what becomes of it ---------------------------------------------------------------------- */
 
 /* conflicts: NULL: none are known. */
-static void answer(struct rpc_request *req, const char *errors, const struct conflict *conflicts,
-		   unsigned n)
+static void config_answer(struct rpc_request *req, const char *errors,
+			  const struct conflict *conflicts, unsigned n)
 {
 	Agent__SetConfigResponse out = AGENT__SET_CONFIG_RESPONSE__INIT;
 	Agent__AdjustmentError list[ADJUST_CONFLICTS_MAX], *at[ADJUST_CONFLICTS_MAX];
@@ -114,7 +114,7 @@ static void put_errors(struct buf *out, const char *lines)
 	}
 }
 
-static void tried(const struct reload_result *res, void *arg)
+static void config_tried(const struct reload_result *res, void *arg)
 {
 	struct rpc_request *req = arg;
 	struct buf errors = BUF_INIT;
@@ -127,15 +127,15 @@ static void tried(const struct reload_result *res, void *arg)
 		if (!buf_len(&errors))
 			(void)buf_add_str(&errors, err_text(&res->err, res->code));
 	}
-	answer(req, res->code ? buf_text(&errors) : NULL, res->conflicts, res->n_conflicts);
+	config_answer(req, res->code ? buf_text(&errors) : NULL, res->conflicts, res->n_conflicts);
 	buf_fini(&errors);
 }
 
-static void refuse(struct rpc_request *req, int error)
+static void config_refuse(struct rpc_request *req, int error)
 {
 	switch (error) {
 	case -E2BIG:
-		answer(req, "it is larger than a configuration may be", NULL, 0);
+		config_answer(req, "it is larger than a configuration may be", NULL, 0);
 		return;
 	case -ENOMEM:
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "out of memory");
@@ -159,18 +159,18 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 	}
 	int r = a ? agent_decode_config(a, req->payload, req->payload_len, &sources, &n) : -ENOMEM;
 	if (r) {
-		refuse(req, r);
+		config_refuse(req, r);
 		return;
 	}
 	/* Sources are told apart by their names after a restart. */
 	bool named = !n || str_has_prefix(sources[0].name, PUSHED_ADJUSTMENTS) == adjustments;
 	if (!named) {
-		refuse(req, -EINVAL);
+		config_refuse(req, -EINVAL);
 		return;
 	}
-	r = pipeline_push(p, sources, n, adjustments, tried, req, &err);
+	r = pipeline_push(p, sources, n, adjustments, config_tried, req, &err);
 	if (r > 0)
-		answer(req, NULL, NULL, 0);
+		config_answer(req, NULL, NULL, 0);
 	else if (r)
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 }

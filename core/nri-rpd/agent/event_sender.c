@@ -74,7 +74,7 @@ static struct recent *recent_of(struct teller *t, const char *key)
 	return oldest;
 }
 
-static void refill(struct teller *t, uint64_t now)
+static void event_sender_refill(struct teller *t, uint64_t now)
 {
 	uint64_t more = (now - t->counted_ms) / TELLER_REFILL_MS;
 	t->counted_ms += more * TELLER_REFILL_MS;
@@ -115,8 +115,8 @@ static void pod_of(const struct event *e, char *ret, size_t size)
 	(void)snprintf(ret, size, "%.*s", end ? (int)(end - e->subject) : 0, end ? e->subject : "");
 }
 
-static void put(struct telling *to, const struct event *e, const struct kind *k, const char *pod,
-		uint32_t count)
+static void event_sender_put(struct telling *to, const struct event *e, const struct kind *k,
+			     const char *pod, uint32_t count)
 {
 	Agent__ClusterEvent *m = &to->events[to->n];
 	char *ns = to->subjects[to->n], *slash;
@@ -138,10 +138,10 @@ static void put(struct telling *to, const struct event *e, const struct kind *k,
 	to->list[to->n++] = m;
 }
 
-static void collect(struct teller *t, struct telling *to)
+static void event_sender_collect(struct teller *t, struct telling *to)
 {
 	uint64_t now = clock_ms();
-	refill(t, now);
+	event_sender_refill(t, now);
 	while (to->n < AGENT_EVENTS_MAX) {
 		char pod[2 * AGENT_NAME_MAX];
 		const struct event *e = pipeline_event_after(t->pipeline, t->seq);
@@ -152,18 +152,18 @@ static void collect(struct teller *t, struct telling *to)
 		pod_of(e, pod, sizeof pod);
 		uint32_t count = k.reason ? may_tell(t, k.reason, pod, now) : 0;
 		if (count)
-			put(to, e, &k, pod, count);
+			event_sender_put(to, e, &k, pod, count);
 	}
 }
 
-static void tell(void *arg)
+static void event_sender_tell(void *arg)
 {
 	struct teller *t = arg;
 	struct telling *to = t->rpc ? calloc(1, sizeof *to) : NULL;
 	Agent__TellRequest m = AGENT__TELL_REQUEST__INIT;
 	if (!to)
 		return;
-	collect(t, to);
+	event_sender_collect(t, to);
 	m.events = to->list;
 	m.n_events = to->n;
 	if (to->n && rpc_call(t->rpc, AGENT_SERVICE, "Tell", &m.base, TELL_TIMEOUT_MS, NULL, NULL))
@@ -196,7 +196,7 @@ struct teller *teller_new(struct loop *loop, struct pipeline *p)
 	t->seq = pipeline_last_event(p);
 	t->counted_ms = clock_ms();
 	t->allowance = TELLER_BURST;
-	t->timer = loop_timer_new(loop, tell, t);
+	t->timer = loop_timer_new(loop, event_sender_tell, t);
 	return t->timer ? t : teller_free(t);
 }
 

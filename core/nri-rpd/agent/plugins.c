@@ -122,7 +122,8 @@ struct question {
 	uint32_t serial;
 };
 
-static void failed(const struct question *q, const struct rpc_result *result, const char *otherwise)
+static void plugins_failed(const struct question *q, const struct rpc_result *result,
+			   const char *otherwise)
 {
 	bool late = result->error == -ETIMEDOUT ||
 		    (result->error == -EREMOTEIO && result->code == TTRPC_DEADLINE_EXCEEDED);
@@ -191,7 +192,7 @@ static void on_hints(const struct rpc_result *result, void *arg)
 		: a ? agent_decode_hints(a, result->payload, result->payload_len, &list, &n)
 		    : -ENOMEM;
 	if (r)
-		failed(q, result, "the agent's answer makes no sense");
+		plugins_failed(q, result, "the agent's answer makes no sense");
 	else
 		pipeline_plugins_hinted(q->pipeline, q->serial, list, n);
 	free(q);
@@ -209,7 +210,7 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 					      &alloc, result->payload_len, result->payload)
 				    : NULL;
 	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
-		failed(q, result, "the agent's answer makes no sense");
+		plugins_failed(q, result, "the agent's answer makes no sense");
 	else
 		pipeline_plugins_allocated(q->pipeline, q->serial, m->grants.data, m->grants.len);
 	free(q);
@@ -219,7 +220,7 @@ static void on_ready(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
 	if (result->error)
-		failed(q, result, "");
+		plugins_failed(q, result, "");
 	else
 		pipeline_plugins_ready(q->pipeline, q->serial);
 	free(q);
@@ -277,8 +278,8 @@ static int fill_wanted(struct arena *a, const struct plugin_question *q, Agent__
 	return r;
 }
 
-static int ask(const struct plugin_link *l, const struct plugin_question *q, const char *method,
-	       rpc_done done)
+static int plugins_ask(const struct plugin_link *l, const struct plugin_question *q,
+		       const char *method, rpc_done done)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
 	Agent__PluginRequest m = AGENT__PLUGIN_REQUEST__INIT;
@@ -307,17 +308,17 @@ static int ask(const struct plugin_link *l, const struct plugin_question *q, con
 
 static int ask_hints(void *arg, const struct plugin_question *q)
 {
-	return ask(arg, q, "PluginHints", on_hints);
+	return plugins_ask(arg, q, "PluginHints", on_hints);
 }
 
 static int ask_allocate(void *arg, const struct plugin_question *q)
 {
-	return ask(arg, q, "PluginAllocate", on_allocated);
+	return plugins_ask(arg, q, "PluginAllocate", on_allocated);
 }
 
 static int ask_pre_start(void *arg, const struct plugin_question *q)
 {
-	return ask(arg, q, "PluginPreStart", on_ready);
+	return plugins_ask(arg, q, "PluginPreStart", on_ready);
 }
 
 static void tell_removed(void *arg, const char *uid)

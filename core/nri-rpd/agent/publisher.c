@@ -57,7 +57,7 @@ struct composing {
 	bool failed;
 };
 
-static void *add(struct composing *c, struct list *l, size_t size)
+static void *publisher_add(struct composing *c, struct list *l, size_t size)
 {
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? l->cap * 2 : 8;
@@ -74,7 +74,7 @@ static void *add(struct composing *c, struct list *l, size_t size)
 	return item;
 }
 
-static char *keep(struct composing *c, const char *text)
+static char *publisher_keep(struct composing *c, const char *text)
 {
 	char *copy = arena_strdup(c->arena, text ? text : "");
 	c->failed |= !copy;
@@ -84,24 +84,24 @@ static char *keep(struct composing *c, const char *text)
 static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
 {
 	struct composing *c = ctx;
-	c->zone = add(c, &c->zones, sizeof *c->zone);
+	c->zone = publisher_add(c, &c->zones, sizeof *c->zone);
 	if (!c->zone)
 		return;
 	agent__zone__init(&c->zone->msg);
-	c->zone->msg.name = keep(c, name);
-	c->zone->msg.type = keep(c, type);
-	c->zone->msg.parent = keep(c, parent);
+	c->zone->msg.name = publisher_keep(c, name);
+	c->zone->msg.type = publisher_keep(c, type);
+	c->zone->msg.parent = publisher_keep(c, parent);
 }
 
 static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
 			int64_t available)
 {
 	struct composing *c = ctx;
-	Agent__ZoneResource *r = c->zone ? add(c, &c->zone->resources, sizeof *r) : NULL;
+	Agent__ZoneResource *r = c->zone ? publisher_add(c, &c->zone->resources, sizeof *r) : NULL;
 	if (!r)
 		return;
 	agent__zone_resource__init(r);
-	r->name = keep(c, name);
+	r->name = publisher_keep(c, name);
 	r->capacity = capacity;
 	r->allocatable = allocatable;
 	r->available = available;
@@ -110,40 +110,40 @@ static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t a
 static void on_attribute(void *ctx, const char *name, const char *value)
 {
 	struct composing *c = ctx;
-	Agent__Attribute *a = c->zone ? add(c, &c->zone->attributes, sizeof *a) : NULL;
+	Agent__Attribute *a = c->zone ? publisher_add(c, &c->zone->attributes, sizeof *a) : NULL;
 	if (!a)
 		return;
 	agent__attribute__init(a);
-	a->name = keep(c, name);
-	a->value = keep(c, value);
+	a->name = publisher_keep(c, name);
+	a->value = publisher_keep(c, value);
 }
 
 static void on_cost(void *ctx, const char *other, int64_t value)
 {
 	struct composing *c = ctx;
-	Agent__Cost *cost = c->zone ? add(c, &c->zone->costs, sizeof *cost) : NULL;
+	Agent__Cost *cost = c->zone ? publisher_add(c, &c->zone->costs, sizeof *cost) : NULL;
 	if (!cost)
 		return;
 	agent__cost__init(cost);
-	cost->name = keep(c, other);
+	cost->name = publisher_keep(c, other);
 	cost->value = value;
 }
 
 static void on_own(void *ctx, const char *pattern)
 {
 	struct composing *c = ctx;
-	char **at = add(c, &c->patterns, 1);
+	char **at = publisher_add(c, &c->patterns, 1);
 	if (at)
-		c->patterns.items[c->patterns.n - 1] = keep(c, pattern);
+		c->patterns.items[c->patterns.n - 1] = publisher_keep(c, pattern);
 }
 
 static void add_amount(struct composing *c, struct list *to, const char *name, int64_t amount)
 {
-	Agent__Amount *a = add(c, to, sizeof *a);
+	Agent__Amount *a = publisher_add(c, to, sizeof *a);
 	if (!a)
 		return;
 	agent__amount__init(a);
-	a->name = keep(c, name);
+	a->name = publisher_keep(c, name);
 	a->amount = amount;
 }
 
@@ -155,23 +155,23 @@ static void on_extended(void *ctx, const char *name, int64_t amount)
 
 static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
 {
-	Agent__Pair *pair = add(c, to, sizeof *pair);
+	Agent__Pair *pair = publisher_add(c, to, sizeof *pair);
 	if (!pair)
 		return;
 	agent__pair__init(pair);
-	pair->key = keep(c, w->key);
-	pair->value = keep(c, w->value);
+	pair->key = publisher_keep(c, w->key);
+	pair->value = publisher_keep(c, w->value);
 }
 
 static void add_taint(struct composing *c, const struct node_wish *w)
 {
-	Agent__Taint *t = add(c, &c->taints, sizeof *t);
+	Agent__Taint *t = publisher_add(c, &c->taints, sizeof *t);
 	if (!t)
 		return;
 	agent__taint__init(t);
-	t->key = keep(c, w->key);
-	t->value = keep(c, w->value);
-	t->effect = keep(c, w->effect);
+	t->key = publisher_keep(c, w->key);
+	t->value = publisher_keep(c, w->value);
+	t->effect = publisher_keep(c, w->effect);
 }
 
 static void add_wishes(struct composing *c, const struct node_wish *all)
@@ -190,7 +190,7 @@ static void add_wishes(struct composing *c, const struct node_wish *all)
 	}
 }
 
-static void finish(struct composing *c, Agent__PublishedRequest *m)
+static void publisher_finish(struct composing *c, Agent__PublishedRequest *m)
 {
 	m->labels = (Agent__Pair **)c->labels.items;
 	m->n_labels = c->labels.n;
@@ -218,8 +218,8 @@ static void finish(struct composing *c, Agent__PublishedRequest *m)
 }
 
 /* What a policy does not tell it has none of; what it fails to tell is not published. */
-static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
-		   struct err *err)
+static int publisher_compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
+			     struct err *err)
 {
 	struct composing c = {.arena = a};
 	struct pipeline_status s;
@@ -240,18 +240,18 @@ static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest
 	if (r && r != -ENOTSUP)
 		return r;
 	pipeline_status(u->pipeline, &s);
-	m->policy = keep(&c, s.policy);
+	m->policy = publisher_keep(&c, s.policy);
 	m->topology = core->agent.topology;
 	add_wishes(&c, pipeline_wishes(u->pipeline));
 	(void)pipeline_noderes(u->pipeline, &lent);
 	m->settling = lent.settling;
-	finish(&c, m);
+	publisher_finish(&c, m);
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void say(struct publisher *u, const char *text)
+static void publisher_say(struct publisher *u, const char *text)
 {
 	if (strcmp(u->last_error, text) == 0)
 		return;
@@ -260,12 +260,12 @@ static void say(struct publisher *u, const char *text)
 	(void)snprintf(u->last_error, sizeof u->last_error, "%s", text);
 }
 
-static void told(const struct rpc_result *result, void *arg)
+static void publisher_told(const struct rpc_result *result, void *arg)
 {
 	struct publisher *u = arg;
 	if (result->error == -ECANCELED || result->error == -ECONNRESET)
 		return;
-	say(u, result->error ? result->text : "");
+	publisher_say(u, result->error ? result->text : "");
 	if (!result->error) {
 		pipeline_cluster_published(u->pipeline);
 		return;
@@ -287,7 +287,7 @@ static uint32_t sum_of(const Agent__PublishedRequest *m, struct err *err)
 	return sum;
 }
 
-static void tell(void *arg)
+static void publisher_tell(void *arg)
 {
 	struct publisher *u = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
@@ -295,13 +295,15 @@ static void tell(void *arg)
 	struct err err = ERR_INIT;
 	if (!u->rpc)
 		return;
-	int r = a ? compose(u, a, &m, &err) : err_errno(&err, -ENOMEM, "what is published");
+	int r = a ? publisher_compose(u, a, &m, &err)
+		  : err_errno(&err, -ENOMEM, "what is published");
 	uint32_t sum = r ? 0 : sum_of(&m, &err);
 	u->told_ms = clock_ms();
 	if (!r && !err.code && !(u->told && sum == u->told_sum))
-		r = rpc_call(u->rpc, AGENT_SERVICE, "Published", &m.base, TELL_TIMEOUT_MS, told, u);
+		r = rpc_call(u->rpc, AGENT_SERVICE, "Published", &m.base, TELL_TIMEOUT_MS,
+			     publisher_told, u);
 	if (r || err.code) {
-		say(u, err_text(&err, r));
+		publisher_say(u, err_text(&err, r));
 		return;
 	}
 	u->told = true;
@@ -334,7 +336,7 @@ struct publisher *publisher_new(struct loop *loop, struct pipeline *p)
 		return NULL;
 	u->loop = loop;
 	u->pipeline = p;
-	u->timer = loop_timer_new(loop, tell, u);
+	u->timer = loop_timer_new(loop, publisher_tell, u);
 	return u->timer ? u : publisher_free(u);
 }
 

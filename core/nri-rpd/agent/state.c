@@ -15,27 +15,27 @@
 #define TIME_MAX_S INT64_C(253402300799) /* the last one of four digits' years */
 
 /* For people: one line, cut where it is too long. */
-static void copy(char *to, size_t size, const char *from)
+static void state_copy(char *to, size_t size, const char *from)
 {
 	size_t n = utf8_cut(from, size - 1);
 	(void)snprintf(to, size, "%.*s", (int)n, from);
 	str_one_line(to);
 }
 
-static void fill(struct cluster_state *s, const Agent__SetStateRequest *m)
+static void state_fill(struct cluster_state *s, const Agent__SetStateRequest *m)
 {
 	s->events_waiting = m->events_waiting;
 	s->events_lost = m->events_lost;
-	copy(s->server, sizeof s->server, m->server);
-	copy(s->node, sizeof s->node, m->node);
-	copy(s->ns, sizeof s->ns, m->namespace_);
-	copy(s->unreachable, sizeof s->unreachable, m->unreachable);
+	state_copy(s->server, sizeof s->server, m->server);
+	state_copy(s->node, sizeof s->node, m->node);
+	state_copy(s->ns, sizeof s->ns, m->namespace_);
+	state_copy(s->unreachable, sizeof s->unreachable, m->unreachable);
 	for (size_t i = 0; i < m->n_problems && s->n_problems < CLUSTER_PROBLEMS_MAX; i++)
-		copy(s->problems[s->n_problems++], CLUSTER_PROBLEM_MAX, m->problems[i]);
+		state_copy(s->problems[s->n_problems++], CLUSTER_PROBLEM_MAX, m->problems[i]);
 	for (size_t i = 0; i < m->n_written && s->n_written < CLUSTER_WRITTEN_MAX; i++) {
 		if (m->written[i]->time_s < 0 || m->written[i]->time_s > TIME_MAX_S)
 			continue;
-		copy(s->written[s->n_written].what, CLUSTER_WHAT_MAX, m->written[i]->what);
+		state_copy(s->written[s->n_written].what, CLUSTER_WHAT_MAX, m->written[i]->what);
 		s->written[s->n_written++].time_s = m->written[i]->time_s;
 	}
 }
@@ -51,7 +51,7 @@ void agent_serve_state(struct pipeline *p, struct rpc_request *req)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;
 	}
-	fill(s, m);
+	state_fill(s, m);
 	if (pipeline_cluster_told(p, s))
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else

@@ -114,7 +114,7 @@ static bool hear_key(const struct conf_annotations *rules, const char *ns, const
 	       !is_taker(&rules->prefixes, key);
 }
 
-static int filter(const struct cache *c, struct pod *pod)
+static int annotation_rules_filter(const struct cache *c, struct pod *pod)
 {
 	uint32_t n = 0, kept = 0;
 	KVS_EACH(k, v, &pod->annotations)
@@ -143,7 +143,7 @@ int hear_pod(const struct cache *c, struct pod *pod)
 	bool any = c->hears && (c->hears->n || c->hears->takers_named);
 	kvs_fini(&pod->heard);
 	pod->withheld = 0;
-	int r = any && pod->ns ? filter(c, pod) : 0;
+	int r = any && pod->ns ? annotation_rules_filter(c, pod) : 0;
 	pod->annotated = annotations_ours(pod_heard(pod));
 	return r;
 }
@@ -168,7 +168,7 @@ int cache_hear(struct cache *c, const struct conf_annotations *rules)
 }
 
 /* Is it of the pod, or of this container of it? */
-static bool concerns(const char *key, const char *ctr_name)
+static bool annotation_rules_concerns(const char *key, const char *ctr_name)
 {
 	const char *name = strstr(key, "/container.");
 	return !name || str_eq(name + strlen("/container."), ctr_name);
@@ -182,7 +182,7 @@ const char *withheld_next(const struct ctr *ctr, const char *after)
 		return NULL;
 	KVS_EACH(k, v, &pod->annotations)
 	{
-		if (passed && concerns(k, ctr->name) && !kvs_get(&pod->heard, k))
+		if (passed && annotation_rules_concerns(k, ctr->name) && !kvs_get(&pod->heard, k))
 			return k;
 		passed = passed || k == after;
 	}

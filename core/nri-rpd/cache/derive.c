@@ -130,7 +130,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 #define NO_RANK UINT32_MAX
 
 /* The rest of text behind prefix, or NULL. */
-static const char *after(const char *text, const char *prefix, size_t len)
+static const char *derive_after(const char *text, const char *prefix, size_t len)
 {
 	/* most differ in the first character */
 	return *text == *prefix && strncmp(text, prefix, len) == 0 ? text + len : NULL;
@@ -138,12 +138,12 @@ static const char *after(const char *text, const char *prefix, size_t len)
 
 static const char *after_domain(const char *text, uint32_t *ret_alias)
 {
-	const char *rest = after(text, ANNOTATION_DOMAIN, sizeof ANNOTATION_DOMAIN - 1);
+	const char *rest = derive_after(text, ANNOTATION_DOMAIN, sizeof ANNOTATION_DOMAIN - 1);
 	*ret_alias = 0;
 	if (rest)
 		return rest;
 	*ret_alias = 2;
-	return after(text, ANNOTATION_ALIAS_DOMAIN, sizeof ANNOTATION_ALIAS_DOMAIN - 1);
+	return derive_after(text, ANNOTATION_ALIAS_DOMAIN, sizeof ANNOTATION_ALIAS_DOMAIN - 1);
 }
 
 /*
@@ -154,7 +154,7 @@ static const char *after_domain(const char *text, uint32_t *ret_alias)
 static const char *behind_name(const char *key, const char *stem, size_t len, bool ours,
 			       uint32_t *ret_spelling)
 {
-	const char *rest = after(key, stem, len);
+	const char *rest = derive_after(key, stem, len);
 	*ret_spelling = 0;
 	if (!ours)
 		return rest;
@@ -162,13 +162,13 @@ static const char *behind_name(const char *key, const char *stem, size_t len, bo
 		return after_domain(rest + 1, ret_spelling);
 	rest = after_domain(key, ret_spelling);
 	(*ret_spelling)++;
-	return rest && *rest == '/' ? after(rest + 1, stem, len) : NULL;
+	return rest && *rest == '/' ? derive_after(rest + 1, stem, len) : NULL;
 }
 
 static uint32_t scope_of(const char *suffix, const char *ctr_name)
 {
 	static const char container[] = "/container.";
-	const char *name = after(suffix, container, sizeof container - 1);
+	const char *name = derive_after(suffix, container, sizeof container - 1);
 	if (!*suffix)
 		return RP_SCOPE_UNSCOPED;
 	if (name)
@@ -195,7 +195,7 @@ bool annotation_is(const char *key, const char *name)
 	size_t len = stem_of(name, &ours);
 	const char *suffix = behind_name(key, name, len, ours, &spelling);
 	if (!suffix)
-		suffix = after(key, name, strlen(name));
+		suffix = derive_after(key, name, strlen(name));
 	return suffix && (!*suffix || *suffix == '/');
 }
 

@@ -102,7 +102,7 @@ static bool same_asker(const char *a, const char *b)
 	return a == b || str_eq(a, b);
 }
 
-static int conflict(const struct extra *had, const struct extra *e, struct err *err)
+static int extras_conflict(const struct extra *had, const struct extra *e, struct err *err)
 {
 	char one[EXTRA_VALUE_MAX], other[EXTRA_VALUE_MAX];
 	extra_value(had, one);
@@ -116,7 +116,7 @@ static int conflict(const struct extra *had, const struct extra *e, struct err *
 
 /* ---- putting --------------------------------------------------------------------------------- */
 
-static struct arena *room(struct extras *x)
+static struct arena *extras_room(struct extras *x)
 {
 	if (!x->arena)
 		x->arena = arena_new(4096, EXTRAS_ARENA);
@@ -130,7 +130,7 @@ static bool copy_text(struct arena *a, const char **text)
 }
 
 /* False: no room. */
-static bool copy(struct arena *a, struct extra *e)
+static bool extras_copy(struct arena *a, struct extra *e)
 {
 	if ((e->key && !copy_text(a, &e->key)) || (e->text && !copy_text(a, &e->text)))
 		return false;
@@ -152,7 +152,7 @@ static bool copy(struct arena *a, struct extra *e)
 	return true;
 }
 
-static struct extra *find(struct extras *x, const struct extra *e)
+static struct extra *extras_find(struct extras *x, const struct extra *e)
 {
 	for (uint32_t i = 0; i < x->n; i++)
 		if (x->list[i].field == e->field && (!e->key || str_eq(x->list[i].key, e->key)))
@@ -162,19 +162,19 @@ static struct extra *find(struct extras *x, const struct extra *e)
 
 int extras_put(struct extras *x, const struct extra *e, struct err *err)
 {
-	if (room(x) && !x->list)
+	if (extras_room(x) && !x->list)
 		x->list = arena_array(x->arena, EXTRAS_MAX, sizeof *x->list);
 	if (!x->list)
 		return -ENOMEM;
-	struct extra *had = find(x, e), made = *e;
+	struct extra *had = extras_find(x, e), made = *e;
 	int r = extra_check(e, err);
 	if (r)
 		return r;
 	if (had && same_value(had, e))
 		return 0;
 	if (had && !same_asker(had->by, e->by))
-		return conflict(had, e, err);
-	if ((!had && x->n == EXTRAS_MAX) || !copy(x->arena, &made))
+		return extras_conflict(had, e, err);
+	if ((!had && x->n == EXTRAS_MAX) || !extras_copy(x->arena, &made))
 		return -E2BIG;
 	if (!had)
 		had = &x->list[x->n++];
@@ -200,7 +200,8 @@ int extras_put_args(struct extras *x, const char *const *args, uint32_t n, const
 					 "process arguments: %s and %s want different ones; "
 					 "configure one of the two otherwise",
 					 x->args_by, by);
-	const char **made = room(x) ? arena_array(x->arena, (size_t)n + 1, sizeof *made) : NULL;
+	const char **made =
+		extras_room(x) ? arena_array(x->arena, (size_t)n + 1, sizeof *made) : NULL;
 	if (!made)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {

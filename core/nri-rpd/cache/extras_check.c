@@ -14,7 +14,7 @@
 #define DEVICE_MAJOR_MAX 4095
 #define DEVICE_MINOR_MAX 1048575
 
-static int malformed(const struct extra *e, const char *why, struct err *err)
+static int extras_check_malformed(const struct extra *e, const char *why, struct err *err)
 {
 	return err_set(err, -EINVAL, "%s \"%.*s\": %s", extra_name(e->field),
 		       (int)utf8_cut(e->key, CDI_NAME_MAX), e->key, why);
@@ -26,7 +26,7 @@ bool extra_text(const char *text, size_t max)
 	return len <= max && utf8_valid(text, len);
 }
 
-static bool plain(const char *text, size_t max)
+static bool extras_check_plain(const char *text, size_t max)
 {
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -39,7 +39,7 @@ static bool plain(const char *text, size_t max)
 static const char *bad_place(const char *path)
 {
 	size_t ours = sizeof RP_DATA_DIR - 1;
-	if (*path != '/' || !path[1] || !plain(path, CACHE_PATH_MAX))
+	if (*path != '/' || !path[1] || !extras_check_plain(path, CACHE_PATH_MAX))
 		return "expected an absolute path";
 	if (strstr(path, "/../") || str_has_suffix(path, "/.."))
 		return "expected a path without \"..\"";
@@ -74,11 +74,13 @@ static const char *bad_mount(const struct rp_mount *m)
 	const char *why = bad_place(m->destination);
 	if (why)
 		return why;
-	if (!*m->type || !plain(m->type, CACHE_ID_MAX))
+	if (!*m->type || !extras_check_plain(m->type, CACHE_ID_MAX))
 		return "expected a type, as \"bind\"";
-	if (!*m->source || !plain(m->source, CACHE_PATH_MAX) || (bind && *m->source != '/'))
+	if (!*m->source || !extras_check_plain(m->source, CACHE_PATH_MAX) ||
+	    (bind && *m->source != '/'))
 		return "expected a source; for a bind mount, an absolute path";
-	if (!plain(m->options, TEXT_MAX) || n_options(m->options) > RP_MOUNT_OPTIONS_MAX)
+	if (!extras_check_plain(m->options, TEXT_MAX) ||
+	    n_options(m->options) > RP_MOUNT_OPTIONS_MAX)
 		return "too many options, or no text";
 	if (has_option(m->options, "ro") || has_option(m->options, "rw"))
 		return "ro and rw are told by read_only";
@@ -158,5 +160,5 @@ int extra_check(const struct extra *e, struct err *err)
 		why = "empty, too long, or no text";
 	else if (!e->key && e->text && !extra_text(e->text, TEXT_MAX))
 		return err_set(err, -EINVAL, "%s: too long, or no text", extra_name(e->field));
-	return why ? malformed(e, why, err) : 0;
+	return why ? extras_check_malformed(e, why, err) : 0;
 }

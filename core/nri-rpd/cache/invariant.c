@@ -11,7 +11,7 @@
 
 /* A container that owns the CPU; of a group, any of its members that this transaction leaves alone,
  * for people. */
-static const char *owner(struct cache *c, uint32_t cpu)
+static const char *invariant_owner(struct cache *c, uint32_t cpu)
 {
 	uint32_t key = c->cpu_owner[cpu];
 	const struct ctr *ctr =
@@ -19,8 +19,8 @@ static const char *owner(struct cache *c, uint32_t cpu)
 	return ctr ? ctr->full_name : "a group of others";
 }
 
-static int outside(const struct ctr *ctr, const char *what, struct rp_ids has,
-		   struct rp_ids allowed, const char *why, struct err *err)
+static int invariant_outside(const struct ctr *ctr, const char *what, struct rp_ids has,
+			     struct rp_ids allowed, const char *why, struct err *err)
 {
 	struct rp_idset bad;
 	char text[64];
@@ -35,10 +35,11 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 {
 	const struct decision *d = &s->next, *was = &s->ctr->cur;
 	if (d->cpus && d->cpus != was->cpus && !rp_ids_subset(d->cpus->ids, inv->online))
-		return outside(s->ctr, "CPUs", d->cpus->ids, inv->online, "are not online", err);
+		return invariant_outside(s->ctr, "CPUs", d->cpus->ids, inv->online,
+					 "are not online", err);
 	if (d->mems && d->mems != was->mems && !rp_ids_subset(d->mems->ids, inv->mem_nodes))
-		return outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes,
-			       "have no memory", err);
+		return invariant_outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes,
+					 "have no memory", err);
 	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
 		return err_set(
 			err, -EINVAL,
@@ -59,14 +60,14 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 	return 0;
 }
 
-static int overlap(struct cache *c, const struct ctr *ctr, const struct decision *d, uint32_t cpu,
-		   struct err *err)
+static int invariant_overlap(struct cache *c, const struct ctr *ctr, const struct decision *d,
+			     uint32_t cpu, struct err *err)
 {
 	if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
-		return err_set(err, -EINVAL,
-			       "container %s was given CPU %u, which belongs to %s%s alone",
-			       ctr->full_name, cpu,
-			       c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ", owner(c, cpu));
+		return err_set(
+			err, -EINVAL, "container %s was given CPU %u, which belongs to %s%s alone",
+			ctr->full_name, cpu, c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ",
+			invariant_owner(c, cpu));
 	return err_set(err, -EINVAL,
 		       "container %s was given CPU %u of %s alone, but others run there too",
 		       ctr->full_name, cpu, d->exclusive->text);
@@ -80,7 +81,7 @@ static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct 
 	const uint32_t key = owner_key(ctr, d);
 	RP_IDS_EACH (cpu, d->exclusive->ids) {
 		if (c->cpu_owner[cpu] != key || c->cpu_sets[cpu])
-			return overlap(c, ctr, d, cpu, err);
+			return invariant_overlap(c, ctr, d, cpu, err);
 	}
 	return 0;
 }
@@ -91,7 +92,7 @@ static int check_shared(struct cache *c, const struct ctr *ctr, const struct dec
 {
 	RP_IDS_EACH (cpu, d->cpus->ids) {
 		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
-			return overlap(c, ctr, d, cpu, err);
+			return invariant_overlap(c, ctr, d, cpu, err);
 	}
 	return 0;
 }

@@ -35,7 +35,7 @@ static bool same_key(const struct ranked *a, const struct ranked *b)
 	return a->key == b->key && !memcmp(a->kv->key, b->kv->key, a->key);
 }
 
-static uint32_t pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
+static uint32_t kvs_pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 {
 	uint32_t left_out = 0;
 	char *p = s->data;
@@ -58,7 +58,7 @@ static uint32_t pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 }
 
 /* Insertion sort: maps are small, and mostly come in order. */
-static void sort(struct ranked *r, uint32_t n)
+static void kvs_sort(struct ranked *r, uint32_t n)
 {
 	if (n > SMALL) {
 		qsort(r, n, sizeof *r, ranked_cmp);
@@ -90,11 +90,11 @@ int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n)
 					    strlen(pairs[i].value) + 1};
 		total += sorted[i].key + sorted[i].value;
 	}
-	sort(sorted, n);
+	kvs_sort(sorted, n);
 	s->data = malloc(total < KVS_TOTAL_MAX ? total : KVS_TOTAL_MAX);
 	if (!s->data)
 		return -ENOMEM;
-	return (int)pack(s, sorted, n);
+	return (int)kvs_pack(s, sorted, n);
 }
 
 void kvs_fini(struct kvs *s)

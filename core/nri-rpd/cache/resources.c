@@ -14,7 +14,7 @@
 
 static const char *const annotation_keys[] = {"noderesource.dev/resources", "intel.com/resources"};
 
-static void decref(json_t **j)
+static void resources_decref(json_t **j)
 {
 	json_decref(*j);
 }
@@ -52,7 +52,7 @@ static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **re
 	return NULL;
 }
 
-static int quantity(const json_t *list, const char *name, bool milli, int64_t *ret)
+static int resources_quantity(const json_t *list, const char *name, bool milli, int64_t *ret)
 {
 	const json_t *q = json_object_get(list, name);
 	char number[32];
@@ -95,7 +95,8 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 		      {limits, "memory", false, &n.mem_limit}};
 	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
 		int64_t max = fields[i].milli ? DERIVE_MCPU_MAX : DERIVE_BYTES_MAX;
-		int r = quantity(fields[i].list, fields[i].name, fields[i].milli, fields[i].value);
+		int r = resources_quantity(fields[i].list, fields[i].name, fields[i].milli,
+					   fields[i].value);
 		if (*fields[i].value > max)
 			*fields[i].value = max;
 		if (r && r != -ENOENT)
@@ -124,8 +125,9 @@ int resources_annotation_extended(const struct pod *pod, const char *ctr_name, c
 	json_t *entry = entry_of(pod, ctr_name, &doc, &init, &parse);
 	if (!entry)
 		return parse.code ? parse.code : -ENOENT;
-	int req = quantity(json_object_get(entry, "requests"), resource, false, ret_request);
-	int lim = quantity(json_object_get(entry, "limits"), resource, false, ret_limit);
+	int req = resources_quantity(json_object_get(entry, "requests"), resource, false,
+				     ret_request);
+	int lim = resources_quantity(json_object_get(entry, "limits"), resource, false, ret_limit);
 	if (req == -ENOENT && lim == -ENOENT)
 		return -ENOENT;
 	if ((req && req != -ENOENT) || (lim && lim != -ENOENT))

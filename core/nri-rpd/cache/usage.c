@@ -16,7 +16,7 @@ bool usage_known(const struct usage *u, enum figure f)
 	return u && u->now[f].at_ms;
 }
 
-static bool growth(const struct usage *u, enum figure f, uint64_t *ret)
+static bool usage_growth(const struct usage *u, enum figure f, uint64_t *ret)
 {
 	const struct reading *now = &u->now[f], *before = &u->before[f];
 	if (!before->at_ms || now->at_ms <= before->at_ms)
@@ -28,7 +28,7 @@ static bool growth(const struct usage *u, enum figure f, uint64_t *ret)
 bool usage_rate(const struct usage *u, enum figure f, double *ret)
 {
 	uint64_t grown;
-	if (!growth(u, f, &grown))
+	if (!usage_growth(u, f, &grown))
 		return false;
 	*ret = (double)grown * 1000 / (double)(u->now[f].at_ms - u->before[f].at_ms);
 	return true;
@@ -37,7 +37,7 @@ bool usage_rate(const struct usage *u, enum figure f, double *ret)
 bool usage_permille(const struct usage *u, enum figure part, enum figure whole, int64_t *ret)
 {
 	uint64_t a, b;
-	if (!growth(u, part, &a) || !growth(u, whole, &b))
+	if (!usage_growth(u, part, &a) || !usage_growth(u, whole, &b))
 		return false;
 	double share = b ? (double)a * 1000 / (double)b : 0;
 	*ret = share > 1000 ? 1000 : (int64_t)share;

@@ -135,7 +135,7 @@ static void command_run(struct ctl *ctl, const struct command *command, const Co
 }
 
 /* The strings of a protobuf-c request are not const, though nobody writes to them. */
-static char *borrowed(const char *s)
+static char *commands_borrowed(const char *s)
 {
 	return (char *)(uintptr_t)(s ? s : "");
 }
@@ -145,11 +145,11 @@ void ctl_ask(struct ctl *ctl, const struct ctl_question *q, ctl_answer_fn fn, vo
 	const struct command *command = command_find(q->method);
 	const struct asker asker = {.fn = fn, .arg = arg};
 	struct err err = ERR_INIT;
-	char *args[] = {borrowed(q->argument)};
+	char *args[] = {commands_borrowed(q->argument)};
 	Control__Request req = CONTROL__REQUEST__INIT;
 	req.args = args;
 	req.n_args = q->argument != NULL;
-	req.text = borrowed(q->text);
+	req.text = commands_borrowed(q->text);
 	req.flags = q->flags;
 	req.after = q->after;
 	req.wait_ms = q->wait_ms;

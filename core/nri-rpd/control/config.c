@@ -79,7 +79,7 @@ static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
 	json_end_obj(&j);
 }
 
-static void done(const struct reload_result *res, void *arg)
+static void config_done(const struct reload_result *res, void *arg)
 {
 	struct job *job = arg;
 	struct buf out = BUF_INIT;
@@ -117,8 +117,9 @@ enum call_result run_reload(struct call *call)
 	if (until)
 		return trial_begun(
 			call, job,
-			pipeline_reload_until(call->p, (uint32_t)confirm_s, done, job, &err), &err);
-	pipeline_reload(call->p, done, job);
+			pipeline_reload_until(call->p, (uint32_t)confirm_s, config_done, job, &err),
+			&err);
+	pipeline_reload(call->p, config_done, job);
 	return CALL_LATER;
 }
 
@@ -138,7 +139,7 @@ enum call_result run_undo(struct call *call)
 	struct job *job = job_new(call, &call->ctl->jobs);
 	if (!job)
 		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
-	return trial_begun(call, job, pipeline_undo(call->p, done, job, &err), &err);
+	return trial_begun(call, job, pipeline_undo(call->p, config_done, job, &err), &err);
 }
 
 enum call_result run_confirm(struct call *call)
@@ -179,7 +180,7 @@ static enum call_result plan_file(struct call *call, const char *path)
 	struct job *job = trial_job(call, false);
 	if (!job)
 		return CALL_DONE;
-	return trial_begun(call, job, pipeline_plan(call->p, path, done, job, &err), &err);
+	return trial_begun(call, job, pipeline_plan(call->p, path, config_done, job, &err), &err);
 }
 
 /* One that comes from a client, whose working directory is another. */
@@ -197,10 +198,10 @@ static enum call_result plan_text(struct call *call)
 	struct job *job = trial_job(call, false);
 	if (!job)
 		return CALL_DONE;
-	return trial_begun(
-		call, job,
-		pipeline_plan_text(call->p, call->req->args[0], call->req->text, done, job, &err),
-		&err);
+	return trial_begun(call, job,
+			   pipeline_plan_text(call->p, call->req->args[0], call->req->text,
+					      config_done, job, &err),
+			   &err);
 }
 
 enum call_result run_plan(struct call *call)
@@ -216,7 +217,7 @@ enum call_result run_try(struct call *call)
 	struct job *job = trial_job(call, true);
 	if (!job)
 		return CALL_DONE;
-	int r = pipeline_try(call->p, call->req->args[0], call->req->text, done, job, &err);
+	int r = pipeline_try(call->p, call->req->args[0], call->req->text, config_done, job, &err);
 	return trial_begun(call, job, r, &err);
 }
 

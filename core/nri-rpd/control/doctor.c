@@ -45,8 +45,10 @@ struct doctor {
 	unsigned n; /* findings of the running check */
 };
 
-__attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum verdict verdict,
-							  const char *hint, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void doctor_finding(struct doctor *d,
+								 enum verdict verdict,
+								 const char *hint, const char *fmt,
+								 ...)
 {
 	static const char *const names[] = {"ok", "note", "warning", "error"};
 	char text[2 * ERR_TEXT_MAX], said[2 * ERR_TEXT_MAX], here[2 * ERR_TEXT_MAX];
@@ -78,22 +80,24 @@ static void check_nri_socket(struct doctor *d)
 	/* The command line may say another than the configuration. */
 	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
 	if (!rt->fallback || !*rt->fallback)
-		finding(d, NOTE, "nri-rp-bridge(8)",
-			"no runtime.fallback is set: it would let nri-rp-bridge stand in");
+		doctor_finding(d, NOTE, "nri-rp-bridge(8)",
+			       "no runtime.fallback is set: it would let nri-rp-bridge stand in");
 	struct stat st;
 	struct err err = ERR_INIT;
 	if (stat(path, &st) < 0) {
-		finding(d, ERROR, nri_hint, "there is no NRI socket at %s: %s", path,
-			strerror(errno));
+		doctor_finding(d, ERROR, nri_hint, "there is no NRI socket at %s: %s", path,
+			       strerror(errno));
 		return;
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		finding(d, ERROR, "see runtime.socket in rp.conf", "%s is not a socket", path);
+		doctor_finding(d, ERROR, "see runtime.socket in rp.conf", "%s is not a socket",
+			       path);
 		return;
 	}
 	if (wire_check_folder(path, &err))
-		finding(d, WARNING, NULL, "%s", err.text);
-	finding(d, ERROR, nri_hint, "the NRI socket %s is there, but nobody takes us in", path);
+		doctor_finding(d, WARNING, NULL, "%s", err.text);
+	doctor_finding(d, ERROR, nri_hint, "the NRI socket %s is there, but nobody takes us in",
+		       path);
 }
 
 static void check_runtime(struct doctor *d)
@@ -104,17 +108,17 @@ static void check_runtime(struct doctor *d)
 		return;
 	}
 	if (rt->disconnects)
-		finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
-			(unsigned long long)rt->disconnects,
-			rt->last_error[0] ? ", the last time: " : "", rt->last_error);
+		doctor_finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
+			       (unsigned long long)rt->disconnects,
+			       rt->last_error[0] ? ", the last time: " : "", rt->last_error);
 	if (rt->on_fallback)
-		finding(d, WARNING, nri_hint, "connected to the fallback %s: %s", rt->fallback,
-			rt->fallback_why);
+		doctor_finding(d, WARNING, nri_hint, "connected to the fallback %s: %s",
+			       rt->fallback, rt->fallback_why);
 	if (rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE)
-		finding(d, NOTE, "nri-rp-bridge(8)",
-			"containers are placed just after they have begun, and none can be "
-			"refused");
-	finding(d, FINE, NULL, "%s %s is connected", rt->facts.name, rt->facts.version);
+		doctor_finding(d, NOTE, "nri-rp-bridge(8)",
+			       "containers are placed just after they have begun, and none can be "
+			       "refused");
+	doctor_finding(d, FINE, NULL, "%s %s is connected", rt->facts.name, rt->facts.version);
 }
 
 static void check_requests(struct doctor *d)
@@ -126,23 +130,26 @@ static void check_requests(struct doctor *d)
 		const struct request_stats *s = &st->requests[r];
 		n += s->n;
 		if (limit_ns && s->max_ns > limit_ns / 2)
-			finding(d, WARNING,
+			doctor_finding(
+				d, WARNING,
 				"a runtime drops plugins that are late: is the machine overloaded?",
 				"%s took %llu ms once, the runtime waits %llu ms", request_name(r),
 				(unsigned long long)(s->max_ns / 1000000),
 				(unsigned long long)rt->request_timeout_ms);
 	}
 	if (st->unmanaged)
-		finding(d, WARNING, "see onPolicyError in rp.conf",
+		doctor_finding(
+			d, WARNING, "see onPolicyError in rp.conf",
 			"%llu containers were started unmanaged, as the policy could not place "
 			"them",
 			(unsigned long long)st->unmanaged);
 	if (st->invariant_breaks)
-		finding(d, WARNING,
+		doctor_finding(
+			d, WARNING,
 			"this is a fault of the policy module: please report it with the log",
 			"%llu decisions of the policy broke a rule and were dropped",
 			(unsigned long long)st->invariant_breaks);
-	finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
+	doctor_finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
 }
 
 static void check_updates(struct doctor *d)
@@ -150,13 +157,13 @@ static void check_updates(struct doctor *d)
 	const struct pipeline_stats *st = pipeline_stats(d->p);
 	unsigned waiting = updates_waiting(d->p);
 	if (st->updates_failed)
-		finding(d, waiting ? ERROR : WARNING, "nri-rpctl events has the reasons",
-			"the runtime failed %llu updates, %u containers wait for theirs",
-			(unsigned long long)st->updates_failed, waiting);
+		doctor_finding(d, waiting ? ERROR : WARNING, "nri-rpctl events has the reasons",
+			       "the runtime failed %llu updates, %u containers wait for theirs",
+			       (unsigned long long)st->updates_failed, waiting);
 	else if (waiting)
-		finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
+		doctor_finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
 	else
-		finding(d, FINE, NULL, "all containers have what was decided");
+		doctor_finding(d, FINE, NULL, "all containers have what was decided");
 }
 
 /* ---- ourselves ------------------------------------------------------------------------------- */
@@ -169,7 +176,7 @@ static void put_problems(struct doctor *d, const char *lines)
 		return;
 	for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
 		n = strcspn(lines, "\n");
-		finding(d, ERROR, NULL, "%.*s", (int)n, lines);
+		doctor_finding(d, ERROR, NULL, "%.*s", (int)n, lines);
 	}
 }
 
@@ -180,18 +187,20 @@ static void check_config(struct doctor *d)
 	pipeline_status(d->p, &s);
 	put_problems(d, s.config_problems);
 	if (d->plan && d->plan->code && s.config_ok && !s.safe_mode)
-		finding(d, ERROR, "nri-rpctl config check shows what is wrong",
+		doctor_finding(
+			d, ERROR, "nri-rpctl config check shows what is wrong",
 			"a restart could not use %s as it is now, and would go on with what is in "
 			"force: %s",
 			s.config_path, err_text(&d->plan->err, d->plan->code));
 	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok && !s.config_undone)
-		finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
-			s.config_path);
+		doctor_finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
+			       s.config_path);
 	if (!d->n && str_eq(s.policy, "none"))
-		finding(d, NOTE, "policy in rp.conf(5); nri-rpctl plan FILE tells what would move",
+		doctor_finding(
+			d, NOTE, "policy in rp.conf(5); nri-rpctl plan FILE tells what would move",
 			"%s is in force, policy none: no container is placed", s.config_path);
 	else if (!d->n)
-		finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
+		doctor_finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
 }
 
 static int check_module(const struct loader_item *item, void *arg)
@@ -200,13 +209,14 @@ static int check_module(const struct loader_item *item, void *arg)
 	if (item->hidden)
 		return 0;
 	if (item->quarantined)
-		finding(d, ERROR,
+		doctor_finding(
+			d, ERROR,
 			"nri-rpctl modules clear NAME lets it run again; so does another build of "
 			"it",
 			"module %s died %u times in a short time and is not loaded", item->name,
 			CRUMB_DEATHS);
 	else if (item->err)
-		finding(d, WARNING, NULL, "%s", err_text(item->err, item->err->code));
+		doctor_finding(d, WARNING, NULL, "%s", err_text(item->err, item->err->code));
 	return 0;
 }
 
@@ -216,10 +226,12 @@ static int check_stale(struct instance *i, void *arg)
 	const struct module *m = instance_module(i);
 	struct err err = ERR_INIT;
 	if (module_restart(pipeline_loader(d->p), m, &err))
-		finding(d, ERROR, "do not restart nri-rpd; reinstall the package",
-			"a restart could not use module %s, which runs: %s", m->name, err.text);
+		doctor_finding(d, ERROR, "do not restart nri-rpd; reinstall the package",
+			       "a restart could not use module %s, which runs: %s", m->name,
+			       err.text);
 	else if (module_stale(pipeline_loader(d->p), m) == MODULE_CHANGED)
-		finding(d, WARNING,
+		doctor_finding(
+			d, WARNING,
 			"systemctl restart nri-rpd takes the new one; containers stay where they "
 			"are",
 			"module %s on disk is another build than the one that runs", m->name);
@@ -232,12 +244,13 @@ static void check_modules(struct doctor *d)
 	(void)loader_list(pipeline_loader(d->p), check_module, d);
 	(void)pipeline_each_instance(d->p, check_stale, d);
 	if (last)
-		finding(d, WARNING, "nri-rpctl modules has the list",
-			"the daemon %s inside module %s, in %s of %s",
-			crumb_cause_text(last->cause), last->module, crumb_call_name(last->call),
-			last->object[0] ? last->object : "nothing in particular");
+		doctor_finding(d, WARNING, "nri-rpctl modules has the list",
+			       "the daemon %s inside module %s, in %s of %s",
+			       crumb_cause_text(last->cause), last->module,
+			       crumb_call_name(last->call),
+			       last->object[0] ? last->object : "nothing in particular");
 	if (!d->n)
-		finding(d, FINE, NULL, "modules are sound");
+		doctor_finding(d, FINE, NULL, "modules are sound");
 }
 
 static void check_controllers(struct doctor *d)
@@ -246,13 +259,15 @@ static void check_controllers(struct doctor *d)
 		struct controller_status c;
 		pipeline_controller(d->p, i, &c);
 		if (c.running && (c.failed || c.partial))
-			finding(d, WARNING, "nri-rpctl events has the reasons",
+			doctor_finding(
+				d, WARNING, "nri-rpctl events has the reasons",
 				"controller %s failed for %u containers, and did not do all for %u",
 				c.name, c.failed, c.partial);
 	}
 	if (!d->n)
-		finding(d, FINE, NULL,
-			pipeline_n_controllers(d->p) ? "all of them run" : "none is configured");
+		doctor_finding(d, FINE, NULL,
+			       pipeline_n_controllers(d->p) ? "all of them run"
+							    : "none is configured");
 }
 
 static void check_store(struct doctor *d)
@@ -262,16 +277,16 @@ static void check_store(struct doctor *d)
 	pipeline_status(d->p, &s);
 	store_stats(pipeline_store(d->p), &st);
 	if (st.failures)
-		finding(d, st.commits ? WARNING : ERROR,
-			"is the disk full? df -h, and see cache.dir in rp.conf",
-			"%llu commits to the store failed, %llu did not",
-			(unsigned long long)st.failures, (unsigned long long)st.commits);
+		doctor_finding(d, st.commits ? WARNING : ERROR,
+			       "is the disk full? df -h, and see cache.dir in rp.conf",
+			       "%llu commits to the store failed, %llu did not",
+			       (unsigned long long)st.failures, (unsigned long long)st.commits);
 	if (!str_eq(s.store_state, "unusable") && !str_eq(s.store_state, "fresh") &&
 	    !str_eq(s.store_state, "restored"))
-		finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
+		doctor_finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
 	if (!d->n)
-		finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
-			(unsigned long long)st.commits);
+		doctor_finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
+			       (unsigned long long)st.commits);
 }
 
 static void check_containers(struct doctor *d)
@@ -282,25 +297,25 @@ static void check_containers(struct doctor *d)
 		if (!ctr_live(ctr->cur.state) || !ctr->cur.degraded)
 			continue;
 		if (++n <= NAMED_MAX)
-			finding(d, WARNING, "nri-rpctl explain CONTAINER", "%s: %s", ctr->full_name,
-				ctr->cur.degraded->data);
+			doctor_finding(d, WARNING, "nri-rpctl explain CONTAINER", "%s: %s",
+				       ctr->full_name, ctr->cur.degraded->data);
 	}
 	if (n > NAMED_MAX)
-		finding(d, WARNING, "nri-rpctl containers",
-			"and %u more that do not run as they should", n - NAMED_MAX);
+		doctor_finding(d, WARNING, "nri-rpctl containers",
+			       "and %u more that do not run as they should", n - NAMED_MAX);
 	if (!n)
-		finding(d, FINE, NULL, "%u containers run as they should",
-			cache_n_ctrs(pipeline_cache(d->p)));
+		doctor_finding(d, FINE, NULL, "%u containers run as they should",
+			       cache_n_ctrs(pipeline_cache(d->p)));
 }
 
 static void check_socket(struct doctor *d)
 {
 	struct err err = ERR_INIT;
 	if (wire_check_folder(d->ctl->path, &err))
-		finding(d, WARNING, NULL, "control socket: %s", err.text);
+		doctor_finding(d, WARNING, NULL, "control socket: %s", err.text);
 	else if (!d->n)
-		finding(d, FINE, NULL, "%s, %u of %u clients", d->ctl->path, d->ctl->n_clients,
-			CTL_CLIENTS_MAX);
+		doctor_finding(d, FINE, NULL, "%s, %u of %u clients", d->ctl->path,
+			       d->ctl->n_clients, CTL_CLIENTS_MAX);
 }
 
 /* ---- the node -------------------------------------------------------------------------------- */
@@ -325,9 +340,10 @@ static bool check_kubelet_manager(struct doctor *d, enum kubelet_manager manager
 	(void)snprintf(hint, sizeof hint, "kubelet: %s, remove %s", managers[manager].key,
 		       state.path);
 	if (str_eq(state.policy, managers[manager].at_work) && !str_eq(s.policy, "none"))
-		finding(d, ERROR, hint,
-			"the kubelet's %s (%s) and policy %s both set the %s of containers",
-			managers[manager].name, state.policy, s.policy, managers[manager].what);
+		doctor_finding(d, ERROR, hint,
+			       "the kubelet's %s (%s) and policy %s both set the %s of containers",
+			       managers[manager].name, state.policy, s.policy,
+			       managers[manager].what);
 	return true;
 }
 
@@ -336,13 +352,14 @@ static void check_kubelet(struct doctor *d)
 	const bool cpu = check_kubelet_manager(d, KUBELET_CPU);
 	const bool memory = check_kubelet_manager(d, KUBELET_MEMORY);
 	if (!cpu && !memory)
-		finding(d, NOTE,
+		doctor_finding(
+			d, NOTE,
 			"see cpuManagerPolicy and memoryManagerPolicy of the kubelet: both have to "
 			"be none where a policy places containers",
 			"not checked: no state of a kubelet was found in the usual directories, "
 			"nor by the option --root-dir of a running one");
 	else if (!d->n)
-		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
+		doctor_finding(d, FINE, NULL, "no manager of the kubelet is in the way");
 }
 
 static void check_agent(struct doctor *d)
@@ -350,11 +367,12 @@ static void check_agent(struct doctor *d)
 	struct devices_status s;
 	pipeline_devices_status(d->p, &s);
 	if (!s.on) {
-		finding(d, FINE, NULL, "nothing is asked of an agent");
+		doctor_finding(d, FINE, NULL, "nothing is asked of an agent");
 		return;
 	}
 	if (!s.reachable) {
-		finding(d, WARNING,
+		doctor_finding(
+			d, WARNING,
 			"systemctl status nri-rp-agent; agent.user in rp.conf says who may be it",
 			"agent.podResourceAPI is set, but containers are placed without knowing "
 			"their devices: %s",
@@ -362,14 +380,16 @@ static void check_agent(struct doctor *d)
 		return;
 	}
 	if (s.failed)
-		finding(d, WARNING, "see the log of nri-rp-agent, and whether the kubelet runs",
+		doctor_finding(
+			d, WARNING, "see the log of nri-rp-agent, and whether the kubelet runs",
 			"%llu questions about devices of pods were not answered, the last one: %s",
 			(unsigned long long)s.failed, s.last_error);
 	if (s.late)
-		finding(d, WARNING, "is the kubelet slow?",
-			"%llu requests did not get the devices in time",
-			(unsigned long long)s.late);
-	finding(d, FINE, NULL, "it is connected, the devices of %u pods are known", s.n_known);
+		doctor_finding(d, WARNING, "is the kubelet slow?",
+			       "%llu requests did not get the devices in time",
+			       (unsigned long long)s.late);
+	doctor_finding(d, FINE, NULL, "it is connected, the devices of %u pods are known",
+		       s.n_known);
 }
 
 static void check_feed(struct doctor *d)
@@ -378,14 +398,15 @@ static void check_feed(struct doctor *d)
 	struct feed_status s;
 	pipeline_feed_status(d->p, &s);
 	if (!s.counts.current && str_eq(s.source, "feed"))
-		finding(d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
+		doctor_finding(
+			d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
 			"pods that the policy has to admit wait for the cluster, and no agent "
 			"tells "
 			"of any");
 	if (c->late)
-		finding(d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
-			"%llu pods came that the cluster had not told of in time",
-			(unsigned long long)c->late);
+		doctor_finding(d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
+			       "%llu pods came that the cluster had not told of in time",
+			       (unsigned long long)c->late);
 }
 
 static void check_cluster(struct doctor *d)
@@ -393,29 +414,30 @@ static void check_cluster(struct doctor *d)
 	struct cluster_status s;
 	pipeline_cluster_status(d->p, &s);
 	if (!s.on) {
-		finding(d, FINE, NULL, "this node is not configured by a cluster");
+		doctor_finding(d, FINE, NULL, "this node is not configured by a cluster");
 		return;
 	}
 	check_feed(d);
 	if (!s.state) {
-		finding(d, WARNING,
-			"systemctl status nri-rp-agent; it needs --kubeconfig outside of a "
-			"container",
-			"agent.cluster is set, but no agent of the cluster is connected");
+		doctor_finding(d, WARNING,
+			       "systemctl status nri-rp-agent; it needs --kubeconfig outside of a "
+			       "container",
+			       "agent.cluster is set, but no agent of the cluster is connected");
 		return;
 	}
 	if (s.state->unreachable[0])
-		finding(d, WARNING, "see the log of nri-rp-agent", "the API server %s: %s",
-			s.state->server, s.state->unreachable);
+		doctor_finding(d, WARNING, "see the log of nri-rp-agent", "the API server %s: %s",
+			       s.state->server, s.state->unreachable);
 	for (unsigned i = 0; i < s.state->n_problems; i++)
-		finding(d, WARNING, "nri-rp-agent(8) lists the rights that it needs", "%s",
-			s.state->problems[i]);
+		doctor_finding(d, WARNING, "nri-rp-agent(8) lists the rights that it needs", "%s",
+			       s.state->problems[i]);
 	if (!s.source)
-		finding(d, WARNING, "kubectl apply one, named default, into that namespace",
-			"the cluster has no configuration for node %s in namespace %s",
-			s.state->node, s.state->ns);
+		doctor_finding(d, WARNING, "kubectl apply one, named default, into that namespace",
+			       "the cluster has no configuration for node %s in namespace %s",
+			       s.state->node, s.state->ns);
 	if (!d->n)
-		finding(d, FINE, NULL, "node %s is configured by %s", s.state->node, s.source);
+		doctor_finding(d, FINE, NULL, "node %s is configured by %s", s.state->node,
+			       s.source);
 }
 
 static void check_drift(struct doctor *d)
@@ -424,18 +446,20 @@ static void check_drift(struct doctor *d)
 	pipeline_drift(d->p, &s);
 	for (unsigned c = 0; c < N_CULPRITS; c++)
 		if (s.by[c])
-			finding(d, WARNING, culprit_hint((enum culprit)c),
+			doctor_finding(
+				d, WARNING, culprit_hint((enum culprit)c),
 				"others have changed CPUs or memory nodes of containers %llu "
 				"times, "
 				"last those of %s: it may have been %s",
 				(unsigned long long)s.by[c], s.last[c],
 				culprit_text((enum culprit)c));
 	if (!s.watching)
-		finding(d, NOTE, "sysctl fs.inotify",
-			"cgroups cannot be watched: what others write there is not noticed");
+		doctor_finding(d, NOTE, "sysctl fs.inotify",
+			       "cgroups cannot be watched: what others write there is not noticed");
 	if (!d->n)
-		finding(d, FINE, NULL, "%u containers are watched, nobody else has written there",
-			s.n_watched);
+		doctor_finding(d, FINE, NULL,
+			       "%u containers are watched, nobody else has written there",
+			       s.n_watched);
 }
 
 static const char *cgroup_driver(struct cache *cache)
@@ -456,19 +480,21 @@ static void check_cgroup(struct doctor *d)
 		fs_read(root, "sys/fs/cgroup/cgroup.controllers", controllers, sizeof controllers);
 	if (n >= 0) {
 		if (!strstr(controllers, "cpuset"))
-			finding(d, ERROR,
+			doctor_finding(
+				d, ERROR,
 				"the kernel lacks CONFIG_CPUSETS, or cgroup_disable=cpuset was "
 				"given",
 				"cgroup v2 without the controller cpuset: containers cannot be "
 				"confined");
 		else
-			finding(d, FINE, NULL, "cgroup v2, driver %s", driver);
+			doctor_finding(d, FINE, NULL, "cgroup v2, driver %s", driver);
 		return;
 	}
 	if (fs_exists(root, "sys/fs/cgroup/cpuset"))
-		finding(d, FINE, NULL, "cgroup v1, driver %s", driver);
+		doctor_finding(d, FINE, NULL, "cgroup v1, driver %s", driver);
 	else
-		finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s", driver);
+		doctor_finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s",
+			       driver);
 }
 
 static bool may_administer(void)
@@ -498,14 +524,15 @@ static void check_speedselect(struct doctor *d)
 	 * it */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
-		finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
+		doctor_finding(
+			d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
 			"Speed Select has %u punits, which a process without CAP_SYS_ADMIN cannot "
 			"change",
 			n);
 	else if (n)
-		finding(d, FINE, NULL, "Speed Select has %u punits", n);
+		doctor_finding(d, FINE, NULL, "Speed Select has %u punits", n);
 	else if (sst_is_read(topo) && fs_exists(pipeline_root(d->p), ISST_PATH))
-		finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
+		doctor_finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
 }
 
 static void check_machine(struct doctor *d)
@@ -514,23 +541,23 @@ static void check_machine(struct doctor *d)
 	struct rp_idset off;
 	char text[256];
 	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
-		finding(d, NOTE, NULL, "%s", topo_note(topo, i));
+		doctor_finding(d, NOTE, NULL, "%s", topo_note(topo, i));
 	rp_idset_andnot(&off, topo_ids(topo, RP_CPUS_PRESENT), topo_ids(topo, RP_CPUS_ONLINE));
 	if (!rp_ids_empty(rp_ids_of(&off))) {
 		(void)rp_ids_format(rp_ids_of(&off), text, sizeof text);
-		finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
+		doctor_finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
 	}
 	check_speedselect(d);
-	finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
-		rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
-		rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
+	doctor_finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
+		       rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
+		       rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
 }
 
 static void check_metrics(struct doctor *d)
 {
 	const char *listen = conf_core(pipeline_conf(d->p))->metrics.listen;
 	if (!d->n)
-		finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
+		doctor_finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
 }
 
 #define TAKERS_HINT                                                                                \
@@ -543,7 +570,8 @@ static void check_annotations(struct doctor *d)
 	const struct conf_annotations *a = &conf_core(pipeline_conf(d->p))->annotations;
 	struct buf names = BUF_INIT;
 	if (!a->takers_named) {
-		finding(d, NOTE, TAKERS_HINT,
+		doctor_finding(
+			d, NOTE, TAKERS_HINT,
 			"annotations.takers is peers: a pod of any namespace may take from other "
 			"containers, for example run on all exclusive CPUs (cpu.preserve, "
 			"qos_level: "
@@ -552,7 +580,8 @@ static void check_annotations(struct doctor *d)
 	}
 	for (unsigned i = 0; i < a->taker_namespaces.n; i++)
 		(void)buf_printf(&names, "%s%s", i ? ", " : "", a->taker_namespaces.items[i]);
-	finding(d, FINE, NULL,
+	doctor_finding(
+		d, FINE, NULL,
 		"annotations.takers is named: annotations that take from other containers count in "
 		"%s%s%s",
 		a->taker_namespaces.n ? "namespaces " : "no namespace",
@@ -591,11 +620,11 @@ static void put_condition(const struct condition *c, void *arg)
 {
 	struct doctor *d = arg;
 	if (str_eq(c->about, d->check))
-		finding(d, c->severity == SEVERITY_UNHEALTHY ? ERROR : WARNING, c->hint, "%s",
-			c->text);
+		doctor_finding(d, c->severity == SEVERITY_UNHEALTHY ? ERROR : WARNING, c->hint,
+			       "%s", c->text);
 }
 
-static int examine(struct doctor *d)
+static int doctor_examine(struct doctor *d)
 {
 	json_arr(d->j);
 	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
@@ -608,7 +637,7 @@ static int examine(struct doctor *d)
 	return d->worst == ERROR || conditions_each(d->p, NULL, NULL) ? CTL_DEGRADED : CTL_OK;
 }
 
-static void planned(const struct reload_result *res, void *arg)
+static void doctor_planned(const struct reload_result *res, void *arg)
 {
 	struct job *job = arg;
 	struct buf out = BUF_INIT;
@@ -618,7 +647,7 @@ static void planned(const struct reload_result *res, void *arg)
 	json_init(&j, &out);
 	if (job->ctl) {
 		d.p = job->ctl->pipeline;
-		exit = examine(&d);
+		exit = doctor_examine(&d);
 	}
 	job_end(job, &out, exit);
 	buf_fini(&out);
@@ -636,10 +665,10 @@ enum call_result run_doctor(struct call *call)
 		pipeline_status(call->p, &s);
 		job->plan = true;
 		ctl->n_plans++;
-		if (pipeline_plan(call->p, s.config_path, planned, job, &err) == 0)
+		if (pipeline_plan(call->p, s.config_path, doctor_planned, job, &err) == 0)
 			return CALL_LATER;
 		job_drop(job, &ctl->jobs);
 	}
-	call->exit = examine(&d);
+	call->exit = doctor_examine(&d);
 	return CALL_DONE;
 }

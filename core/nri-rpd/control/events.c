@@ -50,7 +50,7 @@ static void put_document(struct buf *out, const struct pipeline *p, uint64_t aft
 	json_end_obj(&j);
 }
 
-static void answer(struct job *job)
+static void events_answer(struct job *job)
 {
 	struct buf out = BUF_INIT;
 	put_document(&out, job->ctl->pipeline, job->after, job->flags);
@@ -58,13 +58,13 @@ static void answer(struct job *job)
 	buf_fini(&out);
 }
 
-static void wake(void *arg)
+static void events_wake(void *arg)
 {
 	struct ctl *ctl = arg;
 	struct job *job, *next;
 	DL_FOREACH_SAFE(ctl->waits, job, next)
 	if (pipeline_event_after(ctl->pipeline, job->after))
-		answer(job);
+		events_answer(job);
 }
 
 static void on_event(void *arg)
@@ -76,7 +76,7 @@ static void on_event(void *arg)
 
 static void patience_ends(void *arg)
 {
-	answer(arg);
+	events_answer(arg);
 }
 
 enum call_result run_events(struct call *call)
@@ -110,7 +110,7 @@ enum call_result run_events(struct call *call)
 
 int events_init(struct ctl *ctl)
 {
-	ctl->wake = loop_timer_new(ctl->loop, wake, ctl);
+	ctl->wake = loop_timer_new(ctl->loop, events_wake, ctl);
 	if (!ctl->wake)
 		return -ENOMEM;
 	pipeline_on_event(ctl->pipeline, on_event, ctl);

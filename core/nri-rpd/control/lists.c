@@ -270,7 +270,7 @@ static void put_withheld(struct json *j, const struct ctr *ctr)
 }
 
 /* Why an explanation may be missing something. */
-static const char *remark(const struct ctr *ctr, const struct instance *policy)
+static const char *lists_remark(const struct ctr *ctr, const struct instance *policy)
 {
 	if (!ctr_live(ctr->cur.state))
 		return "it has exited and holds nothing any more";
@@ -448,7 +448,7 @@ enum call_result run_explain(struct call *call)
 	}
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
-	put_text(j, "remark", remark(ctr, policy));
+	put_text(j, "remark", lists_remark(ctr, policy));
 	put_trail(j, ctr->trail.text, flags);
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "data", blob_text(ctr->cur.data));

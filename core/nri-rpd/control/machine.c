@@ -43,7 +43,7 @@ struct zones {
 	bool failed;
 };
 
-static const char *keep(struct zones *z, const char *text)
+static const char *machine_keep(struct zones *z, const char *text)
 {
 	const char *copy = arena_strdup(z->arena, text ? text : "");
 	z->failed = z->failed || !copy;
@@ -58,8 +58,9 @@ static void on_zone(void *ctx, const char *name, const char *type, const char *p
 		z->failed = true;
 		return;
 	}
-	*zone = (struct zone){
-		.name = keep(z, name), .type = keep(z, type), .parent = keep(z, parent)};
+	*zone = (struct zone){.name = machine_keep(z, name),
+			      .type = machine_keep(z, type),
+			      .parent = machine_keep(z, parent)};
 	zone->resources.end = &zone->resources.first;
 	zone->attributes.end = &zone->attributes.first;
 	zone->costs.end = &zone->costs.first;
@@ -77,7 +78,7 @@ static struct zone_item *add_item(struct zones *z, struct zone_list *list, const
 		z->failed = true;
 		return NULL;
 	}
-	item->name = keep(z, name);
+	item->name = machine_keep(z, name);
 	*list->end = item;
 	list->end = &item->next;
 	return item;
@@ -100,7 +101,7 @@ static void on_attribute(void *ctx, const char *name, const char *value)
 	struct zones *z = ctx;
 	struct zone_item *item = z->last ? add_item(z, &z->last->attributes, name) : NULL;
 	if (item)
-		item->value = keep(z, value);
+		item->value = machine_keep(z, value);
 }
 
 static void on_cost(void *ctx, const char *other, int64_t value)

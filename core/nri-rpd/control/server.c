@@ -34,7 +34,7 @@ static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len,
 }
 
 /* An answer to another part of the process, which it never leaves in pieces. */
-static void tell(const struct asker *asker, struct buf *out, int exit)
+static void server_tell(const struct asker *asker, struct buf *out, int exit)
 {
 	if (out->failed || buf_len(out) > CTL_DOCUMENT_MAX) {
 		document_error(out, out->failed ? "out of memory" : "the document is too long");
@@ -49,7 +49,7 @@ void server_answer(const struct asker *asker, struct buf *out, int exit)
 	struct rpc_request *rpc = asker->rpc;
 	size_t len = buf_len(out);
 	if (asker->fn)
-		tell(asker, out, exit);
+		server_tell(asker, out, exit);
 	if (!rpc)
 		return;
 	if (out->failed) {
@@ -225,7 +225,7 @@ static int client_new(struct ctl *ctl, int fd, struct err *err)
 	return 0;
 }
 
-static int admit(const struct ctl *ctl, int fd, struct err *err)
+static int server_admit(const struct ctl *ctl, int fd, struct err *err)
 {
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
@@ -246,7 +246,7 @@ static void on_connection(int fd, void *arg)
 	struct err err = ERR_INIT;
 	if (fd < 0)
 		(void)err_errno(&err, fd, "a client has to wait");
-	else if (admit(ctl, fd, &err))
+	else if (server_admit(ctl, fd, &err))
 		(void)close(fd);
 	else
 		(void)client_new(ctl, fd, &err);

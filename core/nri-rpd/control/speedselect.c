@@ -27,7 +27,7 @@ struct extended {
 	struct extended_item *first, **end;
 };
 
-static void add(struct extended *x, const char *name, int64_t amount, bool owned)
+static void speedselect_add(struct extended *x, const char *name, int64_t amount, bool owned)
 {
 	struct extended_item *item = arena_zero(x->arena, struct extended_item);
 	if (!item)
@@ -43,12 +43,12 @@ static void add(struct extended *x, const char *name, int64_t amount, bool owned
 
 static void on_own(void *ctx, const char *pattern)
 {
-	add(ctx, pattern, 0, true);
+	speedselect_add(ctx, pattern, 0, true);
 }
 
 static void on_resource(void *ctx, const char *name, int64_t amount)
 {
-	add(ctx, name, amount, false);
+	speedselect_add(ctx, name, amount, false);
 }
 
 static void put_items(struct json *j, const struct extended *x, bool owned)

@@ -249,7 +249,7 @@ void crumb_failed(struct crumb *c)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void seal(struct crumb *c)
+static void breadcrumb_seal(struct crumb *c)
 {
 	c->file->checksum = note_hash(NOTE_HASH_INIT, &c->file->records, sizeof c->file->records);
 }
@@ -324,7 +324,7 @@ static struct crumb_known *make_known(struct crumb *c, const char *name)
 	return k;
 }
 
-static bool forgive(struct crumb *c, const char *name)
+static bool breadcrumb_forgive(struct crumb *c, const char *name)
 {
 	bool any = false;
 	for (unsigned i = 0; i < n_history(c); i++) {
@@ -352,16 +352,16 @@ void crumb_seen(struct crumb *c, const char *name, const struct build_id *build_
 	if (k && build_id_equal(&k->build_id, build_id))
 		return;
 	if (k)
-		(void)forgive(c, name);
+		(void)breadcrumb_forgive(c, name);
 	make_known(c, name)->build_id = *build_id;
-	seal(c);
+	breadcrumb_seal(c);
 }
 
 int crumb_clear(struct crumb *c, const char *name)
 {
-	if (!c || !forgive(c, name))
+	if (!c || !breadcrumb_forgive(c, name))
 		return -ENOENT;
-	seal(c);
+	breadcrumb_seal(c);
 	return 0;
 }
 
@@ -521,7 +521,7 @@ static void take_over(struct crumb *c)
 	memcpy(f->boot_id, c->now.boot_id, sizeof f->boot_id);
 	f->pid = (uint32_t)getpid();
 	f->life++;
-	seal(c);
+	breadcrumb_seal(c);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ static struct crumb *volatile noted;
 static struct sigaction before[N_SIGNOS];
 static char stack[CRASH_STACK];
 
-static void mark(void)
+static void crash_marks_mark(void)
 {
 	crumb_blame(noted, 0);
 }
@@ -59,7 +59,7 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 		(void)raise(signo);
 }
 
-static void install(void)
+static void crash_marks_install(void)
 {
 	static bool at_exit;
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -72,7 +72,7 @@ static void install(void)
 			before[i] = now;
 	}
 	if (!at_exit)
-		(void)atexit(mark);
+		(void)atexit(crash_marks_mark);
 	at_exit = true;
 }
 
@@ -83,5 +83,5 @@ void ends_note(struct crumb *c)
 	if (!c)
 		return;
 	(void)sigaltstack(&own, NULL);
-	install();
+	crash_marks_install();
 }

@@ -61,7 +61,7 @@ int32_t creation_set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const
 }
 
 /* These structs came whole with 1.3: a shorter one is somebody's mistake. */
-static int32_t understood(const void *from, uint32_t size, uint32_t known)
+static int32_t creation_understood(const void *from, uint32_t size, uint32_t known)
 {
 	if (size < known)
 		return -RP_EINVAL;
@@ -72,7 +72,7 @@ int32_t creation_add_mount(void *ctx, rp_txn id, rp_ctr handle, const struct rp_
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	int32_t r = understood(m, m->size, sizeof *m);
+	int32_t r = creation_understood(m, m->size, sizeof *m);
 	return r ? r
 		 : creation_put(
 			   i, id, handle,
@@ -83,7 +83,7 @@ int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	int32_t r = understood(d, d->size, sizeof *d);
+	int32_t r = creation_understood(d, d->size, sizeof *d);
 	return r ? r
 		 : creation_put(i, id, handle,
 				(struct extra){.field = EXTRA_DEVICE, .key = d->path, .device = d});

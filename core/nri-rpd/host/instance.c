@@ -130,14 +130,14 @@ void instance_fill_host(struct instance *i)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void enter(struct instance *i, enum crumb_call call, const char *object)
+static void instance_enter(struct instance *i, enum crumb_call call, const char *object)
 {
 	i->failed = (struct err)ERR_INIT;
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, call, object);
 }
 
 /* Leaves the module and turns its result into ours. */
-static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
+static int instance_leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
 {
 	instance_check_robbed(i);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
@@ -222,7 +222,7 @@ const char *kind_name(uint32_t kind)
 
 static const void *module_service(struct instance *i, const char *id)
 {
-	enter(i, CRUMB_SERVICE, id);
+	instance_enter(i, CRUMB_SERVICE, id);
 	const void *service = i->module->abi->service ? i->module->abi->service(i->inst, id) : NULL;
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
 	return service;
@@ -255,8 +255,8 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 	i->role = role_of(role);
 	i->number = cache_policy_number(env->cache, m->name);
 	instance_fill_host(i);
-	enter(i, CRUMB_CREATE, NULL);
-	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
+	instance_enter(i, CRUMB_CREATE, NULL);
+	int r = instance_leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	i->created = r == 0;
 	if (!r) {
 		crumb_use(env->crumb, m->name, true);
@@ -277,7 +277,7 @@ void instance_finish(struct instance *i)
 	if (i->env->sst_manager == i)
 		i->env->sst_manager = NULL;
 	if (i->created) {
-		enter(i, CRUMB_DESTROY, NULL);
+		instance_enter(i, CRUMB_DESTROY, NULL);
 		i->module->abi->destroy(i->inst);
 		instance_check_robbed(i);
 		crumb_leave(i->env->crumb, CRUMB_LOOP);
@@ -295,9 +295,9 @@ struct instance *instance_free(struct instance *i)
 	if (!i)
 		return NULL;
 	if (i->committed && HAS(i->policy, stop)) {
-		enter(i, CRUMB_STOP, NULL);
+		instance_enter(i, CRUMB_STOP, NULL);
 		i->policy->stop(i->inst);
-		(void)leave(i, CRUMB_STOP, 0, NULL);
+		(void)instance_leave(i, CRUMB_STOP, 0, NULL);
 	}
 	i->closing = true;
 	instance_drop_timers(i);
@@ -355,8 +355,8 @@ uint32_t instance_number(const struct instance *i)
 int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err)
 {
 	*ret_plan = NULL;
-	enter(i, CRUMB_PREPARE, NULL);
-	int r = leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
+	instance_enter(i, CRUMB_PREPARE, NULL);
+	int r = instance_leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
 	if (r)
 		*ret_plan = NULL; /* a refused plan is the module's */
 	return r;
@@ -365,17 +365,17 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 void instance_commit(struct instance *i, struct rp_plan *plan)
 {
 	assert(i->created && i->commit);
-	enter(i, CRUMB_COMMIT, NULL);
+	instance_enter(i, CRUMB_COMMIT, NULL);
 	i->committed = true;
 	i->commit(i->inst, plan);
-	(void)leave(i, CRUMB_COMMIT, 0, NULL);
+	(void)instance_leave(i, CRUMB_COMMIT, 0, NULL);
 }
 
 void instance_abort(struct instance *i, struct rp_plan *plan)
 {
-	enter(i, CRUMB_ABORT, NULL);
+	instance_enter(i, CRUMB_ABORT, NULL);
 	i->abort(i->inst, plan);
-	(void)leave(i, CRUMB_ABORT, 0, NULL);
+	(void)instance_leave(i, CRUMB_ABORT, 0, NULL);
 }
 
 /* ---- policies -------------------------------------------------------------------------------- */
@@ -390,40 +390,41 @@ static rp_txn running_txn(struct instance *i)
 int instance_sync(struct instance *i, struct err *err)
 {
 	assert(i->policy && i->created);
-	enter(i, CRUMB_SYNC, NULL);
-	return leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
+	instance_enter(i, CRUMB_SYNC, NULL);
+	return instance_leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
 }
 
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
-	enter(i, CRUMB_ALLOCATE, ctr->full_name);
-	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle),
-		     err);
+	instance_enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return instance_leave(i, CRUMB_ALLOCATE,
+			      i->policy->allocate(i->inst, running_txn(i), ctr->handle), err);
 }
 
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
-	enter(i, CRUMB_UPDATE, ctr->full_name);
-	return leave(i, CRUMB_UPDATE, i->policy->update(i->inst, running_txn(i), ctr->handle), err);
+	instance_enter(i, CRUMB_UPDATE, ctr->full_name);
+	return instance_leave(i, CRUMB_UPDATE,
+			      i->policy->update(i->inst, running_txn(i), ctr->handle), err);
 }
 
 int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	if (!(HAS(i->policy, unmanaged)))
 		return 0;
-	enter(i, CRUMB_ALLOCATE, ctr->full_name);
-	return leave(i, CRUMB_ALLOCATE, i->policy->unmanaged(i->inst, running_txn(i), ctr->handle),
-		     err);
+	instance_enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return instance_leave(i, CRUMB_ALLOCATE,
+			      i->policy->unmanaged(i->inst, running_txn(i), ctr->handle), err);
 }
 
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
-	enter(i, CRUMB_RELEASE, ctr->full_name);
-	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle),
-		     err);
+	instance_enter(i, CRUMB_RELEASE, ctr->full_name);
+	return instance_leave(i, CRUMB_RELEASE,
+			      i->policy->release(i->inst, running_txn(i), ctr->handle), err);
 }
 
 bool instance_admits(const struct instance *i)
@@ -440,18 +441,18 @@ int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err)
 {
 	if (!(HAS(i->policy, admit_pod)))
 		return 0;
-	enter(i, CRUMB_ADMIT, pod->name);
-	return leave(i, CRUMB_ADMIT, i->policy->admit_pod(i->inst, running_txn(i), pod->handle),
-		     err);
+	instance_enter(i, CRUMB_ADMIT, pod->name);
+	return instance_leave(i, CRUMB_ADMIT,
+			      i->policy->admit_pod(i->inst, running_txn(i), pod->handle), err);
 }
 
 int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err)
 {
 	if (!(HAS(i->policy, pod_removed)))
 		return 0;
-	enter(i, CRUMB_POD_REMOVED, pod->name);
-	return leave(i, CRUMB_POD_REMOVED,
-		     i->policy->pod_removed(i->inst, running_txn(i), pod->handle), err);
+	instance_enter(i, CRUMB_POD_REMOVED, pod->name);
+	return instance_leave(i, CRUMB_POD_REMOVED,
+			      i->policy->pod_removed(i->inst, running_txn(i), pod->handle), err);
 }
 
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
@@ -459,8 +460,8 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	if (!instance_handles_events(i))
 		return 0;
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
-	enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
-	return leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
+	instance_enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
+	return instance_leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
 }
 
 /* A policy that was not asked in the transaction has nothing to take back: it would undo its last
@@ -471,7 +472,7 @@ int instance_rolled_back(struct instance *i)
 		return 0;
 	if (!(HAS(i->policy, rolled_back)))
 		return RP_RESYNC;
-	enter(i, CRUMB_ROLLED_BACK, NULL);
+	instance_enter(i, CRUMB_ROLLED_BACK, NULL);
 	int32_t r = i->policy->rolled_back(i->inst);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
 	return r ? RP_RESYNC : 0;
@@ -481,24 +482,24 @@ int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct e
 {
 	if (!(HAS(i->zones, zones)))
 		return 0;
-	enter(i, CRUMB_ZONES, NULL);
-	return leave(i, CRUMB_ZONES, i->zones->zones(i->inst, sink), err);
+	instance_enter(i, CRUMB_ZONES, NULL);
+	return instance_leave(i, CRUMB_ZONES, i->zones->zones(i->inst, sink), err);
 }
 
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err)
 {
 	if (!(HAS(i->metrics, collect)))
 		return 0;
-	enter(i, CRUMB_METRICS, NULL);
-	return leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
+	instance_enter(i, CRUMB_METRICS, NULL);
+	return instance_leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
 }
 
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err)
 {
 	if (!(HAS(i->extended, extended)))
 		return 0;
-	enter(i, CRUMB_ZONES, NULL);
-	return leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
+	instance_enter(i, CRUMB_ZONES, NULL);
+	return instance_leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
 }
 
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err)
@@ -506,8 +507,8 @@ int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *e
 	if (!(HAS(i->allocation, allocatable)))
 		return 0;
 	rp_idset_clear(ret);
-	enter(i, CRUMB_ZONES, NULL);
-	int r = leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
+	instance_enter(i, CRUMB_ZONES, NULL);
+	int r = instance_leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
 	if (!r && ret->nw > RP_IDSET_WORDS)
 		return err_set(
 			err, -EBADMSG,
@@ -522,8 +523,9 @@ int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_
 {
 	if (!(HAS(i->allocation, memory)))
 		return 0;
-	enter(i, CRUMB_ZONES, ctr->full_name);
-	return leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink), err);
+	instance_enter(i, CRUMB_ZONES, ctr->full_name);
+	return instance_leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink),
+			      err);
 }
 
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)
@@ -532,8 +534,8 @@ int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, stru
 	*ret_size = 0;
 	if (!(HAS(i->state, save)))
 		return 0;
-	enter(i, CRUMB_STATE_SAVE, NULL);
-	int r = leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
+	instance_enter(i, CRUMB_STATE_SAVE, NULL);
+	int r = instance_leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
 	if (!r && *ret_size > RP_STATE_MAX)
 		return err_set(err, -E2BIG,
 			       "module %s wants to keep %u bytes of state, the limit is %u",
@@ -545,8 +547,8 @@ int instance_load(struct instance *i, const void *data, uint32_t size, struct er
 {
 	if (!(HAS(i->state, load)))
 		return 0;
-	enter(i, CRUMB_STATE_LOAD, NULL);
-	return leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
+	instance_enter(i, CRUMB_STATE_LOAD, NULL);
+	return instance_leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
 }
 
 /* ---- controllers ----------------------------------------------------------------------------- */
@@ -555,51 +557,53 @@ int instance_start(struct instance *i, struct err *err)
 {
 	if (!i->controller)
 		return 0;
-	enter(i, CRUMB_START, NULL);
-	return leave(i, CRUMB_START, i->controller->start(i->inst), err);
+	instance_enter(i, CRUMB_START, NULL);
+	return instance_leave(i, CRUMB_START, i->controller->start(i->inst), err);
 }
 
 void instance_stop(struct instance *i)
 {
 	if (!i->controller)
 		return;
-	enter(i, CRUMB_STOP, NULL);
+	instance_enter(i, CRUMB_STOP, NULL);
 	i->controller->stop(i->inst);
-	(void)leave(i, CRUMB_STOP, 0, NULL);
+	(void)instance_leave(i, CRUMB_STOP, 0, NULL);
 }
 
 int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	if (!(HAS(i->controller, pre_create)))
 		return 0;
-	enter(i, CRUMB_PRE_CREATE, ctr->full_name);
-	return leave(i, CRUMB_PRE_CREATE,
-		     i->controller->pre_create(i->inst, running_txn(i), ctr->handle), err);
+	instance_enter(i, CRUMB_PRE_CREATE, ctr->full_name);
+	return instance_leave(i, CRUMB_PRE_CREATE,
+			      i->controller->pre_create(i->inst, running_txn(i), ctr->handle), err);
 }
 
 int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	if (!(HAS(i->controller, post_start)))
 		return 0;
-	enter(i, CRUMB_POST_START, ctr->full_name);
-	return leave(i, CRUMB_POST_START, i->controller->post_start(i->inst, ctr->handle), err);
+	instance_enter(i, CRUMB_POST_START, ctr->full_name);
+	return instance_leave(i, CRUMB_POST_START, i->controller->post_start(i->inst, ctr->handle),
+			      err);
 }
 
 int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err)
 {
 	if (!(HAS(i->controller, post_update)))
 		return 0;
-	enter(i, CRUMB_POST_UPDATE, ctr->full_name);
-	return leave(i, CRUMB_POST_UPDATE,
-		     i->controller->post_update(i->inst, ctr->handle, changed), err);
+	instance_enter(i, CRUMB_POST_UPDATE, ctr->full_name);
+	return instance_leave(i, CRUMB_POST_UPDATE,
+			      i->controller->post_update(i->inst, ctr->handle, changed), err);
 }
 
 int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	if (!(HAS(i->controller, post_stop)))
 		return 0;
-	enter(i, CRUMB_POST_STOP, ctr->full_name);
-	return leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle), err);
+	instance_enter(i, CRUMB_POST_STOP, ctr->full_name);
+	return instance_leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle),
+			      err);
 }
 
 uint32_t instance_takes(const struct instance *i)
@@ -611,27 +615,27 @@ void instance_controller_sync(struct instance *i)
 {
 	if (!(HAS(i->controller, sync)))
 		return;
-	enter(i, CRUMB_SYNC, NULL);
+	instance_enter(i, CRUMB_SYNC, NULL);
 	i->controller->sync(i->inst);
-	(void)leave(i, CRUMB_SYNC, 0, NULL);
+	(void)instance_leave(i, CRUMB_SYNC, 0, NULL);
 }
 
 void instance_measure(struct instance *i)
 {
 	if (!(HAS(i->controller, measure)))
 		return;
-	enter(i, CRUMB_METRICS, NULL);
+	instance_enter(i, CRUMB_METRICS, NULL);
 	i->controller->measure(i->inst);
-	(void)leave(i, CRUMB_METRICS, 0, NULL);
+	(void)instance_leave(i, CRUMB_METRICS, 0, NULL);
 }
 
 void instance_controller_timer(struct instance *i, uint64_t cookie)
 {
 	if (!(HAS(i->controller, timer)))
 		return;
-	enter(i, CRUMB_EVENT, NULL);
+	instance_enter(i, CRUMB_EVENT, NULL);
 	i->controller->timer(i->inst, cookie);
-	(void)leave(i, CRUMB_EVENT, 0, NULL);
+	(void)instance_leave(i, CRUMB_EVENT, 0, NULL);
 }
 
 /* ---- decisions of given figures -------------------------------------------------------------- */
@@ -649,8 +653,9 @@ bool instance_decides(const struct instance *i, const char *kind)
 int instance_decide(struct instance *i, const struct rp_question *question,
 		    const struct rp_answer *answer, struct err *err)
 {
-	enter(i, CRUMB_CALCULATE, question->kind);
-	return leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer), err);
+	instance_enter(i, CRUMB_CALCULATE, question->kind);
+	return instance_leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer),
+			      err);
 }
 
 /* ---- calculators ----------------------------------------------------------------------------- */
@@ -672,8 +677,8 @@ const char *const *instance_annotations(const struct instance *i)
 
 int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err)
 {
-	enter(i, CRUMB_CALCULATE, NULL);
-	return leave(i, CRUMB_CALCULATE, i->calculator->calculate(i->inst, out), err);
+	instance_enter(i, CRUMB_CALCULATE, NULL);
+	return instance_leave(i, CRUMB_CALCULATE, i->calculator->calculate(i->inst, out), err);
 }
 
 int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
@@ -682,16 +687,16 @@ int instance_reset(struct instance *i, const char *message, const struct rp_nr_s
 	*ret_default = !(HAS(i->calculator, reset));
 	if (*ret_default)
 		return 0;
-	enter(i, CRUMB_CALCULATE, "reset");
-	return leave(i, CRUMB_CALCULATE, i->calculator->reset(i->inst, message, out), err);
+	instance_enter(i, CRUMB_CALCULATE, "reset");
+	return instance_leave(i, CRUMB_CALCULATE, i->calculator->reset(i->inst, message, out), err);
 }
 
 int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err)
 {
 	if (!(HAS(i->calculator, apply)))
 		return 0;
-	enter(i, CRUMB_CALCULATE, "apply");
-	return leave(i, CRUMB_CALCULATE, i->calculator->apply(i->inst, node), err);
+	instance_enter(i, CRUMB_CALCULATE, "apply");
+	return instance_leave(i, CRUMB_CALCULATE, i->calculator->apply(i->inst, node), err);
 }
 
 bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
@@ -699,9 +704,9 @@ bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
 {
 	if (!(HAS(i->calculator, need_sync)))
 		return false;
-	enter(i, CRUMB_CALCULATE, "need_sync");
+	instance_enter(i, CRUMB_CALCULATE, "need_sync");
 	int32_t r = i->calculator->need_sync(i->inst, old_node, new_node);
-	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	(void)instance_leave(i, CRUMB_CALCULATE, 0, NULL);
 	return r > 0;
 }
 
@@ -711,8 +716,8 @@ bool instance_meta_changed(struct instance *i, const char *key, const char *old_
 	if (!(HAS(i->calculator, meta_changed)))
 		return !old_text || !new_text ? old_text != new_text
 					      : strcmp(old_text, new_text) != 0;
-	enter(i, CRUMB_CALCULATE, "meta_changed");
+	instance_enter(i, CRUMB_CALCULATE, "meta_changed");
 	int32_t r = i->calculator->meta_changed(i->inst, key, old_text, new_text);
-	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	(void)instance_leave(i, CRUMB_CALCULATE, 0, NULL);
 	return r > 0;
 }

@@ -218,7 +218,8 @@ static int lookup_errno(void)
 }
 
 /* DIR/NAME.so, with DIR resolved. -ENOENT: there is no such directory or file. */
-static int locate(const char *dir, const char *name, char ret_path[PATH_MAX], struct err *err)
+static int loader_locate(const char *dir, const char *name, char ret_path[PATH_MAX],
+			 struct err *err)
 {
 	char real[PATH_MAX];
 	struct stat st;
@@ -302,7 +303,7 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
 			       "\"%s\" is no name for a module (a-z, 0-9 and -, at most %u)", name,
 			       RP_NAME_MAX - 1);
 	for (unsigned i = 0; i < l->n_paths; i++) {
-		int r = locate(l->paths[i], name, path, err);
+		int r = loader_locate(l->paths[i], name, path, err);
 		if (r == -ENOENT)
 			continue;
 		if (r == 0)
@@ -319,8 +320,9 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
 
 /* Opens it and checks all that can be known without loading it. *ret_readable: the facts are there,
  * whatever the result. */
-static int inspect(const struct loader *l, const char *path, const char *name,
-		   struct note_facts *facts, bool *ret_readable, struct stat *st, struct err *err)
+static int loader_inspect(const struct loader *l, const char *path, const char *name,
+			  struct note_facts *facts, bool *ret_readable, struct stat *st,
+			  struct err *err)
 {
 	*ret_readable = false;
 	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -413,7 +415,7 @@ static bool image_function(const struct image *image, const void *function)
 
 /* ---- the module's struct --------------------------------------------------------------------- */
 
-static int disagree(const char *path, const char *what, struct err *err)
+static int loader_disagree(const char *path, const char *what, struct err *err)
 {
 	return err_set(err, -EBADMSG, "module file %s: its struct %s %s", path, RP_MODULE_SYMBOL,
 		       what);
@@ -426,7 +428,8 @@ static int copy_text(struct loaded *m, const char *path, const char *text, const
 	if (!text)
 		return 0;
 	if (image_text(&m->priv.image, text, LOADER_TEXT_MAX) < 0)
-		return disagree(path, "has a summary or licence that is no text, or too long", err);
+		return loader_disagree(
+			path, "has a summary or licence that is no text, or too long", err);
 	*ret = arena_strdup(m->priv.arena, text);
 	return *ret ? 0 : err_errno(err, -ENOMEM, "cannot load module file %s", path);
 }
@@ -470,16 +473,16 @@ static int check_struct(struct loaded *m, const struct rp_note *note, uint64_t s
 	const struct rp_module *abi = m->module.abi;
 	const struct image *image = &m->priv.image;
 	if (!image_has(image, abi, MODULE_SIZE_MIN, PF_R) || abi->size < MODULE_SIZE_MIN)
-		return disagree(path, "is too short", err);
+		return loader_disagree(path, "is too short", err);
 	if (abi->size > symbol_size)
-		return disagree(path, "claims to be longer than it is", err);
+		return loader_disagree(path, "claims to be longer than it is", err);
 	int r = compare_with_note(image, abi, note, path, err);
 	if (r)
 		return r;
 	if (!image_function(image, (const void *)abi->create) ||
 	    !image_function(image, (const void *)abi->destroy) ||
 	    !image_function(image, (const void *)abi->service))
-		return disagree(path, "lacks create(), destroy() or service()", err);
+		return loader_disagree(path, "lacks create(), destroy() or service()", err);
 	r = copy_text(m, path, abi->summary, &m->module.summary, err);
 	return r < 0 ? r : copy_text(m, path, abi->licence, &m->module.licence, err);
 }
@@ -512,10 +515,10 @@ static int check_image(struct loaded *m, const struct note_facts *facts, const c
 	m->module.abi = dlsym(m->priv.handle, RP_MODULE_SYMBOL);
 	if (!m->module.abi || !dladdr1(m->module.abi, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
 	    !symbol)
-		return disagree(path, "cannot be found", err);
+		return loader_disagree(path, "cannot be found", err);
 	m->priv.image.wanted = (uintptr_t)m->module.abi;
 	if (dl_iterate_phdr(take_image, &m->priv.image) != 1)
-		return disagree(path, "is not in a loaded segment", err);
+		return loader_disagree(path, "is not in a loaded segment", err);
 	if (stat(path, &now) < 0 || !same_file(&m->priv.st, &now))
 		return err_set(err, -ESTALE,
 			       "module file %s was replaced while it was loaded; try again", path);
@@ -527,8 +530,8 @@ static int check_image(struct loaded *m, const struct note_facts *facts, const c
 	return check_struct(m, &facts->note, symbol->st_size, path, err);
 }
 
-static int load(struct loader *l, const char *path, struct loaded *m,
-		const struct note_facts *facts, struct err *err)
+static int loader_load(struct loader *l, const char *path, struct loaded *m,
+		       const struct note_facts *facts, struct err *err)
 {
 	int r = take_module(m, facts, path, err);
 	if (r < 0)
@@ -571,13 +574,13 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	struct loaded *m = calloc(1, sizeof *m);
 	if (!m)
 		return err_errno(err, -ENOMEM, "module \"%s\" cannot be loaded", name);
-	r = inspect(l, path, name, &facts, &readable, &m->priv.st, err);
+	r = loader_inspect(l, path, name, &facts, &readable, &m->priv.st, err);
 	if (r == 0)
 		crumb_seen(l->crumb, name, &facts.build_id);
 	if (r == 0 && crumb_quarantined(l->crumb, name))
 		r = refuse_quarantined(name, err);
 	if (r == 0)
-		r = load(l, path, m, &facts, err);
+		r = loader_load(l, path, m, &facts, err);
 	if (r < 0) {
 		/* Nothing of it has been called: it may go, so that a repaired file can be loaded
 		 * without a restart. */
@@ -612,7 +615,7 @@ int module_stale(const struct loader *l, const struct module *m)
 		return MODULE_GONE;
 	if (r < 0 || !str_eq(path, m->path))
 		return MODULE_CHANGED;
-	r = inspect(l, path, m->name, &facts, &readable, &st, NULL);
+	r = loader_inspect(l, path, m->name, &facts, &readable, &st, NULL);
 	if (r < 0 || facts.notes_hash != m->priv->image.notes_hash)
 		return MODULE_CHANGED;
 	/* Without a build id, two builds can have the same notes. */
@@ -626,7 +629,7 @@ int module_restart(const struct loader *l, const struct module *m, struct err *e
 	struct stat st;
 	bool readable;
 	int r = loader_find(l, m->name, path, err);
-	return r < 0 ? r : inspect(l, path, m->name, &facts, &readable, &st, err);
+	return r < 0 ? r : loader_inspect(l, path, m->name, &facts, &readable, &st, err);
 }
 
 /* ---- schema ---------------------------------------------------------------------------------- */
@@ -766,7 +769,7 @@ static bool has_earlier(const struct loader *l, unsigned dir, const char *name)
 {
 	char path[PATH_MAX];
 	for (unsigned i = 0; i < dir; i++)
-		if (locate(l->paths[i], name, path, NULL) == 0)
+		if (loader_locate(l->paths[i], name, path, NULL) == 0)
 			return true;
 	return false;
 }
@@ -779,13 +782,13 @@ static int list_one(const struct loader *l, unsigned dir, const char *name,
 	struct stat st;
 	struct err err = ERR_INIT;
 	bool readable = false;
-	int r = locate(l->paths[dir], name, path, &err);
+	int r = loader_locate(l->paths[dir], name, path, &err);
 	if (r == -ENOENT)
 		return 0; /* it went away meanwhile */
 	if (r == 0)
 		r = check_trust(path, &err);
 	if (r == 0)
-		r = inspect(l, path, name, &facts, &readable, &st, &err);
+		r = loader_inspect(l, path, name, &facts, &readable, &st, &err);
 	struct module *m = loader_get(l, name);
 	struct loader_item item = {
 		.name = name,

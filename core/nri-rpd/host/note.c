@@ -3,7 +3,7 @@
  * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section,
  * the dynamic symbols.
  *
- * All reading goes through get(), which knows the file's size; everything else works on copies.
+ * All reading goes through note_get(), which knows the file's size; everything else works on copies.
  * What the dynamic loader will use is looked up the way it does, by virtual address through the
  * PT_LOAD headers, so that both see the same bytes.
  */
@@ -104,12 +104,12 @@ bool note_name_valid(const char *name)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static int damaged(const struct elf *e, const char *what)
+static int note_damaged(const struct elf *e, const char *what)
 {
 	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s", e->label, what);
 }
 
-static int get(const struct elf *e, uint64_t off, void *dst, uint64_t len, const char *what)
+static int note_get(const struct elf *e, uint64_t off, void *dst, uint64_t len, const char *what)
 {
 	if (off > e->size || len > e->size - off)
 		return err_set(e->err, -EBADMSG,
@@ -126,7 +126,7 @@ static int get(const struct elf *e, uint64_t off, void *dst, uint64_t len, const
 		if (n < 0)
 			return err_errno(e->err, -errno, "cannot read module file %s", e->label);
 		if (n == 0)
-			return damaged(e, "it got shorter while it was read");
+			return note_damaged(e, "it got shorter while it was read");
 		done += (uint64_t)n;
 	}
 	return 0;
@@ -143,7 +143,7 @@ static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t le
 		if (len > p->p_filesz - skip || p->p_offset > e->size ||
 		    skip > e->size - p->p_offset)
 			break;
-		return get(e, p->p_offset + skip, dst, len, what);
+		return note_get(e, p->p_offset + skip, dst, len, what);
 	}
 	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s is not in a loaded segment",
 		       e->label, what);
@@ -151,7 +151,7 @@ static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t le
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-static int refuse(const struct elf *e, const char *why)
+static int note_refuse(const struct elf *e, const char *why)
 {
 	return err_set(e->err, -ENOEXEC, "%s is no module: %s", e->label, why);
 }
@@ -160,25 +160,25 @@ static int check_ident(struct elf *e)
 {
 	const unsigned char *ident = e->header.e_ident;
 	if (e->size < EI_NIDENT)
-		return refuse(e, "too short for an ELF file");
-	int r = get(e, 0, e->header.e_ident, EI_NIDENT, "the ELF identification");
+		return note_refuse(e, "too short for an ELF file");
+	int r = note_get(e, 0, e->header.e_ident, EI_NIDENT, "the ELF identification");
 	if (r < 0)
 		return r;
 	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return refuse(e, "not an ELF file");
+		return note_refuse(e, "not an ELF file");
 	if (ident[EI_CLASS] != ELFCLASS64)
-		return refuse(e, "not a 64-bit ELF file");
+		return note_refuse(e, "not a 64-bit ELF file");
 	if (ident[EI_DATA] != HOST_DATA)
-		return refuse(e, "an ELF file of the other byte order");
+		return note_refuse(e, "an ELF file of the other byte order");
 	if (ident[EI_VERSION] != EV_CURRENT)
-		return refuse(e, "an ELF file of an unknown version");
+		return note_refuse(e, "an ELF file of an unknown version");
 	return 0;
 }
 
 static int check_header(struct elf *e)
 {
 	const Elf64_Ehdr *h = &e->header;
-	int r = get(e, 0, &e->header, sizeof e->header, "the ELF header");
+	int r = note_get(e, 0, &e->header, sizeof e->header, "the ELF header");
 	if (r < 0)
 		return r;
 	if (h->e_machine != HOST_MACHINE)
@@ -188,11 +188,11 @@ static int check_header(struct elf *e)
 			       e->label, machine_name(h->e_machine), h->e_machine,
 			       machine_name(HOST_MACHINE));
 	if (h->e_type == ET_REL)
-		return refuse(e, "an object file; link it with -shared");
+		return note_refuse(e, "an object file; link it with -shared");
 	if (h->e_type != ET_DYN)
-		return refuse(e, "not a shared object");
+		return note_refuse(e, "not a shared object");
 	if (!h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr))
-		return damaged(e, "it has no program headers");
+		return note_damaged(e, "it has no program headers");
 	if (h->e_phnum > NOTE_HEADERS_MAX)
 		return err_set(e->err, -EFBIG,
 			       "module file %s has %u program headers, at most %u are read",
@@ -206,8 +206,8 @@ static int read_segments(struct elf *e)
 	e->segments = calloc(e->n_segments, sizeof *e->segments);
 	if (!e->segments)
 		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
-	return get(e, e->header.e_phoff, e->segments, (uint64_t)e->n_segments * sizeof *e->segments,
-		   "the program header table");
+	return note_get(e, e->header.e_phoff, e->segments,
+			(uint64_t)e->n_segments * sizeof *e->segments, "the program header table");
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -230,18 +230,19 @@ static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
 {
 	struct rp_note note;
 	if (size < sizeof note)
-		return damaged(e, "its nri-rp note is too short");
+		return note_damaged(e, "its nri-rp note is too short");
 	memcpy(&note, desc, sizeof note);
 	bool ours = note.abi_major == RP_ABI_MAJOR;
 	bool text =
 		is_text(note.name, sizeof note.name) && is_text(note.version, sizeof note.version);
 	if (ours && !text)
-		return damaged(e, "name or version in its nri-rp note are not text");
+		return note_damaged(e, "name or version in its nri-rp note are not text");
 	if (!text)
 		note.name[0] = note.version[0] = '\0';
 	if (*found && ours && facts->note.abi_major == RP_ABI_MAJOR &&
 	    memcmp(&note, &facts->note, sizeof note) != 0)
-		return damaged(e, "it has two different nri-rp notes (two modules in one file?)");
+		return note_damaged(e,
+				    "it has two different nri-rp notes (two modules in one file?)");
 	if (!*found || ours)
 		facts->note = note;
 	*found = true;
@@ -269,7 +270,7 @@ static int walk_notes(const struct elf *e, const uint8_t *p, uint64_t size, uint
 		uint64_t name = at + sizeof h;
 		uint64_t desc = round_up(name + h.n_namesz, align);
 		if (desc > size || h.n_descsz > size - desc)
-			return damaged(e, "a note would end past its segment");
+			return note_damaged(e, "a note would end past its segment");
 		if (h.n_namesz == sizeof RP_NOTE_OWNER && h.n_type == RP_NOTE_TYPE &&
 		    memcmp(p + name, RP_NOTE_OWNER, sizeof RP_NOTE_OWNER) == 0) {
 			int r = take_note(e, p + desc, h.n_descsz, facts, found);
@@ -296,7 +297,7 @@ static int read_notes(const struct elf *e, uint64_t off, uint64_t size, uint64_t
 	_free_ uint8_t *bytes = malloc(size + 1);
 	if (!bytes)
 		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
-	int r = get(e, off, bytes, size, "a note segment");
+	int r = note_get(e, off, bytes, size, "a note segment");
 	if (r < 0)
 		return r;
 	facts->notes_hash = note_hash(facts->notes_hash, bytes, size);
@@ -312,9 +313,9 @@ static int read_note_sections(const struct elf *e, struct note_facts *facts, boo
 	for (unsigned i = 0; i < h->e_shnum; i++) {
 		Elf64_Shdr s;
 		if (h->e_shoff > e->size)
-			return damaged(e, "the section header table would be past its end");
-		int r = get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
-			    "the section header table");
+			return note_damaged(e, "the section header table would be past its end");
+		int r = note_get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+				 "the section header table");
 		if (r < 0)
 			return r;
 		if (s.sh_type != SHT_NOTE)
@@ -417,7 +418,7 @@ static int read_dynamic(const struct elf *e, struct dynamic *dyn)
 {
 	const Elf64_Phdr *p = dynamic_segment(e);
 	if (!p)
-		return refuse(e, "it has no dynamic section");
+		return note_refuse(e, "it has no dynamic section");
 	for (uint64_t i = 0; i < NOTE_DYNAMIC_MAX; i++) {
 		Elf64_Dyn d;
 		int r = get_mapped(e, p->p_vaddr + i * sizeof d, &d, sizeof d,
@@ -480,7 +481,7 @@ static int count_symbols(const struct elf *e, const struct dynamic *dyn, uint32_
 	if (dyn->gnu_hash)
 		return count_gnu_hash(e, dyn->gnu_hash, ret_n);
 	if (!dyn->hash)
-		return damaged(e, "it has no symbol hash table");
+		return note_damaged(e, "it has no symbol hash table");
 	uint32_t h[2]; /* buckets, symbols */
 	int r = get_mapped(e, dyn->hash, h, sizeof h, "the symbol hash table");
 	if (r < 0)
@@ -491,7 +492,7 @@ static int count_symbols(const struct elf *e, const struct dynamic *dyn, uint32_
 	return 0;
 }
 
-static bool exported(const Elf64_Sym *s)
+static bool note_exported(const Elf64_Sym *s)
 {
 	unsigned bind = ELF64_ST_BIND(s->st_info), see = ELF64_ST_VISIBILITY(s->st_other);
 	return s->st_shndx != SHN_UNDEF &&
@@ -503,7 +504,7 @@ static int take_symbol(const struct elf *e, const struct dynamic *dyn, const Elf
 		       struct note_facts *facts)
 {
 	char name[sizeof RP_MODULE_SYMBOL];
-	if (!exported(s))
+	if (!note_exported(s))
 		return 0;
 	facts->n_exports++;
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < sizeof(struct rp_module))
@@ -521,7 +522,7 @@ static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct n
 {
 	uint32_t n = 0;
 	if (dyn->symbol_size != sizeof(Elf64_Sym))
-		return damaged(e, "its dynamic symbols have an unknown size");
+		return note_damaged(e, "its dynamic symbols have an unknown size");
 	int r = count_symbols(e, dyn, &n);
 	if (r < 0)
 		return r;
@@ -551,9 +552,9 @@ static int read_init(const struct elf *e, const struct dynamic *dyn, struct note
 	for (unsigned i = 0; i < h->e_shnum; i++) {
 		Elf64_Shdr s;
 		if (h->e_shoff > e->size)
-			return damaged(e, "the section header table would be past its end");
-		int r = get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
-			    "the section header table");
+			return note_damaged(e, "the section header table would be past its end");
+		int r = note_get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+				 "the section header table");
 		if (r < 0)
 			return r;
 		if (s.sh_addr == dyn->init && s.sh_type == SHT_PROGBITS &&
@@ -612,7 +613,7 @@ static int read_dynamic_facts(const struct elf *e, struct note_facts *facts)
 	return r ? r : read_symbols(e, &dyn, facts);
 }
 
-static int parse(struct elf *e, struct note_facts *ret)
+static int note_do_parse(struct elf *e, struct note_facts *ret)
 {
 	struct note_facts facts = {.notes_hash = NOTE_HASH_INIT};
 	int r = check_ident(e);
@@ -634,7 +635,7 @@ int note_parse(const void *image, size_t size, const char *label, struct note_fa
 	       struct err *err)
 {
 	struct elf e = {.image = image, .fd = -1, .size = size, .label = label, .err = err};
-	return parse(&e, ret);
+	return note_do_parse(&e, ret);
 }
 
 int note_read(int fd, const char *label, struct note_facts *ret, struct err *err)
@@ -644,8 +645,8 @@ int note_read(int fd, const char *label, struct note_facts *ret, struct err *err
 		return err_errno(err, -errno, "cannot read module file %s", label);
 	struct elf e = {.fd = fd, .size = (uint64_t)st.st_size, .label = label, .err = err};
 	if (!S_ISREG(st.st_mode))
-		return refuse(&e, "not a regular file");
-	return parse(&e, ret);
+		return note_refuse(&e, "not a regular file");
+	return note_do_parse(&e, ret);
 }
 
 /* ---- verdict --------------------------------------------------------------------------------- */

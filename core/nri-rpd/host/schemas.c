@@ -5,7 +5,7 @@
 
 #include "core/lib/util/str.h"
 
-static void begin(void *ctx, const char *const *path, unsigned n_path)
+static void schemas_begin(void *ctx, const char *const *path, unsigned n_path)
 {
 	struct schemas *s = ctx;
 	struct err err = ERR_INIT;
@@ -31,7 +31,7 @@ enum conf_found schemas_find(struct schemas *s, const char *module, const struct
 	return CONF_NO_SCHEMA;
 }
 
-static enum conf_found find(void *ctx, const char *module, const struct rp_schema **ret)
+static enum conf_found schemas_do_find(void *ctx, const char *module, const struct rp_schema **ret)
 {
 	return schemas_find(ctx, module, ret);
 }
@@ -79,7 +79,7 @@ static int list_item(const struct loader_item *item, void *arg)
 	return 0;
 }
 
-static void each(void *ctx, void (*fn)(const char *module, void *arg), void *arg)
+static void schemas_each(void *ctx, void (*fn)(const char *module, void *arg), void *arg)
 {
 	const struct schemas *s = ctx;
 	(void)loader_list(s->loader, list_item, &(struct listing){fn, arg});
@@ -87,5 +87,5 @@ static void each(void *ctx, void (*fn)(const char *module, void *arg), void *arg
 
 struct conf_schemas schemas_of(struct schemas *s)
 {
-	return (struct conf_schemas){s, begin, find, of_kind, each};
+	return (struct conf_schemas){s, schemas_begin, schemas_do_find, of_kind, schemas_each};
 }

@@ -104,7 +104,7 @@ static void keep_fds(const struct trial_spec *spec, int pipe_fd)
 	close_fds(next, ~0u);
 }
 
-static void limit(int which, uint64_t soft, uint64_t hard)
+static void trial_limit(int which, uint64_t soft, uint64_t hard)
 {
 	struct rlimit old, lim = {soft, hard};
 	if (getrlimit((__rlimit_resource_t)which, &old) == 0 && old.rlim_max < hard)
@@ -128,14 +128,14 @@ static void limit_memory(uint64_t more)
 	if (!f || fscanf(f, "%lu", &pages) != 1)
 		return;
 	uint64_t now = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	limit(RLIMIT_AS, now + more, now + more);
+	trial_limit(RLIMIT_AS, now + more, now + more);
 }
 #endif
 
 static void apply_limits(const struct trial_limits *l)
 {
-	limit(RLIMIT_CORE, 0, 0);
-	limit(RLIMIT_CPU, l->cpu_s, (uint64_t)l->cpu_s + 1);
+	trial_limit(RLIMIT_CORE, 0, 0);
+	trial_limit(RLIMIT_CPU, l->cpu_s, (uint64_t)l->cpu_s + 1);
 	limit_memory(l->memory_max);
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + l->nice);
 }
@@ -209,7 +209,7 @@ static pid_t fork_quietly(struct trial *t, const int fds[2])
 	return r;
 }
 
-static int spawn(struct trial *t, struct err *err)
+static int trial_spawn(struct trial *t, struct err *err)
 {
 	int fds[2];
 	void *page = mmap(NULL, sizeof *t->live, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -238,7 +238,7 @@ static int spawn(struct trial *t, struct err *err)
 	return 0;
 }
 
-static int make(const struct trial_spec *spec, struct trial **ret, struct err *err)
+static int trial_make(const struct trial_spec *spec, struct trial **ret, struct err *err)
 {
 	if (spec->n_keep_fds > TRIAL_KEEP_FDS_MAX)
 		return err_set(err, -EINVAL,
@@ -250,7 +250,7 @@ static int make(const struct trial_spec *spec, struct trial **ret, struct err *e
 	t->spec = *spec;
 	t->frame.data_max = spec->limits.output_max;
 	t->pid_fd = t->pipe_fd = -1;
-	int r = spawn(t, err);
+	int r = trial_spawn(t, err);
 	if (r < 0) {
 		(void)trial_free(t);
 		return r;
@@ -316,7 +316,7 @@ static bool trial_tick(struct trial *t)
 /* ---- collecting ------------------------------------------------------------------------------ */
 
 /* 1: there may be more at once, 0: not now, -1: never again. */
-static int collect(struct trial *t)
+static int trial_collect(struct trial *t)
 {
 	uint8_t *p = frame_room(&t->frame, TRIAL_READ);
 	ssize_t n = p ? read(t->pipe_fd, p, TRIAL_READ) : 0;
@@ -329,7 +329,7 @@ static int collect(struct trial *t)
 	return t->stopped ? -1 : 1;
 }
 
-static void reap(struct trial *t)
+static void trial_reap(struct trial *t)
 {
 	siginfo_t info = {0};
 	while (waitid(P_PID, (id_t)t->pid, &info, WEXITED) < 0 && errno == EINTR)
@@ -337,7 +337,7 @@ static void reap(struct trial *t)
 	t->pid = 0;
 	t->wait_code = info.si_code;
 	t->wait_status = info.si_status;
-	while (!t->stopped && collect(t) > 0)
+	while (!t->stopped && trial_collect(t) > 0)
 		;
 }
 
@@ -448,7 +448,7 @@ void trial_tell_held(const struct trial_result *res)
 		log_tell_held(res->held);
 }
 
-static void judge(struct trial *t, struct trial_result *res)
+static void trial_judge(struct trial *t, struct trial_result *res)
 {
 	judge_end(t, res);
 	if (t->spec.log == TRIAL_LOG_HELD && res->outcome != TRIAL_DONE)
@@ -465,7 +465,7 @@ static void on_pipe(unsigned events, void *arg)
 	(void)events;
 	int more = 1;
 	for (unsigned i = 0; more > 0 && i < TRIAL_READS_AT_ONCE; i++)
-		more = collect(t);
+		more = trial_collect(t);
 	if (more < 0)
 		t->pipe_io = loop_io_free(t->pipe_io);
 }
@@ -475,8 +475,8 @@ static void on_end(unsigned events, void *arg)
 	struct trial *t = arg;
 	struct trial_result res;
 	(void)events;
-	reap(t);
-	judge(t, &res);
+	trial_reap(t);
+	trial_judge(t, &res);
 	t->done(t->done_arg, &res);
 	(void)trial_free(t);
 }
@@ -493,7 +493,7 @@ int trial_start(const struct trial_spec *spec,
 		struct trial **ret, struct err *err)
 {
 	struct trial *t = NULL;
-	int r = make(spec, &t, err);
+	int r = trial_make(spec, &t, err);
 	if (r < 0)
 		return r;
 	t->done = done;
@@ -529,7 +529,7 @@ static void wait_for(struct trial *t)
 			(void)trial_tick(t);
 		if (r <= 0)
 			continue;
-		if (fds[1].revents && collect(t) < 0) {
+		if (fds[1].revents && trial_collect(t) < 0) {
 			if (t->pid_fd < 0) /* valgrind knows no pidfd */
 				return;
 			fds[1].fd = -1;
@@ -540,12 +540,12 @@ static void wait_for(struct trial *t)
 int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct err *err)
 {
 	struct trial *t = NULL;
-	int r = make(spec, &t, err);
+	int r = trial_make(spec, &t, err);
 	if (r < 0)
 		return r;
 	wait_for(t);
-	reap(t);
-	judge(t, ret);
+	trial_reap(t);
+	trial_judge(t, ret);
 	ret->memory = t->frame.in.data;
 	t->frame.in = (struct buf)BUF_INIT;
 	if (ret->held)

@@ -49,7 +49,7 @@ int frame_send(int fd, int code, const struct err *err, const struct buf *data, 
 /* ---- in the parent --------------------------------------------------------------------------- */
 
 /* The header, if it is there. */
-static bool peek(const struct frame_in *f, struct frame *ret)
+static bool trial_frame_peek(const struct frame_in *f, struct frame *ret)
 {
 	if (buf_len(&f->in) < sizeof *ret)
 		return false;
@@ -58,10 +58,10 @@ static bool peek(const struct frame_in *f, struct frame *ret)
 }
 
 /* Notices as early as possible what can only end badly. */
-static enum frame_state judge(const struct frame_in *f)
+static enum frame_state trial_frame_judge(const struct frame_in *f)
 {
 	struct frame head;
-	if (!peek(f, &head))
+	if (!trial_frame_peek(f, &head))
 		return FRAME_PART;
 	if (head.magic != FRAME_MAGIC || head.text_size >= ERR_TEXT_MAX)
 		return FRAME_GARBLED;
@@ -88,14 +88,14 @@ enum frame_state frame_add(struct frame_in *f, size_t n)
 {
 	buf_commit(&f->in, n);
 	if (f->state == FRAME_PART || f->state == FRAME_WHOLE)
-		f->state = judge(f);
+		f->state = trial_frame_judge(f);
 	return f->state;
 }
 
 bool frame_get(const struct frame_in *f, struct frame_answer *ret)
 {
 	struct frame head;
-	if (f->state != FRAME_WHOLE || !peek(f, &head))
+	if (f->state != FRAME_WHOLE || !trial_frame_peek(f, &head))
 		return false;
 	const uint8_t *text = buf_bytes(&f->in) + sizeof head;
 	*ret = (struct frame_answer){.code = head.code,

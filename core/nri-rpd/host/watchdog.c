@@ -55,7 +55,7 @@ static void watchdog_set(timer_t timer, uint64_t ns)
 	(void)timer_settime(timer, 0, &it, NULL);
 }
 
-static void arm(struct watchdog *w, uint64_t ns)
+static void watchdog_arm(struct watchdog *w, uint64_t ns)
 {
 	w->armed = true;
 	if (w->has_killer)
@@ -70,7 +70,7 @@ struct line {
 	size_t size;
 };
 
-static void add(struct line *l, const char *s)
+static void watchdog_add(struct line *l, const char *s)
 {
 	for (; *s && l->size < sizeof l->text - 1; s++)
 		l->text[l->size++] = *s;
@@ -84,10 +84,10 @@ static void add_number(struct line *l, uint32_t n)
 		*--p = (char)('0' + n % 10);
 		n /= 10;
 	} while (n);
-	add(l, p);
+	watchdog_add(l, p);
 }
 
-static void print(struct line *l)
+static void watchdog_print(struct line *l)
 {
 	l->text[l->size++] = '\n';
 	ssize_t ignored = write(STDERR_FILENO, l->text, l->size);
@@ -97,7 +97,7 @@ static void print(struct line *l)
 static void begin_line(const struct watchdog *w, struct line *l)
 {
 	l->size = 0;
-	add(l, w->journal ? "<3>" : "nri-rp: ");
+	watchdog_add(l, w->journal ? "<3>" : "nri-rp: ");
 }
 
 static void warn_slow(struct watchdog *w)
@@ -107,10 +107,10 @@ static void warn_slow(struct watchdog *w)
 		return;
 	w->warned = w->begin_ns;
 	begin_line(w, &l);
-	add(&l, "a request has taken more than ");
+	watchdog_add(&l, "a request has taken more than ");
 	add_number(&l, w->limit_ms);
-	add(&l, " ms, outside of any module");
-	print(&l);
+	watchdog_add(&l, " ms, outside of any module");
+	watchdog_print(&l);
 }
 
 _Noreturn static void end_process(const struct watchdog *w, struct crumb_live *live)
@@ -118,24 +118,24 @@ _Noreturn static void end_process(const struct watchdog *w, struct crumb_live *l
 	const struct crumb_slot *s = &live->lane[CRUMB_LOOP];
 	struct line l;
 	begin_line(w, &l);
-	add(&l, "module \"");
-	add(&l, s->module);
-	add(&l, "\" hangs in ");
-	add(&l, crumb_call_name(crumb_slot_call(s)));
+	watchdog_add(&l, "module \"");
+	watchdog_add(&l, s->module);
+	watchdog_add(&l, "\" hangs in ");
+	watchdog_add(&l, crumb_call_name(crumb_slot_call(s)));
 	if (s->object[0]) {
-		add(&l, " of \"");
-		add(&l, s->object);
-		add(&l, "\"");
+		watchdog_add(&l, " of \"");
+		watchdog_add(&l, s->object);
+		watchdog_add(&l, "\"");
 	}
-	add(&l, ": no answer within ");
+	watchdog_add(&l, ": no answer within ");
 	add_number(&l, w->limit_ms);
-	add(&l, " ms; ending the process before the runtime drops it");
+	watchdog_add(&l, " ms; ending the process before the runtime drops it");
 	live->cause = CRUMB_HUNG;
-	print(&l);
+	watchdog_print(&l);
 	_exit(WATCHDOG_EXIT);
 }
 
-static void look(struct watchdog *w, uint64_t elapsed_ns)
+static void watchdog_look(struct watchdog *w, uint64_t elapsed_ns)
 {
 	struct crumb_live *live = crumb_live(w->crumb);
 	uint64_t state = live ? live->lane[CRUMB_LOOP].state : 0;
@@ -148,10 +148,10 @@ static void look(struct watchdog *w, uint64_t elapsed_ns)
 		end_process(w, live);
 	}
 	w->seen = state;
-	arm(w, w->grace_ns);
+	watchdog_arm(w, w->grace_ns);
 }
 
-static void handle(int signo, siginfo_t *info, void *context)
+static void watchdog_handle(int signo, siginfo_t *info, void *context)
 {
 	(void)signo;
 	(void)context;
@@ -167,11 +167,11 @@ static void handle(int signo, siginfo_t *info, void *context)
 		return;
 	}
 	if (now - begin >= first) {
-		look(w, now - begin);
+		watchdog_look(w, now - begin);
 		return;
 	}
 	w->seen = 0;
-	arm(w, first - (now - begin));
+	watchdog_arm(w, first - (now - begin));
 }
 
 /* ---- outside --------------------------------------------------------------------------------- */
@@ -187,7 +187,8 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 	w->grace_ms = limit_ms < 2 * WATCHDOG_GRACE_MS ? limit_ms / 2 : WATCHDOG_GRACE_MS;
 	w->limit_ns = w->limit_ms * NS_PER_MS;
 	w->grace_ns = w->grace_ms * NS_PER_MS;
-	struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction action = {.sa_sigaction = watchdog_handle,
+				   .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
 				 .sigev_signo = WATCHDOG_SIGNAL,
 				 .sigev_value.sival_ptr = w};
@@ -227,7 +228,7 @@ void watchdog_begin(struct watchdog *w)
 	w->begin_ns = clock_ns();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!w->armed)
-		arm(w, w->limit_ns - w->grace_ns);
+		watchdog_arm(w, w->limit_ns - w->grace_ns);
 }
 
 void watchdog_end(struct watchdog *w)

@@ -17,7 +17,7 @@
 #define UNIX_MODE 0660
 #define BACKLOG 256 /* a full queue delays the next connection, a probe for example, by 1 s */
 
-static socklen_t fill4(const struct address *a, struct sockaddr_in *sa)
+static socklen_t address_fill4(const struct address *a, struct sockaddr_in *sa)
 {
 	*sa = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
 	sa->sin_addr.s_addr = htonl(INADDR_ANY);
@@ -26,7 +26,7 @@ static socklen_t fill4(const struct address *a, struct sockaddr_in *sa)
 	return sizeof *sa;
 }
 
-static socklen_t fill6(const struct address *a, struct sockaddr_in6 *sa)
+static socklen_t address_fill6(const struct address *a, struct sockaddr_in6 *sa)
 {
 	*sa = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
 	sa->sin6_addr = in6addr_any;
@@ -63,12 +63,12 @@ int address_listen(const struct address *a, struct err *err)
 	}
 	bool v6 = strchr(a->host, ':') != NULL;
 	if (v6 || !*a->host) {
-		socklen_t len = fill6(a, &sa6);
+		socklen_t len = address_fill6(a, &sa6);
 		fd = listen_tcp(AF_INET6, (const struct sockaddr *)&sa6, len);
 	}
 	/* All addresses of a kernel without IPv6. */
 	if (!v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) {
-		socklen_t len = fill4(a, &sa4);
+		socklen_t len = address_fill4(a, &sa4);
 		fd = listen_tcp(AF_INET, (const struct sockaddr *)&sa4, len);
 	}
 	return fd >= 0 ? fd

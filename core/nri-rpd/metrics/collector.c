@@ -81,7 +81,7 @@ static int read_all(void *arg)
 /* ---- what came of it ------------------------------------------------------------------------- */
 
 /* In per mille; false: not known. */
-static bool suffering(const struct usage *u, unsigned bit, int64_t *ret)
+static bool collector_suffering(const struct usage *u, unsigned bit, int64_t *ret)
 {
 	static const enum figure waits[] = {FIG_CPU_WAIT, FIG_CPU_WAIT, FIG_MEMORY_WAIT,
 					    FIG_IO_WAIT};
@@ -104,7 +104,7 @@ uint32_t collector_judge(struct usage *u, const uint32_t limits[4])
 			lacks &= ~flag;
 			continue;
 		}
-		if (!suffering(u, bit, &permille))
+		if (!collector_suffering(u, bit, &permille))
 			continue;
 		bool change = lacks & flag ? permille < limit / 2 : permille >= limit;
 		u->streak[bit] = change ? (uint8_t)(u->streak[bit] + 1) : 0;
@@ -116,7 +116,7 @@ uint32_t collector_judge(struct usage *u, const uint32_t limits[4])
 	return lacks;
 }
 
-static void put(struct usage *u, const struct figures *figures, uint64_t now_ms)
+static void collector_put(struct usage *u, const struct figures *figures, uint64_t now_ms)
 {
 	for (unsigned f = 0; f < N_FIGURES; f++)
 		if (figures->has & 1u << f)
@@ -128,10 +128,10 @@ static void take_app(struct collector *c, const struct asked *a, uint64_t now_ms
 	struct usage *u = pipeline_app_usage(c->p, (uint32_t)((a->ctr & ~APP_BIT) >> 16),
 					     (uint32_t)(a->ctr & 0xffff));
 	if (u)
-		put(u, &a->figures, now_ms);
+		collector_put(u, &a->figures, now_ms);
 }
 
-static void take(struct collector *c, const struct asked *a, uint64_t now_ms)
+static void collector_take(struct collector *c, const struct asked *a, uint64_t now_ms)
 {
 	if (a->ctr & APP_BIT) {
 		take_app(c, a, now_ms);
@@ -144,7 +144,7 @@ static void take(struct collector *c, const struct asked *a, uint64_t now_ms)
 		ctr->usage = calloc(1, sizeof *ctr->usage);
 	if (!ctr->usage)
 		return;
-	put(ctr->usage, &a->figures, now_ms);
+	collector_put(ctr->usage, &a->figures, now_ms);
 	uint32_t lacks = collector_judge(ctr->usage, c->limits);
 	if (lacks != ctr->usage->pressure)
 		pipeline_pressure(c->p, ctr, lacks);
@@ -166,7 +166,7 @@ static void round_done(void *arg, int result)
 			stats->files += r->list[i].figures.n_files;
 			stats->missing += !r->list[i].found;
 			if (r->list[i].found)
-				take(c, &r->list[i], now_ms);
+				collector_take(c, &r->list[i], now_ms);
 		}
 		if (c->interval_ms)
 			pipeline_measure(c->p);
@@ -176,7 +176,7 @@ static void round_done(void *arg, int result)
 	round_free(r);
 }
 
-static int add(struct round *r, uint64_t id, uint32_t pid, const char *path)
+static int collector_add(struct round *r, uint64_t id, uint32_t pid, const char *path)
 {
 	r->list[r->n++] =
 		(struct asked){.ctr = id, .pid = pid, .path = (uint32_t)buf_len(&r->paths)};
@@ -201,9 +201,9 @@ static struct round *round_new(struct collector *c)
 	}
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr && !e; ctr = ctr->next)
 		if (ctr->cur.state == RP_STATE_RUNNING && *ctr->cgroups_path)
-			e = add(r, ctr->handle, ctr->pid, ctr->cgroups_path);
+			e = collector_add(r, ctr->handle, ctr->pid, ctr->cgroups_path);
 	for (uint32_t i = 0; i < apps->n && !e; i++)
-		e = add(r, APP_OF(apps->generation, i), 0, apps->list[i].cgroup);
+		e = collector_add(r, APP_OF(apps->generation, i), 0, apps->list[i].cgroup);
 	if (!e && r->n)
 		return r;
 	if (e)
@@ -230,7 +230,7 @@ bool collector_round(struct collector *c)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void tick(void *arg)
+static void collector_tick(void *arg)
 {
 	struct collector *c = arg;
 	(void)collector_round(c);
@@ -265,7 +265,7 @@ struct collector *collector_new(struct loop *loop, struct pipeline *pipeline, st
 	}
 	c->worker = worker_new(loop, "figures");
 	c->reader = reader_new(&c->root, files_max());
-	c->timer = loop_timer_new(loop, tick, c);
+	c->timer = loop_timer_new(loop, collector_tick, c);
 	if (c->worker && c->reader && c->timer)
 		return c;
 	(void)err_errno(err, -ENOMEM, "collector");
@@ -292,7 +292,7 @@ void collector_configure(struct collector *c, const struct conf_core *core)
 		return;
 	loop_timer_disarm(c->timer);
 	if (c->interval_ms)
-		tick(c);
+		collector_tick(c);
 	else
 		forget_all(c);
 }

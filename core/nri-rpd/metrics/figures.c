@@ -31,7 +31,7 @@ static bool take_number(const char **text, uint64_t *ret)
 	return true;
 }
 
-static bool ends(const char *p)
+static bool figures_ends(const char *p)
 {
 	return !*p || *p == '\n' || *p == ' ';
 }
@@ -52,7 +52,7 @@ static const char *next_line(const char *line)
 }
 
 /* What is behind "WORD" and a blank at the start of the line, or NULL. */
-static const char *behind(const char *line, const char *word)
+static const char *figures_behind(const char *line, const char *word)
 {
 	size_t len = strlen(word);
 	return strncmp(line, word, len) == 0 && line[len] == ' ' ? line + len + 1 : NULL;
@@ -63,12 +63,12 @@ uint32_t figures_keys(const char *text, const char *const *keys, uint32_t n, uin
 	uint32_t all = (1u << n) - 1, seen = 0, good = 0;
 	for (const char *line = text; line && seen != all; line = next_line(line))
 		for (uint32_t i = 0; i < n; i++) {
-			const char *p = *line == *keys[i] ? behind(line, keys[i]) : NULL;
+			const char *p = *line == *keys[i] ? figures_behind(line, keys[i]) : NULL;
 			uint64_t v;
 			if (!p || seen & 1u << i)
 				continue;
 			seen |= 1u << i;
-			if (!take_number(&p, &v) || !ends(p))
+			if (!take_number(&p, &v) || !figures_ends(p))
 				continue;
 			ret[i] = v;
 			good |= 1u << i;
@@ -86,7 +86,7 @@ static bool word_number(const char *line, const char *name, uint64_t *ret)
 		if (strncmp(p, name, len) != 0 || p[len] != '=')
 			continue;
 		p += len + 1;
-		if (!take_number(&p, &v) || !ends(p))
+		if (!take_number(&p, &v) || !figures_ends(p))
 			return false;
 		*ret = v;
 		return true;
@@ -97,14 +97,14 @@ static bool word_number(const char *line, const char *name, uint64_t *ret)
 bool figures_wait(const char *text, uint64_t *ret)
 {
 	for (const char *line = text; line; line = next_line(line)) {
-		const char *p = behind(line, "some");
+		const char *p = figures_behind(line, "some");
 		if (p)
 			return word_number(p, "total", ret);
 	}
 	return false;
 }
 
-static void add(uint64_t *to, uint64_t v)
+static void figures_add(uint64_t *to, uint64_t v)
 {
 	if (__builtin_add_overflow(*to, v, to))
 		*to = UINT64_MAX;
@@ -127,9 +127,9 @@ bool figures_io(const char *text, uint64_t *ret_read, uint64_t *ret_written)
 		if (!p)
 			return false;
 		if (word_number(p, "rbytes", &v))
-			add(&read, v);
+			figures_add(&read, v);
 		if (word_number(p, "wbytes", &v))
-			add(&written, v);
+			figures_add(&written, v);
 	}
 	*ret_read = read;
 	*ret_written = written;
@@ -143,11 +143,11 @@ bool figures_io_v1(const char *text, uint64_t *ret_read, uint64_t *ret_written)
 		const char *p = device_line(line);
 		if (!p)
 			continue; /* "Total 123" */
-		const char *r = behind(p, "Read"), *w = behind(p, "Write");
-		if (r && take_number(&r, &v) && ends(r))
-			add(&read, v);
-		else if (w && take_number(&w, &v) && ends(w))
-			add(&written, v);
+		const char *r = figures_behind(p, "Read"), *w = figures_behind(p, "Write");
+		if (r && take_number(&r, &v) && figures_ends(r))
+			figures_add(&read, v);
+		else if (w && take_number(&w, &v) && figures_ends(w))
+			figures_add(&written, v);
 	}
 	*ret_read = read;
 	*ret_written = written;
@@ -239,11 +239,11 @@ static const struct source v1[] = {
 #define N_V1 (sizeof v1 / sizeof *v1)
 _Static_assert(N_V2 <= FIGURES_SOURCES && N_V1 <= FIGURES_SOURCES, "sources of a cgroup");
 
-static void put(struct figures *to, enum figure f, uint64_t value, uint32_t scale)
+static void figures_put(struct figures *to, enum figure f, uint64_t value, uint32_t scale)
 {
 	value = __builtin_mul_overflow(value, scale, &value) ? UINT64_MAX : value;
 	if (to->has & 1u << f)
-		add(&to->value[f], value);
+		figures_add(&to->value[f], value);
 	else
 		to->value[f] = value;
 	to->has |= 1u << f;
@@ -254,8 +254,8 @@ static void take_io(const struct source *s, const char *text, struct figures *to
 	uint64_t read, written;
 	if (s->how == IO ? figures_io(text, &read, &written)
 			 : figures_io_v1(text, &read, &written)) {
-		put(to, FIG_IO_READ, read, 1);
-		put(to, FIG_IO_WRITTEN, written, 1);
+		figures_put(to, FIG_IO_READ, read, 1);
+		figures_put(to, FIG_IO_WRITTEN, written, 1);
 	}
 }
 
@@ -268,24 +268,24 @@ static void take_keys(const struct source *s, const char *text, struct figures *
 	found = figures_keys(text, s->keys, n, values);
 	for (uint32_t i = 0; i < n; i++)
 		if (found & 1u << i)
-			put(to, s->to[i].figure, values[i], s->to[i].scale);
+			figures_put(to, s->to[i].figure, values[i], s->to[i].scale);
 	/* a part of a sum would be less than there is */
 	for (uint32_t i = 0; i < n; i++)
 		if (!(found & 1u << i))
 			to->has &= ~(1u << s->to[i].figure);
 }
 
-static void take(const struct source *s, const char *text, struct figures *to)
+static void figures_take(const struct source *s, const char *text, struct figures *to)
 {
 	uint64_t v;
 	switch (s->how) {
 	case NUMBER:
 		if (figures_number(text, &v))
-			put(to, s->to[0].figure, v, 1);
+			figures_put(to, s->to[0].figure, v, 1);
 		return;
 	case WAIT:
 		if (figures_wait(text, &v))
-			put(to, s->to[0].figure, v, 1);
+			figures_put(to, s->to[0].figure, v, 1);
 		return;
 	case KEYS:
 		take_keys(s, text, to);
@@ -412,7 +412,7 @@ int figures_read(struct figures_place *p, uint32_t what, char *buf, struct figur
 		if (len < 0)
 			continue;
 		ret->n_files++;
-		take(&list[i], buf, ret);
+		figures_take(&list[i], buf, ret);
 	}
 	if (ret->has & 1u << FIG_PERIODS)
 		p->limited = ret->value[FIG_PERIODS] != 0;

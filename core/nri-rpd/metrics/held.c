@@ -15,7 +15,7 @@
 #define LOG_SOURCE "metrics"
 
 /* Whether b is another socket than a: where that cannot be known it is not. */
-static bool differs(int a, int b)
+static bool held_differs(int a, int b)
 {
 	uint64_t x = 0, y = 0;
 	socklen_t len = sizeof x;
@@ -23,14 +23,14 @@ static bool differs(int a, int b)
 			 getsockopt(b, SOL_SOCKET, SO_COOKIE, &y, &len) == 0 && x != y);
 }
 
-static bool listens(int fd)
+static bool held_listens(int fd)
 {
 	int on = 0;
 	socklen_t len = sizeof on;
 	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on;
 }
 
-static void tell(int fd)
+static void held_tell(int fd)
 {
 	static struct log_limit limit = LOG_LIMIT(1, 3600000);
 	struct sockaddr_storage at = {0};
@@ -54,7 +54,7 @@ static void send_away(unsigned events, void *arg)
 	int fd = wire_accept(s->fd);
 	if (fd >= 0) {
 		(void)close(fd);
-		tell(s->fd);
+		held_tell(s->fd);
 	} else if (fd != -EAGAIN && fd != -EINTR && fd != -ECONNABORTED) {
 		(void)loop_io_set(s->io, 0); /* out of descriptors: then they wait */
 	}
@@ -66,7 +66,7 @@ void held_serve(struct held *h, struct loop *loop, int served)
 		struct held_socket *s = &h->sockets[n];
 		s->fd = sd_listen_fd(n);
 		s->io = loop_io_free(s->io);
-		if (s->fd && differs(served, s->fd) && listens(s->fd) &&
+		if (s->fd && held_differs(served, s->fd) && held_listens(s->fd) &&
 		    fcntl(s->fd, F_SETFL, O_NONBLOCK) == 0)
 			s->io = loop_io_new(loop, s->fd, LOOP_READ, send_away, s);
 	}

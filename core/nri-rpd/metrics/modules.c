@@ -41,7 +41,7 @@ bool collect_wanted(const struct conf_core *core, const char *group, const char 
 }
 
 /* "topology-aware" → "topologyaware", as the names of the Go policies have it. */
-static void squeeze(const char *name, char ret[RP_NAME_MAX])
+static void modules_squeeze(const char *name, char ret[RP_NAME_MAX])
 {
 	size_t n = 0;
 	for (; *name; name++)
@@ -55,7 +55,7 @@ static void squeeze(const char *name, char ret[RP_NAME_MAX])
 static void full_name(const struct instance *i, const char *name, char *ret, size_t size)
 {
 	char module[RP_NAME_MAX];
-	squeeze(instance_name(i), module);
+	modules_squeeze(instance_name(i), module);
 	size_t len = strlen(module);
 	bool own = strncmp(name, module, len) == 0 && name[len] == '_';
 	const char *group = instance_role(i) == RP_KIND_POLICY ? "policy_" : "";

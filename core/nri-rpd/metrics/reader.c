@@ -37,17 +37,17 @@ struct reader *reader_new(const struct fs_root *root, unsigned files_max)
 	return r;
 }
 
-static void count(struct reader *r, struct known *k)
+static void reader_count(struct reader *r, struct known *k)
 {
 	r->n_files -= k->n_files;
 	k->n_files = figures_place_files(&k->place);
 	r->n_files += k->n_files;
 }
 
-static void forget(struct reader *r, struct known *k)
+static void reader_do_forget(struct reader *r, struct known *k)
 {
 	figures_place_close(&k->place);
-	count(r, k);
+	reader_count(r, k);
 	HASH_DEL(r->list, k);
 	free(k);
 }
@@ -56,7 +56,7 @@ void reader_forget(struct reader *r)
 {
 	struct known *k, *next;
 	HASH_ITER (hh, r->list, k, next)
-		forget(r, k);
+		reader_do_forget(r, k);
 }
 
 struct reader *reader_free(struct reader *r)
@@ -75,7 +75,7 @@ void reader_begin(struct reader *r, uint64_t now_ms)
 	r->unified = figures_unified(r->root);
 }
 
-static struct known *find(const struct reader *r, rp_ctr ctr)
+static struct known *reader_find(const struct reader *r, rp_ctr ctr)
 {
 	struct known *k;
 	HASH_FIND(hh, r->list, &ctr, sizeof ctr, k);
@@ -83,7 +83,7 @@ static struct known *find(const struct reader *r, rp_ctr ctr)
 }
 
 /* NULL: out of memory. */
-static struct known *add(struct reader *r, rp_ctr ctr)
+static struct known *reader_add(struct reader *r, rp_ctr ctr)
 {
 	struct known *k = calloc(1, sizeof *k);
 	if (!k)
@@ -108,7 +108,7 @@ static bool is_due(struct reader *r, struct known *k)
 int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, uint32_t waits,
 		struct figures *ret)
 {
-	struct known *known = find(r, ctr), *k = known ? known : add(r, ctr);
+	struct known *known = reader_find(r, ctr), *k = known ? known : reader_add(r, ctr);
 	if (!k)
 		return -ENOMEM;
 	bool keep = r->n_files - k->n_files + 2 * FIGURES_SOURCES <= r->files_max;
@@ -121,13 +121,13 @@ int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, u
 				 (slow ? FIGURES_SLOW : 0) | (keep ? FIGURES_KEEP : 0) | waits,
 				 r->buf, ret);
 	if (e) {
-		forget(r, k);
+		reader_do_forget(r, k);
 		return e;
 	}
 	if (!keep)
 		figures_place_close(&k->place);
 	k->round = r->round;
-	count(r, k);
+	reader_count(r, k);
 	return 0;
 }
 
@@ -136,6 +136,5 @@ void reader_end(struct reader *r)
 	struct known *k, *next;
 	HASH_ITER (hh, r->list, k, next)
 		if (k->round != r->round)
-			forget(r, k);
+			reader_do_forget(r, k);
 }
-

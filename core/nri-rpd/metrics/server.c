@@ -49,7 +49,7 @@
 struct connection {
 	struct metrics *m;
 	struct bufferevent *bev;
-	struct evhttp_connection *http; /* NULL until watch() */
+	struct evhttp_connection *http; /* NULL until server_watch() */
 	struct loop_timer *timer;
 	uint64_t since_ms;
 	struct in6_addr from; /* the client's address or network; a unix socket: all zero */
@@ -152,7 +152,7 @@ static void answer_index(struct metrics *m, struct answer *a)
 		(void)buf_printf(&a->body, "%s\n", m->routed);
 }
 
-static void route(struct metrics *m, const char *path, struct answer *a)
+static void server_route(struct metrics *m, const char *path, struct answer *a)
 {
 	static const struct {
 		const char *path;
@@ -307,7 +307,7 @@ static void on_closed(struct evhttp_connection *http, void *arg)
  * libevent shows a connection to nobody before its first request is whole, but hands it to the
  * callbacks of the connection's buffer. False: the connection has been closed already.
  */
-static bool watch(struct connection *c)
+static bool server_watch(struct connection *c)
 {
 	void *http = NULL;
 	bufferevent_getcb(c->bev, NULL, NULL, NULL, &http);
@@ -345,7 +345,7 @@ static void on_timer(void *arg)
 		connection_close(c);
 		return;
 	}
-	if (!watch(c))
+	if (!server_watch(c))
 		connection_free(c);
 }
 
@@ -391,7 +391,7 @@ static struct connection *connection_of(struct metrics *m, struct evhttp_request
 		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
 	struct connection *c;
 	DL_SEARCH_SCALAR(m->connections, c, bev, bev);
-	return c && (c->http || watch(c)) ? c : NULL;
+	return c && (c->http || server_watch(c)) ? c : NULL;
 }
 
 static bool is_routed(const struct metrics *m, const char *path)
@@ -418,7 +418,7 @@ static void on_request(struct evhttp_request *req, void *arg)
 		return;
 	}
 	if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
-		route(m, path ? path : "", &a);
+		server_route(m, path ? path : "", &a);
 	} else {
 		a.status = HTTP_BADMETHOD;
 		(void)buf_add_str(&a.body, "there is GET and HEAD\n");
@@ -452,7 +452,7 @@ const char *metrics_listens(const struct metrics *m)
 	return m->bound ? m->listen : "";
 }
 
-static void resume(void *arg)
+static void server_resume(void *arg)
 {
 	struct metrics *m = arg;
 	close_excess(m, NULL, METRICS_CONNECTIONS_MAX);
@@ -570,7 +570,7 @@ int metrics_new(struct loop *loop, struct pipeline *pipeline, const char *listen
 	if (!m)
 		return err_errno(err, -ENOMEM, "metrics");
 	*m = (struct metrics){.loop = loop, .pipeline = pipeline, .listen = strdup("")};
-	m->pause = loop_timer_new(loop, resume, m);
+	m->pause = loop_timer_new(loop, server_resume, m);
 	m->http = evhttp_new(loop_base(loop));
 	int r = m->listen && m->pause && m->http ? 0 : err_errno(err, -ENOMEM, "metrics");
 	if (r == 0) {

@@ -27,7 +27,7 @@ static int compare_shares(const void *x, const void *y)
 }
 
 /* What a set's containers ask for counts evenly for each of its members. */
-static void spread(struct load *load, const struct share *shares, size_t n)
+static void system_spread(struct load *load, const struct share *shares, size_t n)
 {
 	for (size_t i = 0; i < n;) {
 		const struct iset *set = shares[i].set;
@@ -68,7 +68,7 @@ static void load_fini(struct load *load)
 	free(load->n);
 }
 
-static int measure(struct pipeline *p, struct load *load, bool memory)
+static int system_measure(struct pipeline *p, struct load *load, bool memory)
 {
 	struct cache *cache = pipeline_cache(p);
 	struct share *shares = calloc(cache_n_ctrs(cache) + 1, sizeof *shares);
@@ -85,7 +85,7 @@ static int measure(struct pipeline *p, struct load *load, bool memory)
 					    : (double)w->cpu_request;
 	}
 	qsort(shares, n, sizeof *shares, compare_shares);
-	spread(load, shares, n);
+	system_spread(load, shares, n);
 	free(shares);
 	return 0;
 }
@@ -101,7 +101,7 @@ static void collect_cpus(struct expo *e, struct pipeline *p)
 {
 	const struct rp_ids online = topo_ids(pipeline_topo(p), RP_CPUS_ONLINE);
 	struct load load = {0};
-	if (load_init(&load, rp_ids_last(online) + 1) || measure(p, &load, false))
+	if (load_init(&load, rp_ids_last(online) + 1) || system_measure(p, &load, false))
 		e->failed = -ENOMEM;
 	struct family *amount =
 		expo_family(e, "nri_policy_cpu_allocation_milli_cores", EXPO_GAUGE,
@@ -123,7 +123,7 @@ static void collect_nodes(struct expo *e, struct pipeline *p)
 	struct topo *topo = pipeline_topo(p);
 	const struct rp_ids online = topo_ids(topo, RP_NODES_ONLINE);
 	struct load load = {0};
-	if (load_init(&load, rp_ids_last(online) + 1) || measure(p, &load, true))
+	if (load_init(&load, rp_ids_last(online) + 1) || system_measure(p, &load, true))
 		e->failed = -ENOMEM;
 	struct family *capacity = expo_family(e, "nri_policy_mem_node_capacity_bytes", EXPO_GAUGE,
 					      "Memory of the node.");

@@ -52,7 +52,7 @@ static struct model *model_new(const char *name, int64_t now_s)
 	return m;
 }
 
-static void forget(struct models *m, struct model *one)
+static void models_do_forget(struct models *m, struct model *one)
 {
 	HASH_DEL(m->list, one);
 	model_free(one);
@@ -62,7 +62,7 @@ void models_fini(struct models *m)
 {
 	struct model *one, *next;
 	HASH_ITER (hh, m->list, one, next)
-		forget(m, one);
+		models_do_forget(m, one);
 }
 
 const struct model *models_find(const struct models *m, const char *name)
@@ -72,7 +72,7 @@ const struct model *models_find(const struct models *m, const char *name)
 	return one;
 }
 
-static int add(struct models *m, const char *name, int64_t now_s, struct model **ret)
+static int models_add(struct models *m, const char *name, int64_t now_s, struct model **ret)
 {
 	size_t len = strlen(name);
 	if (!len || len >= MODEL_NAME_MAX || HASH_COUNT(m->list) >= MODELS_MAX)
@@ -94,7 +94,7 @@ int models_train(struct models *m, const char *name, const int64_t sample[RP_NR_
 {
 	struct model *one;
 	HASH_FIND_STR(m->list, name, one);
-	int r = one ? 0 : add(m, name, now_s, &one);
+	int r = one ? 0 : models_add(m, name, now_s, &one);
 	if (r)
 		return r;
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
@@ -108,7 +108,7 @@ void models_forget(struct models *m, int64_t since_s)
 	struct model *one, *next;
 	HASH_ITER (hh, m->list, one, next)
 		if (one->seen_s < since_s)
-			forget(m, one);
+			models_do_forget(m, one);
 }
 
 void model_peak(const struct model *m, int64_t ret[RP_NR_AMOUNTS])
@@ -120,7 +120,7 @@ void model_peak(const struct model *m, int64_t ret[RP_NR_AMOUNTS])
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static double largest(const struct histogram *h)
+static double models_largest(const struct histogram *h)
 {
 	double most = 0;
 	for (uint32_t i = 0; i < h->buckets.n; i++)
@@ -130,7 +130,7 @@ static double largest(const struct histogram *h)
 
 static int write_histogram(const char *name, const struct histogram *h, struct buf *out)
 {
-	double most = largest(h);
+	double most = models_largest(h);
 	int r = buf_printf(out, "%s %.0f %.17g", name, h->reference_s, h->total);
 	for (uint32_t i = 0; !r && most > 0 && i < h->buckets.n; i++) {
 		long weight = lround(h->weights[i] / most * WEIGHT_WRITTEN_MAX);
@@ -233,12 +233,12 @@ static bool read_model(struct models *m, struct reading *r, int64_t now_s)
 	name[len] = '\0';
 	r->at += len + 1;
 	if (!read_number(r, 1e18, &born) || !end_line(r) || models_find(m, name) ||
-	    add(m, name, now_s, &one))
+	    models_add(m, name, now_s, &one))
 		return false;
 	one->born_s = born < (double)now_s ? (int64_t)born : now_s;
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 		if (!read_histogram(r, amounts[k].name, now_s, &one->of[k])) {
-			forget(m, one);
+			models_do_forget(m, one);
 			return false;
 		}
 	return true;

@@ -17,7 +17,8 @@
 
 /* ---- what calls cost ------------------------------------------------------------------------- */
 
-static void account(struct nr_cost *costs, unsigned i, uint64_t began_ns, const struct err *failed)
+static void pass_account(struct nr_cost *costs, unsigned i, uint64_t began_ns,
+			 const struct err *failed)
 {
 	uint64_t took = clock_ns() - began_ns;
 	if (!costs)
@@ -39,7 +40,7 @@ struct giving {
 	int bad;
 };
 
-static void note(struct giving *g, int bad)
+static void pass_note(struct giving *g, int bad)
 {
 	if (!g->bad)
 		g->bad = bad;
@@ -65,25 +66,25 @@ static void give_item(void *ctx, const struct rp_nr_item *item)
 {
 	struct giving *g = ctx;
 	if (item->size < sizeof *item || !item->name)
-		note(g, -EINVAL);
+		pass_note(g, -EINVAL);
 	else if (!sized_is_understood(item, item->size, sizeof *item))
-		note(g, -EOPNOTSUPP);
+		pass_note(g, -EOPNOTSUPP);
 	else
-		note(g, set_item(g->to, g->names, *item));
+		pass_note(g, set_item(g->to, g->names, *item));
 }
 
 static void give_label(void *ctx, const char *key, const char *value)
 {
 	struct giving *g = ctx;
 	struct site_name buf;
-	note(g, nr_result_label(g->to, site_name(g->names, key, &buf), value));
+	pass_note(g, nr_result_label(g->to, site_name(g->names, key, &buf), value));
 }
 
 static void give_annotation(void *ctx, const char *key, const char *value)
 {
 	struct giving *g = ctx;
 	struct site_name buf;
-	note(g, set_annotation(g->to, site_name(g->names, key, &buf), g->names, value));
+	pass_note(g, set_annotation(g->to, site_name(g->names, key, &buf), g->names, value));
 }
 
 static int reset_all(struct instance *i, const char *message, struct nr_result *to)
@@ -99,8 +100,8 @@ static int reset_all(struct instance *i, const char *message, struct nr_result *
 	return r;
 }
 
-static int ask(struct instance *i, bool reset, const char *message, struct nr_result *to,
-	       struct err *err)
+static int pass_ask(struct instance *i, bool reset, const char *message, struct nr_result *to,
+		    struct err *err)
 {
 	struct giving g = {.to = to, .names = instance_prefixes(i)};
 	const struct rp_nr_sink sink = {.size = sizeof sink,
@@ -118,7 +119,7 @@ static int ask(struct instance *i, bool reset, const char *message, struct nr_re
 	return r;
 }
 
-static void sign(struct nr_pair *pairs, unsigned n, const char *key, struct instance *by)
+static void pass_sign(struct nr_pair *pairs, unsigned n, const char *key, struct instance *by)
 {
 	struct nr_pair *p = nr_pair_find(pairs, n, key);
 	if (p)
@@ -142,8 +143,8 @@ static int merge_value(struct nr_result *to, const struct nr_value *v, struct in
 }
 
 /* What is signed `of`, NULL for what nobody has signed yet, as that of `by`. */
-static int merge(struct nr_result *to, const struct nr_result *from, const struct instance *of,
-		 struct instance *by)
+static int pass_merge(struct nr_result *to, const struct nr_result *from, const struct instance *of,
+		      struct instance *by)
 {
 	int r = 0;
 	for (unsigned i = 0; !r && i < from->n_values; i++)
@@ -154,14 +155,14 @@ static int merge(struct nr_result *to, const struct nr_result *from, const struc
 		if (p->by != of)
 			continue;
 		r = nr_result_label(to, p->key, p->value);
-		sign(to->labels, to->n_labels, p->key, by);
+		pass_sign(to->labels, to->n_labels, p->key, by);
 	}
 	for (unsigned i = 0; !r && i < from->n_annotations; i++) {
 		const struct nr_pair *p = &from->annotations[i];
 		if (p->by != of)
 			continue;
 		r = nr_result_annotate(to, p->key, p->value);
-		sign(to->annotations, to->n_annotations, p->key, by);
+		pass_sign(to->annotations, to->n_annotations, p->key, by);
 	}
 	return r;
 }
@@ -174,12 +175,12 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 		struct nr_result own = {0};
 		uint64_t began = clock_ns();
 		failed[i] = (struct err)ERR_INIT;
-		int bad = ask(list[i], how->reset, how->message, &own, &failed[i]);
-		account(how->costs, i, began, &failed[i]);
+		int bad = pass_ask(list[i], how->reset, how->message, &own, &failed[i]);
+		pass_account(how->costs, i, began, &failed[i]);
 		if (!bad)
-			r = merge(ret, &own, NULL, list[i]);
+			r = pass_merge(ret, &own, NULL, list[i]);
 		else if (how->kept & 1u << i)
-			r = merge(ret, how->before, list[i], list[i]);
+			r = pass_merge(ret, how->before, list[i], list[i]);
 		nr_result_fini(&own);
 	}
 	return r;
@@ -195,7 +196,7 @@ struct editing {
 	int bad;
 };
 
-static const char *called(const struct editing *e, const char *name, struct site_name *buf)
+static const char *pass_called(const struct editing *e, const char *name, struct site_name *buf)
 {
 	return site_name(instance_prefixes(e->by), name, buf);
 }
@@ -204,7 +205,7 @@ static const struct nr_value *value_in(const struct editing *e, const struct nr_
 				       const char *name)
 {
 	struct site_name buf;
-	return in ? nr_result_value(in, called(e, name, &buf)) : NULL;
+	return in ? nr_result_value(in, pass_called(e, name, &buf)) : NULL;
 }
 
 static struct nr_value *on_node(const struct editing *e, const char *name)
@@ -216,7 +217,7 @@ static const char *annotation_in(const struct editing *e, const struct nr_result
 				 const char *key)
 {
 	struct site_name buf;
-	return in ? nr_result_annotation(in, called(e, key, &buf)) : NULL;
+	return in ? nr_result_annotation(in, pass_called(e, key, &buf)) : NULL;
 }
 
 static int32_t edit_result(void *ctx, const char *name, int64_t *ret)
@@ -271,7 +272,7 @@ static void edit_set(void *ctx, const char *name, int64_t quantity)
 		v->by = e->by;
 }
 
-static struct nr_value *zoned(const struct editing *e, const char *name, uint32_t index)
+static struct nr_value *pass_zoned(const struct editing *e, const char *name, uint32_t index)
 {
 	struct nr_value *v = on_node(e, name);
 	return v && index < v->n_zones ? v : NULL;
@@ -279,7 +280,7 @@ static struct nr_value *zoned(const struct editing *e, const char *name, uint32_
 
 static int32_t edit_get_zone(void *ctx, const char *name, uint32_t index, int64_t *ret)
 {
-	const struct nr_value *v = zoned(ctx, name, index);
+	const struct nr_value *v = pass_zoned(ctx, name, index);
 	if (!v)
 		return -RP_ENOENT;
 	*ret = v->zones[index];
@@ -288,7 +289,7 @@ static int32_t edit_get_zone(void *ctx, const char *name, uint32_t index, int64_
 
 static int32_t edit_set_zone(void *ctx, const char *name, uint32_t index, int64_t quantity)
 {
-	struct nr_value *v = zoned(ctx, name, index);
+	struct nr_value *v = pass_zoned(ctx, name, index);
 	if (!v)
 		return -RP_ENOENT;
 	v->zones[index] = round_up(quantity);
@@ -315,7 +316,7 @@ static void edit_remove(void *ctx, const char *name)
 {
 	struct editing *e = ctx;
 	struct site_name buf;
-	nr_result_remove(e->node, called(e, name, &buf));
+	nr_result_remove(e->node, pass_called(e, name, &buf));
 }
 
 static const char *edit_annotation(void *ctx, const char *key)
@@ -328,11 +329,11 @@ static void edit_set_annotation(void *ctx, const char *key, const char *value)
 {
 	struct editing *e = ctx;
 	struct site_name buf;
-	key = called(e, key, &buf);
+	key = pass_called(e, key, &buf);
 	int r = set_annotation(e->node, key, instance_prefixes(e->by), value);
 	if (!e->bad)
 		e->bad = r;
-	sign(e->node->annotations, e->node->n_annotations, key, e->by);
+	pass_sign(e->node->annotations, e->node->n_annotations, key, e->by);
 }
 
 static void put_label(struct editing *e, const char *key, const char *value)
@@ -340,13 +341,13 @@ static void put_label(struct editing *e, const char *key, const char *value)
 	int r = nr_result_label(e->node, key, value);
 	if (!e->bad)
 		e->bad = r;
-	sign(e->node->labels, e->node->n_labels, key, e->by);
+	pass_sign(e->node->labels, e->node->n_labels, key, e->by);
 }
 
 static void edit_set_label(void *ctx, const char *key, const char *value)
 {
 	struct site_name buf;
-	put_label(ctx, called(ctx, key, &buf), value);
+	put_label(ctx, pass_called(ctx, key, &buf), value);
 }
 
 static struct rp_nr_edit edit_of(struct editing *e)
@@ -396,7 +397,7 @@ int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *r
 		put_own(list[i], &e);
 		uint64_t began = clock_ns();
 		(void)instance_apply(list[i], &edit, &failed[i]);
-		account(costs, i, began, &failed[i]);
+		pass_account(costs, i, began, &failed[i]);
 	}
 	return e.bad;
 }

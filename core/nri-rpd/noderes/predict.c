@@ -67,7 +67,7 @@ void histogram_fini(struct histogram *h)
 }
 
 /* Weights are counted from a later time, so that they stay finite. */
-static void shift(struct histogram *h, double at_s)
+static void predict_shift(struct histogram *h, double at_s)
 {
 	double halves = fmin(round((at_s - h->reference_s) / h->half_life_s), HALF_LIVES_GONE);
 	h->total = 0;
@@ -84,7 +84,7 @@ void histogram_add(struct histogram *h, double value, double weight, double at_s
 		if (h->total <= 0)
 			h->reference_s = at_s;
 		if ((at_s - h->reference_s) / h->half_life_s > HALF_LIVES_MAX)
-			shift(h, at_s);
+			predict_shift(h, at_s);
 		weight *= exp2((at_s - h->reference_s) / h->half_life_s);
 	}
 	h->weights[bucket_of(&h->buckets, value)] += weight;
@@ -121,7 +121,7 @@ static int64_t at_least_0(int64_t v)
 	return v > 0 ? v : 0;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t predict_smaller(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -145,9 +145,9 @@ void reclaim(const struct reclaim_input *in, struct reclaimable *ret)
 		}
 		int64_t all = with_margin(in->classes[k], in->margin_percent);
 		int64_t free = in->allocatable[k];
-		ret->by_pod[k] = at_least_0(smaller(spare, free - peaks));
-		ret->by_class[k] = at_least_0(smaller(requests - all, free - all));
-		ret->both[k] = smaller(ret->by_pod[k], ret->by_class[k]);
+		ret->by_pod[k] = at_least_0(predict_smaller(spare, free - peaks));
+		ret->by_class[k] = at_least_0(predict_smaller(requests - all, free - all));
+		ret->both[k] = predict_smaller(ret->by_pod[k], ret->by_class[k]);
 		ret->peak[k] = peaks + cold > all ? peaks + cold : all;
 	}
 }

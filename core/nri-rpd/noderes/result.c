@@ -62,7 +62,7 @@ static int copy_value(const struct rp_nr_item *item, struct nr_value *ret)
 }
 
 /* One more at the end, zeroed; NULL: no memory or too many. */
-static void *grow(void *list, unsigned n, size_t size, void **ret_list)
+static void *result_grow(void *list, unsigned n, size_t size, void **ret_list)
 {
 	void *more = n < NR_ITEMS_MAX ? realloc(list, (n + 1u) * size) : NULL;
 	if (!more)
@@ -83,7 +83,7 @@ int nr_result_set(struct nr_result *r, const struct rp_nr_item *item)
 		return bad;
 	at = (struct nr_value *)(uintptr_t)nr_result_value(r, item->name);
 	if (!at) {
-		at = grow(r->values, r->n_values, sizeof *at, (void **)&r->values);
+		at = result_grow(r->values, r->n_values, sizeof *at, (void **)&r->values);
 		if (!at) {
 			value_fini(&next);
 			return r->n_values < NR_ITEMS_MAX ? -ENOMEM : -E2BIG;
@@ -131,7 +131,7 @@ static int set_pair(struct nr_pair **pairs, unsigned *n, const char *key, const 
 	char *text = strdup(value);
 	char *name = i == *n ? strdup(key) : NULL;
 	struct nr_pair *at =
-		i < *n ? &(*pairs)[i] : grow(*pairs, *n, sizeof **pairs, (void **)pairs);
+		i < *n ? &(*pairs)[i] : result_grow(*pairs, *n, sizeof **pairs, (void **)pairs);
 	if (!text || !at || (i == *n && !name)) {
 		free(text);
 		free(name);

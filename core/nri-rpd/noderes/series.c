@@ -15,7 +15,7 @@
 #define TICKS_MAX (UINT64_MAX / NS_PER_S / 8) /* of a field: eight of them can be added in ns */
 
 /* The i-th from the last one. */
-static const struct series_reading *back(const struct series *s, uint32_t i)
+static const struct series_reading *series_back(const struct series *s, uint32_t i)
 {
 	return &s->list[(s->next + 2 * SERIES_READINGS - 1 - i) % SERIES_READINGS];
 }
@@ -28,7 +28,7 @@ static uint64_t stride_ms(uint64_t window_ms)
 
 void series_put(struct series *s, const struct series_reading *r, uint64_t window_ms)
 {
-	const struct series_reading *last = back(s, 0);
+	const struct series_reading *last = series_back(s, 0);
 	if (s->n && (r->cpu_ns < last->cpu_ns || r->at_ms < last->at_ms))
 		s->n = 0;
 	if ((s->n && r->at_ms == last->at_ms) ||
@@ -48,23 +48,24 @@ uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_m
 		      struct series_rate ret[SERIES_READINGS])
 {
 	uint32_t n = 0;
-	for (; n + 1 < s->n && now_ms <= back(s, n)->at_ms + window_ms; n++)
-		ret[n] = (struct series_rate){mcpu_between(back(s, n + 1), back(s, n)),
-					      back(s, n)->memory};
+	for (; n + 1 < s->n && now_ms <= series_back(s, n)->at_ms + window_ms; n++)
+		ret[n] =
+			(struct series_rate){mcpu_between(series_back(s, n + 1), series_back(s, n)),
+					     series_back(s, n)->memory};
 	return n;
 }
 
 bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms, int64_t *ret_mcpu,
 		    int64_t *ret_memory)
 {
-	const struct series_reading *last = back(s, 0), *first = last;
+	const struct series_reading *last = series_back(s, 0), *first = last;
 	double memory = 0;
 	uint32_t n = 0;
 	if (s->n < 2 || now_ms > last->at_ms + window_ms)
 		return false;
 	/* two are taken even where the window is shorter than what lies between them */
-	for (; n < s->n && (n < 2 || now_ms <= back(s, n)->at_ms + window_ms); n++) {
-		first = back(s, n);
+	for (; n < s->n && (n < 2 || now_ms <= series_back(s, n)->at_ms + window_ms); n++) {
+		first = series_back(s, n);
 		memory += (double)first->memory;
 	}
 	*ret_mcpu = mcpu_between(first, last);

@@ -9,7 +9,7 @@
 #include "core/nri-rpd/nri/encode.h"
 
 /* protobuf-c has no const in its structs; what is packed is only read. */
-static char *borrow(const char *text)
+static char *encode_borrow(const char *text)
 {
 	return (char *)(uintptr_t)text;
 }
@@ -49,14 +49,15 @@ static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
 	if (!ok)
 		return false;
 	if (fields & DIFF_CPUS)
-		cpu->cpus = borrow(v->cpus->text);
+		cpu->cpus = encode_borrow(v->cpus->text);
 	if (fields & DIFF_MEMS)
-		cpu->mems = borrow(v->mems->text);
+		cpu->mems = encode_borrow(v->mems->text);
 	res->cpu = cpu;
 	return true;
 }
 
-static Nri__LinuxResources *resources(struct arena *a, uint32_t fields, const struct values *v)
+static Nri__LinuxResources *encode_resources(struct arena *a, uint32_t fields,
+					     const struct values *v)
 {
 	Nri__LinuxResources *res = NEW(a, Nri__LinuxResources, nri__linux_resources);
 	if (!res || ((fields & ~DIFF_MEM_LIMIT) && !add_cpu(a, res, fields, v)))
@@ -83,13 +84,14 @@ static bool is_same(const struct said *said, uint32_t fields, const struct value
 	       v->cpus == said->cpus && v->mems == said->mems;
 }
 
-static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fields,
-				    const struct values *v, bool ignore_failure, struct said *said)
+static Nri__ContainerUpdate *encode_update(struct arena *a, const char *id, uint32_t fields,
+					   const struct values *v, bool ignore_failure,
+					   struct said *said)
 {
 	Nri__ContainerUpdate *u = NEW(a, Nri__ContainerUpdate, nri__container_update);
 	if (!u)
 		return NULL;
-	u->container_id = borrow(id);
+	u->container_id = encode_borrow(id);
 	u->ignore_failure = ignore_failure;
 	if (is_same(said, fields, v)) {
 		u->lnx = said->lnx;
@@ -98,7 +100,7 @@ static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fi
 	u->lnx = NEW(a, Nri__LinuxContainerUpdate, nri__linux_container_update);
 	if (!u->lnx)
 		return NULL;
-	u->lnx->resources = resources(a, fields, v);
+	u->lnx->resources = encode_resources(a, fields, v);
 	*said = (struct said){fields, v->cpus, v->mems, u->lnx};
 	return u->lnx->resources ? u : NULL;
 }
@@ -109,8 +111,8 @@ Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *upda
 	Nri__ContainerUpdate **list = arena_array(a, n + 1, sizeof(void *));
 	struct said said = {0};
 	for (uint32_t i = 0; list && i < n; i++) {
-		list[i] = update(a, updates[i].ctr->id, updates[i].fields, &updates[i].values,
-				 ignore_failure, &said);
+		list[i] = encode_update(a, updates[i].ctr->id, updates[i].fields,
+					&updates[i].values, ignore_failure, &said);
 		if (!list[i])
 			return NULL;
 	}
@@ -134,8 +136,8 @@ static int add_env(struct target *t, const struct extra *e)
 		t->adj->env = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->env)
 		return -ENOMEM;
-	kv->key = borrow(e->key);
-	kv->value = borrow(e->text);
+	kv->key = encode_borrow(e->key);
+	kv->value = encode_borrow(e->text);
 	t->adj->env[t->adj->n_env++] = kv;
 	return 0;
 }
@@ -149,8 +151,8 @@ static int add_annotation(struct target *t, const struct extra *e)
 		t->adj->annotations = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->annotations)
 		return -ENOMEM;
-	kv->key = borrow(e->key);
-	kv->value = borrow(e->text);
+	kv->key = encode_borrow(e->key);
+	kv->value = encode_borrow(e->text);
 	t->adj->annotations[t->adj->n_annotations++] = kv;
 	return 0;
 }
@@ -182,7 +184,7 @@ static int add_hugepages(struct target *t, const struct extra *e)
 		res->hugepage_limits = arena_array(t->arena, t->n, sizeof(void *));
 	if (!limit || !res || !res->hugepage_limits)
 		return -ENOMEM;
-	limit->page_size = borrow(e->key);
+	limit->page_size = encode_borrow(e->key);
 	limit->limit = strtoull(e->text, NULL, 10);
 	res->hugepage_limits[res->n_hugepage_limits++] = limit;
 	return 0;
@@ -197,8 +199,8 @@ static int add_unified(struct target *t, const struct extra *e)
 		res->unified = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !res || !res->unified)
 		return -ENOMEM;
-	kv->key = borrow(e->key);
-	kv->value = borrow(e->text);
+	kv->key = encode_borrow(e->key);
+	kv->value = encode_borrow(e->text);
 	res->unified[res->n_unified++] = kv;
 	return 0;
 }
@@ -308,7 +310,7 @@ static int add_mempolicy(struct target *t, const struct extra *e)
 	if (e->field == RP_F_MEMPOLICY_MODE)
 		m->mode = (Nri__MpolMode)e->number;
 	else if (e->field == RP_F_MEMPOLICY_NODES)
-		m->nodes = borrow(e->text);
+		m->nodes = encode_borrow(e->text);
 	else
 		return add_mempolicy_flags(t, m, e->text);
 	return 0;
@@ -331,7 +333,7 @@ static bool put_options(struct arena *a, Nri__Mount *m, const char *options, boo
 		at += len + (at[len] == ',');
 	}
 	if (m->options)
-		m->options[m->n_options++] = borrow(read_only ? "ro" : "rw");
+		m->options[m->n_options++] = encode_borrow(read_only ? "ro" : "rw");
 	return m->options != NULL;
 }
 
@@ -342,9 +344,9 @@ static int add_mount(struct target *t, const struct rp_mount *from)
 		t->adj->mounts = arena_array(t->arena, t->n, sizeof(void *));
 	if (!m || !t->adj->mounts || !put_options(t->arena, m, from->options, from->read_only != 0))
 		return -ENOMEM;
-	m->destination = borrow(from->destination);
-	m->type = borrow(from->type);
-	m->source = borrow(from->source);
+	m->destination = encode_borrow(from->destination);
+	m->type = encode_borrow(from->type);
+	m->source = encode_borrow(from->source);
 	t->adj->mounts[t->adj->n_mounts++] = m;
 	return 0;
 }
@@ -367,8 +369,8 @@ static int add_device(struct target *t, const struct rp_device *from)
 		     NULL;
 	if (!ok || !t->lnx->devices)
 		return -ENOMEM;
-	d->path = borrow(from->path);
-	d->type = borrow(from->type);
+	d->path = encode_borrow(from->path);
+	d->type = encode_borrow(from->type);
 	d->major = from->major;
 	d->minor = from->minor;
 	t->lnx->devices[t->lnx->n_devices++] = d;
@@ -382,7 +384,7 @@ static int add_cdi(struct target *t, const struct extra *e)
 		t->adj->cdi_devices = arena_array(t->arena, t->n, sizeof(void *));
 	if (!d || !t->adj->cdi_devices)
 		return -ENOMEM;
-	d->name = borrow(e->key);
+	d->name = encode_borrow(e->key);
 	t->adj->cdi_devices[t->adj->n_cdi_devices++] = d;
 	return 0;
 }
@@ -468,7 +470,7 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 		return NULL;
 	if (reply->created_fields) {
 		const struct values v = ctr_decided(reply->created);
-		t.lnx->resources = resources(a, reply->created_fields, &v);
+		t.lnx->resources = encode_resources(a, reply->created_fields, &v);
 		if (!t.lnx->resources)
 			return NULL;
 	}

@@ -17,7 +17,7 @@
 #define LOOK_FIRST_MS 50u
 #define LOOK_LAST_MS 30000u
 
-static int dial(const char *socket, struct err *err)
+static int fallback_do_dial(const char *socket, struct err *err)
 {
 	int r = wire_check_folder(socket, err);
 	return r && r != -ENOENT ? r : wire_connect_unix(socket, err);
@@ -33,7 +33,7 @@ static void look_for_first(void *arg)
 	struct nri *nri = arg;
 	struct fallback *f = &nri->fallback;
 	struct err err = ERR_INIT;
-	f->way_back = dial(nri->socket, &err);
+	f->way_back = fallback_do_dial(nri->socket, &err);
 	if (f->way_back < 0) {
 		f->way_back = -1;
 		look_later(f);
@@ -60,7 +60,7 @@ static int dial_fallback(struct nri *nri, const char *why, struct err *err)
 {
 	struct fallback *f = &nri->fallback;
 	struct err second = ERR_INIT;
-	int fd = dial(f->socket, &second);
+	int fd = fallback_do_dial(f->socket, &second);
 	if (fd < 0)
 		return err_set(err, fd, "%s; fallback: %s", why, err_text(&second, fd));
 	log_warning("connecting to the fallback %s: %s", f->socket, why);
@@ -86,7 +86,7 @@ int fallback_dial(struct nri *nri, struct err *err)
 		return dial_fallback(nri, why, err);
 	}
 	if (fd < 0)
-		fd = dial(nri->socket, &first);
+		fd = fallback_do_dial(nri->socket, &first);
 	if (fd >= 0)
 		return fd;
 	if (!is_due(f))

@@ -35,7 +35,7 @@ static void answer_error(struct call *c, struct reply *reply, const struct err *
 	reply_sent(c->pipeline, reply, true);
 }
 
-static void answer(struct call *c, struct reply *reply, const ProtobufCMessage *msg)
+static void handlers_answer(struct call *c, struct reply *reply, const ProtobufCMessage *msg)
 {
 	int r = rpc_reply(c->req, msg);
 	if (!r || !reply) {
@@ -48,7 +48,7 @@ static void answer(struct call *c, struct reply *reply, const ProtobufCMessage *
 
 static void answer_empty(struct call *c)
 {
-	answer(c, NULL, NULL);
+	handlers_answer(c, NULL, NULL);
 }
 
 /* Refuses for want of memory, and logs it: that is where the reason of an error is looked for that
@@ -155,7 +155,7 @@ static void do_create(struct call *c)
 	}
 	if (empty)
 		out.adjust = NULL;
-	answer(c, &reply, &out.base);
+	handlers_answer(c, &reply, &out.base);
 }
 
 static void do_start(struct call *c)
@@ -182,7 +182,7 @@ static void do_update(struct call *c)
 	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
 	else
-		answer(c, &reply, &out.base);
+		handlers_answer(c, &reply, &out.base);
 }
 
 static void do_stop(struct call *c)
@@ -193,7 +193,7 @@ static void do_stop(struct call *c)
 	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
 	else
-		answer(c, &reply, &out.base);
+		handlers_answer(c, &reply, &out.base);
 }
 
 static void do_remove(struct call *c)
@@ -321,7 +321,7 @@ static int decode_event(struct call *c, const struct event_parts *e)
 	return r ? r : decode_resources(a, e->part[PART_RESOURCES], &c->res);
 }
 
-static void undecodable(struct call *c, const char *method)
+static void handlers_undecodable(struct call *c, const char *method)
 {
 	log_error("the runtime's %s request makes no sense (%zu bytes)", method,
 		  c->req->payload_len);
@@ -349,7 +349,7 @@ static void handle_event(struct call *c, const struct nri_event *e, uint32_t fir
 					    .pod = &c->pod,
 					    .ctr = &c->ctr};
 	if (r == -EBADMSG)
-		undecodable(c, e->method);
+		handlers_undecodable(c, e->method);
 	else if (r)
 		refuse_for_memory(c->req, e->method);
 	else if (!wait_hold(c->nri, &about))
@@ -360,7 +360,7 @@ static void handle_state_change(struct call *c)
 {
 	uint64_t number;
 	if (state_change_event(c->req, &number)) {
-		undecodable(c, "StateChange");
+		handlers_undecodable(c, "StateChange");
 		return;
 	}
 	const struct nri_event *e = event_of_number(number);
@@ -383,7 +383,7 @@ static void handle_configure(struct call *c)
 	Nri__ConfigureResponse out = NRI__CONFIGURE_RESPONSE__INIT;
 	struct runtime_state *state = pipeline_runtime(c->pipeline);
 	if (!m) {
-		undecodable(c, "Configure");
+		handlers_undecodable(c, "Configure");
 		return;
 	}
 	request_begin(c->pipeline, c->kind = REQ_CONFIGURE);
@@ -397,7 +397,7 @@ static void handle_configure(struct call *c)
 	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version,
 		 *m->nri_version ? m->nri_version : "before 0.12");
 	out.events = NRI_EVENTS | (*m->nri_version ? NRI_EVENT_UPDATE_POD : 0);
-	answer(c, NULL, &out.base);
+	handlers_answer(c, NULL, &out.base);
 }
 
 void nri_sync_reset(struct sync_parts *s)
@@ -407,7 +407,7 @@ void nri_sync_reset(struct sync_parts *s)
 	*s = (struct sync_parts){0};
 }
 
-static void synchronize(struct call *c, const uint8_t *data, size_t len)
+static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len)
 {
 	struct sync_parts *s = &c->nri->sync;
 	Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
@@ -420,7 +420,7 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 	int r = s->kept ? sync_feed(c->pipeline, c->nri->arena, s->kept, data, len) : -ENOMEM;
 	if (r) {
 		sync_abandon(c->pipeline);
-		undecodable(c, "Synchronize");
+		handlers_undecodable(c, "Synchronize");
 		reply_sent(c->pipeline, NULL, true);
 		return;
 	}
@@ -429,7 +429,7 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
 		out_of_memory(c, &reply);
 	else
-		answer(c, &reply, &out.base);
+		handlers_answer(c, &reply, &out.base);
 }
 
 /* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again:
@@ -448,9 +448,9 @@ static void end_synchronize(struct call *c)
 	struct sync_parts *s = &c->nri->sync;
 	uint64_t received_ns = c->req->received_ns;
 	if (buf_len(&s->bytes))
-		synchronize(c, buf_bytes(&s->bytes), buf_len(&s->bytes));
+		handlers_synchronize(c, buf_bytes(&s->bytes), buf_len(&s->bytes));
 	else
-		synchronize(c, c->req->payload, c->req->payload_len);
+		handlers_synchronize(c, c->req->payload, c->req->payload_len);
 	nri_sync_reset(s);
 	heap_settle();
 	nri_give_back(c->nri);
@@ -464,7 +464,7 @@ static void handle_synchronize(struct call *c)
 	uint32_t objects;
 	bool more, begins = !s->objects && !buf_len(&s->bytes);
 	if (sync_look(req->payload, req->payload_len, &more, &objects)) {
-		undecodable(c, "Synchronize");
+		handlers_undecodable(c, "Synchronize");
 		nri_sync_reset(s);
 		return;
 	}
@@ -498,7 +498,7 @@ static void handle_synchronize(struct call *c)
 
 /* ---- entry ----------------------------------------------------------------------------------- */
 
-static void finish(struct nri *nri)
+static void handlers_finish(struct nri *nri)
 {
 	arena_reset(nri->arena);
 	if (nri->close_soon)
@@ -515,7 +515,7 @@ void nri_resume(struct nri *nri)
 	else
 		end_synchronize(c);
 	if (!nri->held)
-		finish(nri);
+		handlers_finish(nri);
 }
 
 void nri_handle_now(struct nri *nri, struct rpc_request *req)
@@ -538,7 +538,7 @@ void nri_handle_now(struct nri *nri, struct rpc_request *req)
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 	if (!nri->held)
-		finish(nri);
+		handlers_finish(nri);
 }
 
 void nri_handle(struct rpc_request *req, void *arg)

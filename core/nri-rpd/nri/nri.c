@@ -96,7 +96,7 @@ void nri_give_back(struct nri *nri)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static void schedule(struct nri *nri)
+static void nri_schedule(struct nri *nri)
 {
 	/* a little jitter, so that the plugins of a node do not all come at once; a linear
 	 * congruence is random enough */
@@ -105,7 +105,7 @@ static void schedule(struct nri *nri)
 	(void)loop_timer_arm(nri->reconnect, ms + nri->jitter / 65536u % (ms / 4 + 1));
 }
 
-static void lost(struct nri *nri, const char *why, bool loud)
+static void nri_lost(struct nri *nri, const char *why, bool loud)
 {
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
 	bool was_synchronized = s->synchronized, late = nri->close_soon;
@@ -144,22 +144,22 @@ static void lost(struct nri *nri, const char *why, bool loud)
 	}
 	if (was_synchronized)
 		backoff_reset(&nri->backoff);
-	schedule(nri);
+	nri_schedule(nri);
 }
 
 void nri_restart(struct nri *nri, const char *why)
 {
-	lost(nri, why, true);
+	nri_lost(nri, why, true);
 }
 
 static void closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct nri *nri = arg;
 	(void)trunk;
-	lost(nri, err->text, true);
+	nri_lost(nri, err->text, true);
 }
 
-static void registered(const struct rpc_result *result, void *arg)
+static void nri_registered(const struct rpc_result *result, void *arg)
 {
 	struct nri *nri = arg;
 	if (result->error == 0) {
@@ -170,10 +170,10 @@ static void registered(const struct rpc_result *result, void *arg)
 		return; /* closed() tells */
 	log_error("the runtime does not register %02u-%s: %s", nri->cfg.index, nri->name,
 		  result->text);
-	lost(nri, result->text, true);
+	nri_lost(nri, result->text, true);
 }
 
-static int start(struct nri *nri, int fd, struct err *err)
+static int nri_start(struct nri *nri, int fd, struct err *err)
 {
 	assert(!nri->trunk);
 	const struct trunk_config config = {.mux = true, .closed = closed, .arg = nri};
@@ -190,7 +190,7 @@ static int start(struct nri *nri, int fd, struct err *err)
 	out.plugin_idx = index;
 	out.nri_version = version;
 	r = rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE, "RegisterPlugin",
-		     &out.base, REGISTER_TIMEOUT_MS, registered, nri);
+		     &out.base, REGISTER_TIMEOUT_MS, nri_registered, nri);
 	if (r)
 		return err_errno(err, r, "registering");
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
@@ -201,10 +201,10 @@ static int start(struct nri *nri, int fd, struct err *err)
 	return 0;
 }
 
-static int dial(struct nri *nri, struct err *err)
+static int nri_dial(struct nri *nri, struct err *err)
 {
 	int fd = fallback_dial(nri, err);
-	return fd < 0 ? fd : start(nri, fd, err);
+	return fd < 0 ? fd : nri_start(nri, fd, err);
 }
 
 static void try_connect(void *arg)
@@ -213,17 +213,17 @@ static void try_connect(void *arg)
 	struct err err = ERR_INIT;
 	if (nri->trunk)
 		return;
-	int r = nri->cfg.inherited_fd >= 0 ? start(nri, nri->cfg.inherited_fd, &err)
-					   : dial(nri, &err);
+	int r = nri->cfg.inherited_fd >= 0 ? nri_start(nri, nri->cfg.inherited_fd, &err)
+					   : nri_dial(nri, &err);
 	if (r)
-		lost(nri, err_text(&err, r), false);
+		nri_lost(nri, err_text(&err, r), false);
 }
 
-static void renew(void *arg)
+static void nri_do_renew(void *arg)
 {
 	struct nri *nri = arg;
 	wait_finish(nri);
-	lost(nri, "", false);
+	nri_lost(nri, "", false);
 	(void)loop_timer_arm(nri->reconnect, 1);
 }
 
@@ -236,7 +236,7 @@ static void renew_when_idle(void *arg)
 	bool busy = nri->trunk && pipeline_runtime(p)->synchronized &&
 		    (rpc_n_pending(nri->rpc) || updates_outstanding(p) || updates_waiting(p));
 	if (nri->renew && !busy)
-		renew(nri);
+		nri_do_renew(nri);
 }
 
 int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
@@ -250,7 +250,7 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	nri->name = strdup(config->name);
 	nri->arena = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	nri->reconnect = loop_timer_new(config->loop, try_connect, nri);
-	nri->renew_timer = loop_timer_new(config->loop, renew, nri);
+	nri->renew_timer = loop_timer_new(config->loop, nri_do_renew, nri);
 	if (fallback_init(nri) || !nri->socket || !nri->name || !nri->arena || !nri->reconnect ||
 	    !nri->renew_timer) {
 		nri_free(nri);

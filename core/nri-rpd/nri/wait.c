@@ -84,7 +84,7 @@ static void handle_first(struct nri *nri)
 
 /* ---- the one that is held -------------------------------------------------------------------- */
 
-static void resume(void *arg)
+static void wait_resume(void *arg)
 {
 	struct nri *nri = arg;
 	assert(nri->held);
@@ -97,7 +97,7 @@ static void resume(void *arg)
 bool wait_hold(struct nri *nri, const struct request_about *about)
 {
 	assert(!nri->held);
-	nri->held = !nri->hurries && request_hold(nri->cfg.pipeline, about, resume, nri);
+	nri->held = !nri->hurries && request_hold(nri->cfg.pipeline, about, wait_resume, nri);
 	return nri->held;
 }
 

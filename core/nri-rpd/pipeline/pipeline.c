@@ -29,7 +29,7 @@
 
 /* ---- what modules and the machine tell ------------------------------------------------------- */
 
-static int deliver(struct pipeline *p, void *arg, struct err *err)
+static int pipeline_deliver(struct pipeline *p, void *arg, struct err *err)
 {
 	return instance_event(p->policy, arg, err);
 }
@@ -44,7 +44,7 @@ static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 		return;
 	}
 	watchdog_begin(p->watchdog);
-	if (decide_event(p, deliver, &own, &err))
+	if (decide_event(p, pipeline_deliver, &own, &err))
 		log_warning("policy %s: %s %llu: %s", instance_name(i),
 			    ev->type == RP_EVENT_TIMER ? "timer" : "event",
 			    (unsigned long long)ev->cookie, err.text);

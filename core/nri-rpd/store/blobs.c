@@ -21,7 +21,8 @@ static struct saved_blob *find_kept(const struct store *s, enum record_kind kind
 	return NULL;
 }
 
-static bool same(const struct saved_blob *k, const char *version, const void *data, size_t len)
+static bool blobs_same(const struct saved_blob *k, const char *version, const void *data,
+		       size_t len)
 {
 	return k && (len ? k->data && k->len == len && str_eq(k->version, version) &&
 				     !memcmp(k->data, data, len)
@@ -50,7 +51,7 @@ int store_keep(struct store *s, enum record_kind kind, const char *name, const c
 	if (!name_len || name_len > STORE_NAME_MAX || strlen(version) > STORE_NAME_MAX ||
 	    len > STORE_BLOB_MAX || (!k && len && s->n_kept == STORE_BLOBS_MAX))
 		return -E2BIG;
-	if (same(k, version, data, len) || (!k && !len))
+	if (blobs_same(k, version, data, len) || (!k && !len))
 		return 0;
 	_free_ char *new_version = strdup(version);
 	_free_ char *new_data = len ? malloc(len + 1) : NULL;

@@ -27,7 +27,7 @@ void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_
 }
 
 /* The name without slashes at its end, with which open(2) would follow a link. */
-static char *trimmed(const char *path)
+static char *directory_trimmed(const char *path)
 {
 	char *copy = strdup(path);
 	size_t n = copy ? strlen(copy) : 0;
@@ -147,7 +147,7 @@ static int take_lock(struct store_dir *d, unsigned tries, struct err *err)
 /* -ENOENT without a word: there is none. */
 static int open_dir(struct store_dir *d, const char *path, struct err *err)
 {
-	d->path = trimmed(path);
+	d->path = directory_trimmed(path);
 	if (!d->path)
 		return err_set(err, -ENOMEM, "out of memory");
 	d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

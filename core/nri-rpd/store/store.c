@@ -21,10 +21,10 @@
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
+static void store_tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
+static void store_tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
 {
 	va_list ap;
 	o->outcome = outcome;
@@ -54,7 +54,8 @@ static void not_used(struct store *s, enum store_outcome outcome, const char *wh
 	set_aside(s, STORE_FILE, bad ? ASIDE_BAD : ASIDE_OLD, aside);
 	free(s->found);
 	s->found = NULL;
-	tell(ret, outcome, "the stored state in %s is not used: %s; %s", s->dir.path, why, aside);
+	store_tell(ret, outcome, "the stored state in %s is not used: %s; %s", s->dir.path, why,
+		   aside);
 }
 
 static int count_record(void *arg, const void *record, size_t len)
@@ -72,11 +73,11 @@ static void look_into(struct store *s, struct store_opening *ret)
 	uint32_t n = 0;
 	int r = reclog_parse(s->found, s->found_size, &s->head, count_record, &n, &err);
 	if (r == 0) {
-		tell(ret, STORE_FOUND, "found %u records in %s", n, s->log.path);
+		store_tell(ret, STORE_FOUND, "found %u records in %s", n, s->log.path);
 	} else if (r == -EBADMSG) {
 		set_aside(s, STORE_FILE, ASIDE_COPY, aside);
-		tell(ret, STORE_PART, "found %u records in %s: %s; %s", n, s->log.path, err.text,
-		     aside);
+		store_tell(ret, STORE_PART, "found %u records in %s: %s; %s", n, s->log.path,
+			   err.text, aside);
 	} else {
 		not_used(s,
 			 r == -ESTALE	? STORE_OTHER_BOOT
@@ -87,7 +88,7 @@ static void look_into(struct store *s, struct store_opening *ret)
 }
 
 /* -ENOMEM; what else is wrong is an outcome. */
-static int look(struct store *s, bool reset, struct store_opening *ret, struct err *err)
+static int store_look(struct store *s, bool reset, struct store_opening *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
 	char *data = NULL;
@@ -110,7 +111,7 @@ static int look(struct store *s, bool reset, struct store_opening *ret, struct e
 	return 0;
 }
 
-static int init(struct store *s, const struct store_params *params, struct err *err)
+static int store_init(struct store *s, const struct store_params *params, struct err *err)
 {
 	char path[STORE_PATH_MAX];
 	size_t size_max = params->size_max ? params->size_max : STORE_SIZE_MAX;
@@ -135,9 +136,9 @@ int store_open(const struct store_params *params, struct store **ret,
 	struct store *s = calloc(1, sizeof *s);
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
-	int r = init(s, params, err);
+	int r = store_init(s, params, err);
 	if (!r)
-		r = look(s, params->reset, ret_opening, err);
+		r = store_look(s, params->reset, ret_opening, err);
 	if (r)
 		(void)store_close(s);
 	else
@@ -178,7 +179,7 @@ static bool takes_notes(const struct store *s)
 	return s && reclog_is_open(&s->log) && !s->lost_track;
 }
 
-static void note(struct store *s, enum change_what what, uint64_t number)
+static void store_do_note(struct store *s, enum change_what what, uint64_t number)
 {
 	assert(takes_notes(s));
 	if (HAS_ROOM(s->changes, s->n_changes, s->cap_changes, 32))
@@ -192,7 +193,7 @@ void store_put_pod(struct store *s, struct pod *pod)
 	if (!takes_notes(s) || pod->store.noted || pod->store.facts)
 		return;
 	pod->store.noted = true;
-	note(s, CHANGE_POD, pod->handle);
+	store_do_note(s, CHANGE_POD, pod->handle);
 }
 
 void store_put_ctr(struct store *s, struct ctr *ctr)
@@ -200,13 +201,13 @@ void store_put_ctr(struct store *s, struct ctr *ctr)
 	if (!takes_notes(s) || ctr->store.noted || (ctr->store.facts && !ctr->store.missing))
 		return;
 	ctr->store.noted = true;
-	note(s, CHANGE_CTR, ctr->handle);
+	store_do_note(s, CHANGE_CTR, ctr->handle);
 }
 
 void store_del_ctr(struct store *s, const struct ctr *ctr)
 {
 	if (takes_notes(s))
-		note(s, CHANGE_GONE, ctr->seq);
+		store_do_note(s, CHANGE_GONE, ctr->seq);
 }
 
 void store_del_pod(struct store *s, const struct pod *pod)
@@ -214,7 +215,7 @@ void store_del_pod(struct store *s, const struct pod *pod)
 	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
 		store_del_ctr(s, ctr);
 	if (takes_notes(s))
-		note(s, CHANGE_GONE, pod->seq);
+		store_do_note(s, CHANGE_GONE, pod->seq);
 }
 
 bool store_pending(const struct store *s)
@@ -253,7 +254,7 @@ static int put_record(struct reclog *log, const struct record *r)
 	return reclog_put(log, large, len);
 }
 
-static void put(struct writing *w, const struct record *r)
+static void store_put(struct writing *w, const struct record *r)
 {
 	if (w->rc)
 		return;
@@ -265,21 +266,21 @@ static void put_pod(struct writing *w, const struct pod *pod)
 {
 	struct record r;
 	record_of_pod(&r, pod, cache_policy_name(w->s->cache, pod->policy));
-	put(w, &r);
+	store_put(w, &r);
 }
 
 static void put_facts(struct writing *w, const struct ctr *ctr)
 {
 	struct record r;
 	record_of_facts(&r, ctr);
-	put(w, &r);
+	store_put(w, &r);
 }
 
 static void put_decision(struct writing *w, const struct ctr *ctr)
 {
 	struct record r;
 	record_of_decision(&r, ctr, cache_policy_name(w->s->cache, ctr->cur.policy));
-	put(w, &r);
+	store_put(w, &r);
 }
 
 static void put_kept(struct writing *w, bool all)
@@ -290,7 +291,7 @@ static void put_kept(struct writing *w, bool all)
 		if (all ? !k->data : k->stored)
 			continue;
 		record_of_blob(&r, k->kind, k->name, k->version, k->data, k->len);
-		put(w, &r);
+		store_put(w, &r);
 	}
 }
 
@@ -362,7 +363,7 @@ static void put_moved(struct writing *w)
 			numbers[n] = s->moved[at + n]->seq;
 		record_of_moved(&r, like->cur.cpus, like->cur.mems, has_what_was_decided(like),
 				numbers, n);
-		put(w, &r);
+		store_put(w, &r);
 	}
 	s->n_moved = 0;
 }
@@ -402,7 +403,7 @@ static void put_change(struct writing *w, const struct change *change)
 		break;
 	case CHANGE_GONE:
 		record_of_gone(&r, change->number);
-		put(w, &r);
+		store_put(w, &r);
 		break;
 	}
 }
@@ -496,7 +497,7 @@ static int write_anew(struct store *s, uint32_t *ret_n, struct err *err)
 	return 0;
 }
 
-static int commit(struct store *s, bool anew, struct err *err)
+static int store_do_commit(struct store *s, bool anew, struct err *err)
 {
 	uint32_t n = 0;
 	assert(s->cache); /* or what is to be restored would be written over */
@@ -523,14 +524,14 @@ int store_commit(struct store *s, struct err *err)
 {
 	if (!store_pending(s))
 		return 0;
-	return commit(s, !reclog_is_open(&s->log) || s->lost_track, err);
+	return store_do_commit(s, !reclog_is_open(&s->log) || s->lost_track, err);
 }
 
 int store_tidy(struct store *s, struct err *err)
 {
 	if (!s || s->abandoned || !reclog_is_long(&s->log))
 		return 0;
-	return commit(s, true, err);
+	return store_do_commit(s, true, err);
 }
 
 void store_stats(const struct store *s, struct store_stats *ret)

@@ -25,7 +25,7 @@ static const struct node_object *node_of(void *ctx)
 	return instance_of(ctx)->env->node;
 }
 
-static const char *called(void *ctx, const char *key, struct site_name *buf)
+static const char *node_called(void *ctx, const char *key, struct site_name *buf)
 {
 	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
@@ -59,7 +59,7 @@ static const char *get_label(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	return node ? text_of(node->labels, node->n_labels, called(ctx, key, &name)) : NULL;
+	return node ? text_of(node->labels, node->n_labels, node_called(ctx, key, &name)) : NULL;
 }
 
 static const char *get_annotation(void *ctx, const char *key)
@@ -67,7 +67,7 @@ static const char *get_annotation(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	return node ? text_of(node->annotations, node->n_annotations, called(ctx, key, &name))
+	return node ? text_of(node->annotations, node->n_annotations, node_called(ctx, key, &name))
 		    : NULL;
 }
 
@@ -96,7 +96,7 @@ static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	resource = called(ctx, resource, &name);
+	resource = node_called(ctx, resource, &name);
 	return give_amount(node ? amount_of(node->capacity, node->n_capacity, resource) : NULL,
 			   ret);
 }
@@ -106,7 +106,7 @@ static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	resource = called(ctx, resource, &name);
+	resource = node_called(ctx, resource, &name);
 	return give_amount(
 		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
 }
@@ -194,7 +194,7 @@ static void tell_changed(const struct host_env *env)
 		env->wished(env->arg);
 }
 
-static void drop(struct host_env *env, struct node_wish *w)
+static void node_drop(struct host_env *env, struct node_wish *w)
 {
 	DL_DELETE(env->wishes, w);
 	free(w->value);
@@ -216,7 +216,7 @@ static struct node_wish *find_own(const struct instance *i, const struct node_wi
 	return found;
 }
 
-static struct node_wish *add(struct instance *i, const struct node_wish *like)
+static struct node_wish *node_add(struct instance *i, const struct node_wish *like)
 {
 	size_t key = strlen(like->key) + 1, effect = strlen(like->effect) + 1;
 	struct node_wish *w = calloc(1, sizeof *w + key + effect);
@@ -232,14 +232,14 @@ static struct node_wish *add(struct instance *i, const struct node_wish *like)
 }
 
 /* `like` has no value: the wish is withdrawn. */
-static int32_t wish(struct instance *i, const struct node_wish *like)
+static int32_t node_do_wish(struct instance *i, const struct node_wish *like)
 {
 	unsigned n;
 	struct node_wish *w = find_own(i, like, &n);
 	if (!w && !like->value)
 		return 0;
 	if (!like->value) {
-		drop(i->env, w);
+		node_drop(i->env, w);
 		tell_changed(i->env);
 		return 0;
 	}
@@ -249,7 +249,7 @@ static int32_t wish(struct instance *i, const struct node_wish *like)
 		return -RP_E2BIG;
 	char *value = strdup(like->value);
 	if (value && !w)
-		w = add(i, like);
+		w = node_add(i, like);
 	if (!value || !w) {
 		free(value);
 		return -RP_ENOMEM;
@@ -264,10 +264,10 @@ static int32_t wish(struct instance *i, const struct node_wish *like)
 static int32_t wish_text(struct instance *i, enum wish_kind kind, const char *key,
 			 const char *effect, const char *value)
 {
-	return wish(i, &(struct node_wish){.kind = kind,
-					   .key = key,
-					   .effect = effect,
-					   .value = (char *)(uintptr_t)value});
+	return node_do_wish(i, &(struct node_wish){.kind = kind,
+						   .key = key,
+						   .effect = effect,
+						   .value = (char *)(uintptr_t)value});
 }
 
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
@@ -288,11 +288,11 @@ int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amo
 	bool withdrawn = amount == RP_NOT_SET;
 	if (!good_key(name) || !strchr(name, '/') || (amount < 0 && !withdrawn))
 		return -RP_EINVAL;
-	return wish(i, &(struct node_wish){.kind = WISH_RESOURCE,
-					   .key = name,
-					   .effect = "",
-					   .value = withdrawn ? NULL : none,
-					   .amount = withdrawn ? 0 : amount});
+	return node_do_wish(i, &(struct node_wish){.kind = WISH_RESOURCE,
+						   .key = name,
+						   .effect = "",
+						   .value = withdrawn ? NULL : none,
+						   .amount = withdrawn ? 0 : amount});
 }
 
 /* ---- what modules call ----------------------------------------------------------------------- */
@@ -301,14 +301,15 @@ static int32_t set_label(void *ctx, const char *key, const char *value)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_LABEL, called(ctx, key, &name), value);
+	return instance_wish_pair(instance_of(ctx), WISH_LABEL, node_called(ctx, key, &name),
+				  value);
 }
 
 static int32_t set_annotation(void *ctx, const char *key, const char *value)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, called(ctx, key, &name),
+	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, node_called(ctx, key, &name),
 				  value);
 }
 
@@ -318,14 +319,14 @@ static int32_t set_taint(void *ctx, const char *key, const char *effect, const c
 	struct site_name name;
 	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
 		return -RP_EINVAL;
-	return wish_text(instance_of(ctx), WISH_TAINT, called(ctx, key, &name), effect, value);
+	return wish_text(instance_of(ctx), WISH_TAINT, node_called(ctx, key, &name), effect, value);
 }
 
 static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_resource(instance_of(ctx), called(ctx, resource, &name), amount);
+	return instance_wish_resource(instance_of(ctx), node_called(ctx, resource, &name), amount);
 }
 
 void instance_drop_wishes(struct instance *i)
@@ -336,7 +337,7 @@ void instance_drop_wishes(struct instance *i)
 	{
 		if (w->owner != i)
 			continue;
-		drop(i->env, w);
+		node_drop(i->env, w);
 		any = true;
 	}
 	if (any)

@@ -10,7 +10,7 @@ static const struct nr_input *input_of(void *ctx)
 	return instance_of(ctx)->env->noderes;
 }
 
-static const char *called(void *ctx, const char *key, struct site_name *buf)
+static const char *noderes_called(void *ctx, const char *key, struct site_name *buf)
 {
 	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
@@ -22,7 +22,7 @@ static int64_t strategy(void *ctx, uint32_t field)
 	return in && field < RP_NR_FIELDS ? in->strategy[field] : RP_NOT_SET;
 }
 
-static int32_t give(void *out, const void *full, size_t size)
+static int32_t noderes_give(void *out, const void *full, size_t size)
 {
 	sized_fill(out, full, (uint32_t)size);
 	return 0;
@@ -32,7 +32,7 @@ static int32_t node(void *ctx, struct rp_nr_node *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in ? give(out, &in->node, sizeof in->node) : -RP_ENOENT;
+	return in ? noderes_give(out, &in->node, sizeof in->node) : -RP_ENOENT;
 }
 
 static const char *text_of(const struct kv *list, unsigned n, const char *key)
@@ -48,7 +48,7 @@ static const char *label(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
-	return in ? text_of(in->labels, in->n_labels, called(ctx, key, &name)) : NULL;
+	return in ? text_of(in->labels, in->n_labels, noderes_called(ctx, key, &name)) : NULL;
 }
 
 static const char *annotation(void *ctx, const char *key)
@@ -56,42 +56,46 @@ static const char *annotation(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
-	return in ? text_of(in->annotations, in->n_annotations, called(ctx, key, &name)) : NULL;
+	return in ? text_of(in->annotations, in->n_annotations, noderes_called(ctx, key, &name))
+		  : NULL;
 }
 
 static int32_t measured(void *ctx, struct rp_nr_measured *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in ? give(out, &in->measured, sizeof in->measured) : -RP_ENOENT;
+	return in ? noderes_give(out, &in->measured, sizeof in->measured) : -RP_ENOENT;
 }
 
 static int32_t pod(void *ctx, uint32_t i, struct rp_nr_pod *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_pods ? give(out, &in->pods[i], sizeof in->pods[i]) : -RP_ENOENT;
+	return in && i < in->n_pods ? noderes_give(out, &in->pods[i], sizeof in->pods[i])
+				    : -RP_ENOENT;
 }
 
 static int32_t app(void *ctx, uint32_t i, struct rp_nr_app *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_apps ? give(out, &in->apps[i], sizeof in->apps[i]) : -RP_ENOENT;
+	return in && i < in->n_apps ? noderes_give(out, &in->apps[i], sizeof in->apps[i])
+				    : -RP_ENOENT;
 }
 
 static int32_t zone(void *ctx, uint32_t i, struct rp_nr_zone *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_zones ? give(out, &in->zones[i], sizeof in->zones[i]) : -RP_ENOENT;
+	return in && i < in->n_zones ? noderes_give(out, &in->zones[i], sizeof in->zones[i])
+				     : -RP_ENOENT;
 }
 
 static int32_t cpu(void *ctx, struct rp_nr_cpu *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in && in->cpu_known ? give(out, &in->cpu, sizeof in->cpu) : -RP_ENOENT;
+	return in && in->cpu_known ? noderes_give(out, &in->cpu, sizeof in->cpu) : -RP_ENOENT;
 }
 
 static int32_t device(void *ctx, uint32_t i, struct rp_nr_device *out)
@@ -99,7 +103,7 @@ static int32_t device(void *ctx, uint32_t i, struct rp_nr_device *out)
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
 	return in && i < in->n_devices
-		       ? give(out, &in->devices[i].device, sizeof in->devices[i].device)
+		       ? noderes_give(out, &in->devices[i].device, sizeof in->devices[i].device)
 		       : -RP_ENOENT;
 }
 
@@ -111,7 +115,7 @@ static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_
 		return -RP_ENOENT;
 	struct site_name name;
 	const struct nr_device *d = &in->devices[i];
-	resource = called(ctx, resource, &name);
+	resource = noderes_called(ctx, resource, &name);
 	for (unsigned k = 0; k < d->n_amounts; k++)
 		if (str_eq(d->amounts[k].resource, resource)) {
 			*ret = d->amounts[k].thousandths;
@@ -124,8 +128,9 @@ static int32_t aggregated(void *ctx, uint32_t i, struct rp_nr_aggregated *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
 	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_aggregated ? give(out, &in->aggregated[i], sizeof in->aggregated[i])
-					  : -RP_ENOENT;
+	return in && i < in->n_aggregated
+		       ? noderes_give(out, &in->aggregated[i], sizeof in->aggregated[i])
+		       : -RP_ENOENT;
 }
 
 const struct rp_host_noderes host_noderes_service = {

@@ -40,7 +40,7 @@ struct setting {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static struct setting *find(const struct host_env *env, const char *path)
+static struct setting *settings_find(const struct host_env *env, const char *path)
 {
 	struct setting *s;
 	HASH_FIND_STR(env->settings, path, s);
@@ -49,7 +49,7 @@ static struct setting *find(const struct host_env *env, const char *path)
 
 static struct setting *find_or_add(struct host_env *env, const char *path, const char *found)
 {
-	struct setting *s = find(env, path);
+	struct setting *s = settings_find(env, path);
 	size_t len = strlen(path), n = strlen(found) + 1;
 	if (s)
 		return s;
@@ -65,7 +65,7 @@ static struct setting *find_or_add(struct host_env *env, const char *path, const
 	return NULL;
 }
 
-static void forget(struct host_env *env, struct setting *s)
+static void settings_forget(struct host_env *env, struct setting *s)
 {
 	HASH_DEL(env->settings, s);
 	free(s);
@@ -75,7 +75,7 @@ static void forget(struct host_env *env, struct setting *s)
 
 /* Warns that the file of former settings cannot be written, which is no reason to leave CPUs as
  * they are. */
-static void complain(struct host_env *env, int r)
+static void settings_complain(struct host_env *env, int r)
 {
 	if (r && !env->found_fails)
 		log_warning("what was found in files of the machine cannot be noted (%s): if "
@@ -104,43 +104,44 @@ static int write_anew(struct host_env *env)
 }
 
 /* `value` NULL: it has been put back. */
-static int append(struct host_env *env, const char *path, const char *value)
+static int settings_append(struct host_env *env, const char *path, const char *value)
 {
 	int r = found_put(env->found, path, value);
 	return r ? r : found_commit(env->found);
 }
 
 /* Before the module writes. */
-static void note(struct host_env *env, struct setting *s)
+static void settings_note(struct host_env *env, struct setting *s)
 {
 	if (!env->found || s->noted || !belongs_in_file(s))
 		return;
-	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX ? -E2BIG
-							      : append(env, s->path, s->found);
+	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX
+			? -E2BIG
+			: settings_append(env, s->path, s->found);
 	s->noted = r == 0;
 	if (r == -EBADF || (!r && found_is_long(env->found)))
 		r = write_anew(env);
-	complain(env, r);
+	settings_complain(env, r);
 }
 
 /* The setting is as it was found. The file may know it, even if writing that has failed. */
 static void is_back(struct host_env *env, struct setting *s)
 {
 	bool known = env->found && belongs_in_file(s);
-	int r = known ? append(env, s->path, NULL) : 0;
-	forget(env, s);
+	int r = known ? settings_append(env, s->path, NULL) : 0;
+	settings_forget(env, s);
 	if (r == -EBADF)
 		r = write_anew(env);
 	if (known)
-		complain(env, r);
+		settings_complain(env, r);
 }
 
-static int adopt(void *arg, const char *path, const char *value)
+static int settings_adopt(void *arg, const char *path, const char *value)
 {
 	struct host_env *env = arg;
-	struct setting *s = find(env, path);
+	struct setting *s = settings_find(env, path);
 	if (s)
-		forget(env, s);
+		settings_forget(env, s);
 	if (!value)
 		return 0;
 	if (HASH_COUNT(env->settings) >= FOUND_RECORDS_MAX)
@@ -154,7 +155,7 @@ static int adopt(void *arg, const char *path, const char *value)
 int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err)
 {
 	struct err why = ERR_INIT;
-	int r = found_open(path, origin, adopt, env, &env->found, &why);
+	int r = found_open(path, origin, settings_adopt, env, &env->found, &why);
 	if (r)
 		return err_errno(err, r, "%s", path);
 	unsigned n = HASH_COUNT(env->settings);
@@ -164,13 +165,13 @@ int settings_open(struct host_env *env, const char *path, const char *origin, st
 			    why.text, n);
 	else if (n)
 		log_info("%u files of the machine are as the last process has set them", n);
-	complain(env, write_anew(env));
+	settings_complain(env, write_anew(env));
 	return 0;
 }
 
 /* ---- what modules say ------------------------------------------------------------------------ */
 
-static struct claim *take(struct setting *s, const struct instance *i)
+static struct claim *settings_take(struct setting *s, const struct instance *i)
 {
 	for (struct claim **at = &s->claims; *at; at = &(*at)->next) {
 		struct claim *c = *at;
@@ -190,7 +191,8 @@ static void back_if_free(struct host_env *env, struct setting *s)
 		is_back(env, s);
 }
 
-static int32_t claim(struct instance *i, const char *path, const char *value, const char *found)
+static int32_t settings_claim(struct instance *i, const char *path, const char *value,
+			      const char *found)
 {
 	struct setting *s = find_or_add(i->env, path, found);
 	if (!s)
@@ -201,14 +203,14 @@ static int32_t claim(struct instance *i, const char *path, const char *value, co
 		back_if_free(i->env, s);
 		return -RP_ENOMEM;
 	}
-	free(take(s, i));
+	free(settings_take(s, i));
 	c->instance = i;
 	memcpy(c->value, value, n);
 	c->next = s->claims;
 	s->claims = c;
 	s->former = false;
 	s->changed |= !str_eq(value, s->found);
-	note(i->env, s);
+	settings_note(i->env, s);
 	return 0;
 }
 
@@ -221,12 +223,12 @@ static int32_t keep(void *ctx, const char *path, const char *value, const char *
 	    strlen(path) >= RP_SETTING_PATH_MAX)
 		return -RP_E2BIG;
 	pthread_mutex_lock(&i->env->settings_lock);
-	int32_t r = claim(i, path, value, found);
+	int32_t r = settings_claim(i, path, value, found);
 	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
 
-static const char *rest(const struct setting *s, const struct instance *i)
+static const char *settings_rest(const struct setting *s, const struct instance *i)
 {
 	bool is_mine = false;
 	const char *other = NULL;
@@ -239,7 +241,7 @@ static const char *rest(const struct setting *s, const struct instance *i)
 }
 
 /* NULL: there is none. */
-static int32_t give(const char *text, char *buf, uint32_t cap)
+static int32_t settings_give(const char *text, char *buf, uint32_t cap)
 {
 	size_t len = text ? strlen(text) : 0;
 	if (!text)
@@ -256,7 +258,7 @@ static int32_t without(void *ctx, const char *path, char *buf, uint32_t cap)
 	if (i->env->trial)
 		return -RP_ENOTSUP;
 	pthread_mutex_lock(&i->env->settings_lock);
-	int32_t r = give(rest(find(i->env, path), i), buf, cap);
+	int32_t r = settings_give(settings_rest(settings_find(i->env, path), i), buf, cap);
 	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
@@ -267,8 +269,8 @@ static int32_t found(void *ctx, const char *path, char *buf, uint32_t cap)
 	if (i->env->trial)
 		return -RP_ENOTSUP;
 	pthread_mutex_lock(&i->env->settings_lock);
-	const struct setting *s = find(i->env, path);
-	int32_t r = give(s ? s->found : NULL, buf, cap);
+	const struct setting *s = settings_find(i->env, path);
+	int32_t r = settings_give(s ? s->found : NULL, buf, cap);
 	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
@@ -283,7 +285,7 @@ static bool is_as_found(const struct host_env *env, const char *path, const char
 static char *adopted_value(struct host_env *env, const char *path)
 {
 	pthread_mutex_lock(&env->settings_lock);
-	const struct setting *s = find(env, path);
+	const struct setting *s = settings_find(env, path);
 	char *value = s && s->adopted ? strdup(s->found) : NULL;
 	pthread_mutex_unlock(&env->settings_lock);
 	return value;
@@ -298,9 +300,9 @@ static void drop(void *ctx, const char *path)
 	_free_ char *value = adopted_value(i->env, path);
 	bool is_back_already = value && is_as_found(i->env, path, value);
 	pthread_mutex_lock(&i->env->settings_lock);
-	struct setting *s = find(i->env, path);
+	struct setting *s = settings_find(i->env, path);
 	if (s) {
-		free(take(s, i));
+		free(settings_take(s, i));
 		if (is_back_already)
 			s->adopted = false;
 		back_if_free(i->env, s);
@@ -362,7 +364,7 @@ static int write_back(const struct host_env *env, const struct left *l)
 /* Whether it is still to be put back; a module may have come meanwhile. */
 static struct setting *find_left(const struct host_env *env, const struct left *l)
 {
-	struct setting *s = find(env, l->path);
+	struct setting *s = settings_find(env, l->path);
 	return s && is_left(s) ? s : NULL;
 }
 
@@ -464,7 +466,7 @@ void settings_close(struct host_env *env)
 			s->claims = c->next;
 			free(c);
 		}
-		forget(env, s);
+		settings_forget(env, s);
 	}
 	env->found = found_close(env->found);
 }
@@ -487,7 +489,7 @@ void instance_drop_settings(struct instance *i)
 		return;
 	pthread_mutex_lock(&i->env->settings_lock);
 	for (struct setting *s = i->env->settings; s; s = s->hh.next)
-		free(take(s, i));
+		free(settings_take(s, i));
 	pthread_mutex_unlock(&i->env->settings_lock);
 	settings_put_back(i->env);
 }

@@ -61,7 +61,7 @@ static int32_t clos_now(void *ctx, const struct rp_sst_at *at, uint32_t *ret_clo
 }
 
 /* Whose root may be changed; NULL in a trial. */
-static const struct fs_root *writable(void *ctx)
+static const struct fs_root *speedselect_writable(void *ctx)
 {
 	const struct host_env *env = ((struct instance *)ctx)->env;
 	return env->trial ? NULL : env->root;
@@ -69,26 +69,26 @@ static const struct fs_root *writable(void *ctx)
 
 static int32_t set_cp(void *ctx, const struct rp_sst_at *at, uint32_t on, uint32_t priority)
 {
-	const struct fs_root *root = writable(ctx);
+	const struct fs_root *root = speedselect_writable(ctx);
 	return root ? sst_set_cp(root, at, on, priority) : -RP_ENOTSUP;
 }
 
 static int32_t set_tf(void *ctx, const struct rp_sst_at *at, uint32_t on)
 {
-	const struct fs_root *root = writable(ctx);
+	const struct fs_root *root = speedselect_writable(ctx);
 	return root ? sst_set_tf(root, at, on) : -RP_ENOTSUP;
 }
 
 static int32_t set_clos(void *ctx, const struct rp_sst_at *at, uint32_t clos,
 			const struct rp_clos *value)
 {
-	const struct fs_root *root = writable(ctx);
+	const struct fs_root *root = speedselect_writable(ctx);
 	return root ? sst_set_clos(root, at, clos, value) : -RP_ENOTSUP;
 }
 
 static int32_t associate(void *ctx, const struct rp_sst_at *at, uint32_t clos)
 {
-	const struct fs_root *root = writable(ctx);
+	const struct fs_root *root = speedselect_writable(ctx);
 	return root ? sst_associate(root, at, clos) : -RP_ENOTSUP;
 }
 

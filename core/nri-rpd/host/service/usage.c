@@ -5,14 +5,14 @@
 #include "core/lib/util/sized.h"
 #include "core/lib/util/clock.h"
 
-static int64_t level(const struct usage *u, enum figure f)
+static int64_t usage_level(const struct usage *u, enum figure f)
 {
 	uint64_t v = u->now[f].value;
 	return !usage_known(u, f) ? RP_NOT_MEASURED : v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
 /* Growth a second, divided by `unit`. */
-static int64_t rate(const struct usage *u, enum figure f, double unit)
+static int64_t usage_do_rate(const struct usage *u, enum figure f, double unit)
 {
 	double v;
 	if (!usage_rate(u, f, &v))
@@ -23,7 +23,7 @@ static int64_t rate(const struct usage *u, enum figure f, double unit)
 
 static int64_t wait_of(const struct usage *u, enum figure f)
 {
-	int64_t v = rate(u, f, 1000); /* us a second */
+	int64_t v = usage_do_rate(u, f, 1000); /* us a second */
 	return v > 1000 ? 1000 : v;
 }
 
@@ -41,16 +41,16 @@ static int32_t get(void *ctx, rp_ctr handle, struct rp_usage *out)
 		.size = sizeof full,
 		.pressure = u->pressure,
 		.age_ms = (int64_t)(clock_ms() - u->now[FIG_CPU].at_ms),
-		.cpu = rate(u, FIG_CPU, 1e6),
+		.cpu = usage_do_rate(u, FIG_CPU, 1e6),
 		.throttled = RP_NOT_MEASURED,
-		.memory = level(u, FIG_MEMORY),
+		.memory = usage_level(u, FIG_MEMORY),
 		.cpu_wait = wait_of(u, FIG_CPU_WAIT),
 		.memory_wait = wait_of(u, FIG_MEMORY_WAIT),
 		.io_wait = wait_of(u, FIG_IO_WAIT),
-		.io_read = rate(u, FIG_IO_READ, 1),
-		.io_written = rate(u, FIG_IO_WRITTEN, 1),
-		.llc = level(u, FIG_LLC),
-		.traffic = rate(u, FIG_TRAFFIC, 1),
+		.io_read = usage_do_rate(u, FIG_IO_READ, 1),
+		.io_written = usage_do_rate(u, FIG_IO_WRITTEN, 1),
+		.llc = usage_level(u, FIG_LLC),
+		.traffic = usage_do_rate(u, FIG_TRAFFIC, 1),
 	};
 	(void)usage_permille(u, FIG_THROTTLED_PERIODS, FIG_PERIODS, &full.throttled);
 	sized_fill(out, &full, sizeof full);

@@ -89,7 +89,7 @@ static void send_whole(struct evhttp_request *http, int status, const char *type
 		evhttp_send_error(http, HTTP_INTERNAL, NULL);
 }
 
-static void refuse(struct evhttp_request *http, int status, const char *text)
+static void map_refuse(struct evhttp_request *http, int status, const char *text)
 {
 	send_whole(http, status, TYPE_TEXT, text, strlen(text));
 }
@@ -153,7 +153,7 @@ static struct map_request *request_new(struct map *map, struct evhttp_request *h
 	if (map->n_requests < MAP_REQUESTS_MAX && map->n_kind[kind] < max[kind])
 		r = calloc(1, sizeof *r);
 	if (!r) {
-		refuse(http, HTTP_SERVUNAVAIL, "too many ask at the same time: try again\n");
+		map_refuse(http, HTTP_SERVUNAVAIL, "too many ask at the same time: try again\n");
 		return NULL;
 	}
 	*r = (struct map_request){.map = map, .http = http, .kind = kind};
@@ -211,12 +211,12 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 	(void)query;
 	_free_ char *text = malloc(len + 1);
 	if (!text || evbuffer_copyout(body, text, len) != (ev_ssize_t)len) {
-		refuse(http, HTTP_INTERNAL, "out of memory\n");
+		map_refuse(http, HTTP_INTERNAL, "out of memory\n");
 		return;
 	}
 	text[len] = '\0';
 	if (strlen(text) != len || !utf8_valid(text, len)) {
-		refuse(http, HTTP_BADREQUEST, "a manifest is text in UTF-8\n");
+		map_refuse(http, HTTP_BADREQUEST, "a manifest is text in UTF-8\n");
 		return;
 	}
 	const struct ctl_question q = {
@@ -271,7 +271,7 @@ static void serve_events(struct map *map, struct evhttp_request *http,
 	if (!text)
 		text = evhttp_find_header(query, "after");
 	if (text && str_to_u64(text, &after)) {
-		refuse(http, HTTP_BADREQUEST, "after which event? Its number is expected\n");
+		map_refuse(http, HTTP_BADREQUEST, "after which event? Its number is expected\n");
 		return;
 	}
 	struct map_request *r = request_new(map, http, STREAM);
@@ -339,8 +339,9 @@ static void on_request(struct evhttp_request *http, void *arg)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(http);
 	const char *path = evhttp_uri_get_path(uri), *text = evhttp_uri_get_query(uri);
 	if (!may_ask(http)) {
-		refuse(http, FORBIDDEN,
-		       "the map is for a browser that was told a numeric address or localhost\n");
+		map_refuse(
+			http, FORBIDDEN,
+			"the map is for a browser that was told a numeric address or localhost\n");
 		return;
 	}
 	if ((method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) && send_page(http, path))
@@ -350,17 +351,17 @@ static void on_request(struct evhttp_request *http, void *arg)
 		if (!str_eq(routes[i].path, path))
 			continue;
 		if (routes[i].method != method) {
-			refuse(http, METHOD_NOT_ALLOWED, "see nri-rpd(8)\n");
+			map_refuse(http, METHOD_NOT_ALLOWED, "see nri-rpd(8)\n");
 			return;
 		}
 		if (evhttp_parse_query_str(text ? text : "", &query) == 0)
 			routes[i].fn(arg, http, &query);
 		else
-			refuse(http, HTTP_BADREQUEST, "the query does not decode\n");
+			map_refuse(http, HTTP_BADREQUEST, "the query does not decode\n");
 		evhttp_clear_headers(&query);
 		return;
 	}
-	refuse(http, HTTP_NOTFOUND, "there is " PATH "\n");
+	map_refuse(http, HTTP_NOTFOUND, "there is " PATH "\n");
 }
 
 /* ---- on and off ------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@ struct applied {
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void drop(struct controller *c, struct applied *a)
+static void controllers_drop(struct controller *c, struct applied *a)
 {
 	c->results[a->result]--;
 	HASH_DEL(c->applied, a);
@@ -28,7 +28,7 @@ static void drop(struct controller *c, struct applied *a)
 	free(a);
 }
 
-static struct applied *find(struct applied *all, rp_ctr ctr)
+static struct applied *controllers_find(struct applied *all, rp_ctr ctr)
 {
 	struct applied *a;
 	HASH_FIND(hh, all, &ctr, sizeof ctr, a);
@@ -38,9 +38,9 @@ static struct applied *find(struct applied *all, rp_ctr ctr)
 void controllers_forget(struct pipeline *p, rp_ctr ctr)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct applied *a = find(p->controllers[i]->applied, ctr);
+		struct applied *a = controllers_find(p->controllers[i]->applied, ctr);
 		if (a)
-			drop(p->controllers[i], a);
+			controllers_drop(p->controllers[i], a);
 	}
 }
 
@@ -48,13 +48,13 @@ void controllers_forget_all(struct controller *c)
 {
 	struct applied *a, *next;
 	HASH_ITER (hh, c->applied, a, next)
-		drop(c, a);
+		controllers_drop(c, a);
 }
 
 /* Whether it is news. */
-static bool record(struct controller *c, rp_ctr ctr, uint32_t result, const char *text)
+static bool controllers_record(struct controller *c, rp_ctr ctr, uint32_t result, const char *text)
 {
-	struct applied *a = find(c->applied, ctr);
+	struct applied *a = controllers_find(c->applied, ctr);
 	if (a && a->result == result && strcmp(a->text ? a->text : "", text) == 0)
 		return false;
 	if (!a) {
@@ -86,7 +86,7 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 		return;
 	for (unsigned c = 0; ctr && c < p->n_controllers; c++)
 		if (p->controllers[c]->instance == i)
-			news = record(p->controllers[c], handle, result, text);
+			news = controllers_record(p->controllers[c], handle, result, text);
 	if (result < RP_APPLY_PARTIAL || !news)
 		return;
 	log_warning("%s%scontroller %s: %s", ctr ? ctr->full_name : "", ctr ? ": " : "",
@@ -98,7 +98,7 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
 				struct controller_result *ret)
 {
-	const struct applied *a = find(p->controllers[i]->applied, ctr->handle);
+	const struct applied *a = controllers_find(p->controllers[i]->applied, ctr->handle);
 	if (!a)
 		return false;
 	*ret = (struct controller_result){a->result, a->text ? a->text : ""};

@@ -87,8 +87,8 @@ static bool has_place(const struct err *why, rp_cfg section)
 	return str_has_prefix(why->text, where);
 }
 
-static int prepare(struct pipeline *p, const struct conf *conf, struct controller *c,
-		   const struct conf_controller *wanted, struct err *err)
+static int life_prepare(struct pipeline *p, const struct conf *conf, struct controller *c,
+			const struct conf_controller *wanted, struct err *err)
 {
 	rp_cfg section = conf_section(conf, wanted->name);
 	char where[CONF_PLACE_MAX];
@@ -134,7 +134,7 @@ int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err 
 		if (!c)
 			return err_errno(err, -ENOMEM, "controller %s", wanted->name);
 		change->list[change->n++] = c;
-		int r = prepare(p, conf, c, wanted, err);
+		int r = life_prepare(p, conf, c, wanted, err);
 		if (r)
 			return r;
 	}
@@ -143,7 +143,7 @@ int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err 
 
 /* ---- switch ---------------------------------------------------------------------------------- */
 
-static void commit(struct controller *c)
+static void life_commit(struct controller *c)
 {
 	instance_commit(c->instance, c->next.plan);
 	c->next.plan = NULL;
@@ -159,7 +159,7 @@ static int start_required(struct pipeline *p, struct err *err)
 		struct err why = ERR_INIT;
 		if (!c->next.plan || controller_runs(c) || c->next.mode != CONF_REQUIRED)
 			continue;
-		commit(c);
+		life_commit(c);
 		int r = instance_start(c->instance, &why);
 		if (r)
 			return err_set(err, r, "controller %s is required and does not start: %s",
@@ -176,7 +176,8 @@ static bool is_enabled(const struct conf *conf, const struct controller *c)
 
 /* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is
  * started again with it. */
-static bool leaves(const struct pipeline *p, const struct conf *conf, const struct controller *c)
+static bool life_leaves(const struct pipeline *p, const struct conf *conf,
+			const struct controller *c)
 {
 	const struct controller_change *change = p->controller_change;
 	if (c->life != CONTROLLER_RUNS)
@@ -202,7 +203,7 @@ int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *
 		return r;
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct controller *c = p->controllers[i];
-		if (!leaves(p, conf, c))
+		if (!life_leaves(p, conf, c))
 			continue;
 		instance_stop(c->instance);
 		c->life = CONTROLLER_LEAVES;
@@ -269,7 +270,7 @@ static void take_over(struct controller *c)
 	(void)snprintf(c->error, sizeof c->error, "%s", c->next.error);
 	if (!c->next.plan)
 		return;
-	commit(c);
+	life_commit(c);
 	int r = runs ? 0 : instance_start(c->instance, &err);
 	if (!r)
 		return;

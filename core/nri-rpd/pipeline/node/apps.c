@@ -43,7 +43,7 @@ int host_apps_check(rp_cfg list, struct err *err)
 	return 0;
 }
 
-static const struct host_app *find(const struct host_apps *a, const struct host_app *like)
+static const struct host_app *apps_find(const struct host_apps *a, const struct host_app *like)
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		if (str_eq(a->list[i].name, like->name) && str_eq(a->list[i].cgroup, like->cgroup))
@@ -62,7 +62,7 @@ int host_apps_configure(struct host_apps *a, rp_cfg list)
 		struct host_app *to = &next.list[next.n++];
 		to->name = conf_text(conf_get(one, "name"), "");
 		to->cgroup = conf_text(conf_get(one, "cgroup"), "");
-		const struct host_app *was = find(a, to);
+		const struct host_app *was = apps_find(a, to);
 		if (was) {
 			to->usage = was->usage;
 			to->series = was->series;

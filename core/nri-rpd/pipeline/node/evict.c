@@ -25,7 +25,7 @@ struct evictions {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void drop(struct evictions *e, struct eviction *v)
+static void evict_drop(struct evictions *e, struct eviction *v)
 {
 	assert(e->n);
 	DL_DELETE(e->list, v);
@@ -42,11 +42,11 @@ static void drop_gone(struct pipeline *p)
 	DL_FOREACH_SAFE(p->evictions->list, v, next)
 	{
 		if (!cache_pod_of(p->env.cache, v->pod))
-			drop(p->evictions, v);
+			evict_drop(p->evictions, v);
 	}
 }
 
-static struct eviction *find(const struct evictions *e, rp_pod pod)
+static struct eviction *evict_find(const struct evictions *e, rp_pod pod)
 {
 	struct eviction *v;
 	DL_FOREACH (e->list, v)
@@ -59,7 +59,7 @@ static struct eviction *find(const struct evictions *e, rp_pod pod)
 
 static void ask_next(void *arg);
 
-static void arm(struct pipeline *p)
+static void evict_arm(struct pipeline *p)
 {
 	const struct evictions *e = p->evictions;
 	const struct eviction *v;
@@ -81,7 +81,7 @@ static uint64_t pause_ms(const struct eviction *v)
 	return ms < EVICT_AGAIN_MAX_MS ? ms : EVICT_AGAIN_MAX_MS;
 }
 
-static void ask(struct pipeline *p, struct eviction *v)
+static void evict_ask(struct pipeline *p, struct eviction *v)
 {
 	struct evictions *e = p->evictions;
 	v->asked++;
@@ -101,20 +101,20 @@ static void ask_next(void *arg)
 		if (v->due_ms && v->due_ms <= now && (!first || v->due_ms < first->due_ms))
 			first = v;
 	if (first && e->source.ask && !e->asked)
-		ask(p, first);
-	arm(p);
+		evict_ask(p, first);
+	evict_arm(p);
 }
 
 void pipeline_evict_source(struct pipeline *p, const struct evict_source *source)
 {
 	struct evictions *e = p->evictions;
-	struct eviction *v = find(e, e->asked);
+	struct eviction *v = evict_find(e, e->asked);
 	e->source = source ? *source : (struct evict_source){NULL, NULL};
 	e->asked = 0;
 	if (v)
 		v->due_ms = clock_ms();
 	loop_timer_disarm(e->timer);
-	arm(p);
+	evict_arm(p);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static void take_answer(struct eviction *v, enum evict_answer answer)
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer, const char *text)
 {
 	struct evictions *e = p->evictions;
-	struct eviction *v = find(e, pod);
+	struct eviction *v = evict_find(e, pod);
 	const struct pod *of = cache_pod_of(p->env.cache, pod);
 	if (e->asked == pod)
 		e->asked = 0;
@@ -161,7 +161,7 @@ void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answe
 				       of->name, eviction_state_name(v->state), *text ? ": " : "",
 				       why ? why : "");
 	}
-	arm(p);
+	evict_arm(p);
 }
 
 /* ---- what modules ask ------------------------------------------------------------------------ */
@@ -177,7 +177,7 @@ static int evict(const struct instance *i, struct pod *pod, int64_t grace_s, con
 	struct pipeline *p = arg;
 	struct evictions *e = p->evictions;
 	drop_gone(p);
-	if (find(e, pod->handle))
+	if (evict_find(e, pod->handle))
 		return 0;
 	if (e->n == RP_EVICTIONS_MAX)
 		return -E2BIG;
@@ -199,22 +199,23 @@ static int evict(const struct instance *i, struct pod *pod, int64_t grace_s, con
 	e->n++;
 	pipeline_event(p, EV_EVICTION, "%s/%s: %s asks for its eviction: %.300s", pod->ns,
 		       pod->name, instance_name(i), copy);
-	arm(p);
+	evict_arm(p);
 	return 0;
 }
 
 static void withdraw(const struct instance *i, rp_pod pod, void *arg)
 {
 	struct evictions *e = ((struct pipeline *)arg)->evictions;
-	struct eviction *v = find(e, pod);
+	struct eviction *v = evict_find(e, pod);
 	if (v && v->owner == i)
-		drop(e, v);
+		evict_drop(e, v);
 }
 
 static uint32_t state(rp_pod pod, const char **ret_why, void *arg)
 {
 	struct pipeline *p = arg;
-	const struct eviction *v = cache_pod_of(p->env.cache, pod) ? find(p->evictions, pod) : NULL;
+	const struct eviction *v =
+		cache_pod_of(p->env.cache, pod) ? evict_find(p->evictions, pod) : NULL;
 	if (v && v->why)
 		*ret_why = v->why;
 	return v ? v->state : RP_EVICTION_NONE;
@@ -227,7 +228,7 @@ static void forget(const struct instance *i, void *arg)
 	DL_FOREACH_SAFE(e->list, v, next)
 	{
 		if (v->owner == i)
-			drop(e, v);
+			evict_drop(e, v);
 	}
 }
 
@@ -275,7 +276,7 @@ void evict_fini(struct pipeline *p)
 	if (!e)
 		return;
 	while (e->list)
-		drop(e, e->list);
+		evict_drop(e, e->list);
 	loop_timer_free(e->timer);
 	free(e);
 	p->evictions = NULL;

@@ -23,7 +23,7 @@ static void leave_out(struct pipeline *p, uint32_t n)
 	p->feed.left_out += n;
 }
 
-static void complete(struct pipeline *p)
+static void feed_do_complete(struct pipeline *p)
 {
 	feed_complete(feed_of(p));
 	if (!p->feed.current)
@@ -46,7 +46,7 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 	if (left_out)
 		leave_out(p, left_out);
 	if (m->complete)
-		complete(p);
+		feed_do_complete(p);
 	if (ended)
 		admit_settle(p);
 	empty_pods_follow_feed(p, m);

@@ -174,7 +174,7 @@ static void add_sums(struct sums *to, const struct sums *more)
 	to->n = more->n > to->n ? more->n : to->n;
 }
 
-static int compare(const void *a, const void *b)
+static int forecast_compare(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 	return (*x > *y) - (*x < *y);
@@ -183,7 +183,7 @@ static int compare(const void *a, const void *b)
 static int64_t most_of(int64_t *list, uint32_t n)
 {
 	uint32_t at = n * SAMPLE_PERCENT / 100;
-	qsort(list, n, sizeof *list, compare);
+	qsort(list, n, sizeof *list, forecast_compare);
 	return list[at ? at - 1 : 0];
 }
 
@@ -212,7 +212,7 @@ static struct sums sums_of_pod(const struct measure *m, const struct pod *pod, u
 	return sum;
 }
 
-static struct sums beyond(const struct sums *node, const struct sums *pods)
+static struct sums forecast_beyond(const struct sums *node, const struct sums *pods)
 {
 	struct sums left = {.n = node->n};
 	for (uint32_t i = 0; i < node->n; i++) {
@@ -245,7 +245,7 @@ void forecast_train(struct pipeline *p, struct forecast *f, const struct measure
 	for (uint32_t c = 0; c < CLASSES; c++)
 		train_one(f, class_models[c], &classes[c], now_s);
 	train_one(f, NODE_MODEL, &node, now_s);
-	struct sums system = beyond(&node, &all);
+	struct sums system = forecast_beyond(&node, &all);
 	train_one(f, SYSTEM_MODEL, &system, now_s);
 	models_forget(&f->models, now_s - UNSEEN_S);
 	if (now_ms - f->written_ms >= WRITE_MS)
@@ -254,8 +254,8 @@ void forecast_train(struct pipeline *p, struct forecast *f, const struct measure
 
 /* ---- what is not needed ---------------------------------------------------------------------- */
 
-static struct predicted_pod predict(const struct forecast *f, const struct forecast_pod *of,
-				    int64_t now_s)
+static struct predicted_pod forecast_predict(const struct forecast *f,
+					     const struct forecast_pod *of, int64_t now_s)
 {
 	const struct model *m = models_find(&f->models, of->pod->uid);
 	struct predicted_pod ret = {.leaves = of->pod->stopped, .has_peak = m != NULL};
@@ -286,7 +286,7 @@ int forecast_reclaimable(const struct forecast *f, const struct forecast_limits 
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		if (pods[i].prio == RP_PRIO_PROD || pods[i].prio == RP_PRIO_NONE)
-			list[in.n_pods++] = predict(f, &pods[i], clock_s(f, now_ms));
+			list[in.n_pods++] = forecast_predict(f, &pods[i], clock_s(f, now_ms));
 	in.pods = list;
 	memcpy(in.allocatable, allocatable, sizeof in.allocatable);
 	for (size_t c = 0; c < sizeof names / sizeof *names; c++) {

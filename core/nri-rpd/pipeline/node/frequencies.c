@@ -35,7 +35,7 @@ void frequencies_told(const struct topo *t, Trial__Report *report)
 	}
 }
 
-static int take(struct topo *t, const Trial__Frequencies *m)
+static int frequencies_take(struct topo *t, const Trial__Frequencies *m)
 {
 	const struct topo_freq f = {.cpu = m->cpu,
 				    .base_khz = m->base_khz,
@@ -51,7 +51,7 @@ void frequencies_took(struct topo *t, const Trial__Report *report)
 	if (!report->n_frequencies || report->frequencies_generation != topo_generation(t))
 		return; /* another machine by now */
 	for (size_t i = 0; i < report->n_frequencies; i++) {
-		if (take(t, report->frequencies[i])) {
+		if (frequencies_take(t, report->frequencies[i])) {
 			log_warning("what the trial has read of CPU %u's frequencies is not taken, "
 				    "nor what comes after it",
 				    report->frequencies[i]->cpu);

@@ -76,7 +76,7 @@ struct zones {
 	struct rp_ids cpus[NR_ZONES_MAX];
 };
 
-static void bind(struct bound *b, uint32_t zone)
+static void inputs_bind(struct bound *b, uint32_t zone)
 {
 	if (zone < RP_NODES_MAX)
 		b->w[zone / 64] |= UINT64_C(1) << zone % 64;
@@ -88,7 +88,7 @@ static void add_zones(const struct inputs *in, const struct zones *zones, const 
 {
 	for (uint32_t z = 0; cpus && z < in->in.n_zones; z++)
 		if (rp_ids_overlap(zones->cpus[z], cpus->ids))
-			bind(bound, in->zones[z].id);
+			inputs_bind(bound, in->zones[z].id);
 }
 
 /* The zones that a scheduler has meant it for, where nobody has placed it here. */
@@ -104,7 +104,7 @@ static void read_place(const struct prefixes *names, const struct pod *pod, stru
 	for (uint32_t i = 0; i < conf_count(list); i++) {
 		int64_t id = conf_value(conf_get(conf_item(list, i), "node"), RP_T_INT, -1);
 		if (id >= 0 && id < RP_NODES_MAX)
-			bind(bound, (uint32_t)id);
+			inputs_bind(bound, (uint32_t)id);
 	}
 	fragment_free(f);
 }

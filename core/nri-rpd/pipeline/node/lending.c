@@ -13,7 +13,7 @@
 
 /* ---- a copy of the Node ---------------------------------------------------------------------- */
 
-static int put(struct nr_result *to, const char *name, int64_t thousandths)
+static int lending_put(struct nr_result *to, const char *name, int64_t thousandths)
 {
 	return nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
 						      .name = name,
@@ -26,7 +26,7 @@ static int put_amount(struct nr_result *to, const struct node_amount *a)
 	int64_t thousandths = a->amount;
 	if (!str_eq(a->name, "cpu") && __builtin_mul_overflow(thousandths, UNIT, &thousandths))
 		return 0; /* no calculator's */
-	return put(to, a->name, thousandths);
+	return lending_put(to, a->name, thousandths);
 }
 
 /* -E2BIG is no failure: others may have put more on the Node, and longer texts, than calculators
@@ -53,7 +53,7 @@ static int copy_standing(const struct nr_result *from, struct nr_result *to)
 {
 	int r = 0;
 	for (unsigned i = 0; !r && i < from->n_values; i++)
-		r = put(to, from->values[i].name, from->values[i].quantity);
+		r = lending_put(to, from->values[i].name, from->values[i].quantity);
 	for (unsigned i = 0; !r && i < from->n_annotations; i++)
 		r = nr_result_annotate(to, from->annotations[i].key, from->annotations[i].value);
 	for (unsigned i = 0; !r && i < from->n_labels; i++)
@@ -97,7 +97,7 @@ static void keep_theirs(struct nr_result *r, struct instance *const *list, unsig
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void say(int32_t r, const struct instance *by, const char *key)
+static void lending_say(int32_t r, const struct instance *by, const char *key)
 {
 	if (r)
 		log_warning("calculator %s: %s cannot be published: %s", instance_name(by), key,
@@ -116,8 +116,9 @@ static unsigned wish_pairs(enum wish_kind kind, const struct nr_pair *pairs, uns
 		if (old && old->by != pairs[i].by)
 			(void)instance_wish_pair(old->by, kind, old->key, NULL);
 		if (tell)
-			say(instance_wish_pair(pairs[i].by, kind, pairs[i].key, pairs[i].value),
-			    pairs[i].by, pairs[i].key);
+			lending_say(
+				instance_wish_pair(pairs[i].by, kind, pairs[i].key, pairs[i].value),
+				pairs[i].by, pairs[i].key);
 	}
 	for (unsigned i = 0; i < n_before; i++) {
 		bool gone = !nr_pair_find((struct nr_pair *)(uintptr_t)pairs, n, before[i].key);
@@ -139,8 +140,8 @@ static unsigned wish_resources(const struct nr_result *next, const struct nr_res
 		if (old && old->by != v->by)
 			(void)instance_wish_resource(old->by, v->name, RP_NOT_SET);
 		if (tell)
-			say(instance_wish_resource(v->by, v->name, v->quantity / UNIT), v->by,
-			    v->name);
+			lending_say(instance_wish_resource(v->by, v->name, v->quantity / UNIT),
+				    v->by, v->name);
 	}
 	for (unsigned i = 0; i < before->n_values; i++) {
 		const struct nr_value *old = &before->values[i];

@@ -17,7 +17,7 @@ struct used {
 	UT_hash_handle hh;
 };
 
-static void forget(struct measure *m, struct used *u)
+static void measure_do_forget(struct measure *m, struct used *u)
 {
 	HASH_DEL(m->used, u);
 	free(u);
@@ -27,7 +27,7 @@ void measure_forget(struct measure *m)
 {
 	struct used *u, *next;
 	HASH_ITER (hh, m->used, u, next)
-		forget(m, u);
+		measure_do_forget(m, u);
 	m->node = (struct series){0};
 	m->last = (struct series_reading){0};
 	m->aggregates = (struct aggregates){.n = 0};
@@ -114,7 +114,7 @@ void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t 
 	}
 	HASH_ITER (hh, m->used, u, next)
 		if (u->round != m->round)
-			forget(m, u);
+			measure_do_forget(m, u);
 }
 
 const struct series *measure_ctr(const struct measure *m, rp_ctr ctr)

@@ -87,7 +87,7 @@ int noderes_check(const struct conf *conf, struct err *err)
 }
 
 /* Those that are not among the host's own come after these, in the order of the configuration. */
-static unsigned rank(const char *name)
+static unsigned noderes_rank(const char *name)
 {
 	unsigned i = 0;
 	while (i < CONF_CALCULATORS && !str_eq(conf_calculators[i], name))
@@ -95,10 +95,11 @@ static unsigned rank(const char *name)
 	return i;
 }
 
-static void insert(struct instance **list, unsigned n, struct instance *one)
+static void noderes_insert(struct instance **list, unsigned n, struct instance *one)
 {
 	unsigned at = n;
-	for (; at && rank(instance_name(list[at - 1])) > rank(instance_name(one)); at--)
+	for (; at && noderes_rank(instance_name(list[at - 1])) > noderes_rank(instance_name(one));
+	     at--)
 		list[at] = list[at - 1];
 	list[at] = one;
 }
@@ -114,7 +115,7 @@ static void take_calculators(struct pipeline *p)
 		struct controller *c = p->controllers[i];
 		if (c->instance && controller_runs(c) &&
 		    instance_role(c->instance) == RP_KIND_CALCULATOR)
-			insert(list, count++, c->instance);
+			noderes_insert(list, count++, c->instance);
 	}
 	/* what is known of those that stay */
 	for (unsigned i = 0; i < count; i++)
@@ -144,17 +145,17 @@ static uint64_t interval_ms(const struct noderes *n)
 }
 
 /* The machine is read more often than passes are due. */
-static void arm(struct noderes *n, uint64_t now)
+static void noderes_arm(struct noderes *n, uint64_t now)
 {
 	uint64_t in = n->due_ms > now ? n->due_ms - now : 0;
 	(void)loop_timer_arm(n->timer, in < SAMPLE_MS ? in : SAMPLE_MS);
 }
 
-static void schedule(struct noderes *n, uint64_t in_ms)
+static void noderes_schedule(struct noderes *n, uint64_t in_ms)
 {
 	uint64_t now = clock_ms();
 	n->due_ms = now + in_ms;
-	arm(n, now);
+	noderes_arm(n, now);
 }
 
 struct texts node_texts(const struct pipeline *p)
@@ -235,7 +236,7 @@ void noderes_configure(struct pipeline *p)
 		outcome_put(p, &n->outcome, &n->lending.stands);
 	forecast_switch(p, &n->forecast, !p->env.trial && wants_forecast(n));
 	if (n->n_calculators && !p->env.trial)
-		schedule(n, FIRST_PASS_MS);
+		noderes_schedule(n, FIRST_PASS_MS);
 	else
 		loop_timer_disarm(n->timer);
 }
@@ -257,7 +258,7 @@ static void tell_failures(struct noderes *n, const struct err *before, const str
 }
 
 /* Enough was measured to go by, or will not be; whoever waited for that is told. */
-static void settle(struct pipeline *p, uint64_t now)
+static void noderes_settle(struct pipeline *p, uint64_t now)
 {
 	struct noderes *n = p->noderes;
 	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
@@ -299,7 +300,7 @@ static uint32_t kept_calculators(const struct noderes *n, uint64_t now)
 	return kept;
 }
 
-static int calculate(struct noderes *n, uint64_t now)
+static int noderes_calculate(struct noderes *n, uint64_t now)
 {
 	struct nr_result result = {0};
 	bool enabled = n->strategy.values[RP_NR_ENABLE] == 1;
@@ -330,9 +331,9 @@ static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now
 	memcpy(costs, n->costs, sizeof costs);
 	p->env.noderes = &input->in;
 	watchdog_begin(p->watchdog);
-	int r = calculate(n, now);
+	int r = noderes_calculate(n, now);
 	if (!r) {
-		settle(p, now);
+		noderes_settle(p, now);
 		r = put_on_node(p, now);
 		past_note(&n->past, &n->result, &n->lending.stands, now);
 	}
@@ -343,7 +344,7 @@ static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now
 }
 
 /* What was measured is learned from and, if a pass is due, calculated with. */
-static int look(struct pipeline *p, bool pass)
+static int noderes_look(struct pipeline *p, bool pass)
 {
 	struct noderes *n = p->noderes;
 	struct inputs input;
@@ -472,7 +473,7 @@ static void machine_read(void *arg, int result)
 	take_devices(n, job);
 	bool pass = job->pass;
 	job_free(job);
-	if (n->n_calculators && look(p, pass))
+	if (n->n_calculators && noderes_look(p, pass))
 		log_warning("out of memory: the node's resources stay as they are");
 }
 
@@ -484,9 +485,9 @@ static void on_timer(void *arg)
 	struct job *job = n->reading ? NULL : calloc(1, sizeof *job);
 	bool pass = now >= n->due_ms;
 	if (pass)
-		schedule(n, interval_ms(n));
+		noderes_schedule(n, interval_ms(n));
 	else
-		arm(n, now);
+		noderes_arm(n, now);
 	if (!job)
 		return;
 	job->p = p;
@@ -510,7 +511,7 @@ void noderes_node_changed(struct pipeline *p)
 		return;
 	uint64_t at = n->pass_ms + PACE_MS > now ? n->pass_ms + PACE_MS : now;
 	if (n->passes && at < n->due_ms)
-		schedule(n, at - now);
+		noderes_schedule(n, at - now);
 	watchdog_begin(p->watchdog);
 	if (n->passes && put_on_node(p, now))
 		log_warning("out of memory: the Node stays as it is");

@@ -36,7 +36,7 @@ static void put_pairs(struct json *j, const char *key, const struct nr_pair *pai
 }
 
 /* NULL: no memory. Owned. */
-static char *compose(const struct nr_result *stands)
+static char *outcome_compose(const struct nr_result *stands)
 {
 	struct buf out = {0};
 	struct json j;
@@ -94,8 +94,10 @@ void outcome_put(struct pipeline *p, struct outcome *o, const struct nr_result *
 	struct writing *w = calloc(1, sizeof *w);
 	if (!w)
 		return; /* the next pass tries again */
-	*w = (struct writing){
-		.outcome = o, .path = strdup(o->path), .text = compose(stands), .err = ERR_INIT};
+	*w = (struct writing){.outcome = o,
+			      .path = strdup(o->path),
+			      .text = outcome_compose(stands),
+			      .err = ERR_INIT};
 	bool same = w->text && o->written && str_eq(w->text, o->written);
 	if (same || !w->path || !w->text || worker_submit(p->disk, write_file, file_written, w))
 		writing_free(w);

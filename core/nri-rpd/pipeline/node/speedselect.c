@@ -153,7 +153,7 @@ struct machine_change {
 	void (*then)(struct pipeline *p, struct topo *now, const struct topo_change *change);
 };
 
-static int look(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+static int speedselect_look(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	const struct machine_change *c = arg;
 	(void)p;
@@ -181,7 +181,7 @@ static void take_look(struct topo *now, const struct trial_result *res)
 		trial__speed_select__free_unpacked(m, NULL);
 }
 
-static void looked(void *arg, const struct trial_result *res)
+static void speedselect_looked(void *arg, const struct trial_result *res)
 {
 	struct machine_change *c = arg;
 	struct pipeline *p = c->p;
@@ -210,8 +210,8 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 		*c = (struct machine_change){p, now, *change, then};
 		r = attempt_start(p,
 				  &(struct attempt_spec){.what = "Speed Select was read",
-							 .fn = look,
-							 .done = looked,
+							 .fn = speedselect_look,
+							 .done = speedselect_looked,
 							 .arg = c,
 							 .topo = now},
 				  &err);
@@ -227,5 +227,5 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 
 void speedselect_overtaken(struct pipeline *p)
 {
-	p->change = NULL; /* looked() frees it */
+	p->change = NULL; /* speedselect_looked() frees it */
 }

@@ -27,7 +27,8 @@ struct look {
 };
 
 /* Says that a condition holds, and why. */
-__attribute__((format(printf, 2, 3))) static void say(struct look *l, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void conditions_say(struct look *l, const char *fmt,
+								 ...)
 {
 	char text[CONDITION_TEXT_MAX];
 	va_list ap;
@@ -49,16 +50,17 @@ static void files_refused(struct look *l)
 	if (p->undo.undone && !p->kept_ns) {
 		l->row.severity = SEVERITY_DEGRADED;
 		l->row.hint = "edit it and nri-rpctl reload; or nri-rpctl reload uses it again";
-		say(l, "%s was undone, the previous configuration is active", p->config_path);
+		conditions_say(l, "%s was undone, the previous configuration is active",
+			       p->config_path);
 		return;
 	}
 	if (p->config_error[0] && p->kept_ns)
-		say(l, "%s cannot be used, what was in force last is in force: %s", p->config_path,
-		    p->config_error);
+		conditions_say(l, "%s cannot be used, what was in force last is in force: %s",
+			       p->config_path, p->config_error);
 	else if (p->config_error[0] && !p->stats.reloads_refused)
-		say(l, "%s cannot be used: %s", p->config_path, p->config_error);
+		conditions_say(l, "%s cannot be used: %s", p->config_path, p->config_error);
 	else if (p->config_error[0])
-		say(l, "the last reload was refused: %s", p->config_error);
+		conditions_say(l, "the last reload was refused: %s", p->config_error);
 }
 
 static void safe_mode(struct look *l)
@@ -66,59 +68,61 @@ static void safe_mode(struct look *l)
 	const struct pipeline *p = l->p;
 	const char *policy = p->policy ? instance_name(p->policy) : "none";
 	if (p->safe_mode_reason[0] && str_eq(policy, p->configured_policy))
-		say(l, "safe mode: %s", p->safe_mode_reason);
+		conditions_say(l, "safe mode: %s", p->safe_mode_reason);
 	else if (p->safe_mode_reason[0])
-		say(l, "safe mode, policy %s instead of %s: %s", policy, p->configured_policy,
-		    p->safe_mode_reason);
+		conditions_say(l, "safe mode, policy %s instead of %s: %s", policy,
+			       p->configured_policy, p->safe_mode_reason);
 }
 
 static void state_unusable(struct look *l)
 {
 	if (l->p->state_error[0])
-		say(l, "the state directory cannot be used: %s", l->p->state_error);
+		conditions_say(l, "the state directory cannot be used: %s", l->p->state_error);
 }
 
 static void run_unusable(struct look *l)
 {
 	if (l->p->run_error[0])
-		say(l, "the run-time directory cannot be used: %s", l->p->run_error);
+		conditions_say(l, "the run-time directory cannot be used: %s", l->p->run_error);
 }
 
 static void config_not_kept(struct look *l)
 {
 	if (l->p->keep_error[0] && !l->p->state_error[0])
-		say(l, "the configuration in force is not kept for later starts: %s",
-		    l->p->keep_error);
+		conditions_say(l, "the configuration in force is not kept for later starts: %s",
+			       l->p->keep_error);
 }
 
 static void runtime_disconnected(struct look *l)
 {
 	const struct runtime_state *rt = &l->p->runtime;
 	if (!rt->connected)
-		say(l, "the runtime is not connected: %s",
-		    rt->last_error[0] ? rt->last_error : "no attempt has ended yet");
+		conditions_say(l, "the runtime is not connected: %s",
+			       rt->last_error[0] ? rt->last_error : "no attempt has ended yet");
 }
 
 static void runtime_unsynchronized(struct look *l)
 {
 	if (l->p->runtime.connected && !l->p->runtime.synchronized)
-		say(l, "the runtime has not told its containers yet");
+		conditions_say(l, "the runtime has not told its containers yet");
 }
 
 static void not_placed(struct look *l)
 {
 	if (l->p->sync_failed)
-		say(l,
-		    "policy %s could not place the containers that are there: they keep what "
-		    "they have",
-		    l->p->policy ? instance_name(l->p->policy) : "none");
+		conditions_say(
+			l,
+			"policy %s could not place the containers that are there: they keep what "
+			"they have",
+			l->p->policy ? instance_name(l->p->policy) : "none");
 }
 
 static void all_refused(struct look *l)
 {
 	const struct refusals *r = &l->p->refusals;
 	if (r->n >= REFUSED_IN_A_ROW)
-		say(l, "the last %u containers were all refused, the last one: %s", r->n, r->last);
+		conditions_say(l, "the last %u containers were all refused, the last one: %s", r->n,
+			       r->last);
 }
 
 static void store_failing(struct look *l)
@@ -127,10 +131,11 @@ static void store_failing(struct look *l)
 	store_stats(l->p->store, &st);
 	if (st.failures && store_pending(l->p->store) &&
 	    clock_ms() - st.last_commit_ms > STORE_LATE_MS)
-		say(l,
-		    "the state cannot be written, a restart may move containers: %llu commits "
-		    "failed, the last one: %s",
-		    (unsigned long long)st.failures, st.last_error);
+		conditions_say(
+			l,
+			"the state cannot be written, a restart may move containers: %llu commits "
+			"failed, the last one: %s",
+			(unsigned long long)st.failures, st.last_error);
 }
 
 static void containers_degraded(struct look *l)
@@ -140,10 +145,10 @@ static void containers_degraded(struct look *l)
 	DL_FOREACH (cache_ctrs(l->p->env.cache), ctr)
 		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
 	if (n)
-		say(l,
-		    n == 1 ? "%u container does not run as it should"
-			   : "%u containers do not run as they should",
-		    n);
+		conditions_say(l,
+			       n == 1 ? "%u container does not run as it should"
+				      : "%u containers do not run as they should",
+			       n);
 }
 
 static void controllers_down(struct look *l)
@@ -151,29 +156,29 @@ static void controllers_down(struct look *l)
 	for (unsigned i = 0; i < l->p->n_controllers; i++) {
 		const struct controller *c = l->p->controllers[i];
 		if (!controller_runs(c))
-			say(l, "controller %s does not run: %s", c->name, c->error);
+			conditions_say(l, "controller %s does not run: %s", c->name, c->error);
 	}
 }
 
-static void unserved(struct look *l, enum service s)
+static void conditions_unserved(struct look *l, enum service s)
 {
 	if (l->p->unserved[s][0])
-		say(l, "%s", l->p->unserved[s]);
+		conditions_say(l, "%s", l->p->unserved[s]);
 }
 
 static void control_unserved(struct look *l)
 {
-	unserved(l, SERVICE_CONTROL);
+	conditions_unserved(l, SERVICE_CONTROL);
 }
 
 static void metrics_unserved(struct look *l)
 {
-	unserved(l, SERVICE_METRICS);
+	conditions_unserved(l, SERVICE_METRICS);
 }
 
 static void agent_unserved(struct look *l)
 {
-	unserved(l, SERVICE_AGENT);
+	conditions_unserved(l, SERVICE_AGENT);
 }
 
 /* ---- the table ---- */

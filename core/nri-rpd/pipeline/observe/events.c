@@ -60,9 +60,11 @@ static struct event *next_event(struct pipeline *p, uint64_t seq)
 	return e;
 }
 
-__attribute__((format(printf, 5, 0))) static void add(struct pipeline *p, enum event_kind kind,
-						      const struct ctr *ctr, const char *detail,
-						      const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
+							     enum event_kind kind,
+							     const struct ctr *ctr,
+							     const char *detail, const char *fmt,
+							     va_list ap)
 {
 	char text[2 * EVENT_TEXT_MAX]; /* longer than what is kept: a cut has to see what it cuts */
 	if (p->env.trial)
@@ -87,7 +89,7 @@ void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, .
 {
 	va_list ap;
 	va_start(ap, fmt);
-	add(p, kind, NULL, NULL, fmt, ap);
+	events_add(p, kind, NULL, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -96,7 +98,7 @@ void pipeline_event_of(struct pipeline *p, enum event_kind kind, const struct ct
 {
 	va_list ap;
 	va_start(ap, fmt);
-	add(p, kind, ctr, detail, fmt, ap);
+	events_add(p, kind, ctr, detail, fmt, ap);
 	va_end(ap);
 }
 

@@ -11,7 +11,7 @@
 #define RESERVED "reservedResources.cpu"
 
 /* The CPUs that the value lists; false: it is no list. */
-static bool listed(rp_cfg node, bool *ret_except, struct rp_idset *ret)
+static bool advice_listed(rp_cfg node, bool *ret_except, struct rp_idset *ret)
 {
 	const char *text = conf_text(node, "");
 	*ret_except = str_has_prefix(text, "exclude-cpuset:");
@@ -29,7 +29,7 @@ static void advise_unknown(rp_cfg node, struct rp_ids present, struct buf *warni
 	char where[CONF_PLACE_MAX], strange[RP_IDSET_TEXT_MAX], have[RP_IDSET_TEXT_MAX];
 	struct rp_idset set, rest;
 	bool except;
-	if (!listed(node, &except, &set))
+	if (!advice_listed(node, &except, &set))
 		return;
 	rp_idset_andnot(&rest, rp_ids_of(&set), present);
 	if (rp_ids_empty(rp_ids_of(&rest)))
@@ -47,12 +47,12 @@ static void advise_reserved(rp_cfg available, rp_cfg reserved, struct rp_ids onl
 	struct rp_idset set, rest;
 	bool except = false;
 	rp_idset_copy(&rest, online);
-	if (listed(available, &except, &set) && !except)
+	if (advice_listed(available, &except, &set) && !except)
 		rp_idset_and(&rest, online, rp_ids_of(&set));
 	else if (except)
 		rp_idset_andnot(&rest, online, rp_ids_of(&set));
 	uint32_t n = rp_ids_count(rp_ids_of(&rest));
-	if (listed(reserved, &except, &set) && !except) {
+	if (advice_listed(reserved, &except, &set) && !except) {
 		if (!rp_ids_subset(rp_ids_of(&rest), rp_ids_of(&set)))
 			return;
 	} else if (conf_value(reserved, RP_T_CPU, 0) <= 1000 * ((int64_t)n - 1)) {

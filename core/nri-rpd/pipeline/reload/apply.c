@@ -42,7 +42,7 @@ struct placing {
 
 /* What the former policy kept to itself goes; its numbers and memory nodes are not decided until
  * somebody says so again. */
-static void forget(struct pipeline *p, struct decision *d)
+static void apply_forget(struct pipeline *p, struct decision *d)
 {
 	txn_put_set(p->env.cache, &d->exclusive, NULL);
 	txn_put_set(p->env.cache, &d->mems, NULL);
@@ -67,7 +67,7 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 		if (d->policy == number && !reset)
 			continue;
-		forget(p, d);
+		apply_forget(p, d);
 		/* until the policy pins it */
 		d->confined = d->confined || (d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU));
 		/* what somebody else had given it, too: policies look at that */
@@ -196,7 +196,7 @@ static int resize_adjusted(struct pipeline *p, struct instance *policy, struct e
 }
 
 /* Which annotations count. */
-static int hear(struct pipeline *p, const struct conf_annotations *rules, struct err *err)
+static int apply_hear(struct pipeline *p, const struct conf_annotations *rules, struct err *err)
 {
 	int r = cache_hear(p->env.cache, rules);
 	return r ? err_errno(err, r, "annotations") : 0;
@@ -211,7 +211,7 @@ static int place_all(struct pipeline *p, const struct placing *a, Trial__Report 
 		     struct err *err)
 {
 	p->adjustments = a->adjustments;
-	int r = hear(p, a->annotations, err);
+	int r = apply_hear(p, a->annotations, err);
 	if (!r)
 		r = adjust_check(p, report, err);
 	if (!r)
@@ -475,7 +475,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	};
 	struct rp_plan *plan;
 	if (p->without_policy)
-		return hear(p, a.annotations, err);
+		return apply_hear(p, a.annotations, err);
 	int r = same ? 0 : open_instance(p, name, RP_KIND_POLICY, &a.policy, err);
 	if (r && conf_core(conf)->policy_node) {
 		char place[CONF_PLACE_MAX];
@@ -499,7 +499,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	struct instance *former = p->policy;
 	struct adjustments *former_adjustments = p->adjustments;
 	p->policy = a.policy;
-	r = a.later ? hear(p, a.annotations, err) : place_and_commit(p, &a, report, err);
+	r = a.later ? apply_hear(p, a.annotations, err) : place_and_commit(p, &a, report, err);
 	if (r) {
 		p->policy = former;
 		p->adjustments = former_adjustments;

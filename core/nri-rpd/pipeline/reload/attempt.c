@@ -24,7 +24,7 @@ static void cut_off(struct pipeline *p)
 	p->store = store_abandon(p->store); /* modules get what they had saved, as they will */
 }
 
-static int run(void *arg, struct buf *out, struct err *err)
+static int attempt_run(void *arg, struct buf *out, struct err *err)
 {
 	struct attempt *a = arg;
 	cut_off(a->p);
@@ -37,7 +37,7 @@ static struct trial_spec trial_of(struct attempt *a)
 	const struct topo *topo = a->spec.topo;
 	return (struct trial_spec){
 		.what = a->spec.what,
-		.fn = run,
+		.fn = attempt_run,
 		.arg = a,
 		.log = a->spec.log,
 		.limits = TRIAL_LIMITS_DEFAULT,
@@ -50,7 +50,7 @@ static struct trial_spec trial_of(struct attempt *a)
 	};
 }
 
-static void ended(void *arg, const struct trial_result *res)
+static void attempt_ended(void *arg, const struct trial_result *res)
 {
 	assert(((struct attempt *)arg)->p->attempts);
 	struct attempt *a = arg;
@@ -68,7 +68,7 @@ int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct er
 		return err_errno(err, -ENOMEM, "%s", spec->what);
 	*a = (struct attempt){.p = p, .spec = *spec};
 	const struct trial_spec trial = trial_of(a);
-	int r = trial_start(&trial, ended, a, &a->trial, err);
+	int r = trial_start(&trial, attempt_ended, a, &a->trial, err);
 	if (r) {
 		free(a);
 		return r;
@@ -90,6 +90,6 @@ void attempts_fini(struct pipeline *p)
 	while (p->attempts) {
 		struct attempt *a = p->attempts;
 		trial_cancel(a->trial);
-		ended(a, NULL);
+		attempt_ended(a, NULL);
 	}
 }

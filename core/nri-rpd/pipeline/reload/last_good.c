@@ -26,7 +26,7 @@ static void put_sum(uint8_t *head, const uint8_t *data, size_t size)
 		head[MAGIC_SIZE + i] = (uint8_t)(sum >> 8 * i);
 }
 
-static int pack(const Kept__Configuration *message, struct buf *out)
+static int last_good_pack(const Kept__Configuration *message, struct buf *out)
 {
 	size_t size = kept__configuration__get_packed_size(message);
 	uint8_t *room = buf_reserve(out, HEAD_SIZE + size);
@@ -60,7 +60,7 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 	message.sources = list;
 	message.n_sources = n;
 	message.wall_ns = wall_ns;
-	return pack(&message, out);
+	return last_good_pack(&message, out);
 }
 
 /* ---- reading ---- */
@@ -83,7 +83,7 @@ static int copy_source(struct kept *k, const Kept__Source *from)
 	return 0;
 }
 
-static int copy(const Kept__Configuration *message, struct kept *ret, struct err *err)
+static int last_good_copy(const Kept__Configuration *message, struct kept *ret, struct err *err)
 {
 	struct kept k = {.wall_ns = message->wall_ns};
 	if (message->n_sources > CONF_SOURCES_MAX)
@@ -120,7 +120,8 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 	ProtobufCAllocator alloc = pb_arena(arena);
 	const Kept__Configuration *message =
 		kept__configuration__unpack(&alloc, size - HEAD_SIZE, bytes + HEAD_SIZE);
-	return message ? copy(message, ret, err) : err_set(err, -EBADMSG, "it is damaged");
+	return message ? last_good_copy(message, ret, err)
+		       : err_set(err, -EBADMSG, "it is damaged");
 }
 
 int kept_read(const char *dir, struct kept *ret, struct err *err)

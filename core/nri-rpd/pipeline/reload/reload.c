@@ -52,7 +52,7 @@ void config_unread(struct config_text *r)
 	conf_files_fini(&r->files);
 }
 
-static void warn(const char *text)
+static void reload_warn(const char *text)
 {
 	log_warning("%s", text);
 }
@@ -60,7 +60,7 @@ static void warn(const char *text)
 int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
 		 struct conf_errors *errs, struct err *err)
 {
-	struct schemas installed = {p->loader, p->cfg.n_module_dirs != 0, warn};
+	struct schemas installed = {p->loader, p->cfg.n_module_dirs != 0, reload_warn};
 	const struct conf_schemas schemas = schemas_of(&installed);
 	*errs = text->problems;
 	int r = conf_parse_files(&text->files, text->code, &schemas, ret, errs);
@@ -350,7 +350,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 }
 
 /* The reload is in force: for good, until it is confirmed, or instead of what the files say. */
-static void accepted(struct reload *r)
+static void reload_accepted(struct reload *r)
 {
 	assert(r->p->reload == r || !r->p->reload);
 	struct pipeline *p = r->p;
@@ -378,7 +378,8 @@ static void accepted(struct reload *r)
 	}
 }
 
-static void conclude(struct reload *r, const struct report *report, struct reload_result *res)
+static void reload_conclude(struct reload *r, const struct report *report,
+			    struct reload_result *res)
 {
 	struct pipeline *p = r->p;
 	if (r->kind != RELOAD)
@@ -394,7 +395,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 	}
 	p->stats.reloads++;
 	if (!res->code) {
-		accepted(r);
+		reload_accepted(r);
 		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
 			       conf_core(p->conf)->policy);
 		config_in_force(p);
@@ -459,7 +460,7 @@ static void tell_stopping(const struct reload_waiter *waiters)
 	tell_all(waiters, &res);
 }
 
-static void stop(struct reload *r)
+static void reload_stop(struct reload *r)
 {
 	tell_stopping(r->waiters);
 	if (r->p->reload == r)
@@ -480,12 +481,12 @@ static void add_dry(enum log_level level, const char *text, void *arg)
 		(void)buf_printf(&d->text, CONF_WARNING "%s\n", text);
 }
 
-static void tried(void *arg, const struct trial_result *t)
+static void reload_tried(void *arg, const struct trial_result *t)
 {
 	struct reload *r = arg;
 	struct pipeline *p = r->p;
 	if (!t) {
-		stop(r);
+		reload_stop(r);
 		return;
 	}
 	struct reload_result res = {.code = t->outcome == TRIAL_DONE ? 0
@@ -519,7 +520,7 @@ static void tried(void *arg, const struct trial_result *t)
 	if (r->kind != RELOAD && t->held)
 		log_each_held(t->held, add_dry, &dry);
 	res.warnings = buf_text(&dry.text);
-	conclude(r, &report, &res);
+	reload_conclude(r, &report, &res);
 	res.took_us = clock_us() - r->began_us;
 	tell_all(r->waiters, &res);
 	buf_fini(&dry.text);
@@ -543,7 +544,7 @@ static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
 	return 0;
 }
 
-static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+static int reload_run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	const struct reload *r = arg;
 	return r->kind == TRY ? try_pods(p, r->manifest_name, r->manifest, out, err)
@@ -565,12 +566,12 @@ static struct reload *reload_new(struct pipeline *p, enum kind kind, reload_done
 }
 
 /* Takes r over. */
-static int start(struct pipeline *p, struct reload *r, struct err *err)
+static int reload_start(struct pipeline *p, struct reload *r, struct err *err)
 {
 	const struct attempt_spec spec = {
 		.what = r->kind == TRY ? "the pod was tried" : "the configuration was tried",
-		.fn = run,
-		.done = tried,
+		.fn = reload_run,
+		.done = reload_tried,
 		.arg = r,
 		.log = r->kind == RELOAD && !r->recovers ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
 	int e = attempt_start(p, &spec, err);
@@ -583,14 +584,14 @@ static int start(struct pipeline *p, struct reload *r, struct err *err)
 	return 0;
 }
 
-static int begin(struct pipeline *p, const char *path, enum kind kind, reload_done done, void *arg,
-		 struct err *err)
+static int reload_begin(struct pipeline *p, const char *path, enum kind kind, reload_done done,
+			void *arg, struct err *err)
 {
 	struct reload *r = reload_new(p, kind, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
 	config_read(path, &p->pushed, &r->text);
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
@@ -603,7 +604,7 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 			return;
 		res.code = err_errno(&res.err, -ENOMEM, "reload");
 	} else {
-		res.code = begin(p, p->config_path, RELOAD, done, arg, &res.err);
+		res.code = reload_begin(p, p->config_path, RELOAD, done, arg, &res.err);
 	}
 	if (!res.code)
 		return;
@@ -622,7 +623,7 @@ int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done do
 		return err_errno(err, -ENOMEM, "reload");
 	r->confirm_s = confirm_s;
 	config_read(p->config_path, &p->pushed, &r->text);
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
@@ -641,7 +642,7 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 	}
 	r->pushes = true;
 	config_read(p->config_path, &r->pushed, &r->text);
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
@@ -655,7 +656,7 @@ int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, relo
 	conf_errors_init(&r->text.problems);
 	r->text.files = *files;
 	r->undoes = sum;
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
@@ -670,13 +671,13 @@ int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_g
 	r->text.files = *files;
 	r->recovers = true;
 	r->last_good_ns = last_good_ns;
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err)
 {
-	return begin(p, path, PLAN, done, arg, err);
+	return reload_begin(p, path, PLAN, done, arg, err);
 }
 
 int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
@@ -690,7 +691,7 @@ int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, r
 	if (!r->text.code)
 		r->text.code =
 			pushed_append(&r->text.files, p->pushed.sources, p->pushed.n_sources);
-	return start(p, r, err);
+	return reload_start(p, r, err);
 }
 
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
@@ -702,7 +703,7 @@ int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_
 		r->manifest_name = strdup(name);
 	}
 	if (r && r->manifest && r->manifest_name)
-		return start(p, r, err);
+		return reload_start(p, r, err);
 	reload_free(r);
 	return err_errno(err, -ENOMEM, "try");
 }

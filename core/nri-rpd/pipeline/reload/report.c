@@ -55,7 +55,7 @@ struct room {
 	bool full; /* … as a report may not take that much */
 };
 
-static void *take(void *room, size_t size)
+static void *report_take(void *room, size_t size)
 {
 	struct room *r = room;
 	void *p = arena_alloc(r->arena, size);
@@ -67,7 +67,7 @@ static void *take(void *room, size_t size)
 static struct move *moves_of(struct room *room, const Trial__Report *report)
 {
 	/* each of them was there already, as a larger one */
-	struct move *moves = take(room, (report->n_moves + 1) * sizeof *moves);
+	struct move *moves = report_take(room, (report->n_moves + 1) * sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
 		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
@@ -78,7 +78,7 @@ static struct move *moves_of(struct room *room, const Trial__Report *report)
 
 static struct conflict *conflicts_of(struct room *room, const Trial__Report *report)
 {
-	struct conflict *list = take(room, (report->n_conflicts + 1) * sizeof *list);
+	struct conflict *list = report_take(room, (report->n_conflicts + 1) * sizeof *list);
 	for (size_t i = 0; list && i < report->n_conflicts; i++) {
 		const Trial__Conflict *c = report->conflicts[i];
 		list[i] = (struct conflict){c->adjustment, c->ctr, c->text};
@@ -92,7 +92,8 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	if (!ret->arena)
 		return err_set(err, -ENOMEM, "no memory for the report of a trial");
 	struct room room = {.arena = ret->arena};
-	ProtobufCAllocator alloc = {.alloc = take, .free = pb_arena_free, .allocator_data = &room};
+	ProtobufCAllocator alloc = {
+		.alloc = report_take, .free = pb_arena_free, .allocator_data = &room};
 	Trial__Report *message = trial__report__unpack(&alloc, size, data);
 	struct move *moves = message ? moves_of(&room, message) : NULL;
 	struct conflict *conflicts = moves ? conflicts_of(&room, message) : NULL;

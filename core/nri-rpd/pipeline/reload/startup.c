@@ -145,7 +145,7 @@ void first_forget(struct pipeline *p)
 
 /* ---- one of them ----------------------------------------------------------------------------- */
 
-static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+static int startup_run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	return config_try(p, arg, out, err);
 }
@@ -161,7 +161,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 {
 	struct proposal proposal = {.conf = conf, .first = real};
 	const struct attempt_spec spec = {.what = "the configuration was tried",
-					  .fn = run,
+					  .fn = startup_run,
 					  .arg = &proposal,
 					  .log = real ? TRIAL_LOG_HELD : TRIAL_LOG_LIVE};
 	struct trial_result t;
@@ -196,7 +196,7 @@ static void note_policies(struct pipeline *p, const struct conf *conf)
 		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
 }
 
-static bool requires(const struct conf *conf)
+static bool startup_requires(const struct conf *conf)
 {
 	const struct conf_core *core = conf_core(conf);
 	for (unsigned i = 0; i < core->n_controllers; i++)
@@ -212,7 +212,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	int r = config_parse(p, text, &conf, errs, err);
 	if (r)
 		return r == -ENOMEM ? r : -EINVAL;
-	if (p->lenient && !requires(conf)) {
+	if (p->lenient && !startup_requires(conf)) {
 		conf_free(conf); /* nothing about it is different from before */
 		return err_set(err, -EINVAL, "no controller is required");
 	}

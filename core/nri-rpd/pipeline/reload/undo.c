@@ -49,7 +49,7 @@ static void mark_written(void *arg, int result)
 	free(m);
 }
 
-static void mark(struct pipeline *p, uint32_t sum)
+static void undo_mark(struct pipeline *p, uint32_t sum)
 {
 	struct marking *m = calloc(1, sizeof *m);
 	if (m)
@@ -87,7 +87,7 @@ void undo_forget(struct pipeline *p)
 {
 	stop_waiting(p);
 	p->undo.undone = false;
-	mark(p, 0);
+	undo_mark(p, 0);
 }
 
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
@@ -98,7 +98,7 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 	p->undo.unconfirmed = *files;
 	*files = (struct conf_files){0};
 	p->undo.due_ms = clock_ms() + UINT64_C(1000) * seconds;
-	mark(p, kept_sum(&p->undo.unconfirmed));
+	undo_mark(p, kept_sum(&p->undo.unconfirmed));
 	(void)loop_timer_arm(p->undo.timer, UINT64_C(1000) * seconds);
 	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, else it is undone", seconds);
 }
@@ -108,7 +108,7 @@ void undo_done(struct pipeline *p, uint32_t sum)
 	stop_waiting(p);
 	assert(sum);
 	p->undo.undone = true;
-	mark(p, sum);
+	undo_mark(p, sum);
 }
 
 /* ---- what people ask ------------------------------------------------------------------------- */

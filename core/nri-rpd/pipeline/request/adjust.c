@@ -34,7 +34,7 @@ struct adjustments {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int wrong(rp_cfg node, struct err *err, const char *text)
+static int adjust_wrong(rp_cfg node, struct err *err, const char *text)
 {
 	char where[CONF_PLACE_MAX];
 	return err_set(err, -EINVAL, "%s: %s", conf_place(node, where, sizeof where), text);
@@ -47,7 +47,7 @@ static int check_keys(rp_cfg map, const char *const *known, struct err *err)
 		while (*k && !str_eq(*k, conf_key(map, i)))
 			k++;
 		if (!*k)
-			return wrong(conf_item(map, i), err, "there is no such key");
+			return adjust_wrong(conf_item(map, i), err, "there is no such key");
 	}
 	return 0;
 }
@@ -59,9 +59,9 @@ static int read_amount(rp_cfg list, const char *key, bool cpu, int64_t *ret, str
 	if (!node)
 		return 0;
 	if ((cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) || *ret < 0)
-		return wrong(node, err,
-			     cpu ? "expected CPUs, as 2 or 750m"
-				 : "expected an amount of memory, as 512Mi");
+		return adjust_wrong(node, err,
+				    cpu ? "expected CPUs, as 2 or 750m"
+					: "expected an amount of memory, as 512Mi");
 	return 0;
 }
 
@@ -78,8 +78,8 @@ static int read_resources(rp_cfg node, struct needs *ret, struct err *err)
 {
 	static const char *const keys[] = {"requests", "limits", NULL};
 	if (!conf_count(node))
-		return wrong(node, err,
-			     "an adjustment without requests and limits adjusts nothing");
+		return adjust_wrong(node, err,
+				    "an adjustment without requests and limits adjusts nothing");
 	int r = check_keys(node, keys, err);
 	if (!r)
 		r = read_amounts(conf_get(node, keys[0]), &ret->cpu_request, &ret->mem_request,
@@ -88,7 +88,7 @@ static int read_resources(rp_cfg node, struct needs *ret, struct err *err)
 		r = read_amounts(conf_get(node, keys[1]), &ret->cpu_limit, &ret->mem_limit, err);
 	if (!r && ((ret->cpu_limit > 0 && ret->cpu_limit < ret->cpu_request) ||
 		   (ret->mem_limit > 0 && ret->mem_limit < ret->mem_request)))
-		r = wrong(node, err, "a limit is less than what is requested");
+		r = adjust_wrong(node, err, "a limit is less than what is requested");
 	return r;
 }
 
@@ -99,7 +99,7 @@ static int read_class(rp_cfg classes, const char *key, struct blob **ret, struct
 	if (!node)
 		return 0;
 	if (!*name || strlen(name) > CLASS_NAME_MAX)
-		return wrong(node, err, "expected the name of a class, of up to 255 bytes");
+		return adjust_wrong(node, err, "expected the name of a class, of up to 255 bytes");
 	*ret = blob_str(name);
 	return *ret ? 0 : err_errno(err, -ENOMEM, "adjustments");
 }
@@ -108,7 +108,8 @@ static int read_classes(rp_cfg node, struct adjustment *ret, struct err *err)
 {
 	static const char *const keys[] = {"rdt", "blockio", NULL};
 	if (!conf_count(node))
-		return wrong(node, err, "expected rdt, blockio or both, with names of classes");
+		return adjust_wrong(node, err,
+				    "expected rdt, blockio or both, with names of classes");
 	int r = check_keys(node, keys, err);
 	if (!r)
 		r = read_class(node, keys[0], &ret->rdt, err);
@@ -118,7 +119,7 @@ static int read_classes(rp_cfg node, struct adjustment *ret, struct err *err)
 static int read_toptier(rp_cfg node, int64_t *ret, struct err *err)
 {
 	if (str_to_bytes(conf_text(node, ""), ret) || *ret <= 0)
-		return wrong(node, err, "expected an amount of memory above 0, as 512Mi");
+		return adjust_wrong(node, err, "expected an amount of memory above 0, as 512Mi");
 	return 0;
 }
 
@@ -126,12 +127,12 @@ static int read_scopes(struct pipeline *p, rp_cfg list, struct adjustment *ret, 
 {
 	static const char *const keys[] = {"containers", NULL};
 	if (!conf_count(list) || conf_count(list) > SCOPES_MAX)
-		return wrong(list, err, "a scope is a list of 1 to 16 maps with containers");
+		return adjust_wrong(list, err, "a scope is a list of 1 to 16 maps with containers");
 	for (uint32_t i = 0; i < conf_count(list); i++) {
 		rp_cfg one = conf_item(list, i);
 		int r = check_keys(one, keys, err);
 		if (!r && !conf_count(conf_get(one, keys[0])))
-			r = wrong(one, err, "expected containers, a list of expressions");
+			r = adjust_wrong(one, err, "expected containers, a list of expressions");
 		if (!r)
 			r = expressions_read(&p->env, conf_get(one, keys[0]),
 					     &ret->scopes[ret->n_scopes], err);
@@ -153,11 +154,11 @@ static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, str
 	if (r)
 		return r;
 	if (!name || !conf_get(node, keys[1]) || (!resources && !classes && !toptier))
-		return wrong(node, err,
-			     "an adjustment needs name, scope and resources, classes or "
-			     "toptierLimit");
+		return adjust_wrong(node, err,
+				    "an adjustment needs name, scope and resources, classes or "
+				    "toptierLimit");
 	if (!*ret->name)
-		return wrong(name, err, "expected a name");
+		return adjust_wrong(name, err, "expected a name");
 	ret->resizes = resources != NULL;
 	ret->needs = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
 	if (resources)
@@ -175,7 +176,7 @@ int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustm
 	rp_cfg list = conf_get(conf_root(conf), "adjustments");
 	uint32_t n = conf_count(list);
 	if (n > ADJUSTMENTS_MAX)
-		return wrong(list, err, "more than 256 adjustments");
+		return adjust_wrong(list, err, "more than 256 adjustments");
 	struct adjustments *a = calloc(1, sizeof *a + n * sizeof *a->list);
 	if (!a)
 		return err_errno(err, -ENOMEM, "adjustments");
@@ -206,7 +207,7 @@ struct adjustments *adjustments_free(struct adjustments *a)
 
 /* ---- what a container is placed by ----------------------------------------------------------- */
 
-static bool applies(const struct adjustment *a, const struct ctr *ctr)
+static bool adjust_applies(const struct adjustment *a, const struct ctr *ctr)
 {
 	for (unsigned i = 0; i < a->n_scopes; i++)
 		if (expressions_match(a->scopes[i], ctr))
@@ -215,23 +216,23 @@ static bool applies(const struct adjustment *a, const struct ctr *ctr)
 }
 
 /* The first one from `from` on; NULL: there is none. */
-static const struct adjustment *find(const struct adjustments *all, const struct ctr *ctr,
-				     uint32_t from)
+static const struct adjustment *adjust_find(const struct adjustments *all, const struct ctr *ctr,
+					    uint32_t from)
 {
 	for (uint32_t i = from; all && i < all->n; i++)
-		if (applies(&all->list[i], ctr))
+		if (adjust_applies(&all->list[i], ctr))
 			return &all->list[i];
 	return NULL;
 }
 
-static void put(int64_t *to, int64_t amount)
+static void adjust_put(int64_t *to, int64_t amount)
 {
 	if (amount != RP_NOT_SET)
 		*to = amount;
 }
 
 /* A limit of the pod that is less than what is requested now is none. */
-static void lift(int64_t *limit, int64_t request)
+static void adjust_lift(int64_t *limit, int64_t request)
 {
 	if (*limit && *limit < request)
 		*limit = request;
@@ -241,7 +242,7 @@ static void lift(int64_t *limit, int64_t request)
  * adjusted. */
 static const struct adjustment *in_force(const struct pipeline *p, const struct ctr *ctr)
 {
-	const struct adjustment *a = find(p->adjustments, ctr, 0);
+	const struct adjustment *a = adjust_find(p->adjustments, ctr, 0);
 	return a && a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT ? NULL : a;
 }
 
@@ -251,12 +252,12 @@ void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct need
 	*ret = ctr->wanted;
 	if (!a)
 		return;
-	put(&ret->cpu_request, a->needs.cpu_request);
-	put(&ret->mem_request, a->needs.mem_request);
-	put(&ret->cpu_limit, a->needs.cpu_limit);
-	put(&ret->mem_limit, a->needs.mem_limit);
-	lift(&ret->cpu_limit, ret->cpu_request);
-	lift(&ret->mem_limit, ret->mem_request);
+	adjust_put(&ret->cpu_request, a->needs.cpu_request);
+	adjust_put(&ret->mem_request, a->needs.mem_request);
+	adjust_put(&ret->cpu_limit, a->needs.cpu_limit);
+	adjust_put(&ret->mem_limit, a->needs.mem_limit);
+	adjust_lift(&ret->cpu_limit, ret->cpu_request);
+	adjust_lift(&ret->mem_limit, ret->mem_request);
 }
 
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr)
@@ -297,14 +298,14 @@ static int report_conflict(Trial__Report *report, const struct adjustment *a, co
 }
 
 /* Adjustments that cannot all be meant: what is wrong with them is said of each. */
-static int contradiction(const struct pipeline *p, const struct ctr *ctr, Trial__Report *report,
-			 struct err *err)
+static int adjust_contradiction(const struct pipeline *p, const struct ctr *ctr,
+				Trial__Report *report, struct err *err)
 {
 	const struct adjustments *all = p->adjustments;
-	const struct adjustment *a = find(all, ctr, 0);
+	const struct adjustment *a = adjust_find(all, ctr, 0);
 	if (!a)
 		return 0;
-	const struct adjustment *other = find(all, ctr, (uint32_t)(a - all->list) + 1);
+	const struct adjustment *other = adjust_find(all, ctr, (uint32_t)(a - all->list) + 1);
 	int r = a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT
 			? err_set(err, -EINVAL,
 				  "adjustments: %s is for container %s, which requests nothing",
@@ -318,8 +319,8 @@ static int contradiction(const struct pipeline *p, const struct ctr *ctr, Trial_
 	return e ? e : r;
 }
 
-static void note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a,
-		 const struct needs *needs)
+static void adjust_note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a,
+			const struct needs *needs)
 {
 	char text[RP_TRAIL_MAX];
 	if (a->resizes)
@@ -369,7 +370,7 @@ void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d)
 	txn_put_blob(&d->blockio_adjusted, a ? blob_ref(a->blockio) : NULL);
 	d->toptier_adjusted = a ? a->toptier : 0;
 	if (a)
-		note(p, ctr, a, &d->needs);
+		adjust_note(p, ctr, a, &d->needs);
 }
 
 /* Is it staged as the adjustments in force have it? */
@@ -391,7 +392,7 @@ int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *er
 	int r = 0;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct err one = ERR_INIT;
-		int e = ctr_live(ctr->cur.state) ? contradiction(p, ctr, report, &one) : 0;
+		int e = ctr_live(ctr->cur.state) ? adjust_contradiction(p, ctr, report, &one) : 0;
 		if (e && !r)
 			*err = one;
 		r = r ? r : e;

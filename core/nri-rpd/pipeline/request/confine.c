@@ -27,7 +27,7 @@ struct iset *unowned_cpus(struct pipeline *p)
 	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
 }
 
-static bool owns(const struct pipeline *p, const struct ctr *ctr)
+static bool confine_owns(const struct pipeline *p, const struct ctr *ctr)
 {
 	(void)p;
 	const struct decision *d = txn_view(ctr);
@@ -38,7 +38,7 @@ static bool anybody_owns(const struct pipeline *p)
 {
 	const struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (owns(p, ctr))
+		if (confine_owns(p, ctr))
 			return true;
 	return false;
 }
@@ -77,8 +77,8 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, st
 }
 
 /* Is there one among the containers that the decision touches? */
-static bool touches(const struct pipeline *p,
-		    bool (*is)(const struct pipeline *, const struct ctr *))
+static bool confine_touches(const struct pipeline *p,
+			    bool (*is)(const struct pipeline *, const struct ctr *))
 {
 	for (const struct stage *s = txn_touched(p->txn); s; s = s->link)
 		if (is(p, s->ctr))
@@ -90,8 +90,9 @@ static bool touches(const struct pipeline *p,
  * pinned. */
 static bool is_needed(struct pipeline *p)
 {
-	p->loose = p->loose || touches(p, is_loose);
-	return p->loose && (cache_owned(p->env.cache) || p->confining || touches(p, owns));
+	p->loose = p->loose || confine_touches(p, is_loose);
+	return p->loose &&
+	       (cache_owned(p->env.cache) || p->confining || confine_touches(p, confine_owns));
 }
 
 void confine_unknown(struct pipeline *p)

@@ -46,7 +46,7 @@ int decide_begin(struct pipeline *p, struct err *err)
 	return p->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
 }
 
-static void end(struct pipeline *p)
+static void decide_end(struct pipeline *p)
 {
 	txn_end(p->txn);
 	p->txn = NULL;
@@ -54,7 +54,7 @@ static void end(struct pipeline *p)
 		p->cfg.decided(p->cfg.arg);
 }
 
-static void commit(struct pipeline *p)
+static void decide_commit(struct pipeline *p)
 {
 	assert(p->txn && !txn_committed(p->txn));
 	txn_commit(p->txn);
@@ -65,7 +65,7 @@ static void commit(struct pipeline *p)
 void decide_drop(struct pipeline *p)
 {
 	assert(p->txn);
-	end(p);
+	decide_end(p);
 	confine_unknown(p);
 }
 
@@ -89,7 +89,7 @@ static int place_anew(struct pipeline *p, struct err *err)
 
 /* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is
  * decided anew and said later. */
-static void resync(struct pipeline *p)
+static void decide_resync(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	p->stats.resyncs++;
@@ -115,12 +115,12 @@ void request_undo(struct pipeline *p)
 		fn(p, p->undo_request_arg);
 }
 
-static void undo(struct pipeline *p)
+static void decide_undo(struct pipeline *p)
 {
 	decide_drop(p);
 	request_undo(p);
 	if (p->policy && instance_rolled_back(p->policy) == RP_RESYNC)
-		resync(p);
+		decide_resync(p);
 }
 
 int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
@@ -137,10 +137,10 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 	if (!r)
 		r = decide_check(p, err);
 	if (r) {
-		undo(p);
+		decide_undo(p);
 		return r;
 	}
-	commit(p);
+	decide_commit(p);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ void decide_take_effect(struct pipeline *p)
 {
 	assert(p->txn);
 	if (!txn_committed(p->txn))
-		commit(p);
+		decide_commit(p);
 	tell_moves(p);
 	decide_settle(p);
 }
@@ -286,7 +286,7 @@ void decide_close(struct pipeline *p, const struct ctr *created)
 	if (!p->txn)
 		return;
 	run_hooks(p, created);
-	end(p);
+	decide_end(p);
 }
 
 /* ---- release --------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 	return r ? r : stage_exited(p, ctr, err);
 }
 
-static int release(struct pipeline *p, void *arg, struct err *err)
+static int decide_do_release(struct pipeline *p, void *arg, struct err *err)
 {
 	return decide_stage_release(p, arg, err);
 }
@@ -331,7 +331,7 @@ static int release_alone(struct pipeline *p, void *arg, struct err *err)
 void decide_release(struct pipeline *p, struct ctr *ctr)
 {
 	struct err err = ERR_INIT, again = ERR_INIT;
-	if (decide(p, release, ctr, &err) == 0)
+	if (decide(p, decide_do_release, ctr, &err) == 0)
 		return;
 	log_error("%s: policy %s would not release it: %s; releasing it by force", ctr->full_name,
 		  p->policy ? instance_name(p->policy) : "none", err.text);

@@ -43,7 +43,7 @@ unsigned rebalance_count(const struct pipeline *p)
 	return n;
 }
 
-static int deliver(struct pipeline *p, void *arg, struct err *err)
+static int rebalance_deliver(struct pipeline *p, void *arg, struct err *err)
 {
 	struct occasion *o = arg;
 	int r = instance_event(p->policy, &o->ev, err);
@@ -56,15 +56,15 @@ static int deliver(struct pipeline *p, void *arg, struct err *err)
 		       o->budget);
 }
 
-static int tell(struct pipeline *p, struct occasion *o, struct err *err)
+static int rebalance_tell(struct pipeline *p, struct occasion *o, struct err *err)
 {
 	watchdog_begin(p->watchdog);
-	int r = decide_event(p, deliver, o, err);
+	int r = decide_event(p, rebalance_deliver, o, err);
 	watchdog_end(p->watchdog);
 	return r;
 }
 
-static bool listens(const struct pipeline *p)
+static bool rebalance_listens(const struct pipeline *p)
 {
 	return p->policy && instance_handles_events(p->policy);
 }
@@ -79,12 +79,12 @@ int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves,
 	struct occasion o = {
 		.ev = {.size = sizeof o.ev, .type = RP_EVENT_REBALANCE, .cookie = budget},
 		.budget = budget};
-	if (!listens(p))
+	if (!rebalance_listens(p))
 		return err_set(err, -ENOTSUP, "policy %s does not rebalance",
 			       p->policy ? instance_name(p->policy) : "none");
 	if (!p->runtime.synchronized)
 		return err_set(err, -EAGAIN, "the runtime has not told its containers yet");
-	int r = tell(p, &o, err);
+	int r = rebalance_tell(p, &o, err);
 	if (!r)
 		p->stats.rebalances++;
 	if (!r && ret_moves)
@@ -105,7 +105,7 @@ void rebalance_timer(void *arg)
 void pipeline_arm_rebalance(struct pipeline *p)
 {
 	uint64_t interval_ms = conf_core(p->conf)->rebalance_ms;
-	if (!interval_ms || !listens(p))
+	if (!interval_ms || !rebalance_listens(p))
 		loop_timer_disarm(p->rebalance_timer);
 	else
 		(void)loop_timer_arm(p->rebalance_timer, interval_ms);
@@ -123,7 +123,7 @@ static const struct {
 	{RP_PRESSURE_IO, "disk bandwidth"},
 };
 
-static void describe(uint32_t pressure, char *buf, size_t size)
+static void rebalance_describe(uint32_t pressure, char *buf, size_t size)
 {
 	size_t len = 0;
 	buf[0] = '\0';
@@ -147,13 +147,13 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 		.budget = budget_of(p),
 	};
 	ctr->usage->pressure = pressure;
-	describe(pressure, text, sizeof text);
+	rebalance_describe(pressure, text, sizeof text);
 	pipeline_event_of(p, EV_PRESSURE, ctr, NULL,
 			  pressure ? "%s: lacks %s" : "%s: lacks nothing any more", ctr->full_name,
 			  text);
-	if (!listens(p) || !p->runtime.synchronized)
+	if (!rebalance_listens(p) || !p->runtime.synchronized)
 		return;
-	int r = tell(p, &o, &err);
+	int r = rebalance_tell(p, &o, &err);
 	if (r)
 		log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 			    err_text(&err, r));

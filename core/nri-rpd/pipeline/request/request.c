@@ -67,7 +67,7 @@ void request_begin(struct pipeline *p, enum request r)
 	watchdog_begin(p->watchdog);
 }
 
-static void count(struct pipeline *p, bool failed)
+static void request_count(struct pipeline *p, bool failed)
 {
 	struct request_stats *s = &p->stats.requests[p->request];
 	uint64_t took = clock_ns() - p->request_ns;
@@ -140,7 +140,7 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	}
 	assert(!p->txn);
 	watchdog_end(p->watchdog);
-	count(p, failed);
+	request_count(p, failed);
 	if (p->request == REQ_STOP_POD || p->request == REQ_SYNCHRONIZE)
 		admit_settle(p);
 }
@@ -213,7 +213,7 @@ void request_pause(struct pipeline *p)
 
 /* A container ends: what that changes for others goes into the reply, or without one (NULL) to the
  * queue. */
-static void release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
+static void request_release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
 {
 	decide_release(p, ctr);
 	if (reply)
@@ -229,7 +229,7 @@ static void release_pod(struct pipeline *p, struct pod *pod)
 	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
-		release(p, ctr, NULL);
+		request_release(p, ctr, NULL);
 		pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s: its pod ended", ctr->full_name);
 	}
 }
@@ -294,8 +294,8 @@ int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct po
 }
 
 /* The pod and container of a request, adopted if they are not known. */
-static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc,
-		 struct ctr **ret, struct err *err)
+static int request_adopt(struct pipeline *p, const struct pod_desc *pod_desc,
+			 const struct ctr_desc *desc, struct ctr **ret, struct err *err)
 {
 	struct pod *pod = cache_pod(p->env.cache, pod_desc->id);
 	if (!pod) {
@@ -356,14 +356,14 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 }
 
 /* What resource plugins have given it, which it has to have. */
-static int grant(struct pipeline *p, struct creation *c, struct err *err)
+static int request_grant(struct pipeline *p, struct creation *c, struct err *err)
 {
 	int r = granted_stage(p, c->ctr, !c->adopts, err);
 	c->required = c->required || r;
 	return r;
 }
 
-static int place(struct pipeline *p, void *arg, struct err *err)
+static int request_place(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
 	int r = c->replaced ? decide_stage_release(p, c->replaced, err) : 0;
@@ -380,7 +380,7 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	if (!r && p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
 	if (!r)
-		r = grant(p, c, err);
+		r = request_grant(p, c, err);
 	if (!r)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
@@ -413,7 +413,7 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 	txn_put_blob(&d->degraded, reason);
 	int r = p->policy ? instance_unmanaged(p->policy, c->ctr, err) : 0;
 	if (!r)
-		r = grant(p, c, err);
+		r = request_grant(p, c, err);
 	if (!r)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
@@ -427,7 +427,7 @@ static void name_container(struct err *err, const struct ctr *ctr)
 		(void)err_prefix(err, "container %s: ", ctr->full_name);
 }
 
-static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
+static void request_refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	name_container(err, ctr);
 	log_notice("refused: %s", err->text);
@@ -449,7 +449,7 @@ static int create_unmanaged(struct pipeline *p, struct creation *c, struct err *
 {
 	struct err why = *err;
 	if (c->replaced) /* gone, whatever becomes of its successor */
-		release(p, c->replaced, NULL);
+		request_release(p, c->replaced, NULL);
 	c->replaced = NULL;
 	int r = decide(p, run_unmanaged, c, &why);
 	if (r) {
@@ -469,12 +469,12 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 {
 	struct creation c = {.replaced = replaced_by(p, pod, desc)};
 	*ret = (struct reply){0};
-	int r = adopt(p, pod, desc, &c.ctr, err);
+	int r = request_adopt(p, pod, desc, &c.ctr, err);
 	if (r)
 		return not_taken(p, r, err);
 	c.ctr->desc = desc;
 	c.ctr->coming = true;
-	r = decide(p, place, &c, err);
+	r = decide(p, request_place, &c, err);
 	if (!r)
 		conditions_created(p);
 	if (r && !c.required && runs_unmanaged(p))
@@ -482,7 +482,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	c.ctr->desc = NULL;
 	c.ctr->coming = false;
 	if (r) {
-		refused(p, c.ctr, err);
+		request_refused(p, c.ctr, err);
 		if (c.replaced)
 			cache_claim_name(p->env.cache, c.replaced);
 		return r;
@@ -508,7 +508,7 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	/* the runtime has refused it, or made it without us: then the next Synchronize tells of
 	 * it */
 	watchdog_begin(p->watchdog);
-	release(p, created, NULL);
+	request_release(p, created, NULL);
 	watchdog_end(p->watchdog);
 	request_forget_ctr(p, created);
 	persist_later(p);
@@ -517,8 +517,8 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 /* ---- the rest of its life -------------------------------------------------------------------- */
 
 /* Facts that later requests carry: state, pid, times, a cgroup that was not known before. */
-static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
-		    uint32_t state)
+static void request_refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
+			    uint32_t state)
 {
 	if (desc->pid)
 		ctr->pid = desc->pid;
@@ -538,7 +538,7 @@ static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *
 	}
 }
 
-static int started(struct pipeline *p, void *arg, struct err *err)
+static int request_started(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct ctr *ctr = arg;
 	const struct rp_event ev = {
@@ -555,7 +555,7 @@ static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct e
 	pipeline_event_of(p, EV_DEGRADED, c->ctr, c->ctr->trail.text, "%s: %s", c->ctr->full_name,
 			  why->text);
 	if (c->replaced) /* it has ended, whether its successor can be placed or not */
-		release(p, c->replaced, NULL);
+		request_release(p, c->replaced, NULL);
 	c->replaced = NULL;
 	int r = decide(p, run_unmanaged, c, &err);
 	if (r)
@@ -575,13 +575,13 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 	struct ctr_desc living = *desc;
 	if (living.state == RP_STATE_CREATING)
 		living.state = RP_STATE_RUNNING;
-	if (!*pod->name || adopt(p, pod, &living, &c.ctr, &err)) {
+	if (!*pod->name || request_adopt(p, pod, &living, &c.ctr, &err)) {
 		log_warning("container %s is not known and cannot be taken over: %s", desc->id,
 			    err.code ? err.text : "the runtime does not tell its pod");
 		return NULL;
 	}
 	c.ctr->desc = desc;
-	int r = decide(p, place, &c, &err);
+	int r = decide(p, request_place, &c, &err);
 	if (r)
 		r = adopt_unplaced(p, &c, &err);
 	c.ctr->desc = NULL;
@@ -604,9 +604,9 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 			controllers_post_start(p, ctr);
 		return;
 	}
-	refresh(p, ctr, desc, RP_STATE_RUNNING);
+	request_refresh(p, ctr, desc, RP_STATE_RUNNING);
 	if (p->policy && instance_handles_events(p->policy)) {
-		if (decide_event(p, started, ctr, &err))
+		if (decide_event(p, request_started, ctr, &err))
 			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 				    err.text);
 	}
@@ -618,7 +618,7 @@ void request_note(struct pipeline *p, const struct pod_desc *pod, const struct c
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
 	(void)pod;
 	if (ctr && desc->state != RP_STATE_CREATING && desc->state != RP_STATE_EXITED)
-		refresh(p, ctr, desc, desc->state);
+		request_refresh(p, ctr, desc, desc->state);
 }
 
 static bool needs_equal(const struct needs *a, const struct needs *b)
@@ -645,7 +645,7 @@ static void resize_undo(struct pipeline *p, void *arg)
 	a->ctr->flags = a->flags;
 }
 
-static int resize(struct pipeline *p, void *arg, struct err *err)
+static int request_resize(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct resizing *a = arg;
 	struct ctr *ctr = a->ctr;
@@ -707,7 +707,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ctr->store.facts = false; /* what was asked for is stored with what was decided for it */
 	p->undo_request = resize_undo;
 	p->undo_request_arg = &resizing;
-	int r = decide(p, resize, &resizing, err);
+	int r = decide(p, request_resize, &resizing, err);
 	if (r) {
 		request_undo(p); /* if no decision was begun */
 		name_container(err, ctr);
@@ -734,7 +734,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 	*ret = (struct reply){0};
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
-	release(p, ctr, ret);
+	request_release(p, ctr, ret);
 	pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s", ctr->full_name);
 }
 
@@ -745,7 +745,7 @@ void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct
 	if (!ctr)
 		return;
 	if (ctr_live(ctr->cur.state))
-		release(p, ctr, NULL);
+		request_release(p, ctr, NULL);
 	request_forget_ctr(p, ctr);
 	persist_later(p);
 }

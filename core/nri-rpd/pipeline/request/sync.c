@@ -201,7 +201,7 @@ static void drop_unlisted(struct pipeline *p)
 
 /* Of two living containers with one name the newer counts: later creation, else created rather than
  * running, else seen later. */
-static bool newer(const struct ctr *a, const struct ctr *b)
+static bool sync_newer(const struct ctr *a, const struct ctr *b)
 {
 	if (a->created_ns != b->created_ns)
 		return a->created_ns > b->created_ns;
@@ -218,7 +218,7 @@ static void settle_names(struct pipeline *p)
 		if (!named || named == ctr || !ctr_live(ctr->cur.state) ||
 		    !ctr_live(named->cur.state))
 			continue;
-		struct ctr *winner = newer(ctr, named) ? ctr : named,
+		struct ctr *winner = sync_newer(ctr, named) ? ctr : named,
 			   *loser = winner == ctr ? named : ctr;
 		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id,
 			   winner->id);
@@ -251,7 +251,7 @@ static int tell_of_runtime(struct pipeline *p, struct err *err)
 	return instance_knows(p->policy, 3) ? instance_event(p->policy, &ev, err) : 0;
 }
 
-static int synchronize(struct pipeline *p, void *arg, struct err *err)
+static int sync_synchronize(struct pipeline *p, void *arg, struct err *err)
 {
 	const bool *other_runtime = arg;
 	int r = adjust_stage_all(p, err);
@@ -310,7 +310,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 		 * same */
 		true;
 	bool other_runtime = is_other_runtime(p);
-	int r = decide(p, synchronize, &other_runtime, &err);
+	int r = decide(p, sync_synchronize, &other_runtime, &err);
 	if (!r)
 		p->sync_failed = p->other_policy = p->confine_unpinned = false;
 	if (r && !p->sync_failed) {

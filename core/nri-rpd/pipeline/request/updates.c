@@ -27,7 +27,7 @@
 #define BACKOFF_FIRST_MS 500u
 #define BACKOFF_LAST_MS 30000u
 
-static void announce(struct pipeline *p)
+static void updates_announce(struct pipeline *p)
 {
 	if (p->updates.announced || !p->cfg.updates_ready || p->env.trial)
 		return;
@@ -40,7 +40,7 @@ static void updates_retry(void *arg)
 {
 	struct pipeline *p = arg;
 	p->updates.announced = false;
-	announce(p);
+	updates_announce(p);
 }
 
 void updates_hurry(struct pipeline *p)
@@ -67,7 +67,7 @@ int updates_init(struct pipeline *p)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void drop(struct pipeline *p, struct update_list *l)
+static void updates_drop(struct pipeline *p, struct update_list *l)
 {
 	for (uint32_t i = 0; i < l->n; i++)
 		values_fini(p->env.cache, &l->items[i].values);
@@ -80,7 +80,7 @@ static bool loses_cpus(const struct ctr *ctr)
 	return gets && (!has || !rp_ids_subset(has->ids, gets->ids));
 }
 
-static int add(struct update_list *l, struct ctr *ctr, uint32_t fields)
+static int updates_do_add(struct update_list *l, struct ctr *ctr, uint32_t fields)
 {
 	if (!HAS_ROOM(l->items, l->n, l->cap, 64))
 		return -ENOMEM;
@@ -92,7 +92,7 @@ static int add(struct update_list *l, struct ctr *ctr, uint32_t fields)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int updates_compare(const void *a, const void *b)
 {
 	const struct update *x = a, *y = b;
 	if (x->loses != y->loses)
@@ -101,17 +101,17 @@ static int compare(const void *a, const void *b)
 }
 
 /* Nobody may get a CPU before its former user has let go of it. */
-static void sort(struct update_list *l)
+static void updates_sort(struct update_list *l)
 {
 	bool sorted = true;
 	for (uint32_t i = 1; i < l->n; i++)
-		sorted = sorted && compare(&l->items[i - 1], &l->items[i]) < 0;
+		sorted = sorted && updates_compare(&l->items[i - 1], &l->items[i]) < 0;
 	if (!sorted)
-		qsort(l->items, l->n, sizeof *l->items, compare);
+		qsort(l->items, l->n, sizeof *l->items, updates_compare);
 }
 
 /* What was sent is what the runtime has; what is decided may have changed meanwhile. */
-static void acknowledge(struct pipeline *p, struct ctr *ctr, const struct update *update)
+static void updates_acknowledge(struct pipeline *p, struct ctr *ctr, const struct update *update)
 {
 	ctr_ack_values(p->env.cache, ctr, update->fields, &update->values);
 	store_put_ctr(p->store, ctr);
@@ -127,22 +127,22 @@ void updates_of_touched(struct pipeline *p, const struct ctr *skip)
 	assert(!l->n);
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		uint32_t fields = s->ctr != skip && ctr_can_update(s->ctr) ? ctr_diff(s->ctr) : 0;
-		if (fields && add(l, s->ctr, fields))
+		if (fields && updates_do_add(l, s->ctr, fields))
 			updates_add(p, s->ctr);
 	}
-	sort(l);
+	updates_sort(l);
 }
 
 void updates_told(struct pipeline *p)
 {
 	struct update_list *l = &p->updates.reply;
 	for (uint32_t i = 0; i < l->n; i++) {
-		acknowledge(p, l->items[i].ctr, &l->items[i]);
+		updates_acknowledge(p, l->items[i].ctr, &l->items[i]);
 		verify_later(p,
 			     l->items[i].ctr); /* a runtime does not say when it fails with these */
 	}
 	p->stats.updates_in_replies += l->n;
-	drop(p, l);
+	updates_drop(p, l);
 }
 
 void updates_untold(struct pipeline *p)
@@ -150,7 +150,7 @@ void updates_untold(struct pipeline *p)
 	struct update_list *l = &p->updates.reply;
 	for (uint32_t i = 0; i < l->n; i++)
 		updates_add(p, l->items[i].ctr);
-	drop(p, l);
+	updates_drop(p, l);
 }
 
 void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent)
@@ -171,8 +171,8 @@ void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sen
 void updates_fini(struct pipeline *p)
 {
 	struct updates *u = &p->updates;
-	drop(p, &u->batch);
-	drop(p, &u->reply);
+	updates_drop(p, &u->batch);
+	updates_drop(p, &u->reply);
 	free(u->batch.items);
 	free(u->reply.items);
 	free(u->waiting);
@@ -181,7 +181,7 @@ void updates_fini(struct pipeline *p)
 	*u = (struct updates){0};
 }
 
-static void enqueue(struct pipeline *p, struct ctr *ctr)
+static void updates_enqueue(struct pipeline *p, struct ctr *ctr)
 {
 	struct updates *u = &p->updates;
 	if (ctr->in_updates || p->env.trial)
@@ -197,8 +197,8 @@ static void enqueue(struct pipeline *p, struct ctr *ctr)
 
 void updates_add(struct pipeline *p, struct ctr *ctr)
 {
-	enqueue(p, ctr);
-	announce(p);
+	updates_enqueue(p, ctr);
+	updates_announce(p);
 	updates_hurry(p);
 }
 
@@ -215,7 +215,7 @@ static bool updates_idle(const struct pipeline *p)
 	return true;
 }
 
-static void hold(struct pipeline *p, struct patience patience)
+static void updates_hold(struct pipeline *p, struct patience patience)
 {
 	struct updates *u = &p->updates;
 	uint64_t now = clock_ms();
@@ -237,23 +237,23 @@ void updates_settle(struct pipeline *p)
 		takes = takes || loses_cpus(s->ctr);
 		some = true;
 		s->ctr->update.from_ms = 0; /* the runtime may take the new decision */
-		enqueue(p, s->ctr);
+		updates_enqueue(p, s->ctr);
 	}
 	if (!some)
 		return;
 	if (!takes && (idle || p->updates.held_until_ms))
-		hold(p, patience);
+		updates_hold(p, patience);
 	else if (p->updates.held_until_ms)
 		updates_hurry(p);
 	else if (idle)
-		announce(p);
+		updates_announce(p);
 }
 
 /* Moves the container into the batch. Returns false without memory: it stays in the queue. */
 static bool updates_take(struct updates *u, struct ctr *ctr)
 {
 	uint32_t fields = ctr_can_update(ctr) ? ctr_diff(ctr) : 0;
-	ctr->in_updates = fields && add(&u->batch, ctr, fields);
+	ctr->in_updates = fields && updates_do_add(&u->batch, ctr, fields);
 	return !ctr->in_updates;
 }
 
@@ -295,7 +295,7 @@ const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 			(void)loop_timer_arm(u->retry, due_ms > now ? due_ms - now : 1);
 		return NULL;
 	}
-	sort(&u->batch);
+	updates_sort(&u->batch);
 	assert(u->batch.n <= u->batch_max);
 	for (uint32_t n = 0; n < u->batch.n; n++)
 		ctr_note_sent(u->batch.items[n].ctr, u->batch.items[n].fields,
@@ -307,10 +307,10 @@ const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 
 static void end_batch(struct updates *u, struct pipeline *p)
 {
-	drop(p, &u->batch);
+	updates_drop(p, &u->batch);
 	u->outstanding = false;
 	if (u->n)
-		announce(p);
+		updates_announce(p);
 }
 
 void updates_acked(struct pipeline *p)
@@ -327,7 +327,7 @@ void updates_acked(struct pipeline *p)
 		ctr->update.fails = false;
 		ctr->update.from_ms = 0;
 		backoff_reset(&ctr->update.backoff);
-		acknowledge(p, ctr, &u->batch.items[i]);
+		updates_acknowledge(p, ctr, &u->batch.items[i]);
 	}
 	if (!failed_before)
 		u->batch_max =

@@ -29,7 +29,7 @@ struct export_job {
 	struct err err;
 };
 
-static bool enabled(const struct pipeline *p)
+static bool export_enabled(const struct pipeline *p)
 {
 	return p->conf && conf_core(p->conf)->export_data && !p->env.trial;
 }
@@ -81,7 +81,7 @@ static void job_done(void *arg, int result)
 	free(job);
 }
 
-static void submit(struct pipeline *p, const char *id, struct blob *data)
+static void export_submit(struct pipeline *p, const char *id, struct blob *data)
 {
 	struct export_job *job = calloc(1, sizeof *job);
 	if (!job)
@@ -95,7 +95,7 @@ static void submit(struct pipeline *p, const char *id, struct blob *data)
 
 void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *reply)
 {
-	if (!enabled(p) || !ctr->cur.data)
+	if (!export_enabled(p) || !ctr->cur.data)
 		return;
 	_free_ char *dir = dir_of(p, ctr->id);
 	struct err err = ERR_INIT;
@@ -106,23 +106,23 @@ void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *rep
 	}
 	(void)snprintf(reply->data_path, sizeof reply->data_path, "%s", dir);
 	reply->data_dir = true;
-	submit(p, ctr->id, ctr->cur.data);
+	export_submit(p, ctr->id, ctr->cur.data);
 }
 
 void export_touched(struct pipeline *p, const struct ctr *skip)
 {
-	if (!enabled(p))
+	if (!export_enabled(p))
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link)
 		if (s->ctr != skip && ctr_live(s->ctr->cur.state) && s->ctr->cur.data &&
 		    !blob_equal(s->ctr->cur.data, s->next.data))
-			submit(p, s->ctr->id, s->ctr->cur.data);
+			export_submit(p, s->ctr->id, s->ctr->cur.data);
 }
 
 void export_removed(struct pipeline *p, const struct ctr *ctr)
 {
 	if (!p->env.trial && ctr->cur.data)
-		submit(p, ctr->id, NULL);
+		export_submit(p, ctr->id, NULL);
 }
 
 void export_clean(struct pipeline *p)
@@ -136,7 +136,7 @@ void export_clean(struct pipeline *p)
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
 		/* What is known is written again: the daemon may have been killed between the
 		 * two. */
-		if (e->d_name[0] != '.' && (!ctr || (enabled(p) && ctr->cur.data)))
-			submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
+		if (e->d_name[0] != '.' && (!ctr || (export_enabled(p) && ctr->cur.data)))
+			export_submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
 	}
 }

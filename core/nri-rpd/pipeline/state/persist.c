@@ -82,7 +82,7 @@ void persist_now(struct pipeline *p)
 
 /* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be
  * is no failure. */
-static void tidy(struct pipeline *p)
+static void persist_tidy(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	if (!p->env.trial && store_tidy(p->store, &err))
@@ -96,7 +96,7 @@ void persist_timer(void *arg)
 	state_open_late(p);
 	persist_now(p);
 	events_log(p);
-	tidy(p);
+	persist_tidy(p);
 	if (!store_pending(p->store))
 		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);
 	watchdog_end(p->watchdog);

@@ -160,7 +160,8 @@ int state_open_settings(struct pipeline *p, struct err *err)
 }
 
 /* -ENOENT without a word in err: there is none. */
-static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
+static int state_do_look(struct pipeline *p, const char *dir, struct store_opening *opening,
+			 struct err *err)
 {
 	struct store_counts counts;
 	int r = open_in(p, dir, true, false, opening, err);
@@ -176,7 +177,7 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report)
 	struct err err = ERR_INIT;
 	if (p->cfg.reset_cache)
 		return;
-	int r = look(p, dir, &opening, &err);
+	int r = state_do_look(p, dir, &opening, &err);
 	if (r == -ENOENT && !err.code)
 		return;
 	if (r)

@@ -51,7 +51,8 @@ static int no_memory(struct reading *rd)
 	return err_set(rd->err, -E2BIG, "the manifest is too large");
 }
 
-__attribute__((format(printf, 2, 3))) static int note(struct reading *rd, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int manifest_note(struct reading *rd, const char *fmt,
+							       ...)
 {
 	char text[ERR_TEXT_MAX];
 	va_list ap;
@@ -139,9 +140,10 @@ static int replicas_of(struct reading *rd, const struct object *o, const struct 
 			       conf_text(conf_get(o->root, n < 0 ? k->replicas : k->at_most), ""));
 	n = most < n ? most : n;
 	*ret = n < MANIFEST_PODS_MAX ? (uint32_t)n : MANIFEST_PODS_MAX;
-	return n > MANIFEST_PODS_MAX ? note(rd, "%s %s: the first %u of %lld replicas are tried",
-					    o->kind, o->name, MANIFEST_PODS_MAX, (long long)n)
-				     : 0;
+	return n > MANIFEST_PODS_MAX
+		       ? manifest_note(rd, "%s %s: the first %u of %lld replicas are tried",
+				       o->kind, o->name, MANIFEST_PODS_MAX, (long long)n)
+		       : 0;
 }
 
 /* ---- its pods -------------------------------------------------------------------------------- */
@@ -180,7 +182,7 @@ static int add_template(struct reading *rd, const struct object *o, const struct
 	uint32_t n = 0;
 	int r = replicas_of(rd, o, k, &n);
 	if (!r && !n)
-		return note(rd, "%s %s has no replicas", o->kind, o->name);
+		return manifest_note(rd, "%s %s has no replicas", o->kind, o->name);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		source.name =
 			n > 1 || k->numbered ? arena_printf(rd->a, "%s-%u", o->name, i) : o->name;
@@ -201,14 +203,14 @@ static int add_object(struct reading *rd, rp_cfg root)
 	const struct template_kind *k = kind_of(&o);
 	int r;
 	if (has_ended(&o))
-		return note(rd, "%s %s has ended", o.kind, o.name);
+		return manifest_note(rd, "%s %s has ended", o.kind, o.name);
 	if (k && (k->kind || has_containers(conf_get(root, k->template)))) {
 		r = add_template(rd, &o, k);
 	} else if (str_eq(o.kind, "Pod") || has_containers(root)) {
 		struct manifest_source source = {rd->a, rd->memory, root, o.name, o.ns};
 		r = add_pod(rd, &o, &source, 1, 1);
 	} else {
-		return note(rd, "%s %s has no pods", o.kind, o.name);
+		return manifest_note(rd, "%s %s has no pods", o.kind, o.name);
 	}
 	return r ? err_prefix(rd->err, "%s %s: ", o.kind, o.name) : 0;
 }

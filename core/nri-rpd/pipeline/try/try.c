@@ -35,7 +35,7 @@ static int add_move(Trial__Report *report, const struct ctr *ctr, const struct i
 	return 0;
 }
 
-static unsigned look(struct pipeline *p, struct seen *seen)
+static unsigned try_look(struct pipeline *p, struct seen *seen)
 {
 	const struct ctr *ctr;
 	unsigned n = 0;
@@ -112,8 +112,8 @@ static int add_created(struct pipeline *p, const struct manifest_ctr *c, Trial__
 	return ctr ? add_move(report, ctr, NULL, NULL, ctr->trail.text ? ctr->trail.text : "") : 0;
 }
 
-static int create(struct pipeline *p, const struct manifest_pod *pod, const struct manifest_ctr *c,
-		  Trial__Report *report, struct err *err)
+static int try_create(struct pipeline *p, const struct manifest_pod *pod,
+		      const struct manifest_ctr *c, Trial__Report *report, struct err *err)
 {
 	struct reply reply;
 	request_begin(p, REQ_CREATE);
@@ -148,7 +148,7 @@ static int create_pod(struct pipeline *p, const struct manifest_pod *pod, Trial_
 		r = request_run_pod(p, &pod->pod, err);
 	reply_sent(p, NULL, r != 0);
 	for (uint32_t i = 0; !r && i < pod->n; i++)
-		r = create(p, pod, &pod->ctrs[i], report, err);
+		r = try_create(p, pod, &pod->ctrs[i], report, err);
 	if (r && pod->n_replicas > 1)
 		(void)err_prefix(err,
 				 "%s: %u of %u replicas fit; the next is refused: ", pod->owner,
@@ -171,11 +171,11 @@ static int add_moved(struct pipeline *p, const struct seen *seen, unsigned n, Tr
 
 /* Those that came later may have moved those before them: where they are is said at the end, of
  * what was refused, too. */
-static int place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
-		 struct err *err)
+static int try_place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
+		     struct err *err)
 {
 	_free_ struct seen *seen = calloc(cache_n_ctrs(p->env.cache) + 1, sizeof *seen);
-	unsigned n = seen ? look(p, seen) : 0;
+	unsigned n = seen ? try_look(p, seen) : 0;
 	report->moves = calloc(n + m->n_ctrs + 1, sizeof *report->moves);
 	if (!seen || !report->moves)
 		return err_errno(err, -ENOMEM, "pod");
@@ -222,7 +222,7 @@ int try_pods(struct pipeline *p, const char *name, const char *text, struct buf 
 	if (!r)
 		r = add_notes(&m, &report);
 	if (!r)
-		r = place(p, &m, &report, err);
+		r = try_place(p, &m, &report, err);
 	int written = report_write(&report, out);
 	return written ? written : r;
 }

@@ -47,7 +47,7 @@ static bool read_at(int dir, const char *file, char value[VALUE_MAX])
 	return dir >= 0 && fs_read_at(dir, file, value, VALUE_MAX) > 0;
 }
 
-static bool near(int64_t a, double b)
+static bool amounts_near(int64_t a, double b)
 {
 	return (double)a >= b - 1 && (double)a <= b + 1;
 }
@@ -60,8 +60,8 @@ static bool is_weight_of(int64_t weight, int64_t shares)
 			    : shares > SHARES_MAX ? SHARES_MAX
 						  : shares);
 	double l = log2(s);
-	return near(weight, 1 + (s - 2) * 9999 / 262142) ||
-	       near(weight, pow(10, (l * l + 125 * l) / 612 - 7.0 / 34));
+	return amounts_near(weight, 1 + (s - 2) * 9999 / 262142) ||
+	       amounts_near(weight, pow(10, (l * l + 125 * l) / 612 - 7.0 / 34));
 }
 
 /* systemd keeps a quota as a time a second, rounded up to 10 ms. */
@@ -81,7 +81,8 @@ static bool is_limit(int64_t found, int64_t limit)
 	return found / page == limit / page;
 }
 
-static void say(char text[AMOUNTS_TEXT_MAX], const char *file, const char *found, int64_t expected)
+static void amounts_say(char text[AMOUNTS_TEXT_MAX], const char *file, const char *found,
+			int64_t expected)
 {
 	if (!*text)
 		(void)snprintf(text, AMOUNTS_TEXT_MAX, "%s %.24s instead of %" PRId64, file, found,
@@ -97,7 +98,7 @@ static uint32_t other_shares(const struct amounts *a, int dir, char *text)
 	int64_t found = strtoll(value, NULL, 10);
 	if (v2 ? is_weight_of(found, a->shares) : found == a->shares)
 		return 0;
-	say(text, v2 ? "cpu.weight" : "cpu.shares", value, a->shares);
+	amounts_say(text, v2 ? "cpu.weight" : "cpu.shares", value, a->shares);
 	return DIFF_SHARES;
 }
 
@@ -114,12 +115,12 @@ static uint32_t other_quota(const struct amounts *a, int dir, char *text)
 	int64_t found = v2 && str_has_prefix(value, "max") ? -1 : strtoll(value, &end, 10);
 	int64_t found_period = strtoll(!v2 ? period : found < 0 ? value + 3 : end, NULL, 10);
 	if (!is_quota(found, found_period, a->quota)) {
-		say(text, v2 ? "cpu.max" : "cpu.cfs_quota_us", value, a->quota);
+		amounts_say(text, v2 ? "cpu.max" : "cpu.cfs_quota_us", value, a->quota);
 		return DIFF_QUOTA;
 	}
 	if (a->period == RP_NOT_SET || a->quota < 0 || found_period == a->period)
 		return 0;
-	say(text, v2 ? "cpu.max" : "cpu.cfs_period_us", v2 ? value : period, a->period);
+	amounts_say(text, v2 ? "cpu.max" : "cpu.cfs_period_us", v2 ? value : period, a->period);
 	return DIFF_PERIOD;
 }
 
@@ -133,7 +134,7 @@ static uint32_t other_limit(const struct amounts *a, int dir, char *text)
 	int64_t found = str_has_prefix(value, "max") ? INT64_MAX : strtoll(value, NULL, 10);
 	if (is_limit(found, a->mem_limit))
 		return 0;
-	say(text, v2 ? "memory.max" : "memory.limit_in_bytes", value, a->mem_limit);
+	amounts_say(text, v2 ? "memory.max" : "memory.limit_in_bytes", value, a->mem_limit);
 	return DIFF_MEM_LIMIT;
 }
 

@@ -141,7 +141,8 @@ static int read_cgroups(void *arg)
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 
-static void acknowledge(struct pipeline *p, struct iset **acked, const struct rp_idset *found)
+static void verify_acknowledge(struct pipeline *p, struct iset **acked,
+			       const struct rp_idset *found)
 {
 	struct iset *set = found ? intern_get(cache_sets(p->env.cache), rp_ids_of(found)) : NULL;
 	if (set)
@@ -191,8 +192,8 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 		    text, culprit_text(c->culprit));
 	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: has %s: put back; it may have been %s",
 			  ctr->full_name, text, culprit_text(c->culprit));
-	acknowledge(p, &ctr->acked.cpus, c->found_cpus);
-	acknowledge(p, &ctr->acked.mems, c->found_mems);
+	verify_acknowledge(p, &ctr->acked.cpus, c->found_cpus);
+	verify_acknowledge(p, &ctr->acked.mems, c->found_mems);
 	forget_amounts(ctr, c->other);
 	updates_add(p, ctr);
 }
@@ -216,7 +217,7 @@ static bool has_changed(const struct pipeline *p, const struct ctr *ctr, const s
 	       memcmp(&now, &c->amounts, sizeof now) != 0;
 }
 
-static void verified(void *arg, int result)
+static void verify_verified(void *arg, int result)
 {
 	struct verify_job *job = arg;
 	struct pipeline *p = job->p;
@@ -300,7 +301,7 @@ static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 	return first;
 }
 
-static void arm(struct pipeline *p, uint64_t due_ms)
+static void verify_arm(struct pipeline *p, uint64_t due_ms)
 {
 	uint64_t now = clock_ms();
 	if (loop_timer_armed(p->verify_timer) && p->verify_due_ms <= due_ms)
@@ -329,14 +330,14 @@ static void start_job(void *arg)
 {
 	struct pipeline *p = arg;
 	if (p->verifying) {
-		arm(p, clock_ms() + p->verify_delay_ms);
+		verify_arm(p, clock_ms() + p->verify_delay_ms);
 		return;
 	}
 	struct verify_job *job = calloc(1, sizeof *job);
 	struct check *checks = job ? calloc(p->n_to_verify + 1, sizeof *checks) : NULL;
 	if (!checks) {
 		free(job);
-		arm(p, clock_ms() + p->verify_delay_ms);
+		verify_arm(p, clock_ms() + p->verify_delay_ms);
 		return;
 	}
 	*job = (struct verify_job){.p = p,
@@ -347,8 +348,9 @@ static void start_job(void *arg)
 	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
 	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
 	if (next != UINT64_MAX)
-		arm(p, next > soonest ? next : soonest); /* those that come meanwhile go along */
-	p->verifying = job->n && worker_submit(p->disk, read_cgroups, verified, job) == 0;
+		verify_arm(p, next > soonest ? next
+					     : soonest); /* those that come meanwhile go along */
+	p->verifying = job->n && worker_submit(p->disk, read_cgroups, verify_verified, job) == 0;
 	if (!p->verifying)
 		put_back(p, job);
 }
@@ -368,7 +370,7 @@ void verify_fini(struct pipeline *p)
 	p->to_verify = NULL;
 }
 
-static void add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
+static void verify_add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 {
 	if (ctr->verify.waits || p->env.trial)
 		return;
@@ -379,17 +381,17 @@ static void add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 		ctr->verify.from_ms = from;
 	ctr->verify.waits = true;
 	p->to_verify[p->n_to_verify++] = ctr->handle;
-	arm(p, ctr->verify.from_ms);
+	verify_arm(p, ctr->verify.from_ms);
 }
 
 void verify_later(struct pipeline *p, struct ctr *ctr)
 {
-	add(p, ctr, p->verify_delay_ms);
+	verify_add(p, ctr, p->verify_delay_ms);
 }
 
 void verify_soon(struct pipeline *p, struct ctr *ctr)
 {
-	add(p, ctr, soon_ms(p));
+	verify_add(p, ctr, soon_ms(p));
 }
 
 void verify_all(struct pipeline *p)

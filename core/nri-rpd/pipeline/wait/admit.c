@@ -118,7 +118,8 @@ static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
 	return instance_admit_pod(p->policy, arg, err);
 }
 
-static int refuse(struct pipeline *p, const struct pod *pod, const struct err *why, struct err *err)
+static int admit_refuse(struct pipeline *p, const struct pod *pod, const struct err *why,
+			struct err *err)
 {
 	_free_ char *name = str_printf("%s/%s", pod->ns, pod->name);
 	int r = err_set(err, why->code, "pod %s/%s: %s", pod->ns, pod->name, why->text);
@@ -134,7 +135,7 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 	const struct fed_pod *fed = pod_fed(p->env.cache, pod);
 	p->admit.by_feed += fed != NULL;
 	if (fed ? asks_twice(fed, &why) : take_without_feed(p, pod, &why))
-		return refuse(p, pod, &why, err);
+		return admit_refuse(p, pod, &why, err);
 	if (!policy_admits(p))
 		return 0;
 	if (!decide(p, ask_to_admit, pod, &why)) {
@@ -142,7 +143,7 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 		return 0;
 	}
 	if (conf_core(p->conf)->on_policy_error == CONF_REJECT)
-		return refuse(p, pod, &why, err);
+		return admit_refuse(p, pod, &why, err);
 	log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
 	return 0;
 }
@@ -152,7 +153,7 @@ int admit_refused(struct pipeline *p, struct pod *pod, struct err *err)
 	struct err why = *err;
 	admit_end(p, pod);
 	plugins_pod_gone(p, pod);
-	return refuse(p, pod, &why, err);
+	return admit_refuse(p, pod, &why, err);
 }
 
 static int tell_removed(struct pipeline *p, void *arg, struct err *err)

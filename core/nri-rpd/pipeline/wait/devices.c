@@ -107,7 +107,7 @@ static bool pod_wants(const struct pod *pod)
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-static struct query *find(const struct devices *d, rp_pod pod)
+static struct query *devices_find(const struct devices *d, rp_pod pod)
 {
 	struct query *q = NULL;
 	HASH_FIND(hh, d->queries, &pod, sizeof pod, q);
@@ -116,7 +116,7 @@ static struct query *find(const struct devices *d, rp_pod pod)
 
 static struct query *find_or_make(struct devices *d, rp_pod pod)
 {
-	struct query *q = find(d, pod);
+	struct query *q = devices_find(d, pod);
 	if (q)
 		return q;
 	q = calloc(1, sizeof *q);
@@ -152,7 +152,7 @@ static void drop_kept(struct devices *d)
 	d->n_kept = 0;
 }
 
-static void fail(struct devices *d, struct query *q, const char *why)
+static void devices_fail(struct devices *d, struct query *q, const char *why)
 {
 	forget_answer(q);
 	q->state = QUERY_FAILED;
@@ -192,11 +192,12 @@ static int copy_list(struct query *q, const struct device_desc *list, uint32_t n
 	return 0;
 }
 
-static void take(struct devices *d, struct query *q, const struct device_desc *list, uint32_t n)
+static void devices_take(struct devices *d, struct query *q, const struct device_desc *list,
+			 uint32_t n)
 {
 	forget_answer(q);
 	if (copy_list(q, list, n)) {
-		fail(d, q, "out of memory");
+		devices_fail(d, q, "out of memory");
 		return;
 	}
 	q->state = QUERY_KNOWN;
@@ -216,7 +217,7 @@ static void warn_once(struct devices *d)
 		d->why_not);
 }
 
-static void ask(struct pipeline *p, const struct pod *pod)
+static void devices_ask(struct pipeline *p, const struct pod *pod)
 {
 	struct devices *d = p->devices;
 	if (!d->reachable) {
@@ -231,20 +232,20 @@ static void ask(struct pipeline *p, const struct pod *pod)
 	d->asked++;
 	int r = d->source.ask_pod(d->source.arg, pod->handle, pod->ns, pod->name);
 	if (r)
-		fail(d, q, strerror(-r));
+		devices_fail(d, q, strerror(-r));
 }
 
 void devices_pod_came(struct pipeline *p, const struct pod *pod)
 {
-	struct query *q = p->devices ? find(p->devices, pod->handle) : NULL;
+	struct query *q = p->devices ? devices_find(p->devices, pod->handle) : NULL;
 	if (p->devices && (!q || q->state != QUERY_ASKED) && pod_wants(pod))
-		ask(p, pod);
+		devices_ask(p, pod);
 }
 
 void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 {
 	struct devices *d = p->devices;
-	struct query *q = d ? find(d, pod->handle) : NULL;
+	struct query *q = d ? devices_find(d, pod->handle) : NULL;
 	if (!q)
 		return;
 	query_free(d, q);
@@ -257,10 +258,10 @@ void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_desc *list,
 			   uint32_t n)
 {
-	struct query *q = p->devices ? find(p->devices, pod) : NULL;
+	struct query *q = p->devices ? devices_find(p->devices, pod) : NULL;
 	if (!q || q->state != QUERY_ASKED)
 		return; /* the pod has ended */
-	take(p->devices, q, list, n);
+	devices_take(p->devices, q, list, n);
 	hold_told(p);
 }
 
@@ -273,11 +274,11 @@ static void log_failure(struct devices *d, const struct pod *pod, const char *wh
 void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
 {
 	struct devices *d = p->devices;
-	struct query *q = d ? find(d, pod) : NULL;
+	struct query *q = d ? devices_find(d, pod) : NULL;
 	if (!q || q->state != QUERY_ASKED)
 		return;
 	log_failure(d, cache_pod_of(p->env.cache, pod), why);
-	fail(d, q, why);
+	devices_fail(d, q, why);
 	hold_told(p);
 }
 
@@ -294,7 +295,7 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 	struct devices *d = p->devices;
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
-		struct query *q = find(d, pod->handle);
+		struct query *q = devices_find(d, pod->handle);
 		/* A question about this pod alone gets the better answer. */
 		if (pod->stopped || (q && q->state == QUERY_ASKED))
 			continue;
@@ -304,7 +305,7 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 			continue;
 		q = find_or_make(d, pod->handle);
 		if (q)
-			take(d, q, listed ? listed->list : NULL, listed ? listed->n : 0);
+			devices_take(d, q, listed ? listed->list : NULL, listed ? listed->n : 0);
 	}
 }
 
@@ -327,7 +328,7 @@ static int copy_pod(struct arena *a, struct pod_devices_desc *to,
 	return r;
 }
 
-static void keep(struct devices *d, const struct pod_devices_desc *pods, uint32_t n)
+static void devices_keep(struct devices *d, const struct pod_devices_desc *pods, uint32_t n)
 {
 	drop_kept(d);
 	d->kept = arena_new(KEPT_BLOCK, KEPT_MAX);
@@ -362,7 +363,7 @@ void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, 
 	if (p->runtime.synchronized)
 		take_listed(p, pods, n);
 	else
-		keep(d, pods, n);
+		devices_keep(d, pods, n);
 	hold_told(p);
 }
 
@@ -381,7 +382,7 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static uint64_t until(uint64_t received_ns, uint64_t limit_ms)
+static uint64_t devices_until(uint64_t received_ns, uint64_t limit_ms)
 {
 	uint64_t end = received_ns / 1000000u + limit_ms;
 	return clock_ms() < end ? end : 0;
@@ -410,14 +411,14 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 		return 0; /* whoever handles the request will say what is wrong with it */
 	if (!ctr_wants(pod, ctr))
 		return 0;
-	struct query *q = find(d, pod->handle);
+	struct query *q = devices_find(d, pod->handle);
 	if (is_worth_asking(q)) {
-		ask(p, pod);
-		q = find(d, pod->handle);
+		devices_ask(p, pod);
+		q = devices_find(d, pod->handle);
 	}
 	if (!q || q->state != QUERY_ASKED)
 		return 0;
-	uint64_t end = until(received_ns, wait_limit(p, DEVICES_CREATE_WAIT_MS));
+	uint64_t end = devices_until(received_ns, wait_limit(p, DEVICES_CREATE_WAIT_MS));
 	d->late += end == 0;
 	return end;
 }
@@ -433,7 +434,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 	if (!d->listing)
 		return 0;
-	uint64_t end = until(received_ns, wait_limit(p, DEVICES_SYNC_WAIT_MS));
+	uint64_t end = devices_until(received_ns, wait_limit(p, DEVICES_SYNC_WAIT_MS));
 	if (!end) {
 		d->late++;
 		log_warning(
@@ -448,7 +449,7 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 			void *arg)
 {
 	const struct pipeline *p = arg;
-	const struct query *q = p->devices ? find(p->devices, ctr->pod->handle) : NULL;
+	const struct query *q = p->devices ? devices_find(p->devices, ctr->pod->handle) : NULL;
 	if (q && q->n && !ctr_wants(ctr->pod, ctr->name))
 		return -ENOENT;
 	for (uint32_t i = 0; q && i < q->n; i++) {
@@ -478,7 +479,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 	struct devices *d = p->devices;
 	if (!d || !ctr_wants(ctr->pod, ctr->name))
 		return;
-	const struct query *q = find(d, ctr->pod->handle);
+	const struct query *q = devices_find(d, ctr->pod->handle);
 	const char *why = NULL;
 	char line[NOTE_MAX];
 	if (!d->reachable && (!q || q->state != QUERY_KNOWN))
@@ -540,7 +541,7 @@ static void fail_asked(struct pipeline *p)
 	drop_kept(d);
 	HASH_ITER (hh, d->queries, q, next)
 		if (q->state == QUERY_ASKED)
-			fail(d, q, d->why_not);
+			devices_fail(d, q, d->why_not);
 	hold_told(p);
 }
 

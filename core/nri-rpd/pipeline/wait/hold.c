@@ -31,7 +31,7 @@ static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bo
 	}
 }
 
-static void arm(struct pipeline *p, uint64_t until)
+static void hold_arm(struct pipeline *p, uint64_t until)
 {
 	uint64_t now = clock_ms();
 	(void)loop_timer_arm(p->hold.timer, until > now ? until - now : 0);
@@ -44,7 +44,7 @@ static void look_again(void *arg)
 	uint64_t until = h->resume ? wait_until(p, &h->about, false) : 0;
 	void (*resume)(void *) = h->resume;
 	if (until) {
-		arm(p, until);
+		hold_arm(p, until);
 	} else if (resume) {
 		h->resume = NULL;
 		resume(h->arg);
@@ -65,7 +65,7 @@ bool request_hold(struct pipeline *p, const struct request_about *about, void (*
 	h->about = *about;
 	h->resume = resume;
 	h->arg = arg;
-	arm(p, until);
+	hold_arm(p, until);
 	return true;
 }
 
@@ -79,7 +79,7 @@ void hold_told(struct pipeline *p)
 {
 	p->hold.told++;
 	if (p->hold.resume)
-		arm(p, 0);
+		hold_arm(p, 0);
 }
 
 int hold_init(struct pipeline *p)

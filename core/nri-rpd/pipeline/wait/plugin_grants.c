@@ -35,8 +35,8 @@ struct granted {
 	bool comes; /* it is being created: all else counts, too, and people are told */
 };
 
-static void note(const struct granted *g, const Grants__Grant *from, const char *what,
-		 const char *value, bool taken)
+static void plugin_grants_note(const struct granted *g, const Grants__Grant *from, const char *what,
+			       const char *value, bool taken)
 {
 	char text[NOTE_MAX];
 	if (!g->comes)
@@ -144,7 +144,7 @@ static int put_set(const struct granted *g, const Grants__Grant *from, const cha
 		     (bit == DIFF_CPUS && g->d->confined);
 	if (bit == DIFF_CPUS && g->ctr->flags & RP_CTR_PRESERVE_CPU)
 		taken = false;
-	note(g, from, what, text, taken);
+	plugin_grants_note(g, from, what, text, taken);
 	if (!taken) {
 		intern_unref(cache_sets(g->p->env.cache), made);
 		return 0;
@@ -165,7 +165,7 @@ static int put_limit(const struct granted *g, const Grants__Grant *from)
 	(void)snprintf(text, sizeof text, "%lld", (long long)from->memory_limit);
 	bool taken = d->mem_limit == RP_NOT_SET || (g->had | d->granted) & DIFF_MEM_LIMIT ||
 		     d->mem_limit == from->memory_limit;
-	note(g, from, "memory limit", text, taken);
+	plugin_grants_note(g, from, "memory limit", text, taken);
 	if (!taken)
 		return 0;
 	d->mem_limit = from->memory_limit;
@@ -207,7 +207,8 @@ static bool is_taken(const Grants__Grants *all, const struct granted *g, const G
 	return false;
 }
 
-static int put(const struct granted *g, const Grants__Grant *from, struct extra e, struct err *err)
+static int plugin_grants_put(const struct granted *g, const Grants__Grant *from, struct extra e,
+			     struct err *err)
 {
 	struct err why = ERR_INIT;
 	e.by = arena_printf(g->arena, "resource plugin %s", from->resource);
@@ -218,8 +219,9 @@ static int put(const struct granted *g, const Grants__Grant *from, struct extra 
 static int put_pair(const struct granted *g, const Grants__Grant *from, uint32_t field,
 		    const Grants__Pair *pair, struct err *err)
 {
-	return put(g, from, (struct extra){.field = field, .key = pair->key, .text = pair->value},
-		   err);
+	return plugin_grants_put(
+		g, from, (struct extra){.field = field, .key = pair->key, .text = pair->value},
+		err);
 }
 
 static int put_mount(const struct granted *g, const Grants__Grant *from, const Grants__Mount *m,
@@ -231,9 +233,10 @@ static int put_mount(const struct granted *g, const Grants__Grant *from, const G
 				       .destination = m->container_path,
 				       .type = "bind",
 				       .options = "rbind,rprivate"};
-	return put(g, from,
-		   (struct extra){.field = EXTRA_MOUNT, .key = m->container_path, .mount = &mount},
-		   err);
+	return plugin_grants_put(
+		g, from,
+		(struct extra){.field = EXTRA_MOUNT, .key = m->container_path, .mount = &mount},
+		err);
 }
 
 /* A device is given by its numbers, which the file below /dev has. */
@@ -258,7 +261,7 @@ static int put_device(const struct granted *g, const Grants__Grant *from, const 
 					 .minor = minor(st.st_rdev),
 					 .uid = RP_OWNER_NOT_SET,
 					 .gid = RP_OWNER_NOT_SET};
-	return put(
+	return plugin_grants_put(
 		g, from,
 		(struct extra){.field = EXTRA_DEVICE, .key = d->container_path, .device = &device},
 		err);
@@ -278,7 +281,8 @@ static int put_extras(const struct granted *g, const Grants__Grants *all, const 
 	for (size_t i = 0; !r && i < from->n_devices; i++)
 		r = put_device(g, from, from->devices[i], err);
 	for (size_t i = 0; !r && i < from->n_cdi; i++)
-		r = put(g, from, (struct extra){.field = EXTRA_CDI, .key = from->cdi[i]}, err);
+		r = plugin_grants_put(g, from,
+				      (struct extra){.field = EXTRA_CDI, .key = from->cdi[i]}, err);
 	return r;
 }
 
@@ -317,7 +321,7 @@ static void take_back(const struct granted *g)
 		d->mem_limit = asked->mem_limit > 0 ? asked->mem_limit : RP_NOT_SET;
 }
 
-static int stage(struct granted *g, struct err *err)
+static int plugin_grants_stage(struct granted *g, struct err *err)
 {
 	struct arena **a = &g->p->plugins.staged;
 	if (*a)
@@ -353,7 +357,8 @@ int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *e
 	if (!ctr->pod->grants)
 		return 0;
 	g.d = txn_stage(p->txn, ctr);
-	return g.d ? stage(&g, err) : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	return g.d ? plugin_grants_stage(&g, err)
+		   : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 }
 
 int granted_stage_all(struct pipeline *p, struct err *err)
@@ -364,7 +369,7 @@ int granted_stage_all(struct pipeline *p, struct err *err)
 		if (!(ctr->pod->grants || ctr->cur.granted) || !ctr_live(ctr->cur.state))
 			continue;
 		g.d = txn_stage(p->txn, ctr);
-		int r = g.d ? stage(&g, err)
+		int r = g.d ? plugin_grants_stage(&g, err)
 			    : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 		if (r)
 			return r;

@@ -65,7 +65,7 @@ struct about {
 	const struct fed_pod *fed; /* NULL: the cluster has not told of it */
 };
 
-static const char *annotation(const struct about *a, const char *key)
+static const char *plugin_question_annotation(const struct about *a, const char *key)
 {
 	for (uint32_t i = 0; i < a->n_annotations; i++)
 		if (str_eq(a->annotations[i].key, key))
@@ -123,7 +123,7 @@ static double amount_of(const struct fed_ctr *c, const char *resource)
 }
 
 /* A number, or a quantity as text. Negative: it is neither. */
-static double quantity(const json_t *value)
+static double plugin_question_quantity(const json_t *value)
 {
 	const char *text = json_string_value(value);
 	int64_t n;
@@ -135,9 +135,10 @@ static double quantity(const json_t *value)
 }
 
 /* What the pod asks for as a whole, by its annotation; 0: nothing of it. */
-static int aggregated(const struct about *a, const char *resource, double *ret, struct err *err)
+static int plugin_question_aggregated(const struct about *a, const char *resource, double *ret,
+				      struct err *err)
 {
-	const char *text = annotation(a, AGGREGATED_KEY);
+	const char *text = plugin_question_annotation(a, AGGREGATED_KEY);
 	*ret = 0;
 	if (!text)
 		return 0;
@@ -145,7 +146,7 @@ static int aggregated(const struct about *a, const char *resource, double *ret, 
 			      ? NULL
 			      : json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *value = json_object_get(all, resource);
-	double amount = value ? quantity(value) : 0;
+	double amount = value ? plugin_question_quantity(value) : 0;
 	int r = !json_is_object(all)
 			? err_set(err, -EINVAL, "annotation " AGGREGATED_KEY ": expected an object")
 		: amount < 0 ? err_set(err, -EINVAL,
@@ -159,7 +160,7 @@ static int aggregated(const struct about *a, const char *resource, double *ret, 
 
 static const struct fed_ctr *main_of(const struct about *a)
 {
-	const char *named = annotation(a, MAIN_KEY);
+	const char *named = plugin_question_annotation(a, MAIN_KEY);
 	const struct fed_ctr *first = NULL;
 	for (uint32_t i = 0; i < a->fed->n_ctrs; i++) {
 		const struct fed_ctr *c = &a->fed->ctrs[i];
@@ -182,15 +183,15 @@ static bool is_wanted(const struct about *a, const char *resource)
 
 /* Adds what the containers, or the pod as a whole, want of one resource. An annotation that cannot
  * be read matters to those alone that ask for it. */
-static int collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr,
-		   struct err *err)
+static int plugin_question_collect(const struct about *a, struct inquiry *q, const char *resource,
+				   const char *ctr, struct err *err)
 {
 	const struct fed_ctr *main = main_of(a);
 	uint32_t index[2] = {0, 0};
 	double whole;
 	struct plugin_wanted *to = q->wanted;
 	struct err why = ERR_INIT;
-	int r = aggregated(a, resource, &whole, &why);
+	int r = plugin_question_aggregated(a, resource, &whole, &why);
 	if (r && is_wanted(a, resource))
 		return err_set(err, r, "%s", why.text);
 	if (whole > 0 && q->n_wanted < WANTED_MAX)
@@ -241,7 +242,7 @@ static int find_wanted(const struct pipeline *p, struct inquiry *q, const struct
 	if (!q->wanted || !q->uid || !q->ctr)
 		return err_errno(err, -ENOMEM, "resource plugins");
 	for (uint32_t i = 0; a->fed && !r && i < p->plugins.n; i++)
-		r = collect(a, q, p->plugins.list[i].resource, ctr, err);
+		r = plugin_question_collect(a, q, p->plugins.list[i].resource, ctr, err);
 	if (!r && own_texts(q))
 		r = err_errno(err, -ENOMEM, "resource plugins");
 	return r;
@@ -291,13 +292,13 @@ void inquiry_reset(struct pipeline *p)
 	*q = (struct inquiry){.arena = arena, .serial = serial, .uid = "", .ctr = ""};
 }
 
-static bool begins(struct inquiry *q)
+static bool plugin_question_begins(struct inquiry *q)
 {
 	q->arena = q->arena ? q->arena : arena_new(ARENA_BLOCK, ARENA_MAX);
 	return q->arena != NULL;
 }
 
-static void fail(struct pipeline *p, struct inquiry *q, bool late, const char *why)
+static void plugin_question_fail(struct pipeline *p, struct inquiry *q, bool late, const char *why)
 {
 	q->state = STATE_FAILED;
 	q->late = late;
@@ -321,7 +322,8 @@ static void name_asked(const struct pipeline *p, const struct inquiry *q, char *
 		       d ? d->endpoint : "", d ? ")" : "");
 }
 
-static void ask(struct pipeline *p, struct inquiry *q, enum step step, const struct about *a)
+static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step step,
+				const struct about *a)
 {
 	static const char *const classes[] = {"Guaranteed", "Burstable", "BestEffort"};
 	struct plugins *s = &p->plugins;
@@ -335,9 +337,10 @@ static void ask(struct pipeline *p, struct inquiry *q, enum step step, const str
 	q->serial++;
 	s->counts.asked++;
 	if (!s->reachable) {
-		fail(p, q, false,
-		     "resource plugins cannot be asked: the agent is gone; see systemctl status "
-		     "nri-rp-agent");
+		plugin_question_fail(
+			p, q, false,
+			"resource plugins cannot be asked: the agent is gone; see systemctl status "
+			"nri-rp-agent");
 		return;
 	}
 	const struct plugin_question question = {
@@ -356,7 +359,7 @@ static void ask(struct pipeline *p, struct inquiry *q, enum step step, const str
 	};
 	int r = how(s->source.arg, &question);
 	if (r)
-		fail(p, q, false, strerror(-r));
+		plugin_question_fail(p, q, false, strerror(-r));
 }
 
 /* 0: nothing is waited for any more. */
@@ -370,19 +373,19 @@ static uint64_t still_asked(struct pipeline *p, struct inquiry *q)
 		return end;
 	name_asked(p, q, whom, sizeof whom);
 	(void)snprintf(why, sizeof why, "%.400s: no answer in time", whom);
-	fail(p, q, true, why);
+	plugin_question_fail(p, q, true, why);
 	return 0;
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static struct inquiry *asked(struct pipeline *p, uint32_t serial)
+static struct inquiry *plugin_question_asked(struct pipeline *p, uint32_t serial)
 {
 	struct inquiry *q = p->plugins.inquiry;
 	return q->step != STEP_NONE && q->state == STATE_ASKED && q->serial == serial ? q : NULL;
 }
 
-static void answered(struct pipeline *p, struct inquiry *q)
+static void plugin_question_answered(struct pipeline *p, struct inquiry *q)
 {
 	q->state = STATE_ANSWERED;
 	p->plugins.counts.answered++;
@@ -410,7 +413,7 @@ static int copy_hints(struct arena *a, const struct plugin_hints *from, struct p
 void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
 			     uint32_t n)
 {
-	struct inquiry *q = asked(p, serial);
+	struct inquiry *q = plugin_question_asked(p, serial);
 	if (!q)
 		return;
 	struct plugin_hints *hints = arena_array(q->arena, n + 1, sizeof *hints);
@@ -426,42 +429,42 @@ void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct p
 	q->hints = hints;
 	q->hinted = q->wanted;
 	q->n_hinted = n;
-	answered(p, q);
+	plugin_question_answered(p, q);
 }
 
 void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void *grants, size_t len)
 {
-	struct inquiry *q = asked(p, serial);
+	struct inquiry *q = plugin_question_asked(p, serial);
 	if (!q)
 		return;
 	q->granted.data = arena_memdup(q->arena, grants, len);
 	q->granted.len = len;
 	if (q->granted.data)
-		answered(p, q);
+		plugin_question_answered(p, q);
 	else
 		pipeline_plugins_failed(p, serial, false, "out of memory");
 }
 
 void pipeline_plugins_ready(struct pipeline *p, uint32_t serial)
 {
-	struct inquiry *q = asked(p, serial);
+	struct inquiry *q = plugin_question_asked(p, serial);
 	if (q)
-		answered(p, q);
+		plugin_question_answered(p, q);
 }
 
 void pipeline_plugins_failed(struct pipeline *p, uint32_t serial, bool late, const char *why)
 {
-	struct inquiry *q = asked(p, serial);
+	struct inquiry *q = plugin_question_asked(p, serial);
 	if (!q)
 		return;
-	fail(p, q, late, why);
+	plugin_question_fail(p, q, late, why);
 	hold_told(p);
 }
 
 /* ---- hints for the policy -------------------------------------------------------------------- */
 
-static struct plugin_wanted *hinted(struct inquiry *q, const struct pipeline *p, rp_pod handle,
-				    uint32_t list)
+static struct plugin_wanted *plugin_question_hinted(struct inquiry *q, const struct pipeline *p,
+						    rp_pod handle, uint32_t list)
 {
 	const struct pod *pod = cache_pod_of(p->env.cache, handle);
 	return q->step == STEP_HINTS && q->hints && pod && str_eq(pod->uid, q->uid) &&
@@ -474,7 +477,7 @@ static int hints_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void 
 {
 	const struct pipeline *p = arg;
 	struct inquiry *q = p->plugins.inquiry;
-	const struct plugin_wanted *w = hinted(q, p, pod, list);
+	const struct plugin_wanted *w = plugin_question_hinted(q, p, pod, list);
 	if (!w)
 		return -ENOENT;
 	const struct plugin_hints *h = &q->hints[list];
@@ -492,7 +495,7 @@ static int hints_one(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *
 {
 	const struct pipeline *p = arg;
 	struct inquiry *q = p->plugins.inquiry;
-	if (!hinted(q, p, pod, list) || index >= q->hints[list].n)
+	if (!plugin_question_hinted(q, p, pod, list) || index >= q->hints[list].n)
 		return -ENOENT;
 	const struct plugin_hint *h = &q->hints[list].list[index];
 	*ret = (struct rp_hint){.preferred = h->preferred, .nodes = h->nodes};
@@ -503,7 +506,7 @@ static int hints_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool pre
 {
 	const struct pipeline *p = arg;
 	struct inquiry *q = p->plugins.inquiry;
-	struct plugin_wanted *w = hinted(q, p, pod, list);
+	struct plugin_wanted *w = plugin_question_hinted(q, p, pod, list);
 	if (!w)
 		return -ENOENT;
 	w->nodes = nodes;
@@ -528,7 +531,7 @@ uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 	if (q->step != STEP_NONE)
 		return still_asked(p, q);
 	q->received_ns = about->received_ns;
-	if (!p->policy || !instance_admits(p->policy) || !begins(q))
+	if (!p->policy || !instance_admits(p->policy) || !plugin_question_begins(q))
 		return 0;
 	about_desc(p, about->pod, &a);
 	if (find_wanted(p, q, &a, "", NULL))
@@ -536,7 +539,7 @@ uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 	keep_wanted(q, is_aligned, p);
 	if (!q->n_wanted)
 		return 0;
-	ask(p, q, STEP_HINTS, &a);
+	plugin_question_ask(p, q, STEP_HINTS, &a);
 	return still_asked(p, q);
 }
 
@@ -546,7 +549,8 @@ static bool allows_late(const struct pipeline *p)
 }
 
 /* What has failed refuses, but where there was no time and rp.conf says that it does not. */
-static int judge(struct pipeline *p, struct inquiry *q, const char *who, struct err *err)
+static int plugin_question_judge(struct pipeline *p, struct inquiry *q, const char *who,
+				 struct err *err)
 {
 	if (q->step == STEP_NONE || q->state != STATE_FAILED)
 		return 0;
@@ -643,10 +647,10 @@ int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err
 	struct about a;
 	if (!plugins_any(p))
 		return 0;
-	int r = judge(p, q, pod->name, err);
+	int r = plugin_question_judge(p, q, pod->name, err);
 	if (r || q->late)
 		return r;
-	r = begins(q) && about_pod(p, q->arena, pod, &a)
+	r = plugin_question_begins(q) && about_pod(p, q->arena, pod, &a)
 		    ? find_wanted(p, q, &a, "", err)
 		    : err_errno(err, -ENOMEM, "resource plugins");
 	if (r)
@@ -656,8 +660,8 @@ int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err
 	if (!q->n_wanted)
 		return 0;
 	take_choices(q);
-	ask(p, q, STEP_ALLOCATE, &a);
-	r = judge(p, q, pod->name, err);
+	plugin_question_ask(p, q, STEP_ALLOCATE, &a);
+	r = plugin_question_judge(p, q, pod->name, err);
 	return r || q->state == STATE_FAILED ? r : 1;
 }
 
@@ -674,7 +678,8 @@ static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 static void give_up(struct pipeline *p, struct inquiry *q)
 {
 	if (q->step != STEP_NONE && q->state == STATE_ASKED)
-		fail(p, q, true, "nri-rpd had no time to wait for resource plugins");
+		plugin_question_fail(p, q, true,
+				     "nri-rpd had no time to wait for resource plugins");
 }
 
 int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct err *err)
@@ -682,7 +687,7 @@ int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct
 	struct inquiry *q = p->plugins.inquiry;
 	*ret_known = q->known;
 	give_up(p, q);
-	int r = judge(p, q, pod->name, err);
+	int r = plugin_question_judge(p, q, pod->name, err);
 	if (r || q->state != STATE_ANSWERED)
 		return r;
 	r = take_granted(p, q, pod, err);
@@ -725,7 +730,7 @@ static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 	if (!r && lacks) {
 		keep_wanted(q, is_missing, (void *)(uintptr_t)has);
 		if (q->n_wanted) {
-			ask(p, q, STEP_ALLOCATE, &a);
+			plugin_question_ask(p, q, STEP_ALLOCATE, &a);
 			return;
 		}
 	}
@@ -733,10 +738,10 @@ static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 	if (!r && find_pre_start(p, q, has, ctr))
 		r = err_errno(&err, -ENOMEM, "resource plugins");
 	if (!r && q->n_wanted)
-		ask(p, q, STEP_PRE_START, &a);
+		plugin_question_ask(p, q, STEP_PRE_START, &a);
 	if (r) {
 		q->step = STEP_PRE_START;
-		fail(p, q, false, err.text);
+		plugin_question_fail(p, q, false, err.text);
 	}
 }
 
@@ -753,13 +758,13 @@ uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
 			return until;
 		struct err err = ERR_INIT;
 		if (take_granted(p, q, pod, &err)) {
-			fail(p, q, false, err.text);
+			plugin_question_fail(p, q, false, err.text);
 			return 0;
 		}
 	}
 	if (!pod && (!*about->pod->name || request_adopt_pod(p, about->pod, &pod, NULL)))
 		return 0; /* whoever handles the request will say what is wrong with it */
-	if (!begins(q))
+	if (!plugin_question_begins(q))
 		return 0;
 	ask_for_ctr(p, q, pod, about->ctr->name);
 	return still_asked(p, q);
@@ -772,7 +777,7 @@ int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err)
 	    !str_eq(q->ctr, ctr->name))
 		return 0;
 	give_up(p, q);
-	int r = judge(p, q, ctr->full_name, err);
+	int r = plugin_question_judge(p, q, ctr->full_name, err);
 	if (!r && q->state == STATE_FAILED)
 		host_note(p->env.cache, ctr, q->why);
 	return r;

@@ -40,8 +40,8 @@ static int desc_copy(struct plugin_desc *to, const struct plugin_desc *from)
 	return -ENOMEM;
 }
 
-static const struct plugin_desc *find(const struct plugin_desc *list, uint32_t n,
-				      const char *resource)
+static const struct plugin_desc *plugins_do_find(const struct plugin_desc *list, uint32_t n,
+						 const char *resource)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (str_eq(list[i].resource, resource))
@@ -51,7 +51,7 @@ static const struct plugin_desc *find(const struct plugin_desc *list, uint32_t n
 
 const struct plugin_desc *plugins_of(const struct pipeline *p, const char *resource)
 {
-	return find(p->plugins.list, p->plugins.n, resource);
+	return plugins_do_find(p->plugins.list, p->plugins.n, resource);
 }
 
 bool plugins_any(const struct pipeline *p)
@@ -73,7 +73,7 @@ void plugins_keep(struct pipeline *p)
 	persist_later(p);
 }
 
-static void recall(struct pipeline *p, const char *line)
+static void plugins_do_recall(struct pipeline *p, const char *line)
 {
 	struct plugins *s = &p->plugins;
 	char resource[GRANT_NAME_MAX], endpoint[GRANT_NAME_MAX];
@@ -98,7 +98,7 @@ void plugins_restore(struct pipeline *p)
 	char *save = NULL;
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
-		recall(p, line);
+		plugins_do_recall(p, line);
 }
 
 /* ---- what pods have -------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static int stage_all(struct pipeline *p, void *arg, struct err *err)
 }
 
 /* Containers that run have what their pods have now. */
-static void apply(struct pipeline *p)
+static void plugins_apply(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	watchdog_begin(p->watchdog);
@@ -258,7 +258,7 @@ static void tell_changes(struct pipeline *p, const struct plugin_desc *before, u
 {
 	for (uint32_t i = 0; i < p->plugins.n; i++) {
 		const struct plugin_desc *now = &p->plugins.list[i];
-		const struct plugin_desc *was = find(before, n, now->resource);
+		const struct plugin_desc *was = plugins_do_find(before, n, now->resource);
 		if (was && was->connected == now->connected)
 			continue;
 		log_info("resource plugin %s (%s) %s%s%s", now->resource, now->endpoint,
@@ -302,7 +302,7 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 		dropped = drop_strangers(p, pod) || dropped;
 	/* While a request is decided, or before Synchronize, the next change of grants does it. */
 	if (dropped && p->runtime.synchronized && !p->txn)
-		apply(p);
+		plugins_apply(p);
 	hold_told(p);
 	return 0;
 }
@@ -441,7 +441,7 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 		n_changed += drop_unlisted(p, known, n_known, resource);
 	p->plugins.counts.reconciled += n_changed;
 	if (n_changed)
-		apply(p);
+		plugins_apply(p);
 	return 0;
 }
 
