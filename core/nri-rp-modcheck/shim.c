@@ -201,7 +201,7 @@ static void *shim_absent(void *ctx, const char *name, uint32_t since)
 #define ABSENT(service, type, member, since)                                                       \
 	static void *no_##member(void *ctx)                                                        \
 	{                                                                                          \
-		return absent(ctx, #member, since);                                                \
+		return shim_absent(ctx, #member, since);                                           \
 	}
 LATER_MEMBERS(ABSENT)
 

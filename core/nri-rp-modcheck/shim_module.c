@@ -111,14 +111,14 @@ static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result
 /* `call` is evaluated between the two looks at the clock. */
 #define JUDGE(c, name, call)                                                                       \
 	do {                                                                                       \
-		struct begun begun_ = begin(c, name);                                              \
-		return judge(c, begun_, call);                                                     \
+		struct begun begun_ = shim_module_begin(c, name);                                  \
+		return shim_module_judge(c, begun_, call);                                         \
 	} while (0)
 #define TIME(c, name, call)                                                                        \
 	do {                                                                                       \
-		struct begun begun_ = begin(c, name);                                              \
+		struct begun begun_ = shim_module_begin(c, name);                                  \
 		call;                                                                              \
-		end(c, begun_);                                                                    \
+		shim_module_end(c, begun_);                                                        \
 	} while (0)
 
 /* ---- configuration: the same for every role -------------------------------------------------- */

@@ -71,7 +71,8 @@ static int check_twice(struct sim *s, const char *what, const char *key, struct 
 		for (size_t i_ = 0; i_ < (n); i_++)                                                \
 			for (size_t k_ = 0; k_ < i_; k_++)                                         \
 				if (str_eq((list)[i_]->member, (list)[k_]->member))                \
-					return twice((s), (what), (list)[i_]->member, (err));      \
+					return check_twice((s), (what), (list)[i_]->member,        \
+							   (err));                                 \
 	} while (0)
 
 int check_adjustment(struct sim *s, const Nri__ContainerAdjustment *m, struct err *err)

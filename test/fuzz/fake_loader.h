@@ -108,4 +108,10 @@ int module_schema(const struct loader *l, struct module *m, const struct rp_sche
 	return 0;
 }
 
+void module_note_code(const struct module *m, struct crumb *crumb)
+{
+	(void)m;
+	(void)crumb;
+}
+
 #endif

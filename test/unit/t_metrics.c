@@ -256,9 +256,9 @@ static void test_squeeze(void **state)
 {
 	char name[RP_NAME_MAX];
 	(void)state;
-	squeeze("topology-aware", name);
+	modules_squeeze("topology-aware", name);
 	assert_string_equal(name, "topologyaware");
-	squeeze("static", name);
+	modules_squeeze("static", name);
 	assert_string_equal(name, "static");
 }
 

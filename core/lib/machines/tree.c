@@ -116,7 +116,7 @@ static bool tree_online(const struct tree *t, uint32_t cpu)
 		rp_idset_clear(set);                                                               \
 		for (uint32_t i_ = 0; i_ < (t)->m->n_cpus; i_++) {                                 \
 			const struct machine_cpu *o = &(t)->m->cpus[i_];                           \
-			if ((condition) && online((t), i_))                                        \
+			if ((condition) && tree_online((t), i_))                                   \
 				rp_idset_add((set), i_);                                           \
 		}                                                                                  \
 	} while (0)

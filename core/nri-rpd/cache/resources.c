@@ -18,7 +18,7 @@ static void resources_decref(json_t **j)
 {
 	json_decref(*j);
 }
-#define _json_ __attribute__((cleanup(decref)))
+#define _json_ __attribute__((cleanup(resources_decref)))
 
 /* The container's entry, borrowed from *ret_doc. */
 static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **ret_doc,

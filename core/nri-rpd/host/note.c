@@ -3,7 +3,7 @@
  * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section,
  * the dynamic symbols.
  *
- * All reading goes through note_get(), which knows the file's size; everything else works on copies.
+ * All reading goes through note_get(), which knows the size of the file; all else works on copies.
  * What the dynamic loader will use is looked up the way it does, by virtual address through the
  * PT_LOAD headers, so that both see the same bytes.
  */

@@ -427,8 +427,8 @@ static int add_class(struct target *t, const struct blob *class, bool rdt)
 	if (!class)
 		return 0;
 	Nri__LinuxResources *res = resources_of(t);
-	Nri__OptionalString *value =
-		WRAP(t->arena, Nri__OptionalString, nri__optional_string, borrow(class->data));
+	Nri__OptionalString *value = WRAP(t->arena, Nri__OptionalString, nri__optional_string,
+					  encode_borrow(class->data));
 	if (!res || !value)
 		return -ENOMEM;
 	if (rdt)
