@@ -72,6 +72,10 @@ struct rp_ctr_info {
 	/* As the runtime asked for them at creation or in the last resize, before anything was
 	 * derived from them. RP_NOT_SET: it did not say. */
 	int64_t asked_shares, asked_quota, asked_period;
+	/* CPU in milli that its pod itself (spec.resources) requests beyond the pod's containers,
+	 * for the pod's first application container; 0 for the others. It is to be counted, and is
+	 * no reason for exclusive CPUs. */
+	int64_t pod_cpu_extra;
 };
 
 struct rp_pod_info {

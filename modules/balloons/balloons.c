@@ -126,16 +126,16 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 	struct balloon *b = m->balloon;
 	const char *why = "";
 	int64_t was = m->request;
-	if (was == info->cpu_request && m->mem_limit == info->mem_limit)
+	if (was == ctr_counted_cpu(info) && m->mem_limit == info->mem_limit)
 		return 0;
-	int32_t r = state_set_request(s, m, info->cpu_request, info->mem_limit);
+	int32_t r = state_set_request(s, m, ctr_counted_cpu(info), info->mem_limit);
 	int64_t want = b->request > 0 ? b->request : 1;
 	/* As if it had left, or as if another one had joined. */
-	if (!r && info->cpu_request < was)
+	if (!r && ctr_counted_cpu(info) < was)
 		r = balloon_shrink(s, b, &why);
 	else if (!r && balloon_avail(b) < want)
 		r = balloon_resize(s, b, want, &why);
-	if (!r && info->cpu_request > was && balloon_avail(b) < want) {
+	if (!r && ctr_counted_cpu(info) > was && balloon_avail(b) < want) {
 		r = -RP_ENOSPC;
 		why = "maxCPUs";
 	}
@@ -145,7 +145,7 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 				    b->type->name, b->instance, (long long)want, why);
 	}
 	modhost_note(&inst->h, info->ctr, "resized to %lldm: %s[%u] has %u CPUs",
-		     (long long)info->cpu_request, b->type->name, b->instance,
+		     (long long)ctr_counted_cpu(info), b->type->name, b->instance,
 		     rp_ids_count(rp_ids_of(&b->cpus)));
 	return end(inst, txn, sync_retry(inst, txn), m);
 }

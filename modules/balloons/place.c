@@ -100,7 +100,7 @@ static void consider(struct search *q, struct balloon *b, uint32_t at, enum how 
 {
 	int64_t max = balloon_max_avail_of(b, q->n_free);
 	int64_t now = balloon_avail(b) - b->request;
-	if ((how == AS_IT_IS ? now : max - b->request) < q->info->cpu_request)
+	if ((how == AS_IT_IS ? now : max - b->request) < ctr_counted_cpu(q->info))
 		return;
 	/* Even one that asks for nothing needs a CPU to run on. */
 	if (!b->n_cpus && max < 1000)
@@ -204,7 +204,7 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 			modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
 		return NULL;
 	}
-	if (balloon_max_avail(s, b) < q->info->cpu_request || balloon_max_avail(s, b) < 1000) {
+	if (balloon_max_avail(s, b) < ctr_counted_cpu(q->info) || balloon_max_avail(s, b) < 1000) {
 		state_undo_to(s, mark);
 		if (!q->quiet)
 			modhost_note(
@@ -277,7 +277,7 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 	if (!c->balloon)
 		return choose_fail(c, -RP_ENOSPC,
 				   "no suitable balloon instance available (type %s, %lld mCPU)",
-				   c->type->name, (long long)info->cpu_request);
+				   c->type->name, (long long)ctr_counted_cpu(info));
 	return 0;
 }
 
@@ -359,7 +359,7 @@ struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info 
 	m->ctr = info->ctr;
 	m->pod = info->pod;
 	m->fresh = true;
-	m->request = info->cpu_request;
+	m->request = ctr_counted_cpu(info);
 	m->mem_limit = info->mem_limit;
 	m->qos = info->qos;
 	m->hide_threads = t->hide_threads;
@@ -376,7 +376,7 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 	struct balloon *b = c->balloon;
 	const struct type *t = b->type;
 	const char *why = "";
-	int64_t want = b->request + info->cpu_request;
+	int64_t want = b->request + ctr_counted_cpu(info);
 	if (want < 1)
 		want = 1;
 	if (balloon_avail(b) < want) {

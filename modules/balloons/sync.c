@@ -333,7 +333,7 @@ static int32_t look_at(struct rp_instance *inst, struct finds *f, rp_ctr ctr, st
 	    choose_type(inst, &info, c) || c->type->parts.n ||
 	    (pin_read_record(inst, ctr, &rec) && (rec.roams || rec.loose)))
 		return r;
-	find_of(f, c->type, info.cpus)->request += info.cpu_request;
+	find_of(f, c->type, info.cpus)->request += ctr_counted_cpu(&info);
 	return 0;
 }
 
@@ -434,12 +434,12 @@ static bool place_waiting(struct rp_instance *inst, const struct rp_ctr_info *in
 {
 	struct state *s = inst->state;
 	uint32_t mark = state_mark(s);
-	if (choose_type(inst, info, c) || info->cpu_request >= s->refused[c->type->index])
+	if (choose_type(inst, info, c) || ctr_counted_cpu(info) >= s->refused[c->type->index])
 		return false;
 	if (!choose_balloon(inst, info, c) && !choose_join(inst, info, c))
 		return true;
 	state_undo_to(s, mark);
-	s->refused[c->type->index] = info->cpu_request;
+	s->refused[c->type->index] = ctr_counted_cpu(info);
 	return false;
 }
 

@@ -33,6 +33,13 @@ int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uin
  * under those its own request has to be its own limit. */
 bool ctr_may_own_cpus(const struct rp_ctr_info *info);
 
+/* The CPU request that a container counts for in a pool: with what its pod requests beyond all of
+ * the pod's containers, which one of them carries. */
+static inline int64_t ctr_counted_cpu(const struct rp_ctr_info *info)
+{
+	return info->cpu_request + info->pod_cpu_extra;
+}
+
 /* CPU shares for a request in milli-CPU, as the kubelet would set them. */
 int64_t ctr_shares_of(int64_t mcpu);
 int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu);

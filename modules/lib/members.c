@@ -65,7 +65,7 @@ static struct record record_of(const struct rp_ctr_info *info, const struct memb
 {
 	return (struct record){.version = RECORD_VERSION,
 			       .pool = c->pool,
-			       .mcpu = info->cpu_request > 0 ? info->cpu_request : 0};
+			       .mcpu = ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0};
 }
 
 static int32_t keep_record(struct rp_instance *inst, const struct members *m, rp_txn txn,

@@ -30,7 +30,7 @@ struct mempolicy {
 	int64_t mode; /* MPOL_… of Linux */
 	enum mempolicy_nodes nodes;
 	uint32_t distance;
-	const char *list; /* of MEMPOLICY_LIST */
+	const char *list; /* node list as written, with MEMPOLICY_LIST */
 	bool relative;
 	char flags[MEMPOLICY_FLAGS_MAX]; /* as of RP_F_MEMPOLICY_FLAGS */
 };

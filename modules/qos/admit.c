@@ -128,12 +128,29 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 	return hints_choose(inst, ctr, a, &room, rec);
 }
 
+/* CPU that the pod itself requests beyond its containers, which its main container counts for. */
+static int64_t extra_of(const struct rp_instance *inst, const struct rp_pod_info *pod)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_ctr_info c = {.size = sizeof c};
+	int64_t running = 0, most = 0;
+	if (!(pod->flags & RP_POD_OWN_RESOURCES))
+		return 0;
+	for (uint32_t i = 0; !h->cache->pod_ctr(h->ctx, pod->pod, i, &c); i++) {
+		int64_t beside = running + c.cpu_request;
+		most = beside > most ? beside : most;
+		if (c.kind != RP_POD_CTR_INIT)
+			running = beside;
+	}
+	return pod->cpu_request > most ? pod->cpu_request - most : 0;
+}
+
 /* The main container's, where the cluster has told of it, else those of the pod as a whole. */
 static void asked_of(const struct rp_instance *inst, const struct rp_pod_info *pod, struct ask *a)
 {
 	struct rp_pod_ctr_info main = {.size = sizeof main};
 	bool known = ask_main(inst, pod->pod, &main);
-	a->cpu = known ? main.cpu_request : pod->cpu_request;
+	a->cpu = known ? main.cpu_request + extra_of(inst, pod) : pod->cpu_request;
 	a->mem = known ? ask_memory(main.mem_request, main.mem_limit)
 		       : ask_memory(0, pod->mem_limit);
 }

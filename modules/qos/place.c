@@ -168,7 +168,7 @@ static void begin(const struct rp_instance *inst, const struct rp_ctr_info *info
 static int32_t ask_of(struct rp_instance *inst, const struct rp_ctr_info *info, struct ask *ret)
 {
 	int32_t r = ask_read(inst, info->pod, ret);
-	ret->cpu = info->cpu_request > 0 ? info->cpu_request : 0;
+	ret->cpu = ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0;
 	ret->mem = ask_memory(info->mem_request, info->mem_limit);
 	return r;
 }
@@ -274,7 +274,7 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e)
 {
-	int64_t cpu = info->cpu_request > 0 ? info->cpu_request : 0,
+	int64_t cpu = ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0,
 		mem = ask_memory(info->mem_request, info->mem_limit);
 	int32_t r = 0;
 	if (cpu == e->is.cpu && mem == e->is.mem)

@@ -157,7 +157,7 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	int32_t r = pod_set_each(inst, info->pod, pod_set_add_owned, &had);
 	if (r)
 		return r;
-	/* containers that were placed before the scope was pod keep what they have */
+	/* Containers may have been placed before the scope was pod: they keep their CPUs. */
 	uint32_t n_had = rp_ids_count(rp_ids_of(&had));
 	if (n_had > n)
 		return 0;

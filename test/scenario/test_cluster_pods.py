@@ -82,6 +82,25 @@ def test_resources_of_a_pod_itself(cluster):
     assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == c.node.cpus('app/part') == {6, 7}
 
 
+def test_a_pod_of_its_own_resources_counts_once(cluster):
+    """Its containers request 3 of the pod's 4 CPUs: the balloon has 4, after a restart without an agent, too."""
+    types = [{'name': 'own', 'namespaces': ['default'], 'preferNewBalloons': True}]
+    c = cluster(config={'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': types}})
+    both = {'cpu': '2', 'memory': '512Mi'}
+    c.api.put('pods', 'default', 'app', {'metadata': {'uid': 'uid-app'}, 'status': {'phase': 'Pending'}, 'spec': {
+        'nodeName': NODE, 'resources': {'requests': {'cpu': '4', 'memory': '1Gi'}, 'limits': {'cpu': '4', 'memory': '1Gi'}},
+        'containers': [{'name': 'main', 'resources': {'requests': both, 'limits': both}}, {'name': 'log'}, {'name': 'proxy'},
+                       {'name': 'part', 'resources': {'requests': {'cpu': '1'}}}]}})
+    knows(c, 1)
+    c.node.create('app', ctr('main', '2', '512Mi'), ctr('log'), ctr('proxy'), ctr('part', '1/-'), uid='uid-app',
+                  resources={'cpu': '4', 'memory': '1Gi'})
+    cpus = c.node.cpus('app/main')
+    assert len(cpus) == 4 and all(c.node.cpus('app/' + n) == cpus for n in ('log', 'proxy', 'part'))
+    c.agent.kill()
+    c.node.restart()
+    assert all(c.node.cpus('app/' + n) == cpus for n in ('main', 'log', 'proxy', 'part'))
+
+
 def test_pods_come_change_and_go(cluster):
     c = cluster(config=QOS)
     for i in range(250):

@@ -540,6 +540,7 @@ static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret,
 	*ret = fed->needs;
 	*ret_init = fed->kind == FED_INIT;
 	ctr->flags |= pod->has_own ? RP_CTR_POD_RESOURCES : 0u;
+	ctr->pod_cpu_extra = fed_cpu_extra(pod, fed);
 	return 0;
 }
 
@@ -550,6 +551,7 @@ static void cache_derive(struct cache *c, struct ctr *ctr)
 	bool init = false;
 	struct err parse = ERR_INIT;
 	ctr->flags &= ~RP_CTR_POD_RESOURCES;
+	ctr->pod_cpu_extra = 0;
 	int r = told_needs(c, ctr, &ctr->wanted, &init, &parse);
 	if (r == -EINVAL)
 		log_warning("%s; going by the runtime's values", parse.text);

@@ -196,6 +196,7 @@ struct ctr {
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */
+	int64_t pod_cpu_extra; /* as of rp_ctr_info */
 	/* the runtime's own values at creation or from its last update, ours not among them */
 	struct values requested;
 	struct values acked;

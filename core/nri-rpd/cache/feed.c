@@ -293,6 +293,12 @@ static struct needs fed_sum(const struct fed_pod *pod, bool all_limited)
 		peak.cpu_limit = 0;
 	if (all_limited && !mem_limited)
 		peak.mem_limit = 0;
+	return peak;
+}
+
+static struct needs fed_sum_or_own(const struct fed_pod *pod, bool all_limited)
+{
+	struct needs peak = fed_sum(pod, all_limited);
 	fed_put_own(&peak.cpu_request, pod->own.cpu_request);
 	fed_put_own(&peak.cpu_limit, pod->own.cpu_limit);
 	fed_put_own(&peak.mem_request, pod->own.mem_request);
@@ -302,10 +308,21 @@ static struct needs fed_sum(const struct fed_pod *pod, bool all_limited)
 
 struct needs fed_needs(const struct fed_pod *pod)
 {
-	return fed_sum(pod, true);
+	return fed_sum_or_own(pod, true);
 }
 
 struct needs fed_sandbox_needs(const struct fed_pod *pod)
 {
-	return fed_sum(pod, false);
+	return fed_sum_or_own(pod, false);
+}
+
+int64_t fed_cpu_extra(const struct fed_pod *pod, const struct fed_ctr *ctr)
+{
+	uint32_t first = 0;
+	while (first < pod->n_ctrs && pod->ctrs[first].kind != FED_APP)
+		first++;
+	int64_t sum = fed_sum(pod, false).cpu_request;
+	return first < pod->n_ctrs && &pod->ctrs[first] == ctr && pod->own.cpu_request > sum
+		       ? pod->own.cpu_request - sum
+		       : 0;
 }

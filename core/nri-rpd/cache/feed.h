@@ -87,6 +87,9 @@ const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* N
 /* -ENOENT: it asks for none. */
 int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_request,
 		 int64_t *ret_limit);
+/* Returns the CPU that the pod itself requests beyond its containers, for its first application
+ * container; 0 for the others. */
+int64_t fed_cpu_extra(const struct fed_pod *pod, const struct fed_ctr *ctr);
 /* Returns what the scheduler counts for the pod: its own amounts, else what all containers take
  * that run at the same time, at most. A limit that not every container has is 0. */
 struct needs fed_needs(const struct fed_pod *pod);

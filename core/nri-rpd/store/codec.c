@@ -4,6 +4,7 @@
 #include "core/lib/util/grants.h"
 #include "core/lib/util/pack.h"
 #include "core/lib/util/pb.h"
+#include "core/nri-rpd/cache/feed.h"
 
 /* What of a container's flags outlives the daemon; the others follow from the rest of its
  * records. */
@@ -137,6 +138,8 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	m->has_flags = m->flags != 0;
 	m->requested = values_message(&r->values[0], &ctr->requested);
 	m->wanted = needs_message(&r->needs, &ctr->wanted);
+	m->has_pod_cpu_extra = ctr->pod_cpu_extra != 0;
+	m->pod_cpu_extra = ctr->pod_cpu_extra;
 	set_head(r, RECORD_FACTS, ctr->seq, &m->base);
 }
 
@@ -418,7 +421,8 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	const RpStore__Facts *m = unpack(a, &rp_store__facts__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
-	struct stored_facts f = {.flags = m->flags & FLAGS_STORED};
+	struct stored_facts f = {.flags = m->flags & FLAGS_STORED,
+				 .pod_cpu_extra = m->pod_cpu_extra};
 	struct ctr_desc *d = &f.desc;
 	d->id = m->id;
 	d->pod_id = m->pod;
@@ -441,6 +445,8 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 		r = read_requested(m->requested, &d->res, err);
 	if (!r)
 		r = read_needs(m->wanted, &f.wanted, err);
+	if (!r && (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX))
+		r = err_set(err, -EINVAL, "the CPU of its pod makes no sense");
 	if (!r)
 		*ret = f;
 	return r;

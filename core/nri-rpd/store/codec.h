@@ -99,6 +99,7 @@ struct stored_facts {
 	struct kvs labels, annotations;
 	uint32_t flags;
 	struct needs wanted;
+	int64_t pod_cpu_extra;
 };
 
 struct stored_set {

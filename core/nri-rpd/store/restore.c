@@ -230,6 +230,7 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	if (!res)
 		res = take_kvs(&(*ret)->annotations, &s.annotations);
 	(*ret)->wanted = s.wanted;
+	(*ret)->pod_cpu_extra = s.pod_cpu_extra;
 	(*ret)->flags = s.flags | RP_CTR_RESTORED;
 	r->counts.ctrs++;
 	return res;

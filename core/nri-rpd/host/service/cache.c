@@ -130,6 +130,7 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 		.asked_shares = ctr->requested.shares,
 		.asked_quota = ctr->requested.quota,
 		.asked_period = ctr->requested.period,
+		.pod_cpu_extra = ctr->pod_cpu_extra,
 	};
 	sized_fill(out, &full, sizeof full);
 	return 0;
