@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.cache/1: pods and containers, and the transaction through which they are changed.
+ * nri-rp.host.cache/1: pods and containers, and the transaction that changes them.
  *
- * Getters show the state as it will be when the running transaction commits: what the module has
- * staged is already there. Setters take the transaction that the callback was given; outside of a
- * callback there is none and nothing can be changed.
+ * Getters return the state as it will be when the running transaction commits: they include what
+ * the module has staged. They may be called in every callback, on the main thread. An unknown or
+ * removed id makes them return -RP_ESTALE (or NULL).
+ *
+ * Setters stage a decision in the transaction that the callback received. Outside of such a
+ * callback nothing can be changed. They return 0 or:
+ *   -RP_EINVAL   the transaction is not the running one, or an argument is malformed
+ *   -RP_ESTALE   the container or pod does not exist any more
+ *   -RP_E2BIG    a limit of the host is exceeded
+ *   -RP_ENOTSUP  the setting exists only at creation, and the container is not being created
+ *   -RP_EBUSY    another module has staged another value (see RP_F_… below)
+ *   -RP_ENOMEM
+ * Setters check only their arguments. The invariants (policy.h) are checked when the callback
+ * returns.
  */
 #ifndef NRI_RP_CACHE_H
 #define NRI_RP_CACHE_H
@@ -26,26 +37,30 @@ extern "C" {
 #define RP_STATE_CREATED 1u
 #define RP_STATE_RUNNING 2u
 #define RP_STATE_PAUSED 3u
-#define RP_STATE_EXITED 4u /* holds nothing any more; waits for its removal */
+#define RP_STATE_EXITED 4u /* ended, without resources, awaiting its removal */
 
 #define RP_CTR_ESTIMATED_MEM 0x1u /* mem_request was estimated from oom_score_adj */
-#define RP_CTR_PRESERVE_CPU 0x2u /* annotation: leave its CPUs alone */
+#define RP_CTR_PRESERVE_CPU 0x2u /* annotation: its CPUs must not be changed */
+/* annotation: its memory nodes must not be changed */
 #define RP_CTR_PRESERVE_MEM 0x4u
-#define RP_CTR_INIT 0x8u /* known to be an init container (not always known) */
-#define RP_CTR_RESTORED 0x10u /* was there before this daemon's start */
+#define RP_CTR_INIT 0x8u /* init container (not always detectable) */
+#define RP_CTR_RESTORED 0x10u /* existed before this start of the daemon */
+/* runs with less than it requests, see set_degraded() */
 #define RP_CTR_DEGRADED 0x20u
-/* requests and limits are what the pod says, by the resources annotation, and not computed back
- * from what the runtime was told. [since 1.3] */
+/* Requests and limits are those of the pod's specification, from the resources annotation, instead
+ * of values derived from the runtime's parameters. [since 1.3] */
 #define RP_CTR_EXACT_NEEDS 0x40u
-/* allocate() is asked although it has begun to run, since the runtime tells late (host.h,
- * RP_RUNTIME_CREATION_IS_LATE): nothing that only a creation can give reaches it. [since 1.3] */
+/* The container already runs when allocate() is called, because the runtime reports creations late
+ * (RP_RUNTIME_CREATION_IS_LATE in host.h). Settings that exist only at creation do not reach it.
+ * [since 1.3] */
 #define RP_CTR_RUNS_ALREADY 0x80u
-/* its pod has resources of its own (spec.resources): requests and limits here are those that the
- * container has itself; 0 where it uses the pod's. [since 1.3] */
+/* The pod has resources at pod level (spec.resources). Requests and limits here are the container's
+ * own; 0 where it uses those of the pod. [since 1.3] */
 #define RP_CTR_POD_RESOURCES 0x100u
 
-#define RP_NOT_SET INT64_MIN /* an amount nobody has set */
+#define RP_NOT_SET INT64_MIN /* an amount that is not set */
 
+/* Description of a container. Texts and sets are valid until the callback returns. */
 struct rp_ctr_info {
 	uint32_t size;
 	uint32_t state;
@@ -54,23 +69,24 @@ struct rp_ctr_info {
 	rp_ctr ctr;
 	rp_pod pod;
 	const char *id, *name, *pod_name, *pod_namespace;
-	uint64_t created_ns; /* wall clock */
+	uint64_t created_ns; /* creation time, wall clock */
 	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
 	int64_t mem_request, mem_limit; /* bytes; 0: none */
-	/* What is decided, by this policy or before it; empty: nothing. */
+	/* CPUs and memory nodes decided by this policy or an earlier one; empty: none */
 	struct rp_ids cpus, mems;
-	struct rp_ids exclusive; /* the part of cpus that is its own */
-	int64_t shares, quota, period; /* RP_NOT_SET: not decided by us */
+	struct rp_ids exclusive; /* the exclusive CPUs, a subset of cpus */
+	int64_t shares, quota, period; /* decided values; RP_NOT_SET: none */
 
 	/* ---- since 1.2 ---- */
 
-	/* What the runtime has for it, whoever decided that; empty: it does not say. */
+	/* CPUs and memory nodes that the runtime reports, whichever component decided them; empty:
+	 * not reported */
 	struct rp_ids has_cpus, has_mems;
 
 	/* ---- since 1.3 ---- */
 
-	/* As the runtime asked for them at creation or in the last resize, before anything was
-	 * derived from them. RP_NOT_SET: it did not say. */
+	/* Values that the runtime requested at creation or in the last resize, before anything was
+	 * derived from them; RP_NOT_SET: not reported */
 	int64_t asked_shares, asked_quota, asked_period;
 	/* CPU in milli that its pod itself (spec.resources) requests beyond the pod's containers,
 	 * for the pod's first application container; 0 for the others. It is to be counted, and is
@@ -78,6 +94,7 @@ struct rp_ctr_info {
 	int64_t pod_cpu_extra;
 };
 
+/* Description of a pod. Texts are valid until the callback returns. */
 struct rp_pod_info {
 	uint32_t size;
 	uint32_t qos;
@@ -87,23 +104,23 @@ struct rp_pod_info {
 	/* ---- since 1.3 ---- */
 
 	uint32_t flags; /* RP_POD_… */
-	int32_t priority; /* with RP_POD_FED: its number; 0 without */
-	/* What its containers ask for together, as the cluster has it or else as the runtime was
-	 * told of the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: neither is known, as after a
-	 * start of the daemon; of mem_request only the cluster knows. */
+	int32_t priority; /* the pod's priority, with RP_POD_FED; 0 without */
+	/* Requests and limits of the pod's containers together, as the cluster reports them or else
+	 * as the runtime reported them for the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: unknown,
+	 * for example after a restart of the daemon. mem_request is known only from the cluster. */
 	int64_t cpu_request, cpu_limit, mem_limit;
 	int64_t mem_request;
 };
 
-#define RP_POD_STOPPED 0x1u /* no container can be created in it any more */
-/* the cluster has told of it: the amounts are exact, and pod_ctr() knows its containers */
+#define RP_POD_STOPPED 0x1u /* no container can be created in the pod any more */
+/* The cluster has reported the pod: the amounts are exact, and pod_ctr() returns its containers. */
 #define RP_POD_FED 0x2u
-/* with RP_POD_FED: the pod has resources of its own (spec.resources), which the amounts are
+/* With RP_POD_FED: the pod has resources at pod level (spec.resources), and the amounts are these.
  * [since 1.3] */
 #define RP_POD_OWN_RESOURCES 0x8u
-#define RP_POD_DAEMON_SET 0x4u /* with RP_POD_FED: it is one of a DaemonSet */
+#define RP_POD_DAEMON_SET 0x4u /* with RP_POD_FED: belongs to a DaemonSet */
 
-/* A container of a pod as the cluster has it, whether it has been created or not. */
+/* A container of a pod as the cluster specifies it, created or not. */
 struct rp_pod_ctr_info {
 	uint32_t size;
 	uint32_t kind; /* RP_POD_CTR_… */
@@ -113,21 +130,21 @@ struct rp_pod_ctr_info {
 };
 
 #define RP_POD_CTR_APP 1u
-#define RP_POD_CTR_INIT 2u /* it ends before the next one begins */
-#define RP_POD_CTR_SIDECAR 3u /* an init container that goes on */
+#define RP_POD_CTR_INIT 2u /* runs to completion before the next container starts */
+#define RP_POD_CTR_SIDECAR 3u /* an init container that keeps running */
 
 /* Orders of list(). */
-#define RP_ORDER_CREATED 0u /* by creation */
-/* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places.
- * Without the one that is being created */
+#define RP_ORDER_CREATED 0u /* by creation; includes the container that is being created */
+/* Order in which sync() places: Guaranteed, Burstable, BestEffort, each by creation time, then id.
+ * Excludes the container that is being created. */
 #define RP_ORDER_SYNC 1u
 
-/* Where an annotation was found. */
+/* Scopes in which an annotation was found. */
 #define RP_SCOPE_CONTAINER 1u
 #define RP_SCOPE_POD 2u
 #define RP_SCOPE_UNSCOPED 3u
 
-/* Fields of set_int(), with their units. Fields marked * only take effect while a container is
+/* Fields of set_int(), with their units. Fields marked * take effect only while the container is
  * being created. */
 #define RP_F_SHARES 1u /* 2 … 262144 */
 #define RP_F_QUOTA 2u /* microseconds; -1: unlimited */
@@ -144,91 +161,93 @@ struct rp_pod_ctr_info {
 #define RP_F_SCHED_DEADLINE 13u /* * nanoseconds */
 #define RP_F_SCHED_PERIOD 14u /* * nanoseconds */
 #define RP_F_MEMPOLICY_MODE 15u /* * Linux MPOL_ number */
-/* * bytes of memory and swap together; -1: unlimited. Only runtimes with RP_RUNTIME_CAN_SWAP
- * (host.h) take it; on cgroup v2 RP_F_UNIFIED with memory.swap.max, of swap alone, reaches the
- * others. [since 1.3] */
+/* * Bytes of memory and swap together; -1: unlimited. Only runtimes with RP_RUNTIME_CAN_SWAP
+ * (host.h) apply it. For other runtimes on cgroup v2, use RP_F_UNIFIED with memory.swap.max, which
+ * limits swap alone. [since 1.3] */
 #define RP_F_SWAP 16u
-/* bytes of the fastest memory that the kernel lets it have while others want some, more than 0:
- * what an adjustment says (rp.conf). For get_int() of controllers alone, which write it where the
- * kernel has such a file: no runtime knows it, and set_int() does not take it. post_update() tells
- * of it with RP_CHANGED_MEMORY. [since 1.3] */
+/* Bytes of the fastest memory tier that the kernel leaves to the container under contention, above
+ * 0: the value of an adjustment (rp.conf). Only get_int() of controllers returns it, and a
+ * controller writes it where the kernel has such a file. Runtimes do not know the field, and
+ * set_int() refuses it. post_update() reports changes with RP_CHANGED_MEMORY. [since 1.3] */
 #define RP_F_TOPTIER_LIMIT 17u
 
 /* Fields of set_text(). */
 #define RP_F_RDT_CLASS 100u /* "" clears */
 #define RP_F_BLOCKIO_CLASS 101u
-#define RP_F_CPU_CLASS 102u /* not known to runtimes: for controllers */
-#define RP_F_MEMPOLICY_NODES 103u /* * node list, with RP_F_MEMPOLICY_MODE */
-#define RP_F_MEMPOLICY_FLAGS 104u /* * comma list: static, relative, numa-balancing */
+#define RP_F_CPU_CLASS 102u /* read by controllers; runtimes do not know it */
+#define RP_F_MEMPOLICY_NODES 103u /* * node list, used with RP_F_MEMPOLICY_MODE */
+#define RP_F_MEMPOLICY_FLAGS 104u /* * comma-separated list: static, relative, numa-balancing */
 
 /* Fields of set_pair(), all *. */
 #define RP_F_ENV 200u
 #define RP_F_ANNOTATION 201u
-#define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
-/* a page size as cgroups call it ("2MB", "1GB") and the bytes that it may use of them, in decimal
- * digits. A size that the machine does not have fails the creation. [since 1.3] */
+#define RP_F_UNIFIED 202u /* name of a cgroup v2 file and its content */
+/* A page size as cgroups name it ("2MB", "1GB"), and the limit in bytes as decimal digits. A size
+ * that the machine does not have fails the creation. [since 1.3] */
 #define RP_F_HUGEPAGES 203u
 
 /*
- * What only a creation can give (fields with *, set_pair(), set_args(), add_mount(), add_device(),
- * add_cdi()) may be asked for by several: the policy, controllers, plugins of resources. Who asks
- * for the same again changes its mind. Who asks for what another one has asked for with another
- * value is told -RP_EBUSY, and the host has recorded a sentence with both names as by fail(); the
- * same value is no conflict. What the container had there itself is replaced. -RP_ENOTSUP: it is
- * not being created; -RP_E2BIG: over 256 of them. [the rule: since 1.3; before, the last one
- * counted]
+ * Settings that exist only at creation (fields marked *, set_pair(), set_args(), add_mount(),
+ * add_device(), add_cdi()) may be requested by the policy, by controllers and by resource plugins.
+ * They replace what the container's own specification has. A module that requests a setting again
+ * replaces its earlier value. Equal values of two modules are no conflict. For a different value
+ * the second module gets -RP_EBUSY; the host has then already recorded a sentence that names both
+ * modules, so do not call fail(), only return the code. -RP_ENOTSUP: the container is not being
+ * created. -RP_E2BIG: more than 256 settings. [since 1.3; before, the last value was used]
  */
 
-#define RP_GROUP_MAX 65535u /* of set_group */
-#define RP_WAIT_MAX_MS 60000u /* of may_wait */
-#define RP_ARGS_MAX 4096u /* process arguments of set_args … */
-#define RP_ARGS_BYTES_MAX 131072u /* … and their bytes, the NULs included */
-#define RP_PRIVATE_MAX 4096u /* bytes of set_private */
-#define RP_ANNOTATION_MAX 65536u /* longer ones are cut off from lookups with a warning */
+#define RP_GROUP_MAX 65535u /* largest number for set_group() */
+#define RP_WAIT_MAX_MS 60000u /* largest delay for may_wait(), milliseconds */
+#define RP_ARGS_MAX 4096u /* limit of set_args(): process arguments */
+#define RP_ARGS_BYTES_MAX 131072u /* limit of set_args(): bytes, including the NULs */
+#define RP_PRIVATE_MAX 4096u /* limit of set_private(), bytes */
+#define RP_ANNOTATION_MAX 65536u /* longer annotations are hidden from lookups, with a warning */
 
 struct rp_mount_info {
+	/* A mount of a container as the runtime reports it. */
 	uint32_t size;
 	uint32_t read_only;
 	const char *source, *destination, *type;
 };
 
 struct rp_device_info {
+	/* A device of a container as the runtime reports it. */
 	uint32_t size;
 	uint32_t writable;
 	const char *path, *type; /* type: c, b, u, p */
 	int64_t major, minor;
 };
 
-/* A mount that add_mount() gives a container. [since 1.3] */
+/* A mount for add_mount(). [since 1.3] */
 struct rp_mount {
 	uint32_t size;
 	uint32_t read_only; /* 0 or 1 */
-	/* of the host; where in the container, absolute; "bind", "tmpfs" and the like */
+	/* source: path on the host; destination: absolute path in the container; type: "bind",
+	 * "tmpfs" … */
 	const char *source, *destination, *type;
-	/* As in an OCI bundle, between commas, without ro and rw: "rbind,rprivate". For a mount of
-	 * type bind, bind or rbind is among them. */
+	/* Options as in an OCI bundle, separated by commas, without ro and rw: "rbind,rprivate". A
+	 * mount of type bind needs bind or rbind. */
 	const char *options;
 };
 
 #define RP_MOUNT_OPTIONS_MAX 32u
 #define RP_OWNER_NOT_SET 0xffffffffu
 
-/* A device file that add_device() gives a container, with the right to read and write it.
- * [since 1.3] */
+/* A device file for add_device(), which the container may read and write. [since 1.3] */
 struct rp_device {
 	uint32_t size;
-	uint32_t mode; /* permission bits of the file, at most 0777; 0: the runtime's choice */
-	const char *path, *type; /* path: in the container, absolute; type: c, b, u, p */
-	int64_t major, minor; /* of p, a pipe: 0 */
-	uint32_t uid, gid; /* of the file; RP_OWNER_NOT_SET: the runtime's choice */
+	uint32_t mode; /* permission bits of the file, at most 0777; 0: chosen by the runtime */
+	const char *path, *type; /* path: absolute path in the container; type: c, b, u, p */
+	int64_t major, minor; /* device number; 0 for a pipe (type p) */
+	uint32_t uid, gid; /* owner of the file; RP_OWNER_NOT_SET: chosen by the runtime */
 };
 
-/* Devices of one resource that the kubelet gave a container. */
+/* Devices of one resource that the kubelet assigned to a container. */
 struct rp_pod_resource_info {
 	uint32_t size;
 	uint32_t pad;
-	const char *resource; /* as "vendor.example/gpu" */
-	/* that any of them is at; at least one, but perhaps none that this machine has */
+	const char *resource; /* name of the resource, such as "vendor.example/gpu" */
+	/* NUMA nodes of the devices, at least one; this machine may have none of them */
 	struct rp_ids nodes;
 };
 
@@ -236,113 +255,130 @@ struct rp_host_cache {
 	uint32_t size;
 	uint32_t pad;
 
-	/* ---- reading ---- */
+	/* ---- getters ---- */
 
-	/* Live containers (not EXITED), in an order; returns how many there are, writes at most
-	 * cap. */
+	/* Writes the ids of the containers that have not ended, in an order RP_ORDER_…, at most cap
+	 * of them. Returns the number of all such containers, which may exceed cap. */
 	uint32_t (*list)(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap);
+	/* Fills *out, whose size the caller has set. -RP_ESTALE: there is no such container. */
 	int32_t (*get_ctr)(void *ctx, rp_ctr ctr, struct rp_ctr_info *out);
+	/* Fills *out, whose size the caller has set. -RP_ESTALE: there is no such pod. */
 	int32_t (*get_pod)(void *ctx, rp_pod pod, struct rp_pod_info *out);
-	/* The effective annotation of a container: KEY/container.NAME, then KEY/pod, then KEY, all
-	 * on its pod; for each the canonical spelling, then its aliases. NULL: none. ret_scope may
-	 * be NULL. */
+	/* Returns the effective annotation of a container: the first of KEY/container.NAME, KEY/pod
+	 * and KEY on its pod, each in the canonical spelling and then its aliases. NULL: none.
+	 * Stores the scope (RP_SCOPE_…) in *ret_scope, which may be NULL. */
 	const char *(*annotation)(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope);
-	/* Plain look-ups; NULL: none. */
+	/* Return the value of exactly this key, NULL: none. */
 	const char *(*pod_annotation)(void *ctx, rp_pod pod, const char *key);
 	const char *(*pod_label)(void *ctx, rp_pod pod, const char *key);
 	const char *(*ctr_label)(void *ctx, rp_ctr ctr, const char *key);
 	const char *(*ctr_annotation)(void *ctx, rp_ctr ctr, const char *key);
-	/* Only known while the container is being created, and for those that existed, after
-	 * Synchronize: -RP_ENOENT elsewhere and past the last one. */
+	/* Read the container's environment, mounts and devices. They are known while the
+	 * container is being created, and after a Synchronize for containers that existed.
+	 * Otherwise, and past the last one, env() returns NULL and the others -RP_ENOENT. */
 	const char *(*env)(void *ctx, rp_ctr ctr, const char *name);
 	int32_t (*mount)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out);
 	int32_t (*device)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out);
-	/* Decided values, by the fields of set_int and set_text. -RP_ENOENT: not set. */
+	/* Return a decided value, by the fields of set_int() and set_text(). Not set:
+	 * -RP_ENOENT, or NULL. */
 	int32_t (*get_int)(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret);
 	const char *(*get_text)(void *ctx, rp_ctr ctr, uint32_t field);
-	/* What this policy kept with the container. -RP_ENOENT: nothing (also when another policy
-	 * decided last). */
+	/* Returns the bytes that this policy saved with set_private(), valid until the callback
+	 * returns. -RP_ENOENT: none, also after a decision of another policy. */
 	int32_t (*get_private)(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size);
-	/* An extended resource's request and limit from the resources annotation. -RP_ENOENT:
-	 * none. */
+	/* Stores an extended resource's request and limit, from the cluster's description of the
+	 * pod or else from the resources annotation. -RP_ENOENT: the container requests none. */
 	int32_t (*extended)(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
 			    int64_t *ret_limit);
 
 	/* ---- staging ---- */
 
+	/* Stages the CPUs on which the container runs. They must be online. The empty set is
+	 * refused by the invariants, since it would allow all CPUs: to leave a container where it
+	 * is, do not call the function. */
 	int32_t (*set_cpus)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
+	/* Stages the container's memory nodes, which must have memory. The empty set removes an
+	 * earlier decision without moving memory: runtimes keep the nodes that the container has.
+	 * To allow all memory nodes, pass all of them. */
 	int32_t (*set_mems)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids mems);
-	/* The part of its CPUs that nobody else may use. The host enforces it. The empty set: none,
-	 * as without a call. */
+	/* Stages the CPUs that no other container may use, a subset of the container's CPUs. The
+	 * host enforces it. The empty set: no exclusive CPUs, as for a container without a call. */
 	int32_t (*set_exclusive)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
+	/* Stages a number, by RP_F_…. -RP_EINVAL: unknown field or value out of range. */
 	int32_t (*set_int)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value);
+	/* Stages a text, by RP_F_…. "" clears it. */
 	int32_t (*set_text)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value);
+	/* Stages a key and its value, by RP_F_…. */
 	int32_t (*set_pair)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
 			    const char *value);
-	/* Kept with the container over restarts, for this policy alone. Size 0 forgets it. */
+	/* Saves bytes with the container, over restarts, for this policy alone. Size 0 drops them.
+	 * -RP_E2BIG: more than RP_PRIVATE_MAX. */
 	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
-	/* The container runs, but not as it should: shown in status with the reason and retried by
-	 * the policy. NULL: all is well again. */
+	/* Marks the container as running, but with less than it requests. Status shows the reason,
+	 * and the policy should try again. NULL: removes the mark. */
 	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
-	/* A KEY="value" line of the data file that the container can read
-	 * (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */
+	/* Stages a line KEY="value" of the data file that the container can read
+	 * (RP_DATA_DIR/resources.sh). NULL or "" removes the line. -RP_EINVAL: the key is no name
+	 * of a shell variable in capitals. */
 	int32_t (*set_data)(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value);
 
 	/* ---- since 1.2 ---- */
 
-	/* What the kubelet's pod-resources API says of the container, by name of the resource.
-	 * -RP_ENOENT past the last one; there is none where the kubelet is not asked, has not
-	 * answered, or the daemon has been started anew and nobody has asked yet: what is to last
-	 * has to be kept by the policy. */
+	/* Fills *out with the devices that the kubelet's pod-resources API reports for the
+	 * container, one resource per index. -RP_ENOENT: past the last one. There are none when the
+	 * kubelet is not queried, has not answered, or was not queried since the daemon's start: a
+	 * policy must save what it needs over a restart. */
 	int32_t (*pod_resource)(void *ctx, rp_ctr ctr, uint32_t index,
 				struct rp_pod_resource_info *out);
 
 	/* ---- since 1.3 ---- */
 
-	/* The container's process arguments, the program first; known when env is. NULL past the
-	 * last. */
+	/* Returns a process argument of the container, the program first. Known when env() is.
+	 * NULL: past the last one. */
 	const char *(*arg)(void *ctx, rp_ctr ctr, uint32_t index);
-	/* Replaces all of them, while the container is being created; n is at least 1 and the first
-	 * one not "". -RP_ENOTSUP: the container is not being created; -RP_E2BIG: over RP_ARGS_MAX
-	 * or RP_ARGS_BYTES_MAX. */
+	/* Replaces all process arguments while the container is being created. n is at least 1 and
+	 * the first argument not "". -RP_E2BIG: more than RP_ARGS_MAX or RP_ARGS_BYTES_MAX. */
 	int32_t (*set_args)(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n);
-	/* The members of a group (1 … RP_GROUP_MAX, numbers of the policy's choosing) may share
-	 * their exclusive CPUs with each other, and with nobody else: a CPU that one of them owns,
-	 * every one that may run there has to own. 0: no group, as without a call. */
+	/* Puts the container in a group (1 … RP_GROUP_MAX, numbers chosen by the policy). The
+	 * members of a group may share their exclusive CPUs with each other, and with no other
+	 * container: each member that may run on an exclusive CPU of the group must own this CPU
+	 * too. 0: no group, as without a call. */
 	int32_t (*set_group)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group);
-	/* All pods that are not removed, in order of arrival; returns how many there are, writes at
-	 * most cap. */
+	/* Writes the ids of all pods that are not removed, in order of arrival, at most cap of
+	 * them. Returns the number of all pods, which may exceed cap. */
 	uint32_t (*list_pods)(void *ctx, rp_pod *ret, uint32_t cap);
-	/* What this policy kept with the pod. -RP_ENOENT: nothing (also when another policy decided
-	 * last). */
+	/* Returns the bytes that this policy saved with set_pod_private(), valid until the callback
+	 * returns. -RP_ENOENT: none, also after a decision of another policy. */
 	int32_t (*get_pod_private)(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size);
-	/* Kept with the pod until it is removed, over restarts, for this policy alone. Size 0
-	 * forgets it. -RP_E2BIG: over RP_PRIVATE_MAX. */
+	/* Saves bytes with the pod until it is removed, over restarts, for this policy alone. Size
+	 * 0 drops them. -RP_E2BIG: more than RP_PRIVATE_MAX. */
 	int32_t (*set_pod_private)(void *ctx, rp_txn txn, rp_pod pod, const void *data,
 				   uint32_t size);
-	/* What this transaction gives to containers, and no reply tells, the runtime is told when
-	 * nothing of that kind has been decided for quiet_ms, and at the latest longest_ms after
-	 * the first of it: many containers that end in a row are one update of those that grow. A
-	 * transaction that takes a CPU from a container is never held back, and takes along what
-	 * waits. The last call counts; without one, and with longest_ms 0, nothing waits.
-	 * -RP_EINVAL: longest_ms is over RP_WAIT_MAX_MS, or below quiet_ms. */
+	/* Delays updates of this transaction that only grow containers and are not part of the
+	 * reply. They are sent when no such decision was made for quiet_ms, at the latest
+	 * longest_ms after the first one. So many containers that end in a row cause one update of
+	 * those that grow. A transaction that takes a CPU from a container is sent at once,
+	 * together with the delayed updates. The last call is effective; without one, and with
+	 * longest_ms 0, nothing is delayed. -RP_EINVAL: longest_ms exceeds RP_WAIT_MAX_MS or is
+	 * below quiet_ms. */
 	int32_t (*may_wait)(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms);
-	/* The containers of a pod with RP_POD_FED, those that begin before the apps first, each
-	 * kind in the pod's order. -RP_ENOENT past the last one, and of other pods. What is to last
-	 * has to be kept by the policy: a daemon that is started anew knows nothing of it. */
+	/* Fills *out with a container of a pod with RP_POD_FED, one per index: first the init
+	 * containers and sidecars, then the app containers, each in the pod's order. -RP_ENOENT:
+	 * past the last one, and for other pods. The list is lost in a restart of the daemon: a
+	 * policy must save what it needs. */
 	int32_t (*pod_ctr)(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out);
-	/* Gives the container that is being created a mount, by its destination, or a device file,
-	 * by its path: absolute, without "..", ".", "//" or a "/" at the end. The structs are
-	 * options: -RP_E2BIG also where one says more than this host knows. -RP_EINVAL: malformed,
-	 * or at RP_DATA_DIR, which is the host's. */
+	/* Add a mount, identified by its destination, or a device file, identified by its
+	 * path, to the container that is being created. Both paths are absolute, without "..", ".",
+	 * "//" or a "/" at the end. -RP_E2BIG: also when the struct has members that this host does
+	 * not know. -RP_EINVAL: malformed, or inside of RP_DATA_DIR, which belongs to the host. */
 	int32_t (*add_mount)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount);
 	int32_t (*add_device)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device);
-	/* A device by its name in the Container Device Interface, "vendor.example/gpu=0": the
-	 * runtime edits the container as the device's file says. A runtime that knows nothing of
-	 * such names leaves it out or fails the creation. -RP_EINVAL: no such name. */
+	/* Adds a device by its name in the Container Device Interface, "vendor.example/gpu=0": the
+	 * runtime edits the container as the device's file describes. A runtime without CDI ignores
+	 * it or fails the creation. -RP_EINVAL: malformed name. */
 	int32_t (*add_cdi)(void *ctx, rp_txn txn, rp_ctr ctr, const char *name);
-	/* Names of the devices that the runtime has for the container in the Container Device
-	 * Interface; known when env is. NULL past the last. */
+	/* Returns the name of a device that the runtime adds by the Container Device Interface, one
+	 * per index. Known when env() is. NULL: past the last one. */
 	const char *(*cdi)(void *ctx, rp_ctr ctr, uint32_t index);
 };
 

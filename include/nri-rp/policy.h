@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.policy/1: what a policy module does.
+ * nri-rp.policy/1: the interface of a policy module.
  *
- * A policy decides where containers run. It owns no truth: containers, their requests and what was
- * decided for them live in the host's cache (cache.h) and survive restarts there; a policy's own
- * tables are an index over it that sync() can rebuild.
+ * A policy decides where containers run. The host's cache (cache.h) holds containers, their
+ * requests and the decisions, and keeps them over restarts. A policy's own tables are an index over
+ * the cache that sync() can rebuild.
  *
  * Life of an instance:
  *
- *   create ─▶ prepare ─▶ commit ─▶ sync ─▶ { allocate | update | release | event }* ─▶ stop ─▶ destroy
- *                └─▶ abort            ▲                    │
- *                                     └── prepare/commit ◀─┘   (reload)
+ *   create ─▶ prepare ─▶ commit ─▶ sync ─▶ { allocate | update | release | event }* ─▶ stop
+ *                └─▶ abort            ▲                    │                              │
+ *                                     └── prepare/commit ◀─┘   (reload)                   ▼
+ *                                                                                      destroy
  *
- * Every callback that gets a transaction stages its decisions with the setters of cache.h, for the
- * container in question and for any other one. When it returns 0 the host checks the invariants
- * (below) and makes all of it true at once; when it returns an error, or an invariant does not
- * hold, nothing has happened and rolled_back() follows.
+ * All callbacks run on the main thread, one at a time.
  *
- * Invariants the host checks: CPU sets lie within the online CPUs; sets given with set_exclusive
- * overlap nobody else's CPUs; no live container that has been given CPUs ends up with none; memory
- * nodes are online and have memory; containers marked immovable keep what they have.
+ * A callback that receives a transaction stages its decisions with the setters of cache.h, for the
+ * container of the call and for any other one. When it returns 0, the host checks the invariants
+ * below and applies all staged decisions at once. When it returns an error, or an invariant does
+ * not hold, the host drops all of them and calls rolled_back().
  *
- * The same calls serve trials (`nri-rpctl try`, `plan`, reloads): those run in a forked child whose
- * transactions are never committed. A policy needs no code for it.
+ * The host checks these invariants:
+ *   - CPU sets contain only online CPUs, and set_exclusive() only CPUs of the container's own set.
+ *   - CPUs given with set_exclusive() are used by no other container (but see set_group()).
+ *   - No container gets the empty CPU set, and one with CPUs does not lose them.
+ *   - Memory nodes are online and have memory.
+ *   - Containers with RP_CTR_PRESERVE_CPU keep their CPUs.
+ *
+ * The same callbacks serve trials (`nri-rpctl try`, `plan`, reloads). Trials run in a forked child
+ * whose transactions are never committed; a policy needs no code for them.
  */
 #ifndef NRI_RP_POLICY_H
 #define NRI_RP_POLICY_H
@@ -36,28 +42,30 @@ extern "C" {
 
 #define RP_POLICY_1 "nri-rp.policy/1"
 
-/* rolled_back(): "my tables may be wrong now, call sync()". */
+/* Result of rolled_back(): the policy's tables may be wrong, the host must call sync(). */
 #define RP_RESYNC 1
 
-#define RP_EVENT_STARTED 1u /* object = the container that has started */
-/* CPUs or memory nodes came or went: the topology service shows the new machine */
+#define RP_EVENT_STARTED 1u /* object: the container that has started */
+/* CPUs or memory nodes went online or offline; the topology service already shows the new
+ * machine */
 #define RP_EVENT_TOPOLOGY 2u
-#define RP_EVENT_TIMER 3u /* cookie = that of arm() (host.h) */
-/* a good moment to move containers, if it pays; cookie = how many at most, 0: any number. A
- * container counts whose CPUs or memory nodes change together with what set_private keeps of it, or
- * that nothing is kept of: a set that several share may grow or shrink. One that is degraded no
- * more does not count */
+#define RP_EVENT_TIMER 3u /* cookie: the one passed to arm() (host.h) */
+/* A good moment to improve placements. cookie: the largest number of containers to move; 0: no
+ * limit. A container counts as moved when its CPUs or memory nodes change and its private data
+ * (set_private) changes too, or when it has no private data. Members of a shared set that grows or
+ * shrinks therefore do not count. A container that is degraded no longer does not count either. */
 #define RP_EVENT_REBALANCE 4u
-/* object = a container that has begun or ceased to lack something, cookie = RP_PRESSURE_… (host.h)
- * of what it lacks now; 0: nothing. It may be moved, and others; not more of them than a
- * rebalancing may move */
+/* object: a container whose pressure began, changed or ended; cookie: its present pressure as
+ * RP_PRESSURE_… (host.h), 0: none. The policy may move this container and others, within the limit
+ * of a rebalancing. */
 #define RP_EVENT_PRESSURE 5u
-/* another runtime has synchronised, or one that can do other things (rp_host_runtime of host.h);
- * sync() has just returned. Only for modules of 1.3 and later. [since 1.3] */
+/* A different runtime, or one with other capabilities (rp_host_runtime in host.h), has
+ * synchronised. sync() has returned before. Sent only to modules of 1.3 and later. [since 1.3] */
 #define RP_EVENT_RUNTIME 6u
-/* cookie and data are those of a post() (host.h) of this instance. [since 1.3] */
+/* cookie and data: those passed to post() (host.h) by this instance [since 1.3] */
 #define RP_EVENT_POSTED 7u
 
+/* An event of a policy. `object` and `cookie` depend on the type, see RP_EVENT_…. */
 struct rp_event {
 	uint32_t size;
 	uint32_t type;
@@ -66,104 +74,110 @@ struct rp_event {
 
 	/* ---- since 1.3 ---- */
 
-	const void *data; /* of RP_EVENT_POSTED, for the call; NULL: none. Aligned for any type */
+	/* data of RP_EVENT_POSTED, valid for the call, aligned for any type; NULL: none */
+	const void *data;
 	uint32_t data_size;
 	uint32_t pad;
 };
 
-struct rp_plan; /* a checked configuration, the module's own */
+struct rp_plan; /* a checked configuration; the module's own type */
 typedef uint64_t rp_txn;
 
 struct rp_policy {
 	uint32_t size;
 	uint32_t pad;
-	/* Checks a configuration and builds whatever the policy needs from it, without changing
-	 * anything that is in force. Errors about a key go through config.h's fail_at(). `cfg`
-	 * stays valid until abort() or the next commit(). */
+	/* Checks a configuration and builds a plan from it, without changing the active one. Errors
+	 * about a key are recorded with fail_at() (config.h). `cfg` stays valid until abort() or
+	 * the next commit(). May be called several times before commit() or abort(). */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
-	/* Puts a prepared configuration in force; the plan is the policy's again. Cannot fail.
-	 * sync() follows. */
+	/* Activates a prepared configuration; the policy owns the plan from now on. Cannot fail.
+	 * sync() follows. A plan of an unchanged configuration may be committed too. */
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	/* Frees a prepared plan that will not be committed. */
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* Rebuilds all tables from the cache: keeps every recorded assignment that is still right,
-	 * re-places what is not, places what has none, in the order in which the cache lists
-	 * containers for sync. A container that cannot be placed is marked with set_degraded, which
-	 * is no error of sync. After a switch from another policy, a container whose CPUs sync does
-	 * not set (even to the same ones) is left to the host: it runs on CPUs that no container
-	 * owns. */
+	/* Places all containers. Rebuilds the policy's tables from the cache: keeps each recorded
+	 * assignment that is still valid, replaces the others, and places containers without one,
+	 * in the order RP_ORDER_SYNC. A container that cannot be placed is marked with
+	 * set_degraded() and is no error of sync. After a switch from another policy, a container
+	 * whose CPUs sync does not set (even to the same ones) is placed by the host on CPUs that
+	 * no container owns. */
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
-	/* Places a container that is being created. */
+	/* Places a container that is being created. It is the only moment for fields marked * in
+	 * cache.h. An error refuses the container (or see unmanaged). */
 	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* The container's requirements have changed (in-place resize): get_ctr() shows the new
-	 * ones. On an error the container keeps what it has. */
+	/* Handles changed requirements of a container (in-place resize); get_ctr() returns the new
+	 * ones. After an error the container keeps its resources. */
 	int32_t (*update)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* The container is gone. Must accept containers that were never placed; may be called
-	 * twice. */
+	/* Releases the resources of a container that has ended. Must accept containers that were
+	 * never placed, and may be called twice for one container. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* Optional. */
+	/* Optional. Handles an event, see RP_EVENT_…. */
 	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
-	/* The transaction was dropped, with everything the last callback staged. Return 0 when the
-	 * tables are right again, or RP_RESYNC for a sync() of everything. Optional: absent means
-	 * RP_RESYNC. */
+	/* Optional. Called after the host has dropped the transaction of the last callback with
+	 * everything staged in it. Returns 0 if the policy has restored its tables, or RP_RESYNC to
+	 * request a sync(). Without this function the host acts as for RP_RESYNC. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
-	/* Optional: the last call but destroy(), of an instance whose configuration was committed:
-	 * the daemon stops, or another policy is in force. What it submits to the worker is still
-	 * done. */
+	/* Optional. Called once before destroy(), for an instance whose configuration was
+	 * committed: the daemon stops, or another policy is active now. Jobs submitted here are
+	 * still carried out. */
 	void (*stop)(struct rp_instance *inst);
-	/* Optional. allocate() has refused the container, but it runs all the same (onPolicyError:
-	 * unmanaged). The host has staged all CPUs that are nobody's own for it, and why it is
-	 * degraded. The policy may stage other ones, and take a note of it to place it later, at
-	 * the next sync() at the latest if there is room by then: it clears the reason
-	 * (set_degraded) then. What fails here refuses the container. [since 1.2] */
+	/* Optional. allocate() has refused the container, but it runs nevertheless (onPolicyError:
+	 * unmanaged). The host has staged all CPUs that no container owns, and a reason with
+	 * set_degraded(). The policy may stage other CPUs, and may remember the container in order
+	 * to place it later, at the latest in the next sync() with enough free capacity; it then
+	 * clears the reason with set_degraded(). An error refuses the container. [since 1.2] */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 
 	/* ---- since 1.3 ---- */
 
-	/* Optional. A pod begins: its sandbox is about to be made, none of its containers is known
-	 * yet. rp_pod_info (cache.h) has what is said of the pod as a whole. An error refuses the
-	 * pod, and people read its sentence in the pod's events; the runtime tries again later,
-	 * with another rp_pod. What the policy grants it keeps with set_pod_private(), and finds it
-	 * there at allocate(): a pod may as well be older than the policy and never have been
-	 * admitted. A pod that was admitted may be asked for again. Other containers may be
-	 * changed, too; they are told afterwards. */
+	/* Optional. Admits a pod whose sandbox is about to be created; none of its containers is
+	 * known yet. rp_pod_info (cache.h) describes the pod as a whole. An error refuses the pod:
+	 * its sentence appears in the pod's events, and the runtime tries again later with another
+	 * rp_pod. The policy saves what it grants with set_pod_private() and reads it in
+	 * allocate(). A pod may be older than the policy and never have been admitted, and a pod
+	 * may be admitted twice. Other containers may be changed too; the runtime receives these
+	 * updates afterwards. */
 	int32_t (*admit_pod)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
-	/* Optional. The pod is removed: its containers were released before, what is kept with it
-	 * goes when this returns, whatever that is. Where the cluster tells that it has ended for
-	 * good it may be told then already, and once more later. Pods that are gone when the
-	 * runtime lists what there is are not told: sync() follows, and list_pods() has them no
-	 * more. */
+	/* Optional. Releases what the pod was granted. Its containers were released before; the
+	 * pod's private data is dropped after this function, whatever it returns. If the cluster
+	 * reports that the pod has ended for good, the call may come then already, and again at its
+	 * removal. There is no call for pods that are missing when the runtime synchronises: sync()
+	 * follows, and list_pods() does not return them. */
 	int32_t (*pod_removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 };
 
 /* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and
- * `nri-rpctl zones`. */
+ * `nri-rpctl zones`. The host calls zones() between transactions. */
 #define RP_ZONES_1 "nri-rp.zones/1"
+/* Receives the zones. Texts are copied. */
 
 struct rp_zone_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Begins a zone; `parent` is the name of an earlier one or "". The calls below are about
+	/* Begins a zone. `parent` is the name of an earlier zone, or "". The other functions add to
 	 * the zone begun last. */
 	void (*zone)(void *ctx, const char *name, const char *type, const char *parent);
-	/* CPU in milli-CPU, memory in bytes. */
+	/* Adds a resource. CPU in milli-CPU, memory in bytes. */
 	void (*resource)(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
 			 int64_t available);
+	/* Adds a named text to the zone. */
 	void (*attribute)(void *ctx, const char *name, const char *value);
-	/* Distance to another zone, as the kernel counts it (10 = local). */
+	/* Adds the distance to another zone, as the kernel counts it (10: local). */
 	void (*cost)(void *ctx, const char *other, int64_t value);
 };
 
 struct rp_zones {
 	uint32_t size;
 	uint32_t pad;
+	/* Reports all zones to the sink. Returns 0 or an error code. */
 	int32_t (*zones)(struct rp_instance *inst, const struct rp_zone_sink *sink);
 };
 
 /*
- * nri-rp.extended/1, optional: extended resources of the node, for the scheduler. Names end in
- * ".nri.io/NAME"; the node agent publishes what is told here, and takes away what the policy owns
- * and does not tell.
+ * nri-rp.extended/1, optional: extended resources of the node, for the scheduler. Names have the
+ * form DOMAIN.nri.io/NAME. The node agent publishes the reported resources and removes those that
+ * match a pattern of own() but are not reported.
  */
 #define RP_EXTENDED_1 "nri-rp.extended/1"
 
@@ -171,20 +185,23 @@ struct rp_extended_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* All names that match are the policy's; a star stands for the name in "DOMAIN/NAME". */
+	/* Claims all resource names that match; a star stands for the name in "DOMAIN/NAME". */
 	void (*own)(void *ctx, const char *pattern);
+	/* Reports a resource in whole units. */
 	void (*resource)(void *ctx, const char *name, int64_t amount);
 };
 
 struct rp_extended {
 	uint32_t size;
 	uint32_t pad;
+	/* Reports the patterns and resources to the sink. Returns 0 or an error code. */
 	int32_t (*extended)(struct rp_instance *inst, const struct rp_extended_sink *sink);
 };
 
 /*
- * nri-rp.allocation/1 [since 1.3], optional: what a policy has to give, and has given. The host
- * asks it between transactions, when somebody asks the node (the kubelet's pod-resources API).
+ * nri-rp.allocation/1 [since 1.3], optional: the CPUs and memory that a policy can allocate and has
+ * allocated. The host calls it between transactions, for clients of the kubelet's pod-resources
+ * API.
  */
 #define RP_ALLOCATION_1 "nri-rp.allocation/1"
 
@@ -194,38 +211,40 @@ struct rp_memory_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Bytes of that NUMA node's memory. Each node once, in any order; a node without memory and
-	 * no bytes at all are errors of the module. */
+	/* Reports bytes of memory on a NUMA node. Each node is reported at most once, in any order.
+	 * A node without memory and 0 bytes are errors of the module. */
 	void (*part)(void *ctx, uint32_t node, uint64_t bytes);
 };
 
 struct rp_allocation {
 	uint32_t size;
 	uint32_t pad;
-	/* The online CPUs that containers may be given at all, whoever has them now; what is kept
-	 * for the system is none of them. NUMA nodes are found by rp_cpu_info.node_id. *ret is the
-	 * host's, and undefined after an error; -RP_EAGAIN: there is no configuration yet. Without
-	 * this service a host takes all online CPUs but those in the attributes of zones that are
-	 * named "reserved cpuset". */
+	/* Stores the online CPUs that containers may be assigned, whether they are free or not,
+	 * without the CPUs reserved for the system. *ret belongs to the host, and is undefined
+	 * after an error. -RP_EAGAIN: there is no configuration yet. Without this service the host
+	 * assumes all online CPUs except those in zone attributes named "reserved cpuset". The NUMA
+	 * node of a CPU is rp_cpu_info.node_id. */
 	int32_t (*allocatable)(struct rp_instance *inst, struct rp_idset *ret);
-	/* Optional: how much of each NUMA node's memory a live container has been given, by a
-	 * policy that counts memory by node. Of a container that nothing is told of, and of all
-	 * when this is NULL, a host tells what the container asks for as one amount of all its
-	 * memory nodes. How many CPUs of which node a container has its CPUs tell. */
+	/* Optional, for policies that count memory by node. Reports the bytes of each NUMA node's
+	 * memory that are allocated to a live container. For a container without a report, and for
+	 * all containers without this function, the host publishes the container's memory request
+	 * as one amount of all its memory nodes. The CPUs of each node follow from the container's
+	 * CPU set. */
 	int32_t (*memory)(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 };
 
-/* nri-rp.metrics/1, optional, for any kind of module. */
+/* nri-rp.metrics/1, optional, for modules of any kind. */
 #define RP_METRICS_1 "nri-rp.metrics/1"
 
 struct rp_metric_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* `name` without prefix, as Prometheus writes it; `labels` as in {a="b",c="d"} without the
-	 * braces, or "". */
+	/* Adds a gauge. `name` is without prefix, as Prometheus writes it; `labels` is the text
+	 * between the braces of {a="b",c="d"}, or "". Texts are copied. */
 	void (*gauge)(void *ctx, const char *name, const char *help, const char *labels,
 		      double value);
+	/* Adds a counter, with arguments as of gauge(). */
 	void (*counter)(void *ctx, const char *name, const char *help, const char *labels,
 			double value);
 };
@@ -233,21 +252,22 @@ struct rp_metric_sink {
 struct rp_metrics {
 	uint32_t size;
 	uint32_t pad;
+	/* Reports the metrics to the sink. Returns 0 or an error code. */
 	int32_t (*collect)(struct rp_instance *inst, const struct rp_metric_sink *sink);
 };
 
-/* nri-rp.state/1, optional: what cannot live with a container. At most RP_STATE_MAX bytes, kept
- * with each commit. */
+/* nri-rp.state/1, optional: state that belongs to no container, at most RP_STATE_MAX bytes. The
+ * host saves it with each commit of a transaction. */
 #define RP_STATE_1 "nri-rp.state/1"
 #define RP_STATE_MAX 65536u
 
 struct rp_state {
 	uint32_t size;
 	uint32_t pad;
-	/* The bytes to keep; unchanged bytes cost a comparison. */
+	/* Returns the bytes to save. Unchanged bytes cost only a comparison. */
 	int32_t (*save)(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size);
-	/* What was saved last, before the first sync(). An error means "not mine": the state is
-	 * dropped. */
+	/* Restores the bytes saved last. Called before the first sync(). An error means that the
+	 * state is not of this policy; the host drops it. */
 	int32_t (*load)(struct rp_instance *inst, const void *data, uint32_t size);
 };
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.topology/1: the machine, as read from sysfs. A snapshot: it changes only between
- * callbacks, and RP_EVENT_TOPOLOGY tells. CPUs, cores, caches, dies, packages and nodes are *units*
- * of a *level*; units of a level are numbered 0 … n-1 in ascending order of their lowest CPU
- * (memory-only nodes after the others, by node id). Offline CPUs are in no unit.
+ * nri-rp.host.topology/1: the machine, as read from sysfs. It is a snapshot that changes only
+ * between callbacks; RP_EVENT_TOPOLOGY reports a change. All functions may be called in every
+ * callback, on the main thread.
+ *
+ * CPUs, cores, caches, dies, packages and nodes are *units* of a *level*. The units of a level are
+ * numbered 0 … n-1 in ascending order of their lowest CPU. Nodes without CPUs follow the others, by
+ * node id. Offline CPUs belong to no unit.
  */
 #ifndef NRI_RP_TOPOLOGY_H
 #define NRI_RP_TOPOLOGY_H
@@ -26,23 +29,23 @@ extern "C" {
 #define RP_LEVEL_CORE 7u
 #define RP_LEVEL_THREAD 8u
 #define RP_LEVEL_CLUSTER 9u
-#define RP_LEVEL_LLC 10u /* the last level of cache that the machine has, whatever its number */
-/* The levels of this major. Levels are indexes into rp_cpu_info.unit, which has members behind it,
- * so a level more would come with a service of its own. */
+#define RP_LEVEL_LLC 10u /* the last level of cache of this machine, whatever its number */
+/* The number of levels of this major. It cannot grow: rp_cpu_info.unit is indexed by level and has
+ * members behind it. A further level would need a service of its own. */
 #define RP_N_LEVELS 11u
 
-/* Sets of CPUs. */
+/* Sets of CPUs, for set(). */
 #define RP_CPUS_POSSIBLE 1u
 #define RP_CPUS_PRESENT 2u
 #define RP_CPUS_ONLINE 3u
-#define RP_CPUS_ISOLATED 4u /* isolcpus=, online ones only */
-#define RP_CPUS_PERFORMANCE 5u /* core kinds of hybrid machines; all online CPUs elsewhere */
+#define RP_CPUS_ISOLATED 4u /* online CPUs isolated by isolcpus= */
+#define RP_CPUS_PERFORMANCE 5u /* by kind of core on hybrid machines; all online CPUs on others */
 #define RP_CPUS_EFFICIENT 6u
 #define RP_CPUS_NOHZ_FULL 7u
-/* Sets of nodes. */
+/* Sets of nodes, for set(). */
 #define RP_NODES_ONLINE 20u
-#define RP_NODES_MEMORY 21u /* have memory */
-#define RP_NODES_NORMAL 22u /* have memory that is not only movable */
+#define RP_NODES_MEMORY 21u /* nodes with memory */
+#define RP_NODES_NORMAL 22u /* nodes with memory that is not only movable */
 
 #define RP_CORE_PERFORMANCE 0u
 #define RP_CORE_EFFICIENT 1u
@@ -56,29 +59,31 @@ extern "C" {
 #define RP_EPP_UNKNOWN 0xffffffffu
 
 /*
- * Frequencies and EPP are read when somebody first asks for those of the CPU. Who does not need
- * them sets size to offsetof(struct rp_cpu_info, base_khz), and costs nobody the reading.
+ * A CPU. Frequencies and EPP are read at the first request for this CPU. A caller that does not
+ * need them sets size to offsetof(struct rp_cpu_info, base_khz) and avoids the reading.
  */
 struct rp_cpu_info {
 	uint32_t size;
 	uint32_t cpu;
 	uint32_t package_id, die_id, cluster_id, core_id, node_id; /* the kernel's numbers */
 	uint32_t kind; /* RP_CORE_PERFORMANCE or RP_CORE_EFFICIENT */
-	/* by level: index of the unit it is in; RP_IDSET_NONE when there is none */
+	/* index of the CPU's unit, by level; RP_IDSET_NONE: none */
 	uint32_t unit[RP_N_LEVELS];
 	uint64_t base_khz, min_khz, max_khz; /* 0: unknown */
 	uint32_t epp; /* 0 performance … 255 power; RP_EPP_UNKNOWN */
-	uint32_t capacity; /* relative performance, 1024 at most; 0: unknown */
+	uint32_t capacity; /* relative performance, at most 1024; 0: unknown */
 };
 
+/* A unit of a level. */
 struct rp_unit_info {
 	uint32_t size;
-	/* the kernel's number (core_id, node number, cache id …); only unique within the parent for
-	 * some levels */
+	/* The kernel's number (core_id, node number, cache id …). For some levels unique only
+	 * within the parent unit. */
 	uint32_t id;
 	struct rp_ids cpus; /* online CPUs */
 };
 
+/* A NUMA node. */
 struct rp_node_info {
 	uint32_t size;
 	uint32_t id;
@@ -87,7 +92,8 @@ struct rp_node_info {
 	uint64_t memory; /* bytes */
 	struct rp_ids cpus;
 	uint32_t package_id,
-		/* of its CPUs; for a memory-only node those of the closest node with CPUs */
+		/* package and die of its CPUs; of the closest node with CPUs if it has none
+		 * itself */
 		die_id;
 };
 
@@ -95,6 +101,7 @@ struct rp_node_info {
 #define RP_CACHE_INSTRUCTION 2u
 #define RP_CACHE_UNIFIED 3u
 
+/* A cache. */
 struct rp_cache_info {
 	uint32_t size;
 	uint32_t id;
@@ -107,34 +114,42 @@ struct rp_cache_info {
 struct rp_host_topology {
 	uint32_t size;
 	uint32_t pad;
+	/* Returns the number of the snapshot, which grows with each change of the machine. */
 	uint64_t (*generation)(void *ctx);
+	/* Stores a set RP_CPUS_… or RP_NODES_… in *ret, valid until the callback returns.
+	 * -RP_ENOENT: unknown set. */
 	int32_t (*set)(void *ctx, uint32_t which, struct rp_ids *ret);
-	/* -RP_ENOENT for a CPU that is not online. */
+	/* Fills *out for a CPU. -RP_ENOENT: the CPU is not online. */
 	int32_t (*cpu)(void *ctx, uint32_t cpu, struct rp_cpu_info *out);
+	/* Returns the number of units of a level RP_LEVEL_…. */
 	uint32_t (*n_units)(void *ctx, uint32_t level);
+	/* Fills *out with a unit. -RP_ENOENT: there is no such unit. */
 	int32_t (*unit)(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out);
-	/* By the node's number. -RP_ENOENT for a node that is not online. */
+	/* Fills *out for a node, by its number. -RP_ENOENT: the node is not online. */
 	int32_t (*node)(void *ctx, uint32_t node, struct rp_node_info *out);
-	/* Between two nodes, by number; 10 is local, 0 unknown. */
+	/* Returns the distance between two nodes, by number. 10: local; 0: unknown. */
 	uint32_t (*distance)(void *ctx, uint32_t from, uint32_t to);
+	/* Return the number of caches, and fill *out with one of them. -RP_ENOENT: there is no such
+	 * cache. */
 	uint32_t (*n_caches)(void *ctx);
 	int32_t (*cache)(void *ctx, uint32_t index, struct rp_cache_info *out);
-	/* CPUs and nodes near a device, given its path under /sys/devices or its device number.
-	 * -RP_ENOENT: not known. */
+	/* Stores the CPUs and nodes near a device, which is given by its path under /sys/devices or
+	 * its device number. -RP_ENOENT: not known. */
 	int32_t (*device)(void *ctx, const char *sysfs_path, struct rp_idset *ret_cpus,
 			  struct rp_idset *ret_nodes);
-	/* MemTotal of the machine in bytes. */
+	/* Returns the machine's MemTotal in bytes. */
 	uint64_t (*memory)(void *ctx);
 	/*
-	 * The device behind a path of the host ("/dev/sda": that one; any other file or folder: the
-	 * one its file system is on), or of a device number ("b8:0", "c1:3"), as its path under
-	 * /sys/devices, for device(). Does not ask the servers of network file systems. Returns the
-	 * length of the path. -RP_ENOENT: there is no such thing or it is on no device; -RP_E2BIG:
-	 * buf is too small.
+	 * Writes the path under /sys/devices of the device behind `what`, for device(). `what` is a
+	 * path of the host or a device number ("b8:0", "c1:3"). A device file such as "/dev/sda"
+	 * stands for its device, any other file or folder for the device of its file system.
+	 * Network file systems are not accessed. Returns the length of the path. -RP_ENOENT: `what`
+	 * does not exist or is on no device; -RP_E2BIG: buf is too small.
 	 */
 	int32_t (*device_path)(void *ctx, const char *what, char *buf, uint32_t cap);
-	/* [since 1.3] 1: the machine is made of files, for tests and simulations, and nobody's work
-	 * depends on it; 0: it is the kernel's. */
+	/* Returns 1 if the machine is made of files, for tests and simulations, and 0 if it is
+	 * the kernel's. On a simulated machine a module may change anything without harm. [since
+	 * 1.3] */
 	int32_t (*simulated)(void *ctx);
 };
 
