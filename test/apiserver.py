@@ -162,6 +162,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if at['plural'] in api.read_only:
                 self.fail(403, 'cannot patch %s' % at['plural'])
                 return
+            if at['group'] and at['group'] not in api.groups:
+                self.fail(404, 'the server could not find the requested resource')
+                return
             key = at['plural'], at['ns'], at['name']
             apply = self.headers.get('Content-Type') == 'application/apply-patch+yaml'
             if key not in api.objects and not apply:

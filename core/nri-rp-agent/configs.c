@@ -34,6 +34,7 @@ struct slot {
 	char *name;
 	struct candidate *held; /* NULL: it is not there */
 	bool known; /* whether it is there */
+	bool denied; /* the cluster does not let it be read: nothing is known by its absence */
 	bool seen; /* in the list that is being read */
 };
 
@@ -48,7 +49,8 @@ struct configs {
 	struct configs_config config;
 	char *node, *ns, *config_map;
 	char *group; /* NULL: none */
-	bool group_known, group_changed, discovered;
+	bool group_known, group_changed, discovered, discovery_denied;
+	bool cleared; /* the daemon knows that the cluster has no configuration for it */
 	struct kind *kinds[KINDS_MAX + 1]; /* the first one is that of ConfigMaps */
 	unsigned n_kinds;
 	struct kube_call *discovery;
@@ -64,6 +66,8 @@ struct configs {
 	void *retired_arg;
 	uint64_t retire_until_ms;
 };
+
+static void configs_discover(void *arg);
 
 static void settle_later(struct configs *c, uint32_t ms)
 {
@@ -108,13 +112,16 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		if (!s->seen)
 			s->held = candidate_free(s->held);
 		s->known = true;
+		s->denied = false;
 		break;
 	case WATCH_DENIED:
-		s->known = true;
+		s->known = s->denied = true;
 		break;
 	case WATCH_NO_KIND:
 		s->held = candidate_free(s->held);
 		s->known = true;
+		s->denied = false;
+		configs_discover(s->kind->configs); /* perhaps the kind is no longer there */
 		break;
 	}
 	if (s->known)
@@ -129,7 +136,7 @@ static void slot_close(struct slot *s)
 	s->held = candidate_free(s->held);
 	free(s->name);
 	s->name = NULL;
-	s->known = s->seen = false;
+	s->known = s->seen = s->denied = false;
 }
 
 static int slot_open(struct kind *k, enum level level)
@@ -186,6 +193,32 @@ static void kind_free(struct kind *k)
 	free(k);
 }
 
+static bool configs_is_listed(const json_t *resources, const char *plural)
+{
+	const json_t *resource;
+	size_t i;
+	json_array_foreach(resources, i, resource)
+	{
+		const char *name = json_string_value(json_object_get(resource, "name"));
+		if (name && str_eq(name, plural))
+			return true;
+	}
+	return false;
+}
+
+/* Forgets kinds whose definition was removed from the cluster, and what was wrong with them. */
+static void configs_forget_kinds(struct configs *c, const json_t *resources)
+{
+	unsigned n = 1;
+	for (unsigned i = 1; i < c->n_kinds; i++) {
+		if (configs_is_listed(resources, c->kinds[i]->plural))
+			c->kinds[n++] = c->kinds[i];
+		else
+			kind_free(c->kinds[i]);
+	}
+	c->n_kinds = n;
+}
+
 /* What the cluster has in our group; a kind that is taken away is one that has no objects. */
 static void configs_discovered(const struct kube_answer *answer, void *arg)
 {
@@ -203,6 +236,9 @@ static void configs_discovered(const struct kube_answer *answer, void *arg)
 			log_error("%s: out of memory", plural);
 	}
 	c->discovered |= answered;
+	c->discovery_denied = answer->error == -EACCES;
+	if (!answer->error)
+		configs_forget_kinds(c, list);
 	settle_later(c, SETTLE_MS);
 	(void)loop_timer_arm(c->discover_timer,
 			     answered ? DISCOVER_AGAIN_MS : kube_backoff_next_ms(&c->backoff));
@@ -221,9 +257,10 @@ static void configs_discover(void *arg)
 
 /* ---- to the daemon --------------------------------------------------------------------------- */
 
-static void configs_tell(struct configs *c, const struct slot *s, const char *errors)
+static void configs_tell(struct configs *c, const struct slot *s, const char *errors,
+			 const char *warnings)
 {
-	verdicts_tell(c->verdicts, s->kind->plural, s->held, errors);
+	verdicts_tell(c->verdicts, s->kind->plural, s->held, errors, warnings);
 	if (errors)
 		log_warning("%s %s/%s is refused: %s", s->held->kind, s->held->ns, s->held->name,
 			    errors);
@@ -267,7 +304,8 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 			     refused	   ? result->text
 			     : m->accepted ? NULL
 			     : *m->errors  ? m->errors
-					   : "refused without a reason");
+					   : "refused without a reason",
+			     m && *m->warnings ? m->warnings : NULL);
 	settle_later(c, SETTLE_MS);
 }
 
@@ -311,7 +349,7 @@ static void configs_send(struct configs *c, const struct slot *s)
 	c->sent = configs_identity(s->held);
 	c->sent_counts = true;
 	if (s->held->refused) {
-		configs_tell(c, s, s->held->refused);
+		configs_tell(c, s, s->held->refused, NULL);
 		return;
 	}
 	int r = c->sent ? send_sections(c, s) : -ENOMEM;
@@ -320,6 +358,50 @@ static void configs_send(struct configs *c, const struct slot *s)
 		c->sending = s;
 	else if (r != -ENOTCONN) /* configs_daemon_connected comes */
 		try_again(c);
+}
+
+/* ---- none ------------------------------------------------------------------------------------ */
+
+static void configs_clear_answered(const struct rpc_result *result, void *arg)
+{
+	struct configs *c = arg;
+	if (result->error == -ECANCELED)
+		return;
+	if (result->error) {
+		c->cleared = false;
+		if (result->error != -EREMOTEIO || result->code != TTRPC_FAILED_PRECONDITION)
+			(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
+		return;
+	}
+	kube_backoff_reset(&c->backoff);
+}
+
+/* Tells the daemon that the cluster has no configuration for this node, so that it returns to its
+ * files. */
+static void configs_clear(struct configs *c)
+{
+	Agent__SetConfigRequest msg = AGENT__SET_CONFIG_REQUEST__INIT;
+	char none[] = "none", generation[] = "0";
+	msg.kind = msg.name = msg.uid = none;
+	msg.namespace_ = c->ns;
+	msg.generation = generation;
+	c->sent = candidate_free(c->sent);
+	c->sent_counts = false;
+	int r = link_call(c->config.link, "SetConfig", &msg.base, AGENT_CONFIG_TIMEOUT_MS,
+			  configs_clear_answered, c);
+	c->cleared = !r;
+	if (r && r != -ENOTCONN)
+		(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
+}
+
+/* Returns true if an object cannot be missed: all kinds may be read. */
+static bool configs_all_readable(const struct configs *c)
+{
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		for (unsigned l = 0; l < N_LEVELS; l++)
+			if (c->kinds[i]->slots[l].denied)
+				return false;
+	return !c->discovery_denied;
 }
 
 /* ---- which one ------------------------------------------------------------------------------- */
@@ -353,10 +435,19 @@ static void configs_choose(struct configs *c)
 		return;
 	s = s ? s : configs_best(c, LEVEL_SHARED);
 	if (!s && !c->warned_none)
-		log_warning("the cluster has no configuration for node %s in namespace %s: what is "
-			    "in force stays",
-			    c->node, c->ns);
+		log_warning("the cluster has no configuration for node %s in namespace %s: %s",
+			    c->node, c->ns,
+			    configs_all_readable(c)
+				    ? "the node's files are used"
+				    : "what is in force stays, as not all kinds may be "
+				      "read");
 	c->warned_none = !s;
+	if (s)
+		c->cleared = false;
+	else if (!c->cleared && configs_all_readable(c)) {
+		verdicts_withdraw(c->verdicts);
+		configs_clear(c);
+	}
 	if (s && !(c->sent_counts && candidate_same(s->held, c->sent)))
 		configs_send(c, s);
 }
@@ -399,7 +490,7 @@ void configs_node_seen(const struct configs *c, const json_t *node)
 
 void configs_daemon_connected(struct configs *c)
 {
-	c->sent_counts = false;
+	c->sent_counts = c->cleared = false;
 	c->stale = c->sending != NULL;
 	settle_later(c, 0);
 }

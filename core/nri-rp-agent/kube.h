@@ -101,11 +101,12 @@ uint32_t kube_backoff_next_ms(struct kube_backoff *b);
 /*
  * The same where we may not, or there is no such thing. A server that has only just started knows
  * neither its roles nor all of its kinds, and says so of everybody: the first few times it is asked
- * again as after any failure, then every five minutes.
+ * again as after any failure, then every 20 seconds, so that rights that are given back are noticed
+ * within 30.
  */
 uint32_t kube_backoff_denied_ms(struct kube_backoff *b);
 #define DENIED_SOON 5u
-#define DENIED_MS (5u * 60000u)
+#define DENIED_MS 20000u
 void kube_backoff_reset(struct kube_backoff *b);
 
 #endif

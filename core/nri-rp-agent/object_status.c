@@ -60,23 +60,25 @@ static void object_status_put(const struct verdicts *v, struct writer *w, bool a
 	json_decref(body);
 }
 
-static json_t *object_status_compose(const struct candidate *c, const char *errors)
+static json_t *object_status_compose(const struct candidate *c, const char *errors,
+				     const char *warnings)
 {
 	char now[TIME_MAX];
 	struct tm tm;
 	time_t t = time(NULL);
 	(void)strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
 	const char *outcome = errors ? "Failure" : "Success";
+	const char *said = errors ? errors : warnings;
 	if (c->config_map) {
 		_free_ char *text =
 			str_printf("%s %s/%s %s %s%s%s", outcome, c->ns, c->name, c->generation,
-				   now, errors ? ": " : "", errors ? errors : "");
+				   now, said ? ": " : "", said ? said : "");
 		return text ? json_string(text) : NULL;
 	}
 	/* Without errors the key is taken away: some API servers take an empty text for null. */
-	return json_pack("{s:s, s:I, s:s?, s:s}", "status", outcome, "generation",
-			 (json_int_t)strtoll(c->generation, NULL, 10), "errors", errors,
-			 "timestamp", now);
+	return json_pack("{s:s, s:I, s:s?, s:s?, s:s}", "status", outcome, "generation",
+			 (json_int_t)strtoll(c->generation, NULL, 10), "errors", errors, "warnings",
+			 errors ? NULL : warnings, "timestamp", now);
 }
 
 void verdicts_withdraw(struct verdicts *v)
@@ -92,10 +94,10 @@ void verdicts_withdraw(struct verdicts *v)
 }
 
 void verdicts_tell(struct verdicts *v, const char *plural, const struct candidate *c,
-		   const char *errors)
+		   const char *errors, const char *warnings)
 {
 	char *path = verdict_path(v, plural, c);
-	json_t *verdict = object_status_compose(c, errors);
+	json_t *verdict = object_status_compose(c, errors, warnings);
 	if (path && v->path && !str_eq(path, v->path))
 		verdicts_withdraw(v);
 	if (path && !v->current) {

@@ -17,9 +17,10 @@ struct verdicts;
 
 struct verdicts *verdicts_new(struct kube *k, const char *node); /* NULL: no memory */
 struct verdicts *verdicts_free(struct verdicts *v); /* NULL is fine; returns NULL */
-/* `plural`: the resource that the candidate was found under. errors: NULL when it is in force. */
+/* `plural`: the resource that the candidate was found under. errors: NULL when it is in force, with
+ * these warnings (NULL: none). */
 void verdicts_tell(struct verdicts *v, const char *plural, const struct candidate *c,
-		   const char *errors);
+		   const char *errors, const char *warnings);
 /* The Node, as it has changed: what was said there and is not any more, as of one that was made
  * anew, is said again. */
 void verdicts_node_seen(const struct verdicts *v, const json_t *node);

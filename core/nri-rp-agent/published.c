@@ -14,6 +14,10 @@
 
 #define LOG_SOURCE "published"
 #define TOPOLOGY_VERSION "topology.node.k8s.io/v1alpha2"
+#define TOPOLOGY_MISSING                                                                           \
+	"install the definition noderesourcetopologies.topology.node.k8s.io of "                   \
+	"github.com/k8stopologyawareschedwg/noderesourcetopology-api, or set "                     \
+	"agent.nodeResourceTopology: false"
 #define TOPOLOGY_PATH "/apis/" TOPOLOGY_VERSION "/noderesourcetopologies/%s"
 #define FIELD_MANAGER "?fieldManager=nri-rp&force=true"
 #define QUANTITY_MAX 32u
@@ -272,6 +276,7 @@ static struct writer *open_writer(struct kube *k, const char *content_type, char
 		.path = path,
 		.content_type = content_type,
 		.interval_ms = interval_ms,
+		.missing = n ? NULL : TOPOLOGY_MISSING,
 		.written = n ? capacity_written : NULL,
 		.arg = n,
 	};

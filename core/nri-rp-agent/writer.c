@@ -4,14 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/clock.h"
+#include "core/lib/util/str.h"
 
 #define LOG_SOURCE "writer"
 
 struct writer {
 	struct kube *kube;
-	const char *what;
+	const char *what, *missing;
 	char *method, *path, *content_type;
 	uint32_t interval_ms;
 	bool ends_with_it;
@@ -39,11 +41,15 @@ static void writer_wrote(const struct kube_answer *answer, void *arg)
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
 	/* whoever wanted it sees the newer version, or that there is none */
 	bool overtaken = answer->error == -EEXIST || (answer->error == -ENOENT && w->ends_with_it);
+	const bool missing = answer->error == -ENOENT && !overtaken && w->missing;
+	_free_ char *text =
+		str_printf("%s%s%s", answer->text, missing ? "; " : "", missing ? w->missing : "");
+	const char *said = text ? text : answer->text;
 	w->call = NULL;
 	if (answer->error && !overtaken && answer->error != w->last_error)
-		log_warning("%s", answer->text);
+		log_warning("%s", said);
 	w->last_error = answer->error;
-	kube_set_problem(w->kube, w->path, answer->error && !overtaken ? answer->text : NULL);
+	kube_set_problem(w->kube, w->path, answer->error && !overtaken ? said : NULL);
 	if ((!answer->error || overtaken || answer->error == -EINVAL) && !w->wanted_again) {
 		free(w->wanted);
 		w->wanted = NULL;
@@ -109,6 +115,7 @@ struct writer *writer_new(struct kube *k, const struct writer_config *config)
 		return NULL;
 	w->kube = k;
 	w->what = config->what;
+	w->missing = config->missing;
 	w->ends_with_it = config->ends_with_it;
 	w->interval_ms = config->interval_ms;
 	w->written = config->written;

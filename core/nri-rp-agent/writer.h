@@ -16,6 +16,7 @@ struct writer_config {
 	const char *what; /* a constant text, for people */
 	const char *method, *path, *content_type; /* copied */
 	uint32_t interval_ms; /* between two writes, at least */
+	const char *missing; /* what to do where the server has no such kind; a constant, or NULL */
 	bool ends_with_it; /* where the object is gone there is nothing to write */
 	/* Each outcome; may be NULL. Must not free the writer. */
 	void (*written)(const struct kube_answer *answer, void *arg);

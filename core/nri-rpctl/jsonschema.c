@@ -445,7 +445,7 @@ static void put_property(struct json *j, const char *name, const char *type)
 /* What nri-rp-agent says of each node. */
 static void put_status(struct json *j)
 {
-	static const char *const texts[] = {"status", "errors", "timestamp"};
+	static const char *const texts[] = {"status", "errors", "warnings", "timestamp"};
 	json_key(j, "status");
 	json_obj(j);
 	json_type(j, "object");
@@ -494,6 +494,24 @@ static void put_spec(struct json *j, const struct schema_tree *policy,
 	json_end_obj(j);
 }
 
+/* What kubectl get shows of an object. */
+static void put_columns(struct json *j)
+{
+	static const char *const columns[][3] = {{"Generation", "integer", ".metadata.generation"},
+						 {"Status", "string", ".status.nodes.*.status"},
+						 {"Age", "date", ".metadata.creationTimestamp"}};
+	json_key(j, "additionalPrinterColumns");
+	json_arr(j);
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		json_obj(j);
+		json_kstr(j, "name", columns[i][0]);
+		json_kstr(j, "type", columns[i][1]);
+		json_kstr(j, "jsonPath", columns[i][2]);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
 static void put_version(struct json *j, const struct schema_tree *policy,
 			const struct schema_tree *core)
 {
@@ -501,6 +519,7 @@ static void put_version(struct json *j, const struct schema_tree *policy,
 	json_kstr(j, "name", "v1alpha1");
 	json_kbool(j, "served", true);
 	json_kbool(j, "storage", true);
+	put_columns(j);
 	json_key(j, "subresources");
 	json_obj(j);
 	json_key(j, "status");

@@ -248,6 +248,17 @@ static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct typ
 	return 0;
 }
 
+/* Returns true for a value that says nothing: API servers fill in the defaults of a definition. A
+ * key without a default of its own is false only where somebody has said so. */
+static bool is_default(const struct modhost *h, const char *key, rp_cfg node)
+{
+	const char *text = h->config->text(h->ctx, node, "");
+	if (h->config->kind(h->ctx, node) == RP_NODE_LIST)
+		return h->config->count(h->ctx, node) == 0;
+	return !*text || (strcmp(key, "preferIsolCpus") == 0 &&
+			  !h->config->value(h->ctx, node, RP_T_BOOL, 1));
+}
+
 static int32_t check_composite(const struct modhost *h, const struct type *t)
 {
 	static const char *const forbidden[] = {"cpuClass",
@@ -258,9 +269,7 @@ static int32_t check_composite(const struct modhost *h, const struct type *t)
 						"preferCoreType"};
 	for (size_t i = 0; t->part_names.n && i < sizeof forbidden / sizeof forbidden[0]; i++) {
 		rp_cfg node = section_get(h, t->at, forbidden[i]);
-		bool list = h->config->kind(h->ctx, node) == RP_NODE_LIST;
-		if (node && (list ? h->config->count(h->ctx, node) > 0
-				  : *h->config->text(h->ctx, node, "") != '\0'))
+		if (node && !is_default(h, forbidden[i], node))
 			return modhost_fail_at(h, node, -RP_EINVAL,
 					       "balloon type %s has components: %s belongs to "
 					       "these",

@@ -97,7 +97,7 @@ REFUSED = [
     (composite(preferSpreadOnPhysicalCores=True), 'balloonTypes[1].preferSpreadOnPhysicalCores', 'has components'),
     (composite(allocatorTopologyBalancing=False), 'balloonTypes[1].allocatorTopologyBalancing', 'has components'),
     (composite(preferCloseToDevices=['/x']), 'balloonTypes[1].preferCloseToDevices', 'has components'),
-    (composite(preferIsolCpus=False), 'balloonTypes[1].preferIsolCpus', 'has components'),
+    (composite(preferIsolCpus=True), 'balloonTypes[1].preferIsolCpus', 'has components'),
     (composite(preferCoreType='efficient'), 'balloonTypes[1].preferCoreType', 'has components'),
     (composite(componentCreation='some'), 'balloonTypes[1].componentCreation', 'expected'),
     (with_type(componentCreation='all'), TYPE + '.componentCreation', 'without components'),
@@ -163,6 +163,12 @@ def test_refused(busy, bad, place, why):
     assert 'rp.conf:' in error
     assert busy.places() == before
     assert busy.updates() == []
+
+
+def test_defaults_that_an_api_server_fills_in_say_nothing(make_node):
+    node = make_node(composite(preferIsolCpus=False, preferCoreType='', preferCloseToDevices=[]))
+    node.create('x', ctr('x0', '2', '64Mi'), annotations={BALLOON: 'a'})
+    assert len(node.cpus('x0')) >= 2
 
 
 def test_the_old_one_stays_in_force(busy):

@@ -99,7 +99,45 @@ def test_created_changed_invalid_deleted(cluster):
     assert 'errors' not in c.has_verdict('Success', 3)
     c.api.delete(CRS, NS, 'default')
     eventually(lambda: 'has no configuration' in c.agent.read_log())
+    c.runs('none')  # its file again
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+
+
+def test_without_the_right_to_read_nothing_is_taken_for_deleted(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    with c.api.lock:
+        c.api.denied |= {CRS}
+    c.agent.stop()
+    c.agent.start()
+    eventually(lambda: 'not all kinds may be read' in c.agent.read_log())
     assert c.policy() == 'balloons'
+
+
+def test_warnings_are_in_the_status(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2, idleCPUClass='no-such-class'))
+    warned = c.has_verdict('Success', 1)
+    assert 'no-such-class' in warned['warnings'] and 'errors' not in warned, warned
+    c.api.put(CRS, NS, 'default', balloons(2))
+    assert 'warnings' not in c.has_verdict('Success', 2)
+
+
+def test_keys_of_the_core_in_a_config_map(cluster):
+    """Those that a cluster may set are applied; others, and paths and ports, are left out, and said in the annotation."""
+    c = cluster()
+
+    c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {
+        'policy': 'none', 'calculators': '[batch]', 'metrics': '{collectInterval: 7s, listen: "127.0.0.1:1"}', 'rebalanceInterval': '5m',
+        'nodeResources': '{strategy: {enable: true, cpuReclaimThresholdPercent: 50}, file: /etc/passwd}', 'cache': '{dir: /tmp/x}'}})
+    eventually(lambda: 'collectInterval: 7s' in c.node.ctl('config', 'show')['yaml'])
+    shown = c.node.ctl('config', 'show')['yaml']
+    assert 'rebalanceInterval: 5m' in shown and 'cpuReclaimThresholdPercent: 50' in shown and 'batch' in shown
+    assert '127.0.0.1:1"' not in shown and '/etc/passwd' not in shown and '/tmp/x' not in shown
+    c.runs('none')
+    eventually(lambda: any('only rp.conf can set this' in a and 'cache' in a for a in (c.api.find('nodes', None, NODE)['metadata'].get('annotations') or {}).values()))
 
 
 def test_node_wins_over_group_over_default(cluster):
@@ -288,3 +326,12 @@ def test_what_is_refused(make_node, tmp_path):
                           options=['--kubeconfig', api.kubeconfig(tmp_path, **user), '--node', NODE])
             assert agent.process.wait(20) == 1 and word in agent.read_log()
             agent.log.close()
+
+
+def test_the_definition_of_zones_is_named_where_it_is_missing(cluster):
+    c = cluster()
+    with c.api.lock:
+        c.api.groups = c.api.groups - {g for g in c.api.groups if 'topology' in g}
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    eventually(lambda: any('noderesourcetopology-api' in p and 'agent.nodeResourceTopology' in p for p in c.status()['problems']))

@@ -204,9 +204,9 @@ static const struct rp_key rows[] = {
 	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
 	ROW("agent.accept", RP_T_LIST, NULL,
 	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
-		   "and policy, controllers, log, agent, "
-		   "instrumentation, onPolicyError, resetOnSwitch and adjustments. An empty list "
-		   "is none."),
+		   "and policy, controllers, calculators, metrics, nodeResources, "
+		   "rebalanceInterval, log, agent, instrumentation, onPolicyError, resetOnSwitch "
+		   "and adjustments. An empty list is none."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
 	ROW("agent.cluster", RP_T_BOOL, "false",
 	    .doc = "Take the configuration that the cluster has for this node, through the agent; "

@@ -20,8 +20,9 @@ static const struct {
 
 /* Keys of the core that may come from the agent, besides the sections of modules. */
 static const char *const pushable[] = {
-	"policy", "controllers",   "log",	    "instrumentation",
-	"agent",  "onPolicyError", "resetOnSwitch", "adjustments",
+	"policy",	   "controllers", "calculators",   "log",
+	"instrumentation", "agent",	  "onPolicyError", "resetOnSwitch",
+	"adjustments",	   "metrics",	  "nodeResources", "rebalanceInterval",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -318,35 +319,36 @@ static bool rewrite_accepts(rp_cfg list, const char *name)
 	return false;
 }
 
-/* Keeps what the files say of a key of `agent` that may not be pushed. */
-static int keep_own(struct conf_loader *l, struct rp_cfg_node *agent, const char *key)
+/* Members of pushed sections that only files set: who may talk to the daemon, and paths and ports
+ * that it opens. */
+static const struct {
+	const char *section, *key;
+} own_keys[] = {{"agent", "accept"},	     {"agent", "cluster"},  {"agent", "socket"},
+		{"agent", "user"},	     {"metrics", "listen"}, {"nodeResources", "file"},
+		{"nodeResources", "devices"}};
+
+/* Keeps what the files say of a key that may not be pushed. */
+static int keep_own(struct conf_loader *l, struct rp_cfg_node *section, const char *name,
+		    const char *key)
 {
-	const struct conf_member *pushed = node_member(agent, key);
+	const struct conf_member *pushed = node_member(section, key);
 	if (pushed) {
 		warning_node(l->errs, pushed->node, NULL,
 			     "only rp.conf can set this; what the agent pushed is left out");
-		node_remove(agent, pushed);
+		node_remove(section, pushed);
 	}
-	struct rp_cfg_node *own = node_child(node_child(l->conf->root, "agent"), key);
-	return own ? node_append(l->arena, agent, key, own) : 0;
-}
-
-/* What may be pushed of `agent` keeps what may not: what is accepted, and from whom. */
-static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
-{
-	static const char *const keys[] = {"accept", "cluster", "socket", "user"};
-	int rc = 0;
-	for (unsigned i = 0; rc >= 0 && i < COUNT(keys); i++)
-		rc = keep_own(l, agent, keys[i]);
-	return rc;
+	struct rp_cfg_node *own = node_child(node_child(l->conf->root, name), key);
+	return own ? node_append(l->arena, section, key, own) : 0;
 }
 
 static int rewrite_replace(struct conf_loader *l, const struct conf_member *from)
 {
-	if (str_eq(from->key, "agent")) {
+	for (unsigned i = 0; i < COUNT(own_keys); i++) {
+		if (!str_eq(from->key, own_keys[i].section))
+			continue;
 		if (!node_is(from->node, RP_NODE_MAP))
 			return 0;
-		int rc = keep_agent(l, from->node);
+		int rc = keep_own(l, from->node, own_keys[i].section, own_keys[i].key);
 		if (rc < 0)
 			return rc;
 	}

@@ -82,8 +82,8 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 
 /* ---- what becomes of it ---------------------------------------------------------------------- */
 
-/* conflicts: NULL: none are known. */
-static void config_answer(struct rpc_request *req, const char *errors,
+/* errors NULL: it was accepted, with these warnings. conflicts: NULL: none are known. */
+static void config_answer(struct rpc_request *req, const char *errors, const char *warnings,
 			  const struct conflict *conflicts, unsigned n)
 {
 	Agent__SetConfigResponse out = AGENT__SET_CONFIG_RESPONSE__INIT;
@@ -101,33 +101,41 @@ static void config_answer(struct rpc_request *req, const char *errors,
 	out.accepted = errors == NULL;
 	if (errors)
 		out.errors = (char *)(uintptr_t)errors;
+	else
+		out.warnings = (char *)(uintptr_t)warnings;
 	(void)rpc_reply(req, &out.base);
 }
 
-/* All errors among the lines; "": there are none. */
-static void put_errors(struct buf *out, const char *lines)
+/* Adds the errors, or the warnings, among the lines. */
+static void config_put_problems(struct buf *out, const char *lines, bool warnings)
 {
 	for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
 		n = strcspn(lines, "\n");
-		if (n && !str_has_prefix(lines, CONF_WARNING) && buf_len(out) + n < ERRORS_MAX)
-			(void)buf_printf(out, "%s%.*s", buf_len(out) ? "\n" : "", (int)n, lines);
+		const size_t mark = str_has_prefix(lines, CONF_WARNING) ? strlen(CONF_WARNING) : 0;
+		if (n > mark && (mark != 0) == warnings && buf_len(out) + n < ERRORS_MAX)
+			(void)buf_printf(out, "%s%.*s", buf_len(out) ? "\n" : "", (int)(n - mark),
+					 lines + mark);
 	}
 }
 
 static void config_tried(const struct reload_result *res, void *arg)
 {
 	struct rpc_request *req = arg;
-	struct buf errors = BUF_INIT;
+	struct buf errors = BUF_INIT, warnings = BUF_INIT;
 	if (res->code == -ESHUTDOWN || res->code == -ENOMEM) {
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err_text(&res->err, res->code));
 		return;
 	}
 	if (res->code) {
-		put_errors(&errors, res->warnings);
+		config_put_problems(&errors, res->warnings, false);
 		if (!buf_len(&errors))
 			(void)buf_add_str(&errors, err_text(&res->err, res->code));
+	} else {
+		config_put_problems(&warnings, res->warnings, true);
 	}
-	config_answer(req, res->code ? buf_text(&errors) : NULL, res->conflicts, res->n_conflicts);
+	config_answer(req, res->code ? buf_text(&errors) : NULL, buf_text(&warnings),
+		      res->conflicts, res->n_conflicts);
+	buf_fini(&warnings);
 	buf_fini(&errors);
 }
 
@@ -135,7 +143,7 @@ static void config_refuse(struct rpc_request *req, int error)
 {
 	switch (error) {
 	case -E2BIG:
-		config_answer(req, "it is larger than a configuration may be", NULL, 0);
+		config_answer(req, "it is larger than a configuration may be", "", NULL, 0);
 		return;
 	case -ENOMEM:
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "out of memory");
@@ -170,7 +178,7 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 	}
 	r = pipeline_push(p, sources, n, adjustments, config_tried, req, &err);
 	if (r > 0)
-		config_answer(req, NULL, NULL, 0);
+		config_answer(req, NULL, "", NULL, 0);
 	else if (r)
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 }

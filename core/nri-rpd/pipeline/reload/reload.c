@@ -468,7 +468,8 @@ static void reload_stop(struct reload *r)
 	reload_free(r);
 }
 
-/* What modules have warned of in a dry run is told with its answer, and nowhere else. */
+/* Warnings of modules in a dry run, which are in its answer and nowhere else, or in the trial of a
+ * pushed configuration, which are in the status of its object as well as in the log. */
 struct dry_log {
 	const char *told;
 	struct buf text;
@@ -517,7 +518,7 @@ static void reload_tried(void *arg, const struct trial_result *t)
 		res.warnings = res.changes = res.classes = "";
 	struct dry_log dry = {.told = res.warnings, .text = BUF_INIT};
 	(void)buf_add_str(&dry.text, res.warnings);
-	if (r->kind != RELOAD && t->held)
+	if ((r->kind != RELOAD || r->pushes) && t->held)
 		log_each_held(t->held, add_dry, &dry);
 	res.warnings = buf_text(&dry.text);
 	reload_conclude(r, &report, &res);
