@@ -26,6 +26,10 @@ static const struct rp_key keys[] = {
 	SECTION_CHOICE("topologyManagerScope", "container|pod", "container",
 		       "What one topology hint is for: a container, or all containers of a pod, "
 		       "which then share one set of CPUs."),
+	SECTION_MAP("topologyManagerPolicyOptions",
+		    "Options of the kubelet's topology manager, by their names there; the only one "
+		    "is prefer-closest-numa-nodes."),
+	SECTION_ANY("topologyManagerPolicyOptions.*", "true or false, as a string too."),
 	SECTION_CHOICE("cpuAllocator", "kubelet|common", "kubelet",
 		       "Which CPUs are chosen: those the kubelet would, or those the other "
 		       "policies would."),
@@ -136,6 +140,30 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 	return 0;
 }
 
+/* Nodes near to each other are always preferred: nothing but the spelling is checked. */
+static int32_t check_topology_options(const struct modhost *h, const struct settings *s)
+{
+	static const char closest[] = "prefer-closest-numa-nodes";
+	rp_cfg map = section_get(h, s->section, "topologyManagerPolicyOptions");
+	uint32_t n = h->config->count(h->ctx, map);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = h->config->key(h->ctx, map, i);
+		rp_cfg node = h->config->item(h->ctx, map, i);
+		const char *text = h->config->text(h->ctx, node, "");
+		int on;
+		if (strcasecmp(name, closest) != 0)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "unknown Topology Manager Policy option: \"%s\"",
+					       name);
+		if (modhost_parse_bool(text, &on))
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "bad value for option \"%s\": \"%s\" is neither "
+					       "true nor false",
+					       closest, text);
+	}
+	return 0;
+}
+
 static int32_t read_topology_manager(const struct modhost *h, struct settings *s)
 {
 	s->hints_at = section_get(h, s->section, "topologyManagerPolicy");
@@ -147,7 +175,7 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
 				       "topologyManagerPolicy single-numa-node and option "
 				       "align-by-socket can not be used at the same time");
-	return 0;
+	return check_topology_options(h, s);
 }
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
