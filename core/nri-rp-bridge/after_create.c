@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the plugin is told of when the runtime has made it already: because no plugin was there
- * before, or, of pods, because it wants to know the runtime's id (--pod-event after). One that is
- * refused then is taken away again. And of what has ended.
+ * Notifies the plugin of pods and containers that the runtime has already created: because no
+ * plugin was connected before, or because the plugin wants to know the runtime's id of a pod
+ * (--pod-event after). A pod that the plugin refuses then is stopped and removed. Also notifies the
+ * plugin of their ends.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "core/lib/util/log.h"
 
 #define LOG_SOURCE "bridge"
-#define UNDO_MS 30000u /* the runtime has to stop a pod, or to remove it */
+#define UNDO_MS 30000u /* the runtime's time limit for stopping or removing a pod */
 
-/* The runtime's answer is the caller's. */
+/* Passes the runtime's answer to the caller and frees the call. */
 static void pass_answer(struct police_call *c)
 {
 	const struct police_events *events = c->events;
@@ -23,7 +24,7 @@ static void pass_answer(struct police_call *c)
 	call_free(c);
 }
 
-/* ---- a pod that is refused ------------------------------------------------------------------- */
+/* ---- removal of a refused pod ---------------------------------------------------------------- */
 
 static void end_refused(struct police_call *c, const struct grpc_result *result)
 {
@@ -62,7 +63,7 @@ static void take_away(struct police_call *c, const char *why)
 		end_refused(c, NULL);
 }
 
-/* ---- the question ---------------------------------------------------------------------------- */
+/* ---- request to the plugin ------------------------------------------------------------------- */
 
 static void on_late_carried(unsigned failed, void *arg)
 {
@@ -73,7 +74,7 @@ static void on_late_carried(unsigned failed, void *arg)
 	nri_runtime_unlock(p->nri);
 }
 
-/* What would have been written into the request is an update now. */
+/* Adds an update with the resources that would otherwise have been written into the request. */
 static int add_late_update(struct police_call *c)
 {
 	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
@@ -120,14 +121,15 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 	else if (q->ctr) {
 		if (q->ctr->state == NRI__CONTAINER_STATE__CONTAINER_UNKNOWN)
 			q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
-		ends_look_soon(q->police); /* it may have been started meanwhile */
+		ends_look_soon(q->police); /* the container may have been started in the meantime */
 		q->ctr->polled = q->police->n_polls;
 		gather_place(q->police, q->ctr);
 	}
 	carry_updates(q->police, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
 }
 
-/* Of a pod or a container that the plugin knows by now. */
+/* Handles the end of a pod or container that the plugin may have learned of since the call
+ * began. */
 static void tell_end(struct police_call *c)
 {
 	if (nri_runtime_is_active(c->q.police->nri))
@@ -137,7 +139,8 @@ static void tell_end(struct police_call *c)
 	pass_answer(c);
 }
 
-/* Under the lock: is it unknown still? */
+/* Asks the plugin, unless the pod or container has become known in the meantime. Called with the
+ * lock. */
 static void on_late_turn(void *arg)
 {
 	struct police_call *c = arg;
@@ -158,7 +161,7 @@ static void on_late_turn(void *arg)
 	nri_runtime_unlock(p->nri);
 }
 
-/* Not from inside of police_end: the caller may be told. */
+/* Deferred from police_end, inside which the caller must not be answered. */
 static void on_later(void *arg)
 {
 	struct police_call *c = arg;

@@ -22,7 +22,8 @@ static int ask_now(struct question *q)
 	if (!pod || (q->ctr && !ctr))
 		return -ENOMEM;
 	if (ctr && q->police && q->event == NRI__EVENT__CREATE_CONTAINER) {
-		/* One that is told late may have been started or stopped while this waited. */
+		/* A container that exists already may have been started or stopped while the
+		 * request waited for its turn. */
 		ctr->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN;
 		ctr->pid = 0;
 	}

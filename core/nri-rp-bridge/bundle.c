@@ -14,8 +14,9 @@
 
 #define N_RUNTIMES 3u
 
-/* By runtime. A file is asked for its own runtime's keys alone: CRI-O copies a pod's annotations
- * into it, and Docker an image's labels, and those may be the keys of other runtimes. */
+/* Annotation keys by runtime. A file is searched only for the keys of its own runtime: CRI-O copies
+ * a pod's annotations into it and Docker an image's labels, and these may be keys of another
+ * runtime. */
 static const char *const type_keys[N_RUNTIMES] = {"io.kubernetes.cri.container-type",
 						  "io.kubernetes.cri-o.ContainerType",
 						  "io.kubernetes.docker.type"};
@@ -32,10 +33,10 @@ static const char *const ns_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-names
 						"io.kubernetes.pod.namespace"};
 static const char *const uid_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-uid",
 						 "io.kubernetes.pod.uid", "io.kubernetes.pod.uid"};
-/* Where a container's file is. */
+/* Paths of a container's file. */
 static const struct {
 	enum bundle_runtime runtime;
-	const char *before, *after; /* its id */
+	const char *before, *after; /* parts of the path before and after the container's id */
 } places[] = {
 	{BUNDLE_CONTAINERD, "run/containerd/io.containerd.runtime.v2.task/k8s.io", "config.json"},
 	{BUNDLE_CONTAINERD, "run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io",

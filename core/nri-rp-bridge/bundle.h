@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a runtime has written of a container before it made the cgroup: which pod it is of, whether
- * it is that pod's sandbox, what it was asked for. containerd and CRI-O have the OCI specification
- * in a folder of their state, Docker a file of its own.
+ * Reads the file that a runtime writes about a container before it creates the cgroup. The file
+ * names the container's pod, says whether the container is the pod's sandbox, and has the requested
+ * resources. containerd and CRI-O keep the OCI specification in their state folder; Docker has a
+ * file format of its own.
  */
 #ifndef NRI_RP_BRIDGE_BUNDLE_H
 #define NRI_RP_BRIDGE_BUNDLE_H
@@ -14,26 +15,28 @@
 #include "proto/agent.pb-c.h"
 #include "proto/cri.pb-c.h"
 
-#define BUNDLE_MAX (4u << 20) /* bytes of a file */
+#define BUNDLE_MAX (4u << 20) /* largest file, in bytes */
 
-/* Whose keys a file is read by. */
+/* The runtime whose annotation keys a file is read with. */
 enum bundle_runtime { BUNDLE_CONTAINERD, BUNDLE_CRIO, BUNDLE_DOCKER };
 
-/* Texts are "" where nothing is said. */
+/* Contents of a bundle file. Texts are "" if the file does not have them. */
 struct bundle {
 	bool sandbox;
-	const char *sandbox_id, *name; /* of the container */
+	const char *sandbox_id, *name; /* the pod's sandbox, the container's name */
 	const char *pod, *ns, *uid;
-	Cri__Resources *resources; /* NULL: not told */
-	Agent__Pair **annotations; /* of the specification, but for the runtime's own */
+	Cri__Resources *resources; /* NULL: not in the file */
+	/* annotations of the specification, without those of the runtime itself */
+	Agent__Pair **annotations;
 	size_t n_annotations;
 };
 
-/* `state`: a folder of containerd's with one folder a container, besides those that are known;
- * NULL: none. -ENOENT: there is nothing; -EBADMSG: it is no such file. */
+/* Reads the file of the container `id`. `state`: an additional state folder of containerd with one
+ * folder for each container; NULL: only the well-known places. -ENOENT: no file was found;
+ * -EBADMSG: the file cannot be parsed. */
 int bundle_read(const struct fs_root *root, const char *state, struct arena *a, const char *id,
 		struct bundle *ret);
-/* -EBADMSG; -ENOMEM. */
+/* Parses the text of a bundle file. -EBADMSG: not such a file; -ENOMEM. */
 int bundle_parse(struct arena *a, enum bundle_runtime by, const char *text, size_t n,
 		 struct bundle *ret);
 

@@ -17,8 +17,8 @@
 #define SHARES_MIN 2u
 #define SHARES_MAX 262144u
 #define WEIGHT_MAX 10000u
-#define DEPTH_MAX 8u /* of cgroups below a container's that are narrowed with it */
-#define NO_LIMIT (INT64_C(1) << 62) /* v1 writes a number that no machine has */
+#define DEPTH_MAX 8u /* levels of cgroups below a container's that are narrowed with it */
+#define NO_LIMIT (INT64_C(1) << 62) /* from here on a v1 number means "no limit" */
 #define PAGE 4096
 
 int cgroup_fs_open(struct cgroup_fs *c, const char *root, struct err *err)
@@ -48,7 +48,8 @@ bool cgroup_folder(const struct cgroup_fs *c, const char *controller, const char
 	return n > 0 && n < (int)CGROUP_PATH_MAX;
 }
 
-/* A file is named with its controller: "cpuset.cpus", "memory.max". */
+/* Builds the path of a file. The file's name begins with its controller: "cpuset.cpus",
+ * "memory.max". */
 static int path_of(const struct cgroup_fs *c, const char *cgroup, const char *file,
 		   char ret[CGROUP_PATH_MAX])
 {
@@ -79,7 +80,7 @@ uint64_t cgroup_weight(enum cgroup_curve curve, uint64_t shares)
 		return WEIGHT_MAX;
 	if (curve == CURVE_LINEAR)
 		return 1 + (shares - SHARES_MIN) * (WEIGHT_MAX - 1) / (SHARES_MAX - SHARES_MIN);
-	/* Through 2 → 1, 1024 → 100 and 262144 → 10000. */
+	/* The curve passes through 2 → 1, 1024 → 100 and 262144 → 10000. */
 	double l = log2((double)shares);
 	return (uint64_t)ceil(pow(10, (l * l + 125 * l) / 612.0 - 7.0 / 34.0));
 }
@@ -106,7 +107,7 @@ static int64_t read_number(const struct cgroup_fs *c, const char *cgroup, const 
 	return read_file(c, cgroup, file, text, sizeof text) || str_to_i64(text, &v) ? 0 : v;
 }
 
-/* "max 100000", "50000 100000" */
+/* Reads cpu.max: "max 100000", "50000 100000". */
 static void read_cpu_max(const struct cgroup_fs *c, const char *cgroup, Cri__Resources *ret)
 {
 	char text[64], *period;
@@ -150,7 +151,7 @@ static uint32_t ids_max(const char *file)
 	return str_eq(file, "cpuset.cpus") ? RP_CPUS_MAX : RP_NODES_MAX;
 }
 
-/* The cgroup around it; false: that is the hierarchy's. */
+/* Writes the parent cgroup to `ret`. Returns false for a cgroup at the top of the hierarchy. */
 static bool parent_of(const char *cgroup, char ret[CGROUP_PATH_MAX])
 {
 	const char *slash = strrchr(cgroup, '/');
@@ -160,7 +161,7 @@ static bool parent_of(const char *cgroup, char ret[CGROUP_PATH_MAX])
 	return true;
 }
 
-/* "" unless it is another set than the one around it. */
+/* Returns the set in a file; "" if it is empty or, with cgroup v1, equals the parent's. */
 static char *read_set(const struct cgroup_fs *c, struct arena *a, const char *cgroup,
 		      const char *file)
 {
@@ -211,7 +212,7 @@ bool cgroup_has_shares(struct cgroup_fs *c, const char *cgroup, int64_t shares)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Its beginning; -errno. */
+/* Reads the beginning of a file. Returns its length or -errno. */
 static ssize_t read_general(const struct cgroup_fs *c, const char *cgroup, const char *file,
 			    char *buf, size_t size)
 {
@@ -241,7 +242,7 @@ static int is_populated(const char *name, void *arg)
 	char cgroup[CGROUP_PATH_MAX];
 	int n = snprintf(cgroup, sizeof cgroup, "%s/%s", (const char *)in[1], name);
 	char text[8];
-	/* A file has no such file, which is an error, too. */
+	/* Entries that are files have no cgroup.procs either, so the read fails for them. */
 	return n > 0 && n < (int)sizeof cgroup &&
 	       read_general(c, cgroup, "cgroup.procs", text, sizeof text) >= 0;
 }
@@ -253,7 +254,8 @@ bool cgroup_is_empty(const struct cgroup_fs *c, const char *cgroup)
 		return read_general(c, cgroup, "cgroup.events", text, sizeof text) > 0 &&
 		       strstr(text, "populated 0");
 	const void *in[] = {c, cgroup};
-	/* Of cgroups below nothing is known: who makes them is alive. */
+	/* Checks the children, but not deeper levels: a child that has made cgroups of its own
+	 * still has a process. */
 	return read_general(c, cgroup, "cgroup.procs", text, sizeof text) == 0 &&
 	       cgroup_folder(c, "cpuset", cgroup, folder) &&
 	       fs_list(&c->root, folder, is_populated, in) == 0;
@@ -266,12 +268,12 @@ struct change {
 	struct change *next;
 };
 
-/* One cgroup that is to be changed, and what has been changed so far. */
+/* A cgroup being written, and the changes so far. */
 struct writing {
 	const struct cgroup_fs *c;
 	struct arena *a;
 	const char *cgroup;
-	struct change *changes; /* the last one first */
+	struct change *changes; /* latest first */
 	unsigned written;
 	struct err *err;
 };
@@ -282,7 +284,8 @@ static void write_back(const struct writing *w)
 		(void)fs_write(&w->c->root, change->path, *change->before ? change->before : "\n");
 }
 
-/* What a file says is `text` already, whatever the way it is written in. */
+/* Returns true if a file with the content `before` already has the value `text`, in whatever
+ * notation. */
 static bool cgroup_files_says(const char *file, const char *before, const char *text)
 {
 	struct rp_idset one, other;
@@ -293,7 +296,7 @@ static bool cgroup_files_says(const char *file, const char *before, const char *
 		return rp_idset_parse(&one, before, ids_max(file)) == 0 &&
 		       rp_idset_parse(&other, text, ids_max(file)) == 0 &&
 		       rp_ids_equal(rp_ids_of(&one), rp_ids_of(&other));
-	/* The kernel counts memory in pages. */
+	/* The kernel rounds memory limits down to pages. */
 	return str_has_prefix(file, "memory.") && str_to_i64(before, &is) == 0 &&
 	       str_to_i64(text, &wanted) == 0 && wanted >= 0 && is == wanted / PAGE * PAGE;
 }
@@ -335,7 +338,7 @@ static int put_number(struct writing *w, const char *file, int64_t v)
 
 /* ---- CPUs and memory nodes ------------------------------------------------------------------- */
 
-/* Calls fn for each cgroup from top to the one around w's own. */
+/* Calls fn for each ancestor of w's cgroup, from `top` downwards. */
 static int each_around(struct writing *w, const char *top,
 		       int (*fn)(struct writing *w, const char *cgroup, const void *arg),
 		       const void *arg)
@@ -358,7 +361,8 @@ struct wanted_set {
 	struct rp_ids ids;
 };
 
-/* A cgroup cannot have more than the one around it. With v2 "" is what is around. */
+/* Adds the wanted ids to a cgroup: a child cannot have more than its parent. With cgroup v2 an
+ * empty set means the parent's set. */
 static int cgroup_files_widen(struct writing *w, const char *cgroup, const void *arg)
 {
 	const struct wanted_set *wanted = arg;
@@ -379,7 +383,7 @@ struct narrowing {
 	unsigned depth;
 };
 
-/* Those of `has` and those that are wanted besides. */
+/* Writes the union of the present set and the wanted one. */
 static int put_both(struct writing *w, const char *cgroup, const struct wanted_set *wanted)
 {
 	char text[RP_IDSET_TEXT_MAX];
@@ -393,8 +397,8 @@ static int put_both(struct writing *w, const char *cgroup, const struct wanted_s
 
 static int make_way(const char *name, void *arg);
 
-/* With v1 a cgroup below can be moved to what the one around it has by then: from the container
- * downwards each that has such a one gets both. */
+/* Widens cgroups below the container to the union of the old and the new set (v1), because a child
+ * can only be moved to ids that its parent already has. Works from the container downwards. */
 static int make_way_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
 			  unsigned depth)
 {
@@ -414,14 +418,16 @@ static int make_way(const char *name, void *arg)
 	if (len < 0 || len >= (int)sizeof cgroup ||
 	    read_ids(n->w->c, cgroup, n->wanted->file, ids_max(n->wanted->file), &has) ||
 	    rp_ids_subset(rp_ids_of(&has), n->wanted->ids))
-		return 0; /* a file, a cgroup that has gone, or one that stays as it is */
+		/* an entry that is a file, a removed cgroup, or one that needs no change */
+		return 0;
 	int r = put_both(n->w, n->cgroup, n->wanted);
 	return r ? r : make_way_below(n->w, cgroup, n->wanted, n->depth - 1);
 }
 
 static int cgroup_files_narrow(const char *name, void *arg);
 
-/* With v1 cgroups below a container's have to be within its set before that is narrowed. */
+/* Narrows the cgroups below a container first (v1): the kernel refuses to narrow a parent while a
+ * child has more. */
 static int narrow_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
 			unsigned depth)
 {
@@ -440,7 +446,7 @@ static int cgroup_files_narrow(const char *name, void *arg)
 	int len = snprintf(cgroup, sizeof cgroup, "%s/%s", n->cgroup, name);
 	if (len < 0 || len >= (int)sizeof cgroup ||
 	    read_ids(n->w->c, cgroup, n->wanted->file, ids_max(n->wanted->file), &has))
-		return 0; /* a file, or a cgroup that has gone */
+		return 0; /* an entry that is a file, or a removed cgroup */
 	int r = narrow_below(n->w, cgroup, n->wanted, n->depth - 1);
 	if (r || rp_ids_subset(rp_ids_of(&has), n->wanted->ids))
 		return r;
@@ -450,7 +456,7 @@ static int cgroup_files_narrow(const char *name, void *arg)
 	return put_at(n->w, cgroup, n->wanted->file, text);
 }
 
-/* With v2 the files are there when the cgroup around it hands the controller down. */
+/* Enables the cpuset controller for the children of a cgroup (v2), which creates their files. */
 static int hand_down(struct writing *w, const char *cgroup, const void *arg)
 {
 	char path[CGROUP_PATH_MAX];
@@ -469,7 +475,8 @@ static int make_cpuset(struct writing *w, const char *top)
 	return each_around(w, top, hand_down, NULL);
 }
 
-/* A set that the kernel cannot give is taken, and another one is in effect. */
+/* Compares the effective set with the written one (v2): the kernel accepts a set that it cannot
+ * grant, and uses another one. */
 static int check_effective(const struct writing *w, const struct wanted_set *wanted)
 {
 	char file[64], text[RP_IDSET_TEXT_MAX];
@@ -499,7 +506,7 @@ static int put_set(struct writing *w, const char *top, const char *file, const c
 	return r ? r : check_effective(w, &wanted);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all resources --------------------------------------------------------------------------- */
 
 static int put_cpu_max(struct writing *w, const Cri__Resources *r)
 {
@@ -516,8 +523,8 @@ static int put_cpu_max(struct writing *w, const Cri__Resources *r)
 	return cgroup_files_put(w, "cpu.max", text);
 }
 
-/* Of a quota and a period the one that takes time away is written first: the kernel refuses what is
- * more, for a moment, than the cgroup around has. */
+/* Writes CPU quota and period. The kernel refuses values that exceed the parent's, even for a
+ * moment, so the one that reduces CPU time is written first. */
 static int put_cfs(struct writing *w, const Cri__Resources *r)
 {
 	int64_t quota = r->cpu_quota > 0 ? r->cpu_quota : -1;
@@ -554,7 +561,8 @@ static int put_memory(struct writing *w, const Cri__Resources *r)
 	return put_number(w, file, r->memory_limit);
 }
 
-/* "memory.high": of a controller, and no path. */
+/* Returns true if the name is a plain file name of a controller, such as "memory.high", without a
+ * path. */
 static bool is_file_name(const char *name)
 {
 	const char *c = name;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container's cgroup as files: what it has, and what it is to have. Resources are written as
- * CRI has them, which is what both sources keep.
+ * Reads and writes the resources of a container in the files of its cgroup (v1 and v2). Resources
+ * are CRI messages, the form that both sources store.
  *
- * Writes are idempotent: what a file says already is not written. They go in an order that the
- * kernel takes, CPUs before memory nodes before the rest, and all of them or none: when one fails,
- * what the files said before is written back.
+ * Writes are idempotent: a file that already has the value is not written. The order is one that
+ * the kernel accepts: CPUs, memory nodes, then the rest. If one write fails, the files written
+ * before it get their previous values back.
  */
 #ifndef NRI_RP_BRIDGE_CGROUP_FILES_H
 #define NRI_RP_BRIDGE_CGROUP_FILES_H
@@ -19,46 +19,50 @@
 
 #define CGROUP_PATH_MAX 1024u
 
-/* How a runtime makes cpu.weight of CPU shares: all of them once, and newer ones. */
+/* Formulas by which runtimes convert CPU shares to cpu.weight: older runtimes use the linear one,
+ * newer ones the quadratic one. */
 enum cgroup_curve { CURVE_LINEAR, CURVE_QUADRATIC };
 
 struct cgroup_fs {
 	struct fs_root root;
-	bool unified; /* cgroup v2 */
-	bool migrate; /* cpuset.memory_migrate is set with the memory nodes (v1) */
+	bool unified; /* true: cgroup v2 */
+	bool migrate; /* set cpuset.memory_migrate together with the memory nodes (v1) */
 	enum cgroup_curve curve;
 };
 
-/* -ENOENT: nothing is mounted below its sys/fs/cgroup. */
+/* Finds the cgroup file systems below `root`. -ENOENT: nothing is mounted at its sys/fs/cgroup. */
 int cgroup_fs_open(struct cgroup_fs *c, const char *root, struct err *err);
 void cgroup_fs_close(struct cgroup_fs *c);
-/* The folder of a cgroup, named from the top of its hierarchy without a leading slash; below the
- * root. False: too long. */
+/* Writes the folder of a cgroup, relative to the root, to `ret`. `cgroup` is its path from the top
+ * of its hierarchy, without a leading slash. False: the path is too long. */
 bool cgroup_folder(const struct cgroup_fs *c, const char *controller, const char *cgroup,
 		   char ret[CGROUP_PATH_MAX]);
 
 uint64_t cgroup_weight(enum cgroup_curve curve, uint64_t shares);
-/* The shares that have this weight; several have: the least. */
+/* Returns the smallest number of shares that converts to this weight. */
 uint64_t cgroup_shares(enum cgroup_curve curve, uint64_t weight);
 
 /*
- * What the files say; 0 and "" where they say nothing. CPUs and memory nodes are told when they are
- * others than those of the cgroup around it. -ENOENT: it has gone.
+ * Reads the resources from the files; 0 and "" mean that a file does not limit the resource. With
+ * cgroup v1, CPUs and memory nodes are set only if they differ from those of the parent cgroup.
+ * -ENOENT: the cgroup was removed.
  */
 int cgroup_read(const struct cgroup_fs *c, struct arena *a, const char *cgroup,
 		Cri__Resources *ret);
 /*
- * `cgroup` is to have what is set in `wanted`; `top`: the cgroup from which on the ones around it
- * may be widened, its own or that of a parent. *ret_written: how many files said something else;
- * NULL is fine. -ENOENT without a word in err: it has gone.
+ * Writes the resources that are set in `wanted` to the files of `cgroup`. `top`: the topmost cgroup
+ * whose CPU and memory node sets may be widened for it; `cgroup` itself or one of its ancestors.
+ * *ret_written: number of files that had another value; ret_written may be NULL. -ENOENT with an
+ * empty err: the cgroup was removed.
  */
 int cgroup_write(const struct cgroup_fs *c, struct arena *a, const char *top, const char *cgroup,
 		 const Cri__Resources *wanted, unsigned *ret_written, struct err *err);
-/* The runtime was asked for these shares, and its files say so; with v2 they show the curve. */
+/* Returns true if the cgroup's files correspond to `shares`, the CPU shares requested from the
+ * runtime. With cgroup v2 this also detects the conversion formula and sets c->curve. */
 bool cgroup_has_shares(struct cgroup_fs *c, const char *cgroup, int64_t shares);
-/* The first process that is in it; 0: none, or it has gone. */
+/* Returns the pid of the first process in the cgroup; 0: no process, or the cgroup was removed. */
 uint32_t cgroup_process(const struct cgroup_fs *c, const char *cgroup);
-/* No process is in it or below. */
+/* Returns true if neither the cgroup nor a cgroup below it has a process. */
 bool cgroup_is_empty(const struct cgroup_fs *c, const char *cgroup);
 
 #endif

@@ -12,9 +12,9 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bypass"
-#define SETTLE_MS 300u /* after which the runtime has written what it writes */
+#define SETTLE_MS 300u /* time after a change within which the runtime writes the files itself */
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- wanted resources ------------------------------------------------------------------------ */
 
 void word_miss(struct cri_missing *missing, bool wanted, const char *field)
 {
@@ -22,7 +22,7 @@ void word_miss(struct cri_missing *missing, bool wanted, const char *field)
 		missing->fields[missing->n++] = field;
 }
 
-/* Said once of each container. */
+/* Logs the missing fields once for each container. */
 void word_say_missing(struct ctr *ctr, const struct cri_missing *missing)
 {
 	if (!missing->n || ctr->seat.warned)
@@ -82,12 +82,12 @@ unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n,
 	return failed;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- requests and events --------------------------------------------------------------------- */
 
 struct word {
 	struct question q;
 	struct bypass *bypass;
-	struct arena *arena; /* of q.resources; NULL: none */
+	struct arena *arena; /* memory of q.resources; NULL: none */
 	struct word *prev, *next;
 };
 
@@ -110,7 +110,8 @@ void words_free(struct bypass *b)
 	}
 }
 
-/* It runs as it is, and the plugin is asked again. */
+/* Records that the plugin refuses a pod or container. It keeps running, and the plugin is asked
+ * again later. */
 static void cgroup_plugin_refused(struct bypass *b, struct seat *seat, const char *what,
 				  const char *id, const char *why)
 {
@@ -129,7 +130,7 @@ static void cgroup_plugin_taken(struct seat *seat, const char *what, const char 
 	seat->refused_before = false;
 }
 
-/* What only exists at creation cannot be done any more. */
+/* Collects those fields of an adjustment that only apply at creation. */
 static void note_late(struct ctr *ctr, const Nri__ContainerAdjustment *m)
 {
 	struct cri_missing missing = {0};
@@ -153,7 +154,8 @@ static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 	Nri__CreateContainerResponse *m =
 		nri__create_container_response__unpack(NULL, result->payload_len, result->payload);
 	if (!m)
-		return; /* the connection is about to be dropped for that */
+		/* nri_runtime is about to drop the connection because of the undecodable answer */
+		return;
 	cgroup_plugin_taken(&ctr->seat, "container", ctr->id);
 	(void)want_all(b, m->update, m->n_update, true, NULL);
 	int r = 0;
@@ -177,8 +179,8 @@ static void hear_stop(struct bypass *b, const struct rpc_result *result)
 	nri__stop_container_response__free_unpacked(m, NULL);
 }
 
-/* What it takes is wanted, and what it says besides is written over that. result NULL: it does not
- * want to hear of it. */
+/* Handles the answer to a resize: accepts the amounts, then applies the updates of the answer.
+ * result NULL: the plugin does not subscribe to updates. */
 static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_result *result)
 {
 	Nri__UpdateContainerResponse *m =
@@ -186,7 +188,8 @@ static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 								result->payload)
 		       : NULL;
 	if (result && !m)
-		return; /* the connection is about to be dropped for that */
+		/* nri_runtime is about to drop the connection because of the undecodable answer */
+		return;
 	word_say(b, NRI__EVENT__POST_UPDATE_CONTAINER, ctr->pod, ctr);
 	if (describe_resized(ctr))
 		log_error("out of memory: container %s keeps its amounts", ctr->id);
@@ -195,7 +198,7 @@ static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 	nri__update_container_response__free_unpacked(m, NULL);
 }
 
-/* result NULL: the plugin does not want to hear of it. */
+/* Handles the plugin's answer. result NULL: the plugin does not subscribe to the event. */
 static void cgroup_plugin_hear(struct word *w, const struct rpc_result *result)
 {
 	struct bypass *b = w->bypass;
@@ -236,7 +239,7 @@ static void cgroup_plugin_hear(struct word *w, const struct rpc_result *result)
 	}
 }
 
-/* It has been taken: it runs. */
+/* Sends the events of a start, because the accepted container already runs. */
 static void say_started(struct bypass *b, struct ctr *ctr)
 {
 	static const Nri__Event events[] = {NRI__EVENT__POST_CREATE_CONTAINER,
@@ -246,7 +249,8 @@ static void say_started(struct bypass *b, struct ctr *ctr)
 		word_say(b, events[i], ctr->pod, ctr);
 }
 
-/* With the connection, which begins anew. What could not even be asked is asked again. */
+/* Returns true if the connection failed and will be reopened. A request that could not even be sent
+ * is repeated then. */
 static bool is_lost(const struct rpc_result *result)
 {
 	int e = result ? result->error : 0;
@@ -271,7 +275,7 @@ static void on_answer(struct question *q, const struct rpc_result *result)
 		bypass_advance(b);
 }
 
-/* Takes the arena of the resources, which may be NULL. */
+/* Queues a request or event. Takes ownership of the arena, which may be NULL. */
 static void cgroup_plugin_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr,
 			      Nri__LinuxResources *resources, struct arena *arena)
 {

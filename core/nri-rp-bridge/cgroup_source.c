@@ -13,15 +13,17 @@
 #include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "bypass"
-#define KNOW_MS 500u /* a pod that the list does not have yet is waited for */
-#define GONE_MS 300000u /* a pod that the list has no more, though its cgroup stays */
-#define EMPTY_MAX 2u /* looks in a row that find no process in a container */
-#define SETTLED_MS 2000u /* after which it is nobody's business to write a container's files */
-#define UNKNOWN_MS 1000u /* a cgroup of which the runtime says nothing */
-#define STOP_MS 2000u /* for writes under way */
+#define KNOW_MS 500u /* waiting time for a pod that the list does not have yet */
+/* time that a pod missing from the list keeps its cgroup before it is treated as removed */
+#define GONE_MS 300000u
+#define EMPTY_MAX 2u /* consecutive checks without a process after which a container has ended */
+#define SETTLED_MS 2000u /* time after which the runtime has finished writing a container's files */
+/* delay before a cgroup that the runtime has not described is checked again */
+#define UNKNOWN_MS 1000u
+#define STOP_MS 2000u /* time limit for pending writes at the end */
 #define PAUSE "pause"
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- pods and containers --------------------------------------------------------------------- */
 
 static bool cgroup_source_sit(struct seat *seat, const char *cgroup, const char *path,
 			      const char *uid)
@@ -49,7 +51,7 @@ static struct pod *add_pod(struct bypass *b, const char *id, const struct kubepo
 		pod_unref(pod);
 		return NULL;
 	}
-	pod_unref(pod); /* the table has it */
+	pod_unref(pod); /* the table has its own reference */
 	return pod;
 }
 
@@ -86,14 +88,16 @@ static bool is_listed(const struct bypass *b, const char *uid, const char *id)
 	return false;
 }
 
-/* The runtime is making the container: its own process is in there. */
+/* Returns true for the runtime's own process, which is in the cgroup while it creates the
+ * container. */
 static bool is_runtimes(const char *name)
 {
 	return str_has_prefix(name, "runc:") || str_has_prefix(name, "crun:") ||
 	       str_eq(name, "runc") || str_eq(name, "crun");
 }
 
-/* The runtime has written nothing of it: the list may know it, else its process tells. */
+/* Adds a cgroup that the runtime has not described: the pod list may know it, or its process shows
+ * what it is. */
 static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
 {
 	char path[64], name[32] = "";
@@ -104,7 +108,7 @@ static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
 	bool listed = is_listed(b, e->uid, e->id);
 	if (!listed && (!*name || is_runtimes(name))) {
 		kubepods_add_change(b->kubepods, e->pod);
-		bypass_soon(b, UNKNOWN_MS); /* nothing runs in it yet */
+		bypass_soon(b, UNKNOWN_MS); /* no container process yet */
 		return 0;
 	}
 	struct pod *pod = pod_of_uid(b, e->uid);
@@ -129,7 +133,7 @@ static int add_new(struct bypass *b, const struct kubepods_entry *e)
 		return add_pod(b, e->id, e) ? 0 : -ENOMEM;
 	struct pod *pod = add_pod(b, *bundle.sandbox_id ? bundle.sandbox_id : e->uid, e);
 	if (pod && !str_eq(pod->seat.uid, e->uid))
-		return add_unknown(b, e); /* its cgroup says whose it is */
+		return add_unknown(b, e); /* the cgroup's path decides which pod owns it */
 	return add_ctr(b, pod, e);
 }
 
@@ -176,7 +180,8 @@ static void cgroup_source_stopped(struct bypass *b, struct ctr *ctr)
 		word_say(b, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr);
 }
 
-/* Containers and pods outside of what was walked have been seen. */
+/* Removes pods and containers not found by the walk. Those outside of the walked folders are still
+ * marked as seen. */
 static void drop_unseen(struct bypass *b)
 {
 	struct ctr *ctr, *next_ctr;
@@ -226,19 +231,21 @@ static void cgroup_source_walk(struct bypass *b)
 static void walk_changes(struct bypass *b)
 {
 	char scope[CGROUP_PATH_MAX];
-	/* A folder of which nothing is known yet is added again meanwhile. */
+	/* The count is taken before, because a folder still without data is added again during the
+	 * walk. */
 	unsigned n = kubepods_n_changes(b->kubepods);
 	while (n-- && kubepods_take_change(b->kubepods, scope)) {
 		mark_unseen(b, scope);
 		if (kubepods_walk_below(b->kubepods, scope, on_entry, b))
-			mark_seen(b); /* out of memory: the next look finds what has gone */
+			mark_seen(b); /* out of memory: the next walk finds removed cgroups */
 		drop_unseen(b);
 	}
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- notifications --------------------------------------------------------------------------- */
 
-/* Its annotations are told once: they are waited for, but not for long. */
+/* Returns true if the pod can be sent to the plugin. Annotations are sent once, so an unlisted pod
+ * waits for the list, for a limited time. */
 static bool is_ready(struct bypass *b, struct pod *pod, uint64_t since_ms)
 {
 	uint64_t now = clock_ms();
@@ -266,7 +273,7 @@ static void tell_pod(struct bypass *b, struct pod *pod)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	if (!a || redescribe_pod(b, a, pod))
-		return; /* at the next look */
+		return; /* out of memory: retried by the next walk */
 	pod->seat.told = TOLD_ASKED;
 	word_say(b, NRI__EVENT__RUN_POD_SANDBOX, pod, NULL);
 }
@@ -298,7 +305,7 @@ void bypass_advance(struct bypass *b)
 {
 	b->again = true;
 	if (b->advancing)
-		return; /* an answer that came from inside */
+		return; /* called by an answer from inside the loop below */
 	b->advancing = true;
 	while (b->again && nri_runtime_is_active(b->nri)) {
 		b->again = false;
@@ -320,12 +327,12 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 			 m->n_update);
 		(void)want_all(b, m->update, m->n_update, true, NULL);
 		(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
-		bypass_soon(b, 1); /* what has come meanwhile */
+		bypass_soon(b, 1); /* sends what has appeared in the meantime */
 	}
 	nri_runtime_unlock(b->nri);
 }
 
-/* Messages of their own: the list may change until the last part has been sent. */
+/* Builds messages of their own, because the list may change before the last part has been sent. */
 static int gather_pods(struct bypass *b, struct nri_existing *all)
 {
 	struct arena *a = b->sync_arena;
@@ -376,9 +383,9 @@ static void try_synchronize(struct bypass *b)
 	synchronize_now(b);
 }
 
-/* ---- looks ----------------------------------------------------------------------------------- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
-/* all: at all folders, else at those that have changed. */
+/* Walks the cgroups. all: all folders; false: the changed ones. */
 static void cgroup_source_look(struct bypass *b, bool all)
 {
 	uint64_t before = kubepods_n_listed(b->kubepods);
@@ -421,7 +428,7 @@ void bypass_soon(struct bypass *b, uint64_t ms)
 	(void)loop_timer_arm(b->soon, ms ? ms : 1);
 }
 
-/* What ran in it has ended, and the runtime has not taken it away yet. */
+/* Detects a container whose processes have ended before the runtime removes its cgroup. */
 static void look_for_end(struct bypass *b, struct ctr *ctr)
 {
 	ctr->seat.empty = cgroup_is_empty(&b->files, ctr->seat.cgroup) ? ctr->seat.empty + 1 : 0;
@@ -429,7 +436,8 @@ static void look_for_end(struct bypass *b, struct ctr *ctr)
 		cgroup_source_stopped(b, ctr);
 }
 
-/* A pod that was told by its cgroup alone is known now: all is compared anew. */
+/* Returns true if the list now has a pod that was sent to the plugin without its data. The plugin
+ * must then be synchronized again. */
 static bool has_learned(struct bypass *b)
 {
 	bool learned = false;
@@ -460,7 +468,7 @@ static void on_reconcile(void *arg)
 	}
 	cgroup_source_look(b, true);
 	if (nri_runtime_is_active(b->nri))
-		resize_all(b); /* those that were refused */
+		resize_all(b); /* repeats refused resizes */
 	if (has_learned(b))
 		nri_runtime_drop(b->nri, "pods are known better now: everything is told anew");
 }
@@ -507,8 +515,8 @@ static void on_came(const char *plugin, void *arg)
 	bypass_status(arg);
 }
 
-/* What the plugin has wanted stays with the containers: the next one is told what their files say
- * then, and may say nothing where it wants that. */
+/* Resets the states after the plugin has disconnected. What it wanted stays recorded: the next
+ * plugin is sent the files' values, and may send no update where it agrees with them. */
 static void forget_told(struct bypass *b)
 {
 	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next) {
@@ -545,7 +553,7 @@ static void on_problem(const char *what, void *arg)
 void bypass_status(struct bypass *b)
 {
 	if (!b->config.status || !b->nri)
-		return; /* it begins, or ends */
+		return; /* during start or stop */
 	char text[SD_STATUS_MAX];
 	const char *top = kubepods_top(b->kubepods);
 	unsigned n = 0, unmanaged = 0;
@@ -626,7 +634,7 @@ struct bypass *bypass_free(struct bypass *b)
 		return NULL;
 	b->config.status = NULL;
 	if (b->writer && worker_free_within(b->writer, STOP_MS))
-		return NULL; /* a write hangs in the kernel, and what it works on has to stay */
+		return NULL; /* a write hangs in the kernel; its memory must stay valid */
 	b->nri = nri_runtime_free(b->nri);
 	words_free(b);
 	model_clear(&b->model);

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source cgroups: nobody stands between the kubelet and the runtime. Pods and containers are
- * found by their cgroups, the plugin is told of them as if they were just being created, and what
- * it wants is written into the cgroups' files.
+ * The source "cgroups": the kubelet and the runtime talk to each other directly. The bridge finds
+ * pods and containers by their cgroups, presents them to the plugin as if they were just being
+ * created, and writes the resources that the plugin wants into the cgroups' files.
  *
- *   cgroup_source.c what there is, what of it is new or gone, and what has to be written again
- *   cgroup_plugin.c what the plugin is asked and told, one by one, and what it answers
- *   cgroup_writer.c files of cgroups, on a thread of their own
- *   describe.c      pods and containers as messages
- *   kubepods.c      where cgroups are          bundle.c   what the runtime has written of them
- *   cgroup_files.c  what is in their files     podlist.c  what the kubelet or agent says of them
+ *   cgroup_source.c   tracks pods and containers: new ones, removed ones, drifted files
+ *   cgroup_plugin.c   requests and events for the plugin, and its answers
+ *   cgroup_writer.c   writes to cgroup files, on a thread
+ *   describe.c        pods and containers as NRI messages
+ *   kubepods.c        finds and watches the kubelet's cgroups
+ *   cgroup_files.c    reads and writes the files of one cgroup
+ *   bundle.c          reads what the runtime has written about a container
+ *   podlist.c         pods as the kubelet or nri-rp-agent lists them
  *
- *               new in the tree                 accepted
- *   (nothing) ──────────────────▶ asked ─────────────────────▶ taken ──gone──▶ (told so)
- *       ▲     known or waited for   │ refused: it runs as it is
+ * States of a pod or container (enum told):
+ *
+ *               new cgroup                      accepted
+ *   (nothing) ──────────────▶ asked ─────────────────────▶ taken ──removed──▶ (plugin notified)
+ *       ▲                       │ refused: it runs unmanaged
  *       └──── each reconcile ── refused
  *
- * A container waits until its pod is taken. A pod that the list does not have yet is waited for,
- * half a second, as its annotations are told once. All of it is only while a plugin is there: when
- * that goes nothing is written any more, as it may be on its way to the runtime itself.
+ * A container waits until its pod is taken. A pod that the list does not have yet waits for half a
+ * second, because its annotations are sent to the plugin only once. Without a plugin nothing is
+ * written: the plugin may just be reconnecting to the runtime itself.
  */
 #ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_H
 #define NRI_RP_BRIDGE_CGROUP_SOURCE_H
@@ -30,20 +34,21 @@ struct bypass;
 
 struct bypass_config {
 	struct loop *loop;
-	const char *socket; /* where plugins connect */
-	const char *root; /* of the files: "/" */
-	const char *cgroup_root; /* the kubelet's --cgroup-root; NULL: it is searched for */
-	const char *state; /* where the runtime keeps its bundles, besides the known places; NULL */
+	const char *socket; /* socket where plugins connect */
+	const char *root; /* root of the host's files: "/" */
+	const char *cgroup_root; /* the kubelet's --cgroup-root; NULL: searched for */
+	/* additional folder in which the runtime keeps its bundles; NULL: none */
+	const char *state;
 	uint64_t reconcile_ms;
-	bool migrate; /* with cgroup v1 memory moves with its nodes */
-	struct podlist_config pods; /* its changed and arg are set here */
-	/* For people, when it changes. */
+	bool migrate; /* memory follows its nodes with cgroup v1 */
+	struct podlist_config pods; /* `changed` and `arg` are set by bypass_new */
+	/* Called with a text for people when the status changes. */
 	void (*status)(const char *text, void *arg);
 	void *arg;
 };
 
 int bypass_new(const struct bypass_config *config, struct bypass **ret, struct err *err);
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct bypass *bypass_free(struct bypass *b);
 
 #endif

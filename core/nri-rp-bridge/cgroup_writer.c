@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes of containers' cgroups. The kernel moves a container's memory within the write of its
- * memory nodes, which may take seconds: all writes are jobs of a worker thread, in the order in
- * which they are submitted. What is wanted of a container changes at once, and is restored when the
- * write fails and the plugin hears of that.
+ * Writes the files of containers' cgroups on a worker thread, in the order in which the writes are
+ * submitted. Writing memory nodes can take seconds, because the kernel moves the container's memory
+ * within the write. The wanted resources of a container change at once; if the write fails, they
+ * are restored and the plugin is notified.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,14 +23,14 @@ struct write_job {
 	const char *top, *cgroup;
 	const Cri__Resources *wanted;
 	struct write_how how;
-	bool again, settled; /* as write_again has them */
+	bool again, settled; /* parameters of write_again */
 	struct packed before; /* resources wanted before this write; data NULL: none */
-	unsigned wish; /* the container's, with `wanted` */
+	unsigned wish; /* the container's count of wishes when `wanted` was set */
 	unsigned written;
 	struct err err;
 };
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+/* ---- write runs ------------------------------------------------------------------------------ */
 
 struct write_run *write_run_new(struct bypass *b)
 {
@@ -60,7 +60,7 @@ static struct write_job *job_free(struct write_job *job)
 	return NULL;
 }
 
-/* Takes the arena. NULL: out of memory. */
+/* Creates a job; takes ownership of the arena. NULL: out of memory. */
 static struct write_job *job_new(struct bypass *b, struct ctr *ctr, struct arena *a)
 {
 	const char *top = kubepods_top(b->kubepods);
@@ -80,7 +80,7 @@ static struct write_job *job_new(struct bypass *b, struct ctr *ctr, struct arena
 	return job->top && job->cgroup ? job : job_free(job);
 }
 
-/* On the worker's thread. */
+/* Runs on the worker thread. */
 static int job_run(void *arg)
 {
 	struct write_job *job = arg;
@@ -168,7 +168,7 @@ static int job_merge(struct write_job *job, const Nri__LinuxResources *resources
 	word_miss(&missing, to->n_hugepage_limits, "hugepage limits");
 	word_say_missing(ctr, &missing);
 	job->wish = ++ctr->seat.wishes;
-	/* `to` has texts of the plugin's message. */
+	/* `to` still points to texts of the plugin's message, which will be freed. */
 	job->wanted = wanted_before(ctr, job->arena);
 	return job->wanted ? 0 : -ENOMEM;
 }
@@ -198,7 +198,7 @@ void write_again(struct bypass *b, struct ctr *ctr, bool settled)
 		return;
 	struct write_job *job = job_new(b, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
 	if (!job)
-		return; /* at the next look */
+		return; /* out of memory: retried by the next walk */
 	job->again = true;
 	job->settled = settled;
 	job->wanted = wanted_before(ctr, job->arena);

@@ -9,7 +9,7 @@
 #define BLOCKIO_ANNOTATION "io.kubernetes.cri.blockio-class"
 #define PERMISSIONS_ALL "rwm"
 
-/* A zeroed message of a type from the arena, initialised. */
+/* Allocates a message from the arena and initialises it. */
 #define NEW(arena, type, prefix)                                                                   \
 	__extension__({                                                                            \
 		type *m_ = arena_zero(arena, type);                                                \
@@ -18,7 +18,7 @@
 		m_;                                                                                \
 	})
 
-/* An entry of a map, as protobuf-c has it for maps of text whatever their names. */
+/* An entry of a text map; protobuf-c generates the same layout for all maps of texts. */
 struct entry {
 	ProtobufCMessage base;
 	char *key, *value;
@@ -40,7 +40,7 @@ static struct entry *entry_new(struct arena *a, const ProtobufCMessageDescriptor
 	return e;
 }
 
-/* A copy with entries of another type. */
+/* Copies a map to entries of another type. */
 static int map_copy(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
 		    size_t n, void *ret)
 {
@@ -57,7 +57,7 @@ static int map_copy(struct arena *a, const ProtobufCMessageDescriptor *type, con
 	return 0;
 }
 
-/* Sets key to value; NULL: takes it out. map and n are members of a message. */
+/* Sets key to value; value NULL: removes the key. map and n are members of a message. */
 static int map_set(struct arena *a, const ProtobufCMessageDescriptor *type, void *map, size_t *n,
 		   const char *key, const char *value)
 {
@@ -111,7 +111,7 @@ int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const 
 		       &config->annotations, &config->n_annotations, key, value);
 }
 
-/* ---- CRI as NRI ------------------------------------------------------------------------------ */
+/* ---- conversion from CRI to NRI -------------------------------------------------------------- */
 
 #define OPTIONAL(arena, to, type, prefix, v)                                                       \
 	do {                                                                                       \
@@ -257,7 +257,7 @@ Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, c
 	return pod;
 }
 
-/* With resources and oom_score_adj. */
+/* Returns resources and oom_score_adj. */
 static Nri__LinuxContainer *linux_of(struct arena *a, const Cri__Resources *resources)
 {
 	Nri__LinuxContainer *lnx = NEW(a, Nri__LinuxContainer, nri__linux_container);
@@ -339,7 +339,7 @@ Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_i
 	c->pod_sandbox_id = (char *)(uintptr_t)pod_id;
 	if (config->metadata)
 		c->name = config->metadata->name;
-	c->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN; /* until it is there */
+	c->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN; /* not created yet */
 	c->args = words_of(a, config, &c->n_args);
 	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
 	if (!c->args || !c->lnx || add_env(a, config, c) || add_mounts(a, config, c) ||
@@ -386,7 +386,7 @@ const char *cri_container_id(const Cri__ListedContainer *ctr)
 	return id && *id ? id : ctr->id;
 }
 
-/* ---- what a plugin wants --------------------------------------------------------------------- */
+/* ---- adjustments by the plugin --------------------------------------------------------------- */
 
 static void cri_edit_miss(struct cri_missing *missing, bool wanted, const char *field)
 {
@@ -461,7 +461,7 @@ int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResou
 	return r;
 }
 
-/* A leading "-" takes out what is there. */
+/* Sets annotations; a key with a leading "-" is removed. */
 static int adjust_annotations(struct arena *a, Cri__ContainerConfig *config,
 			      const Nri__ContainerAdjustment *adjust)
 {
@@ -560,7 +560,7 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 	return 0;
 }
 
-/* CRI names a device of the host; numbers of one that is not there have no place. */
+/* Adds devices. CRI identifies a device by its path on the host, so device numbers are dropped. */
 static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
 			  const Nri__LinuxContainerAdjustment *lnx)
 {
@@ -584,7 +584,7 @@ static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
 	return 0;
 }
 
-/* A device that the container has already is not added. */
+/* Adds CDI devices that the container does not have already. */
 static int adjust_cdi(struct arena *a, Cri__ContainerConfig *config,
 		      const Nri__ContainerAdjustment *adjust)
 {

@@ -9,7 +9,7 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 
-#define SHORT_ID 12 /* of an id, where there is no name */
+#define SHORT_ID 12 /* characters of an id used in place of an unknown name */
 #define SHARES_PER_CPU 1024
 #define SHARES_MIN 2
 #define PERIOD_US 100000
@@ -22,7 +22,7 @@ static char *describe_text(const char *s)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-/* Entries of a map of texts are alike, whatever their map. */
+/* Copies pairs to map entries; entries of all maps of texts have the same layout. */
 static Cri__ListedPod__LabelsEntry **describe_entries(struct arena *a, Agent__Pair *const *list,
 						      size_t n)
 {
@@ -43,7 +43,8 @@ static const char *describe_or(const char *one, const char *other)
 	return one && *one ? one : other ? other : "";
 }
 
-/* The kubelet has the sums of its containers in its cgroup. */
+/* Returns the resources of the pod's cgroup, in which the kubelet writes the sums of its
+ * containers. */
 static Nri__LinuxResources *pod_resources(const struct bypass *b, struct arena *a,
 					  const struct pod *pod)
 {
@@ -105,7 +106,7 @@ static int64_t describe_amount(Agent__Amount *const *list, size_t n, const char 
 	return 0;
 }
 
-/* As a kubelet makes them of requests and limits. */
+/* Computes CRI resources from requests and limits as the kubelet does. */
 static void resources_of_fed(const Agent__PodContainer *c, Cri__Resources *r)
 {
 	int64_t limit = describe_amount(c->limits, c->n_limits, "cpu");
@@ -187,7 +188,8 @@ static int64_t oom_score(const struct bypass *b, uint32_t pid)
 	return pid && fs_read_i64(&b->files.root, path, &v) == 0 ? v : 0;
 }
 
-/* How long ago it began is not known; the order in which they were seen is. */
+/* Returns a creation time. The true one is unknown; the time when the cgroup was first seen keeps
+ * the order. */
 static int64_t created_at(const struct ctr *ctr)
 {
 	return (int64_t)(clock_wall_ns() - (clock_ms() - ctr->seat.since_ms) * 1000000u);
@@ -206,7 +208,8 @@ static Cri__Resources *resources_of(struct bypass *b, struct arena *a, const str
 	else if (anew && fed)
 		resources_of_fed(fed, r);
 	else if (asked && cgroup_has_shares(&b->files, ctr->seat.cgroup, asked->cpu_shares))
-		r->cpu_shares = asked->cpu_shares; /* a weight has several */
+		/* several numbers of shares have the same weight; use the requested one */
+		r->cpu_shares = asked->cpu_shares;
 	return r;
 }
 

@@ -8,7 +8,7 @@
 struct events {
 	struct loop *loop;
 	struct upstream *runtime;
-	struct grpc_call *call; /* NULL: nobody has wanted to listen since the last one ended */
+	struct grpc_call *call; /* NULL: no listener has registered since the last stream ended */
 	struct events_listener *listeners;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime tells of its containers as it happens (GetContainerEvents): one stream for all
- * who listen here, the kubelet's calls and the police. Several would not do: containerd 1.7 gives
- * each event to one of its readers only. For the same reason the stream goes on when nobody
- * listens any more: the next event would be lost on a reader that has gone.
+ * Shares one stream of the runtime's container events (GetContainerEvents) among all listeners: the
+ * kubelet's calls and the interceptor. containerd 1.7 delivers each event to only one of its
+ * streams, so there must be no second one. For the same reason the stream stays open without
+ * listeners: containerd would lose the next event on a closed stream.
  */
 #ifndef NRI_RP_BRIDGE_EVENTS_H
 #define NRI_RP_BRIDGE_EVENTS_H
@@ -12,14 +12,16 @@
 #include "core/nri-rp-bridge/upstream.h"
 
 #define EVENTS_PATH "/runtime.v1.RuntimeService/GetContainerEvents"
-#define EVENTS_BEHIND_MAX (1u << 20) /* bytes that a listener may not have taken yet */
+#define EVENTS_BEHIND_MAX (1u << 20) /* bytes that a listener may be behind */
 
 struct events;
 
-/* Its memory is its owner's. */
+/* A listener; the caller owns the memory. */
 struct events_listener {
-	void (*event)(const uint8_t *payload, size_t n, void *arg); /* may end its own listening */
-	/* The stream has ended, and with it the listening. result as grpc_done has it. */
+	/* new event; the callee may call events_leave for its own listener */
+	void (*event)(const uint8_t *payload, size_t n, void *arg);
+	/* Called when the stream has ended; the listener is then no longer registered. `result` is
+	 * that of grpc_done. */
 	void (*ended)(const struct grpc_result *result, void *arg);
 	void *arg;
 	bool listens;
@@ -27,12 +29,13 @@ struct events_listener {
 };
 
 struct events *events_new(struct loop *loop, struct upstream *runtime);
-/* After the upstream, and all who listen. NULL is fine; returns NULL. */
+/* Call after all listeners have left, and after upstream_free. Accepts NULL; returns NULL. */
 struct events *events_free(struct events *e);
 
-/* From now on, until it has ended or events_leave. An error: the runtime is away. */
+/* Registers a listener until the stream ends or events_leave is called. An error: the runtime is
+ * not reachable. */
 int events_listen(struct events *e, struct events_listener *l, struct err *err);
-/* One that does not listen is fine. */
+/* Unregisters a listener; one that is not registered is accepted. */
 void events_leave(struct events *e, struct events_listener *l);
 
 #endif

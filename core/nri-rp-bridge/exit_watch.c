@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that end by themselves, or are taken away behind our back. The runtime's events tell
- * of them; what ended before the stream began, or while there was none, is in a list that is asked
- * for a little later. A runtime without events is asked for the list every 10 s while any
- * container runs. So is one whose stream has brought nothing yet: containerd 1.7 gives an event
- * each to the readers that have gone, as the bridge that was restarted, before it gives any to a
- * new one. And now and then where there are events, too: runtimes drop those that are not taken
- * in time.
+ * Detects containers that end by themselves or are removed behind the bridge's back. The runtime's
+ * events report most of them. A list requested shortly after finds those that ended before the
+ * event stream began.
+ *
+ * The list is requested every 10 s while a container runs, if the runtime has no events or the
+ * stream has delivered none yet: containerd 1.7 first sends one event to each stream that was
+ * closed, such as those of a restarted bridge. With working events the list is requested every 300
+ * s, because runtimes drop events that are not read in time.
  */
 #include <stdlib.h>
 
@@ -56,7 +57,7 @@ static void on_events_ended(const struct grpc_result *result, void *arg)
 	ends_look_soon(p);
 }
 
-/* false: they have been listened to before, or there are none. */
+/* Opens the event stream. Returns false if it is open already, or the runtime has no events. */
 static bool listen_anew(struct police *p)
 {
 	struct err err = ERR_INIT;
@@ -69,12 +70,12 @@ static bool listen_anew(struct police *p)
 
 void ends_watch(struct police *p)
 {
-	p->no_events = false; /* it may be another runtime */
+	p->no_events = false; /* another runtime may have been started */
 	(void)listen_anew(p);
 	ends_look_soon(p);
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- list of containers ---------------------------------------------------------------------- */
 
 static bool any_runs(const struct police *p)
 {
@@ -136,7 +137,7 @@ void ends_look(void *arg)
 	Cri__Id none = CRI__ID__INIT;
 	if (!nri_runtime_is_active(p->nri) || p->polling)
 		return;
-	if (listen_anew(p)) { /* the list is for what was before them */
+	if (listen_anew(p)) { /* the list covers what happened before the stream began */
 		ends_look_soon(p);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp-agent connects, registers and tells the node's pods, as it does with nri-rpd. The socket
- * is root's: who may open it may tell. */
+/* Server side of nri-rp-agent's feed: the agent connects, registers and sends the node's pods, as
+ * it does with nri-rpd. The socket belongs to root; any process that can open it may send pods. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,13 +18,13 @@
 #define LOG_SOURCE "pods"
 #define SOCKET_MODE 0600
 #define ARENA_BLOCK (64u << 10)
-#define ARENA_MAX (64u << 20) /* of one message and what it is unpacked to */
+#define ARENA_MAX (64u << 20) /* limit for one message and its unpacked form */
 
 struct feed {
 	struct loop *loop;
 	struct podlist *pods;
 	struct listener *listener;
-	struct trunk *trunk; /* the agent; NULL: none */
+	struct trunk *trunk; /* connection of the agent; NULL: none */
 	bool registered, telling, told_all;
 	void (*told)(bool connected, void *arg);
 };
@@ -110,7 +110,7 @@ static void on_request(struct rpc_request *req, void *arg)
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }
 
-/* The last one to come is the agent: one before it may be about to end. */
+/* Accepts a connection. It replaces an older one, which may be about to end. */
 static void on_connection(int fd, void *arg)
 {
 	struct feed *f = arg;

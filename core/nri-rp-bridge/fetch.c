@@ -13,17 +13,17 @@
 
 #define LOG_SOURCE "pods"
 #define TIMEOUT_MS 5000u
-#define BODY_MAX (64u << 20) /* bytes of a list */
+#define BODY_MAX (64u << 20) /* longest list, in bytes */
 #define PATH "/pods"
 #define STATUS_OK 200u
 
 struct fetch {
-	struct kubeconfig access[2]; /* readonly, secure */
+	struct kubeconfig access[2]; /* by port: readonly, secure */
 	struct http *http[2];
 	struct http_call *call;
 	struct buf body;
 	bool too_long;
-	struct loop_timer *soon; /* a failure that is told from outside of fetch_begin */
+	struct loop_timer *soon; /* reports a failure from outside of fetch_begin */
 	char why[256];
 	fetched done;
 	void *arg;
@@ -46,7 +46,7 @@ static int on_data(unsigned status, const void *data, size_t n, void *arg)
 {
 	struct fetch *f = arg;
 	if (status != STATUS_OK)
-		return 0; /* an error's text: the status says it */
+		return 0; /* body of an error: the status says enough */
 	f->too_long = buf_len(&f->body) + n > BODY_MAX;
 	return f->too_long || buf_add(&f->body, data, n) ? -1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All pods and containers that the runtime has: ListPodSandbox, ListContainers, PodSandboxStatus of
- * each pod that is not of ours, for its cgroup parent, and ContainerStatus of each container that
- * is there, for its resources. That is Synchronize; nothing is remembered from before it. What
- * older runtimes tell in no field is in the JSON of a verbose status.
+ * Lists the pods and containers of the runtime for Synchronize: ListPodSandbox, ListContainers,
+ * PodSandboxStatus of each pod not created through the bridge (for its cgroup parent), and
+ * ContainerStatus of each existing container (for its resources). The result replaces the model.
+ * Data for which older runtimes have no field is read from the JSON of a verbose status.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -17,20 +17,20 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
-#define PLACE_MS 1000u /* the runtime has for a status that a call may wait for */
+#define PLACE_MS 1000u /* the runtime's time limit for a status that a call may wait for */
 #define STATE_READY 0
 
 struct gather {
-	struct police *police; /* NULL: that is gone */
+	struct police *police; /* NULL: already freed */
 	struct arena *arena;
 	Cri__PodList *pods;
 	Cri__ContainerList *ctrs;
-	size_t next_pod, next_ctr; /* whose status is asked for */
-	const char **parents; /* of each pod; NULL: not known */
+	size_t next_pod, next_ctr; /* indexes of the pod and container whose status is requested */
+	const char **parents; /* cgroup parents by pod; NULL: unknown */
 	Nri__PodSandbox **nri_pods;
 	Nri__Container **nri_ctrs;
 	size_t n_pods, n_ctrs;
-	struct cri_about *about; /* each container */
+	struct cri_about *about; /* by container */
 };
 
 struct gather *gather_free(struct gather *g)
@@ -62,7 +62,7 @@ static bool gather_counts(const Cri__ListedContainer *ctr)
 	return ctr->state < STATE_EXITED;
 }
 
-/* ---- the end: the model, and Synchronize ----------------------------------------------------- */
+/* ---- result: the model, and Synchronize ------------------------------------------------------ */
 
 static void on_carried(unsigned failed, void *arg)
 {
@@ -70,7 +70,7 @@ static void on_carried(unsigned failed, void *arg)
 	struct police *p = g->police;
 	(void)failed;
 	p->gather = gather_free(g);
-	(void)malloc_trim(0); /* lists of thousands are gone now, but for what the model keeps */
+	(void)malloc_trim(0); /* returns the memory of lists with thousands of entries */
 	nri_runtime_unlock(p->nri);
 }
 
@@ -141,9 +141,9 @@ static void gather_finish(struct gather *g)
 			on_synchronized, g);
 }
 
-/* ---- the questions --------------------------------------------------------------------------- */
+/* ---- requests to the runtime ----------------------------------------------------------------- */
 
-/* The JSON of a verbose status; "" where there is none. entries are a map's. */
+/* Returns the JSON of a verbose status; "" if there is none. `info` is a map. */
 #define INFO_OF(m)                                                                                 \
 	__extension__({                                                                            \
 		const char *info_ = "";                                                            \
@@ -155,7 +155,8 @@ static void gather_finish(struct gather *g)
 
 static void ask_next_ctr(struct gather *g);
 
-/* Resources are in a field of newer runtimes. */
+/* Reads a container's status. Newer runtimes have a field for resources, which takes precedence
+ * over the JSON. */
 static int read_status(struct arena *a, const struct grpc_result *result, struct cri_about *ret)
 {
 	ProtobufCAllocator alloc = pb_arena(a);
@@ -172,7 +173,7 @@ static int read_status(struct arena *a, const struct grpc_result *result, struct
 static void on_ctr(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
-	/* A container that has gone meanwhile is no error. */
+	/* A container may have been removed in the meantime, so errors are ignored. */
 	(void)read_status(g->arena, result, &g->about[g->next_ctr]);
 	g->next_ctr++;
 	ask_next_ctr(g);
@@ -246,7 +247,7 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 
 static int ask_pods(struct gather *g);
 
-/* A runtime that only knows what came before v1 is asked by that from now on. */
+/* Switches to v1alpha2 if the runtime does not implement v1. Returns true if it has switched. */
 static bool is_of_another_version(struct police *p, const struct grpc_result *result)
 {
 	if (result->error != -EREMOTEIO || result->status != GRPC_UNIMPLEMENTED ||
@@ -292,7 +293,7 @@ void gather_begin(void *arg)
 		give_up(g, "the runtime is away");
 }
 
-/* ---- where a container is -------------------------------------------------------------------- */
+/* ---- cgroup and process of a container ------------------------------------------------------- */
 
 struct place {
 	struct police *police;

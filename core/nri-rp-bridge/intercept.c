@@ -55,12 +55,13 @@ void call_refuse(struct police_call *c, enum grpc_status status, const char *tex
 		events->refuse(status, text, c->arg);
 }
 
-/* As the runtime would do it, had it no plugin. */
+/* Forwards a call without asking the plugin, as a runtime without plugins would handle it. With
+ * --require-plugin, refuses creations instead. */
 static void pass_unasked(struct police_call *c)
 {
 	struct police *p = c->q.police;
 	c->told = false;
-	/* What was made for the plugin alone. */
+	/* The container was added only for the plugin. */
 	if (c->q.ctr && !c->q.ctr->cri_id)
 		model_remove_ctr(&p->model, c->q.ctr);
 	if (p->config.require_plugin && c->method->creates) {
@@ -73,7 +74,7 @@ static void pass_unasked(struct police_call *c)
 	tell_forward(c, c->payload.p, span_len(&c->payload));
 }
 
-/* What was begun has come to nothing. */
+/* Undoes the effects of a call that was not carried out. */
 static void intercept_undo(struct police_call *c)
 {
 	if (c->told && c->generation == c->q.police->generation)
@@ -82,7 +83,7 @@ static void intercept_undo(struct police_call *c)
 		model_remove_ctr(&c->q.police->model, c->q.ctr);
 }
 
-/* ---- the plugin's answer --------------------------------------------------------------------- */
+/* ---- answer of the plugin -------------------------------------------------------------------- */
 
 static void forward_edited(struct police_call *c)
 {
@@ -117,7 +118,7 @@ static void forward_edited(struct police_call *c)
 	tell_forward(c, edited, n);
 }
 
-/* The other containers have what they are to have. */
+/* Forwards the edited call when the updates of other containers are done. */
 static void on_carried(unsigned failed, void *arg)
 {
 	struct police_call *c = arg;
@@ -137,7 +138,7 @@ static void refuse_by_plugin(struct police_call *c, const char *text)
 	char reason[ERR_TEXT_MAX];
 	(void)snprintf(reason, sizeof reason, "%s", text);
 	call_refuse(c, GRPC_FAILED_PRECONDITION, reason);
-	/* A plugin that refuses has kept nothing of what is new to it. */
+	/* A plugin that refuses has not recorded the new pod or container. */
 	c->told = false;
 	intercept_undo(c);
 	call_free(c);
@@ -168,7 +169,7 @@ static void on_asked(struct question *q, const struct rpc_result *result)
 	nri_runtime_unlock(p->nri);
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- start of a call ------------------------------------------------------------------------- */
 
 bool police_wants(const char *path)
 {
@@ -218,7 +219,8 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	}
 	c->events = events;
 	c->arg = arg;
-	/* What ends is looked up when it has ended: a plugin may have come meanwhile. */
+	/* Calls that end a pod or container look it up afterwards: a plugin may connect in the
+	 * meantime. */
 	bool asks = method->event != NRI__EVENT__UNKNOWN && nri_runtime_is_active(p->nri);
 	int r = asks ? method->read(c) : 1;
 	if (r < 0) {
@@ -257,7 +259,7 @@ void police_unpark(struct police *p, const struct ctr *ctr)
 	}
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- end of a call --------------------------------------------------------------------------- */
 
 struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
 			       const uint8_t *payload, size_t n)
@@ -272,7 +274,7 @@ struct police_call *police_end(struct police_call *c, enum police_outcome outcom
 		return c->held ? c : NULL;
 	c->events = NULL;
 	if (c->stage != STAGE_FORWARDED)
-		return NULL; /* the plugin is being asked: that ends it */
+		return NULL; /* the plugin's pending answer ends the call */
 	if (c->told && c->generation == p->generation)
 		c->method->after(c, outcome, span_of(payload, n));
 	else
@@ -296,8 +298,9 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 	carry_updates(arg, m->update, m->n_update, NULL, on_asked_updates, arg);
 }
 
-/* A runtime of its own would have ended the connection, and have it synchronised anew: what has
- * become of its containers meanwhile nobody knows. */
+/* Makes the plugin reconnect and synchronize after the runtime was away, because changes of
+ * containers in that time are unknown. A runtime's own NRI would have lost the connection as
+ * well. */
 static void on_back(void *arg)
 {
 	struct police *p = arg;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that a plugin has a say in. The bridge plays the runtime's side of NRI: what the plugin
- * wants is written into the call before the runtime sees it, and what became of it is told to the
- * plugin.
+ * Intercepts the calls that a plugin may change. The bridge acts as the runtime's side of NRI: it
+ * writes what the plugin wants into the call before the runtime sees it, and reports the outcome to
+ * the plugin. Without a plugin, calls pass unchanged.
  *
- *   intercept.c       a call: asked about, edited, forwarded or refused; what follows its answer
- *   methods.c         the calls one by one
- *   after_create.c    pods and containers that exist before the plugin is told of them
- *   plugin_notices.c  questions to the plugin one by one, and its updates of other containers
- *   gather.c          what there is, for Synchronize
- *   exit_watch.c      containers that end by themselves
- *   model.c           pods and containers, by both their ids
- *   cri_edit.c        CRI's messages and NRI's
+ *   intercept.c       life of a call: request to the plugin, edit, forward or refuse, outcome
+ *   methods.c         the intercepted calls, one by one
+ *   after_create.c    pods and containers created before the plugin hears of them
+ *   plugin_notices.c  events for the plugin, and its updates of other containers
+ *   gather.c          lists pods and containers for Synchronize
+ *   exit_watch.c      detects containers that end by themselves
+ *   model.c           pods and containers, by the plugin's and the runtime's ids
+ *   cri_edit.c        converts between CRI and NRI messages
  *
- * A call:    waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──answer of the runtime──▶ told
- *                                └──refused or abandoned: the plugin is told that there is nothing
+ * A call:
  *
- * A pod with --pod-event after: forwarded ──answer of the runtime──▶ late ──answer──▶ told, or
- * removed and refused
+ *   waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──runtime's answer──▶ done
+ *                       └──refused or abandoned: the plugin is notified of the removal
  *
- * Without a plugin calls pass unchanged.
+ * A pod with --pod-event after:
+ *   forwarded ──runtime's answer──▶ late ──plugin's answer──▶ done, or removed and refused
  */
 #ifndef NRI_RP_BRIDGE_INTERCEPT_H
 #define NRI_RP_BRIDGE_INTERCEPT_H
@@ -34,46 +34,47 @@ struct police_call;
 struct police_config {
 	struct loop *loop;
 	struct upstream *runtime;
-	struct events *events; /* of the runtime */
-	const char *socket; /* where plugins connect */
-	bool strict; /* what CRI has no place for fails a call */
-	bool require_plugin; /* without a plugin nothing new is created */
-	bool pod_event_after; /* pods are told when the runtime has given them an id */
+	struct events *events; /* the runtime's event stream */
+	const char *socket; /* socket where plugins connect */
+	bool strict; /* fail a call if CRI has no field for what the plugin wants */
+	bool require_plugin; /* refuse to create pods and containers without a plugin */
+	bool pod_event_after; /* notify the plugin of a pod when the runtime has assigned its id */
 };
 
 struct police_events {
-	/* One of both is called, once, perhaps from inside police_begin. held: the runtime's answer
-	 * goes no further for now. */
+	/* Exactly one of forward and refuse is called, once, possibly from inside police_begin.
+	 * held: keep the runtime's answer until release or refuse. */
 	void (*forward)(const uint8_t *payload, size_t n, bool held, void *arg);
 	void (*refuse)(enum grpc_status status, const char *text, void *arg);
-	/* The answer may go, or refuse is called in its stead: once, after police_end has returned
-	 * the call, not from inside. */
+	/* Releases a held answer; or refuse is called in its place. Called once, after police_end
+	 * has returned the call, not from inside police_end. */
 	void (*release)(void *arg);
 };
 
-/* What has become of a call: the runtime's answer; its refusal; or it has been broken off, and the
- * runtime may or may not do it. */
+/* Outcome of a call: the runtime answered; the runtime refused; or the call was broken off and the
+ * runtime may or may not have carried it out. */
 enum police_outcome { POLICE_DONE, POLICE_REFUSED, POLICE_BROKEN };
 
 int police_new(const struct police_config *config, struct police **ret, struct err *err);
-/* After the proxy and the upstreams. NULL is fine; returns NULL. */
+/* Call after proxy_free and upstream_free. Accepts NULL; returns NULL. */
 struct police *police_free(struct police *p);
 
-/* Are calls of that path to be shown? */
+/* Returns true if calls with this path must be passed to police_begin. */
 bool police_wants(const char *path);
 /*
- * A call's one message. left_ms: how long its caller waits, UINT64_MAX: for ever. *ret is set
- * before the events are called, and valid until police_end; NULL: nothing is to be told of this
- * call's end.
+ * Starts to process a call with its one message. left_ms: how long the caller waits; UINT64_MAX:
+ * without a limit. *ret is set before any event is called, and valid until police_end. *ret NULL:
+ * police_end is not needed for this call.
  */
 void police_begin(struct police *p, const char *path, const uint8_t *payload, size_t n,
 		  uint64_t left_ms, const struct police_events *events, void *arg,
 		  struct police_call **ret);
 /*
- * What became of it; with the runtime's answer when it is done, also when the caller has gone
- * before. Has to be called once, unless the call was refused. NULL is fine. NULL: that is all, an
- * answer that is held may go. Else that is not decided yet; when the caller goes before, police_end
- * once more.
+ * Reports the outcome of a call; `payload` is the runtime's answer if the outcome is POLICE_DONE,
+ * even if the caller has left already. Must be called exactly once, unless the call was refused.
+ * Accepts NULL. Returns NULL when the call is finished and a held answer may be sent. Otherwise
+ * returns the call, whose answer stays held; if the caller leaves before release or refuse, call
+ * police_end again.
  */
 struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
 			       const uint8_t *payload, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and functions that the files of intercept.h share. */
+/* Types and functions shared by the files of intercept.h. */
 #ifndef NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 #define NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 
@@ -12,7 +12,7 @@
 
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"
-#define LIST_MS 10000u /* the runtime has for a list */
+#define LIST_MS 10000u /* the runtime's time limit for a list */
 #define STATE_RUNNING 1
 #define STATE_EXITED 2
 
@@ -22,22 +22,23 @@ struct police {
 	struct police_config config;
 	struct nri_runtime *nri;
 	struct model model;
-	/* Which Synchronize the model is of: what was begun before another one is of a plugin that
-	 * is gone. */
+	/* Number of Synchronize calls so far. A call begun in an earlier generation belongs to a
+	 * plugin that has disconnected. */
 	unsigned generation;
-	char service[64]; /* by which the runtime is asked: as the kubelet asks last */
+	/* gRPC service for requests to the runtime: the version that the kubelet used last */
+	char service[64];
 	struct police_call *calls;
 	struct notice *notices;
-	struct gather *gather; /* under way */
+	struct gather *gather; /* in progress; NULL: none */
 	struct events_listener listener;
-	bool heard; /* one event at least */
-	bool no_events; /* the runtime knows of none */
+	bool heard; /* at least one event was received */
+	bool no_events; /* the runtime does not support events */
 	struct loop_timer *poll;
 	unsigned n_polls;
 	bool polling;
 	struct loop_task back;
-	bool is_back; /* the runtime: that waits to be seen to */
-	unsigned long n_unasked; /* calls that passed since the last plugin has gone */
+	bool is_back; /* `back` is queued: the runtime has returned */
+	unsigned long n_unasked; /* calls passed without a plugin since the last one disconnected */
 };
 
 /* ---- intercept.c ---- */
@@ -46,16 +47,17 @@ enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_LATE, STAGE_OVE
 
 struct method {
 	const char *name;
-	/* Reads the request, and says whom it is about. 1: not to be asked about. NULL: it is just
-	 * passed on. */
+	/* Parses the request and finds its pod and container. Returns 1 if the plugin is not to be
+	 * asked. NULL: the call is only passed on. */
 	int (*read)(struct police_call *c);
-	Nri__Event event; /* what the plugin is asked, where read says so */
-	/* The answer of the plugin: other containers' updates in *list. */
+	Nri__Event event; /* request for the plugin, if `read` returns 0 */
+	/* Handles the plugin's answer; updates of other containers go to c->updates. */
 	int (*hear)(struct police_call *c, const struct rpc_result *result);
 	/* Writes what the plugin wants into the request. */
 	int (*edit)(struct police_call *c, struct cri_missing *missing, struct err *err);
-	bool creates; /* something that is not there without a plugin, where one is required */
-	/* What follows; the runtime's answer when it is done. */
+	/* creates a pod or container; refused without a plugin under --require-plugin */
+	bool creates;
+	/* Handles the outcome; payload: the runtime's answer if the outcome is POLICE_DONE. */
 	void (*after)(struct police_call *c, enum police_outcome outcome, struct span payload);
 };
 
@@ -63,90 +65,92 @@ struct police_call {
 	struct question q;
 	const struct method *method;
 	struct arena *arena;
-	struct span payload; /* in the arena */
-	const struct police_events *events; /* NULL: the caller has gone, or has been told */
+	struct span payload; /* the request's bytes, in the arena */
+	const struct police_events *events; /* NULL: the caller has left, or has its answer */
 	void *arg;
 	enum stage stage;
 	unsigned generation;
-	bool told; /* the plugin knows of this call */
-	bool parked; /* until it is known where its container is */
+	bool told; /* the plugin has accepted this call */
+	bool parked; /* waits until the container's cgroup and process are known */
 	bool held; /* the runtime's answer waits for the plugin's */
-	bool learned; /* the pod was known to nobody before this call */
-	char new_id[MODEL_ID_SIZE]; /* by which the plugin is to know what is created */
-	const char *late_id; /* the runtime's, of what the plugin is told of afterwards */
+	bool learned; /* the pod was unknown before this call */
+	char new_id[MODEL_ID_SIZE]; /* id under which the plugin knows the new pod or container */
+	/* the runtime's id of a pod or container that the plugin hears of afterwards */
+	const char *late_id;
 	struct nri_turn late;
 	struct loop_task later;
-	bool is_later; /* that waits */
-	char *refusal; /* why what is there already has to go */
+	bool is_later; /* `later` is queued */
+	char *refusal; /* why the plugin refuses what the runtime has already created */
 	ProtobufCMessage *request;
 	Nri__ContainerUpdate **updates;
 	size_t n_updates;
-	Nri__CreateContainerResponse *created; /* what the plugin says */
+	Nri__CreateContainerResponse *created; /* the plugin's answer */
 	Nri__UpdateContainerResponse *updated;
 	struct police_call *prev, *next;
 };
 
-/* NULL: undecodable, or out of memory. */
+/* Unpacks a message into the call's arena. NULL: not decodable, or out of memory. */
 void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor *type,
 		  struct span s);
 void call_free(struct police_call *c);
-/* What waited for that. */
+/* Continues the calls that waited for the container's cgroup and process. */
 void police_unpark(struct police *p, const struct ctr *ctr);
-/* The call is over for its caller. */
+/* Answers the caller with an error and ends its interest in the call. Does not free the call. */
 void call_refuse(struct police_call *c, enum grpc_status status, const char *text);
 
 /* ---- methods.c ---- */
 
-/* "/runtime.v1.RuntimeService/CreateContainer" → the method, and the length of what is before its
- * name. NULL: passes unseen. */
+/* Returns the method for a path such as "/runtime.v1.RuntimeService/CreateContainer", and the
+ * length of the path before the method's name. NULL: the call passes without interception. */
 const struct method *method_of(const char *path, size_t *ret_service);
 
 /* ---- after_create.c ---- */
 
-/* The plugin is asked about what the runtime has made already. false: there is nothing to ask
- * about. The call is after_create.c's from now on. */
+/* Asks the plugin about a pod or container that the runtime has already created. Returns false if
+ * there is nothing to ask about. Otherwise after_create.c owns the call. */
 bool late_begin(struct police_call *c, struct span answer);
 
 /* ---- plugin_notices.c ---- */
 
-/* What has happened, and what follows from it. */
+/* Effect of an event after the plugin has received it. */
 enum effect { EFFECT_NONE, EFFECT_REMOVE };
-/* Told when its turn comes; out of memory is logged. ctr NULL: an event of the pod. */
+/* Queues an event for the plugin; out of memory is logged. ctr NULL: an event of the pod. */
 void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
 		 enum effect effect);
 void notices_free(struct police *p);
-/* A container runs, if it did not before. */
+/* Notifies the plugin that a container runs, unless it was notified before. */
 void tell_running(struct police *p, struct ctr *ctr);
-/* A container has ended, if it had not before. */
+/* Notifies the plugin that a container has ended, unless it was notified before. */
 void tell_stopped(struct police *p, struct ctr *ctr);
-/* A container is no more, if that was not told before. */
+/* Notifies the plugin that a container was removed, unless it was notified before. */
 void tell_removed(struct police *p, struct ctr *ctr);
 
-/* Updates of containers, but of the one with the id `except`. done comes once, perhaps from inside:
- * how many failed. */
+/* Sends the updates to the runtime, except that for the container with the id `except`. Calls done
+ * once, possibly before it returns, with the number of failures. */
 void carry_updates(struct police *p, Nri__ContainerUpdate *const *list, size_t n,
 		   const char *except, void (*done)(unsigned failed, void *arg), void *arg);
-/* The plugin hears of these from now on as in force. */
+/* Records the resources as effective; later messages to the plugin contain them. */
 void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources);
-/* Sets what waited for the container to have an id. */
+/* Sends the update that waited for the container's id. */
 void carry_pending(struct police *p, struct ctr *ctr);
-/* Asks the runtime. */
+/* Sends a request to the runtime. */
 int police_call_runtime(struct police *p, const char *method, const ProtobufCMessage *msg,
 			uint32_t timeout_ms, grpc_done done, void *arg);
 
 /* ---- gather.c ---- */
 
-void gather_begin(void *police); /* of nri_runtime_config */
+void gather_begin(void *police); /* synchronize callback of nri_runtime_config */
 struct gather *gather_free(struct gather *g);
-/* Asks the runtime for the cgroup and the process of a container. Questions about it wait. */
+/* Asks the runtime for the cgroup and the process of a container. Requests about the container wait
+ * for the answer. */
 void gather_place(struct police *p, struct ctr *ctr);
 
 /* ---- exit_watch.c ---- */
 
-void ends_watch(struct police *p); /* a plugin has come */
-void ends_look(void *police); /* at the runtime's list */
+void ends_watch(struct police *p); /* call when a plugin has connected */
+void ends_look(void *police); /* Fetches the runtime's list of containers. */
 void ends_look_later(struct police *p);
-/* Something may be otherwise than what was said. */
+/* Schedules a list in 500 ms because the recorded states may be outdated. */
 void ends_look_soon(struct police *p);
 
 #endif

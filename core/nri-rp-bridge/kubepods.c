@@ -20,17 +20,17 @@
 #define SLICE ".slice"
 #define SCOPE ".scope"
 #define ID_LEN (KUBEPODS_ID_SIZE - 1)
-#define QUIET_MS 20u /* changes that come together are looked at together */
+#define QUIET_MS 20u /* delay that collects changes which come together */
 #define SEARCH_DEPTH 4u
-#define SEARCH_MAX 2048u /* folders that are looked into */
-#define SYSTEM "system" /* the partition for system pods */
+#define SEARCH_MAX 2048u /* limit of folders in a search */
+#define SYSTEM "system" /* name of the partition for system pods */
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR)
 
 /* A folder that inotify watches. */
 enum watched_kind {
 	WATCHED_ABOVE, /* the topmost cgroup may appear in it */
-	WATCHED_CLASS, /* pods and QoS classes are in it */
-	WATCHED_POD /* containers are in it */
+	WATCHED_CLASS, /* contains pods and QoS classes */
+	WATCHED_POD /* contains containers */
 };
 struct watched {
 	int wd;
@@ -41,15 +41,15 @@ struct watched {
 
 struct kubepods {
 	const struct cgroup_fs *c;
-	char *under; /* NULL: anywhere */
+	char *under; /* argument of --cgroup-root; NULL: search everywhere */
 	char top[CGROUP_PATH_MAX]; /* "": not found */
 	int fd;
 	struct loop_io *io;
 	struct loop_timer *quiet;
 	struct watched *watched;
-	char *changes[KUBEPODS_CHANGES_MAX]; /* cgroups, the oldest first */
+	char *changes[KUBEPODS_CHANGES_MAX]; /* cgroups, oldest first */
 	unsigned n_changes;
-	bool all; /* more has changed, or it is not known what */
+	bool all; /* too many changes for the list, or unknown ones */
 	uint64_t n_listed;
 	void (*changed)(void *arg);
 	void *arg;
@@ -58,7 +58,8 @@ struct kubepods {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* What of a slice's name follows "kubepods": "-burstable-podUID"; NULL: it is no such slice. */
+/* Returns the part of a slice's name after "kubepods", such as "-burstable-podUID"; NULL: another
+ * kind of name. */
 static const char *slice_rest(const char *name, size_t *ret_len)
 {
 	if (!str_has_suffix(name, SLICE))
@@ -77,8 +78,8 @@ bool kubepods_is_top(const char *name)
 	return str_eq(name, TOP) || (slice_rest(name, &n) && n == 0);
 }
 
-/* The length of "-system", "-burstable" and "-besteffort" at the beginning, and of the first with
- * one of the others. */
+/* Returns the length of the leading "-system", "-burstable" or "-besteffort", or of "-system"
+ * followed by one of the others. */
 static size_t qos_len(const char *rest, size_t n)
 {
 	static const char *const classes[] = {"-" SYSTEM, "-burstable", "-besteffort"};
@@ -139,7 +140,7 @@ bool kubepods_ctr_id(const char *name, char ret[KUBEPODS_ID_SIZE])
 	if (n < ID_LEN)
 		return false;
 	const char *id = name + n - ID_LEN;
-	/* CRI-O's monitor of a container has a cgroup, too. */
+	/* The cgroup of CRI-O's monitor of a container has the same id. */
 	if (id > name && (id[-1] != '-' || strstr(name, "conmon")))
 		return false;
 	if (strspn(id, "0123456789abcdef") < ID_LEN)
@@ -149,7 +150,8 @@ bool kubepods_ctr_id(const char *name, char ret[KUBEPODS_ID_SIZE])
 	return true;
 }
 
-/* "cri-containerd" of "cri-containerd-ID.scope". */
+/* Builds the path in the systemd notation "SLICE:PREFIX:ID"; the prefix of
+ * "cri-containerd-ID.scope" is "cri-containerd". */
 static int path_of_scope(const char *pod, const char *name, const char *id, char *buf, size_t size)
 {
 	const char *slice = strrchr(pod, '/');
@@ -224,8 +226,8 @@ static void watched_free(struct kubepods *k, struct watched *w)
 	free(w);
 }
 
-/* Notes which folder has to be walked because of an event. Files and folders of others do not
- * matter. */
+/* Notes which folder has to be walked because of an event. Files and unrelated folders are
+ * ignored. */
 static void kubepods_note_event(struct kubepods *k, const struct inotify_event *e)
 {
 	char cgroup[CGROUP_PATH_MAX], id[KUBEPODS_ID_SIZE], uid[KUBEPODS_UID_SIZE];
@@ -236,7 +238,7 @@ static void kubepods_note_event(struct kubepods *k, const struct inotify_event *
 	if (!w)
 		return;
 	if (e->mask & IN_IGNORED) {
-		watched_free(k, w); /* the folder has gone */
+		watched_free(k, w); /* the folder was removed */
 		return;
 	}
 	if (!e->len)
@@ -268,7 +270,8 @@ static void on_events(unsigned events, void *arg)
 		(void)loop_timer_arm(k->quiet, QUIET_MS);
 }
 
-/* Remembers what a watched folder is. Without memory any event in it means that all has changed. */
+/* Remembers the kind and cgroup of a watched folder. Without memory for it, any event in it means
+ * that all folders have changed. */
 static void watched_note(struct kubepods *k, int wd, enum watched_kind kind, const char *cgroup)
 {
 	struct watched *w = NULL;
@@ -287,10 +290,11 @@ static void watched_note(struct kubepods *k, int wd, enum watched_kind kind, con
 	}
 	free(copy);
 	free(w);
-	(void)inotify_rm_watch(k->fd, wd); /* the next walk of all looks at it */
+	(void)inotify_rm_watch(k->fd, wd); /* the next full walk watches it */
 }
 
-/* By its file descriptor, as the root may be another one. What is watched already stays so. */
+/* Watches a folder through its file descriptor, because the root may not be "/". A folder that is
+ * watched already is unchanged. */
 static void kubepods_watch(struct kubepods *k, const char *folder, enum watched_kind kind,
 			   const char *cgroup)
 {
@@ -317,13 +321,14 @@ struct walk {
 	struct kubepods *k;
 	int (*fn)(const struct kubepods_entry *e, void *arg);
 	void *arg;
-	const char *cgroup, *uid; /* where it is */
+	const char *cgroup, *uid; /* position of the walk */
 	unsigned left;
 };
 
 static int on_ctr(const char *name, void *arg);
 
-/* Calls fn for what is in a cgroup, which is watched from before on. One that has gone is empty. */
+/* Calls fn for each entry of a cgroup's folder, which is watched first. A removed folder is treated
+ * as empty. */
 static int each_in(struct walk *w, const char *cgroup, int (*fn)(const char *name, void *arg))
 {
 	char folder[CGROUP_PATH_MAX];
@@ -368,19 +373,19 @@ static int on_pod(const char *name, void *arg)
 	return each_in(w, cgroup, on_ctr);
 }
 
-/* ---- where it is ----------------------------------------------------------------------------- */
+/* ---- search for the topmost cgroup ----------------------------------------------------------- */
 
 struct search {
 	struct kubepods *k;
 	const char *cgroup;
 	unsigned depth, *left;
-	bool deeper; /* the names of this level have been looked at */
+	bool deeper; /* the names of this level have been checked */
 };
 
 static int kubepods_search(struct search *s);
 
-/* Made by root, or by whoever runs the bridge: in a folder that has been given to a user anybody
- * could make one of that name. */
+/* Returns true if the cgroup was made by root or by the bridge's user. In a folder delegated to
+ * another user, that user could make a folder of this name. */
 static bool is_trusted(const struct kubepods *k, const char *cgroup)
 {
 	char folder[CGROUP_PATH_MAX];
@@ -402,11 +407,11 @@ static int look_at(const char *name, void *arg)
 		return 1;
 	}
 	struct search in = {s->k, cgroup, s->depth - 1, s->left, false};
-	/* A file among the folders, or one that has gone, does not end the search. */
+	/* An entry that is a file, or a removed folder, does not end the search. */
 	return s->deeper && in.depth && *s->left && kubepods_search(&in) == 1;
 }
 
-/* All of a folder before what is in its folders. 1: found. */
+/* Searches all entries of a folder before the folders below them. Returns 1 if found. */
 static int kubepods_search(struct search *s)
 {
 	char folder[CGROUP_PATH_MAX];
@@ -420,7 +425,8 @@ static int kubepods_search(struct search *s)
 	return fs_list(&s->k->c->root, folder, look_at, s);
 }
 
-/* The one nearest to the root; one further down has to give way to one at the first level. */
+/* Finds the topmost cgroup nearest to the root. One found further down is replaced by one at the
+ * first level. */
 static void find_top(struct kubepods *k)
 {
 	char folder[CGROUP_PATH_MAX];
@@ -428,7 +434,7 @@ static void find_top(struct kubepods *k)
 	unsigned levels = k->under ? 1 : SEARCH_DEPTH;
 	if (*k->top && cgroup_folder(k->c, "cpuset", k->top, folder) &&
 	    fs_exists(&k->c->root, folder))
-		levels = !k->under && strchr(k->top, '/'); /* a look at the first level */
+		levels = !k->under && strchr(k->top, '/'); /* searches only the first level */
 	else
 		*k->top = '\0';
 	if (!levels || !cgroup_folder(k->c, "cpuset", under, folder))

@@ -1,14 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-bridge: stands between the kubelet and a container runtime without NRI, or beside.
+ * nri-rp-bridge: connects a plugin to a container runtime without NRI. With the source "cri" it
+ * stands between the kubelet and the runtime; with the source "cgroups" it works beside them.
  *
- *   proxy.c     calls that pass from one to the other
- *   trace.c     what of them is logged
- *   upstream.c  the runtime's socket
- *   events.c    its events, for all who listen
- *   intercept.c    calls that a plugin has a say in, and what these are made of
- *   cgroup_source.c    the other source: containers' cgroups
- *   ask.c       what the plugin is asked, by both
+ * Common to both sources:
+ *   main.c            start and stop
+ *   options.c         command line options
+ *   ask.c             requests and events for the plugin
+ *   model.c           pods and containers, by the plugin's and the runtime's ids
+ *   cri_edit.c        converts between CRI and NRI messages
+ *   cri_info.c        parses the JSON of runtimes' verbose statuses
+ *
+ * Source "cri":
+ *   proxy.c           passes calls between the kubelet and the runtime
+ *   trace.c           logs passing calls
+ *   upstream.c        connection to the runtime's socket
+ *   events.c          shares the runtime's stream of container events
+ *   intercept.c       life of an intercepted call
+ *   intercept_internal.h  types shared by the files of intercept.h
+ *   methods.c         the intercepted calls, one by one
+ *   after_create.c    pods and containers created before the plugin hears of them
+ *   plugin_notices.c  events for the plugin, and its updates of other containers
+ *   gather.c          lists pods and containers for Synchronize
+ *   exit_watch.c      detects containers that end by themselves
+ *
+ * Source "cgroups":
+ *   cgroup_source.c   tracks pods and containers by their cgroups
+ *   cgroup_source_internal.h  types shared by the files of cgroup_source.h
+ *   cgroup_plugin.c   requests and events for the plugin, and its answers
+ *   cgroup_writer.c   writes to cgroup files, on a thread
+ *   cgroup_files.c    reads and writes the files of one cgroup
+ *   kubepods.c        finds and watches the kubelet's cgroups
+ *   bundle.c          reads what the runtime has written about a container
+ *   describe.c        pods and containers as NRI messages
+ *   podlist.c         the node's pods beyond their cgroups
+ *   fetch.c           the kubelet's list of pods
+ *   feed.c            nri-rp-agent's feed of pods
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,11 +56,12 @@ struct bridge {
 	struct loop *loop;
 	struct loop_signal *signals[2];
 	struct sd *sd;
-	struct upstream *runtime, *image; /* image NULL: the runtime's */
+	struct upstream *runtime, *image; /* image NULL: same as runtime */
 	struct events *events;
 	struct police *police;
 	struct proxy *proxy;
-	struct bypass *bypass; /* in place of these */
+	/* source cgroups: in place of runtime, image, events, police and proxy */
+	struct bypass *bypass;
 };
 
 static void on_signal(int signo, void *arg)
@@ -52,7 +80,7 @@ static int start_loop(struct bridge *b, struct err *err)
 	if (!b->loop)
 		return err_errno(err, -ENOMEM, "start");
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN); /* there is nothing to read anew */
+	(void)signal(SIGHUP, SIG_IGN); /* no configuration to reload */
 	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
 		b->signals[i] = loop_signal_new(b->loop, signos[i], on_signal, b);
 		if (!b->signals[i])
@@ -157,7 +185,8 @@ int main(int argc, char **argv)
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-bridge %s", NRI_RP_VERSION);
-	/* The runtime's sockets and folders, and containers' cgroups, may be others'. */
+	/* Root's capability to override file permissions is kept: sockets, state folders and
+	 * cgroups may belong to other users. */
 	int r = privileges_drop(PRIVILEGE(CAP_DAC_OVERRIDE), &err);
 	if (!r)
 		r = start_loop(&b, &err);

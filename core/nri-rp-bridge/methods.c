@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that a plugin has a say in, one by one. */
+/* Handles each intercepted call: parses and edits the request, and applies the outcome to the
+ * model. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-/* What is being created is known by an id of ours, what is there by the runtime's. NULL: there is
- * none. */
+/* Returns the id under which the plugin will know the pod or container: the runtime's if it exists
+ * already, otherwise a new one of the bridge. NULL: no random numbers. */
 static const char *id_of_new(struct police_call *c)
 {
 	if (c->late_id)
@@ -26,7 +27,7 @@ static int read_run_pod(struct police_call *c)
 	Cri__RunPodSandboxRequest *m =
 		call_unpack(c, &cri__run_pod_sandbox_request__descriptor, c->payload);
 	if (!m || !m->config || !m->config->metadata)
-		return 1; /* the runtime says what is wrong with it */
+		return 1; /* let the runtime report the error */
 	c->request = &m->base;
 	if (c->q.police->config.pod_event_after && !c->late_id) {
 		c->held = true;
@@ -44,7 +45,7 @@ static int edit_run_pod(struct police_call *c, struct cri_missing *missing, stru
 	Cri__PodConfig *config = ((Cri__RunPodSandboxRequest *)c->request)->config;
 	const char *parent = config->lnx ? config->lnx->cgroup_parent : "";
 	(void)missing;
-	/* One that is told afterwards has the runtime's id for all. */
+	/* A plugin that is asked after the creation already knows the runtime's id. */
 	int r = c->held ? 0 : cri_annotate_pod(c->arena, config, CRI_ID_ANNOTATION, c->q.pod->id);
 	if (!r)
 		r = cri_annotate_pod(c->arena, config, CRI_PARENT_ANNOTATION, parent);
@@ -59,7 +60,8 @@ static void tell_pod_stopped(struct police *p, struct pod *pod)
 	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, EFFECT_NONE);
 }
 
-/* The call that was to stop it may have been broken off. */
+/* Notifies the plugin of the stop too, because the call that stops the pod may have been broken
+ * off. */
 static void tell_pod_removed(struct police *p, struct pod *pod)
 {
 	tell_pod_stopped(p, pod);
@@ -145,8 +147,8 @@ static void after_remove_pod(struct police_call *c, enum police_outcome outcome,
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* A pod that the runtime has made though its caller had given up: told of now. 1: it says nothing
- * of itself. */
+/* Adds a pod that the runtime has created although its caller had given up, and notifies the
+ * plugin. Returns 1 if the request does not describe the pod. */
 static int learn_pod(struct police_call *c, const Cri__CreateContainerRequest *m)
 {
 	struct police *p = c->q.police;
@@ -238,7 +240,8 @@ static int find_ctr(struct police_call *c)
 	return 0;
 }
 
-/* The runtime says by itself what is wrong with starting anything else. */
+/* Finds the container of a start. For one that is not in the state "created" the runtime reports
+ * the error itself. */
 static int read_start(struct police_call *c)
 {
 	int r = find_ctr(c);
@@ -298,7 +301,7 @@ static void after_update(struct police_call *c, enum police_outcome outcome, str
 	(void)payload;
 	if (outcome != POLICE_DONE)
 		return;
-	/* As it was edited. */
+	/* The request has the edited resources. */
 	resources_in_force(c->q.ctr,
 			   cri_resources(c->arena, ((Cri__UpdateRequest *)c->request)->lnx));
 	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_CONTAINER, c->q.pod, c->q.ctr,

@@ -27,7 +27,7 @@ enum {
 	OPT_TRACE,
 	OPT_LOG_LEVEL,
 	OPT_SOURCE,
-	OPT_CGROUPS, /* of the source cgroups, from here to OPT_LAST */
+	OPT_CGROUPS, /* options of the source cgroups, up to OPT_LAST */
 	OPT_PODS = OPT_CGROUPS,
 	OPT_KUBELET,
 	OPT_READ_ONLY_PORT,
@@ -42,7 +42,7 @@ enum {
 	OPT_MIGRATE,
 	OPT_HOST_ROOT,
 	OPT_LAST = OPT_HOST_ROOT,
-	OPT_FORMER, /* + one of the first three: what CRI Resource Manager calls them */
+	OPT_FORMER, /* + one of the first three: the option's name in CRI Resource Manager */
 };
 
 static const struct cmdline_option table[] = {
@@ -138,7 +138,7 @@ static const struct cmdline_option table[] = {
 	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
 
-/* A socket may be written as the kubelet wants it. */
+/* Parses the path of a socket; the kubelet's notation "unix:///path" is accepted. */
 static int take_socket(const char **to, const char *option, const char *argument)
 {
 	const char *path =
@@ -174,7 +174,7 @@ static int options_wrong(const char *option, const char *argument, const char *e
 	return -1;
 }
 
-/* Which of the names; -1: none of them. */
+/* Returns the index of the matching name, or -1. */
 static int options_choose(const char *argument, const char *const *names, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -223,7 +223,7 @@ static int take_time(uint64_t *to, const char *option, const char *argument)
 	return 0;
 }
 
-/* Of the source cgroups. */
+/* Parses an option of the source cgroups. */
 static int take_cgroups(struct options *o, int option, const char *argument)
 {
 	o->of_cgroups = true;

@@ -9,24 +9,24 @@
 
 enum source { SOURCE_CRI, SOURCE_CGROUPS };
 
-/* Texts are argv's. */
+/* Command line options; texts point into argv. */
 struct options {
 	enum source source;
-	const char *listen, *runtime, *image; /* image NULL: the runtime's */
+	const char *listen, *runtime, *image; /* image NULL: same socket as the runtime */
 	const char *nri_socket;
 	bool strict, require_plugin;
 	bool pod_event_after;
 	struct trace_rules trace;
-	/* See struct bypass_config. */
+	/* Options of the source cgroups; see struct bypass_config. */
 	const char *root, *cgroup_root, *state;
 	uint64_t reconcile_ms;
 	bool migrate;
 	struct podlist_config pods;
 	enum log_level log_level;
-	bool of_cri, of_cgroups; /* options were given that only that source has */
+	bool of_cri, of_cgroups; /* options of only that source were given */
 };
 
-/* As cmdline_parse. */
+/* Parses the command line; results are those of cmdline_parse. */
 enum options_result options_parse(int argc, char **argv, struct options *ret);
 
 #endif

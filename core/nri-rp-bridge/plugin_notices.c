@@ -11,14 +11,14 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
-#define UPDATE_MS 2000u /* the runtime has for an update */
+#define UPDATE_MS 2000u /* the runtime's time limit for an update */
 
 /* ---- notices --------------------------------------------------------------------------------- */
 
 struct notice {
 	struct question q;
 	enum effect effect;
-	Nri__StopContainerResponse *answer; /* while its updates are carried out */
+	Nri__StopContainerResponse *answer; /* kept while its updates are carried out */
 	struct notice *prev, *next;
 };
 
@@ -113,7 +113,7 @@ void tell_removed(struct police *p, struct ctr *ctr)
 	notice_tell(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, EFFECT_REMOVE);
 }
 
-/* ---- what is in force ------------------------------------------------------------------------ */
+/* ---- effective resources --------------------------------------------------------------------- */
 
 void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources)
 {
@@ -160,11 +160,11 @@ struct carry {
 	void *arg;
 };
 
-/* An update that the runtime is at. */
+/* An update that the runtime is processing. */
 struct carried {
 	struct carry *carry;
 	struct ctr *ctr;
-	struct packed resources; /* CRI's */
+	struct packed resources; /* CRI message */
 };
 
 static void carry_put(struct carry *c)
@@ -223,7 +223,7 @@ static int send_update(struct carry *c, struct ctr *ctr, Cri__Resources *resourc
 	return r;
 }
 
-/* On top of what waits already. */
+/* Adds the resources to an update that already waits. */
 static int add_pending(struct arena *a, struct ctr *ctr, const Nri__LinuxResources *resources,
 		       struct cri_missing *missing)
 {

@@ -15,20 +15,20 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "pods"
-#define GAP_MS 200u /* between two questions to the kubelet */
-#define EMPTY_MAX 5u /* lists without a pod in a row until that is believed */
+#define GAP_MS 200u /* minimum interval between requests to the kubelet */
+#define EMPTY_MAX 5u /* consecutive empty lists until an empty list is accepted */
 #define PARSE_BLOCK (64u << 10)
-#define PARSE_LIMIT (256u << 20) /* of what a list is made into */
+#define PARSE_LIMIT (256u << 20) /* memory limit for parsing a list */
 #define POD_BLOCK 1024u
-#define POD_MAX (1u << 20) /* bytes of one */
+#define POD_MAX (1u << 20) /* packed bytes of one pod */
 
 struct known_pod {
-	struct arena *arena; /* what the message is in */
+	struct arena *arena; /* memory of the message */
 	Agent__FedPod *message;
-	uint8_t *packed; /* the same, to compare with */
+	uint8_t *packed; /* packed form of the message, for comparisons */
 	size_t n;
-	bool listed; /* in the list that has begun */
-	uint64_t gone_ms; /* since when it is in no list; 0: it is */
+	bool listed; /* present in the current list */
+	uint64_t gone_ms; /* when the pod was first missing from the lists; 0: it is listed */
 	UT_hash_handle hh;
 };
 
@@ -37,14 +37,14 @@ struct podlist {
 	struct known_pod *pods; /* by UID */
 	struct fetch *fetch;
 	struct feed *feed;
-	struct loop_timer *poll; /* the next question to the kubelet */
+	struct loop_timer *poll; /* next request to the kubelet */
 	uint64_t asked_ms;
-	bool asking, secure; /* now; by which port */
-	bool fed; /* the agent is connected and has told all */
+	bool asking, secure; /* a fetch is under way; it uses the secure port */
+	bool fed; /* the agent is connected and has sent all its pods */
 	bool failing;
-	bool warned; /* of whom nobody has named as the source */
-	bool changed; /* since the list has begun */
-	unsigned empty; /* lists without a pod in a row */
+	bool warned; /* logged that no source was configured */
+	bool changed; /* a pod has changed since the current list began */
+	unsigned empty; /* consecutive empty lists */
 	char state[256];
 };
 
@@ -94,7 +94,8 @@ void podlist_begin(struct podlist *p)
 		pod->listed = false;
 }
 
-/* Those that have gone leave room for those that come: the one that has been gone for longest. */
+/* Makes room for a new pod by dropping the one that has been gone for longest. Returns false if no
+ * pod is gone. */
 static bool has_room(struct podlist *p)
 {
 	struct known_pod *oldest = NULL;
@@ -148,7 +149,7 @@ void podlist_forget(struct podlist *p, const char *uid)
 		set_gone(p, pod);
 }
 
-/* What has been gone for long is of no use even to those whose cgroups are slow to go. */
+/* Pods gone for longer are forgotten, even if their cgroups remain. */
 #define FORGET_MS 3600000u
 
 void podlist_end(struct podlist *p)
@@ -177,7 +178,7 @@ uint64_t podlist_gone_ms(const struct podlist *p, const char *uid)
 	return pod && pod->gone_ms ? clock_ms() - pod->gone_ms + 1 : 0;
 }
 
-/* ---- a kubelet's list ------------------------------------------------------------------------ */
+/* ---- parsing of a kubelet's list ------------------------------------------------------------- */
 
 int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *pod, void *arg),
 		  void *arg, size_t *ret_n)
@@ -187,7 +188,7 @@ int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *po
 	const char *kind = json_string_value(json_object_get(root, "kind"));
 	_arena_ struct arena *a = arena_new(PARSE_BLOCK, PARSE_LIMIT);
 	size_t i, count = json_array_size(items);
-	/* Go writes an empty list as null. */
+	/* Go encodes an empty list as null. */
 	int r = !kind || !str_eq(kind, "PodList") ||
 				(items && !json_is_array(items) && !json_is_null(items))
 			? -EBADMSG
@@ -208,7 +209,9 @@ int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *po
 
 struct taking {
 	struct podlist *p;
-	bool begun; /* it is a list, and not one that an answer's failure leaves half taken */
+	/* podlist_begin was called: the body is a list, and a failed answer leaves no incomplete
+	 * list */
+	bool begun;
 };
 
 static void begin_once(struct taking *t)
@@ -251,18 +254,18 @@ static void on_fetched(const char *why, const char *body, size_t n, void *arg)
 	p->asking = false;
 	(void)loop_timer_arm(p->poll, p->config.poll_ms);
 	if (p->fed || (p->feed && feed_is_telling(p->feed)))
-		return; /* the agent came meanwhile */
+		return; /* the agent has connected in the meantime */
 	int r = why ? -EIO : podlist_parse(body, n, take_one, &taking, &count);
 	p->empty = r || count ? 0 : p->empty + 1;
 	if (r) {
 		bool news = !p->failing;
 		set_state(p, true, why ? why : r == -E2BIG ? "too many pods" : "no list of pods");
 		if (news)
-			p->config.changed(p->config.arg); /* nobody needs to wait any more */
+			p->config.changed(p->config.arg); /* ends the waits for this list */
 		return;
 	}
 	set_state(p, false, "");
-	/* Without a list so far there is nothing that an empty one could take away. */
+	/* Before the first list an empty one has nothing to remove. */
 	if (!count && p->empty < EMPTY_MAX)
 		return;
 	begin_once(&taking);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of the node's pods besides their cgroups: names, labels, annotations, requests.
+ * Knows the node's pods beyond their cgroups: names, labels, annotations, requests.
  *
- *   podlist.c  the pods, and which source they are from
- *   fetch.c    the kubelet's list: its port without authentication (readonly), or with (secure)
- *   feed.c     nri-rp-agent's feed, which is from the API server (agent)
+ *   podlist.c  the pods and their source
+ *   fetch.c    the kubelet's list: from its port without authentication (readonly) or with (secure)
+ *   feed.c     nri-rp-agent's feed from the API server (agent)
  *
- * Nobody waits here: what is known is looked up, what is not may be asked for, and it is told when
- * something has changed. A fetch that fails changes nothing. A list without any pod is believed
- * when it is the fifth in a row, as a kubelet that restarts has none at first.
+ * No function blocks. podlist_find returns what is known now, podlist_ask requests a new list, and
+ * `changed` reports changes. A failed fetch changes nothing. A restarting kubelet lists no pods at
+ * first, so an empty list is accepted only when it is the fifth in a row.
  */
 #ifndef NRI_RP_BRIDGE_PODLIST_H
 #define NRI_RP_BRIDGE_PODLIST_H
@@ -19,7 +19,7 @@
 #include "core/lib/util/loop.h"
 #include "proto/agent.pb-c.h"
 
-#define PODLIST_MAX 4096u /* pods */
+#define PODLIST_MAX 4096u /* largest number of pods */
 
 enum pods_source { PODS_AUTO, PODS_READONLY, PODS_SECURE, PODS_AGENT, PODS_CGROUPFS };
 
@@ -28,34 +28,36 @@ struct podlist;
 struct podlist_config {
 	struct loop *loop;
 	enum pods_source source;
-	const char *kubelet; /* host */
+	const char *kubelet; /* host name or address */
 	unsigned readonly_port, secure_port;
 	const char *token; /* file */
-	const char *ca; /* file; NULL: the kubelet's certificate is not checked */
+	const char *ca; /* file; NULL: the kubelet's certificate is not verified */
 	const char *agent_socket;
 	uint64_t poll_ms;
-	void (*changed)(void *arg); /* not from inside of a call */
+	void (*changed)(void *arg); /* not called from inside a function of this header */
 	void *arg;
 };
 
 int podlist_new(const struct podlist_config *config, struct podlist **ret, struct err *err);
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct podlist *podlist_free(struct podlist *p);
-/* Valid until changed(); NULL: it is not known. */
+/* Returns the pod, valid until changed(); NULL: unknown. */
 const Agent__FedPod *podlist_find(const struct podlist *p, const char *uid);
-/* It is known to be no pod of this node any more, and for how long: in ms; 0: it is one, or nobody
- * knows. */
+/* Returns for how many ms the pod has been missing from the lists; 0: it is listed, or was never
+ * known. */
 uint64_t podlist_gone_ms(const struct podlist *p, const char *uid);
-/* A pod that is not known yet may be soon: there is a source, and its last answer was one. */
+/* Returns true if an unknown pod may appear soon: a source exists and its last answer was valid. */
 bool podlist_may_know(const struct podlist *p);
-/* Asks now, or as soon as the kubelet may be asked again. */
+/* Requests a list now, or as soon as the minimum interval between requests has passed. */
 void podlist_ask(struct podlist *p);
-/* "secure: HTTP status 403", for people; by what pods are known now. */
+/* Returns a status text for people, such as "secure: HTTP status 403": the source of the pods, or
+ * why it fails. */
 const char *podlist_state(const struct podlist *p);
 
-/* ---- between the files ---- */
+/* ---- functions between these files ----------------------------------------------------------- */
 
-/* A list begins; pods of it; and its end, when what was not in it is gone. */
+/* Update the pods from a list: begin, one call for each pod, end. At the end, pods that were not in
+ * the list are marked as gone. */
 void podlist_begin(struct podlist *p);
 void podlist_take(struct podlist *p, const Agent__FedPod *pod);
 void podlist_end(struct podlist *p);
@@ -64,25 +66,29 @@ void podlist_forget(struct podlist *p, const char *uid);
 struct fetch;
 struct feed;
 
-/* One GET of /pods. text: why there is none, valid during the call; NULL: body has it. */
+/* Receives the result of one GET of /pods. text: the cause of a failure, valid during the call;
+ * NULL: `body` has the list. */
 typedef void (*fetched)(const char *text, const char *body, size_t n, void *arg);
 int fetch_new(const struct podlist_config *config, fetched done, void *arg, struct fetch **ret,
 	      struct err *err);
 struct fetch *fetch_free(struct fetch *f);
-/* Its token can be read, and the kubelet's certificate is checked: else whoever listens at the port
- * is shown the token, which has to be asked for by name. */
+/* Returns true if the token is readable and the kubelet's certificate will be verified. Without
+ * verification any listener at the port would get the token, so that mode must be requested
+ * explicitly. */
 bool fetch_may_be_secure(const struct fetch *f);
-/* done is called once, not from inside. */
+/* Starts a fetch. done is called once, not from inside fetch_begin. */
 void fetch_begin(struct fetch *f, bool secure);
 
-/* connected: it has told all its pods; or is gone. */
+/* Opens the agent's socket. told(true): the agent has sent all its pods; told(false): it has
+ * disconnected. */
 int feed_new(const struct podlist_config *config, struct podlist *p,
 	     void (*told)(bool connected, void *arg), struct feed **ret, struct err *err);
 struct feed *feed_free(struct feed *f);
-/* It has begun to tell all, and has not told the last of it. */
+/* Returns true if the agent has begun to send its pods and has not sent the last one. */
 bool feed_is_telling(const struct feed *f);
 
-/* Calls fn for each pod of a kubelet's list, valid during that. -EBADMSG: it is none; -E2BIG. */
+/* Calls fn for each pod of a kubelet's list; the pod is valid during the call. -EBADMSG: the text
+ * is not a list; -E2BIG: too many pods. */
 int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *pod, void *arg),
 		  void *arg, size_t *ret_n);
 

@@ -18,8 +18,8 @@
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660
 #define IMAGE_SERVICE ".ImageService/"
-#define BUFFERED_MAX (64u << 20) /* bytes of requests and answers that wait here, of all calls */
-#define REQUEST_MS 10000u /* for a whole request to come */
+#define BUFFERED_MAX (64u << 20) /* limit for requests and answers stored here, over all calls */
+#define REQUEST_MS 10000u /* time limit for a whole request to arrive */
 #define SWEEP_MS 1000u
 #define TOO_MUCH "nri-rp-bridge holds too much for calls that do not end"
 #define NO_MESSAGE "a request that is not one message"
@@ -32,48 +32,49 @@ struct proxy {
 	struct proxy_config config;
 	struct grpc_server *server;
 	struct call *calls;
-	size_t n_buffered; /* bytes of all calls, as policed_count() counts them */
-	struct loop_timer *sweep; /* armed while there are calls */
+	size_t n_buffered; /* bytes of all calls, as counted by policed_count */
+	struct loop_timer *sweep; /* armed while calls exist */
 };
 
 /* One direction of a call, for the log. */
 struct traced {
 	uint64_t n_bytes;
-	struct buf head; /* the first bytes, when messages are wanted */
+	struct buf head; /* first bytes, if messages are logged */
 };
 
-/* Each of the streams is NULL when nothing more is to be said to that side, or heard from it. */
+/* A passing call. A stream is NULL once nothing more is sent to that side or expected from it. */
 struct call {
 	struct proxy *proxy;
-	struct h2_stream *down; /* the kubelet's */
-	struct h2_stream *up; /* ours to the runtime */
-	bool requested; /* the caller has said all */
+	struct h2_stream *down; /* the kubelet's stream */
+	struct h2_stream *up; /* the bridge's stream to the runtime */
+	bool requested; /* the request is complete */
 	bool responded; /* the runtime's headers have been passed on */
-	bool answered; /* the runtime has said all */
+	bool answered; /* the answer is complete */
 	enum trace_level level;
 	char *path;
 	uint64_t begun_us;
 	int32_t status;
 	struct traced request, response;
-	struct policed *policed; /* NULL: it passes */
+	struct policed *policed; /* NULL: the call passes without interception */
 	struct call *prev, *next;
 };
 
-/* What is kept of a call that the police wants. */
+/* State of an intercepted call. */
 struct policed {
-	struct police_call *police; /* NULL: not yet, or not any more */
+	struct police_call *police; /* NULL: not begun, or already ended */
 	struct h2_fields *headers;
 	uint64_t deadline_ms; /* UINT64_MAX: none */
 	struct grpc_reader request, answer;
-	bool held; /* the answer stays here until the police releases it */
+	bool held; /* keep the answer until the interceptor releases it */
 	struct h2_fields *response, *trailers;
-	struct events_listener listener; /* of a call for events, which has no stream of its own */
-	size_t behind; /* bytes of events that its caller has not taken yet */
-	size_t counted; /* bytes of these that the proxy's sum has */
-	bool truncated; /* a part of the answer could not be read along */
+	/* for a call for events, which has no stream to the runtime */
+	struct events_listener listener;
+	size_t behind; /* bytes of events that the caller has not read yet */
+	size_t counted; /* bytes included in the proxy's sum */
+	bool truncated; /* a part of the answer could not be stored */
 };
 
-/* ---- what is logged -------------------------------------------------------------------------- */
+/* ---- logging --------------------------------------------------------------------------------- */
 
 static void note_bytes(const struct call *c, struct traced *t, const uint8_t *data, size_t n)
 {
@@ -119,7 +120,7 @@ static void log_call(const struct call *c)
 		log_messages(c);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- end of a call --------------------------------------------------------------------------- */
 
 static void policed_end(struct call *c, enum police_outcome outcome)
 {
@@ -161,7 +162,7 @@ static void call_free_if_over(struct call *c)
 	free(c);
 }
 
-/* Out of memory, or out of step: both sides are told. */
+/* Resets both streams, after lack of memory or a protocol error. */
 static void call_break(struct call *c, uint32_t code)
 {
 	c->down = h2_stream_reset(c->down, code);
@@ -169,7 +170,7 @@ static void call_break(struct call *c, uint32_t code)
 	call_free_if_over(c);
 }
 
-/* The call ends here, whatever the runtime may have said of it. */
+/* Ends the call for the kubelet with a status, whatever the runtime has sent. */
 static void tell_end(struct call *c, int32_t status, const char *text)
 {
 	char number[12], encoded[GRPC_TEXT_MAX];
@@ -190,7 +191,7 @@ static void tell_end(struct call *c, int32_t status, const char *text)
 		h2_stream_leave(down);
 }
 
-/* Ends a call with an error, for both sides. */
+/* Ends a call with an error on both sides. */
 static void call_fail(struct call *c, enum grpc_status status, const char *text)
 {
 	if (c->down)
@@ -199,14 +200,15 @@ static void call_fail(struct call *c, enum grpc_status status, const char *text)
 	call_free_if_over(c);
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------- */
+/* ---- memory limits --------------------------------------------------------------------------- */
 
 static size_t policed_bytes(const struct policed *p)
 {
 	return buf_len(&p->request.in) + buf_len(&p->answer.in) + p->behind;
 }
 
-/* Counts the bytes that a call holds here. Returns false if all calls hold too much. */
+/* Updates the count of bytes stored for a call. Returns false if all calls together exceed the
+ * limit. */
 static bool policed_count(struct call *c)
 {
 	struct proxy *proxy = c->proxy;
@@ -216,8 +218,8 @@ static bool policed_count(struct call *c)
 	return proxy->n_buffered <= BUFFERED_MAX;
 }
 
-/* Counts as above. When all calls hold too much, ends the one that holds most of those that the
- * plugin is not asked about, or else this one. Returns false if this call is gone. */
+/* Updates the count as policed_count. Above the limit, ends the call with the most bytes of those
+ * that are not at the interceptor, or else this call. Returns false if this call was ended. */
 static bool policed_bound(struct call *c)
 {
 	struct call *i, *most = NULL;
@@ -252,7 +254,8 @@ static void on_sweep(void *arg)
 
 /* ---- from the runtime to the kubelet --------------------------------------------------------- */
 
-/* With these it may have been done all the same. */
+/* Converts a gRPC status to an outcome. After some errors the runtime may still have carried out
+ * the call. */
 static enum police_outcome outcome_of(int32_t status)
 {
 	if (status == GRPC_OK)
@@ -270,7 +273,7 @@ static void note_end(struct call *c, const struct h2_fields *trailers)
 	policed_end(c, outcome_of(c->status));
 }
 
-/* What was held goes to the kubelet. */
+/* Sends the held answer to the kubelet. */
 static void let_go(struct call *c)
 {
 	struct policed *p = c->policed;
@@ -306,7 +309,7 @@ static void held_headers(struct call *c, const struct h2_fields *fields, bool la
 	if (!*to)
 		*to = h2_fields_copy(fields);
 	else
-		last = false; /* a second block that is no trailers means nothing */
+		last = false; /* a second block of headers before the trailers is ignored */
 	if (!*to)
 		call_break(c, H2_INTERNAL_ERROR);
 	else if (last)
@@ -325,7 +328,7 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 		note_end(c, fields);
 	if (!c->down)
 		return;
-	/* headers in the midst of an answer: HTTP knows of none that gRPC could mean */
+	/* gRPC has no headers between the messages of an answer */
 	int r = -EBADMSG;
 	if (!c->responded)
 		r = h2_stream_respond(c->down, fields, last);
@@ -336,8 +339,8 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 		call_break(c, H2_INTERNAL_ERROR);
 }
 
-/* Reads an answer along. Without memory for it, or when it is too long, the answer is not known
- * here, and cannot be held. False: the call is gone. */
+/* Stores an answer for the interceptor. If it is too long or memory is short, the answer counts as
+ * unknown and cannot be held. Returns false if the call was ended. */
 static bool policed_answer(struct call *c, const uint8_t *data, size_t n)
 {
 	struct policed *p = c->policed;
@@ -382,7 +385,7 @@ static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	const struct call *c = arg;
 	(void)s;
-	if (c->down && !c->policed) /* what the police has read has room for more already */
+	if (c->down && !c->policed) /* an intercepted answer was consumed when it was read */
 		h2_stream_consume(c->down, n);
 }
 
@@ -399,12 +402,12 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 		else
 			c->down = h2_stream_reset(c->down, end->code);
 	}
-	/* An answer that is complete goes out by itself; `down` stays until it has, to know when
-	 * the call was over. */
+	/* A complete answer is sent without further action. `down` stays until then, so that the
+	 * logged duration includes it. */
 	call_free_if_over(c);
 }
 
-/* ---- the runtime ----------------------------------------------------------------------------- */
+/* ---- streams to the runtime ------------------------------------------------------------------ */
 
 static struct upstream *upstream_of(const struct proxy *p, const char *path)
 {
@@ -426,7 +429,7 @@ static int open_up(struct call *c, const struct h2_fields *fields, bool last, st
 	return r ? err_errno(err, r, "a call to the runtime") : 0;
 }
 
-/* ---- calls that the police wants ------------------------------------------------------------- */
+/* ---- intercepted calls ----------------------------------------------------------------------- */
 
 static void proxy_refuse(struct call *c, enum grpc_status status, const char *text)
 {
@@ -524,7 +527,7 @@ static void events_begin(struct call *c)
 	call_free_if_over(c);
 }
 
-/* ---- one message, read ----------------------------------------------------------------------- */
+/* ---- request of an intercepted call ---------------------------------------------------------- */
 
 static void police_ask(struct call *c)
 {
@@ -543,7 +546,7 @@ static void police_ask(struct call *c)
 		return;
 	}
 	if (str_eq(c->path, EVENTS_PATH)) {
-		/* What a later release asks for in it the runtime alone can answer. */
+		/* A request with content, from a later CRI version, is left to the runtime. */
 		if (m.n)
 			on_police_forwards(m.data, m.n, false, c);
 		else
@@ -575,7 +578,8 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 		h2_stream_consume(c->down, n);
 }
 
-/* What the police reads along is not to be compressed. */
+/* Copies headers without the one named: without grpc-accept-encoding the runtime does not compress
+ * the answer, which the bridge has to read. */
 static struct h2_fields *copy_without(const struct h2_fields *fields, const char *name)
 {
 	struct h2_fields *copy = h2_fields_copy(fields);
@@ -589,7 +593,7 @@ static struct h2_fields *copy_without(const struct h2_fields *fields, const char
 	return copy;
 }
 
-/* 0, or -errno. */
+/* Returns 0 or -errno. */
 static int policed_new(struct call *c, const struct h2_fields *fields)
 {
 	uint64_t timeout_ms = UINT64_MAX;
@@ -671,7 +675,7 @@ static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *
 	call_free_if_over(c);
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- start of a call ------------------------------------------------------------------------- */
 
 static struct call *call_new(struct proxy *p, struct h2_stream *down, const char *path)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that pass from the kubelet to the runtime and back as bytes: headers, messages, trailers,
- * resets, in both directions. Neither side's messages are decoded, kept or waited for: what one
- * side has not taken, the other cannot send more of.
+ * Passes calls from the kubelet to the runtime and answers back, as bytes: headers, messages,
+ * trailers and resets. The proxy neither decodes nor stores messages. Flow control couples both
+ * sides: a side cannot send more than the other has received.
  *
- * Calls that the police wants are the exception: each is one message, which is kept until the
- * police forwards it, edited, or refuses it. Their answers pass as all others do, and the police
- * reads along. And calls for events share one stream of the runtime.
+ * Two kinds of calls differ. An intercepted call is one message, stored until the interceptor
+ * (intercept.h) forwards it, edited, or refuses it; its answer passes through and is also read
+ * here. Calls for container events share one stream of the runtime (events.h).
  */
 #ifndef NRI_RP_BRIDGE_PROXY_H
 #define NRI_RP_BRIDGE_PROXY_H
@@ -20,17 +20,17 @@ struct proxy;
 
 struct proxy_config {
 	struct loop *loop;
-	const char *listen; /* socket of ours */
-	int inherited; /* > 0: it listens already */
-	struct upstream *runtime, *image; /* image: of the image service; may be the same */
+	const char *listen; /* path of the bridge's socket */
+	int inherited; /* > 0: a socket that systemd has opened; it listens already */
+	struct upstream *runtime, *image; /* image: of the image service; may equal runtime */
 	struct police *police;
-	struct events *events; /* of the runtime */
-	const struct trace_rules *trace; /* lives as long as the proxy */
+	struct events *events; /* the runtime's event stream */
+	const struct trace_rules *trace; /* must outlive the proxy */
 };
 
 int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err *err);
-/* Calls end on both sides. Before the upstreams. Not from inside a callback. NULL is fine; returns
- * NULL. */
+/* Ends all calls on both sides. Call before upstream_free, and not from inside a callback. Accepts
+ * NULL; returns NULL. */
 struct proxy *proxy_free(struct proxy *p);
 
 #endif

@@ -13,8 +13,8 @@
 #define LOG_SOURCE "trace"
 #define DEPTH_MAX 12u
 #define TEXT_MAX 256u /* bytes of one field that are shown */
-#define LINE_MAX 3500u /* a line of the log has room for a little more */
-#define PULL_IMAGE_AUTH 2u /* the field of a registry's password */
+#define LINE_MAX 3500u /* just below the limit of a log line */
+#define PULL_IMAGE_AUTH 2u /* number of the field with the registry's password */
 
 static const char *const level_names[] = {"off", "name", "short", "full"};
 

@@ -15,7 +15,7 @@
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_LAST_MS 2000u
 
-/* A connection that takes no more calls lives on until those under way have ended. */
+/* A connection. One that accepts no more calls is kept until its calls have ended. */
 struct link {
 	struct upstream *upstream;
 	struct grpc_conn *conn;
@@ -25,12 +25,12 @@ struct link {
 struct upstream {
 	struct loop *loop;
 	char *path;
-	struct link *links; /* the first one is the newest */
+	struct link *links; /* newest first */
 	struct loop_timer *retry;
 	struct backoff backoff;
-	bool away; /* as far as has been told */
-	bool lost; /* it was there, and has gone */
-	void (*back)(void *arg); /* NULL: nobody asks */
+	bool away; /* the runtime is away, as logged */
+	bool lost; /* an earlier connection was lost */
+	void (*back)(void *arg); /* NULL: not watched */
 	void *arg;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's socket: one connection for all, made when it is wanted, and again when it has
- * ended. */
+/* The connection to the runtime's socket. All calls share it; it is made at the first call and
+ * again after it has ended. */
 #ifndef NRI_RP_BRIDGE_UPSTREAM_H
 #define NRI_RP_BRIDGE_UPSTREAM_H
 
@@ -9,16 +9,16 @@
 
 struct upstream;
 
-/* The runtime is not connected to before it is wanted. */
+/* Creates the object; connects at the first use. */
 int upstream_new(struct loop *loop, const char *path, struct upstream **ret, struct err *err);
-/* Streams end with -ECANCELED. Not from inside a callback. NULL is fine; returns NULL. */
-/* When a runtime that had gone is there again: perhaps another process. Once, from inside of
- * upstream_connection too. */
+/* Registers `back`, called each time a lost runtime is reachable again, possibly as another process.
+ * The call may come from inside upstream_connection. */
 void upstream_watch(struct upstream *u, void (*back)(void *arg), void *arg);
+/* Ends all streams with -ECANCELED. Not from inside a callback. Accepts NULL; returns NULL. */
 struct upstream *upstream_free(struct upstream *u);
 /*
- * The connection, for the next call. A runtime that is not there, or does not listen, is an error
- * at once; from then on it is looked for with back-off, so that its return is told.
+ * Returns the connection for the next call in *ret. If the runtime is not reachable it fails at
+ * once, and starts retries with back-off so that `back` is called when the runtime returns.
  */
 int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err);
 
