@@ -11,8 +11,8 @@ struct upstream;
 
 /* Creates the object; connects at the first use. */
 int upstream_new(struct loop *loop, const char *path, struct upstream **ret, struct err *err);
-/* Registers `back`, called each time a lost runtime is reachable again, possibly as another process.
- * The call may come from inside upstream_connection. */
+/* Registers `back`, called each time a lost runtime is reachable again, possibly as another
+ * process. The call may come from inside upstream_connection. */
 void upstream_watch(struct upstream *u, void (*back)(void *arg), void *arg);
 /* Ends all streams with -ECANCELED. Not from inside a callback. Accepts NULL; returns NULL. */
 struct upstream *upstream_free(struct upstream *u);
