@@ -405,7 +405,7 @@ static void test_machine_changes_again(void **state)
 	world_until(w, is_up, NULL);
 	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
 	hotplug_trigger(w->p->hotplug);
-	while (!w->p->attempts && !without_14(w, NULL)) {
+	while (!w->p->reloads.attempts && !without_14(w, NULL)) {
 		struct loop_timer *t = loop_timer_new(w->loop, world_check_again, w);
 		assert_int_equal(loop_timer_arm(t, 1), 0);
 		assert_int_equal(loop_run(w->loop), 0);

@@ -24,14 +24,14 @@ static bool is_watched(struct world *w, void *arg)
 {
 	struct drift_stats s;
 	pipeline_drift(w->p, &s);
-	return s.n_watched == *(unsigned *)arg && !w->p->verifying && !w->p->n_to_verify;
+	return s.n_watched == *(unsigned *)arg && !w->p->verify.running && !w->p->verify.n;
 }
 
 /* Container a with CPUs 0-3 (and nodes 0), watched. */
 static void watch_one(struct world *w, const char *cgroups_path)
 {
 	unsigned n = 1;
-	w->p->verify_delay_ms = 1;
+	w->p->verify.delay_ms = 1;
 	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
 	tree_put(&w->tree, GROUP "cpuset.cpus", "0-3\n");
 	tree_put(&w->tree, GROUP "cpuset.mems", "0\n");
@@ -79,7 +79,7 @@ static void test_noticed(void **state)
 	unsigned one = 1;
 	watch_one(w, "/pods/a");
 	assert_int_equal(found(w), 0);
-	assert_false(loop_timer_armed(w->p->verify_timer)); /* nothing wakes up */
+	assert_false(loop_timer_armed(w->p->verify.timer)); /* nothing wakes up */
 	write_at(w, GROUP "cpuset.cpus", "0-15\n");
 	world_until(w, has_found, &n);
 	assert_true(world_told(w, "default/a/c: has CPUs 0-15 instead of 0-3: put back"));
@@ -115,7 +115,7 @@ static void test_amounts(void **state)
 	struct world *w = *state;
 	uint64_t n = 0;
 	unsigned one = 1;
-	w->p->verify_delay_ms = 1;
+	w->p->verify.delay_ms = 1;
 	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
 	tree_put(&w->tree, GROUP "cpu.weight", "39\n");
 	tree_put(&w->tree, GROUP "cpu.max", "50000 100000\n");
@@ -148,7 +148,7 @@ static void test_amounts_v1(void **state)
 	struct world *w = *state;
 	uint64_t n = 1;
 	unsigned three = 3;
-	w->p->verify_delay_ms = 1;
+	w->p->verify.delay_ms = 1;
 	tree_put(&w->tree, "sys/fs/cgroup/cpuset/pods/a/cpuset.cpus", "0-3\n");
 	tree_put(&w->tree, "sys/fs/cgroup/cpu/pods/a/cpu.shares", "1024\n");
 	tree_put(&w->tree, "sys/fs/cgroup/cpu/pods/a/cpu.cfs_quota_us", "-1\n");
@@ -227,7 +227,7 @@ static void test_not_while_told(void **state)
 static bool is_asking(struct world *w, void *arg)
 {
 	(void)arg;
-	return w->p->verifying;
+	return w->p->verify.running;
 }
 
 /* Read while the runtime was being told, looked at after it had said that it is done: nobody's
@@ -270,7 +270,7 @@ static void test_comes_and_goes(void **state)
 				    .res = {.cpus = "0-3", .mems = "0"}}};
 	world_stop(w);
 	world_must_start(w);
-	w->p->verify_delay_ms = 1;
+	w->p->verify.delay_ms = 1;
 	(void)boxes_sync(w, list, 1);
 	world_until(w, is_watched, &one);
 	(void)boxes_sync(w, NULL, 0);

@@ -362,7 +362,7 @@ static void test_update_of_others(void **state)
 				&reply),
 			 0);
 	assert_int_equal(reply.n_updates, 1);
-	assert_true(w->p->warned_kubelet);
+	assert_true(w->p->requests.warned_kubelet);
 	reply_sent(w->p, &reply, false);
 	assert_string_equal(box_acked(w, "a"), "4-5");
 }
@@ -421,7 +421,7 @@ static void test_release_by_force(void **state)
 	struct pipeline_status status;
 	pipeline_status(w->p, &status);
 	assert_true(status.degraded);
-	assert_true(w->p->sync_failed);
+	assert_true(w->p->requests.sync_failed);
 	world_free(w);
 }
 

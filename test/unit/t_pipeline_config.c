@@ -380,10 +380,10 @@ static void test_other_policy_after_restart(void **state)
 	world_stop(w);
 	world_configure(w, "policy: puppet2\n");
 	world_must_start(w);
-	assert_true(w->p->other_policy);
+	assert_true(w->p->requests.other_policy);
 	struct box b = {.name = "a", .state = RP_STATE_RUNNING, .res.cpus = "0-3"};
 	assert_int_equal(boxes_sync(w, &b, 1), 0);
-	assert_false(w->p->other_policy);
+	assert_false(w->p->requests.other_policy);
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 	assert_string_equal(box_ctr(w, "a")->cur.exclusive->text, "0-3");
 }

@@ -85,13 +85,13 @@ static void test_synchronized_late(void **state)
 	(void)state;
 	struct world *w = second_life(PUPPET "puppet: {resync: 1}\n");
 	(void)boxes_sync(w, boxes, 2);
-	assert_true(w->p->sync_failed);
+	assert_true(w->p->requests.sync_failed);
 	remove_box(w, "a");
 	world_until(w, is_idle, NULL);
-	assert_true(w->p->sync_failed);
+	assert_true(w->p->requests.sync_failed);
 	assert_true(is_set_to(w, set_value));
 	remove_box(w, "b"); /* which the policy does not let go, and looks at what is left */
-	assert_false(w->p->sync_failed);
+	assert_false(w->p->requests.sync_failed);
 	world_until(w, is_set_to, found_value);
 	world_free(w);
 }
@@ -106,7 +106,7 @@ static void test_synchronized_at_the_second_attempt(void **state)
 	struct world *w = second_life(PUPPET "puppet: {resync: 1}\n");
 	(void)snprintf(script, sizeof script, "on c; cpus 3; late %s/first", w->tree.dir);
 	(void)boxes_sync(w, &box, 1);
-	assert_false(w->p->sync_failed);
+	assert_false(w->p->requests.sync_failed);
 	assert_string_equal(box_cpus(w, "a"), "3");
 	w->p->runtime.connected = true;
 	pipeline_status(w->p, &status);

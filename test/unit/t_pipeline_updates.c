@@ -222,7 +222,7 @@ static void test_failures(void **state)
 	assert_false(world_told(w, "one of them is bad"));
 	while (acked < 2) {
 		assert_non_null(updates_next(w->p, &n));
-		bool bad = strcmp(w->p->updates.batch.items[0].ctr->id, "c-b") == 0;
+		bool bad = strcmp(w->p->requests.updates.batch.items[0].ctr->id, "c-b") == 0;
 		assert_true(n <= 2);
 		if (bad)
 			updates_failed(w->p, false, "it is bad");
@@ -238,7 +238,7 @@ static void test_failures(void **state)
 	updates_failed(w->p, false, "it is bad");
 	assert_int_equal(box_ctr(w, "b")->update.backoff.ms, 1000);
 	assert_null(updates_next(w->p, &n));
-	assert_true(loop_timer_armed(w->p->updates.retry));
+	assert_true(loop_timer_armed(w->p->requests.updates.retry));
 	world_until(w, next_is_there, &n);
 	updates_acked(w->p);
 	assert_int_equal(box_ctr(w, "b")->update.backoff.ms, 0);
@@ -330,7 +330,7 @@ static void test_deferred_from_a_reply(void **state)
 static bool verified(struct world *w, void *arg)
 {
 	(void)arg;
-	return !w->p->n_to_verify && !w->p->verifying && !loop_timer_armed(w->p->verify_timer);
+	return !w->p->verify.n && !w->p->verify.running && !loop_timer_armed(w->p->verify.timer);
 }
 
 static void look(struct world *w, const char *name)
@@ -338,8 +338,8 @@ static void look(struct world *w, const char *name)
 	box_ctr(w, name)->verify.from_ms = 0;
 	verify_later(w->p, box_ctr(w, name));
 	verify_later(w->p, box_ctr(w, name)); /* once is enough */
-	assert_int_equal(w->p->n_to_verify, 1);
-	assert_int_equal(loop_timer_arm(w->p->verify_timer, 1), 0);
+	assert_int_equal(w->p->verify.n, 1);
+	assert_int_equal(loop_timer_arm(w->p->verify.timer, 1), 0);
 	world_until(w, verified, NULL);
 }
 
@@ -353,7 +353,7 @@ static void ack_all(struct world *w)
 static void test_verify(void **state)
 {
 	struct world *w = *state;
-	w->p->verify_delay_ms = 0;
+	w->p->verify.delay_ms = 0;
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3", .cgroups_path = "/pods/a"});
 	/* nothing to be read is no news */
 	look(w, "a");
@@ -382,7 +382,7 @@ static void test_verify(void **state)
 static void test_verify_v1(void **state)
 {
 	struct world *w = *state;
-	w->p->verify_delay_ms = 0;
+	w->p->verify.delay_ms = 0;
 	box_run(w, &(struct box){.name = "a",
 				 .alloc = "cpus 0-3",
 				 .cgroups_path = "pods-x.slice:cri:1234"});
@@ -396,13 +396,13 @@ static void test_verify_v1(void **state)
 static bool is_verifying(struct world *w, void *arg)
 {
 	(void)arg;
-	return w->p->verifying || (!w->p->n_to_verify && !loop_timer_armed(w->p->verify_timer));
+	return w->p->verify.running || (!w->p->verify.n && !loop_timer_armed(w->p->verify.timer));
 }
 
 static void test_verify_those_that_ended(void **state)
 {
 	struct world *w = *state;
-	w->p->verify_delay_ms = 0;
+	w->p->verify.delay_ms = 0;
 	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
 	tree_put(&w->tree, "sys/fs/cgroup/pods/a/cpuset.cpus", "0-15\n");
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3", .cgroups_path = "/pods/a"});
@@ -411,13 +411,13 @@ static void test_verify_those_that_ended(void **state)
 	verify_later(w->p, box_ctr(w, "b"));
 	stop_ctr(w, "a", true);
 	stop_ctr(w, "b", false);
-	assert_int_equal(loop_timer_arm(w->p->verify_timer, 1), 0);
+	assert_int_equal(loop_timer_arm(w->p->verify.timer, 1), 0);
 	world_until(w, verified, NULL);
 	assert_int_equal(updates_waiting(w->p), 0);
 	/* under way when the pipeline ends */
 	box_run(w, &(struct box){.name = "d", .alloc = "cpus 0-3", .cgroups_path = "/pods/a"});
 	verify_later(w->p, box_ctr(w, "d"));
-	assert_int_equal(loop_timer_arm(w->p->verify_timer, 1), 0);
+	assert_int_equal(loop_timer_arm(w->p->verify.timer, 1), 0);
 	world_until(w, is_verifying, NULL);
 }
 

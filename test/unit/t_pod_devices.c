@@ -83,7 +83,7 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 /* Times that a request which is held would have been looked at again. */
 static unsigned n_told(void)
 {
-	return source.w->p->hold.told - source.told_before;
+	return source.w->p->wait.hold.told - source.told_before;
 }
 
 static const struct device_source the_source = {ask_pod, ask_all, pod_ended, &source};
@@ -93,7 +93,7 @@ static int setup(void **state)
 	int r = world_setup(state);
 	now_ms = START_MS;
 	source = (struct source){.w = *state};
-	source.told_before = source.w->p->hold.told;
+	source.told_before = source.w->p->wait.hold.told;
 	return r;
 }
 

@@ -53,8 +53,8 @@ static inline struct answer reload(struct world *w, const char *conf)
 static inline bool is_idle(struct world *w, void *arg)
 {
 	(void)arg;
-	for (unsigned i = 0; i < w->p->n_controllers; i++)
-		if (instance_jobs(w->p->controllers[i]->instance))
+	for (unsigned i = 0; i < w->p->controllers.n; i++)
+		if (instance_jobs(w->p->controllers.list[i]->instance))
 			return false;
 	return !instance_jobs(w->p->policy);
 }

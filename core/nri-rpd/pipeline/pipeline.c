@@ -139,7 +139,7 @@ static int open_crumb(struct pipeline *p, struct err *err)
 	struct err why = ERR_INIT;
 	int r = open_crumb_file(p, &why);
 	if (r && r != -EBUSY && r != -ENOMEM) {
-		(void)snprintf(p->run_error, sizeof p->run_error, "%s", why.text);
+		(void)snprintf(p->state.run_error, sizeof p->state.run_error, "%s", why.text);
 		log_error("%s; deaths inside of modules are not counted", why.text);
 		p->env.crumb = crumb_private();
 		r = p->env.crumb ? 0 : -ENOMEM;
@@ -171,12 +171,13 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->env.cache = cache_new(topo_memory(p->env.topo));
 	p->env.worker = worker_new(p->env.loop, "modules");
 	p->disk = worker_new(p->env.loop, "disk");
-	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
-	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
-	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
-	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
-	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || plugins_init(p) ||
-	    undo_init(p) || recover_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
+	p->state.persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
+	p->state.quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
+	p->requests.rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->state.persist_timer ||
+	    !p->state.quiet_timer || !p->requests.rebalance_timer || noderes_init(p) ||
+	    evict_init(p) || plugins_init(p) || undo_init(p) || recover_init(p) ||
+	    updates_init(p) || verify_init(p) || hold_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -196,7 +197,7 @@ static void remove_leftovers(const struct pipeline *p)
 {
 	static const char *const names[] = {KEPT_FILE, FORMER_FILE, UNDONE_FILE, PUSHED_FILE,
 					    FORECAST_FILE};
-	const char *const dirs[] = {p->kept_dir, p->kept_run_dir, p->state_dir};
+	const char *const dirs[] = {p->reloads.dir, p->reloads.run_dir, p->state_dir};
 	char path[CACHE_PATH_MAX + 32];
 	unsigned n = 0;
 	for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++)
@@ -214,14 +215,14 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	if (!p)
 		return NULL;
 	p->cfg = *config;
-	p->root.fd = p->drift.fd = -1;
+	p->root.fd = p->verify.drift.fd = -1;
 	p->env.loop = config->loop;
 	p->env.event = on_event;
 	p->env.reported = on_reported;
 	p->env.wished = on_wished;
 	p->env.runtime = &p->runtime.facts;
 	p->env.arg = p;
-	p->started_ns = clock_wall_ns();
+	p->observe.started_ns = clock_wall_ns();
 	p->config_path = strdup(config->config_path);
 	return p->config_path ? p : pipeline_free(p);
 }
@@ -258,7 +259,7 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 		r = open_machine(p, err);
 	if (!r)
 		r = state_open(p, err);
-	if (!r && !p->state_error[0])
+	if (!r && !p->state.state_error[0])
 		events_open(p);
 	if (!r)
 		r = open_crumb(p, err);
@@ -298,15 +299,15 @@ struct pipeline *pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return NULL;
-	p->stopping = true;
+	p->reloads.stopping = true;
 	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
 	attempts_fini(p);
-	if (p->store && p->persist_timer)
+	if (p->store && p->state.persist_timer)
 		persist_now(p); /* with what the modules keep, which have ended after that */
 	config_fini(p);
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
-	if (p->store && p->persist_timer)
+	if (p->store && p->state.persist_timer)
 		persist_now(p);
 	events_log(p);
 	p->disk = worker_free_within(p->disk, PIPELINE_STOP_MS);
@@ -315,13 +316,13 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		verify_fini(p);
 		hold_fini(p);
 	}
-	loop_timer_free(p->persist_timer);
-	loop_timer_free(p->quiet_timer);
-	loop_timer_free(p->rebalance_timer);
+	loop_timer_free(p->state.persist_timer);
+	loop_timer_free(p->state.quiet_timer);
+	loop_timer_free(p->requests.rebalance_timer);
 	noderes_fini(p);
 	evict_fini(p);
 	plugins_fini(p);
-	adjustments_free(p->adjustments);
+	adjustments_free(p->requests.adjustments);
 	undo_fini(p);
 	recover_fini(p);
 	pushed_fini(p);
@@ -340,7 +341,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	if (p->root.fd >= 0)
 		fs_root_close(&p->root);
 	free(p->config_path);
-	free(p->config_problems);
+	free(p->reloads.problems);
 	first_forget(p);
 	events_close(p);
 	free(p);
@@ -395,7 +396,7 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
 	watchdog_end(p->watchdog);
 	/* beside those of the policy, which have other names */
-	bool more = (!r || r == -ENOTSUP) && p->noderes && noderes_zones(p, sink);
+	bool more = (!r || r == -ENOTSUP) && p->node.noderes && noderes_zones(p, sink);
 	return r == -ENOTSUP && more ? 0 : r;
 }
 
@@ -436,8 +437,8 @@ int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_met
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg)
 {
 	int r = p->policy ? fn(p->policy, arg) : 0;
-	for (unsigned i = 0; i < p->n_controllers && !r; i++)
-		if (p->controllers[i]->instance)
-			r = fn(p->controllers[i]->instance, arg);
+	for (unsigned i = 0; i < p->controllers.n && !r; i++)
+		if (p->controllers.list[i]->instance)
+			r = fn(p->controllers.list[i]->instance, arg);
 	return r;
 }

@@ -37,10 +37,10 @@ static struct applied *controllers_find(struct applied *all, rp_ctr ctr)
 
 void controllers_forget(struct pipeline *p, rp_ctr ctr)
 {
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct applied *a = controllers_find(p->controllers[i]->applied, ctr);
+	for (unsigned i = 0; i < p->controllers.n; i++) {
+		struct applied *a = controllers_find(p->controllers.list[i]->applied, ctr);
 		if (a)
-			controllers_drop(p->controllers[i], a);
+			controllers_drop(p->controllers.list[i], a);
 	}
 }
 
@@ -84,9 +84,9 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 	bool news = true;
 	if (result > RP_APPLY_FAILED || (handle && (!ctr || !ctr_live(ctr->cur.state))))
 		return;
-	for (unsigned c = 0; ctr && c < p->n_controllers; c++)
-		if (p->controllers[c]->instance == i)
-			news = controllers_record(p->controllers[c], handle, result, text);
+	for (unsigned c = 0; ctr && c < p->controllers.n; c++)
+		if (p->controllers.list[c]->instance == i)
+			news = controllers_record(p->controllers.list[c], handle, result, text);
 	if (result < RP_APPLY_PARTIAL || !news)
 		return;
 	log_warning("%s%scontroller %s: %s", ctr ? ctr->full_name : "", ctr ? ": " : "",
@@ -98,7 +98,7 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
 				struct controller_result *ret)
 {
-	const struct applied *a = controllers_find(p->controllers[i]->applied, ctr->handle);
+	const struct applied *a = controllers_find(p->controllers.list[i]->applied, ctr->handle);
 	if (!a)
 		return false;
 	*ret = (struct controller_result){a->result, a->text ? a->text : ""};
@@ -111,15 +111,15 @@ void controllers_sync(struct pipeline *p)
 {
 	if (!p->runtime.synchronized)
 		return;
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (controller_runs(p->controllers[i]))
-			instance_controller_sync(p->controllers[i]->instance);
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (controller_runs(p->controllers.list[i]))
+			instance_controller_sync(p->controllers.list[i]->instance);
 }
 
 void controllers_timer(struct pipeline *p, struct instance *instance, uint64_t cookie)
 {
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		const struct controller *c = p->controllers[i];
+	for (unsigned i = 0; i < p->controllers.n; i++) {
+		const struct controller *c = p->controllers.list[i];
 		if (c->instance != instance || !controller_runs(c))
 			continue;
 		watchdog_begin(p->watchdog);
@@ -131,9 +131,9 @@ void controllers_timer(struct pipeline *p, struct instance *instance, uint64_t c
 void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 {
 	verify_soon(p, ctr);
-	for (unsigned i = 0; i < p->n_controllers; i++) {
+	for (unsigned i = 0; i < p->controllers.n; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = p->controllers[i];
+		struct controller *c = p->controllers.list[i];
 		if (controller_runs(c) && instance_post_start(c->instance, ctr, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
@@ -142,9 +142,9 @@ void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 void controllers_post_stop(struct pipeline *p, struct ctr *ctr)
 {
 	drift_forget(p, ctr);
-	for (unsigned i = 0; !p->env.trial && i < p->n_controllers; i++) {
+	for (unsigned i = 0; !p->env.trial && i < p->controllers.n; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = p->controllers[i];
+		struct controller *c = p->controllers.list[i];
 		if (controller_runs(c) && instance_post_stop(c->instance, ctr, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
@@ -154,8 +154,8 @@ void controllers_post_stop(struct pipeline *p, struct ctr *ctr)
 uint32_t controllers_take(const struct pipeline *p)
 {
 	uint32_t takes = 0;
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (controller_runs(p->controllers[i]))
-			takes |= instance_takes(p->controllers[i]->instance);
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (controller_runs(p->controllers.list[i]))
+			takes |= instance_takes(p->controllers.list[i]->instance);
 	return takes;
 }

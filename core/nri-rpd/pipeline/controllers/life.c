@@ -66,9 +66,9 @@ static bool is_among(const struct controller *c, struct controller *const *list,
 static struct controller *find_or_add(struct pipeline *p, const char *name)
 {
 	struct controller *c;
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (str_eq(p->controllers[i]->name, name))
-			return p->controllers[i];
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (str_eq(p->controllers.list[i]->name, name))
+			return p->controllers.list[i];
 	c = calloc(1, sizeof *c);
 	if (c)
 		(void)snprintf(c->name, sizeof c->name, "%s", name);
@@ -104,7 +104,7 @@ static int life_prepare(struct pipeline *p, const struct conf *conf, struct cont
 		r = instance_prepare(c->instance, section, &c->next.plan, &why);
 	if (!r)
 		return 0;
-	if ((wanted->mode == CONF_REQUIRED && !p->lenient) || r == -EINVAL)
+	if ((wanted->mode == CONF_REQUIRED && !p->reloads.lenient) || r == -EINVAL)
 		return has_place(&why, section)
 			       ? err_set(err, r, "%s", why.text)
 			       : err_set(err, r, "%s: controller %s: %s",
@@ -119,9 +119,9 @@ static int life_prepare(struct pipeline *p, const struct conf *conf, struct cont
 int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err)
 {
 	const struct conf_core *core = conf_core(conf);
-	assert(!p->controller_change);
+	assert(!p->controllers.change);
 	struct controller_change *change = calloc(1, sizeof *change);
-	p->controller_change = change;
+	p->controllers.change = change;
 	if (!change)
 		return err_errno(err, -ENOMEM, "controllers");
 	for (unsigned i = 0; i < core->n_controllers; i++) {
@@ -153,8 +153,8 @@ static void life_commit(struct controller *c)
  * force. */
 static int start_required(struct pipeline *p, struct err *err)
 {
-	struct controller_change *change = p->controller_change;
-	for (unsigned i = 0; !p->lenient && i < change->n; i++) {
+	struct controller_change *change = p->controllers.change;
+	for (unsigned i = 0; !p->reloads.lenient && i < change->n; i++) {
 		struct controller *c = change->list[i];
 		struct err why = ERR_INIT;
 		if (!c->next.plan || controller_runs(c) || c->next.mode != CONF_REQUIRED)
@@ -179,7 +179,7 @@ static bool is_enabled(const struct conf *conf, const struct controller *c)
 static bool life_leaves(const struct pipeline *p, const struct conf *conf,
 			const struct controller *c)
 {
-	const struct controller_change *change = p->controller_change;
+	const struct controller_change *change = p->controllers.change;
 	if (c->life != CONTROLLER_RUNS)
 		return false;
 	return !is_among(c, change->list, change->n) || !c->next.plan ||
@@ -188,11 +188,11 @@ static bool life_leaves(const struct pipeline *p, const struct conf *conf,
 
 static void exchange_lists(struct pipeline *p)
 {
-	struct controller_change *change = p->controller_change;
-	struct controller_change former = {.n = p->n_controllers, .switched = !change->switched};
-	memcpy(former.list, p->controllers, sizeof former.list);
-	memcpy(p->controllers, change->list, sizeof p->controllers);
-	p->n_controllers = change->n;
+	struct controller_change *change = p->controllers.change;
+	struct controller_change former = {.n = p->controllers.n, .switched = !change->switched};
+	memcpy(former.list, p->controllers.list, sizeof former.list);
+	memcpy(p->controllers.list, change->list, sizeof p->controllers.list);
+	p->controllers.n = change->n;
 	*change = former;
 }
 
@@ -201,8 +201,8 @@ int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *
 	int r = start_required(p, err);
 	if (r)
 		return r;
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *c = p->controllers[i];
+	for (unsigned i = 0; i < p->controllers.n; i++) {
+		struct controller *c = p->controllers.list[i];
 		if (!life_leaves(p, conf, c))
 			continue;
 		instance_stop(c->instance);
@@ -238,7 +238,7 @@ static void go_back(struct controller *c)
 
 void controllers_abort(struct pipeline *p)
 {
-	struct controller_change *change = p->controller_change;
+	struct controller_change *change = p->controllers.change;
 	if (!change)
 		return;
 	bool switched = change->switched;
@@ -247,14 +247,14 @@ void controllers_abort(struct pipeline *p)
 	for (unsigned i = change->n; i-- > 0;) {
 		struct controller *c = change->list[i];
 		go_back(c);
-		if (!is_among(c, p->controllers, p->n_controllers))
+		if (!is_among(c, p->controllers.list, p->controllers.n))
 			controller_free(c);
 	}
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (p->controllers[i]->life == CONTROLLER_LEAVES)
-			start_again(p->controllers[i]);
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (p->controllers.list[i]->life == CONTROLLER_LEAVES)
+			start_again(p->controllers.list[i]);
 	free(change);
-	p->controller_change = NULL;
+	p->controllers.change = NULL;
 	if (switched)
 		controllers_sync(p);
 }
@@ -281,14 +281,14 @@ static void take_over(struct controller *c)
 
 void controllers_take_over(struct pipeline *p)
 {
-	struct controller_change *former = p->controller_change;
+	struct controller_change *former = p->controllers.change;
 	assert(former && former->switched);
 	for (unsigned i = former->n; i-- > 0;)
-		if (!is_among(former->list[i], p->controllers, p->n_controllers))
+		if (!is_among(former->list[i], p->controllers.list, p->controllers.n))
 			controller_free(former->list[i]);
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		take_over(p->controllers[i]);
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		take_over(p->controllers.list[i]);
 	free(former);
-	p->controller_change = NULL;
+	p->controllers.change = NULL;
 	controllers_sync(p);
 }

@@ -11,27 +11,27 @@
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
 {
 	if (!state) {
-		free(p->cluster);
-		p->cluster = NULL;
+		free(p->node.cluster);
+		p->node.cluster = NULL;
 		return 0;
 	}
-	if (!p->cluster)
-		p->cluster = malloc(sizeof *p->cluster);
-	if (!p->cluster)
+	if (!p->node.cluster)
+		p->node.cluster = malloc(sizeof *p->node.cluster);
+	if (!p->node.cluster)
 		return -ENOMEM;
-	*p->cluster = *state;
+	*p->node.cluster = *state;
 	return 0;
 }
 
 void pipeline_cluster_published(struct pipeline *p)
 {
-	p->published_ns = clock_wall_ns();
+	p->node.published_ns = clock_wall_ns();
 }
 
 void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node)
 {
-	arena_free(p->node_arena);
-	p->node_arena = arena;
+	arena_free(p->node.arena);
+	p->node.arena = arena;
 	p->env.node = node;
 	noderes_node_changed(p);
 }
@@ -50,8 +50,8 @@ void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *re
 {
 	*ret = (struct cluster_status){
 		.on = conf_core(p->conf)->agent.cluster,
-		.state = p->cluster,
+		.state = p->node.cluster,
 		.source = pushed_source(p),
-		.published_ns = p->published_ns,
+		.published_ns = p->node.published_ns,
 	};
 }

@@ -39,10 +39,10 @@ static void evict_drop(struct evictions *e, struct eviction *v)
 static void drop_gone(struct pipeline *p)
 {
 	struct eviction *v, *next;
-	DL_FOREACH_SAFE(p->evictions->list, v, next)
+	DL_FOREACH_SAFE(p->node.evictions->list, v, next)
 	{
 		if (!cache_pod_of(p->env.cache, v->pod))
-			evict_drop(p->evictions, v);
+			evict_drop(p->node.evictions, v);
 	}
 }
 
@@ -61,7 +61,7 @@ static void ask_next(void *arg);
 
 static void evict_arm(struct pipeline *p)
 {
-	const struct evictions *e = p->evictions;
+	const struct evictions *e = p->node.evictions;
 	const struct eviction *v;
 	uint64_t due = 0, now = clock_ms();
 	if (!e->source.ask || e->asked)
@@ -83,7 +83,7 @@ static uint64_t pause_ms(const struct eviction *v)
 
 static void evict_ask(struct pipeline *p, struct eviction *v)
 {
-	struct evictions *e = p->evictions;
+	struct evictions *e = p->node.evictions;
 	v->asked++;
 	v->due_ms = clock_ms() + pause_ms(v);
 	if (e->source.ask(e->source.arg, cache_pod_of(p->env.cache, v->pod), v->grace_s) == 0)
@@ -93,7 +93,7 @@ static void evict_ask(struct pipeline *p, struct eviction *v)
 static void ask_next(void *arg)
 {
 	struct pipeline *p = arg;
-	const struct evictions *e = p->evictions;
+	const struct evictions *e = p->node.evictions;
 	struct eviction *v, *first = NULL;
 	uint64_t now = clock_ms();
 	drop_gone(p);
@@ -107,7 +107,7 @@ static void ask_next(void *arg)
 
 void pipeline_evict_source(struct pipeline *p, const struct evict_source *source)
 {
-	struct evictions *e = p->evictions;
+	struct evictions *e = p->node.evictions;
 	struct eviction *v = evict_find(e, e->asked);
 	e->source = source ? *source : (struct evict_source){NULL, NULL};
 	e->asked = 0;
@@ -143,7 +143,7 @@ static void take_answer(struct eviction *v, enum evict_answer answer)
 
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer, const char *text)
 {
-	struct evictions *e = p->evictions;
+	struct evictions *e = p->node.evictions;
 	struct eviction *v = evict_find(e, pod);
 	const struct pod *of = cache_pod_of(p->env.cache, pod);
 	if (e->asked == pod)
@@ -168,14 +168,14 @@ void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answe
 
 static bool available(void *arg)
 {
-	return ((const struct pipeline *)arg)->evictions->source.ask != NULL;
+	return ((const struct pipeline *)arg)->node.evictions->source.ask != NULL;
 }
 
 static int evict(const struct instance *i, struct pod *pod, int64_t grace_s, const char *reason,
 		 void *arg)
 {
 	struct pipeline *p = arg;
-	struct evictions *e = p->evictions;
+	struct evictions *e = p->node.evictions;
 	drop_gone(p);
 	if (evict_find(e, pod->handle))
 		return 0;
@@ -205,7 +205,7 @@ static int evict(const struct instance *i, struct pod *pod, int64_t grace_s, con
 
 static void withdraw(const struct instance *i, rp_pod pod, void *arg)
 {
-	struct evictions *e = ((struct pipeline *)arg)->evictions;
+	struct evictions *e = ((struct pipeline *)arg)->node.evictions;
 	struct eviction *v = evict_find(e, pod);
 	if (v && v->owner == i)
 		evict_drop(e, v);
@@ -215,7 +215,7 @@ static uint32_t state(rp_pod pod, const char **ret_why, void *arg)
 {
 	struct pipeline *p = arg;
 	const struct eviction *v =
-		cache_pod_of(p->env.cache, pod) ? evict_find(p->evictions, pod) : NULL;
+		cache_pod_of(p->env.cache, pod) ? evict_find(p->node.evictions, pod) : NULL;
 	if (v && v->why)
 		*ret_why = v->why;
 	return v ? v->state : RP_EVICTION_NONE;
@@ -223,7 +223,7 @@ static uint32_t state(rp_pod pod, const char **ret_why, void *arg)
 
 static void forget(const struct instance *i, void *arg)
 {
-	struct evictions *e = ((struct pipeline *)arg)->evictions;
+	struct evictions *e = ((struct pipeline *)arg)->node.evictions;
 	struct eviction *v, *next;
 	DL_FOREACH_SAFE(e->list, v, next)
 	{
@@ -255,16 +255,16 @@ const char *eviction_state_name(uint32_t of)
 const struct eviction *pipeline_evictions(struct pipeline *p)
 {
 	drop_gone(p);
-	return p->evictions->list;
+	return p->node.evictions->list;
 }
 
 int evict_init(struct pipeline *p)
 {
-	p->evictions = calloc(1, sizeof *p->evictions);
-	if (!p->evictions)
+	p->node.evictions = calloc(1, sizeof *p->node.evictions);
+	if (!p->node.evictions)
 		return -ENOMEM;
-	p->evictions->timer = loop_timer_new(p->env.loop, ask_next, p);
-	if (!p->evictions->timer)
+	p->node.evictions->timer = loop_timer_new(p->env.loop, ask_next, p);
+	if (!p->node.evictions->timer)
 		return -ENOMEM;
 	p->env.evict = &ops;
 	return 0;
@@ -272,13 +272,13 @@ int evict_init(struct pipeline *p)
 
 void evict_fini(struct pipeline *p)
 {
-	struct evictions *e = p->evictions;
+	struct evictions *e = p->node.evictions;
 	if (!e)
 		return;
 	while (e->list)
 		evict_drop(e, e->list);
 	loop_timer_free(e->timer);
 	free(e);
-	p->evictions = NULL;
+	p->node.evictions = NULL;
 	p->env.evict = NULL;
 }

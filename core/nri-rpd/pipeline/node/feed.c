@@ -15,20 +15,20 @@ static struct feed *feed_of(const struct pipeline *p)
 
 static void leave_out(struct pipeline *p, uint32_t n)
 {
-	if (!p->feed.left_out)
+	if (!p->node.feed.left_out)
 		log_warning("%u pods of the cluster are left out: one has too many containers or "
 			    "resources, or something without a sound name or amount, or there are "
 			    "too many (said once)",
 			    n);
-	p->feed.left_out += n;
+	p->node.feed.left_out += n;
 }
 
 static void feed_do_complete(struct pipeline *p)
 {
 	feed_complete(feed_of(p));
-	if (!p->feed.current)
+	if (!p->node.feed.current)
 		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
-	p->feed.current = true;
+	p->node.feed.current = true;
 }
 
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
@@ -55,7 +55,7 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 
 void pipeline_feed_lost(struct pipeline *p)
 {
-	p->feed.current = false;
+	p->node.feed.current = false;
 	hold_told(p);
 }
 
@@ -74,11 +74,11 @@ void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)
 {
 	const struct conf_core *core = conf_core(p->conf);
 	bool feed = core->admit.source == CONF_REQUESTS_FEED ||
-		    (core->admit.source == CONF_REQUESTS_AUTO && p->feed.current);
+		    (core->admit.source == CONF_REQUESTS_AUTO && p->node.feed.current);
 	*ret = (struct feed_status){
 		.on = core->agent.cluster,
 		.source = feed ? "feed" : "runtime",
 		.n_pods = feed_n_pods(feed_of(p)),
-		.counts = p->feed,
+		.counts = p->node.feed,
 	};
 }

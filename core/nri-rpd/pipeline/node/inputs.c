@@ -138,7 +138,7 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 		ret->request[RP_NR_CPU] += ctr->cur.needs.cpu_request;
 		ret->request[RP_NR_MEMORY] += ctr->cur.needs.mem_request;
 		add_zones(in, zones, ctr->cur.cpus, places);
-		add_usage(p->noderes, ctr, now, ret);
+		add_usage(p->node.noderes, ctr, now, ret);
 	}
 	ret->zones = (struct rp_ids){places->w, RP_NODES_MAX / 64, 0};
 	limit_amounts(ret->request);
@@ -241,7 +241,7 @@ static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *re
 		    topo_node(p->env.topo, unit.id, &node))
 			continue;
 		zones->cpus[ret->in.n_zones] = unit.cpus;
-		p->noderes->zone_ids[ret->in.n_zones] = unit.id;
+		p->node.noderes->zone_ids[ret->in.n_zones] = unit.id;
 		ret->zones[ret->in.n_zones++] =
 			(struct rp_nr_zone){.size = sizeof *ret->zones,
 					    .id = unit.id,
@@ -249,14 +249,14 @@ static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *re
 							    (int64_t)node.memory}};
 	}
 	ret->in.zones = ret->zones;
-	p->noderes->n_zones = ret->in.n_zones;
+	p->node.noderes->n_zones = ret->in.n_zones;
 	return 0;
 }
 
 /* The machine, less what rp.conf reserves: what holds where no agent tells of the Node. */
 static void measure_node(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct rp_ids online;
 	rp_cfg reserved = conf_get(conf_root(p->conf), "nodeResources.node.reserved");
 	const int64_t keeps[RP_NR_AMOUNTS] = {
@@ -334,7 +334,7 @@ static void fill_cpu(const struct noderes *n, const struct texts *of, struct inp
 
 static void fill_node(struct pipeline *p, struct nr_input *in)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	const struct node_object *node = p->env.node;
 	struct texts of = node_texts(p);
 	measure_node(p);
@@ -355,7 +355,7 @@ static void fill_node(struct pipeline *p, struct nr_input *in)
 static int fill_reclaimable(struct pipeline *p, uint64_t now, const struct inputs *of,
 			    struct rp_nr_measured *m)
 {
-	const struct noderes *n = p->noderes;
+	const struct noderes *n = p->node.noderes;
 	struct texts texts = node_texts(p);
 	int64_t allocatable[RP_NR_AMOUNTS];
 	memcpy(allocatable, n->allocatable, sizeof allocatable);
@@ -393,7 +393,7 @@ static void fill_aggregated(struct noderes *n, uint64_t now, struct nr_input *in
 
 int inputs_fill(struct pipeline *p, uint64_t now, struct inputs *ret)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct texts of = node_texts(p);
 	struct zones zones;
 	*ret = (struct inputs){0};

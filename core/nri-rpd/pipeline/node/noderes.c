@@ -106,13 +106,13 @@ static void noderes_insert(struct instance **list, unsigned n, struct instance *
 
 static void take_calculators(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct instance *list[NR_CALCULATORS_MAX] = {NULL};
 	uint64_t gave[NR_CALCULATORS_MAX] = {0};
 	struct nr_cost costs[NR_CALCULATORS_MAX] = {{0}};
 	unsigned count = 0;
-	for (unsigned i = 0; i < p->n_controllers && count < NR_CALCULATORS_MAX; i++) {
-		struct controller *c = p->controllers[i];
+	for (unsigned i = 0; i < p->controllers.n && count < NR_CALCULATORS_MAX; i++) {
+		struct controller *c = p->controllers.list[i];
 		if (c->instance && controller_runs(c) &&
 		    instance_role(c->instance) == RP_KIND_CALCULATOR)
 			noderes_insert(list, count++, c->instance);
@@ -160,7 +160,7 @@ static void noderes_schedule(struct noderes *n, uint64_t in_ms)
 
 struct texts node_texts(const struct pipeline *p)
 {
-	const struct noderes *n = p->noderes;
+	const struct noderes *n = p->node.noderes;
 	const struct node_object *node = p->env.node;
 	const struct prefixes *names = cache_prefixes(p->env.cache);
 	if (node)
@@ -172,7 +172,7 @@ struct texts node_texts(const struct pipeline *p)
 /* Whoever has set it: the file, or an annotation of the Node. */
 static void raise_interval(struct pipeline *p, uint32_t field, const char *least)
 {
-	int64_t *value = &p->noderes->strategy.values[field];
+	int64_t *value = &p->node.noderes->strategy.values[field];
 	int64_t ms = conf_core_value(p->conf, least, RP_T_DURATION);
 	if (*value < (ms + 999) / 1000)
 		*value = (ms + 999) / 1000;
@@ -180,7 +180,7 @@ static void raise_interval(struct pipeline *p, uint32_t field, const char *least
 
 static void take_strategy(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct texts of = node_texts(p);
 	struct err err = ERR_INIT;
 	bool cached = counts_cached(n);
@@ -201,7 +201,7 @@ static void take_strategy(struct pipeline *p)
  * pass sees. */
 static void take_names(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	const struct prefixes *names = &conf_core(p->conf)->annotations.prefixes;
 	if (memcmp(&n->names, names, sizeof *names) == 0)
 		return;
@@ -212,7 +212,7 @@ static void take_names(struct pipeline *p)
 
 void noderes_configure(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	rp_cfg node = conf_get(conf_root(p->conf), "nodeResources.node");
 	free(n->labels);
 	free(n->annotations);
@@ -260,7 +260,7 @@ static void tell_failures(struct noderes *n, const struct err *before, const str
 /* Enough was measured to go by, or will not be; whoever waited for that is told. */
 static void noderes_settle(struct pipeline *p, uint64_t now)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
 	if (n->settled || (n->measured.degraded && n->strategy.values[RP_NR_ENABLE] == 1 &&
 			   now - n->started_ms <= limit))
@@ -272,7 +272,7 @@ static void noderes_settle(struct pipeline *p, uint64_t now)
 
 static int put_on_node(struct pipeline *p, uint64_t now)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct lending_pass pass = {.calculators = n->calculators,
 				    .n_calculators = n->n_calculators,
 				    .result = &n->result,
@@ -324,7 +324,7 @@ static int noderes_calculate(struct noderes *n, uint64_t now)
 
 static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct err before[NR_CALCULATORS_MAX];
 	struct nr_cost costs[NR_CALCULATORS_MAX];
 	memcpy(before, n->failed, sizeof before);
@@ -346,7 +346,7 @@ static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now
 /* What was measured is learned from and, if a pass is due, calculated with. */
 static int noderes_look(struct pipeline *p, bool pass)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	struct inputs input;
 	uint64_t now = clock_ms(), cpu_ns = thread_cpu_ns();
 	measure_ctrs(&n->measure, p->env.cache, counts_cached(n), window_ms(n));
@@ -428,7 +428,7 @@ static void take_devices(struct noderes *n, struct job *job)
 /* By pods and applications. False: not all of them are measured. */
 static bool used_by_others(struct pipeline *p, int64_t ret[RP_NR_AMOUNTS])
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	uint64_t now = clock_ms();
 	const struct ctr *ctr;
 	int64_t one[RP_NR_AMOUNTS];
@@ -452,7 +452,7 @@ static void machine_read(void *arg, int result)
 {
 	struct job *job = arg;
 	struct pipeline *p = job->p;
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	n->reading = false;
 	n->cpu = job->cpu;
 	if (job->cached != counts_cached(n)) {
@@ -480,7 +480,7 @@ static void machine_read(void *arg, int result)
 static void on_timer(void *arg)
 {
 	struct pipeline *p = arg;
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	uint64_t now = clock_ms();
 	struct job *job = n->reading ? NULL : calloc(1, sizeof *job);
 	bool pass = now >= n->due_ms;
@@ -502,7 +502,7 @@ static void on_timer(void *arg)
 
 void noderes_node_changed(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	uint64_t now = clock_ms();
 	if (!n || !p->conf || p->env.trial)
 		return;
@@ -520,26 +520,26 @@ void noderes_node_changed(struct pipeline *p)
 
 void noderes_stop(struct pipeline *p)
 {
-	if (!p->noderes)
+	if (!p->node.noderes)
 		return;
-	loop_timer_disarm(p->noderes->timer);
-	p->noderes->n_calculators = 0;
+	loop_timer_disarm(p->node.noderes->timer);
+	p->node.noderes->n_calculators = 0;
 }
 
 int noderes_init(struct pipeline *p)
 {
-	p->noderes = calloc(1, sizeof *p->noderes);
-	if (!p->noderes)
+	p->node.noderes = calloc(1, sizeof *p->node.noderes);
+	if (!p->node.noderes)
 		return -ENOMEM;
-	strategy_defaults(&p->noderes->strategy);
-	p->noderes->started_ms = clock_ms();
-	p->noderes->timer = loop_timer_new(p->env.loop, on_timer, p);
-	return p->noderes->timer ? 0 : -ENOMEM;
+	strategy_defaults(&p->node.noderes->strategy);
+	p->node.noderes->started_ms = clock_ms();
+	p->node.noderes->timer = loop_timer_new(p->env.loop, on_timer, p);
+	return p->node.noderes->timer ? 0 : -ENOMEM;
 }
 
 void noderes_fini(struct pipeline *p)
 {
-	struct noderes *n = p->noderes;
+	struct noderes *n = p->node.noderes;
 	if (!n)
 		return;
 	forecast_stop(p, &n->forecast);
@@ -555,19 +555,19 @@ void noderes_fini(struct pipeline *p)
 	free(n->inventory_text);
 	nr_devices_fini(&n->devices);
 	free(n);
-	p->noderes = NULL;
+	p->node.noderes = NULL;
 }
 
 /* ---- the collector --------------------------------------------------------------------------- */
 
 const struct host_apps *pipeline_host_apps(const struct pipeline *p)
 {
-	return &p->noderes->apps;
+	return &p->node.noderes->apps;
 }
 
 struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index)
 {
-	struct host_apps *a = &p->noderes->apps;
+	struct host_apps *a = &p->node.noderes->apps;
 	return generation == a->generation && index < a->n ? &a->list[index].usage : NULL;
 }
 
@@ -575,10 +575,10 @@ struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32
 
 bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink)
 {
-	const struct nr_result *zones = &p->noderes->lending.zones;
+	const struct nr_result *zones = &p->node.noderes->lending.zones;
 	char name[ZONE_NAME_MAX];
-	for (uint32_t z = 0; zones->n_values && z < p->noderes->n_zones; z++) {
-		(void)snprintf(name, sizeof name, "node-%u", p->noderes->zone_ids[z]);
+	for (uint32_t z = 0; zones->n_values && z < p->node.noderes->n_zones; z++) {
+		(void)snprintf(name, sizeof name, "node-%u", p->node.noderes->zone_ids[z]);
 		sink->zone(sink->ctx, name, "Node", "");
 		for (unsigned i = 0; i < zones->n_values; i++) {
 			const struct nr_value *v = &zones->values[i];
@@ -593,7 +593,7 @@ bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink)
 
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 {
-	const struct noderes *n = p->noderes;
+	const struct noderes *n = p->node.noderes;
 	*ret = (struct noderes_view){.enabled = n->strategy.values[RP_NR_ENABLE] == 1,
 				     .strategy = &n->strategy,
 				     .measured = &n->measured,
@@ -615,7 +615,7 @@ bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 
 bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator_view *ret)
 {
-	const struct noderes *n = p->noderes;
+	const struct noderes *n = p->node.noderes;
 	if (i >= n->n_calculators)
 		return false;
 	*ret = (struct calculator_view){.name = instance_name(n->calculators[i]),

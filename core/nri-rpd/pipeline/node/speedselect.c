@@ -185,9 +185,9 @@ static void speedselect_looked(void *arg, const struct trial_result *res)
 {
 	struct machine_change *c = arg;
 	struct pipeline *p = c->p;
-	bool current = p->change == c;
+	bool current = p->node.machine_change == c;
 	if (current)
-		p->change = NULL;
+		p->node.machine_change = NULL;
 	if (current && res) {
 		take_look(c->now, res);
 		c->then(p, c->now, &c->change);
@@ -217,7 +217,7 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 				  &err);
 	}
 	if (!r) {
-		p->change = c;
+		p->node.machine_change = c;
 		return true;
 	}
 	free(c);
@@ -227,5 +227,5 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 
 void speedselect_overtaken(struct pipeline *p)
 {
-	p->change = NULL; /* speedselect_looked() frees it */
+	p->node.machine_change = NULL; /* speedselect_looked() frees it */
 }

@@ -47,50 +47,52 @@ __attribute__((format(printf, 2, 3))) static void conditions_say(struct look *l,
 static void files_refused(struct look *l)
 {
 	const struct pipeline *p = l->p;
-	if (p->undo.undone && !p->kept_ns) {
+	if (p->reloads.undo.undone && !p->reloads.saved_ns) {
 		l->row.severity = SEVERITY_DEGRADED;
 		l->row.hint = "edit it and nri-rpctl reload; or nri-rpctl reload uses it again";
 		conditions_say(l, "%s was undone, the previous configuration is active",
 			       p->config_path);
 		return;
 	}
-	if (p->config_error[0] && p->kept_ns)
+	if (p->reloads.error[0] && p->reloads.saved_ns)
 		conditions_say(l, "%s cannot be used, what was in force last is in force: %s",
-			       p->config_path, p->config_error);
-	else if (p->config_error[0] && !p->stats.reloads_refused)
-		conditions_say(l, "%s cannot be used: %s", p->config_path, p->config_error);
-	else if (p->config_error[0])
-		conditions_say(l, "the last reload was refused: %s", p->config_error);
+			       p->config_path, p->reloads.error);
+	else if (p->reloads.error[0] && !p->stats.reloads_refused)
+		conditions_say(l, "%s cannot be used: %s", p->config_path, p->reloads.error);
+	else if (p->reloads.error[0])
+		conditions_say(l, "the last reload was refused: %s", p->reloads.error);
 }
 
 static void safe_mode(struct look *l)
 {
 	const struct pipeline *p = l->p;
 	const char *policy = p->policy ? instance_name(p->policy) : "none";
-	if (p->safe_mode_reason[0] && str_eq(policy, p->configured_policy))
-		conditions_say(l, "safe mode: %s", p->safe_mode_reason);
-	else if (p->safe_mode_reason[0])
+	if (p->reloads.safe_mode_reason[0] && str_eq(policy, p->reloads.configured_policy))
+		conditions_say(l, "safe mode: %s", p->reloads.safe_mode_reason);
+	else if (p->reloads.safe_mode_reason[0])
 		conditions_say(l, "safe mode, policy %s instead of %s: %s", policy,
-			       p->configured_policy, p->safe_mode_reason);
+			       p->reloads.configured_policy, p->reloads.safe_mode_reason);
 }
 
 static void state_unusable(struct look *l)
 {
-	if (l->p->state_error[0])
-		conditions_say(l, "the state directory cannot be used: %s", l->p->state_error);
+	if (l->p->state.state_error[0])
+		conditions_say(l, "the state directory cannot be used: %s",
+			       l->p->state.state_error);
 }
 
 static void run_unusable(struct look *l)
 {
-	if (l->p->run_error[0])
-		conditions_say(l, "the run-time directory cannot be used: %s", l->p->run_error);
+	if (l->p->state.run_error[0])
+		conditions_say(l, "the run-time directory cannot be used: %s",
+			       l->p->state.run_error);
 }
 
 static void config_not_kept(struct look *l)
 {
-	if (l->p->keep_error[0] && !l->p->state_error[0])
+	if (l->p->reloads.save_error[0] && !l->p->state.state_error[0])
 		conditions_say(l, "the configuration in force is not kept for later starts: %s",
-			       l->p->keep_error);
+			       l->p->reloads.save_error);
 }
 
 static void runtime_disconnected(struct look *l)
@@ -109,7 +111,7 @@ static void runtime_unsynchronized(struct look *l)
 
 static void not_placed(struct look *l)
 {
-	if (l->p->sync_failed)
+	if (l->p->requests.sync_failed)
 		conditions_say(
 			l,
 			"policy %s could not place the containers that are there: they keep what "
@@ -119,7 +121,7 @@ static void not_placed(struct look *l)
 
 static void all_refused(struct look *l)
 {
-	const struct refusals *r = &l->p->refusals;
+	const struct refusals *r = &l->p->observe.refusals;
 	if (r->n >= REFUSED_IN_A_ROW)
 		conditions_say(l, "the last %u containers were all refused, the last one: %s", r->n,
 			       r->last);
@@ -153,8 +155,8 @@ static void containers_degraded(struct look *l)
 
 static void controllers_down(struct look *l)
 {
-	for (unsigned i = 0; i < l->p->n_controllers; i++) {
-		const struct controller *c = l->p->controllers[i];
+	for (unsigned i = 0; i < l->p->controllers.n; i++) {
+		const struct controller *c = l->p->controllers.list[i];
 		if (!controller_runs(c))
 			conditions_say(l, "controller %s does not run: %s", c->name, c->error);
 	}
@@ -162,8 +164,8 @@ static void controllers_down(struct look *l)
 
 static void conditions_unserved(struct look *l, enum service s)
 {
-	if (l->p->unserved[s][0])
-		conditions_say(l, "%s", l->p->unserved[s]);
+	if (l->p->observe.unserved[s][0])
+		conditions_say(l, "%s", l->p->observe.unserved[s]);
 }
 
 static void control_unserved(struct look *l)
@@ -258,23 +260,23 @@ void pipeline_served(struct pipeline *p, enum service s, const struct err *err)
 		[SERVICE_METRICS] = "metrics are not served as configured",
 		[SERVICE_AGENT] = "the agent is not served as configured",
 	};
-	p->unserved[s][0] = '\0';
+	p->observe.unserved[s][0] = '\0';
 	if (!err)
 		return;
-	(void)snprintf(p->unserved[s], sizeof p->unserved[s], "%s: %s", names[s],
+	(void)snprintf(p->observe.unserved[s], sizeof p->observe.unserved[s], "%s: %s", names[s],
 		       err_text(err, err->code));
-	log_error("%s", p->unserved[s]);
-	pipeline_event(p, EV_DEGRADED, "%s", p->unserved[s]);
+	log_error("%s", p->observe.unserved[s]);
+	pipeline_event(p, EV_DEGRADED, "%s", p->observe.unserved[s]);
 }
 
 void conditions_created(struct pipeline *p)
 {
-	p->refusals.n = 0;
+	p->observe.refusals.n = 0;
 }
 
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why)
 {
-	struct refusals *r = &p->refusals;
+	struct refusals *r = &p->observe.refusals;
 	unsigned hash = hash_bytes(ctr, strlen(ctr));
 	(void)snprintf(r->last, sizeof r->last, "%s", why);
 	for (unsigned i = 0; i < r->n; i++)

@@ -53,10 +53,10 @@ static bool is_news(enum event_kind kind)
 /* The place of a new one, whose predecessor is forgotten. */
 static struct event *next_event(struct pipeline *p, uint64_t seq)
 {
-	struct event *e = &p->events[(seq - 1) % EVENTS_MAX];
+	struct event *e = &p->observe.events[(seq - 1) % EVENTS_MAX];
 	event_fini(e);
 	*e = (struct event){.seq = seq};
-	p->last_event = seq;
+	p->observe.last_event = seq;
 	return e;
 }
 
@@ -69,7 +69,7 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 	char text[2 * EVENT_TEXT_MAX]; /* longer than what is kept: a cut has to see what it cuts */
 	if (p->env.trial)
 		return;
-	struct event *e = next_event(p, p->last_event + 1);
+	struct event *e = next_event(p, p->observe.last_event + 1);
 	e->wall_ns = clock_wall_ns();
 	e->kind = kind;
 	e->subject = ctr ? strdup(ctr->full_name) : NULL;
@@ -77,12 +77,12 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 	e->detail = detail && *detail ? strdup(detail) : NULL;
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	set_text(e, text);
-	if (p->event_log_ready)
+	if (p->observe.event_log_ready)
 		persist_later(p);
 	if (p->cfg.changed && is_news(kind))
 		p->cfg.changed(p->cfg.arg);
-	if (p->on_event)
-		p->on_event(p->on_event_arg);
+	if (p->observe.on_event)
+		p->observe.on_event(p->observe.on_event_arg);
 }
 
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)
@@ -115,25 +115,27 @@ void events_degraded(struct pipeline *p)
 
 const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq)
 {
-	if (seq >= p->last_event)
+	if (seq >= p->observe.last_event)
 		return NULL;
-	uint64_t oldest = p->last_event > EVENTS_MAX ? p->last_event - EVENTS_MAX + 1 : 1;
+	uint64_t oldest =
+		p->observe.last_event > EVENTS_MAX ? p->observe.last_event - EVENTS_MAX + 1 : 1;
 	uint64_t next = seq + 1 < oldest ? oldest : seq + 1;
 	/* numbers that were lost with an earlier process are passed over */
-	while (next < p->last_event && p->events[(next - 1) % EVENTS_MAX].seq != next)
+	while (next < p->observe.last_event &&
+	       p->observe.events[(next - 1) % EVENTS_MAX].seq != next)
 		next++;
-	return &p->events[(next - 1) % EVENTS_MAX];
+	return &p->observe.events[(next - 1) % EVENTS_MAX];
 }
 
 uint64_t pipeline_last_event(const struct pipeline *p)
 {
-	return p->last_event;
+	return p->observe.last_event;
 }
 
 void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg)
 {
-	p->on_event = fn;
-	p->on_event_arg = arg;
+	p->observe.on_event = fn;
+	p->observe.on_event_arg = arg;
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -156,7 +158,7 @@ static bool find_kind(const char *name, enum event_kind *ret)
 static void take_over(struct pipeline *p, const RpStore__Event *m)
 {
 	enum event_kind kind;
-	if (m->seq <= p->last_event || m->seq > INT64_MAX || !find_kind(m->kind, &kind))
+	if (m->seq <= p->observe.last_event || m->seq > INT64_MAX || !find_kind(m->kind, &kind))
 		return;
 	struct event *e = next_event(p, m->seq);
 	e->wall_ns = m->wall_ns;
@@ -205,32 +207,34 @@ void events_open(struct pipeline *p)
 	if (r && r != -ENOENT)
 		log_info("%s: not all of the events of before can be told: %s", path,
 			 err_text(&err, r));
-	p->event_log_ready = reclog_init(&p->event_log, path, &log_head, EVENT_LOG_MAX) == 0;
+	p->observe.event_log_ready =
+		reclog_init(&p->observe.event_log, path, &log_head, EVENT_LOG_MAX) == 0;
 }
 
 void events_open_late(struct pipeline *p)
 {
 	char path[CACHE_PATH_MAX + sizeof "/events"];
 	(void)snprintf(path, sizeof path, "%s/events", p->state_dir);
-	if (!p->event_log_ready)
-		p->event_log_ready =
-			reclog_init(&p->event_log, path, &log_head, EVENT_LOG_MAX) == 0;
+	if (!p->observe.event_log_ready)
+		p->observe.event_log_ready =
+			reclog_init(&p->observe.event_log, path, &log_head, EVENT_LOG_MAX) == 0;
 }
 
 void events_log(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
-	struct reclog *log = &p->event_log;
-	if (!p->event_log_ready || p->env.trial || p->logged_event == p->last_event)
+	struct reclog *log = &p->observe.event_log;
+	if (!p->observe.event_log_ready || p->env.trial ||
+	    p->observe.logged_event == p->observe.last_event)
 		return;
 	bool anew = !reclog_is_open(log) || reclog_is_long(log);
 	int r = anew ? reclog_begin_anew(log, &err) : 0;
-	const struct event *e = pipeline_event_after(p, anew ? 0 : p->logged_event);
+	const struct event *e = pipeline_event_after(p, anew ? 0 : p->observe.logged_event);
 	for (; !r && e; e = pipeline_event_after(p, e->seq))
 		r = put_event(log, e);
 	if (!r)
 		r = reclog_commit(log, &err);
-	p->logged_event = p->last_event;
+	p->observe.logged_event = p->observe.last_event;
 	if (!r)
 		return;
 	static struct log_limit limit = LOG_LIMIT(1, 3600000);
@@ -243,8 +247,8 @@ void events_log(struct pipeline *p)
 
 void events_close(struct pipeline *p)
 {
-	if (p->event_log_ready)
-		reclog_fini(&p->event_log);
+	if (p->observe.event_log_ready)
+		reclog_fini(&p->observe.event_log);
 	for (unsigned i = 0; i < EVENTS_MAX; i++)
-		event_fini(&p->events[i]);
+		event_fini(&p->observe.events[i]);
 }

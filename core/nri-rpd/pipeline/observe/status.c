@@ -27,30 +27,30 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 {
 	*ret = (struct pipeline_status){
 		.policy = p->policy ? instance_name(p->policy) : "none",
-		.configured_policy = p->configured_policy,
-		.safe_mode = p->safe_mode_reason[0] != '\0',
-		.safe_mode_reason = p->safe_mode_reason,
+		.configured_policy = p->reloads.configured_policy,
+		.safe_mode = p->reloads.safe_mode_reason[0] != '\0',
+		.safe_mode_reason = p->reloads.safe_mode_reason,
 		.config_path = p->config_path,
-		.config_generation = p->conf_generation,
-		.config_undone = p->undo.undone,
-		.config_ok = p->config_error[0] == '\0',
-		.config_error = p->config_error,
-		.config_problems = p->config_problems,
-		.config_kept_ns = p->kept_ns,
-		.started_ns = p->started_ns,
+		.config_generation = p->reloads.generation,
+		.config_undone = p->reloads.undo.undone,
+		.config_ok = p->reloads.error[0] == '\0',
+		.config_error = p->reloads.error,
+		.config_problems = p->reloads.problems,
+		.config_kept_ns = p->reloads.saved_ns,
+		.started_ns = p->observe.started_ns,
 		.n_pods = cache_n_pods(p->env.cache),
 		.n_ctrs = cache_n_ctrs(p->env.cache),
 		.n_degraded = n_degraded(p),
 		.n_updates_waiting = updates_waiting(p),
 		.n_module_deaths = n_deaths(p),
-		.store_state = p->store_state,
+		.store_state = p->state.store_state,
 	};
 	ret->degraded = conditions_each(p, NULL, NULL) != 0;
 }
 
 unsigned pipeline_n_controllers(const struct pipeline *p)
 {
-	return p->n_controllers;
+	return p->controllers.n;
 }
 
 void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret)
@@ -61,7 +61,7 @@ void pipeline_controller(const struct pipeline *p, unsigned i, struct controller
 		[CONF_REQUIRED] = "required",
 		[CONF_DISABLED] = "disabled",
 	};
-	const struct controller *c = p->controllers[i];
+	const struct controller *c = p->controllers.list[i];
 	*ret = (struct controller_status){
 		.name = c->name,
 		.mode = modes[c->mode],

@@ -210,7 +210,7 @@ static const struct conf_annotations *heard_before(const struct pipeline *p)
 static int place_all(struct pipeline *p, const struct placing *a, Trial__Report *report,
 		     struct err *err)
 {
-	p->adjustments = a->adjustments;
+	p->requests.adjustments = a->adjustments;
 	int r = apply_hear(p, a->annotations, err);
 	if (!r)
 		r = adjust_check(p, report, err);
@@ -414,7 +414,7 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 	if (a->switching)
 		forget_trails(p);
 	decide_take_effect(p);
-	p->sync_failed = false;
+	p->requests.sync_failed = false;
 	return 0;
 }
 
@@ -426,8 +426,9 @@ static void back_to_former(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
-	const struct placing again = {
-		.policy = p->policy, .adjustments = p->adjustments, .annotations = heard_before(p)};
+	const struct placing again = {.policy = p->policy,
+				      .adjustments = p->requests.adjustments,
+				      .annotations = heard_before(p)};
 	int r = p->conf ? instance_prepare(p->policy,
 					   conf_section(p->conf, instance_name(p->policy)), &plan,
 					   &err)
@@ -469,12 +470,12 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 		.policy = p->policy,
 		.adjustments = adjustments,
 		.annotations = &conf_core(conf)->annotations,
-		.switching = !same && (p->conf || p->other_policy),
+		.switching = !same && (p->conf || p->requests.other_policy),
 		.reset = conf_core(conf)->reset_on_switch,
 		.later = !p->conf && !report,
 	};
 	struct rp_plan *plan;
-	if (p->without_policy)
+	if (p->reloads.without_policy)
 		return apply_hear(p, a.annotations, err);
 	int r = same ? 0 : open_instance(p, name, RP_KIND_POLICY, &a.policy, err);
 	if (r && conf_core(conf)->policy_node) {
@@ -497,12 +498,12 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	}
 	instance_commit(a.policy, plan);
 	struct instance *former = p->policy;
-	struct adjustments *former_adjustments = p->adjustments;
+	struct adjustments *former_adjustments = p->requests.adjustments;
 	p->policy = a.policy;
 	r = a.later ? apply_hear(p, a.annotations, err) : place_and_commit(p, &a, report, err);
 	if (r) {
 		p->policy = former;
-		p->adjustments = former_adjustments;
+		p->requests.adjustments = former_adjustments;
 		/* Before the other one ends: it takes back what nobody else has taken over. */
 		if (!report && former)
 			back_to_former(p);
@@ -517,7 +518,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
-	struct adjustments *adjustments = NULL, *former = p->adjustments;
+	struct adjustments *adjustments = NULL, *former = p->requests.adjustments;
 	int r = noderes_check(conf, err);
 	if (!r)
 		r = adjustments_read(p, conf, &adjustments, err);
@@ -536,14 +537,14 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	if (report)
 		return 0; /* the child ends here */
 	adjustments_free(former);
-	p->adjustments = adjustments;
+	p->requests.adjustments = adjustments;
 	controllers_take_over(p);
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
 	persist_now(p); /* what they own from now on */
 	conf_free(p->conf);
 	p->conf = conf;
-	p->conf_generation++;
+	p->reloads.generation++;
 	noderes_configure(p);
 	return 0;
 }

@@ -52,17 +52,17 @@ static struct trial_spec trial_of(struct attempt *a)
 
 static void attempt_ended(void *arg, const struct trial_result *res)
 {
-	assert(((struct attempt *)arg)->p->attempts);
+	assert(((struct attempt *)arg)->p->reloads.attempts);
 	struct attempt *a = arg;
-	DL_DELETE(a->p->attempts, a);
+	DL_DELETE(a->p->reloads.attempts, a);
 	a->spec.done(a->spec.arg, res);
 	free(a);
 }
 
 int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct err *err)
 {
-	struct attempt *a = p->stopping ? NULL : calloc(1, sizeof *a);
-	if (p->stopping)
+	struct attempt *a = p->reloads.stopping ? NULL : calloc(1, sizeof *a);
+	if (p->reloads.stopping)
 		return err_set(err, -ESHUTDOWN, "nri-rpd is stopping");
 	if (!a)
 		return err_errno(err, -ENOMEM, "%s", spec->what);
@@ -73,7 +73,7 @@ int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct er
 		free(a);
 		return r;
 	}
-	DL_APPEND(p->attempts, a);
+	DL_APPEND(p->reloads.attempts, a);
 	return 0;
 }
 
@@ -87,8 +87,8 @@ int attempt_wait(struct pipeline *p, const struct attempt_spec *spec, struct tri
 
 void attempts_fini(struct pipeline *p)
 {
-	while (p->attempts) {
-		struct attempt *a = p->attempts;
+	while (p->reloads.attempts) {
+		struct attempt *a = p->reloads.attempts;
 		trial_cancel(a->trial);
 		attempt_ended(a, NULL);
 	}

@@ -51,10 +51,11 @@ static bool is_adjustments(const struct conf_source *s)
 static struct conf_files of_kind(const struct pipeline *p, bool adjustments)
 {
 	unsigned n = 0;
-	while (n < p->pushed.n_sources && !is_adjustments(&p->pushed.sources[n]))
+	while (n < p->reloads.pushed.n_sources && !is_adjustments(&p->reloads.pushed.sources[n]))
 		n++;
-	return adjustments ? (struct conf_files){p->pushed.sources + n, p->pushed.n_sources - n}
-			   : (struct conf_files){p->pushed.sources, n};
+	return adjustments ? (struct conf_files){p->reloads.pushed.sources + n,
+						 p->reloads.pushed.n_sources - n}
+			   : (struct conf_files){p->reloads.pushed.sources, n};
 }
 
 bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
@@ -87,13 +88,13 @@ void pushed_load(struct pipeline *p)
 {
 	struct kept kept = {0};
 	struct err err = ERR_INIT;
-	int r = kept_read_file(p->kept_dir, PUSHED_FILE, &kept, &err);
+	int r = kept_read_file(p->reloads.dir, PUSHED_FILE, &kept, &err);
 	if (r && r != -ENOENT)
 		log_warning("what the cluster said last is not known until the agent comes: %s",
 			    err.text);
 	for (unsigned i = 0; i < kept.files.n_sources; i++)
 		kept.files.sources[i].pushed = true;
-	p->pushed = kept.files;
+	p->reloads.pushed = kept.files;
 }
 
 /* What the disk's worker writes. */
@@ -122,12 +123,12 @@ static void pushed_written(void *arg, int result)
 void pushed_take(struct pipeline *p, struct conf_files *files)
 {
 	struct writing *w = calloc(1, sizeof *w);
-	conf_files_fini(&p->pushed);
-	p->pushed = *files;
+	conf_files_fini(&p->reloads.pushed);
+	p->reloads.pushed = *files;
 	*files = (struct conf_files){0};
-	int r = w ? kept_write(&p->pushed, clock_wall_ns(), &w->data) : -ENOMEM;
+	int r = w ? kept_write(&p->reloads.pushed, clock_wall_ns(), &w->data) : -ENOMEM;
 	if (w)
-		(void)snprintf(w->path, sizeof w->path, "%s/" PUSHED_FILE, p->kept_dir);
+		(void)snprintf(w->path, sizeof w->path, "%s/" PUSHED_FILE, p->reloads.dir);
 	if (!r)
 		r = worker_submit(p->disk, write_pushed, pushed_written, w);
 	if (r && w)
@@ -136,5 +137,5 @@ void pushed_take(struct pipeline *p, struct conf_files *files)
 
 void pushed_fini(struct pipeline *p)
 {
-	conf_files_fini(&p->pushed);
+	conf_files_fini(&p->reloads.pushed);
 }

@@ -10,13 +10,13 @@
 
 static void recover_arm(struct pipeline *p)
 {
-	(void)loop_timer_arm(p->recovery.timer, p->recovery.delay_ms);
+	(void)loop_timer_arm(p->reloads.recovery.timer, p->reloads.recovery.delay_ms);
 }
 
 void recover_later(struct pipeline *p)
 {
-	struct recovery *r = &p->recovery;
-	if (!p->safe_mode_reason[0])
+	struct recovery *r = &p->reloads.recovery;
+	if (!p->reloads.safe_mode_reason[0])
 		return;
 	r->delay_ms = r->delay_ms * 2 < RECOVER_LAST_MS ? r->delay_ms * 2 : RECOVER_LAST_MS;
 	recover_arm(p);
@@ -26,9 +26,9 @@ void recover_later(struct pipeline *p)
 static bool recover_try_last_good(struct pipeline *p, struct err *err)
 {
 	struct kept kept = {0};
-	if (kept_read(p->kept_dir, &kept, err) && kept_read(p->kept_run_dir, &kept, err))
+	if (kept_read(p->reloads.dir, &kept, err) && kept_read(p->reloads.run_dir, &kept, err))
 		return false;
-	if (kept_sum(&kept.files) == p->recovery.files_sum) {
+	if (kept_sum(&kept.files) == p->reloads.recovery.files_sum) {
 		kept_fini(&kept);
 		return false;
 	}
@@ -38,9 +38,9 @@ static bool recover_try_last_good(struct pipeline *p, struct err *err)
 static bool recover_try_files(struct pipeline *p, struct err *err)
 {
 	struct config_text text;
-	config_read(p->config_path, &p->pushed, &text);
-	if (text.code || p->undo.undone || !p->recovery.files_sum ||
-	    kept_sum(&text.files) != p->recovery.files_sum) {
+	config_read(p->config_path, &p->reloads.pushed, &text);
+	if (text.code || p->reloads.undo.undone || !p->reloads.recovery.files_sum ||
+	    kept_sum(&text.files) != p->reloads.recovery.files_sum) {
 		config_unread(&text);
 		return false;
 	}
@@ -50,13 +50,13 @@ static bool recover_try_files(struct pipeline *p, struct err *err)
 static void recover_try(void *arg)
 {
 	struct pipeline *p = arg;
-	struct recovery *r = &p->recovery;
+	struct recovery *r = &p->reloads.recovery;
 	struct err err = ERR_INIT;
 	bool last_good = r->tries_last_good;
-	if (!p->safe_mode_reason[0])
+	if (!p->reloads.safe_mode_reason[0])
 		return;
 	/* Another reload, or a change of the machine, is under way: try after it. */
-	if (p->reload || p->change) {
+	if (p->reloads.running || p->node.machine_change) {
 		recover_arm(p);
 		return;
 	}
@@ -69,29 +69,29 @@ static void recover_try(void *arg)
 
 int recover_init(struct pipeline *p)
 {
-	p->recovery.timer = loop_timer_new(p->env.loop, recover_try, p);
-	return p->recovery.timer ? 0 : -ENOMEM;
+	p->reloads.recovery.timer = loop_timer_new(p->env.loop, recover_try, p);
+	return p->reloads.recovery.timer ? 0 : -ENOMEM;
 }
 
 void recover_fini(struct pipeline *p)
 {
-	p->recovery.timer = loop_timer_free(p->recovery.timer);
+	p->reloads.recovery.timer = loop_timer_free(p->reloads.recovery.timer);
 }
 
 void recover_begin(struct pipeline *p, const struct conf_files *files)
 {
-	if (!p->safe_mode_reason[0])
+	if (!p->reloads.safe_mode_reason[0])
 		return;
-	p->recovery.files_sum = files ? kept_sum(files) : 0;
-	p->recovery.delay_ms = RECOVER_FIRST_MS;
+	p->reloads.recovery.files_sum = files ? kept_sum(files) : 0;
+	p->reloads.recovery.delay_ms = RECOVER_FIRST_MS;
 	recover_arm(p);
 }
 
 void recover_soon(struct pipeline *p)
 {
-	if (!p->safe_mode_reason[0])
+	if (!p->reloads.safe_mode_reason[0])
 		return;
-	p->recovery.tries_last_good = false;
-	p->recovery.delay_ms = RECOVER_FIRST_MS / 4;
+	p->reloads.recovery.tries_last_good = false;
+	p->reloads.recovery.delay_ms = RECOVER_FIRST_MS / 4;
 	recover_arm(p);
 }

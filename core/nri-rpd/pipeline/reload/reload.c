@@ -92,9 +92,9 @@ static void keep_former(const struct keeping *k)
 	struct kept was = {0};
 	struct buf data = BUF_INIT;
 	char path[CACHE_PATH_MAX + sizeof FORMER_FILE];
-	if (kept_read(k->p->kept_dir, &was, &err))
+	if (kept_read(k->p->reloads.dir, &was, &err))
 		return;
-	(void)snprintf(path, sizeof path, "%s/" FORMER_FILE, k->p->kept_dir);
+	(void)snprintf(path, sizeof path, "%s/" FORMER_FILE, k->p->reloads.dir);
 	if (kept_sum(&was.files) != k->sum && kept_write(&was.files, was.wall_ns, &data) == 0)
 		(void)fs_replace(path, buf_text(&data), buf_len(&data), 0600, true, &err);
 	buf_fini(&data);
@@ -115,21 +115,21 @@ static int write_kept(void *arg)
 	struct err err = ERR_INIT;
 	/* Only helps where the other one is lost; a run-time directory that cannot be used is told
 	 * of anyway. */
-	(void)write_kept_to(k, k->p->kept_run_dir, 0750, &err);
+	(void)write_kept_to(k, k->p->reloads.run_dir, 0750, &err);
 	keep_former(k);
-	return write_kept_to(k, k->p->kept_dir, 0710, &k->err);
+	return write_kept_to(k, k->p->reloads.dir, 0710, &k->err);
 }
 
 static void kept_written(void *arg, int result)
 {
 	struct keeping *k = arg;
 	struct pipeline *p = k->p;
-	(void)snprintf(p->keep_error, sizeof p->keep_error, "%s",
+	(void)snprintf(p->reloads.save_error, sizeof p->reloads.save_error, "%s",
 		       result ? err_text(&k->err, result) : "");
 	if (result) {
-		p->kept_sum = 0;
+		p->reloads.saved_sum = 0;
 		log_warning("the configuration in force is not kept for later starts: %s",
-			    p->keep_error);
+			    p->reloads.save_error);
 	}
 	buf_fini(&k->data);
 	free(k);
@@ -143,20 +143,20 @@ static void kept_written(void *arg, int result)
 void config_keep(struct pipeline *p, const struct conf_files *files)
 {
 	uint32_t sum = kept_sum(files);
-	if (sum == p->kept_sum)
+	if (sum == p->reloads.saved_sum)
 		return;
 	struct keeping *k = calloc(1, sizeof *k);
 	if (k)
 		*k = (struct keeping){.p = p, .sum = sum};
 	int r = k ? kept_write(files, clock_wall_ns(), &k->data) : -ENOMEM;
-	p->kept_sum = r ? 0 : sum;
-	if (!r && p->conf_generation > 1)
+	p->reloads.saved_sum = r ? 0 : sum;
+	if (!r && p->reloads.generation > 1)
 		r = worker_submit(p->disk, write_kept, kept_written, k);
 	else if (!r)
 		kept_written(k, write_kept(k));
 	if (r) {
-		p->kept_sum = 0;
-		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");
+		p->reloads.saved_sum = 0;
+		(void)snprintf(p->reloads.save_error, sizeof p->reloads.save_error, "no memory");
 		if (k)
 			buf_fini(&k->data);
 		free(k);
@@ -173,10 +173,10 @@ void config_keep_policy(struct pipeline *p)
 
 void config_accepted(struct pipeline *p, const struct conf_files *files)
 {
-	p->config_error[0] = '\0';
-	free(TAKE(p->config_problems));
-	p->kept_ns = 0;
-	p->safe_mode_reason[0] = '\0';
+	p->reloads.error[0] = '\0';
+	free(TAKE(p->reloads.problems));
+	p->reloads.saved_ns = 0;
+	p->reloads.safe_mode_reason[0] = '\0';
 	if (files)
 		config_keep(p, files);
 }
@@ -203,10 +203,10 @@ void config_refused(struct pipeline *p, const char *problems, const struct err *
 	}
 	if (n_errors > 1) /* a single one is what the error says */
 		log_problems(buf_text(&errors));
-	free(p->config_problems);
-	p->config_problems = strdup(n_errors ? buf_text(&errors) : err->text);
+	free(p->reloads.problems);
+	p->reloads.problems = strdup(n_errors ? buf_text(&errors) : err->text);
 	buf_fini(&errors);
-	(void)snprintf(p->config_error, sizeof p->config_error, "%s", err->text);
+	(void)snprintf(p->reloads.error, sizeof p->reloads.error, "%s", err->text);
 }
 
 static void take_core(struct pipeline *p)
@@ -352,17 +352,17 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 /* The reload is in force: for good, until it is confirmed, or instead of what the files say. */
 static void reload_accepted(struct reload *r)
 {
-	assert(r->p->reload == r || !r->p->reload);
+	assert(r->p->reloads.running == r || !r->p->reloads.running);
 	struct pipeline *p = r->p;
 	if (r->recovers) {
-		log_notice("safe mode is over; its cause was: %s", p->safe_mode_reason);
+		log_notice("safe mode is over; its cause was: %s", p->reloads.safe_mode_reason);
 		pipeline_event(p, EV_CONFIG, "safe mode is over: %s can be used again",
 			       r->last_good_ns ? "the configuration that was in force last"
 					       : "the configuration");
 	}
 	if (r->last_good_ns) { /* the files are still refused */
-		p->safe_mode_reason[0] = '\0';
-		p->kept_ns = r->last_good_ns;
+		p->reloads.safe_mode_reason[0] = '\0';
+		p->reloads.saved_ns = r->last_good_ns;
 		return;
 	}
 	if (r->pushes)
@@ -396,8 +396,8 @@ static void reload_conclude(struct reload *r, const struct report *report,
 	p->stats.reloads++;
 	if (!res->code) {
 		reload_accepted(r);
-		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
-			       conf_core(p->conf)->policy);
+		(void)snprintf(p->reloads.configured_policy, sizeof p->reloads.configured_policy,
+			       "%s", conf_core(p->conf)->policy);
 		config_in_force(p);
 		log_notice("configuration reloaded: policy %s, %u containers moved",
 			   instance_name(p->policy), report_count_moved(res->moves, res->n_moves));
@@ -438,15 +438,15 @@ static void reload_free(struct reload *r)
 /* Starts one reload for all callers that came during the previous one, answered in their order. */
 static void start_again(struct pipeline *p)
 {
-	struct reload_waiter *again = p->reload_again;
-	p->reload_again = NULL;
+	struct reload_waiter *again = p->reloads.waiting;
+	p->reloads.waiting = NULL;
 	while (again) {
 		struct reload_waiter *w = again;
 		again = w->next;
 		pipeline_reload(p, w->done, w->arg);
 		free(w);
-		if (p->reload) {
-			LL_CONCAT(p->reload->waiters, again);
+		if (p->reloads.running) {
+			LL_CONCAT(p->reloads.running->waiters, again);
 			return;
 		}
 	}
@@ -463,8 +463,8 @@ static void tell_stopping(const struct reload_waiter *waiters)
 static void reload_stop(struct reload *r)
 {
 	tell_stopping(r->waiters);
-	if (r->p->reload == r)
-		r->p->reload = NULL;
+	if (r->p->reloads.running == r)
+		r->p->reloads.running = NULL;
 	reload_free(r);
 }
 
@@ -526,8 +526,8 @@ static void reload_tried(void *arg, const struct trial_result *t)
 	tell_all(r->waiters, &res);
 	buf_fini(&dry.text);
 	report_fini(&report);
-	if (p->reload == r)
-		p->reload = NULL;
+	if (p->reloads.running == r)
+		p->reloads.running = NULL;
 	bool recovers = r->recovers;
 	reload_free(r);
 	start_again(p);
@@ -581,7 +581,7 @@ static int reload_start(struct pipeline *p, struct reload *r, struct err *err)
 		return e;
 	}
 	if (r->kind == RELOAD)
-		p->reload = r;
+		p->reloads.running = r;
 	return 0;
 }
 
@@ -591,7 +591,7 @@ static int reload_begin(struct pipeline *p, const char *path, enum kind kind, re
 	struct reload *r = reload_new(p, kind, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
-	config_read(path, &p->pushed, &r->text);
+	config_read(path, &p->reloads.pushed, &r->text);
 	return reload_start(p, r, err);
 }
 
@@ -600,8 +600,8 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
 	if (p->hotplug)
 		hotplug_trigger(p->hotplug);
-	if (p->reload) {
-		if (add_waiter(&p->reload_again, done, arg) == 0)
+	if (p->reloads.running) {
+		if (add_waiter(&p->reloads.waiting, done, arg) == 0)
 			return;
 		res.code = err_errno(&res.err, -ENOMEM, "reload");
 	} else {
@@ -617,13 +617,13 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
 			  struct err *err)
 {
-	if (p->reload)
+	if (p->reloads.running)
 		return err_set(err, -EBUSY, "a reload is under way");
 	struct reload *r = reload_new(p, RELOAD, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
 	r->confirm_s = confirm_s;
-	config_read(p->config_path, &p->pushed, &r->text);
+	config_read(p->config_path, &p->reloads.pushed, &r->text);
 	return reload_start(p, r, err);
 }
 
@@ -632,9 +632,9 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 {
 	if (n > CONF_PUSHED_MAX)
 		return err_set(err, -E2BIG, "more than %u sections", CONF_PUSHED_MAX);
-	if (p->reload)
+	if (p->reloads.running)
 		return err_set(err, -EBUSY, "a reload is under way");
-	if (!p->config_error[0] && pushed_is(p, sources, n, adjustments))
+	if (!p->reloads.error[0] && pushed_is(p, sources, n, adjustments))
 		return 1;
 	struct reload *r = reload_new(p, RELOAD, done, arg);
 	if (!r || pushed_replace(p, sources, n, adjustments, &r->pushed)) {
@@ -690,8 +690,8 @@ int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, r
 	conf_errors_init(&r->text.problems);
 	r->text.code = conf_files_of_text(name, text, &r->text.files);
 	if (!r->text.code)
-		r->text.code =
-			pushed_append(&r->text.files, p->pushed.sources, p->pushed.n_sources);
+		r->text.code = pushed_append(&r->text.files, p->reloads.pushed.sources,
+					     p->reloads.pushed.n_sources);
 	return reload_start(p, r, err);
 }
 
@@ -711,12 +711,12 @@ int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_
 
 void config_fini(struct pipeline *p)
 {
-	tell_stopping(p->reload_again);
-	waiters_free(p->reload_again);
-	p->reload_again = NULL;
+	tell_stopping(p->reloads.waiting);
+	waiters_free(p->reloads.waiting);
+	p->reloads.waiting = NULL;
 	noderes_stop(p);
-	while (p->n_controllers)
-		controller_free(p->controllers[--p->n_controllers]);
+	while (p->controllers.n)
+		controller_free(p->controllers.list[--p->controllers.n]);
 	p->policy = instance_free(p->policy);
 	p->conf = conf_free(p->conf);
 }
@@ -728,5 +728,5 @@ const struct conf *pipeline_conf(const struct pipeline *p)
 
 uint64_t pipeline_conf_generation(const struct pipeline *p)
 {
-	return p->conf_generation;
+	return p->reloads.generation;
 }

@@ -73,12 +73,12 @@ static int take_dirs(struct pipeline *p, const struct config_text *text, struct 
 static void default_dirs(struct pipeline *p)
 {
 	const struct pipeline_config *cfg = &p->cfg;
-	(void)snprintf(p->kept_dir, sizeof p->kept_dir, "%s",
+	(void)snprintf(p->reloads.dir, sizeof p->reloads.dir, "%s",
 		       cfg->state_dir ? cfg->state_dir : CONF_DEFAULT_STATE_DIR);
-	(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", p->kept_dir);
+	(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", p->reloads.dir);
 	(void)snprintf(p->run_dir, sizeof p->run_dir, "%s",
 		       cfg->run_dir ? cfg->run_dir : CONF_DEFAULT_RUN_DIR);
-	(void)snprintf(p->kept_run_dir, sizeof p->kept_run_dir, "%s", p->run_dir);
+	(void)snprintf(p->reloads.run_dir, sizeof p->reloads.run_dir, "%s", p->run_dir);
 }
 
 static int read_kept_of(struct first *f, const char *dir, struct kept *ret)
@@ -94,10 +94,11 @@ static int read_kept_of(struct first *f, const char *dir, struct kept *ret)
 static void read_kept(struct pipeline *p, struct first *f)
 {
 	struct kept kept = {0}, run = {0};
-	int r = read_kept_of(f, p->kept_dir, &kept), s = read_kept_of(f, p->kept_run_dir, &run);
+	int r = read_kept_of(f, p->reloads.dir, &kept),
+	    s = read_kept_of(f, p->reloads.run_dir, &run);
 	f->has_kept = !r || !s;
 	if (!r && !s && kept_sum(&kept.files) == kept_sum(&run.files))
-		p->kept_sum = kept_sum(&kept.files);
+		p->reloads.saved_sum = kept_sum(&kept.files);
 	const struct kept *later = !s && (r || run.wall_ns > kept.wall_ns) ? &run : &kept;
 	f->kept.files = later->files;
 	f->kept_ns = later->wall_ns;
@@ -109,10 +110,10 @@ int first_read(struct pipeline *p, struct err *err)
 	struct first *f = calloc(1, sizeof *f);
 	if (!f)
 		return err_errno(err, -ENOMEM, "start");
-	p->first = f;
+	p->reloads.startup = f;
 	default_dirs(p);
 	pushed_load(p);
-	config_read(p->config_path, &p->pushed, &f->files);
+	config_read(p->config_path, &p->reloads.pushed, &f->files);
 	read_kept(p, f);
 	return 0;
 }
@@ -120,7 +121,7 @@ int first_read(struct pipeline *p, struct err *err)
 int first_dirs(struct pipeline *p, struct err *err)
 {
 	struct conf_errors errs;
-	struct first *f = p->first;
+	struct first *f = p->reloads.startup;
 	int r = p->cfg.state_dir && p->cfg.run_dir ? 0 : take_dirs(p, &f->files, &errs);
 	if (!r)
 		return 0;
@@ -135,12 +136,12 @@ int first_dirs(struct pipeline *p, struct err *err)
 
 void first_forget(struct pipeline *p)
 {
-	if (!p->first)
+	if (!p->reloads.startup)
 		return;
-	config_unread(&p->first->files);
-	config_unread(&p->first->kept);
-	free(p->first);
-	p->first = NULL;
+	config_unread(&p->reloads.startup->files);
+	config_unread(&p->reloads.startup->kept);
+	free(p->reloads.startup);
+	p->reloads.startup = NULL;
 }
 
 /* ---- one of them ----------------------------------------------------------------------------- */
@@ -191,9 +192,10 @@ static void note_policies(struct pipeline *p, const struct conf *conf)
 	size_t len;
 	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
 	const char *policy = conf_core(conf)->policy;
-	p->other_policy = former && !str_eq(former, policy);
-	if (!p->configured_policy[0])
-		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
+	p->requests.other_policy = former && !str_eq(former, policy);
+	if (!p->reloads.configured_policy[0])
+		(void)snprintf(p->reloads.configured_policy, sizeof p->reloads.configured_policy,
+			       "%s", policy);
 }
 
 static bool startup_requires(const struct conf *conf)
@@ -212,7 +214,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	int r = config_parse(p, text, &conf, errs, err);
 	if (r)
 		return r == -ENOMEM ? r : -EINVAL;
-	if (p->lenient && !startup_requires(conf)) {
+	if (p->reloads.lenient && !startup_requires(conf)) {
 		conf_free(conf); /* nothing about it is different from before */
 		return err_set(err, -EINVAL, "no controller is required");
 	}
@@ -272,14 +274,14 @@ static int take_none(struct pipeline *p, const struct first *f, struct err *err)
 	r = apply_config(p, conf, NULL, err);
 	if (r && r != -ENOMEM) {
 		log_error("not even the policy none can be used: %s", err->text);
-		p->without_policy = true;
+		p->reloads.without_policy = true;
 		r = apply_config(p, conf, NULL, err);
 	}
 	if (r)
 		conf_free(conf);
 	else
 		log_notice("running with policy none: containers keep what they have");
-	p->without_policy = false;
+	p->reloads.without_policy = false;
 	return r;
 }
 
@@ -294,9 +296,10 @@ static bool is_module_fault(int r, bool missing)
 
 static void enter_safe_mode(struct pipeline *p, const struct err *why)
 {
-	if (p->safe_mode_reason[0])
+	if (p->reloads.safe_mode_reason[0])
 		return; /* the first cause is the one to mend */
-	(void)snprintf(p->safe_mode_reason, sizeof p->safe_mode_reason, "%s", why->text);
+	(void)snprintf(p->reloads.safe_mode_reason, sizeof p->reloads.safe_mode_reason, "%s",
+		       why->text);
 	log_error("safe mode: %s", why->text);
 	pipeline_event(p, EV_CONFIG, "safe mode: %s", why->text);
 }
@@ -331,7 +334,7 @@ static int take_another(struct pipeline *p, struct first *f, bool wrong, const s
 		struct conf_errors errs;
 		if (!rungs[i].makes_sense)
 			continue;
-		p->lenient = rungs[i].lenient;
+		p->reloads.lenient = rungs[i].lenient;
 		int r = put_in_force(p, rungs[i].kept ? &f->kept : &f->files, &errs, &again);
 		if (r == -ENOMEM)
 			return err_set(err, r, "%s", again.text);
@@ -339,7 +342,7 @@ static int take_another(struct pipeline *p, struct first *f, bool wrong, const s
 			enter_safe_mode(p, &again);
 			continue;
 		}
-		p->kept_ns = rungs[i].kept ? f->kept_ns : 0;
+		p->reloads.saved_ns = rungs[i].kept ? f->kept_ns : 0;
 		log_notice("running with %s%s",
 			   rungs[i].kept ? "the configuration that was in force last" : "the files",
 			   rungs[i].lenient ? ", but for controllers that cannot be had" : "");
@@ -370,7 +373,7 @@ static int start_undone(struct pipeline *p, struct first *f, struct err *err)
 		"it again");
 	conf_errors_init(&errs);
 	refuse_files(p, &errs, &why);
-	p->undo.undone = true;
+	p->reloads.undo.undone = true;
 	return take_another(p, f, true, &why, err);
 }
 
@@ -397,10 +400,10 @@ static int start_with(struct pipeline *p, struct first *f, struct err *err)
 
 int config_first(struct pipeline *p, struct err *err)
 {
-	struct first *f = p->first;
+	struct first *f = p->reloads.startup;
 	int r = start_with(p, f, err);
-	p->lenient = false;
-	if (!r && !p->config_error[0] && !p->safe_mode_reason[0])
+	p->reloads.lenient = false;
+	if (!r && !p->reloads.error[0] && !p->reloads.safe_mode_reason[0])
 		config_accepted(p, &f->files.files);
 	if (!r)
 		config_in_force(p);
@@ -414,7 +417,7 @@ int config_check(struct pipeline *p, struct buf *report, struct err *err)
 {
 	struct conf_errors errs;
 	struct conf *conf;
-	int r = config_parse(p, &p->first->files, &conf, &errs, err);
+	int r = config_parse(p, &p->reloads.startup->files, &conf, &errs, err);
 	conf_errors_print(&errs, report);
 	if (r)
 		return r;

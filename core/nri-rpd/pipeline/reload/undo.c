@@ -53,7 +53,7 @@ static void undo_mark(struct pipeline *p, uint32_t sum)
 {
 	struct marking *m = calloc(1, sizeof *m);
 	if (m)
-		(void)snprintf(m->path, sizeof m->path, "%s/" UNDONE_FILE, p->kept_dir);
+		(void)snprintf(m->path, sizeof m->path, "%s/" UNDONE_FILE, p->reloads.dir);
 	if (!m)
 		return;
 	m->sum = sum;
@@ -63,7 +63,7 @@ static void undo_mark(struct pipeline *p, uint32_t sum)
 
 bool undo_rejects(const struct pipeline *p, const struct conf_files *files)
 {
-	_free_ char *path = str_printf("%s/" UNDONE_FILE, p->kept_dir), *text = NULL;
+	_free_ char *path = str_printf("%s/" UNDONE_FILE, p->reloads.dir), *text = NULL;
 	struct err err = ERR_INIT;
 	size_t len;
 	if (!path || fs_read_own(path, SUM_TEXT_MAX, &text, &len, &err))
@@ -77,16 +77,16 @@ bool undo_rejects(const struct pipeline *p, const struct conf_files *files)
 
 static void stop_waiting(struct pipeline *p)
 {
-	conf_files_fini(&p->undo.unconfirmed);
-	p->undo.unconfirmed = (struct conf_files){0};
-	p->undo.due_ms = 0;
-	loop_timer_disarm(p->undo.timer);
+	conf_files_fini(&p->reloads.undo.unconfirmed);
+	p->reloads.undo.unconfirmed = (struct conf_files){0};
+	p->reloads.undo.due_ms = 0;
+	loop_timer_disarm(p->reloads.undo.timer);
 }
 
 void undo_forget(struct pipeline *p)
 {
 	stop_waiting(p);
-	p->undo.undone = false;
+	p->reloads.undo.undone = false;
 	undo_mark(p, 0);
 }
 
@@ -94,12 +94,12 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 {
 	assert(seconds);
 	stop_waiting(p);
-	p->undo.undone = false;
-	p->undo.unconfirmed = *files;
+	p->reloads.undo.undone = false;
+	p->reloads.undo.unconfirmed = *files;
 	*files = (struct conf_files){0};
-	p->undo.due_ms = clock_ms() + UINT64_C(1000) * seconds;
-	undo_mark(p, kept_sum(&p->undo.unconfirmed));
-	(void)loop_timer_arm(p->undo.timer, UINT64_C(1000) * seconds);
+	p->reloads.undo.due_ms = clock_ms() + UINT64_C(1000) * seconds;
+	undo_mark(p, kept_sum(&p->reloads.undo.unconfirmed));
+	(void)loop_timer_arm(p->reloads.undo.timer, UINT64_C(1000) * seconds);
 	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, else it is undone", seconds);
 }
 
@@ -107,7 +107,7 @@ void undo_done(struct pipeline *p, uint32_t sum)
 {
 	stop_waiting(p);
 	assert(sum);
-	p->undo.undone = true;
+	p->reloads.undo.undone = true;
 	undo_mark(p, sum);
 }
 
@@ -115,9 +115,9 @@ void undo_done(struct pipeline *p, uint32_t sum)
 
 int pipeline_confirm(struct pipeline *p, struct err *err)
 {
-	if (!p->undo.due_ms)
+	if (!p->reloads.undo.due_ms)
 		return err_set(err, -ENOENT, "nothing awaits confirmation");
-	config_keep(p, &p->undo.unconfirmed);
+	config_keep(p, &p->reloads.undo.unconfirmed);
 	undo_forget(p);
 	pipeline_event(p, EV_CONFIG, "confirmed");
 	log_notice("the configuration in force is confirmed");
@@ -127,9 +127,11 @@ int pipeline_confirm(struct pipeline *p, struct err *err)
 unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 {
 	uint64_t now = clock_ms();
-	if (!p->undo.due_ms)
+	if (!p->reloads.undo.due_ms)
 		return 0;
-	return p->undo.due_ms > now ? (unsigned)((p->undo.due_ms - now + 999) / 1000) : 1;
+	return p->reloads.undo.due_ms > now
+		       ? (unsigned)((p->reloads.undo.due_ms - now + 999) / 1000)
+		       : 1;
 }
 
 /* The former one is read by the worker that writes it: a reload that has just been answered may not
@@ -147,7 +149,7 @@ struct undoing {
 static int read_former(void *arg)
 {
 	struct undoing *u = arg;
-	int r = kept_read_file(u->p->kept_dir, u->file, &u->kept, &u->err);
+	int r = kept_read_file(u->p->reloads.dir, u->file, &u->kept, &u->err);
 	return r == -ENOENT ? err_set(&u->err, r, "there is no configuration before this one") : r;
 }
 
@@ -155,7 +157,7 @@ static void former_read(void *arg, int result)
 {
 	struct undoing *u = arg;
 	struct pipeline *p = u->p;
-	if (!result && p->reload) {
+	if (!result && p->reloads.running) {
 		kept_fini(&u->kept);
 		result = err_set(&u->err, -EBUSY, "a reload is under way");
 	}
@@ -168,8 +170,8 @@ static void former_read(void *arg, int result)
 						  .changes = "",
 						  .classes = ""};
 		log_error("nothing is undone: %s", err_text(&u->err, result));
-		if (p->undo.due_ms)
-			(void)loop_timer_arm(p->undo.timer, AGAIN_MS);
+		if (p->reloads.undo.due_ms)
+			(void)loop_timer_arm(p->reloads.undo.timer, AGAIN_MS);
 		if (u->done)
 			u->done(&res, u->arg);
 	}
@@ -178,14 +180,14 @@ static void former_read(void *arg, int result)
 
 int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err)
 {
-	bool waits = p->undo.due_ms != 0;
+	bool waits = p->reloads.undo.due_ms != 0;
 	struct undoing *u = calloc(1, sizeof *u);
 	if (!u)
 		return err_errno(err, -ENOMEM, "undo");
 	*u = (struct undoing){
 		.p = p,
 		.file = waits ? KEPT_FILE : FORMER_FILE,
-		.sum = waits ? kept_sum(&p->undo.unconfirmed) : p->kept_sum,
+		.sum = waits ? kept_sum(&p->reloads.undo.unconfirmed) : p->reloads.saved_sum,
 		.done = done,
 		.arg = arg,
 	};
@@ -197,7 +199,7 @@ int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *e
 
 static void not_confirmed(void *arg)
 {
-	assert(((struct pipeline *)arg)->undo.due_ms);
+	assert(((struct pipeline *)arg)->reloads.undo.due_ms);
 	struct pipeline *p = arg;
 	struct err err = ERR_INIT;
 	log_warning("the configuration was not confirmed: the one before comes back");
@@ -208,12 +210,12 @@ static void not_confirmed(void *arg)
 
 int undo_init(struct pipeline *p)
 {
-	p->undo.timer = loop_timer_new(p->env.loop, not_confirmed, p);
-	return p->undo.timer ? 0 : -ENOMEM;
+	p->reloads.undo.timer = loop_timer_new(p->env.loop, not_confirmed, p);
+	return p->reloads.undo.timer ? 0 : -ENOMEM;
 }
 
 void undo_fini(struct pipeline *p)
 {
-	conf_files_fini(&p->undo.unconfirmed);
-	p->undo.timer = loop_timer_free(p->undo.timer);
+	conf_files_fini(&p->reloads.undo.unconfirmed);
+	p->reloads.undo.timer = loop_timer_free(p->reloads.undo.timer);
 }

@@ -242,7 +242,7 @@ static void adjust_lift(int64_t *limit, int64_t request)
  * adjusted. */
 static const struct adjustment *in_force(const struct pipeline *p, const struct ctr *ctr)
 {
-	const struct adjustment *a = adjust_find(p->adjustments, ctr, 0);
+	const struct adjustment *a = adjust_find(p->requests.adjustments, ctr, 0);
 	return a && a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT ? NULL : a;
 }
 
@@ -273,7 +273,7 @@ bool pipeline_writes_toptier(const struct pipeline *p)
 
 unsigned pipeline_n_adjustments(const struct pipeline *p)
 {
-	return p->adjustments ? p->adjustments->n : 0;
+	return p->requests.adjustments ? p->requests.adjustments->n : 0;
 }
 
 /* In the trial's child, which frees nothing. */
@@ -301,7 +301,7 @@ static int report_conflict(Trial__Report *report, const struct adjustment *a, co
 static int adjust_contradiction(const struct pipeline *p, const struct ctr *ctr,
 				Trial__Report *report, struct err *err)
 {
-	const struct adjustments *all = p->adjustments;
+	const struct adjustments *all = p->requests.adjustments;
 	const struct adjustment *a = adjust_find(all, ctr, 0);
 	if (!a)
 		return 0;

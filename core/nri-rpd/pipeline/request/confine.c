@@ -48,8 +48,8 @@ static bool anybody_owns(const struct pipeline *p)
 static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
 {
 	return ctr->flags & RP_CTR_PRESERVE_CPU ||
-	       (p->policy && !str_eq(instance_name(p->policy), "none") && !p->confine_unpinned &&
-		!txn_view(ctr)->degraded);
+	       (p->policy && !str_eq(instance_name(p->policy), "none") &&
+		!p->requests.confine_unpinned && !txn_view(ctr)->degraded);
 }
 
 static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
@@ -90,14 +90,15 @@ static bool confine_touches(const struct pipeline *p,
  * pinned. */
 static bool is_needed(struct pipeline *p)
 {
-	p->loose = p->loose || confine_touches(p, is_loose);
-	return p->loose &&
-	       (cache_owned(p->env.cache) || p->confining || confine_touches(p, confine_owns));
+	p->requests.maybe_unpinned = p->requests.maybe_unpinned || confine_touches(p, is_loose);
+	return p->requests.maybe_unpinned &&
+	       (cache_owned(p->env.cache) || p->requests.maybe_confined ||
+		confine_touches(p, confine_owns));
 }
 
 void confine_unknown(struct pipeline *p)
 {
-	p->loose = p->confining = true;
+	p->requests.maybe_unpinned = p->requests.maybe_confined = true;
 }
 
 int confine(struct pipeline *p, struct err *err)
@@ -112,13 +113,13 @@ int confine(struct pipeline *p, struct err *err)
 		      : intern_get(cache_sets(p->env.cache), topo_ids(p->env.topo, RP_CPUS_ONLINE));
 	if (!cpus)
 		return err_errno(err, -ENOMEM, "CPUs that nobody owns");
-	p->loose = false;
-	p->confining = owned;
+	p->requests.maybe_unpinned = false;
+	p->requests.maybe_confined = owned;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		const struct decision *d = txn_view(ctr);
 		if (r || !is_loose(p, ctr))
 			continue;
-		p->loose = true;
+		p->requests.maybe_unpinned = true;
 		if (d->cpus != cpus && (owned || d->confined))
 			r = confine_to(p, ctr, cpus, err);
 	}

@@ -102,17 +102,17 @@ static void decide_resync(struct pipeline *p)
 	}
 	if (!r)
 		decide_drop(p);
-	p->sync_failed = true;
+	p->requests.sync_failed = true;
 	log_error("policy %s cannot bring its state in line with the containers: %s",
 		  instance_name(p->policy), err.text);
 }
 
 void request_undo(struct pipeline *p)
 {
-	void (*fn)(struct pipeline *, void *) = p->undo_request;
-	p->undo_request = NULL;
+	void (*fn)(struct pipeline *, void *) = p->requests.undo;
+	p->requests.undo = NULL;
 	if (fn)
-		fn(p, p->undo_request_arg);
+		fn(p, p->requests.undo_arg);
 }
 
 static void decide_undo(struct pipeline *p)
@@ -155,8 +155,8 @@ void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *ski
 {
 	assert(!p->txn || txn_committed(p->txn));
 	updates_of_touched(p, skip);
-	reply->updates = p->updates.reply.items;
-	reply->n_updates = p->updates.reply.n;
+	reply->updates = p->requests.updates.reply.items;
+	reply->n_updates = p->requests.updates.reply.n;
 }
 
 static void put_change(struct buf *text, const char *what, const struct iset *was,
@@ -258,9 +258,9 @@ static uint32_t needs_mask(const struct needs *a, const struct needs *b)
 
 static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 {
-	for (unsigned i = 0; i < p->n_controllers; i++) {
+	for (unsigned i = 0; i < p->controllers.n; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = p->controllers[i];
+		struct controller *c = p->controllers.list[i];
 		if (controller_runs(c) && instance_post_update(c->instance, ctr, mask, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
@@ -270,7 +270,7 @@ static void run_hooks(struct pipeline *p, const struct ctr *created)
 {
 	assert(txn_committed(p->txn));
 	export_touched(p, created);
-	if (!p->n_controllers || p->env.trial)
+	if (!p->controllers.n || p->env.trial)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		/* committed: the stage holds what was before */

@@ -37,7 +37,7 @@ static bool empty_pods_is_replaced(struct pipeline *p, const struct pod *pod)
 
 static bool empty_pods_is_unknown(const struct pipeline *p, const struct pod *pod)
 {
-	return p->feed.current && !feed_find(cache_feed(p->env.cache), pod->uid);
+	return p->node.feed.current && !feed_find(cache_feed(p->env.cache), pod->uid);
 }
 
 bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod)
@@ -79,7 +79,7 @@ void empty_pods_follow_feed(struct pipeline *p, const struct fed_message *m)
 		next = pod->hh.next;
 		/* a complete list may be older than a pod that has been created since the last
 		 * Synchronize */
-		bool listed = m->complete && pod->sync_mark == p->sync_mark;
+		bool listed = m->complete && pod->sync_mark == p->requests.sync_mark;
 		if (empty_pods_is_empty(pod) && empty_pods_is_unknown(p, pod) &&
 		    (listed || empty_pods_is_named(m, pod)))
 			empty_pods_remove(p, pod, "the cluster has no such pod on this node");

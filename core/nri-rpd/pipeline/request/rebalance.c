@@ -106,9 +106,9 @@ void pipeline_arm_rebalance(struct pipeline *p)
 {
 	uint64_t interval_ms = conf_core(p->conf)->rebalance_ms;
 	if (!interval_ms || !rebalance_listens(p))
-		loop_timer_disarm(p->rebalance_timer);
+		loop_timer_disarm(p->requests.rebalance_timer);
 	else
-		(void)loop_timer_arm(p->rebalance_timer, interval_ms);
+		(void)loop_timer_arm(p->requests.rebalance_timer, interval_ms);
 }
 
 /* ---- pressure -------------------------------------------------------------------------------- */
@@ -164,13 +164,13 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 void pipeline_measure(struct pipeline *p)
 {
 	watchdog_begin(p->watchdog);
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (controller_runs(p->controllers[i]))
-			instance_measure(p->controllers[i]->instance);
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (controller_runs(p->controllers.list[i]))
+			instance_measure(p->controllers.list[i]->instance);
 	watchdog_end(p->watchdog);
 }
 
 struct usage_stats *pipeline_usage_stats(struct pipeline *p)
 {
-	return &p->usage;
+	return &p->requests.usage;
 }

@@ -62,15 +62,15 @@ const char *request_name(enum request r)
 void request_begin(struct pipeline *p, enum request r)
 {
 	assert(r < N_REQUESTS && !p->txn);
-	p->request = r;
-	p->request_ns = clock_ns();
+	p->requests.kind = r;
+	p->requests.began_ns = clock_ns();
 	watchdog_begin(p->watchdog);
 }
 
 static void request_count(struct pipeline *p, bool failed)
 {
-	struct request_stats *s = &p->stats.requests[p->request];
-	uint64_t took = clock_ns() - p->request_ns;
+	struct request_stats *s = &p->stats.requests[p->requests.kind];
+	uint64_t took = clock_ns() - p->requests.began_ns;
 	unsigned b = 0;
 	while (b < HISTOGRAM_BUCKETS - 1 && took > (uint64_t)histogram_le_us[b] * 1000)
 		b++;
@@ -82,7 +82,7 @@ static void request_count(struct pipeline *p, bool failed)
 		s->max_ns = took;
 	if (took > request_allowed_ms(p) * 500000)
 		log_warning("%s took %llu ms, more than half of what the runtime allows",
-			    request_name(p->request), (unsigned long long)(took / 1000000));
+			    request_name(p->requests.kind), (unsigned long long)(took / 1000000));
 }
 
 /* The log and the events tell the same: it is put together once. */
@@ -110,7 +110,7 @@ static int not_taken(const struct pipeline *p, int r, const struct err *err)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_error("refused: %s: %s", request_name(p->request), err->text);
+		log_error("refused: %s: %s", request_name(p->requests.kind), err->text);
 	return r;
 }
 
@@ -132,16 +132,16 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 		ack_reply(p, reply);
 	decide_close(p, reply ? reply->created : NULL);
 	/* a list that could not be read has placed nobody: what the last process has set stays */
-	if (p->request == REQ_SYNCHRONIZE && !failed) {
+	if (p->requests.kind == REQ_SYNCHRONIZE && !failed) {
 		controllers_sync(p);
-		if (!p->sync_failed)
+		if (!p->requests.sync_failed)
 			settings_release_former(&p->env);
 		verify_all(p);
 	}
 	assert(!p->txn);
 	watchdog_end(p->watchdog);
 	request_count(p, failed);
-	if (p->request == REQ_STOP_POD || p->request == REQ_SYNCHRONIZE)
+	if (p->requests.kind == REQ_STOP_POD || p->requests.kind == REQ_SYNCHRONIZE)
 		admit_settle(p);
 }
 
@@ -324,8 +324,8 @@ static void explain_refusing(struct pipeline *p, struct ctr *ctr, const char *co
 
 static int ask_controllers(struct pipeline *p, struct creation *c, struct err *err)
 {
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *ctl = p->controllers[i];
+	for (unsigned i = 0; i < p->controllers.n; i++) {
+		struct controller *ctl = p->controllers.list[i];
 		struct err why = ERR_INIT;
 		if (!controller_runs(ctl) || !instance_pre_create(ctl->instance, c->ctr, &why))
 			continue;
@@ -693,8 +693,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		ctr = adopt_running(p, pod, desc);
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return 0;
-	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->warned_kubelet) {
-		p->warned_kubelet = true;
+	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->requests.warned_kubelet) {
+		p->requests.warned_kubelet = true;
 		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none "
 			    "(said once)",
 			    ctr->full_name, res->cpus);
@@ -705,8 +705,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	(void)values_overlay(c, &ctr->requested, res, true);
 	cache_derive_resized(c, ctr);
 	ctr->store.facts = false; /* what was asked for is stored with what was decided for it */
-	p->undo_request = resize_undo;
-	p->undo_request_arg = &resizing;
+	p->requests.undo = resize_undo;
+	p->requests.undo_arg = &resizing;
 	int r = decide(p, request_resize, &resizing, err);
 	if (r) {
 		request_undo(p); /* if no decision was begun */
@@ -714,7 +714,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
 		return r;
 	}
-	p->undo_request = NULL;
+	p->requests.undo = NULL;
 	values_fini(c, &resizing.requested);
 	describe_resized(p, ctr, &resizing.wanted);
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */

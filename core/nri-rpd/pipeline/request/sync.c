@@ -29,19 +29,19 @@
 
 void sync_begin(struct pipeline *p)
 {
-	p->sync_mark++;
+	p->requests.sync_mark++;
 }
 
 void sync_pod(struct pipeline *p, const struct pod_desc *desc)
 {
-	assert(p->request == REQ_SYNCHRONIZE);
+	assert(p->requests.kind == REQ_SYNCHRONIZE);
 	struct err err = ERR_INIT;
 	struct pod *pod;
 	if (cache_put_pod(p->env.cache, desc, &pod, &err)) {
 		log_warning("a pod of the runtime is left out: %s", err.text);
 		return;
 	}
-	pod->sync_mark = p->sync_mark;
+	pod->sync_mark = p->requests.sync_mark;
 	if (!pod->store.facts)
 		store_put_pod(p->store, pod);
 }
@@ -150,7 +150,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 
 void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
 {
-	assert(p->request == REQ_SYNCHRONIZE);
+	assert(p->requests.kind == REQ_SYNCHRONIZE);
 	struct err err = ERR_INIT;
 	struct ctr_desc d = *desc;
 	struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
@@ -162,7 +162,7 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 	}
 	if (known)
 		take_known(p, ctr, &d);
-	ctr->sync_mark = p->sync_mark;
+	ctr->sync_mark = p->requests.sync_mark;
 	ctr->desc = later;
 	if (ctr_live(ctr->cur.state))
 		ctr->pod->stopped = ctr->pod->over = false;
@@ -185,7 +185,7 @@ static void drop_unlisted(struct pipeline *p)
 	struct ctr *ctr, *next;
 	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next)
 	{
-		if (ctr->sync_mark == p->sync_mark)
+		if (ctr->sync_mark == p->requests.sync_mark)
 			continue;
 		log_debug("%s is gone", ctr->full_name);
 		if (ctr_live(ctr->cur.state))
@@ -194,7 +194,7 @@ static void drop_unlisted(struct pipeline *p)
 	}
 	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
 		after = pod->hh.next;
-		if (pod->sync_mark != p->sync_mark || empty_pods_is_gone(p, pod))
+		if (pod->sync_mark != p->requests.sync_mark || empty_pods_is_gone(p, pod))
 			request_forget_pod(p, pod);
 	}
 }
@@ -240,8 +240,8 @@ static void settle_names(struct pipeline *p)
 /* Does another runtime synchronise than before, or one that can do other things? */
 static bool is_other_runtime(struct pipeline *p)
 {
-	const struct runtime_facts was = p->told, *now = &p->runtime.facts;
-	p->told = *now;
+	const struct runtime_facts was = p->requests.last_synced, *now = &p->runtime.facts;
+	p->requests.last_synced = *now;
 	return was.flags != now->flags || !str_eq(was.name, now->name);
 }
 
@@ -257,7 +257,7 @@ static int sync_synchronize(struct pipeline *p, void *arg, struct err *err)
 	int r = adjust_stage_all(p, err);
 	if (r)
 		return r;
-	if (p->policy && p->other_policy)
+	if (p->policy && p->requests.other_policy)
 		r = apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err);
 	else if (p->policy)
 		r = instance_sync(p->policy, err);
@@ -284,36 +284,37 @@ static int sync_confine_only(struct pipeline *p, void *arg, struct err *err)
 {
 	(void)arg;
 	(void)err;
-	p->confine_unpinned = true;
+	p->requests.confine_unpinned = true;
 	confine_unknown(p);
 	return 0;
 }
 
 void sync_recovered(struct pipeline *p)
 {
-	p->sync_failed = p->confine_unpinned = false;
+	p->requests.sync_failed = p->requests.confine_unpinned = false;
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
 }
 
 void sync_end(struct pipeline *p, struct reply *ret)
 {
-	assert(p->request == REQ_SYNCHRONIZE && !p->txn);
+	assert(p->requests.kind == REQ_SYNCHRONIZE && !p->txn);
 	struct err err = ERR_INIT;
 	*ret = (struct reply){0};
 	drop_unlisted(p);
 	settle_names(p);
 	devices_synchronizing(p);
 	confine_unknown(p);
-	p->sync_failed =
+	p->requests.sync_failed =
 		/* but when the policy, told that nothing came of it, has placed them all the
 		 * same */
 		true;
 	bool other_runtime = is_other_runtime(p);
 	int r = decide(p, sync_synchronize, &other_runtime, &err);
 	if (!r)
-		p->sync_failed = p->other_policy = p->confine_unpinned = false;
-	if (r && !p->sync_failed) {
+		p->requests.sync_failed = p->requests.other_policy = p->requests.confine_unpinned =
+			false;
+	if (r && !p->requests.sync_failed) {
 		log_warning("policy %s placed the containers of the runtime at the second attempt: "
 			    "%s",
 			    instance_name(p->policy), err.text);
@@ -323,7 +324,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 			  p->policy ? instance_name(p->policy) : "-", err.text);
 		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
 	}
-	if (r && p->sync_failed && decide(p, sync_confine_only, NULL, &err))
+	if (r && p->requests.sync_failed && decide(p, sync_confine_only, NULL, &err))
 		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
 			  err.text);
 	decide_reply(p, ret, NULL);

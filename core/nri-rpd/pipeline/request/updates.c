@@ -29,9 +29,9 @@
 
 static void updates_announce(struct pipeline *p)
 {
-	if (p->updates.announced || !p->cfg.updates_ready || p->env.trial)
+	if (p->requests.updates.announced || !p->cfg.updates_ready || p->env.trial)
 		return;
-	p->updates.announced = true;
+	p->requests.updates.announced = true;
 	p->cfg.updates_ready(p->cfg.arg);
 }
 
@@ -39,16 +39,16 @@ static void updates_announce(struct pipeline *p)
 static void updates_retry(void *arg)
 {
 	struct pipeline *p = arg;
-	p->updates.announced = false;
+	p->requests.updates.announced = false;
 	updates_announce(p);
 }
 
 void updates_hurry(struct pipeline *p)
 {
-	if (!p->updates.held_until_ms)
+	if (!p->requests.updates.held_until_ms)
 		return;
-	p->updates.held_until_ms = 0;
-	loop_timer_disarm(p->updates.hold);
+	p->requests.updates.held_until_ms = 0;
+	loop_timer_disarm(p->requests.updates.hold);
 	updates_retry(p);
 }
 
@@ -59,10 +59,10 @@ static void held_long_enough(void *arg)
 
 int updates_init(struct pipeline *p)
 {
-	p->updates.batch_max = UPDATE_BATCH_MAX;
-	p->updates.retry = loop_timer_new(p->env.loop, updates_retry, p);
-	p->updates.hold = loop_timer_new(p->env.loop, held_long_enough, p);
-	return p->updates.retry && p->updates.hold ? 0 : -ENOMEM;
+	p->requests.updates.batch_max = UPDATE_BATCH_MAX;
+	p->requests.updates.retry = loop_timer_new(p->env.loop, updates_retry, p);
+	p->requests.updates.hold = loop_timer_new(p->env.loop, held_long_enough, p);
+	return p->requests.updates.retry && p->requests.updates.hold ? 0 : -ENOMEM;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -123,7 +123,7 @@ static void updates_acknowledge(struct pipeline *p, struct ctr *ctr, const struc
 
 void updates_of_touched(struct pipeline *p, const struct ctr *skip)
 {
-	struct update_list *l = &p->updates.reply;
+	struct update_list *l = &p->requests.updates.reply;
 	assert(!l->n);
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		uint32_t fields = s->ctr != skip && ctr_can_update(s->ctr) ? ctr_diff(s->ctr) : 0;
@@ -135,7 +135,7 @@ void updates_of_touched(struct pipeline *p, const struct ctr *skip)
 
 void updates_told(struct pipeline *p)
 {
-	struct update_list *l = &p->updates.reply;
+	struct update_list *l = &p->requests.updates.reply;
 	for (uint32_t i = 0; i < l->n; i++) {
 		updates_acknowledge(p, l->items[i].ctr, &l->items[i]);
 		verify_later(p,
@@ -147,7 +147,7 @@ void updates_told(struct pipeline *p)
 
 void updates_untold(struct pipeline *p)
 {
-	struct update_list *l = &p->updates.reply;
+	struct update_list *l = &p->requests.updates.reply;
 	for (uint32_t i = 0; i < l->n; i++)
 		updates_add(p, l->items[i].ctr);
 	updates_drop(p, l);
@@ -155,10 +155,10 @@ void updates_untold(struct pipeline *p)
 
 void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent)
 {
-	struct update_list *l = &p->updates.reply;
+	struct update_list *l = &p->requests.updates.reply;
 	assert(n_sent <= l->n && reply->n_updates == l->n);
 	log_notice("%s: %u of %u updates do not fit into the answer and follow it",
-		   request_name(p->request), l->n - n_sent, l->n);
+		   request_name(p->requests.kind), l->n - n_sent, l->n);
 	for (uint32_t i = n_sent; i < l->n; i++) {
 		updates_add(p, l->items[i].ctr);
 		values_fini(p->env.cache, &l->items[i].values);
@@ -170,7 +170,7 @@ void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sen
 
 void updates_fini(struct pipeline *p)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	updates_drop(p, &u->batch);
 	updates_drop(p, &u->reply);
 	free(u->batch.items);
@@ -183,7 +183,7 @@ void updates_fini(struct pipeline *p)
 
 static void updates_enqueue(struct pipeline *p, struct ctr *ctr)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	if (ctr->in_updates || p->env.trial)
 		return;
 	if (!HAS_ROOM(u->waiting, u->n, u->cap, 64)) {
@@ -205,7 +205,7 @@ void updates_add(struct pipeline *p, struct ctr *ctr)
 /* Returns true if nothing in the queue can be sent now. */
 static bool updates_idle(const struct pipeline *p)
 {
-	const struct updates *u = &p->updates;
+	const struct updates *u = &p->requests.updates;
 	uint64_t now = clock_ms();
 	for (uint32_t i = 0; i < u->n; i++) {
 		const struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[i]);
@@ -217,7 +217,7 @@ static bool updates_idle(const struct pipeline *p)
 
 static void updates_hold(struct pipeline *p, struct patience patience)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	uint64_t now = clock_ms();
 	if (!u->held_until_ms)
 		u->held_until_ms = now + patience.longest_ms;
@@ -241,9 +241,9 @@ void updates_settle(struct pipeline *p)
 	}
 	if (!some)
 		return;
-	if (!takes && (idle || p->updates.held_until_ms))
+	if (!takes && (idle || p->requests.updates.held_until_ms))
 		updates_hold(p, patience);
-	else if (p->updates.held_until_ms)
+	else if (p->requests.updates.held_until_ms)
 		updates_hurry(p);
 	else if (idle)
 		updates_announce(p);
@@ -261,7 +261,7 @@ static bool updates_take(struct updates *u, struct ctr *ctr)
  * UINT64_MAX: there is none. */
 static uint64_t updates_fill_batch(struct pipeline *p)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	uint64_t now = clock_ms(), due_ms = UINT64_MAX;
 	uint32_t i = 0, n_kept = 0;
 	bool alone = false;
@@ -285,7 +285,7 @@ static uint64_t updates_fill_batch(struct pipeline *p)
 
 const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	u->announced = false;
 	if (u->outstanding || !u->n || u->held_until_ms)
 		return NULL;
@@ -315,8 +315,8 @@ static void end_batch(struct updates *u, struct pipeline *p)
 
 void updates_acked(struct pipeline *p)
 {
-	assert(p->updates.outstanding);
-	struct updates *u = &p->updates;
+	assert(p->requests.updates.outstanding);
+	struct updates *u = &p->requests.updates;
 	p->stats.updates_sent += u->batch.n;
 	bool failed_before = false;
 	for (uint32_t i = 0; i < u->batch.n; i++) {
@@ -339,7 +339,7 @@ void updates_acked(struct pipeline *p)
 /* Puts the batch back where it was: before updates that came later. */
 static void updates_put_back(struct pipeline *p)
 {
-	struct updates *u = &p->updates;
+	struct updates *u = &p->requests.updates;
 	uint32_t n = 0;
 	while (u->cap < u->n + u->batch.n && HAS_ROOM(u->waiting, u->cap, u->cap, 64)) {
 	}
@@ -375,8 +375,8 @@ static void updates_back_off(struct pipeline *p, struct ctr *ctr, const struct u
 
 void updates_failed(struct pipeline *p, bool connection_lost, const char *reason)
 {
-	assert(p->updates.outstanding);
-	struct updates *u = &p->updates;
+	assert(p->requests.updates.outstanding);
+	struct updates *u = &p->requests.updates;
 	p->stats.updates_failed += u->batch.n;
 	updates_put_back(p);
 	if (!connection_lost && u->batch.n > 1) {
@@ -392,10 +392,10 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 
 unsigned updates_waiting(const struct pipeline *p)
 {
-	return p->updates.n + p->updates.batch.n;
+	return p->requests.updates.n + p->requests.updates.batch.n;
 }
 
 bool updates_outstanding(const struct pipeline *p)
 {
-	return p->updates.outstanding;
+	return p->requests.updates.outstanding;
 }

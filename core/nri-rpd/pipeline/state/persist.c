@@ -77,7 +77,7 @@ void persist_now(struct pipeline *p)
 		log_warning("the state could not be written: %s; a restart may not know the latest "
 			    "placements",
 			    err.text);
-	(void)loop_timer_arm(p->persist_timer, 5000);
+	(void)loop_timer_arm(p->state.persist_timer, 5000);
 }
 
 /* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be
@@ -98,7 +98,7 @@ void persist_timer(void *arg)
 	events_log(p);
 	persist_tidy(p);
 	if (!store_pending(p->store))
-		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);
+		(void)loop_timer_arm(p->state.quiet_timer, QUIET_MS);
 	watchdog_end(p->watchdog);
 }
 
@@ -108,16 +108,16 @@ void persist_quiet(void *arg)
 	struct pipeline *p = arg;
 	struct store_stats stats;
 	store_stats(p->store, &stats);
-	if (stats.records - p->quiet_records < QUIET_RECORDS)
+	if (stats.records - p->state.quiet_records < QUIET_RECORDS)
 		return;
-	p->quiet_records = stats.records;
+	p->state.quiet_records = stats.records;
 	(void)malloc_trim(0);
 }
 
 void persist_later(struct pipeline *p)
 {
-	if (!p->env.trial && !loop_timer_armed(p->persist_timer))
-		(void)loop_timer_arm(p->persist_timer, PERSIST_DELAY_MS);
+	if (!p->env.trial && !loop_timer_armed(p->state.persist_timer))
+		(void)loop_timer_arm(p->state.persist_timer, PERSIST_DELAY_MS);
 }
 
 void persist_txn(struct pipeline *p)

@@ -64,8 +64,8 @@ static bool may_pass(int r)
  * can outlive a boot there does not, then. */
 static void write_elsewhere(struct pipeline *p)
 {
-	if (str_eq(p->kept_dir, p->state_dir))
-		memcpy(p->kept_dir, p->kept_run_dir, sizeof p->kept_dir);
+	if (str_eq(p->reloads.dir, p->state_dir))
+		memcpy(p->reloads.dir, p->reloads.run_dir, sizeof p->reloads.dir);
 	memcpy(p->state_dir, p->run_dir, sizeof p->state_dir);
 }
 
@@ -83,18 +83,20 @@ int state_open(struct pipeline *p, struct err *err)
 	if (r == -EBUSY || r == -ENOMEM)
 		return err_set(err, r, "%s", err_text(&why, r));
 	if (r) {
-		(void)snprintf(p->state_error, sizeof p->state_error, "%s", err_text(&why, r));
-		(void)snprintf(p->store_state, sizeof p->store_state, "unusable");
+		(void)snprintf(p->state.state_error, sizeof p->state.state_error, "%s",
+			       err_text(&why, r));
+		(void)snprintf(p->state.store_state, sizeof p->state.store_state, "unusable");
 		log_error("%s; a restart will not know where containers were placed",
-			  p->state_error);
-		p->state_may_come = may_pass(r);
-		if (p->state_may_come)
-			(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
+			  p->state.state_error);
+		p->state.may_come = may_pass(r);
+		if (p->state.may_come)
+			(void)loop_timer_arm(p->state.persist_timer, OPEN_AGAIN_MS);
 		else
 			write_elsewhere(p);
 		return 0;
 	}
-	(void)snprintf(p->store_state, sizeof p->store_state, "%s", outcomes[opening.outcome]);
+	(void)snprintf(p->state.store_state, sizeof p->state.store_state, "%s",
+		       outcomes[opening.outcome]);
 	if (opening.why[0])
 		log_notice("%s", opening.why);
 	r = store_restore(p->store, p->env.cache, &counts, err);
@@ -112,22 +114,24 @@ void state_open_late(struct pipeline *p)
 	struct store_opening opening;
 	struct store_counts counts;
 	struct err err = ERR_INIT;
-	if (!p->state_may_come)
+	if (!p->state.may_come)
 		return;
 	int r = open_in(p, p->state_dir, false, true, &opening, &err);
 	if (!r)
 		r = store_restore(p->store, p->env.cache, &counts, &err);
 	if (r) {
 		p->store = store_close(p->store);
-		p->state_may_come = r != -EPERM && r != -ENOTDIR;
-		(void)snprintf(p->state_error, sizeof p->state_error, "%s", err_text(&err, r));
-		if (p->state_may_come)
-			(void)loop_timer_arm(p->persist_timer, OPEN_AGAIN_MS);
+		p->state.may_come = r != -EPERM && r != -ENOTDIR;
+		(void)snprintf(p->state.state_error, sizeof p->state.state_error, "%s",
+			       err_text(&err, r));
+		if (p->state.may_come)
+			(void)loop_timer_arm(p->state.persist_timer, OPEN_AGAIN_MS);
 		return;
 	}
-	p->state_may_come = false;
-	p->state_error[0] = '\0';
-	(void)snprintf(p->store_state, sizeof p->store_state, "%s", outcomes[opening.outcome]);
+	p->state.may_come = false;
+	p->state.state_error[0] = '\0';
+	(void)snprintf(p->state.store_state, sizeof p->state.store_state, "%s",
+		       outcomes[opening.outcome]);
 	log_notice("%s can be used by now: placements are kept for a restart", p->state_dir);
 	config_keep_policy(p);
 	plugins_keep(p);
@@ -147,14 +151,14 @@ int state_open_settings(struct pipeline *p, struct err *err)
 	if (!origin)
 		return err_errno(err, -ENOMEM, "%s", path);
 	struct err why = ERR_INIT;
-	r = p->run_error[0] ? 0 : settings_open(&p->env, path, origin, &why);
+	r = p->state.run_error[0] ? 0 : settings_open(&p->env, path, origin, &why);
 	if (r == -ENOMEM)
 		return err_set(err, r, "%s", why.text);
 	if (r) {
-		(void)snprintf(p->run_error, sizeof p->run_error, "%s", why.text);
+		(void)snprintf(p->state.run_error, sizeof p->state.run_error, "%s", why.text);
 		log_error("%s; what modules set of the machine is not put back when the process "
 			  "is killed",
-			  p->run_error);
+			  p->state.run_error);
 	}
 	return 0;
 }

@@ -135,7 +135,7 @@ static int try_create(struct pipeline *p, const struct manifest_pod *pod,
 /* Where the agent tells of pods, the daemon knows of this one what its manifest says. */
 static int try_feed(struct pipeline *p, const struct manifest_pod *pod, struct err *err)
 {
-	int r = p->feed.current ? feed_put(cache_feed(p->env.cache), pod->fed) : 0;
+	int r = p->node.feed.current ? feed_put(cache_feed(p->env.cache), pod->fed) : 0;
 	return r ? err_errno(err, r, "pod %s/%s", pod->pod.ns, pod->pod.name) : 0;
 }
 
@@ -206,7 +206,7 @@ static int add_notes(const struct manifest *m, Trial__Report *report)
 static void ask_nobody(struct pipeline *p)
 {
 	p->env.pod_resource = NULL;
-	p->devices = NULL;
+	p->wait.devices = NULL;
 	log_set_level(LOG_ERROR);
 }
 

@@ -101,8 +101,8 @@ static void look_for_traces(const struct fs_root *root, struct drift_traces *t)
 	if (t->known)
 		return;
 	*t = (struct drift_traces){.known = true};
-	t->kubelet = kubelet_read_state(root, KUBELET_CPU, &kubelet) &&
-		     str_eq(kubelet.policy, "static");
+	t->kubelet =
+		kubelet_read_state(root, KUBELET_CPU, &kubelet) && str_eq(kubelet.policy, "static");
 	if (!t->kubelet)
 		(void)fs_list(root, "proc", look_at_process, &running);
 }
@@ -145,7 +145,7 @@ int drift_watch(int fd, int dir)
 static struct watch *find_watch(const struct pipeline *p, int wd)
 {
 	struct watch *w;
-	HASH_FIND_INT(p->drift.watches, &wd, w);
+	HASH_FIND_INT(p->verify.drift.watches, &wd, w);
 	return w;
 }
 
@@ -163,7 +163,7 @@ static void on_event(struct pipeline *p, const struct inotify_event *e)
 	struct ctr *ctr = w ? cache_ctr_of(p->env.cache, w->ctr) : NULL;
 	if (ctr && (sets || verify_has_amounts(p, ctr)))
 		verify_later(p, ctr);
-	p->drift.missed |= !w;
+	p->verify.drift.missed |= !w;
 }
 
 static void on_events(unsigned events, void *arg)
@@ -171,7 +171,7 @@ static void on_events(unsigned events, void *arg)
 	struct pipeline *p = arg;
 	_Alignas(struct inotify_event) char buf[EVENTS_AT_ONCE];
 	(void)events;
-	ssize_t n = read(p->drift.fd, buf, sizeof buf);
+	ssize_t n = read(p->verify.drift.fd, buf, sizeof buf);
 	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
 		const struct inotify_event *e = (const void *)(buf + at);
 		on_event(p, e);
@@ -189,7 +189,7 @@ void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int wd)
 		if (!w)
 			return;
 		w->wd = wd;
-		HASH_ADD_INT(p->drift.watches, wd, w);
+		HASH_ADD_INT(p->verify.drift.watches, wd, w);
 		if (!w->hh.tbl) {
 			free(w);
 			return;
@@ -201,8 +201,8 @@ void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int wd)
 
 static void drop_watch(struct pipeline *p, struct watch *w)
 {
-	(void)inotify_rm_watch(p->drift.fd, w->wd);
-	HASH_DEL(p->drift.watches, w);
+	(void)inotify_rm_watch(p->verify.drift.fd, w->wd);
+	HASH_DEL(p->verify.drift.watches, w);
 	free(w);
 }
 
@@ -220,7 +220,7 @@ void drift_forget(struct pipeline *p, struct ctr *ctr)
 void drift_sweep(struct pipeline *p)
 {
 	struct watch *w, *next;
-	HASH_ITER (hh, p->drift.watches, w, next)
+	HASH_ITER (hh, p->verify.drift.watches, w, next)
 		if (!cache_ctr_of(p->env.cache, w->ctr))
 			drop_watch(p, w);
 }
@@ -229,32 +229,32 @@ void drift_sweep(struct pipeline *p)
 
 int drift_init(struct pipeline *p)
 {
-	p->drift.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (p->drift.fd < 0) {
+	p->verify.drift.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (p->verify.drift.fd < 0) {
 		log_warning("who else writes CPUs of containers will not be noticed: %s",
 			    strerror(errno));
 		return 0;
 	}
-	p->drift.io = loop_io_new(p->env.loop, p->drift.fd, LOOP_READ, on_events, p);
-	return p->drift.io ? 0 : -ENOMEM;
+	p->verify.drift.io = loop_io_new(p->env.loop, p->verify.drift.fd, LOOP_READ, on_events, p);
+	return p->verify.drift.io ? 0 : -ENOMEM;
 }
 
 void drift_fini(struct pipeline *p)
 {
 	struct watch *w, *next;
-	HASH_ITER (hh, p->drift.watches, w, next) {
-		HASH_DEL(p->drift.watches, w);
+	HASH_ITER (hh, p->verify.drift.watches, w, next) {
+		HASH_DEL(p->verify.drift.watches, w);
 		free(w);
 	}
-	p->drift.io = loop_io_free(p->drift.io);
-	if (p->drift.fd >= 0)
-		(void)close(p->drift.fd);
-	p->drift.fd = -1;
+	p->verify.drift.io = loop_io_free(p->verify.drift.io);
+	if (p->verify.drift.fd >= 0)
+		(void)close(p->verify.drift.fd);
+	p->verify.drift.fd = -1;
 }
 
 void drift_note(struct pipeline *p, const struct ctr *ctr, enum culprit culprit)
 {
-	struct drift_stats *s = &p->drift.stats;
+	struct drift_stats *s = &p->verify.drift.stats;
 	s->found++;
 	s->by[culprit]++;
 	(void)snprintf(s->last[culprit], sizeof s->last[culprit], "%s", ctr->full_name);
@@ -262,7 +262,7 @@ void drift_note(struct pipeline *p, const struct ctr *ctr, enum culprit culprit)
 
 void pipeline_drift(const struct pipeline *p, struct drift_stats *ret)
 {
-	*ret = p->drift.stats;
-	ret->watching = p->drift.fd >= 0;
-	ret->n_watched = HASH_COUNT(p->drift.watches);
+	*ret = p->verify.drift.stats;
+	ret->watching = p->verify.drift.fd >= 0;
+	ret->n_watched = HASH_COUNT(p->verify.drift.watches);
 }

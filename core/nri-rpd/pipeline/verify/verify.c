@@ -185,7 +185,7 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 	if (ctr->verify.tries < UINT8_MAX)
 		ctr->verify.tries++;
 	ctr->verify.repaired_ms = now;
-	ctr->verify.from_ms = now + ((uint64_t)p->verify_delay_ms << shift);
+	ctr->verify.from_ms = now + ((uint64_t)p->verify.delay_ms << shift);
 	say_what(c, text, sizeof text);
 	drift_note(p, ctr, c->culprit);
 	log_warning("%s: has %s, telling the runtime again; it may have been %s", ctr->full_name,
@@ -221,11 +221,11 @@ static void verify_verified(void *arg, int result)
 {
 	struct verify_job *job = arg;
 	struct pipeline *p = job->p;
-	bool missed = p->drift.missed;
-	assert(p->verifying);
+	bool missed = p->verify.drift.missed;
+	assert(p->verify.running);
 	(void)result;
-	p->verifying = false;
-	p->drift.missed = false;
+	p->verify.running = false;
+	p->verify.drift.missed = false;
 	for (uint32_t i = 0; i < job->n; i++) {
 		const struct check *c = &job->checks[i];
 		struct ctr *ctr = cache_ctr_of(p->env.cache, c->ctr);
@@ -255,7 +255,7 @@ static bool add_check(struct verify_job *job, const struct ctr *ctr)
 	char *path = strdup(ctr->cgroups_path);
 	if (!path)
 		return false;
-	assert(job->n < job->p->n_to_verify);
+	assert(job->n < job->p->verify.n);
 	struct check *c = &job->checks[job->n++];
 	*c = (struct check){
 		.ctr = ctr->handle,
@@ -282,37 +282,37 @@ static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 {
 	uint64_t now = clock_ms(), first = UINT64_MAX;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < p->n_to_verify; i++) {
-		struct ctr *ctr = cache_ctr_of(p->env.cache, p->to_verify[i]);
+	for (uint32_t i = 0; i < p->verify.n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, p->verify.queue[i]);
 		if (!ctr)
 			continue;
 		bool wanted = is_given(p, ctr);
 		if (ctr->verify.from_ms <= now && wanted && !add_check(job, ctr))
-			ctr->verify.from_ms = now + p->verify_delay_ms;
+			ctr->verify.from_ms = now + p->verify.delay_ms;
 		if (ctr->verify.from_ms > now) {
 			first = ctr->verify.from_ms < first ? ctr->verify.from_ms : first;
-			p->to_verify[n++] = p->to_verify[i];
+			p->verify.queue[n++] = p->verify.queue[i];
 			continue;
 		}
 		assert(ctr->verify.waits);
 		ctr->verify.waits = false;
 	}
-	p->n_to_verify = n;
+	p->verify.n = n;
 	return first;
 }
 
 static void verify_arm(struct pipeline *p, uint64_t due_ms)
 {
 	uint64_t now = clock_ms();
-	if (loop_timer_armed(p->verify_timer) && p->verify_due_ms <= due_ms)
+	if (loop_timer_armed(p->verify.timer) && p->verify.due_ms <= due_ms)
 		return;
-	p->verify_due_ms = due_ms;
-	(void)loop_timer_arm(p->verify_timer, due_ms > now ? due_ms - now : 1);
+	p->verify.due_ms = due_ms;
+	(void)loop_timer_arm(p->verify.timer, due_ms > now ? due_ms - now : 1);
 }
 
 static uint64_t soon_ms(const struct pipeline *p)
 {
-	return p->verify_delay_ms / SOON_PART;
+	return p->verify.delay_ms / SOON_PART;
 }
 
 /* The worker has not taken it. */
@@ -329,20 +329,20 @@ static void put_back(struct pipeline *p, struct verify_job *job)
 static void start_job(void *arg)
 {
 	struct pipeline *p = arg;
-	if (p->verifying) {
-		verify_arm(p, clock_ms() + p->verify_delay_ms);
+	if (p->verify.running) {
+		verify_arm(p, clock_ms() + p->verify.delay_ms);
 		return;
 	}
 	struct verify_job *job = calloc(1, sizeof *job);
-	struct check *checks = job ? calloc(p->n_to_verify + 1, sizeof *checks) : NULL;
+	struct check *checks = job ? calloc(p->verify.n + 1, sizeof *checks) : NULL;
 	if (!checks) {
 		free(job);
-		verify_arm(p, clock_ms() + p->verify_delay_ms);
+		verify_arm(p, clock_ms() + p->verify.delay_ms);
 		return;
 	}
 	*job = (struct verify_job){.p = p,
 				   .root = &p->root,
-				   .inotify = p->drift.fd,
+				   .inotify = p->verify.drift.fd,
 				   .checks = checks,
 				   .telling = updates_outstanding(p)};
 	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
@@ -350,43 +350,44 @@ static void start_job(void *arg)
 	if (next != UINT64_MAX)
 		verify_arm(p, next > soonest ? next
 					     : soonest); /* those that come meanwhile go along */
-	p->verifying = job->n && worker_submit(p->disk, read_cgroups, verify_verified, job) == 0;
-	if (!p->verifying)
+	p->verify.running =
+		job->n && worker_submit(p->disk, read_cgroups, verify_verified, job) == 0;
+	if (!p->verify.running)
 		put_back(p, job);
 }
 
 int verify_init(struct pipeline *p)
 {
-	p->verify_delay_ms = VERIFY_DELAY_MS;
-	p->verify_timer = loop_timer_new(p->env.loop, start_job, p);
-	return p->verify_timer ? drift_init(p) : -ENOMEM;
+	p->verify.delay_ms = VERIFY_DELAY_MS;
+	p->verify.timer = loop_timer_new(p->env.loop, start_job, p);
+	return p->verify.timer ? drift_init(p) : -ENOMEM;
 }
 
 void verify_fini(struct pipeline *p)
 {
 	drift_fini(p);
-	p->verify_timer = loop_timer_free(p->verify_timer);
-	free(p->to_verify);
-	p->to_verify = NULL;
+	p->verify.timer = loop_timer_free(p->verify.timer);
+	free(p->verify.queue);
+	p->verify.queue = NULL;
 }
 
 static void verify_add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 {
 	if (ctr->verify.waits || p->env.trial)
 		return;
-	if (!HAS_ROOM(p->to_verify, p->n_to_verify, p->cap_to_verify, 64))
+	if (!HAS_ROOM(p->verify.queue, p->verify.n, p->verify.cap, 64))
 		return;
 	uint64_t from = clock_ms() + delay_ms;
 	if (ctr->verify.from_ms < from)
 		ctr->verify.from_ms = from;
 	ctr->verify.waits = true;
-	p->to_verify[p->n_to_verify++] = ctr->handle;
+	p->verify.queue[p->verify.n++] = ctr->handle;
 	verify_arm(p, ctr->verify.from_ms);
 }
 
 void verify_later(struct pipeline *p, struct ctr *ctr)
 {
-	verify_add(p, ctr, p->verify_delay_ms);
+	verify_add(p, ctr, p->verify.delay_ms);
 }
 
 void verify_soon(struct pipeline *p, struct ctr *ctr)

@@ -36,7 +36,7 @@ uint64_t admit_limit_ms(const struct pipeline *p)
 static bool plugins_wait(const struct pipeline *p)
 {
 	return plugins_any(p) &&
-	       (p->feed.current || conf_core(p->conf)->admit.source == CONF_REQUESTS_FEED);
+	       (p->node.feed.current || conf_core(p->conf)->admit.source == CONF_REQUESTS_FEED);
 }
 
 static uint64_t limit_ms(const struct pipeline *p)
@@ -50,7 +50,8 @@ static uint64_t limit_ms(const struct pipeline *p)
 static bool is_waited_for(const struct pipeline *p)
 {
 	enum conf_request_source source = conf_core(p->conf)->admit.source;
-	return source == CONF_REQUESTS_FEED || (source == CONF_REQUESTS_AUTO && p->feed.current);
+	return source == CONF_REQUESTS_FEED ||
+	       (source == CONF_REQUESTS_AUTO && p->node.feed.current);
 }
 
 /* Is any pod going to be waited for? */
@@ -65,7 +66,7 @@ uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t re
 	if (!admit_waits(p) || feed_find(cache_feed(p->env.cache), desc->uid))
 		return 0;
 	uint64_t until = received_ns / 1000000u + limit_ms(p);
-	p->admit.waited += first;
+	p->wait.admit.waited += first;
 	return clock_ms() < until ? until : 0;
 }
 
@@ -73,10 +74,10 @@ uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t re
 static int take_without_feed(struct pipeline *p, const struct pod *pod, struct err *err)
 {
 	const struct conf_core *core = conf_core(p->conf);
-	p->admit.by_runtime++;
+	p->wait.admit.by_runtime++;
 	if (!admit_waits(p))
 		return 0;
-	p->admit.late++;
+	p->wait.admit.late++;
 	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_wait(p)) ||
 	    core->admit.on_timeout == CONF_ALLOW) {
 		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
@@ -84,7 +85,7 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 			 pod->ns, pod->name);
 		return 0;
 	}
-	if (!p->feed.current)
+	if (!p->node.feed.current)
 		return err_set(err, -ETIMEDOUT,
 			       "admission timed out: no agent tells of this node's pods; see "
 			       "systemctl status nri-rp-agent, and admit in rp.conf");
@@ -108,7 +109,7 @@ static int asks_twice(const struct fed_pod *fed, struct err *err)
 
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
 {
-	return &p->admit;
+	return &p->wait.admit;
 }
 
 /* ---- asking the policy ----------------------------------------------------------------------- */
@@ -133,7 +134,7 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 {
 	struct err why = ERR_INIT;
 	const struct fed_pod *fed = pod_fed(p->env.cache, pod);
-	p->admit.by_feed += fed != NULL;
+	p->wait.admit.by_feed += fed != NULL;
 	if (fed ? asks_twice(fed, &why) : take_without_feed(p, pod, &why))
 		return admit_refuse(p, pod, &why, err);
 	if (!policy_admits(p))

@@ -219,7 +219,7 @@ static void warn_once(struct devices *d)
 
 static void devices_ask(struct pipeline *p, const struct pod *pod)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d->reachable) {
 		warn_once(d);
 		return;
@@ -237,14 +237,14 @@ static void devices_ask(struct pipeline *p, const struct pod *pod)
 
 void devices_pod_came(struct pipeline *p, const struct pod *pod)
 {
-	struct query *q = p->devices ? devices_find(p->devices, pod->handle) : NULL;
-	if (p->devices && (!q || q->state != QUERY_ASKED) && pod_wants(pod))
+	struct query *q = p->wait.devices ? devices_find(p->wait.devices, pod->handle) : NULL;
+	if (p->wait.devices && (!q || q->state != QUERY_ASKED) && pod_wants(pod))
 		devices_ask(p, pod);
 }
 
 void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	struct query *q = d ? devices_find(d, pod->handle) : NULL;
 	if (!q)
 		return;
@@ -258,10 +258,10 @@ void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_desc *list,
 			   uint32_t n)
 {
-	struct query *q = p->devices ? devices_find(p->devices, pod) : NULL;
+	struct query *q = p->wait.devices ? devices_find(p->wait.devices, pod) : NULL;
 	if (!q || q->state != QUERY_ASKED)
 		return; /* the pod has ended */
-	devices_take(p->devices, q, list, n);
+	devices_take(p->wait.devices, q, list, n);
 	hold_told(p);
 }
 
@@ -273,7 +273,7 @@ static void log_failure(struct devices *d, const struct pod *pod, const char *wh
 
 void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	struct query *q = d ? devices_find(d, pod) : NULL;
 	if (!q || q->state != QUERY_ASKED)
 		return;
@@ -292,7 +292,7 @@ static int pod_cmp(const void *a, const void *b)
 /* The list has all pods that have devices: those which nobody knows anything of have none. */
 static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods, uint32_t n)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
 		struct query *q = devices_find(d, pod->handle);
@@ -345,7 +345,7 @@ static void devices_keep(struct devices *d, const struct pod_devices_desc *pods,
 
 void devices_synchronizing(struct pipeline *p)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d || !d->kept)
 		return;
 	take_listed(p, d->kept_pods, d->n_kept);
@@ -354,7 +354,7 @@ void devices_synchronizing(struct pipeline *p)
 
 void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, uint32_t n)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d || !d->listing)
 		return;
 	d->listing = false;
@@ -369,7 +369,7 @@ void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, 
 
 void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d || !d->listing)
 		return;
 	d->listing = false;
@@ -403,7 +403,7 @@ static bool is_worth_asking(const struct query *q)
 uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const char *ctr,
 		      uint64_t received_ns)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d || !d->reachable)
 		return 0;
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
@@ -425,7 +425,7 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 
 uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d)
 		return 0;
 	if (begin)
@@ -449,7 +449,8 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 			void *arg)
 {
 	const struct pipeline *p = arg;
-	const struct query *q = p->devices ? devices_find(p->devices, ctr->pod->handle) : NULL;
+	const struct query *q =
+		p->wait.devices ? devices_find(p->wait.devices, ctr->pod->handle) : NULL;
 	if (q && q->n && !ctr_wants(ctr->pod, ctr->name))
 		return -ENOENT;
 	for (uint32_t i = 0; q && i < q->n; i++) {
@@ -476,7 +477,7 @@ static void explain_devices(struct pipeline *p, struct ctr *ctr)
 
 void devices_explain(struct pipeline *p, struct ctr *ctr)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d || !ctr_wants(ctr->pod, ctr->name))
 		return;
 	const struct query *q = devices_find(d, ctr->pod->handle);
@@ -501,7 +502,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 
 bool pipeline_devices_are_on(const struct pipeline *p)
 {
-	return p->devices != NULL;
+	return p->wait.devices != NULL;
 }
 
 int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
@@ -513,18 +514,18 @@ int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
 	d->source = *source;
 	d->failures = (struct log_limit)LOG_LIMIT(5, 10000);
 	(void)snprintf(d->why_not, sizeof d->why_not, "no agent has connected yet");
-	p->devices = d;
+	p->wait.devices = d;
 	p->env.pod_resource = pod_resource;
 	return 0;
 }
 
 void pipeline_devices_off(struct pipeline *p)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	struct query *q, *next;
 	if (!d)
 		return;
-	p->devices = NULL;
+	p->wait.devices = NULL;
 	p->env.pod_resource = NULL;
 	HASH_ITER (hh, d->queries, q, next)
 		query_free(d, q);
@@ -535,7 +536,7 @@ void pipeline_devices_off(struct pipeline *p)
 
 static void fail_asked(struct pipeline *p)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	struct query *q, *next;
 	d->listing = false;
 	drop_kept(d);
@@ -547,7 +548,7 @@ static void fail_asked(struct pipeline *p)
 
 void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_not)
 {
-	struct devices *d = p->devices;
+	struct devices *d = p->wait.devices;
 	if (!d)
 		return;
 	d->reachable = yes;
@@ -564,7 +565,7 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 
 void pipeline_devices_status(const struct pipeline *p, struct devices_status *ret)
 {
-	const struct devices *d = p->devices;
+	const struct devices *d = p->wait.devices;
 	*ret = (struct devices_status){.on = d != NULL};
 	if (!d)
 		return;

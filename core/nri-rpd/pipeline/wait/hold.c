@@ -34,13 +34,13 @@ static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bo
 static void hold_arm(struct pipeline *p, uint64_t until)
 {
 	uint64_t now = clock_ms();
-	(void)loop_timer_arm(p->hold.timer, until > now ? until - now : 0);
+	(void)loop_timer_arm(p->wait.hold.timer, until > now ? until - now : 0);
 }
 
 static void look_again(void *arg)
 {
 	struct pipeline *p = arg;
-	struct hold *h = &p->hold;
+	struct hold *h = &p->wait.hold;
 	uint64_t until = h->resume ? wait_until(p, &h->about, false) : 0;
 	void (*resume)(void *) = h->resume;
 	if (until) {
@@ -54,7 +54,7 @@ static void look_again(void *arg)
 bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
 		  void *arg)
 {
-	struct hold *h = &p->hold;
+	struct hold *h = &p->wait.hold;
 	assert(!h->resume && !p->txn);
 	if (!about->goes_on)
 		inquiry_reset(p);
@@ -71,24 +71,24 @@ bool request_hold(struct pipeline *p, const struct request_about *about, void (*
 
 void request_unhold(struct pipeline *p)
 {
-	p->hold.resume = NULL;
-	loop_timer_disarm(p->hold.timer);
+	p->wait.hold.resume = NULL;
+	loop_timer_disarm(p->wait.hold.timer);
 }
 
 void hold_told(struct pipeline *p)
 {
-	p->hold.told++;
-	if (p->hold.resume)
+	p->wait.hold.told++;
+	if (p->wait.hold.resume)
 		hold_arm(p, 0);
 }
 
 int hold_init(struct pipeline *p)
 {
-	p->hold.timer = loop_timer_new(p->env.loop, look_again, p);
-	return p->hold.timer ? 0 : -ENOMEM;
+	p->wait.hold.timer = loop_timer_new(p->env.loop, look_again, p);
+	return p->wait.hold.timer ? 0 : -ENOMEM;
 }
 
 void hold_fini(struct pipeline *p)
 {
-	p->hold.timer = loop_timer_free(p->hold.timer);
+	p->wait.hold.timer = loop_timer_free(p->wait.hold.timer);
 }

@@ -46,8 +46,8 @@ static void plugin_grants_note(const struct granted *g, const Grants__Grant *fro
 	host_note(g->p->env.cache, g->ctr, text);
 	if (taken)
 		return;
-	g->p->plugins.counts.left_alone++;
-	if (log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+	g->p->wait.plugins.counts.left_alone++;
+	if (log_allowed(&g->p->wait.plugins.failures, LOG_SOURCE))
 		log_notice("%s: %s", g->ctr->full_name, text);
 }
 
@@ -123,8 +123,8 @@ static int grants_dropped(const struct granted *g, const struct err *why, struct
 	if (g->comes)
 		return err_set(err, -EINVAL, "%s", why->text);
 	host_note(g->p->env.cache, g->ctr, why->text);
-	g->p->plugins.counts.dropped++;
-	if (log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+	g->p->wait.plugins.counts.dropped++;
+	if (log_allowed(&g->p->wait.plugins.failures, LOG_SOURCE))
 		log_warning("%s: %s; the container does without", g->ctr->full_name, why->text);
 	return 0;
 }
@@ -197,7 +197,7 @@ static bool is_taken(const Grants__Grants *all, const struct granted *g, const G
 			if (!str_eq(other->env[k]->key, pair->key))
 				continue;
 			if (!str_eq(other->env[k]->value, pair->value) &&
-			    log_allowed(&g->p->plugins.failures, LOG_SOURCE))
+			    log_allowed(&g->p->wait.plugins.failures, LOG_SOURCE))
 				log_notice("%s: resource plugins %s and %s both set %s: %s counts",
 					   g->ctr->full_name, other->resource, from->resource,
 					   pair->key, other->resource);
@@ -323,7 +323,7 @@ static void take_back(const struct granted *g)
 
 static int plugin_grants_stage(struct granted *g, struct err *err)
 {
-	struct arena **a = &g->p->plugins.staged;
+	struct arena **a = &g->p->wait.plugins.staged;
 	if (*a)
 		arena_reset(*a);
 	else

@@ -241,8 +241,8 @@ static int find_wanted(const struct pipeline *p, struct inquiry *q, const struct
 	q->ctr = arena_strdup(q->arena, ctr);
 	if (!q->wanted || !q->uid || !q->ctr)
 		return err_errno(err, -ENOMEM, "resource plugins");
-	for (uint32_t i = 0; a->fed && !r && i < p->plugins.n; i++)
-		r = plugin_question_collect(a, q, p->plugins.list[i].resource, ctr, err);
+	for (uint32_t i = 0; a->fed && !r && i < p->wait.plugins.n; i++)
+		r = plugin_question_collect(a, q, p->wait.plugins.list[i].resource, ctr, err);
 	if (!r && own_texts(q))
 		r = err_errno(err, -ENOMEM, "resource plugins");
 	return r;
@@ -284,7 +284,7 @@ static bool is_missing(const struct plugin_wanted *w, void *arg)
 
 void inquiry_reset(struct pipeline *p)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	uint32_t serial = q->serial + 1;
 	struct arena *arena = q->arena;
 	if (arena)
@@ -303,13 +303,14 @@ static void plugin_question_fail(struct pipeline *p, struct inquiry *q, bool lat
 	q->state = STATE_FAILED;
 	q->late = late;
 	(void)snprintf(q->why, sizeof q->why, "%s", why);
-	p->plugins.counts.failed++;
-	p->plugins.counts.late += late;
+	p->wait.plugins.counts.failed++;
+	p->wait.plugins.counts.late += late;
 }
 
 static uint64_t end_ms(const struct pipeline *p, const struct inquiry *q)
 {
-	return (q->received_ns ? q->received_ns : p->request_ns) / 1000000u + admit_limit_ms(p);
+	return (q->received_ns ? q->received_ns : p->requests.began_ns) / 1000000u +
+	       admit_limit_ms(p);
 }
 
 /* Names the plugin that has not answered, for people. */
@@ -326,7 +327,7 @@ static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step
 				const struct about *a)
 {
 	static const char *const classes[] = {"Guaranteed", "Burstable", "BestEffort"};
-	struct plugins *s = &p->plugins;
+	struct plugins *s = &p->wait.plugins;
 	uint64_t now = clock_ms(), end = end_ms(p, q);
 	int (*how)(void *, const struct plugin_question *) = step == STEP_HINTS ? s->source.hints
 							     : step == STEP_ALLOCATE
@@ -381,14 +382,14 @@ static uint64_t still_asked(struct pipeline *p, struct inquiry *q)
 
 static struct inquiry *plugin_question_asked(struct pipeline *p, uint32_t serial)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	return q->step != STEP_NONE && q->state == STATE_ASKED && q->serial == serial ? q : NULL;
 }
 
 static void plugin_question_answered(struct pipeline *p, struct inquiry *q)
 {
 	q->state = STATE_ANSWERED;
-	p->plugins.counts.answered++;
+	p->wait.plugins.counts.answered++;
 	hold_told(p);
 }
 
@@ -476,7 +477,7 @@ static struct plugin_wanted *plugin_question_hinted(struct inquiry *q, const str
 static int hints_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
 {
 	const struct pipeline *p = arg;
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	const struct plugin_wanted *w = plugin_question_hinted(q, p, pod, list);
 	if (!w)
 		return -ENOENT;
@@ -494,7 +495,7 @@ static int hints_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void 
 static int hints_one(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
 {
 	const struct pipeline *p = arg;
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	if (!plugin_question_hinted(q, p, pod, list) || index >= q->hints[list].n)
 		return -ENOENT;
 	const struct plugin_hint *h = &q->hints[list].list[index];
@@ -505,7 +506,7 @@ static int hints_one(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *
 static int hints_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg)
 {
 	const struct pipeline *p = arg;
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	struct plugin_wanted *w = plugin_question_hinted(q, p, pod, list);
 	if (!w)
 		return -ENOENT;
@@ -524,7 +525,7 @@ const struct hint_ops inquiry_hint_ops = {hints_list, hints_one, hints_choose};
 
 uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	struct about a;
 	if (!plugins_any(p))
 		return 0;
@@ -558,7 +559,7 @@ static int plugin_question_judge(struct pipeline *p, struct inquiry *q, const ch
 		return err_set(err, -EAGAIN, "%s", q->why);
 	if (!allows_late(p))
 		return err_set(err, -ETIMEDOUT, "admission timed out: %s", q->why);
-	if (!q->counted && log_allowed(&p->plugins.failures, LOG_SOURCE))
+	if (!q->counted && log_allowed(&p->wait.plugins.failures, LOG_SOURCE))
 		log_warning("%s comes without what it wants of a resource plugin: %s", who, q->why);
 	q->counted = true;
 	return 0;
@@ -643,7 +644,7 @@ static void take_choices(struct inquiry *q)
 
 int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err *err)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	struct about a;
 	if (!plugins_any(p))
 		return 0;
@@ -684,7 +685,7 @@ static void give_up(struct pipeline *p, struct inquiry *q)
 
 int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct err *err)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	*ret_known = q->known;
 	give_up(p, q);
 	int r = plugin_question_judge(p, q, pod->name, err);
@@ -703,9 +704,9 @@ static int find_pre_start(const struct pipeline *p, struct inquiry *q, const Gra
 			  const char *ctr)
 {
 	q->n_wanted = 0;
-	q->wanted = arena_array(q->arena, p->plugins.n + 1, sizeof *q->wanted);
-	for (uint32_t i = 0; q->wanted && i < p->plugins.n; i++) {
-		const struct plugin_desc *d = &p->plugins.list[i];
+	q->wanted = arena_array(q->arena, p->wait.plugins.n + 1, sizeof *q->wanted);
+	for (uint32_t i = 0; q->wanted && i < p->wait.plugins.n; i++) {
+		const struct plugin_desc *d = &p->wait.plugins.list[i];
 		bool wants = false;
 		for (size_t k = 0; d->pre_start && k < has->n_grants; k++)
 			wants = wants || (str_eq(has->grants[k]->resource, d->resource) &&
@@ -747,7 +748,7 @@ static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 
 uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	struct pod *pod = cache_pod(p->env.cache, about->pod->id);
 	if (!plugins_any(p))
 		return 0;
@@ -772,7 +773,7 @@ uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
 
 int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
-	struct inquiry *q = p->plugins.inquiry;
+	struct inquiry *q = p->wait.plugins.inquiry;
 	if (!plugins_any(p) || p->env.trial || !str_eq(q->uid, ctr->pod->uid) ||
 	    !str_eq(q->ctr, ctr->name))
 		return 0;

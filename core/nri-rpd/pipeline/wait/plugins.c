@@ -51,20 +51,20 @@ static const struct plugin_desc *plugins_do_find(const struct plugin_desc *list,
 
 const struct plugin_desc *plugins_of(const struct pipeline *p, const char *resource)
 {
-	return plugins_do_find(p->plugins.list, p->plugins.n, resource);
+	return plugins_do_find(p->wait.plugins.list, p->wait.plugins.n, resource);
 }
 
 bool plugins_any(const struct pipeline *p)
 {
-	return p->plugins.n && conf_core(p->conf)->agent.cluster;
+	return p->wait.plugins.n && conf_core(p->conf)->agent.cluster;
 }
 
 /* A daemon that is started anew knows whose resources are whose before the agent is there again. */
 void plugins_keep(struct pipeline *p)
 {
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
-	for (uint32_t i = 0; i < p->plugins.n; i++) {
-		const struct plugin_desc *d = &p->plugins.list[i];
+	for (uint32_t i = 0; i < p->wait.plugins.n; i++) {
+		const struct plugin_desc *d = &p->wait.plugins.list[i];
 		(void)buf_printf(&text, "%s %s %d %d %d\n", d->resource, d->endpoint, d->aligns,
 				 d->pre_start, d->reconciles);
 	}
@@ -75,7 +75,7 @@ void plugins_keep(struct pipeline *p)
 
 static void plugins_do_recall(struct pipeline *p, const char *line)
 {
-	struct plugins *s = &p->plugins;
+	struct plugins *s = &p->wait.plugins;
 	char resource[GRANT_NAME_MAX], endpoint[GRANT_NAME_MAX];
 	int flags[3];
 	if (s->n == PLUGINS_MAX || sscanf(line, "%255s %255s %d %d %d", resource, endpoint,
@@ -122,7 +122,7 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a)
 static uint32_t place_of(const struct pipeline *p, const char *resource)
 {
 	const struct plugin_desc *d = plugins_of(p, resource);
-	return d ? (uint32_t)(d - p->plugins.list) : PLUGINS_MAX;
+	return d ? (uint32_t)(d - p->wait.plugins.list) : PLUGINS_MAX;
 }
 
 static int cmp_grants(const void *a, const void *b, void *arg)
@@ -214,7 +214,7 @@ static bool has_uid(const struct pipeline *p, const struct pod *but, const char 
 /* A pod whose sandbox was made anew keeps what it has. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 {
-	const struct plugins *s = &p->plugins;
+	const struct plugins *s = &p->wait.plugins;
 	if (s->reachable && plugins_any(p) && *pod->uid && !has_uid(p, pod, pod->uid))
 		s->source.remove(s->source.arg, pod->uid);
 }
@@ -256,8 +256,8 @@ static bool drop_strangers(struct pipeline *p, struct pod *pod)
 
 static void tell_changes(struct pipeline *p, const struct plugin_desc *before, uint32_t n)
 {
-	for (uint32_t i = 0; i < p->plugins.n; i++) {
-		const struct plugin_desc *now = &p->plugins.list[i];
+	for (uint32_t i = 0; i < p->wait.plugins.n; i++) {
+		const struct plugin_desc *now = &p->wait.plugins.list[i];
 		const struct plugin_desc *was = plugins_do_find(before, n, now->resource);
 		if (was && was->connected == now->connected)
 			continue;
@@ -278,7 +278,7 @@ static void tell_changes(struct pipeline *p, const struct plugin_desc *before, u
 
 int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uint32_t n)
 {
-	struct plugins *s = &p->plugins;
+	struct plugins *s = &p->wait.plugins;
 	struct plugin_desc fresh[PLUGINS_MAX], before[PLUGINS_MAX];
 	uint32_t n_before = s->n;
 	bool dropped = false;
@@ -309,7 +309,7 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 
 void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *source)
 {
-	struct plugins *s = &p->plugins;
+	struct plugins *s = &p->wait.plugins;
 	s->reachable = source != NULL;
 	s->source = source ? *source : (struct plugin_source){0};
 	for (uint32_t i = 0; !source && i < s->n; i++) {
@@ -358,7 +358,7 @@ static Grants__Grant *reconcile_grant(struct pipeline *p, struct pod *pod, Grant
 		now->hints = was->hints; /* the hints are said when the plugin allocates */
 	if (!grant_check_fit(p, pod, NULL, now, &err))
 		return now;
-	if (log_allowed(&p->plugins.failures, LOG_SOURCE))
+	if (log_allowed(&p->wait.plugins.failures, LOG_SOURCE))
 		log_warning("pod %s/%s: %s; the change is not applied", pod->ns, pod->name,
 			    err.text);
 	return was;
@@ -439,7 +439,7 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 	}
 	if (reconcile)
 		n_changed += drop_unlisted(p, known, n_known, resource);
-	p->plugins.counts.reconciled += n_changed;
+	p->wait.plugins.counts.reconciled += n_changed;
 	if (n_changed)
 		plugins_apply(p);
 	return 0;
@@ -449,34 +449,34 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 
 uint32_t pipeline_plugins(const struct pipeline *p, const struct plugin_desc **ret)
 {
-	*ret = p->plugins.list;
-	return p->plugins.n;
+	*ret = p->wait.plugins.list;
+	return p->wait.plugins.n;
 }
 
 const struct plugins_counts *pipeline_plugins_counts(const struct pipeline *p)
 {
-	return &p->plugins.counts;
+	return &p->wait.plugins.counts;
 }
 
 bool pipeline_plugins_reachable(const struct pipeline *p)
 {
-	return p->plugins.reachable;
+	return p->wait.plugins.reachable;
 }
 
 int plugins_init(struct pipeline *p)
 {
-	p->plugins.failures = (struct log_limit)LOG_LIMIT(5, 10000);
-	p->plugins.inquiry = inquiry_new();
+	p->wait.plugins.failures = (struct log_limit)LOG_LIMIT(5, 10000);
+	p->wait.plugins.inquiry = inquiry_new();
 	p->env.hints = &inquiry_hint_ops;
-	return p->plugins.inquiry ? 0 : -ENOMEM;
+	return p->wait.plugins.inquiry ? 0 : -ENOMEM;
 }
 
 void plugins_fini(struct pipeline *p)
 {
 	p->env.hints = NULL;
-	for (uint32_t i = 0; i < p->plugins.n; i++)
-		desc_fini(&p->plugins.list[i]);
-	p->plugins.n = 0;
-	p->plugins.inquiry = inquiry_free(p->plugins.inquiry);
-	p->plugins.staged = arena_free(p->plugins.staged);
+	for (uint32_t i = 0; i < p->wait.plugins.n; i++)
+		desc_fini(&p->wait.plugins.list[i]);
+	p->wait.plugins.n = 0;
+	p->wait.plugins.inquiry = inquiry_free(p->wait.plugins.inquiry);
+	p->wait.plugins.staged = arena_free(p->wait.plugins.staged);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the controllers room changes: the loaded controllers. */
+#ifndef PIPELINE_CONTROLLERS_ROOM_H
+#define PIPELINE_CONTROLLERS_ROOM_H
+
+#include "core/nri-rpd/pipeline/controllers/controllers.h"
+
+struct controller_change; /* life.c */
+
+struct controllers {
+	struct controller *list[CONTROLLERS_MAX]; /* in the configuration's order */
+	unsigned n;
+	struct controller_change *change; /* while a configuration is being activated */
+};
+
+#endif

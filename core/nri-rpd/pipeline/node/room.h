@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the node room changes: the Node of the cluster. */
+#ifndef PIPELINE_NODE_ROOM_H
+#define PIPELINE_NODE_ROOM_H
+
+#include "core/nri-rpd/pipeline/node/cluster.h"
+#include "core/nri-rpd/pipeline/node/feed.h"
+
+struct noderes; /* noderes.c */
+struct evictions; /* evict.c */
+struct machine_change; /* speedselect.c */
+
+struct node_room {
+	struct noderes *noderes;
+	struct evictions *evictions;
+	struct feed_counts feed;
+	struct cluster_state *cluster; /* NULL: the agent has not reported */
+	struct arena *arena; /* of env.node */
+	uint64_t published_ns;
+	/* the last change of the machine, while its Speed Select state is being read */
+	struct machine_change *machine_change;
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the request room changes: the running request and what follows decisions. */
+#ifndef PIPELINE_REQUEST_ROOM_H
+#define PIPELINE_REQUEST_ROOM_H
+
+#include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/request/decide.h"
+
+struct adjustments; /* adjust.c */
+
+struct requests {
+	enum request kind; /* of the running request */
+	uint64_t began_ns;
+	/* restores what the running request changed outside of its transaction; NULL: nothing */
+	void (*undo)(struct pipeline *p, void *arg);
+	void *undo_arg;
+	struct updates updates;
+	struct loop_timer *rebalance_timer;
+	struct runtime_facts last_synced; /* of the runtime that synchronized last */
+	struct usage_stats usage;
+	/* the restored decisions are those of another policy than the configured one */
+	bool other_policy;
+	bool sync_failed;
+	/* the policy has not placed the runtime's containers: containers without CPUs are confined
+	 * (confine.c) */
+	bool confine_unpinned;
+	/* An unpinned container may be running; a confined one may exist (confine.c). False is
+	 * certain, true is not. */
+	bool maybe_unpinned, maybe_confined;
+	bool warned_kubelet;
+	uint32_t sync_mark; /* mark of pods and containers listed by the current Synchronize */
+	struct adjustments *adjustments; /* of the active configuration; NULL: none */
+};
+
+#endif

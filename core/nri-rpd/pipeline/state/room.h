@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the state room changes: what is saved and where. */
+#ifndef PIPELINE_STATE_ROOM_H
+#define PIPELINE_STATE_ROOM_H
+
+#include "core/nri-rpd/pipeline/pipeline.h"
+
+struct saved_state {
+	struct loop_timer *persist_timer, *quiet_timer;
+	uint64_t quiet_records; /* the store's count when memory was released last */
+	char store_state[ERR_TEXT_MAX];
+	/* why the directory cannot be used; "": it can */
+	char state_error[ERR_TEXT_MAX], run_error[ERR_TEXT_MAX];
+	bool may_come; /* the state directory may become usable later */
+};
+
+#endif

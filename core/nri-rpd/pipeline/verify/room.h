@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the verify room changes: containers whose effective values are checked. */
+#ifndef PIPELINE_VERIFY_ROOM_H
+#define PIPELINE_VERIFY_ROOM_H
+
+#include "core/nri-rpd/pipeline/verify/drift.h"
+
+struct verifier {
+	rp_ctr *queue;
+	uint32_t n, cap;
+	uint64_t delay_ms, due_ms;
+	bool running; /* the worker is reading */
+	struct loop_timer *timer;
+	struct drift drift;
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State that only the wait room changes: deferred requests and the answers they wait for. */
+#ifndef PIPELINE_WAIT_ROOM_H
+#define PIPELINE_WAIT_ROOM_H
+
+#include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
+#include "core/nri-rpd/pipeline/wait/hold.h"
+#include "core/nri-rpd/pipeline/wait/plugins.h"
+
+struct waits {
+	struct hold hold;
+	struct devices *devices; /* NULL: the kubelet is not asked for devices */
+	struct plugins plugins;
+	struct admit_counts admit;
+};
+
+#endif
