@@ -11,8 +11,8 @@
 
 #include "core/lib/util/cleanup.h"
 
-/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at
- * least. */
+/* Tolerance for the growth in half of the rounds: less is a table that grew. A leak of one block a
+ * round exceeds it, because a block takes at least 32 bytes. */
 #define HEAP_NOISE 12288u
 #define MAPPED_NOISE 262144u /* stacks, files of the C library */
 
@@ -43,7 +43,7 @@ struct balance balance_now(void)
 				count_entries("/proc/self/fd"), count_entries("/proc/self/task")};
 }
 
-/* Tables grow once in a while; a leak shows in either half. */
+/* Returns true if both halves have grown. Tables grow in one of them only; a leak grows in both. */
 static bool balance_grows(size_t first, size_t middle, size_t last, size_t noise)
 {
 	return middle > first + noise && last > middle + noise;

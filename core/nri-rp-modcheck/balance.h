@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process holds, before and after something was done many times: memory, mappings,
- * descriptors, threads. */
+/* Resources that a process holds, compared before and after many repetitions to find leaks: memory,
+ * mappings, file descriptors, threads. */
 #ifndef MODCHECK_BALANCE_H
 #define MODCHECK_BALANCE_H
 
@@ -9,17 +9,18 @@
 #include "core/lib/util/err.h"
 
 struct balance {
-	size_t bytes; /* of the heap in use */
-	size_t mapped; /* bytes of mappings besides the heap's */
+	size_t bytes; /* used bytes of the heap */
+	size_t mapped; /* bytes of mappings outside the heap */
 	unsigned fds, threads;
 };
 
 struct balance balance_now(void);
-/* `n` rounds were made between the first and the last, half of them before the middle: -ENOMEM and
- * others with what is left each time. */
+/* Compares three measurements, taken before, in the middle of and after `n` repetitions. Fails with
+ * -ENOMEM, -EMFILE or -EAGAIN if a resource has grown; err says by how much. */
 int balance_compare(struct balance first, struct balance middle, struct balance last, unsigned n,
 		    const char *what, struct err *err);
-/* The same for few rounds that free all they take: whatever grows in each half is a leak. */
+/* Compares like balance_compare without tolerance, for a few repetitions that free all they
+ * allocate: any growth in both halves is a leak. */
 int balance_exact(struct balance first, struct balance middle, struct balance last, unsigned n,
 		  const char *what, struct err *err);
 

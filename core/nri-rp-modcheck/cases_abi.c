@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Older and newer hosts, missing services, the module's own services, its table, and the rules of
- * the border. */
+/* Cases: older and newer hosts, missing services, the module's own services, its table, and the
+ * rules of the ABI. */
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ static int cases_abi_table(struct check *c, struct err *err)
 	return r;
 }
 
-/* A section that is not there is a configuration like others: everything by default, or refused
+/* Checks that a missing section is handled like any configuration: defaults apply, or it is refused
  * with a reason. */
 static int no_section(struct check *c, struct err *err)
 {
@@ -85,7 +85,7 @@ static int no_section(struct check *c, struct err *err)
 
 static const struct {
 	const char *id;
-	uint32_t least; /* what its first release has */
+	uint32_t least; /* size of the service in its first release */
 } known[] = {
 	{RP_POLICY_1, offsetof(struct rp_policy, event)},
 	{RP_CONTROLLER_1, offsetof(struct rp_controller, pre_create)},
@@ -136,8 +136,8 @@ static int cases_abi_services(struct check *c, struct err *err)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Requests as long as there is somebody to make them of; a refusal to live on such a host is
- * fine. */
+/* Makes requests if the instance can be created and configured. A module may refuse to run on such
+ * a host. */
 static int cases_abi_live(struct check *c, struct shim *s, bool *ret_lives, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -159,7 +159,7 @@ static int cases_abi_live(struct check *c, struct shim *s, bool *ret_lives, stru
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-/* A refusal to be made, again and again, leaves nothing. */
+/* Checks that a repeatedly refused creation leaks nothing. */
 static int refused_again(struct check *c, struct shim *s, const char *name, struct err *err)
 {
 	struct balance at[3];
@@ -203,8 +203,8 @@ static int lives_well(struct check *c, struct shim *s, struct err *err)
 	return bad;
 }
 
-/* Whoever is slow or hangs is so in most cases: one look at all calls, and no other case has to
- * wait for it. */
+/* Measures the calls of a usual run in one case, so that a slow module does not fail all other
+ * cases. */
 static int time_of_calls(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
@@ -217,7 +217,7 @@ static int time_of_calls(struct check *c, struct err *err)
 	return bad;
 }
 
-/* One after the other first: a crash names the service then. */
+/* Withholds services one at a time first, so that a crash names the service. */
 static int cases_abi_missing(struct check *c, struct err *err)
 {
 	int r = 0;
@@ -238,7 +238,7 @@ static int cases_abi_longer(struct check *c, struct err *err)
 	return bad ? err_prefix(err, "on a host of a later minor: ") : 0;
 }
 
-/* Each minor that the module says it can work with, back to the first. */
+/* Runs on hosts of each minor version that the module supports. */
 static int cases_abi_shorter(struct check *c, struct err *err)
 {
 	int bad = 0;

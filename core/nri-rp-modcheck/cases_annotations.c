@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annotations that the module looks for: those of --annotations and those it was seen to ask for,
- * plausible and hostile. */
+/* Cases: annotations that the module looks up, with plausible and hostile values. The keys are
+ * those of --annotations and those that the module was seen to look up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct wish sizes[] = {
 	 .created_ns = 2},
 };
 
-/* ---- hostile ones ---------------------------------------------------------------------------- */
+/* ---- hostile values -------------------------------------------------------------------------- */
 
 static const char *const hostile[] = {
 	"",
@@ -79,7 +79,7 @@ static char *long_text(unsigned kind)
 	return text;
 }
 
-/* Under all the names by which it may be looked for. */
+/* Creates a container with the annotation under all variants of its key. */
 static int cases_annotations_annotate(struct rig *r, const char *key, const char *value,
 				      unsigned nth, struct err *err)
 {
@@ -114,7 +114,7 @@ static int each_hostile(struct rig *r, const char *key, struct err *err)
 	return bad;
 }
 
-/* Again and again: what is left each time nobody frees. */
+/* Repeats all hostile values to find leaks. */
 static int all_hostile(struct rig *r, const char *key, struct err *err)
 {
 	struct balance at[3];
@@ -158,7 +158,7 @@ static int cases_annotations_annotations(struct check *c, struct err *err)
 	return bad;
 }
 
-/* ---- plausible ones -------------------------------------------------------------------------- */
+/* ---- plausible values ------------------------------------------------------------------------ */
 
 static const char *const plausible[] = {
 	"true", "false", "0",	 "1",	"2",	   "4",	  "1000", "500m", "1.5",      "0-1",
@@ -167,8 +167,8 @@ static const char *const plausible[] = {
 };
 #define N_PLAUSIBLE (sizeof plausible / sizeof *plausible)
 
-/* The pairs of --annotations as they are, and what it was seen to ask for with all values that make
- * sense for something. */
+/* Returns the pairs of --annotations, and each key that the module was seen to look up with every
+ * plausible value. */
 static int own_pairs(struct check *c, const struct shim *s, struct kv **ret, unsigned *ret_n)
 {
 	struct kv *pairs = calloc(CHECK_OWN_MAX + SHIM_KEYS_MAX * N_PLAUSIBLE, sizeof *pairs);

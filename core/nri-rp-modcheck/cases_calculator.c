@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calculators on nodes of all kinds, with much, little and nothing known of them. */
+/* Cases: calculators on random nodes, with many, few and no data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define ZONES_USED 4u
 #define THIRD_PARTY "node.koordinator.sh/thirdPartyAllocations"
 
-/* Inputs of one pass, with all that they point to. */
+/* Inputs of one pass, with the arrays that they point to. */
 struct node {
 	struct nr_input in;
 	struct rp_nr_pod pods[PODS_MAX];
@@ -26,7 +26,7 @@ struct node {
 	struct kv annotations[2];
 };
 
-/* ---- made-up nodes --------------------------------------------------------------------------- */
+/* ---- random nodes ---------------------------------------------------------------------------- */
 
 static void some_amounts(struct churn *c, unsigned bits, int64_t ret[RP_NR_AMOUNTS])
 {
@@ -79,7 +79,8 @@ static void make_strategy(struct churn *c, struct nr_input *in)
 		in->strategy[RP_NR_BATCH_CPU_PERCENT] = (int64_t)churn_random(c, 150);
 }
 
-/* bits: how large a node may be in bytes; half as many for milli-CPU. */
+/* Makes a random node. bits: size of the largest node in bytes; half as many bits for
+ * milli-CPUs. */
 static void make_node(struct churn *c, struct node *n, unsigned bits)
 {
 	*n = (struct node){.in = {.node = {.size = sizeof n->in.node},
@@ -110,7 +111,7 @@ static void make_node(struct churn *c, struct node *n, unsigned bits)
 	n->in.cpu_known = churn_random(c, 2);
 }
 
-/* Nobody has measured or told anything. */
+/* Makes a node without any measurements or pods. */
 static void make_blind(struct node *n)
 {
 	struct strategy s;
@@ -125,7 +126,7 @@ static void make_blind(struct node *n)
 		n->in.measured.prod_reclaimable[k] = RP_NOT_SET;
 }
 
-/* ---- what comes out -------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void describe_pairs(const struct nr_pair *pairs, unsigned n, struct buf *out)
 {
@@ -159,7 +160,7 @@ static int cases_calculator_same(const struct nr_result *a, const struct nr_resu
 		       : 0;
 }
 
-/* No amount is less than nothing; what is reset has none. */
+/* Checks that no amount is negative and that reset resources have none. */
 static int cases_calculator_sound(const struct nr_result *r, struct err *err)
 {
 	for (unsigned i = 0; i < r->n_values; i++) {
@@ -175,7 +176,7 @@ static int cases_calculator_sound(const struct nr_result *r, struct err *err)
 	return 0;
 }
 
-/* A calculator may fail, and gives nothing then. */
+/* Calls the calculator, which may fail and then has no results. */
 static int cases_calculator_calculate(struct rig *r, const struct node *n, bool reset,
 				      struct nr_result *ret)
 {
@@ -197,7 +198,7 @@ static int cases_calculator_apply(struct rig *r, const struct node *n,
 	return bad;
 }
 
-/* Others hand out of what the calculator gives, which is on the Node, too. */
+/* Adds an allocation of a third party from the calculator's resource to the Node. */
 static int put_others(struct rig *r, struct nr_result *node)
 {
 	char text[512];
@@ -214,7 +215,7 @@ static int put_others(struct rig *r, struct nr_result *node)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* On a copy of one Node, twice, and once more on what comes out. */
+/* Applies a result to two equal Nodes, and once more to the outcome; all must be equal. */
 static int put_on_nodes(struct rig *r, const struct node *n, const struct nr_result *result,
 			struct err *err)
 {
@@ -239,7 +240,7 @@ static int one_node(struct rig *r, const struct node *n, struct err *err)
 	return bad ? bad : put_on_nodes(r, n, &one, err);
 }
 
-/* What is its own is not on the Node any more. */
+/* Checks that a reset removes all of the calculator's resources from the Node. */
 static int reset_one(struct rig *r, const struct node *n, struct err *err)
 {
 	_cleanup_(nr_result_fini) struct nr_result before = {0}, none = {0}, node = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Controllers on a machine that has none of the files that they read and write, and on one that has
+/* Cases: controllers on a machine without the files that they read and write, and on one with
  * them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 #define CTRS 16u
 #define ROUNDS 20u
-#define FILE_ROUNDS 2u /* lives with files */
-#define FILE_TICKS 4u /* times that each timer goes off in one of them */
+#define FILE_ROUNDS 2u /* instances run with files */
+#define FILE_TICKS 4u /* rounds of expiring timers for each of them */
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static int call_pre_create(struct rig *r, struct ctr *ctr, struct err *err)
 	return bad;
 }
 
-/* A hook may fail, by a code that it may give. */
+/* Accepts 0 and the error codes that the ABI allows a hook to return. */
 static int cases_controller_allowed(int result, const char *what, struct err *err)
 {
 	int bad = result ? rig_known_code(result, what, err) : 0;
@@ -93,7 +93,7 @@ static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err
 	return bad || r->late ? bad : rig_finish_jobs(r, err);
 }
 
-/* One life of an instance. */
+/* Runs one instance from creation to stop. */
 static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struct err *err)
 {
 	int bad = rig_create(r, err);
@@ -139,14 +139,14 @@ static int absent_files(struct check *c, struct err *err)
 	return cases_controller_lives(c, false, err);
 }
 
-/* Everything that was begun ends when the containers are gone and the controller has stopped. */
+/* Checks that all jobs end when the containers are gone and the controller has stopped. */
 static int late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results come late");
 	return cases_controller_lives(c, true, err);
 }
 
-/* Hooks fail at every point where the host can say no. */
+/* Makes the host's calls fail at every point of the hooks. */
 static int cases_controller_faults(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
@@ -166,7 +166,7 @@ static int cases_controller_faults(struct check *c, struct err *err)
 		s.fail_at = ++n;
 		bad = run_once(&r, &churn, &started, err);
 		if (bad < 0 && s.fired && !r.txn && rig_known_code(bad, "", NULL) == RIG_REFUSED)
-			bad = 0; /* it refused to be made, configured or reloaded */
+			bad = 0; /* an accepted refusal of creation, configuration or reload */
 		rig_destroy(&r);
 		bad = bad ? bad : rig_wipe(&r, err);
 	} while (!bad && s.fired && n < 500);
@@ -177,9 +177,9 @@ static int cases_controller_faults(struct check *c, struct err *err)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-#define FILE_CLASS "gold" /* of RDT, block I/O, CPU and memory, where the configuration has it */
+#define FILE_CLASS "gold" /* class of RDT, block I/O, CPU and memory, if the configuration has it */
 
-/* Asks for what controllers act on: a memory class, and batch resources. */
+/* Requests what controllers act on: a memory class, and batch resources. */
 static void file_wish(struct churn *churn, struct wish *w, char *spec, size_t size)
 {
 	churn_wish(churn, w);
@@ -193,7 +193,7 @@ static void file_wish(struct churn *churn, struct wish *w, char *spec, size_t si
 	w->n_annotations = 2;
 }
 
-/* Decides what a policy would: CPUs and classes. */
+/* Sets a decision as a policy would: CPUs and classes. */
 static int file_decide(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	struct decision *d = &ctr->cur;
@@ -210,7 +210,7 @@ static int file_decide(struct rig *r, struct ctr *ctr, struct err *err)
 	return 0;
 }
 
-/* Creates a container that runs, with its cgroup and with measured usage. */
+/* Creates a running container with its cgroup and with measured usage. */
 static int file_container(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
 	int bad = life_of(r, w, ret, err);
@@ -236,8 +236,7 @@ static int file_container(struct rig *r, const struct wish *w, struct ctr **ret,
 			     "post_update", err);
 }
 
-/* Lets the armed timers go off and the jobs end. A timer that is armed again waits for the next
- * call. */
+/* Lets the armed timers expire and the jobs end. Timers armed meanwhile wait for the next call. */
 static int file_tick(struct rig *r, struct err *err)
 {
 	struct shim *s = r->shim;
@@ -248,7 +247,7 @@ static int file_tick(struct rig *r, struct err *err)
 	for (unsigned i = 0; i < n; i++)
 		instance_controller_timer(r->instance, cookies[i]);
 	instance_measure(r->instance);
-	(void)usleep(2000); /* rates are between two readings */
+	(void)usleep(2000); /* a rate needs two readings at different times */
 	return rig_finish_jobs(r, err);
 }
 

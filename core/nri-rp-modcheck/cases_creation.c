@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others want of the same container: values that only a creation can give, hints; and runtimes
- * that can do less than most. */
+/* Cases: two modules request the same creation value, hints of other components, and runtimes with
+ * fewer abilities. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define REQUESTS 40u
 #define OTHER "another"
 
-/* ---- two who ask for one thing --------------------------------------------------------------- */
+/* ---- conflicting requests -------------------------------------------------------------------- */
 
 struct asked {
 	struct extra e;
@@ -28,10 +28,10 @@ struct asked {
 };
 
 struct creating {
-	struct rig rig; /* first */
+	struct rig rig; /* must be the first member */
 	struct asked asked[ASKED_MAX];
 	unsigned n;
-	const struct extra *others; /* what another one has asked for before; NULL: nothing */
+	const struct extra *others; /* earlier requests of another module; NULL: none */
 };
 
 static bool cases_creation_keep(char *to, size_t size, const char *from, const char **ret)
@@ -40,7 +40,7 @@ static bool cases_creation_keep(char *to, size_t size, const char *from, const c
 	return snprintf(to, size, "%s", from) < (int)size;
 }
 
-/* False: too long to be worth it. */
+/* Copies a request. Returns false if it is too long. */
 static bool keep_asked(struct asked *a, const struct extra *e)
 {
 	bool ok = true;
@@ -82,7 +82,7 @@ static void at_creation(struct rig *r, bool after)
 		c->n += keep_asked(&c->asked[c->n], &x->list[i]);
 }
 
-/* Another value of the same kind, well-formed. */
+/* Changes the request to another valid value. Returns false if there is none. */
 static bool cases_creation_otherwise(struct asked *a)
 {
 	size_t len = strlen(a->text);
@@ -91,7 +91,7 @@ static bool cases_creation_otherwise(struct asked *a)
 	else if (a->e.device)
 		a->device.minor = a->device.minor ? 0 : 1;
 	else if (a->e.field == EXTRA_CDI)
-		return false; /* there is nothing but its name */
+		return false; /* a CDI device has only a name */
 	else if (!a->e.text)
 		a->e.number = a->e.number ? a->e.number - 1 : 1;
 	else if (len + 2 > TEXT_MAX)
@@ -101,7 +101,8 @@ static bool cases_creation_otherwise(struct asked *a)
 	return extra_check(&a->e, NULL) == 0;
 }
 
-/* The module is told -RP_EBUSY, and may refuse the container or go without. */
+/* Checks that a module whose request fails with -RP_EBUSY either refuses the container or continues
+ * without the value. */
 static int two_ask(struct creating *c, const struct wish *w, struct asked *a, struct err *err)
 {
 	struct rig *r = &c->rig;
@@ -200,13 +201,13 @@ static int cases_creation_runtimes(struct check *c, struct err *err)
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-/* ---- hints of others ------------------------------------------------------------------------- */
+/* ---- hints of other components --------------------------------------------------------------- */
 
 #define LISTS 4u
-#define NO_NODE 63u /* a provider may name what the machine does not have */
+#define NO_NODE 63u /* a node that the machine does not have; providers may name one */
 
 struct provider {
-	struct rig rig; /* first */
+	struct rig rig; /* must be the first member */
 	unsigned n_asked, n_chosen;
 	struct err bad;
 };

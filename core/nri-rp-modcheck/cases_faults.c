@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host says no at every point where it can. */
+/* Cases: each call to the host that can fail does so once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static const struct wish wishes[] = {
 	 .ns = "kube-system",
 	 .qos = RP_QOS_BEST_EFFORT,
 	 .created_ns = 3},
-	/* More than there is: it runs unmanaged. */
+	/* More than the machine has: runs unmanaged. */
 	{.id = "d",
 	 .pod = "pod-d",
 	 .ns = "default",
@@ -49,7 +49,7 @@ static const struct wish wishes[] = {
 };
 #define N_WISHES (sizeof wishes / sizeof *wishes)
 
-/* A short life in which every call of a policy is made. */
+/* Runs a short life that calls every function of a policy. */
 static int cases_faults_script(struct rig *r, bool *ret_alive, struct err *err)
 {
 	struct ctr *ctr[N_WISHES];
@@ -91,7 +91,7 @@ static int one_fault(struct rig *r, struct shim *s, uint64_t n, struct buf *expe
 	s->n_calls = 0;
 	s->fired = false;
 	s->fail_at = n;
-	/* it may refuse to be made or configured, and that is the end of it */
+	/* the instance may refuse its creation or configuration, which ends the script */
 	bool alive;
 	int bad = cases_faults_script(r, &alive, err);
 	s->fail_at = 0;
@@ -147,12 +147,12 @@ static int cases_faults_stale(struct check *c, struct err *err)
 	return all_faults(c, -RP_ESTALE, err);
 }
 
-/* ---- leaks on the way out -------------------------------------------------------------------- */
+/* ---- leaks of failure paths ------------------------------------------------------------------ */
 
 #define LEAK_CALLS 150u
 #define LEAK_ROUNDS 9u
 
-/* The same call fails again and again: what is left each time nobody frees. */
+/* Repeats the script with the same failing call to find leaks. */
 static int leak_at(struct rig *r, struct shim *s, uint64_t n, bool *ret_fired, struct err *err)
 {
 	struct balance at[3];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances: made and freed, configured and not, in every legal order, and nothing is left
- * behind. */
+/* Cases: instances created, configured and destroyed in every legal order, without leaks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,9 @@
 #define ROUNDS 1000u
 #define WARM_UP 100u
 
-/* ---- the balance ----------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
-/* fn, again and again on one rig. */
+/* Calls fn repeatedly on one rig and compares the process's resources. */
 static int cases_life_repeat(struct rig *r, unsigned rounds,
 			     int (*fn)(struct rig *r, struct err *err), const char *what,
 			     struct err *err)
@@ -32,7 +31,7 @@ static int cases_life_repeat(struct rig *r, unsigned rounds,
 	return balance_compare(before, middle, balance_now(), rounds, what, err);
 }
 
-/* ---- policies and controllers alike ---------------------------------------------------------- */
+/* ---- policies and controllers ---------------------------------------------------------------- */
 
 static int once_created(struct rig *r, struct err *err)
 {
@@ -121,8 +120,8 @@ static int commit_again(struct rig *r, struct err *err)
 	return rig_sync(r, err);
 }
 
-/* One plan is prepared while another configuration is in force, and dropped: requests in between go
- * by the latter. */
+/* Prepares a plan while another configuration is active, and aborts it: the following requests must
+ * use the active one. */
 static int aborted_between(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct rp_plan *plan;
@@ -133,7 +132,7 @@ static int aborted_between(struct rig *r, struct churn *churn, struct err *err)
 	return churn_run(churn, 20, err);
 }
 
-/* An instance beside it, as a trial makes one, with the state of the first. */
+/* Creates a second instance with the state of the first, as a trial does. */
 static int second_instance(struct rig *r, struct err *err)
 {
 	struct instance *mine = r->instance;
@@ -201,8 +200,8 @@ static int release_twice(struct check *c, struct err *err)
 	return 0;
 }
 
-/* Containers that were there before: as after the first start of the daemon on a node that is in
- * use. */
+/* Releases containers that the policy has never placed, as after the daemon's first start on a node
+ * in use. */
 static int release_unplaced(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a policy puts containers: what must hold, comes back, and is the same again. */
+/* Cases: placements of a policy: invariants, restarts, determinism, explanations, time. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,8 @@ static int record_decisions(struct rig *r, struct churn *churn, struct buf *out,
 	return churn_run(churn, SOME, err);
 }
 
-/* In which order others are told of a decision may be another after a restart. */
+/* Logs states instead of requests, because the order of notifications may differ after a
+ * restart. */
 static int record_states(struct rig *r, struct churn *churn, struct buf *out, struct err *err)
 {
 	int bad = 0;
@@ -84,10 +85,10 @@ static int record_states(struct rig *r, struct churn *churn, struct buf *out, st
 	return bad;
 }
 
-/* How a run is disturbed, and what is written down of it. */
+/* Disturbances of a run, and the function that logs it. */
 struct disturbed {
-	bool dry; /* each request is tried and dropped first */
-	bool still; /* nothing but containers that come, go and change */
+	bool dry; /* first tries each request as a trial */
+	bool still; /* containers only: no hotplug, no reloads */
 	bool restart; /* after each request */
 	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);
 };
@@ -107,7 +108,7 @@ static int cases_place_record(struct check *c, const struct disturbed *how, stru
 	return how->record(&r, &churn, out, err);
 }
 
-/* Memory that the next run gets has other addresses and other contents. */
+/* Changes the addresses and contents of memory that the next run gets. */
 static void cases_place_stir(void *keep[static 64])
 {
 	(void)mallopt(M_PERTURB, 0x5a);
@@ -119,7 +120,7 @@ static void cases_place_stir(void *keep[static 64])
 	}
 }
 
-/* Once undisturbed, once disturbed. */
+/* Compares an undisturbed run with a disturbed one. */
 static int same_twice(struct check *c, const struct disturbed *how, const char *what,
 		      struct err *err)
 {

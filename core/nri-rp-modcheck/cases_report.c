@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module tells of itself: zones, allocatable CPUs, memory by node, metrics, its state. */
+/* Cases: data that a module reports: zones, allocatable CPUs, memory by node, metrics, its
+ * state. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static int cases_report_zones(struct check *c, struct err *err)
 
 /* ---- allocatable CPUs ------------------------------------------------------------------------ */
 
-/* Of the machine, and the same ones however often they are asked for. */
+/* Checks that the CPUs are online, and the same when requested again. */
 static int check_allocatable(struct rig *r, struct check *c, struct err *err)
 {
 	struct rp_idset first, again;
@@ -165,7 +166,7 @@ static int cases_report_allocatable(struct check *c, struct err *err)
 /* ---- memory of nodes ------------------------------------------------------------------------- */
 
 struct parts {
-	struct rp_ids nodes; /* that have memory */
+	struct rp_ids nodes; /* nodes with memory */
 	struct rp_idset told;
 	uint64_t digest, n;
 	char wrong[128];
@@ -193,7 +194,7 @@ static int tell_parts(struct rig *r, struct ctr *ctr, struct parts *p, struct er
 				   : err_set(err, -EINVAL, "%s: %s", ctr->full_name, p->wrong);
 }
 
-/* Of nodes that have memory, and the same however often it is asked for. */
+/* Checks that the nodes have memory, and that the result is the same when requested again. */
 static int check_memory(struct rig *r, struct check *c, struct err *err)
 {
 	struct parts p = {.nodes = topo_ids(r->env.topo, RP_NODES_MEMORY)};
@@ -282,7 +283,7 @@ static int cases_report_metrics(struct check *c, struct err *err)
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
-/* Bytes that it did not write are refused or taken, but do no harm. */
+/* Loads damaged states, which the module may refuse or accept, and checks that it still works. */
 static int load_garbage(struct rig *r, const uint8_t *state, uint32_t size, struct err *err)
 {
 	struct err ignored = ERR_INIT;

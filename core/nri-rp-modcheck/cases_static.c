@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the file is, before anything of it runs, and what it asks the dynamic loader for. */
+/* Cases: the file before any of its code runs, and its symbols. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -124,8 +124,8 @@ static int cases_static_strings(struct check *c, struct err *err)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* What a module may call of the C library: what only computes, and the heap. A star stands for the
- * rest of a name. */
+/* Functions of the C library that a module may use: those that only compute, and the heap. A star
+ * stands for the rest of a name. */
 static const char *const allowed[] = {
 	"malloc",
 	"calloc",
@@ -325,14 +325,15 @@ static const struct {
 	{"sched_*", "asks or changes this machine; that of the host is in nri-rp.host.topology/1"},
 };
 
-/* The tables of an image that is loaded: the dynamic loader has relocated their addresses. */
+/* Tables of a loaded image, with addresses relocated by the dynamic loader. */
 struct image {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	uint32_t n_symbols;
 };
 
-/* Symbols that the hash table leaves out come first: those are the undefined ones. */
+/* Returns the number of leading symbols that the hash table leaves out, which are the undefined
+ * ones. */
 static uint32_t cases_static_unhashed(const uint32_t *gnu_hash)
 {
 	return gnu_hash[1];
@@ -378,8 +379,8 @@ static const char *why_not(const char *name)
 	return "is not among what a module may call";
 }
 
-/* Other libraries are named by static/libraries, their functions are not judged; those of the
- * mathematical one only compute. */
+/* Returns true if a symbol's use must be allowed by the list: it is undefined or in the C library.
+ * static/libraries names other libraries; the mathematical library only computes. */
 static bool is_judged(const char *name)
 {
 	Dl_info where;
@@ -398,7 +399,8 @@ static int image_of_module(const struct check *c, struct image *ret, struct err 
 	return 0;
 }
 
-/* The checker's sanitizers see what a module does with memory if it has them too. */
+/* Checks that the module was built with sanitizers, because otherwise those of the checker cannot
+ * see its memory accesses. */
 static int with_sanitizers(const struct check *c, struct err *err)
 {
 	struct image image = {0};
@@ -450,7 +452,7 @@ static int cases_static_symbols(struct check *c, struct err *err)
 	return err_set(err, -EPERM, "it calls for %s", buf_text(&bad));
 }
 
-/* Entries of .init_array of an image that is loaded, but for the compiler's own. */
+/* Returns the number of .init_array entries of a loaded image, without the compiler's own. */
 static size_t constructors_of(const struct link_map *map)
 {
 	size_t n = 0;
@@ -478,7 +480,7 @@ static void note_library(struct check *c, const char *name)
 			name, n);
 }
 
-/* What is linked besides the C library is the author's business, as long as he knows. */
+/* Lists unusual libraries for the author's information; it never fails for them. */
 static int cases_static_libraries(struct check *c, struct err *err)
 {
 	struct link_map *map;

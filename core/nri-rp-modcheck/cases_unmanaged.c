@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Containers that a policy has refused and that run all the same: rp_policy.unmanaged. */
+/* Cases: containers that a policy has refused and that run unmanaged: rp_policy.unmanaged. */
 #include <stdio.h>
 
 #include "core/nri-rpd/host/service/services.h"
@@ -7,7 +7,7 @@
 #include "core/lib/util/cleanup.h"
 
 #define SOME 600u
-#define FULL 300u /* containers at most until one is refused */
+#define FULL 300u /* limit of containers created until one is refused */
 
 static bool has_callback(const struct rig *r)
 {
@@ -29,7 +29,8 @@ static int cases_unmanaged_begin(struct check *c, struct rig *r, struct churn *c
 	return 0;
 }
 
-/* Some ask for more than the machine has: who is refused runs where the host or the policy says. */
+/* Runs random requests, some for more than the machine has. Refused containers run where the host
+ * or the policy decides. */
 static int cases_unmanaged_run(struct check *c, bool still, bool dry, struct buf *log,
 			       unsigned *ret_n, struct err *err)
 {
@@ -76,9 +77,9 @@ static int dry_run(struct check *c, struct err *err)
 	return n ? 0 : check_skip(c, "no container was refused");
 }
 
-/* ---- placed later ---------------------------------------------------------------------------- */
+/* ---- later placement ------------------------------------------------------------------------- */
 
-/* Containers of one kind until one of them is refused and runs all the same. NULL: none was. */
+/* Creates equal containers until one is refused and runs unmanaged. NULL: none was refused. */
 static int cases_unmanaged_fill(struct rig *r, const struct wish *w,
 				struct ctr *placed[static FULL], unsigned *ret_n,
 				struct ctr **ret_unmanaged, struct err *err)
@@ -139,7 +140,7 @@ static int cases_unmanaged_later(struct check *c, struct err *err)
 	bad = bad ? bad : cases_unmanaged_fill(&r, &small, placed, &n, &ctr, err);
 	if (!bad && !ctr)
 		return check_skip(c, "no container was refused");
-	/* It may be moved aside meanwhile, and found again by the next instance. */
+	/* The next instance must also find the container. */
 	bad = bad ? bad : rig_restart(&r, err);
 	while (!bad && n)
 		bad = rig_remove(&r, placed[--n], err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations that the module's table allows: each key with the values at its bounds, and odd
+/* Cases: configurations that the module's table allows: each key with values at its bounds, and odd
  * ones. */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void add_choices(struct odd_values *v, const char *choices)
 	}
 }
 
-/* By type, separated by bars; what a table forbids is sorted out by the host. */
+/* Values by type, separated by bars. The host rejects those that the table forbids. */
 static const char *const odd[] = {
 	[RP_T_BOOL] = "true|false",
 	[RP_T_INT] = "0|1|-1|2|7|100|65536|2147483647|2147483648|9223372036854775807",
@@ -87,9 +87,9 @@ static void values_of(const struct rp_key *key, struct odd_values *ret)
 	}
 }
 
-/* ---- one configuration ----------------------------------------------------------------------- */
+/* ---- a single configuration ------------------------------------------------------------------ */
 
-/* A refusal, again and again, leaves nothing. */
+/* Repeats a refused configuration to find leaks. */
 static int refused_again(struct rig *r, struct conf *conf, struct err *err)
 {
 	struct balance at[3];
@@ -128,7 +128,7 @@ static int lives_with(struct check *c, struct conf *conf, bool *ret_taken, struc
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-/* Looked at and dropped, beside another one that is in force. */
+/* Prepares and aborts a configuration beside the active one, which must not change placements. */
 static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expected, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf got = BUF_INIT;
@@ -147,7 +147,7 @@ static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expecte
 	return bad;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all keys -------------------------------------------------------------------------------- */
 
 struct sums {
 	unsigned taken, refused, forbidden;
@@ -194,7 +194,8 @@ static int all_values(struct check *c, struct err *err)
 			bad = try_value(&r, c->schema->keys[i].path, values->text[k], &expected,
 					&sums, err);
 	}
-	c->scene->slowest_ns = 0; /* thousands of pools may be asked for, and take their time */
+	/* a value may request thousands of pools, which legitimately take long */
+	c->scene->slowest_ns = 0;
 	if (!bad)
 		check_note(c, "%u configurations taken, %u refused, %u not allowed by the table",
 			   sums.taken, sums.refused, sums.forbidden);
@@ -203,7 +204,7 @@ static int all_values(struct check *c, struct err *err)
 
 /* ---- defaults -------------------------------------------------------------------------------- */
 
-/* What a fresh instance makes of random requests under a configuration. */
+/* Logs the results of random requests to a fresh instance with a configuration. */
 static int record_under(struct check *c, struct conf *conf, struct buf *out, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -222,8 +223,8 @@ static int record_under(struct check *c, struct conf *conf, struct buf *out, str
 	return churn_run(&churn, DEFAULT_REQUESTS, err);
 }
 
-/* A key of every entry of a list or map, of which there may be none, has no place where it could be
- * written out. */
+/* Returns true if the key's default can be written to a file: it has one, and is not below an entry
+ * of a list or map, which may be empty. */
 static bool can_be_written_out(const struct rp_key *key)
 {
 	return key->fallback && *key->fallback && !strpbrk(key->path, "*[");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of a policy on a worker that runs: their results come at once, or when what they were about
- * is long gone. Timers likewise. */
+/* Cases: jobs of a policy on a running worker, whose results come at once or after their objects
+ * are gone; likewise timers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define CTRS 24u
 #define ROUNDS 4u
 
-/* Those that are armed now: one may arm itself again. */
+/* Lets the timers expire that are armed now; a timer may arm itself again. */
 static int go_off(struct rig *r, struct err *err)
 {
 	struct shim *s = r->shim;
@@ -25,8 +25,8 @@ static int go_off(struct rig *r, struct err *err)
 	return bad;
 }
 
-/* Late: everything that was begun ends when its containers are gone and another configuration is in
- * force. */
+/* Runs one instance. With r->late all jobs end after their containers are gone and another
+ * configuration is active. */
 static int one_life(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct ctr *ctrs[CTRS];

@@ -1,19 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-modcheck: proves a module without a cluster. The module runs against the daemon's own host
- * side (core/nri-rpd/host, core/nri-rpd/cache) on made-up machines; each case is a forked child
- * (core/nri-rpd/host/trial.h), so that a crash or a hang is a result like others.
+ * nri-rp-modcheck: checks a module without a cluster. The module runs against the daemon's own host
+ * side (core/nri-rpd/host, core/nri-rpd/cache) on made-up machines. Each case is a forked child
+ * (core/nri-rpd/host/trial.h), so a crash or a hang is an ordinary failure.
  *
- *   machines    trees with the files below sys/ and proc/
- *   config      the smallest configuration that the module's table allows, or the user's
- *   rig         a node: one instance, a cache, a machine; requests as the daemon makes them, and
- *               what has to hold after each
- *   churn       random requests on a rig, the same for the same seed
- *   shim        the host's services with a twist: faults, absent services, longer structs, watched
- *               rules
- *   cases_…     the cases, tables of struct check_case
- *   watch       sanitizers and valgrind
- *   report      TAP and JSON
+ *   check.h             types shared by all files
+ *   main.c              options, list of cases, runs each case in a child
+ *   machines.c          machines as trees of files below sys/ and proc/
+ *   fixture.c           files that controllers read and write on a node
+ *   config.c            the smallest configuration that the module's table allows, or the user's
+ *   rig.c               a node with one instance; requests as the daemon makes them; invariants
+ *   rig_unmanaged.c     the daemon's steps with onPolicyError: unmanaged
+ *   churn.c             random requests on a rig, repeatable by seed
+ *   balance.c           finds leaks of memory, file descriptors and threads
+ *   watch.c             runs under sanitizers or valgrind, and parses their findings
+ *   report.c            results as TAP or JSON
+ *
+ *   shim.c              covers of the host's and module's functions: faults, absent services,
+ *                       longer structs, checked rules
+ *   shim_cache.c        covers of nri-rp.host.cache/1
+ *   shim_machine.c      covers of the host's other services
+ *   shim_module.c       covers of the module's functions
+ *
+ *   cases_abi.c         hosts of other ABI versions, missing services
+ *   cases_annotations.c plausible and hostile annotations
+ *   cases_calculator.c  calculators on random nodes
+ *   cases_controller.c  controllers with and without files
+ *   cases_creation.c    values that only a creation can set, hints, limited runtimes
+ *   cases_faults.c      failing calls of the host
+ *   cases_life.c        life of instances, leaks
+ *   cases_place.c       placement: invariants, restarts, determinism, time
+ *   cases_report.c      zones, allocatable CPUs, memory, metrics, state
+ *   cases_static.c      the file: symbols, libraries, constructors
+ *   cases_unmanaged.c   refused containers that run unmanaged
+ *   cases_values.c      each configuration key at its bounds
+ *   cases_work.c        jobs and timers of policies
+ *
+ *   vectors.c           tables of inputs and results, instead of cases
+ *   vectors_calc.c      vectors of calculators
+ *   vectors_decision.c  vectors of a module's own decisions
+ *   vectors_host.c      vectors of the host's calculations
+ *   vectors_input.c     inputs of calculators
  */
 #ifndef MODCHECK_CHECK_H
 #define MODCHECK_CHECK_H
@@ -33,19 +60,19 @@
 #include "core/lib/util/err.h"
 
 #define CHECK_MACHINES_MAX 64u
-#define CHECK_DIR_MAX 512u /* bytes of the path of our folder */
-#define CHECK_SEEDS 3u /* runs of a random case */
-#define CHECK_OWN_MAX 1024u /* pairs of annotations */
-#define CHECK_CONFIG_MAX (1u << 20) /* bytes of a --config file */
+#define CHECK_DIR_MAX 512u /* largest path of the checker's temporary folder, in bytes */
+#define CHECK_SEEDS 3u /* repetitions of a random case, each with its own seed */
+#define CHECK_OWN_MAX 1024u /* limit of annotation pairs */
+#define CHECK_CONFIG_MAX (1u << 20) /* largest --config file, in bytes */
 
 struct options {
-	char dir[PATH_MAX], name[RP_NAME_MAX]; /* the module: its folder and name */
+	char dir[PATH_MAX], name[RP_NAME_MAX]; /* folder and name of the module */
 	char path[PATH_MAX];
 	const char *machines, *config, *annotations;
-	const char *vectors; /* a table to run instead of cases; NULL: none */
-	uint64_t slow_ms; /* a call that takes longer is a failure; 0: never */
+	const char *vectors; /* table of vectors to run instead of cases; NULL: none */
+	uint64_t slow_ms; /* calls that take longer are failures; 0: no limit */
 	uint64_t seed;
-	bool reproduce; /* `seed` alone, with every request noted */
+	bool reproduce; /* runs only `seed` and logs each request */
 	bool json, list, strict_time, has_cases;
 	bool sanitize, valgrind;
 	regex_t cases;
@@ -54,67 +81,68 @@ struct options {
 struct check_machine {
 	char name[64];
 	char root[CHECK_DIR_MAX + 72];
-	const struct machine_shape *shape; /* NULL: a copy of a folder of --machines */
+	const struct machine_shape *shape; /* NULL: copied from a folder of --machines */
 	char source[PATH_MAX];
-	char *online; /* the list of its CPUs */
+	char *online; /* list of online CPUs */
 	uint32_t n_cpus;
 	bool made;
 };
 
 struct machines {
-	char dir[CHECK_DIR_MAX]; /* ours, removed at the end */
+	char dir[CHECK_DIR_MAX]; /* temporary folder, removed at the end */
 	struct check_machine items[CHECK_MACHINES_MAX];
 	unsigned n;
 };
 
-/* What was going on when a case's process ended: in memory that it shares with the one that
- * reports. */
+/* Activity and timings of a case, in memory shared with the parent, which reports them if the
+ * case's process ends. */
 struct scene {
-	char doing[192]; /* "on a host without nri-rp.host.work/1"; "": nothing in particular */
-	char broken[256]; /* the first rule of the border that was broken; "": none */
-	char slowest[224]; /* the module's function that took the longest, with what was doing … */
-	uint64_t slowest_ns, n_calls, total_ns; /* … and how long it did, of all its calls */
+	char doing[192]; /* for example "on a host without nri-rp.host.work/1"; "": unknown */
+	char broken[256]; /* the first broken rule of the ABI; "": none */
+	char slowest[224]; /* slowest function of the module, and `doing` at that time */
+	/* duration of the slowest call; number and total duration of all calls */
+	uint64_t slowest_ns, n_calls, total_ns;
 };
 
-/* A case as it runs, in its own process. */
+/* A running case, in its own process. */
 struct check {
 	const struct options *o;
 	struct check_machine *machine;
 	uint64_t seed;
-	uint32_t role; /* RP_KIND_…: what the module is used as */
+	uint32_t role; /* RP_KIND_…: the kind of module that is checked */
 	struct crumb *crumb;
 	struct scene *scene;
 	struct buf *out; /* lines for people, shown as diagnostics */
 	struct loader *loader; /* NULL for cases about the file alone */
 	struct module *module;
-	const struct rp_schema *schema; /* NULL: it has none */
+	const struct rp_schema *schema; /* NULL: the module has none */
 	struct conf *conf;
-	/* annotations that the module is known to look for: of --annotations, or learned */
+	/* annotations that the module looks up: of --annotations, or learned */
 	struct kv *own;
 	unsigned n_own;
-	bool hung; /* a job of the module's has not come to an end: its code has to stay */
+	bool hung; /* a job of the module has not ended, so its code must stay loaded */
 };
 
-#define CASE_MACHINES 0x1u /* once for each machine */
-#define CASE_SEEDS 0x2u /* once for each seed */
-#define CASE_LARGEST 0x4u /* on the largest machine */
-#define CASE_FILE 0x8u /* about the file alone: nothing is loaded before */
+#define CASE_MACHINES 0x1u /* runs for each machine */
+#define CASE_SEEDS 0x2u /* runs for each seed */
+#define CASE_LARGEST 0x4u /* runs on the largest machine */
+#define CASE_FILE 0x8u /* checks only the file: the module is not loaded first */
 #define CASE_NO_CONFIG 0x10u /* needs no configuration */
-#define CASE_SLOW 0x20u /* may take 30 s instead of 10 s */
-#define CASE_SMALL 0x40u /* on one machine of a middle size */
+#define CASE_SLOW 0x20u /* limit of 30 s instead of 10 s */
+#define CASE_SMALL 0x40u /* runs on one machine of medium size */
 #define CASE_CLOCK                                                                                 \
-	0x100u /* about time alone: whatever else goes wrong, other cases are about that */
-#define CASE_GATE 0x80u /* when it fails nothing after it makes sense; runs whatever --cases says */
+	0x100u /* checks only durations; failures of other kinds are left to other cases */
+#define CASE_GATE 0x80u /* if it fails, later cases are skipped; runs whatever --cases selects */
 
-/* fn gives 0 (passed), CHECK_SKIPPED (check_skip said why), or a negative errno with the reason in
- * err. */
+/* Result of a case, besides 0 (passed) and a negative errno with the reason in err: skipped, with
+ * the reason from check_skip(). */
 #define CHECK_SKIPPED 1
 struct check_case {
 	const char *name; /* "group/case" */
-	uint32_t kinds; /* of modules that it is for; 0: all */
+	uint32_t kinds; /* kinds of modules it applies to; 0: all */
 	uint32_t flags; /* CASE_… */
 	int (*fn)(struct check *c, struct err *err);
-	const char *about; /* what has to be so */
+	const char *about; /* the requirement, in words */
 };
 
 struct check_group {
@@ -126,37 +154,38 @@ extern const struct check_group static_cases, abi_cases, life_cases, place_cases
 	creation_cases, calculator_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What a crash or a hang from here on is to be blamed on, beside the function that it is in. "":
- * nothing. */
+/* Sets the activity to name in reports of a crash or a hang, in addition to the function. "":
+ * none. */
 void check_doing(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Notes why, returns CHECK_SKIPPED. */
+/* Logs the reason and returns CHECK_SKIPPED. */
 int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- machines.c ---- */
 
 int machines_init(struct machines *m, const char *folder, struct err *err);
 void machines_fini(struct machines *m);
-/* Writes its tree if that is not there yet, and puts all its CPUs online. */
+/* Writes the machine's tree unless it exists, and puts all its CPUs online. */
 int machine_make(struct check_machine *m, struct err *err);
 int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err);
-/* Writes a file of the machine, and makes a directory with those above it. */
+/* Write a file of the machine; create a folder and its parents. */
 int machine_put(const struct check_machine *m, const char *path, const char *text, struct err *err);
 int machine_put_dir(const struct check_machine *m, const char *path, struct err *err);
-/* The one with the most CPUs, and the one in the middle. */
+/* Return the machine with the most CPUs, and the one of medium size. */
 struct check_machine *machines_largest(struct machines *m);
 struct check_machine *machines_middle(struct machines *m);
 
 /* ---- config.c ---- */
 
-/* The module's section, checked against its table: that of --config, or the required keys alone. */
+/* Loads the module's section and validates it: from --config, or with only the required keys. */
 int config_load(const struct check *c, struct conf **ret, struct err *err);
-/* The section's text with something more in it, as lines "key: value". */
+/* Loads the section with additional lines "key: value". */
 int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err);
 
-/* The same with one key of the table set to a value, and what its path needs. */
+/* Loads the section with one key of the table set to a value, and the keys that its path
+ * requires. */
 int config_load_variant(const struct check *c, const char *path, const char *value,
 			struct conf **ret, struct err *err);
-/* Pairs of --annotations; their texts live as long as *ret_text. */
+/* Reads the pairs of --annotations; their texts live as long as *ret_text. */
 int config_annotations(const char *path, struct kv **ret, unsigned *ret_n,
 		       struct fragment **ret_text, struct err *err);
 
@@ -174,7 +203,7 @@ struct report {
 void report_begin(struct report *r, const struct options *o, unsigned planned);
 void report_case(struct report *r, const char *name, enum verdict verdict, const char *reason,
 		 const char *notes, uint64_t took_us);
-/* Returns the exit status. */
+/* Prints the summary and returns the exit status. */
 int report_end(struct report *r);
 
 #endif

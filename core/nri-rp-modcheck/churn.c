@@ -11,7 +11,7 @@
 #define GIB (INT64_C(1) << 30)
 #define DOMAIN ".resource-policy.nri.io/pod"
 
-/* splitmix64 */
+/* Returns the next random number (splitmix64). */
 static uint64_t churn_next(struct churn *c)
 {
 	uint64_t z = (c->random += UINT64_C(0x9e3779b97f4a7c15));
@@ -32,7 +32,7 @@ void churn_init(struct churn *c, struct rig *r, uint64_t seed)
 	rp_idset_copy(&c->online, rig_online(r));
 }
 
-/* ---- wishes ---------------------------------------------------------------------------------- */
+/* ---- properties of containers ---------------------------------------------------------------- */
 
 static const struct kv annotations[] = {
 	{"prefer-isolated-cpus" DOMAIN, "true"}, {"prefer-isolated-cpus" DOMAIN, "maybe"},
@@ -163,7 +163,7 @@ static int op_hotplug(struct churn *c, struct err *err)
 	while (nth-- > 0)
 		cpu = rp_ids_next(rp_ids_of(&c->all), cpu);
 	if (cpu == rp_ids_first(rp_ids_of(&c->all)))
-		return 0; /* the first one stays, as on most machines */
+		return 0; /* CPU 0 cannot be offline on most machines */
 	if (!rp_ids_has(rp_ids_of(&c->online), cpu))
 		rp_idset_add(&c->online, cpu);
 	else if (rp_ids_count(rp_ids_of(&c->online)) > n - n / 4)
@@ -184,7 +184,7 @@ bool churn_all_well(const struct churn *c)
 	return !c->rig->lost_cpus;
 }
 
-/* Restarts, reloads and reconnects leave everybody where he is. */
+/* Calls fn (restart, reload, reconnect) and checks that no container has moved. */
 static int op_still(struct churn *c, int (*fn)(struct rig *r, struct err *err), const char *what,
 		    struct err *err)
 {
@@ -232,7 +232,7 @@ static int churn_op(struct churn *c, struct err *err)
 		return op_rare(c, err);
 	if (dice < 20 && c->n_live)
 		return op_resize(c, err);
-	/* fills up and empties in waves */
+	/* fill and empty the machine in waves */
 	bool fill = c->seq / 40 % 2 ? dice < 48 : dice < 72;
 	if (c->n_live < CHURN_LIVE_MAX && (fill || !c->n_live))
 		return op_add(c, err);
@@ -267,7 +267,7 @@ static unsigned size_of(const struct iset *s)
 	return s ? s->count : 0;
 }
 
-/* How much, not which: CPUs that a pool has kept may be others than at first. */
+/* Writes amounts, not CPU numbers: a pool may have kept other CPUs than at first. */
 static void put_amounts(const struct ctr *ctr, struct buf *out)
 {
 	(void)buf_printf(out, "%s: %u CPUs, %u exclusive, %s memory nodes, %s\n", ctr->name,

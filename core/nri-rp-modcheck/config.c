@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration for the module: the user's, or the keys that its table cannot do without, each
- * with the plainest value. */
+/* The module's configuration: that of the user, or the required keys of its table with simple
+ * values. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 #define NEST_MAX 8u
 
-/* ---- from the table -------------------------------------------------------------------------- */
+/* ---- configuration from the table ------------------------------------------------------------ */
 
-/* The part of a row's path behind its parent's, NULL when the parent is another one. */
+/* Returns the part of a key's path below `parent`, or NULL if the key is not directly below it. */
 static const char *leaf_of(const struct rp_key *key, const char *parent)
 {
 	size_t len = strlen(parent);
@@ -45,13 +45,13 @@ static int64_t plain_int(const struct rp_key *key)
 	return key->max < 1 ? key->max : 1;
 }
 
-/* One key that is set, beside those that are required. */
+/* A key to set in addition to the required ones. */
 struct variant {
 	const struct rp_schema *schema;
 	const char *path, *value; /* NULL: none */
 };
 
-/* Is the key, or a list's element, on the way to the one that is set? */
+/* Returns true if the path of the key to set leads through `path`, a key or a list element. */
 static bool on_the_way(const struct variant *v, const char *path)
 {
 	size_t len = strlen(path);
@@ -131,7 +131,8 @@ static void put_members(const struct variant *v, const char *parent, unsigned de
 	(void)buf_add_str(out, "}");
 }
 
-/* Most policies cannot start when nothing is reserved, whatever their tables say. */
+/* Returns true for reservedResources: most policies cannot start without it, although their tables
+ * do not require it. */
 static bool is_reserve(const struct rp_schema *schema, const struct rp_key *key)
 {
 	return str_eq(key->path, "reservedResources") && key->type == RP_T_MAP &&
@@ -153,7 +154,7 @@ static void put_required(const struct variant *v, struct buf *out)
 	}
 }
 
-/* ---- from a file ----------------------------------------------------------------------------- */
+/* ---- configuration from a file --------------------------------------------------------------- */
 
 static int read_text(const char *path, char **ret, struct err *err)
 {
@@ -177,8 +178,8 @@ static int read_text(const char *path, char **ret, struct err *err)
 	return 0;
 }
 
-/* A whole rp.conf has the module's name at its top; anything else is taken for the section
- * alone. */
+/* Returns true if the text is a whole rp.conf: it has the module's name as a top-level key. Other
+ * texts are treated as the section alone. */
 static bool is_whole(const struct check *c, const char *text)
 {
 	struct fragment *f = NULL;

@@ -9,9 +9,9 @@
 
 #include "core/nri-rp-modcheck/check.h"
 
-/* Writes the files of the node. They stay until the machine is removed. */
+/* Writes the files of the node, which exist until the machine is removed. */
 int fixture_node(const struct check_machine *m, struct err *err);
-/* Writes the cgroup at `path`, below the cgroup mount, and those above it. */
+/* Writes the cgroup at `path`, below the cgroup mount, and its parents. */
 int fixture_cgroup(const struct check_machine *m, const char *path, struct err *err);
 /* Removes the files of the node and all cgroups. */
 void fixture_remove(const struct check_machine *m);

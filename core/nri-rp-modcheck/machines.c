@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines as trees of files: made-up ones, and copies of recorded ones. CPUs go on- and offline by
- * their list alone. */
+/* Machines as trees of files: made-up ones, and copies of recorded ones. CPUs are set online and
+ * offline only in the list of online CPUs. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static int put_ids(const struct check_machine *m, const char *path, const struct
 	return machine_put(m, path, text, err);
 }
 
-/* The machine that a shape describes. machine_fini(). */
+/* Builds the machine that a shape describes; free it with machine_fini(). */
 static int machine_of(const struct machine_shape *shape, struct machine *ret, struct err *err)
 {
 	struct doc doc;
@@ -109,7 +109,8 @@ struct copy {
 
 static int copy_entry(const char *name, void *arg);
 
-/* What cannot be read in a recording could not be read on the machine: it is left out. */
+/* Copies a file. Files that cannot be read in a recording are left out: they were unreadable on the
+ * machine, too. */
 static int copy_file(struct copy *c)
 {
 	_free_ char *text = NULL;
@@ -141,7 +142,7 @@ static int copy_entry(const char *name, void *arg)
 	if (snprintf(full, sizeof full, "%s/%s/%s", c->from->path, c->path, name) >=
 		    (int)sizeof full ||
 	    lstat(full, &st) || S_ISLNK(st.st_mode))
-		return 0; /* links lead back up, and to devices */
+		return 0; /* links would lead to parent folders and devices */
 	(void)snprintf(c->path + len, sizeof c->path - len, "/%s", name);
 	int r = copy_path(c);
 	c->path[len] = '\0';
@@ -166,7 +167,7 @@ static int copy_tree(struct check_machine *m, struct err *err)
 	return r;
 }
 
-/* ---- the list of machines -------------------------------------------------------------------- */
+/* ---- list of machines ------------------------------------------------------------------------ */
 
 static struct check_machine *machines_add(struct machines *all, const char *name)
 {
@@ -191,7 +192,7 @@ static int add_recorded(const char *name, void *arg)
 	struct rp_idset online;
 	(void)snprintf(path, sizeof path, "%s/" CPU_DIR "/online", name);
 	if (fs_read_ids(f->root, path, RP_CPUS_MAX, &online))
-		return 0; /* something else that lies there */
+		return 0; /* not the folder of a machine */
 	if (f->all->n == CHECK_MACHINES_MAX)
 		return err_set(f->err, -E2BIG, "%s: more than %u machines", f->root->path,
 			       CHECK_MACHINES_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp-modcheck: options, the list of what to run, and each case in a child. */
+/* nri-rp-modcheck: options, the list of cases, and each case in a child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #define FAST_MS 10000u
 #define SLOW_MS 120000u
 #define OUTPUT_MAX (8u << 20)
-#define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
+#define WRITTEN_SHOWN 4000u /* bytes shown of what a module has written to its standard output */
 #define SLOW_CALL_MS 100u
 #define NS_PER_MS UINT64_C(1000000)
 #define LOG_SILENT ((enum log_level)0)
@@ -35,7 +35,7 @@ static const struct check_group *const groups[] = {
 	&controller_cases, &creation_cases, &calculator_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
-/* ---- for cases ------------------------------------------------------------------------------- */
+/* ---- functions for cases --------------------------------------------------------------------- */
 
 void check_note(struct check *c, const char *fmt, ...)
 {
@@ -64,7 +64,7 @@ int check_skip(struct check *c, const char *fmt, ...)
 	return CHECK_SKIPPED;
 }
 
-/* ---- one case -------------------------------------------------------------------------------- */
+/* ---- a single case --------------------------------------------------------------------------- */
 
 struct run {
 	const struct options *o;
@@ -72,20 +72,20 @@ struct run {
 	struct report report;
 	struct crumb *crumb;
 	struct scene *scene;
-	uint32_t kinds; /* of the module */
-	uint32_t role; /* in which it is looked at just now, one of them */
-	char closed[256]; /* the gate that failed: nothing behind it makes sense */
+	uint32_t kinds; /* kinds of the module */
+	uint32_t role; /* kind being checked */
+	char closed[256]; /* name of the failed gate; "": none. Later cases are skipped. */
 	unsigned planned;
-	bool counting; /* only to know how many there will be */
+	bool counting; /* only count the cases */
 };
 
 struct job {
 	struct run *run;
 	const struct check_case *what;
 	struct check check;
-	int written; /* what goes to stdout and stderr */
-	off_t log_from; /* where in valgrind's log the case begins */
-	struct fragment *annotations; /* the text of check.own */
+	int written; /* receives the child's stdout and stderr */
+	off_t log_from; /* position in valgrind's log where the case begins */
+	struct fragment *annotations; /* text of check.own */
 };
 
 static int modcheck_load(struct job *j, struct err *err)
@@ -113,10 +113,10 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 		return err_errno(err, -errno, "standard output");
 	int r = j->what->flags & CASE_FILE ? 0 : modcheck_load(j, err);
 	r = r ? r : j->what->fn(&j->check, err);
-	/* positive results of a rig are refusals that a case did not expect */
+	/* a positive result of a rig is a refusal that the case did not expect */
 	if (r > 0 && r != CHECK_SKIPPED)
 		r = -EPROTO;
-	/* a controller may find nothing to control, at whatever point */
+	/* a controller may report at any point that the machine has nothing to control */
 	if (r == -RP_ENOTSUP && j->check.role == RP_KIND_CONTROLLER)
 		r = check_skip(&j->check, "%s", err->text);
 	(void)fflush(NULL);
@@ -137,7 +137,8 @@ static void read_from(int fd, off_t from, const char *what, struct buf *ret)
 		(void)buf_printf(ret, "%s%.*s", what, (int)n, text);
 }
 
-/* A rule of the border, and the first thing to look at when it crashed. */
+/* Reads the child's output (writing there breaks a rule), and valgrind's log of a child that has
+ * ended early. */
 static void read_written(const struct job *j, const struct trial_result *res, struct buf *ret)
 {
 	read_from(j->written, 0, "written to standard output or error: ", ret);
@@ -151,7 +152,8 @@ static bool is_slow(const struct job *j)
 	return o->slow_ms && j->run->scene->slowest_ns > o->slow_ms * NS_PER_MS;
 }
 
-/* What went wrong; "": nothing. A rule that was broken explains what came of it. */
+/* Composes the reason of a failure; "": none. A broken rule takes precedence, as it explains later
+ * failures. */
 static void put_reason(const struct job *j, const struct trial_result *res, struct buf *written,
 		       struct buf *ret)
 {
@@ -163,7 +165,7 @@ static void put_reason(const struct job *j, const struct trial_result *res, stru
 	if (buf_len(ret) && *res->module)
 		(void)buf_printf(ret, "; %s", res->err.text);
 	else if (buf_len(ret))
-		; /* all is said */
+		; /* the finding is the reason */
 	else if (s->broken[0] && !slow)
 		(void)buf_printf(ret, "%s", s->broken);
 	else if (slow)
@@ -243,7 +245,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 				  .crumb = run->crumb,
 				  .keep_fds = {written},
 				  .n_keep_fds = 1};
-	(void)fflush(NULL); /* or the child writes it again */
+	(void)fflush(NULL); /* otherwise the child would write the buffered text again */
 	*run->scene = (struct scene){.slowest_ns = 0};
 	r = r ? r : written < 0 ? -errno : trial_run(&spec, &res, &err);
 	if (r) {
@@ -255,7 +257,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	return 0;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- list of cases --------------------------------------------------------------------------- */
 
 static int modcheck_offer(struct run *run, const struct check_case *what,
 			  struct check_machine *machine, bool seeded, uint64_t seed)
@@ -308,7 +310,7 @@ static int offer_machines(struct run *run, const struct check_case *what)
 	return r;
 }
 
-/* A module of several kinds is looked at in each of them. */
+/* Runs a case once for each kind of the module. */
 static int offer_roles(struct run *run, const struct check_case *what)
 {
 	uint32_t roles = run->kinds & (what->kinds ? what->kinds : UINT32_MAX);
@@ -338,8 +340,8 @@ static void list_all(void)
 			printf("%-26s %s\n", groups[g]->cases[i].name, groups[g]->cases[i].about);
 }
 
-/* What the file says it is decides which cases there are; a file that says nothing gets those of
- * policies. */
+/* Returns the module's kinds from the note in its file, which select the cases. A file without a
+ * note is treated as a policy. */
 static uint32_t kinds_of(const char *path)
 {
 	struct note_facts facts;
@@ -531,9 +533,9 @@ static int take_module(struct options *o, const char *path)
 }
 
 /*
- * What the allocator keeps at hand for a thread counts as taken and comes and goes by tens of
- * kilobytes: without it the balance of memory is exact. What was freed, or never set, reads as
- * nonsense: who uses it is seen. Only a program's start can set this up.
+ * Makes the heap's balance exact: without the cache for each thread, whose size varies by tens of
+ * kilobytes. Fills freed and new memory with a pattern, so that uses of it become visible. These
+ * settings apply only at the start of a program.
  */
 #define HEAP "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1:glibc.malloc.perturb=165"
 static void start_with_plain_heap(char **argv)

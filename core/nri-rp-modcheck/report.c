@@ -36,7 +36,7 @@ void report_begin(struct report *r, const struct options *o, unsigned planned)
 	       (unsigned long long)o->seed);
 }
 
-/* Each line of text as a comment; '#' has no meaning within one. */
+/* Prints each line of the text as a comment. */
 static void report_comment(const char *text)
 {
 	while (*text) {

@@ -74,7 +74,7 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 	if (d->cpus && !rp_ids_overlap(d->cpus->ids, online))
 		return err_set(err, -EINVAL, "I3: container %s has no CPU online: %s",
 			       ctr->full_name, d->cpus->text);
-	/* who could not be placed anew keeps what it has */
+	/* a container that could not be placed again keeps its CPUs */
 	if (d->cpus && !r->lost_cpus && !d->degraded && !rp_ids_subset(d->cpus->ids, online))
 		return err_set(err, -EINVAL, "I1: container %s has CPUs %s, not all of them online",
 			       ctr->full_name, d->cpus->text);
@@ -89,7 +89,7 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 	return 0;
 }
 
-/* Pair by pair, so that nothing is believed of the counts that the cache keeps. */
+/* Compares all pairs of containers, independently of the counts in the cache. */
 static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err)
 {
 	const struct ctr *other = NULL;
@@ -123,7 +123,7 @@ int rig_check(struct rig *r, struct err *err)
 	return 0;
 }
 
-/* ---- writing down ---------------------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------------- */
 
 static const char *text_of(const struct iset *s)
 {
@@ -196,8 +196,8 @@ static bool is_busy(const struct rig *r)
 	return worker_pending(r->env.worker) || r->env.posts;
 }
 
-/* A job behind the others ends the wait for them; what their done() functions have submitted is
- * waited for next. */
+/* Submits a job after the others, whose end stops the loop. Repeats, as done() functions may have
+ * submitted more. */
 int rig_finish_jobs(struct rig *r, struct err *err)
 {
 	uint64_t end_ms = clock_ms() + JOBS_MS;
@@ -277,7 +277,7 @@ static int rig_undo(struct rig *r, struct err *err)
 	return bad && r->faulty ? rig_resync(r, err) : bad;
 }
 
-/* One request: 0, RIG_REFUSED, or an error that no module may make. */
+/* Makes one request. Returns 0, RIG_REFUSED, or an error that modules may not cause. */
 int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
 {
 	struct err again = ERR_INIT;
@@ -306,7 +306,7 @@ int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, s
 	return bad ? err_prefix(err, "after %s: ", what) : 0;
 }
 
-/* The same request dropped, as a trial does it. */
+/* Makes the request as a trial and drops it. */
 static int rig_rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *err)
 {
 	struct err ignored = ERR_INIT;
@@ -426,7 +426,7 @@ static int call_pod_removed(struct rig *r, struct ctr *ctr, struct err *err)
 	return instance_pod_removed(r->instance, r->pod, err);
 }
 
-/* A pod without containers ends. */
+/* Removes a pod without containers. */
 static int drop_pod(struct rig *r, struct pod *pod, struct err *err)
 {
 	r->pod = pod;
@@ -437,7 +437,7 @@ static int drop_pod(struct rig *r, struct pod *pod, struct err *err)
 	return bad == RIG_REFUSED ? err_prefix(err, "pod_removed() must not fail: ") : bad;
 }
 
-/* The container goes, and its pod with it when that was the last one. */
+/* Removes a container, and its pod after the last one. */
 static int rig_do_drop(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	struct pod *pod = ctr->pod;
@@ -445,7 +445,7 @@ static int rig_do_drop(struct rig *r, struct ctr *ctr, struct err *err)
 	return pod->ctrs ? 0 : drop_pod(r, pod, err);
 }
 
-/* A pod that is not there yet has to be admitted. */
+/* Admits the container's pod unless it is admitted already. */
 static int rig_admit(struct rig *r, const struct wish *w, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -536,7 +536,7 @@ static int call_release(struct rig *r, struct ctr *ctr, struct err *err)
 	return bad ? bad : stage_exited(r, ctr);
 }
 
-/* What the daemon does when a policy would not let go of a container. */
+/* Removes a container as the daemon does after a failed release(). */
 static int call_force(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = stage_exited(r, ctr);
@@ -595,7 +595,8 @@ int rig_timer(struct rig *r, uint64_t cookie, struct err *err)
 	return bad;
 }
 
-/* What the policy has posted; the loop runs already, so nobody waits for jobs of its. */
+/* Delivers an event that the policy has posted. The loop runs already, so the jobs of this request
+ * are not waited for. */
 static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 {
 	struct rig *r = arg;
@@ -619,7 +620,7 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 	if (bad)
 		return bad;
 	r->env.topo = now;
-	/* whoever is not told cannot be expected to follow */
+	/* A policy without an event function cannot follow the change. */
 	r->lost_cpus = !instance_handles_events(r->instance);
 	if (!r->lost_cpus) {
 		r->lost_cpus = true;
@@ -673,7 +674,7 @@ void rig_close(struct rig *r)
 		rig_end(r);
 	r->instance = instance_free(r->instance);
 	r->env.worker = r->env.worker ? worker_free_within(r->env.worker, JOBS_MS) : NULL;
-	if (r->env.worker) { /* its thread goes on with what it has until the process ends */
+	if (r->env.worker) { /* the worker's thread continues until the process ends */
 		r->check->hung = true;
 		return;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon does with onPolicyError: unmanaged when allocate() has refused a container. */
+/* The daemon's steps with onPolicyError: unmanaged after allocate() has refused a container. */
 #include <utlist.h>
 
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rp-modcheck/rig.h"
 
-/* All CPUs that are nobody's own, as the daemon stages them. */
+/* Returns all online CPUs that are neither isolated nor exclusive, as the daemon assigns them. */
 static struct iset *unowned_cpus(struct rig *r)
 {
 	struct rp_idset cpus;

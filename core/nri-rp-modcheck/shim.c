@@ -16,9 +16,9 @@ const char *const shim_services[SHIM_SERVICES] = {
 	RP_HOST_RUNTIME_1,  RP_HOST_HINTS_1};
 
 static const struct {
-	const void *real, *cover; /* what a cover leaves out goes to the host */
+	const void *real, *cover; /* members missing in the cover are the host's own */
 	size_t size;
-	uint32_t since; /* the minor that brought it */
+	uint32_t since; /* ABI minor that introduced the service */
 } covers[SHIM_SERVICES] = {
 	{&host_cache_service, &shim_cache, sizeof shim_cache, 0},
 	{&host_topology_service, &shim_topology, sizeof shim_topology, 0},
@@ -84,8 +84,8 @@ int32_t shim_result(void *ctx, int32_t result)
 	return result;
 }
 
-/* Files can block: the worker's thread may wait for them, the host's may not, least of all for what
- * is merely tried. */
+/* Reports writes on the main thread: files can block, which only the worker may wait for; and a
+ * trial must not change files. */
 void shim_writes(void *ctx, const char *name, const char *path)
 {
 	struct shim *s = shim_of(ctx);
@@ -126,7 +126,7 @@ void shim_asked(struct shim *s, const char *key)
 		(void)snprintf(s->asked[s->n_asked++], SHIM_KEY_MAX, "%s", key);
 }
 
-/* ---- the host's own functions ---------------------------------------------------------------- */
+/* ---- functions of the host ------------------------------------------------------------------- */
 
 static const void *service(void *ctx, const char *id)
 {
@@ -139,7 +139,8 @@ static const void *service(void *ctx, const char *id)
 	return NULL;
 }
 
-/* Annotations end up in messages, whatever is in them: the host escapes what is no text. */
+/* Checks a log call. Its text is not checked: it may contain annotations, and the host escapes
+ * them. */
 static void shim_say(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
 	struct shim *s = shim_enter(ctx, "log");
@@ -165,8 +166,7 @@ static int32_t explain_failure(void *ctx, int32_t code, const char *text)
 
 typedef void (*function)(void);
 
-/* Members that came later than their services. Without RP_HAS they are called on hosts that do not
- * have them. */
+/* Members added to services later. Calling them without RP_HAS fails on older hosts. */
 #define LATER_MEMBERS(X)                                                                           \
 	X(WORK, rp_host_work, figure, 1)                                                           \
 	X(WORK, rp_host_work, post, 3)                                                             \
@@ -188,7 +188,8 @@ typedef void (*function)(void);
 
 enum { CACHE, TOPOLOGY, CONFIG, EXPLAIN, TIMER, WORK };
 
-/* 0 or NULL, whichever the member gives. */
+/* Reports a call to a missing member. Returns NULL, which is also 0 for members that return
+ * numbers. */
 static void *shim_absent(void *ctx, const char *name, uint32_t since)
 {
 	struct shim *s = shim_of(ctx);
@@ -215,7 +216,7 @@ static const struct later {
 	{service, since, offsetof(struct type, member), (function)no_##member},
 	LATER_MEMBERS(LATER)};
 
-/* The bytes of a service that a host of the shim's minor has. */
+/* Returns the size of a service on a host of the shim's minor version. */
 static uint32_t size_of_service(const struct shim *s, unsigned i)
 {
 	size_t size = covers[i].size + (s->longer ? SHIM_TAIL : 0);
@@ -239,7 +240,7 @@ static const struct rp_host *shim_lengthen(struct shim *s, const struct rp_host 
 	return &l->host;
 }
 
-/* All members behind the size are functions. */
+/* Replaces the members of a service by covers; all members after the size are functions. */
 static void put_cover(void *service, unsigned i)
 {
 	for (size_t at = 2 * sizeof(uint32_t); at + sizeof(function) <= covers[i].size;
@@ -267,7 +268,7 @@ static void fill_services(struct shim *s)
 			       &later[k].absent, sizeof later[k].absent);
 }
 
-/* ---- a shim ---------------------------------------------------------------------------------- */
+/* ---- life of a shim -------------------------------------------------------------------------- */
 
 static int32_t create(const struct rp_host *host, struct rp_instance **ret)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module whose instances see the host's services through thin covers: these count the calls, make
- * the n-th one fail, withhold services, make structs longer or shorter, and notice broken rules.
- * What is not covered goes to the host as it is. The host in turn sees the module's services
- * through covers that take the time of each call and judge what it gives. The first rule that is
- * broken goes to the scene, and fails the case.
+ * A module whose instances see the host's services through thin covers. The covers count calls,
+ * make the n-th one fail, withhold services, change the length of structs, and detect broken rules.
+ * Other members are the host's own. In turn the host sees the module's services through covers that
+ * measure each call and check its results. The first broken rule is stored in the scene and fails
+ * the case.
  */
 #ifndef MODCHECK_SHIM_H
 #define MODCHECK_SHIM_H
@@ -19,74 +19,78 @@
 #include "core/nri-rp-modcheck/check.h"
 
 #define SHIM_SERVICES 14u
-#define SHIM_TAIL 64u /* bytes behind a longer struct */
+#define SHIM_TAIL 64u /* additional bytes of a longer struct */
 #define SHIM_POISON 0xa5
-#define SHIM_POISONED INT64_C(-0x5a5a5a5a5a5a5a5b) /* what a number reads as that is all poison */
+/* the value of a number whose bytes are all poison */
+#define SHIM_POISONED INT64_C(-0x5a5a5a5a5a5a5a5b)
 #define SHIM_KEYS_MAX 64u
 #define SHIM_KEY_MAX 128u
 #define SHIM_TIMERS_MAX 16u
 
 struct shim {
-	struct module module; /* first: an instance finds its shim by it */
+	struct module module; /* must be the first member: an instance finds its shim through it */
 	struct rp_module abi;
 	const struct rp_module *real;
-	struct scene *scene; /* the check's */
-	pthread_t thread; /* the only one that may call, but for what is marked [any] */
-	void *services[SHIM_SERVICES]; /* covers, SHIM_TAIL bytes longer than they say or not */
+	struct scene *scene; /* scene of the check */
+	pthread_t thread; /* the only thread that may call functions not marked [any] */
+	/* covers; SHIM_TAIL bytes longer than the services if `longer` is set */
+	void *services[SHIM_SERVICES];
 	struct longer_host *longer_hosts;
 
-	/* what to do */
-	uint32_t withheld; /* a bit for each service, as shim_services lists them */
-	/* structs are longer than the module can know, and what it does not know is poisoned */
+	/* settings: */
+	uint32_t withheld; /* a bit for each service, in the order of shim_services */
+	/* structs have members unknown to the module, filled with poison */
 	bool longer;
-	uint32_t minor; /* of the host: what came later is not there */
-	uint64_t fail_at; /* the n-th call that can fail does so; 0: none */
+	uint32_t minor; /* ABI minor of the host: later additions are absent */
+	uint64_t fail_at; /* number of the call that fails, among those that can fail; 0: none */
 	int32_t fail_code;
 
-	/* what has happened */
-	uint64_t n_calls; /* that can fail */
+	/* results: */
+	uint64_t n_calls; /* calls that can fail */
 	bool fired;
-	const char *fired_in; /* the host function */
-	char asked[SHIM_KEYS_MAX][SHIM_KEY_MAX]; /* annotations that it has looked for */
+	const char *fired_in; /* name of the host function */
+	/* keys of annotations that the module has looked up */
+	char asked[SHIM_KEYS_MAX][SHIM_KEY_MAX];
 	unsigned n_asked;
-	unsigned n_jobs; /* that were submitted */
-	uint64_t timers[SHIM_TIMERS_MAX]; /* cookies of those that are armed */
+	unsigned n_jobs; /* submitted jobs */
+	uint64_t timers[SHIM_TIMERS_MAX]; /* cookies of the armed timers */
 	unsigned n_timers;
-	bool armed; /* a timer, at some time */
-	const char *call; /* the module's function that is running; NULL: none */
-	bool host_failed; /* a call of the host from within it */
+	bool armed; /* a timer was armed at some time */
+	const char *call; /* running function of the module; NULL: none */
+	bool host_failed; /* a call to the host has failed within it */
 };
 
 extern const char *const shim_services[SHIM_SERVICES];
 
 int shim_init(struct shim *s, const struct check *c);
-/* The module's own pointer, of the host's. */
+/* Returns the module's own pointer for the one that the host has. */
 struct rp_instance *shim_real(struct rp_instance *inst);
-/* No instance may be left. */
+/* Frees the shim. All instances must be destroyed before. */
 void shim_fini(struct shim *s);
 
-/* ---- between the covers ---------------------------------------------------------------------- */
+/* ---- functions between the covers ------------------------------------------------------------ */
 
 struct shim *shim_of(void *ctx);
-/* Every covered call: notes the thread. */
+/* Begins every covered call: checks the thread. */
 struct shim *shim_enter(void *ctx, const char *name);
-/* The same for a call that can fail on a healthy node too (no memory, an object gone); a negative
- * result is what it has to give. */
+/* Begins a call that can fail on a healthy node too (no memory, a removed object). Returns a
+ * negative value if the call has to fail with it. */
 int32_t shim_try(void *ctx, const char *name);
-/* What the host says, told to the module: whoever was refused need not say why. */
+/* Passes a result of the host to the module. Records failures: after one, the module need not call
+ * fail(). */
 int32_t shim_result(void *ctx, int32_t result);
-/* Every covered call that changes files. */
+/* Begins a covered call that changes files. */
 void shim_writes(void *ctx, const char *name, const char *path);
-/* Out-structs have to say how large they are. */
+/* Checks that an out-struct has its size set. */
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known);
-/* What an older host does not know of a struct that was filled. `size` is its first member. */
+/* Overwrites the members that an older host does not fill. `size` is the struct's first member. */
 void shim_shorten(void *ctx, void *out, uint32_t known);
 /* Remembers the key of an annotation. */
 void shim_asked(struct shim *s, const char *key);
-/* A rule was broken: the case fails with this. */
+/* Reports a broken rule; the first one fails the case. */
 void shim_broken(struct shim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes an instance whose services are covered. */
+/* Creates an instance whose services are covered. */
 int32_t shim_create(struct shim *s, const struct rp_host *host, struct rp_instance **ret);
 void shim_destroy(struct rp_instance *inst);
 const void *shim_service(struct rp_instance *inst, const char *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers of the other services. What is marked [any] may come from the worker's thread and is left
- * alone. */
+/* Covers of the other services. Functions marked [any] may be called from the worker's thread;
+ * their threads are not checked. */
 #include <stdlib.h>
 
 #include "core/nri-rpd/host/service/services.h"
@@ -173,7 +173,7 @@ static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *re
 	if (r && ret_code)
 		*ret_code = r;
 	rp_cfg node = r ? NULL : host_config_service.parse(ctx, what, text, ret_code);
-	(void)shim_result(ctx, node ? 0 : -RP_EINVAL); /* which has called fail() */
+	(void)shim_result(ctx, node ? 0 : -RP_EINVAL); /* the host's parse() has called fail() */
 	return node;
 }
 
@@ -330,7 +330,8 @@ static void w_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
 	host_work_service.figure(ctx, ctr, figure, value);
 }
 
-/* [any], as the next one: a fault is injected on the main thread alone, whose calls are counted. */
+/* [any], like the next one. Faults are injected only on the main thread, whose calls are
+ * counted. */
 static int32_t w_post(void *ctx, uint64_t cookie, const void *data, uint32_t data_size)
 {
 	struct shim *s = shim_of(ctx);

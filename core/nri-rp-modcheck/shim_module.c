@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers of what a module offers: each call is timed, and what it gives is judged by the rules of
- * <nri-rp/module.h>. */
+/* Covers of the module's functions: each call is measured, and its results are checked by the rules
+ * of <nri-rp/module.h>. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 
-/* What the host takes for the module's instance. */
+/* The instance as the host sees it. */
 struct cover {
 	struct shim *shim;
 	struct instance *host;
@@ -21,7 +21,7 @@ struct cover {
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* The module's tables, and ours in their place. */
+	/* Tables of the module, and their covers. */
 	const struct rp_policy *policy;
 	const struct rp_controller *controller;
 	const struct rp_zones *zones;
@@ -64,8 +64,8 @@ static struct begun shim_module_now(void)
 	return (struct begun){clock_ns(), ns_of(u.ru_utime) + ns_of(u.ru_stime), u.ru_nvcsw};
 }
 
-/* Others that want the CPU too are not the module's fault: the clock on the wall counts only when
- * it has waited for something. */
+/* Returns the duration of a call. Other processes may have used the CPU, so wall time counts only
+ * if the call has waited for something; otherwise CPU time. */
 static uint64_t shim_module_taken(struct begun b)
 {
 	struct begun end = shim_module_now();
@@ -108,7 +108,7 @@ static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result
 	return result;
 }
 
-/* `call` is evaluated between the two looks at the clock. */
+/* `call` is evaluated between the two readings of the clock. */
 #define JUDGE(c, name, call)                                                                       \
 	do {                                                                                       \
 		struct begun begun_ = shim_module_begin(c, name);                                  \
@@ -121,7 +121,7 @@ static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result
 		shim_module_end(c, begun_);                                                        \
 	} while (0)
 
-/* ---- configuration: the same for every role -------------------------------------------------- */
+/* ---- configuration, for all kinds ------------------------------------------------------------ */
 
 static int32_t g_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
@@ -173,7 +173,7 @@ static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_eve
 {
 	struct cover *c = cover_of(inst);
 	struct rp_event told = *ev;
-	if (c->shim->minor < 3) { /* what an older host does not say */
+	if (c->shim->minor < 3) { /* members that an older host does not have */
 		memset(&told.data, SHIM_POISON, sizeof told - offsetof(struct rp_event, data));
 		told.size = offsetof(struct rp_event, data);
 	}
@@ -222,7 +222,7 @@ static int32_t p_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 LAST_IS(rp_policy, pod_removed);
 LAST_IS(rp_controller, measure);
 
-/* A member that the module's table has is covered; the table keeps its size. */
+/* Covers a member if the module's table has it; the table keeps its size. */
 #define COVER(theirs, ours, member, fn)                                                            \
 	do {                                                                                       \
 		if (RP_HAS(theirs, member) && (theirs)->member)                                    \
@@ -358,7 +358,7 @@ static int32_t n_apply(struct rp_instance *inst, const struct rp_nr_edit *node)
 	JUDGE(c, "apply", c->calculator->apply(c->real, node));
 }
 
-/* 1 is an answer of the following two. */
+/* 1 is a valid result of the following two functions. */
 static int32_t n_need_sync(struct rp_instance *inst, const struct rp_nr_edit *old_node,
 			   const struct rp_nr_edit *new_node)
 {
@@ -399,7 +399,7 @@ static const void *cover_calculator(struct cover *c, const struct rp_calculator 
 	return ours;
 }
 
-/* ---- what any module may offer --------------------------------------------------------------- */
+/* ---- services for all kinds ------------------------------------------------------------------ */
 
 static int32_t r_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
@@ -439,7 +439,7 @@ static int32_t r_save(struct rp_instance *inst, const void **ret, uint32_t *ret_
 	JUDGE(c, "save", c->state->save(c->real, ret, ret_size));
 }
 
-/* "Not mine" may be said without a sentence. */
+/* Calls load(), which may refuse a state without calling fail(). */
 static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	struct cover *c = cover_of(inst);

@@ -16,7 +16,7 @@
 #define FILE_MAX (4u << 20)
 #define LOG_SILENT ((enum log_level)0)
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static rp_cfg not_null(rp_cfg node)
 {
@@ -51,7 +51,7 @@ int64_t vector_int(rp_cfg node, int64_t fallback)
 	return node ? conf_value(node, RP_T_INT, fallback) : fallback;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparisons ----------------------------------------------------------------------------- */
 
 static const char *number_text(int64_t n, char *text, size_t size)
 {
@@ -94,7 +94,7 @@ struct place {
 	struct fs_root root;
 	struct loader *loader;
 	struct instance *list[NR_CALCULATORS_MAX];
-	unsigned n, n_calculators; /* these first */
+	unsigned n, n_calculators; /* calculators are the first n_calculators */
 };
 
 int vector_module(struct vector *v, const char *name, struct instance **ret, struct err *err)
@@ -150,7 +150,7 @@ static int open_other(const struct loader_item *item, void *arg)
 	return open_calculator(o->place, item->name, o->err);
 }
 
-/* Controllers are asked for decisions alone, which need no configuration. */
+/* Opens a controller; only its decisions are called, which need no configuration. */
 static int open_controller(const struct loader_item *item, void *arg)
 {
 	struct opening *o = arg;
@@ -158,7 +158,7 @@ static int open_controller(const struct loader_item *item, void *arg)
 	return fits ? open_one(o->place, item->name, RP_KIND_CONTROLLER, o->err) : 0;
 }
 
-/* Those that others build on come first, the rest by name. */
+/* Opens all modules: first the calculators that others build on, then the rest by name. */
 static int open_all(struct place *p, struct err *err)
 {
 	static const char *const first[] = {"cpu-normalization", "resource-amplification", "mid",
@@ -224,7 +224,7 @@ static struct instance *find_decider(struct place *p, const char *kind)
 	return NULL;
 }
 
-/* `kind`: of the host; NULL: the module decides by its own rule of that name. */
+/* Runs one case. kind NULL: the module's own decision of the name `called`. */
 static void run_case(struct place *p, const char *called, const struct vector_kind *kind,
 		     rp_cfg defaults, rp_cfg one, struct tally *t)
 {

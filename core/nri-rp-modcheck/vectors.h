@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of inputs and results of node-resource calculations, run through the real modules and the
- * host's own functions. A document has `kind`, `defaults` and `cases`, each with `name`, `in`
- * (which replaces keys of the defaults; of strategy, node and metrics key by key) and `out`.
- * nri-rp-modcheck(1) lists the kinds with their keys.
+ * Runs tables of inputs and results of node-resource calculations through the real modules and the
+ * host's own functions. A document has `kind`, `defaults` and `cases`; each case has `name`, `in`
+ * and `out`. `in` replaces keys of the defaults; in strategy, node and metrics it replaces single
+ * keys. nri-rp-modcheck(1) lists the kinds with their keys.
  */
 #ifndef MODCHECK_VECTORS_H
 #define MODCHECK_VECTORS_H
@@ -14,61 +14,63 @@
 #include "core/nri-rpd/noderes/result.h"
 #include "core/lib/util/buf.h"
 
-/* Runs a file with the calculators of a folder, and prints what it finds as TAP. The exit
+/* Runs a file with the calculators of a folder, prints the results as TAP and returns the exit
  * status. */
 int vectors_run(const char *file, const char *dir);
 
-/* ---- a case ---- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 struct vector {
 	rp_cfg defaults, in, out;
-	struct instance **list; /* calculators in their order, and then others that decide */
+	/* calculators in their order, then controllers that have decisions */
+	struct instance **list;
 	unsigned n_list;
 	struct host_env *env;
-	struct buf *why; /* what differs; empty: nothing */
+	struct buf *why; /* differences; empty: none */
 };
 
 struct vector_kind {
 	const char *name;
-	/* 0, with v->why if the result is another one; an error: the case cannot be run. */
+	/* Runs a case. Returns 0, with v->why filled if the result differs; an error: the case
+	 * cannot be run. */
 	int (*run)(struct vector *v, struct err *err);
 };
 
-/* The input of that key, NULL when it is not there or null. */
+/* Returns the input with that key; NULL when it is missing or null. */
 rp_cfg vector_in(const struct vector *v, const char *key);
-/* Of strategy, node or metrics: a key of it. */
+/* Returns a key of the input strategy, node or metrics. */
 rp_cfg vector_sub(const struct vector *v, const char *of, const char *key);
-int64_t vector_cpu(rp_cfg node, int64_t fallback); /* milli-CPU */
+int64_t vector_cpu(rp_cfg node, int64_t fallback); /* in milli-CPUs */
 int64_t vector_bytes(rp_cfg node, int64_t fallback);
 int64_t vector_int(rp_cfg node, int64_t fallback);
-/* Notes a difference unless they are equal; RP_NOT_SET: not there. */
+/* Records a difference unless the values are equal; RP_NOT_SET: absent. */
 void vector_compare(struct vector *v, const char *what, int64_t expected, int64_t found);
 void vector_compare_bool(struct vector *v, const char *what, bool found);
 void vector_compare_text(struct vector *v, const char *what, const char *expected,
 			 const char *found);
-/* The calculator of that name; -ENOENT with a message. */
+/* Finds the calculator with that name; -ENOENT with a message. */
 int vector_module(struct vector *v, const char *name, struct instance **ret, struct err *err);
-/* Gives it a section, which has to live as long as the case. */
+/* Configures an instance with a section, which must live as long as the case. */
 int vector_configure(struct instance *i, rp_cfg section, struct err *err);
 
-/* Asks the module's own rule of that kind. */
+/* Calls the module's own decision of that kind and compares the results. */
 int vector_decide(struct vector *v, struct instance *i, const char *kind, struct err *err);
 
-/* What calculators look at, filled from strategy, node, pods and metrics. */
+/* Inputs of calculators, filled from strategy, node, pods and metrics. */
 struct vector_input {
 	struct nr_input in;
 	struct rp_nr_pod *pods;
 	struct rp_nr_app *apps;
 	struct rp_nr_zone *zones;
-	struct rp_idset *bound; /* of pods */
+	struct rp_idset *bound; /* CPU sets of the pods */
 	struct kv labels[1], annotations[1];
 };
-/* RP_PRIO_… of a pod or an application: by its priorityClass, its priority, its qos. */
+/* Returns RP_PRIO_… of a pod or an application, by its priorityClass, its priority, or its qos. */
 uint32_t vector_class(rp_cfg pod);
 int vector_input_fill(const struct vector *v, struct vector_input *ret, struct err *err);
 void vector_input_fini(struct vector_input *in);
 
-extern const struct vector_kind vector_kinds_calculators[]; /* end with one without a name */
+extern const struct vector_kind vector_kinds_calculators[]; /* the last element has no name */
 extern const struct vector_kind vector_kinds_host[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of calculators: what goes in, the module's own stage, what has to come out. */
+/* Vectors of calculators: inputs, the module's calculation, expected results. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/noderes/pass.h"
 
-#define UNIT 1000 /* thousandths */
+#define UNIT 1000 /* quantities are in thousandths */
 #define NORMALIZATION_KEY "node.koordinator.sh/cpu-normalization-ratio"
 #define AMPLIFICATION_KEY "node.koordinator.sh/resource-amplification-ratio"
 #define THIRD_PARTY_KEY "node.koordinator.sh/thirdPartyAllocations"
 #define ORIGIN_KEY "node.koordinator.sh/originExtendedAllocatable"
 #define FLOW_MAX 16384u
 
-/* One module over one input. */
+/* Calls one module with one input. */
 static int vectors_calc_calculate(struct vector *v, const char *module, const struct nr_input *in,
 				  struct nr_result *ret, struct err *failed, struct err *err)
 {
@@ -53,7 +53,7 @@ static void compare_zones(struct vector *v, const struct nr_value *cpu,
 	}
 }
 
-/* The intermediate value of mid, by what its message spells out. */
+/* Compares the intermediate value of mid, which only its message contains. */
 static void compare_unallocated(struct vector *v, uint32_t k, const struct nr_value *value)
 {
 	rp_cfg pair = conf_get(v->out, "unallocated");
@@ -108,7 +108,7 @@ static int run_mid(struct vector *v, struct err *err)
 /* ---- shares of zones ------------------------------------------------------------------------- */
 
 #define ROOM_CPU                                                                                   \
-	INT64_C(1000000000) /* of a zone: what is missing of it afterwards is the pod's share */
+	INT64_C(1000000000) /* free CPU of a zone; the difference afterwards is the pod's share */
 #define ROOM_MEMORY (INT64_C(1) << 50)
 
 static int run_numa_split(struct vector *v, struct err *err)
@@ -161,7 +161,7 @@ static int run_numa_split(struct vector *v, struct err *err)
 	return r;
 }
 
-/* ---- on the Node ----------------------------------------------------------------------------- */
+/* ---- results on the Node --------------------------------------------------------------------- */
 
 static int put_value(struct nr_result *to, const char *name, int64_t quantity, bool reset)
 {
@@ -198,8 +198,8 @@ static void compare_node(struct vector *v, const struct nr_result *node)
 					 node->values[i].name);
 }
 
-/* The annotation with what was there before others' allocations were taken away; as a map, or
- * within `resources`. */
+/* Compares the annotation with the amounts before the allocations of third parties were subtracted;
+ * expected as a map, or within `resources`. */
 static void compare_origin(struct vector *v, const struct nr_result *node)
 {
 	rp_cfg expected = conf_get(v->out, "origin"), found = NULL;
@@ -262,7 +262,7 @@ static void compare_annotation(struct vector *v, const struct nr_result *result,
 				    nr_result_annotation(result, key));
 }
 
-/* `section` is what the module is configured with; an error of that counts as one of the
+/* Runs a module configured with `section`; an error of the configuration is treated as one of the
  * calculation. */
 static int run_annotation(struct vector *v, const char *module, const char *key, rp_cfg section,
 			  struct err *err)
@@ -342,7 +342,7 @@ static void fill_device(rp_cfg map, struct nr_device *ret)
 	}
 }
 
-/* Every resource that the module gives has to be expected, and the other way round. */
+/* Compares the resources of both sides: none may be missing or unexpected. */
 static void compare_devices(struct vector *v, const struct nr_result *result)
 {
 	for (uint32_t i = 0; i < conf_count(v->out); i++)

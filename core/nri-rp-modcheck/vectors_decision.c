@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of nri-rp.decision/1: inputs as they stand, and each result of the module against `out`,
- * where a map counts as KEY.SUB. */
+/* Vectors of nri-rp.decision/1: passes inputs unchanged, and compares each result of the module
+ * with `out`, in which a map is written as KEY.SUB. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static struct result *vectors_decision_find(struct results *r, const char *name)
 	return NULL;
 }
 
-/* A scalar as it stands, a list with commas. */
+/* Returns a scalar as its text, and a list with commas. */
 static void expected_text(rp_cfg node, struct buf *ret)
 {
 	for (uint32_t i = 0; conf_kind(node) == RP_NODE_LIST && i < conf_count(node); i++)

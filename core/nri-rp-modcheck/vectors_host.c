@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of what the host calculates itself: strategies, the decision to write, predictions. */
+/* Vectors of the host's own calculations: strategies, whether to write to the Node, predictions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- strategies ------------------------------------------------------------------------------ */
 
-/* A map of texts; free it. */
+/* Returns a map as pairs of texts; free it. */
 static struct kv *pairs_of(rp_cfg map, unsigned *ret_n)
 {
 	struct kv *list = calloc(conf_count(map) + 1u, sizeof *list);
@@ -94,7 +94,7 @@ static int run_strategy_validate(struct vector *v, struct err *err)
 	return 0;
 }
 
-/* ---- the decision to write ------------------------------------------------------------------- */
+/* ---- decision to write to the Node ----------------------------------------------------------- */
 
 static int64_t thousandths_of(rp_cfg map, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calculators look at, as a vector describes it. */
+/* Inputs of calculators, as a vector describes them. */
 #include <stdlib.h>
 
 #include "core/nri-rp-modcheck/vectors.h"

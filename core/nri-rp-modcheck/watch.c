@@ -14,7 +14,8 @@
 #include "core/lib/util/number.h"
 
 #define SELF "/proc/self/exe"
-#define SANITIZED_PROGRAM "lib/nri-rp/nri-rp-modcheck-sanitized" /* beside the folder bin/ */
+/* relative to the parent of bin/ */
+#define SANITIZED_PROGRAM "lib/nri-rp/nri-rp-modcheck-sanitized"
 #define LOG_VARIABLE "NRI_RP_MODCHECK_VALGRIND_LOG"
 #define ARGUMENTS_MAX 64u
 #define LINE_MAX_SHOWN 160u
@@ -42,7 +43,7 @@ unsigned watch_factor(void)
 	return watch_is_sanitized() ? WATCH_SANITIZED_FACTOR : 1;
 }
 
-/* ---- another process ------------------------------------------------------------------------- */
+/* ---- replacement of the process -------------------------------------------------------------- */
 
 int watch_with_sanitizers(char **argv, struct err *err)
 {
@@ -92,9 +93,9 @@ int watch_with_valgrind(char **argv, struct err *err)
 	return err_errno(err, -errno, "cannot run valgrind (Debian's package is of that name)");
 }
 
-/* ---- what they write ------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
-/* The next line of *text, which moves behind it; false: there is none. */
+/* Copies the next line of *text and advances *text behind it. Returns false at the end. */
 static bool next_line(const char **text, char *ret, size_t size)
 {
 	size_t len = strcspn(*text, "\n");
@@ -105,8 +106,8 @@ static bool next_line(const char **text, char *ret, size_t size)
 	return true;
 }
 
-/* Of valgrind's lines "==12== Invalid read of size 4", what comes behind the number; NULL: another
- * line. */
+/* Returns the text after the prefix of a valgrind line such as "==12== Invalid read of size 4";
+ * NULL: another line. */
 static const char *of_valgrind(const char *line)
 {
 	if (strncmp(line, "==", 2) != 0)
@@ -115,8 +116,8 @@ static const char *of_valgrind(const char *line)
 	return end && strspn(line + 2, "0123456789") == (size_t)(end - line - 2) ? end + 3 : NULL;
 }
 
-/* Where what is wrong is said: of the address sanitizer, of the one for undefined behaviour, of
- * valgrind. */
+/* Appends the description of a finding if the line begins one: of the address sanitizer, of the one
+ * for undefined behaviour, or of valgrind. */
 static bool watch_begins(const char *line, struct buf *ret)
 {
 	static const char address[] = "ERROR: AddressSanitizer: ";
@@ -138,8 +139,8 @@ static bool watch_begins(const char *line, struct buf *ret)
 	return true;
 }
 
-/* The function of a frame, unless that is the C library's or stands for it:
- * "    #1 0x12 in place mine.c:20", "   by 0x12: place (mine.c:20)". */
+/* Returns the function of a stack frame, such as " #1 0x12 in place mine.c:20" or " by 0x12: place
+ * (mine.c:20)"; NULL: another line, or a function of the C library or its replacement. */
 static const char *watch_frame(const char *line)
 {
 	const char *at = of_valgrind(line);

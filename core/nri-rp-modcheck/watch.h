@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses of memory that the C library cannot see: what is read after it was freed, beyond an end, or
- * never set. The checker replaces its own process by a build of itself with sanitizers (for a
- * module that was built with them), or runs in valgrind (for any module).
+ * Detects invalid uses of memory: reads after free, out of bounds, or of uninitialised bytes. The
+ * checker replaces its own process by a build of itself with sanitizers (for modules built with
+ * sanitizers), or by valgrind (for any module).
  */
 #ifndef MODCHECK_WATCH_H
 #define MODCHECK_WATCH_H
@@ -13,21 +13,23 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
 
-/* What a case may take longer than usual. */
+/* Factors by which time limits of cases are extended. */
 #define WATCH_SANITIZED_FACTOR 5u
 #define WATCH_VALGRIND_FACTOR 50u
 
-/* Both return when that fails alone; at once with 0 in a process that is what they make. */
+/* Replace the process. Return only on failure, or with 0 if the process is already the
+ * replacement. */
 int watch_with_sanitizers(char **argv, struct err *err);
 int watch_with_valgrind(char **argv, struct err *err);
 
-/* The file that valgrind, in which this process runs, writes to; -1: it runs in none. */
+/* Returns the file descriptor of valgrind's log if the process runs under valgrind, otherwise
+ * -1. */
 int watch_valgrind_log(void);
-/* How much longer all takes. */
+/* Returns the factor by which time limits are extended. */
 unsigned watch_factor(void);
 
-/* "heap-use-after-free: READ of size 4 in place mine.c:20", the first of what they found; nothing
- * is added if `text` tells of none. */
+/* Appends the first finding of sanitizers or valgrind in `text`, such as "heap-use-after-free: READ
+ * of size 4 in place mine.c:20". Appends nothing if there is none. */
 void watch_finding(const char *text, struct buf *ret);
 
 #endif
