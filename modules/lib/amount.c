@@ -27,8 +27,8 @@ static int32_t read_list(const struct modhost *h, rp_cfg node, const char *list,
 	return 0;
 }
 
-/* Reads DIR/FILE. 0 with a set, or -RP_ENOENT when there is no such file, or -RP_EINVAL for
- * garbage. */
+/* Reads a set of CPUs from DIR/FILE. Returns 0, -RP_ENOENT if there is no such file, or -RP_EINVAL
+ * if it is malformed. */
 static int32_t read_cgroup_file(const struct modhost *h, const char *dir, const char *file,
 				struct rp_idset *ret)
 {
@@ -41,7 +41,8 @@ static int32_t read_cgroup_file(const struct modhost *h, const char *dir, const 
 	return rp_idset_parse(ret, text, RP_CPUS_MAX) ? -RP_EINVAL : 0;
 }
 
-/* A cgroup that says nothing of its own runs on what its parents leave it (v2). */
+/* Reads the CPUs of a cgroup directory. On cgroup v2 an empty cpuset.cpus means that the cgroup
+ * uses the CPUs of its parents (cpuset.cpus.effective). */
 static int32_t read_cgroup_dir(const struct modhost *h, const char *dir, struct rp_idset *ret)
 {
 	int32_t r = read_cgroup_file(h, dir, "cpuset.cpus", ret);
@@ -57,7 +58,7 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 	if (!h->work)
 		return modhost_fail_at(h, node, -RP_ENOTSUP, "this host can not read cgroups");
 	const char *slash = name[0] == '/' ? "" : "/";
-	/* Only an absolute path may be one as it stands. */
+	/* Only an absolute path is tried without a mount point before it. */
 	for (size_t i = name[0] == '/' ? 0 : 1; i < sizeof mounts / sizeof mounts[0]; i++) {
 		char dir[CGROUP_PATH_MAX];
 		int n = snprintf(dir, sizeof dir, "%s%s%s", mounts[i], slash, name);
@@ -80,7 +81,7 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 static int32_t read_quantity(const struct modhost *h, rp_cfg node, const char *text,
 			     struct amount *ret)
 {
-	/* A minus is refused here and not left to the range check: "-0" is no quantity either. */
+	/* "-0" is refused as well, which the range check would not do. */
 	int64_t mcpu = text[0] == '-' ? -1 : h->config->value(h->ctx, node, RP_T_CPU, -1);
 	if (mcpu < 0)
 		return modhost_fail_at(h, node, -RP_EINVAL,

@@ -8,7 +8,7 @@
 
 extern const char *const calc_amount_names[RP_NR_AMOUNTS]; /* "cpu", "memory" */
 
-/* value × percent / 100, cut towards zero. */
+/* Returns value × percent / 100, rounded towards zero and limited to 4 × RP_NR_AMOUNT_MAX. */
 int64_t calc_percent(int64_t value, int64_t percent);
 static inline int64_t calc_max(int64_t a, int64_t b)
 {
@@ -18,7 +18,7 @@ static inline int64_t calc_min(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
-/* The amount, 0 when it is not known. */
+/* Returns the amount, or 0 if it is unknown. */
 static inline int64_t calc_known(int64_t amount)
 {
 	return amount == RP_NOT_SET ? 0 : amount;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a configuration: freed all at once. Texts of a configuration stay the host's. */
+/* Memory of a configuration, freed all at once. Texts of a configuration are borrowed from the
+ * host. */
 #ifndef NRI_RP_LIB_BLOCKS_H
 #define NRI_RP_LIB_BLOCKS_H
 
@@ -23,7 +24,8 @@ struct texts {
 	uint32_t n;
 };
 
-/* Zeroed; NULL when out of memory. There are few and small things: each is a block. */
+/* Allocates zeroed memory for n items of `size` bytes. NULL: out of memory. Each allocation is a
+ * block of its own, as configurations have few. */
 static inline void *blocks_alloc(struct blocks *p, size_t n, size_t size)
 {
 	if (size && n > (SIZE_MAX / 2 - sizeof(struct block)) / size)
@@ -45,7 +47,8 @@ static inline void blocks_fini(struct blocks *p)
 	}
 }
 
-/* A list of texts, with room for so many more behind it. 0 or -RP_ENOMEM. */
+/* Reads a list of texts into an array with `room` free places behind them. Returns 0 or
+ * -RP_ENOMEM. */
 static inline int32_t texts_read(const struct modhost *h, struct blocks *memory, rp_cfg list,
 				 uint32_t room, struct texts *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs a policy may give to containers: availableResources.cpu and reservedResources.cpu of
- * its section, on the machine as it is. */
+/* The CPUs that a policy may assign to containers: availableResources.cpu and reservedResources.cpu
+ * of its section, applied to the online CPUs. */
 #ifndef NRI_RP_LIB_BOUNDS_H
 #define NRI_RP_LIB_BOUNDS_H
 
@@ -9,8 +9,8 @@
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/reserve.h"
 
-/* Rows of a schema for what bounds_read() reads; what reserved CPUs are for is the policy's to
- * say. */
+/* Rows of a schema for the keys that bounds_read() reads. The caller documents the purpose of the
+ * reserved CPUs. */
 #define BOUNDS_KEYS(reserved_doc, reserved_cpus_doc)                                               \
 	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},       \
 		{.path = "availableResources.cpu",                                                 \
@@ -22,22 +22,25 @@
 	}
 
 struct bounds {
-	struct rp_idset available; /* online ones */
-	struct rp_idset reserved; /* of these */
-	struct rp_idset rest; /* available, but not reserved */
-	struct rp_idset listed; /* named by reservedResources.cpu, online or not */
+	struct rp_idset available; /* online CPUs that containers may use */
+	struct rp_idset reserved; /* available CPUs that are reserved */
+	struct rp_idset rest; /* available CPUs that are not reserved */
+	struct rp_idset listed; /* CPUs that reservedResources.cpu lists, online or not */
 };
 
 /*
- * `past`: what was reserved before (reserve.h). strict: each CPU that is to be reserved has to be
- * available, and one has to be; else it is enough that one of those to be reserved is. Listed CPUs
- * that were reserved before and are offline are awaited, and missing CPUs are no error with
- * past->hotplug. -RP_EINVAL with the place in the section.
+ * Reads the bounds from a section. `past` is what was reserved before (reserve.h).
+ *
+ * strict: every reserved CPU must be available, and there must be at least one. Otherwise one
+ * available CPU of those to be reserved suffices. Listed CPUs that were reserved before and are
+ * offline are no error; neither are missing CPUs with past->hotplug. -RP_EINVAL with the place in
+ * the section.
  */
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		    const struct reserve_past *past, bool strict, struct bounds *ret);
 
-/* Returns the past for the next bounds_read(). busy: CPUs that belong to containers. */
+/* Stores what these bounds reserve, as `past` of the next bounds_read(). busy: CPUs that belong to
+ * containers. */
 void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret);
 
 #endif

@@ -11,7 +11,7 @@ const char *const calc_amount_names[RP_NR_AMOUNTS] = {"cpu", "memory"};
 
 int64_t calc_percent(int64_t value, int64_t percent)
 {
-	const __int128 most = 4 * RP_NR_AMOUNT_MAX; /* a strategy may say any percentage */
+	const __int128 most = 4 * RP_NR_AMOUNT_MAX; /* a strategy may configure any percentage */
 	__int128 part = (__int128)value * percent / 100;
 	return (int64_t)(part > most ? most : part < -most ? -most : part);
 }
@@ -96,7 +96,7 @@ int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,
 	return r;
 }
 
-/* The plan of a calculator that needs none: the host treats NULL as a refusal. */
+/* The plan of a calculator without a configuration. NULL would be a refusal for the host. */
 static char no_plan;
 
 void calc_abort(struct rp_instance *inst, struct rp_plan *plan)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calculators share: sums over pods and applications, items with their messages, and the life
- * of a module whose section is read by one function.
+ * Common parts of calculators: sums over pods and applications, items with messages, and the life
+ * of a module whose section one function reads.
  */
 #ifndef NRI_RP_LIB_CALC_H
 #define NRI_RP_LIB_CALC_H
@@ -11,32 +11,35 @@
 #include "modules/lib/amounts.h"
 #include "modules/lib/host.h"
 
-/* Milli-CPU and bytes. */
+/* Amounts, milli-CPU and bytes. */
 struct calc_amounts {
 	int64_t of[RP_NR_AMOUNTS];
 };
 
-/* What the kubelet or the Node's annotation keeps back. */
+/* Returns what the kubelet or the Node's annotation reserves: the larger amount of each. */
 struct calc_amounts calc_node_reserved(const struct rp_nr_node *node);
-/* Usage of applications outside of pods, of prod and, if so asked, of mid. */
+/* Returns the usage of applications outside of pods, of class prod and, with mid_too, of class
+ * mid. */
 struct calc_amounts calc_apps(const struct modhost *h, bool mid_too);
 
-/* An item of whole units with a message about it. */
+/* Reports an item in whole units, with an explanation. */
 void calc_give(const struct rp_nr_sink *out, const char *name, int64_t units, const int64_t *zones,
 	       uint32_t n_zones, const char *message);
+/* Reports a reset of each resource of the list, which ends with NULL. */
 void calc_reset(const struct rp_nr_sink *out, const char *const *names, const char *message);
-/* Why nothing can be told of the usage just now. Returns text. */
+/* Writes the reason why usage is unknown at present. Returns text. */
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size);
 #define CALC_WHY_MAX 128u
 
-/* "1.20" as 1200000 millionths. -1: no such number, or out of 0 … 1000. */
+/* Returns the number of a text in millionths: "1.20" is 1200000. -1: no number, or outside of 0 …
+ * 1000. */
 int64_t calc_millionths(const char *text);
 #define CALC_MILLION 1000000
 
 /* ---- the module ---- */
 
 struct calc_ops {
-	/* The section, checked. NULL: there is nothing to configure. */
+	/* Checks the section and builds a plan. NULL: there is nothing to configure. */
 	int32_t (*plan)(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
 	void (*plan_free)(struct rp_plan *p);
 	const struct rp_schema *schema;
@@ -60,7 +63,8 @@ void calc_abort(struct rp_instance *inst, struct rp_plan *plan);
 	.size = sizeof(struct rp_calculator), .prepare = calc_prepare, .commit = calc_commit,      \
 	.abort = calc_abort
 
-/* As RP_MODULE_DEFINE; then .summary and .licence. */
+/* Defines a calculator module, like RP_MODULE_DEFINE. The last arguments are .summary and
+ * .licence. */
 #define CALC_MODULE(name_, version_, ops_, calculator_, ...)                                       \
 	static int32_t calc_module_create(const struct rp_host *host, struct rp_instance **ret)    \
 	{                                                                                          \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocation of CPUs. Each step takes what it can from what is left, larger units first. Candidates
- * are put in order by a number (struct rank) that a heap hands out as far as they are needed.
+ * The steps of a CPU allocation. Each step takes CPUs from the rest, larger units first. Candidates
+ * of a step are ordered by struct rank, and a heap returns them as far as they are needed.
+ * cpualloc_machine.c builds the allocator.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,7 +17,7 @@ const char *const cpualloc_prio_names[] = {
 	NULL,
 };
 
-/* An allocation under way: n more CPUs from left to got. */
+/* A running allocation: moves n more CPUs from left to got. */
 struct job {
 	struct cpualloc *a;
 	uint64_t *left, *got;
@@ -51,7 +52,7 @@ static void heap_make(struct rank *h, uint32_t n)
 		heap_sift(h, n, i);
 }
 
-/* Drops the first. */
+/* Removes the first element. */
 static void heap_pop(struct rank *h, uint32_t *n)
 {
 	h[0] = h[--*n];
@@ -62,7 +63,7 @@ static void heap_pop(struct rank *h, uint32_t *n)
 /* ---- comparison by priority ------------------------------------------------------------------ */
 
 #define FIELD_BITS 14
-#define FIELD_MAX ((1u << FIELD_BITS) - 1) /* more than there can be CPUs */
+#define FIELD_MAX ((1u << FIELD_BITS) - 1) /* larger than any number of CPUs */
 
 static uint64_t pack(uint64_t tag, uint64_t x, uint64_t y, uint64_t z)
 {
@@ -76,14 +77,14 @@ uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t
 		 low = have[CPUALLOC_LOW];
 	if (prefer == CPUALLOC_NONE)
 		return 0;
-	/* Enough of the preferred ones: the tightest fit, whatever else there is. */
+	/* Enough preferred CPUs: the tightest fit wins, regardless of the other priorities. */
 	if (n && have[prefer] >= n)
 		return pack(0, have[prefer], 0, 0);
 	if (prefer == CPUALLOC_LOW)
 		return pack(1, FIELD_MAX - low, high, normal);
 	if (prefer == CPUALLOC_NORMAL)
 		return pack(1, FIELD_MAX - normal, FIELD_MAX - low, high);
-	/* Where there are no high ones at all, normal ones stand in for them. */
+	/* Without high CPUs, normal ones replace them. */
 	if (n && !high && !plain && normal >= n)
 		return pack(2, normal, 0, 0);
 	return pack(n && !high && !plain ? 3 : 1, FIELD_MAX - high, FIELD_MAX - normal,
@@ -144,9 +145,9 @@ void cpualloc_rank(struct cpualloc *a)
 	}
 }
 
-/* ---- taking ---------------------------------------------------------------------------------- */
+/* ---- moving CPUs ----------------------------------------------------------------------------- */
 
-/* Takes those CPUs of a span that are in mask and left; returns how many. */
+/* Takes the CPUs of a span that are in mask and left; returns their number. */
 static uint32_t take_span(struct job *j, const struct span *s, const uint64_t *mask)
 {
 	uint32_t n = 0;
@@ -174,7 +175,8 @@ static void take_packages(struct job *j)
 	}
 }
 
-/* Low priority takes efficient cores only, everybody else performance cores. */
+/* Returns true if the unit's kind of cores does not suit: low priority takes efficient cores only,
+ * the others performance cores. */
 static bool wrong_kind(const struct job *j, const struct unit *u)
 {
 	return j->a->hybrid && (u->kind == RP_CORE_EFFICIENT) != (j->prefer == CPUALLOC_LOW);
@@ -182,8 +184,8 @@ static bool wrong_kind(const struct job *j, const struct unit *u)
 
 /* ---- clusters -------------------------------------------------------------------------------- */
 
-/* What alone can supply all comes first, the tighter the better; then what has a die that can, then
- * a package. */
+/* Orders clusters: first those that alone suffice, the tightest first; then those in a die that
+ * suffices, then those in a package that suffices. */
 static uint64_t cluster_key(uint32_t n, uint32_t in_cluster, uint32_t in_die, uint32_t in_package)
 {
 	if (in_cluster >= n)
@@ -244,8 +246,8 @@ static void take_cores(struct job *j)
 		take_cores_of_rank(j, rank);
 }
 
-/* Takes up to n threads of a package that are in mask, those whose cores have few free ones first;
- * they stay in left. */
+/* Takes up to n threads of a package that are in mask, from cores with few free threads first. They
+ * stay in left. */
 static void take_threads_of(struct job *j, const struct span *package, const uint64_t *mask)
 {
 	const struct cpualloc *a = j->a;
@@ -264,7 +266,7 @@ static void take_threads_of(struct job *j, const struct span *package, const uin
 	}
 }
 
-/* In which order single CPUs are taken from a package: best priority first. */
+/* Order of priorities in which single CPUs are taken from a package. */
 static const enum cpualloc_prio thread_order[3][N_PRIOS] = {
 	[CPUALLOC_HIGH] = {CPUALLOC_HIGH, CPUALLOC_NORMAL, CPUALLOC_LOW, CPUALLOC_NONE},
 	[CPUALLOC_NORMAL] = {CPUALLOC_NORMAL, CPUALLOC_LOW, CPUALLOC_NONE, CPUALLOC_HIGH},
@@ -274,7 +276,8 @@ static const enum cpualloc_prio thread_order[3][N_PRIOS] = {
 static void take_threads(struct job *j)
 {
 	struct cpualloc *a = j->a;
-	struct rank *h = a->ranks2; /* not ranks: a split group's job comes here, too */
+	/* not `ranks`: the job of a split group uses it at the same time */
+	struct rank *h = a->ranks2;
 	uint32_t n = 0;
 	for (uint32_t p = 0; p < a->n_packages; p++) {
 		const struct span *s = &a->packages[p].cpus;
@@ -302,18 +305,18 @@ static void take_threads(struct job *j)
 
 /* ---- cache groups ---------------------------------------------------------------------------- */
 
-/* Groups of one kind: all CPUs free, or some. */
+/* A heap of groups that are all idle, or all partly used. */
 struct group_list {
 	struct rank *h;
 	uint32_t n;
 };
 
-/* What is asked for: whole groups' worth of CPUs, and the rest. */
+/* The request: CPUs in whole groups, and the rest. */
 struct group_need {
 	uint32_t full, part;
 };
 
-/* Sorts out which groups are idle and which are used, and counts free CPUs of both by die and
+/* Divides the groups into idle and partly used ones, and counts the free CPUs of both by die and
  * package. */
 static void sort_out_groups(struct job *j, struct group_list *idle, struct group_list *used)
 {
@@ -337,8 +340,8 @@ static void sort_out_groups(struct job *j, struct group_list *idle, struct group
 	}
 }
 
-/* Groups of a die that can supply all, the tightest first; then of such a package; then the others
- * as they come. */
+/* Orders idle groups: those of a die that suffices, the tightest first; then of such a package;
+ * then the others in their order. */
 static void order_idle(struct cpualloc *a, struct group_list *idle, struct group_need need)
 {
 	for (uint32_t i = 0; i < idle->n; i++) {
@@ -358,7 +361,8 @@ static void order_idle(struct cpualloc *a, struct group_list *idle, struct group
 	heap_make(idle->h, idle->n);
 }
 
-/* Beside idle groups: those close to the first of them, the largest first. */
+/* Orders partly used groups beside idle ones: those close to the first idle group first, the
+ * largest first. */
 static void order_used_near(struct cpualloc *a, struct group_list *used, const struct unit *idle)
 {
 	for (uint32_t i = 0; i < used->n; i++) {
@@ -371,8 +375,8 @@ static void order_used_near(struct cpualloc *a, struct group_list *used, const s
 	heap_make(used->h, used->n);
 }
 
-/* Alone: those of the tightest die that can supply all, the largest first; then the others as they
- * come. */
+/* Orders partly used groups without idle ones: those of the tightest die that suffices, the largest
+ * first; then the others in their order. */
 static void order_used(struct cpualloc *a, struct group_list *used, uint32_t total)
 {
 	for (uint32_t i = 0; i < used->n; i++) {
@@ -387,7 +391,7 @@ static void order_used(struct cpualloc *a, struct group_list *used, uint32_t tot
 	heap_make(used->h, used->n);
 }
 
-/* Takes the CPUs that are still wanted from one group that has more: whole cores, then threads. */
+/* Takes the remaining CPUs from one group that has more: whole cores, then threads. */
 static void split_group(struct job *j, const struct unit *u)
 {
 	struct cpualloc *a = j->a;
@@ -420,8 +424,8 @@ static void take_idle_groups(struct job *j, struct group_list *idle, uint32_t pa
 	}
 }
 
-/* Puts the first groups in order, up to one of another package, into an array at the heap's end;
- * returns how many. */
+/* Moves the first groups of the heap, up to one of another package, in order into an array behind
+ * the heap; returns their number. */
 static uint32_t first_of_package(struct cpualloc *a, struct group_list *used, uint32_t package,
 				 uint32_t *ret_total)
 {
@@ -437,7 +441,7 @@ static uint32_t first_of_package(struct cpualloc *a, struct group_list *used, ui
 	return n;
 }
 
-/* One group of the right size, or group after group, the last of them split. */
+/* Takes one group of exactly the right size, or group after group and splits the last one. */
 static void take_used_groups(struct job *j, const struct rank *last, uint32_t n)
 {
 	struct cpualloc *a = j->a;
@@ -485,7 +489,7 @@ static void take_groups(struct job *j)
 		take_used_groups(j, used.h, n_used);
 }
 
-/* ---- outside --------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static void run(struct job *j)
 {
@@ -503,7 +507,7 @@ static void run(struct job *j)
 	assert(!j->n);
 }
 
-/* Sets up a job that takes n CPUs of `from`; with `spare` it takes all but n. */
+/* Prepares a job that takes n CPUs of `from`, or with `spare` all except n. */
 static int begin(struct job *j, struct cpualloc *a, const struct rp_idset *from, uint32_t n,
 		 bool spare, uint32_t prefer, uint32_t flags)
 {

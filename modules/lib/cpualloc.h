@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choosing n CPUs out of a set: whole packages, clusters, cache groups and cores before single
- * threads, those of the wanted priority first.
+ * Choice of n CPUs from a set: whole packages, clusters, cache groups and cores before single
+ * threads, and CPUs of the preferred priority first.
  *
- * An allocator is a picture of the machine and some scratch memory. It holds no state of what is
- * taken: the sets are the caller's. The same question always has the same answer; ties go to the
- * lower id. Nothing is allocated after cpualloc_new().
+ * An allocator is a copy of the topology with scratch memory. It does not record which CPUs are
+ * taken: the caller owns the sets. Equal input gives equal results; ties are decided for the lower
+ * id. After cpualloc_new() no function allocates memory.
  */
 #ifndef NRI_RP_LIB_CPUALLOC_H
 #define NRI_RP_LIB_CPUALLOC_H
@@ -20,30 +20,32 @@ extern "C" {
 
 struct cpualloc;
 
-/* Priority of a CPU, and the one that is preferred. The order matters: a smaller number is a higher
- * priority. */
+/* Priority of a CPU, or of CPUs that a caller prefers. A smaller number is a higher priority. */
 enum cpualloc_prio {
 	CPUALLOC_HIGH,
 	CPUALLOC_NORMAL,
 	CPUALLOC_LOW,
-	/* as a preference: do not care; as a CPU's own: it is in none of the three sets */
+	/* as a preference: any; of a CPU: it is in none of the three priority sets */
 	CPUALLOC_NONE,
 };
 
-/* "high", "normal", "low", "none"; for section_word(). */
+/* Names for section_word(): "high", "normal", "low", "none". */
 extern const char *const cpualloc_prio_names[];
 
-/* Steps that an allocation may take; single threads are always the last one. */
+/* Steps of an allocation. Single threads are always the last step. */
 #define CPUALLOC_IDLE_PACKAGES 0x1u
-#define CPUALLOC_IDLE_CLUSTERS 0x2u /* machines with two kinds of cores only */
-#define CPUALLOC_CACHE_GROUPS 0x4u /* for two CPUs or more */
+#define CPUALLOC_IDLE_CLUSTERS 0x2u /* only on machines with two kinds of cores */
+#define CPUALLOC_CACHE_GROUPS 0x4u /* only for two CPUs or more */
 #define CPUALLOC_IDLE_CORES 0x8u
 /*
- * Not a step but the rules of an older generation of policies. A package is taken as a whole or not
- * at all; without this flag its CPUs of the preferred priority are what has to be idle and is
- * taken. And single threads come from the package with most CPUs of the preferred priority or
- * lower, whereas without it one with just enough is best, and normal CPUs stand in for high ones
- * where there are none.
+ * Selects the rules of older policies instead of a step.
+ *
+ * Packages: with this flag a package is taken as a whole or not at all. Without it, it suffices
+ * that its CPUs of the preferred priority are idle, and these are taken.
+ *
+ * Single threads: with this flag they come from the package with most CPUs of the preferred
+ * priority or lower. Without it a package with just enough is best, and normal CPUs replace high
+ * ones where there are none.
  */
 #define CPUALLOC_PLAIN_RULES 0x10u
 
@@ -54,17 +56,17 @@ extern const char *const cpualloc_prio_names[];
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* An online CPU. Dies count within their package, clusters within their die, cores in the whole
- * machine. */
+/* An online CPU. Dies are numbered within their package, clusters within their die, cores within
+ * the machine. */
 struct cpualloc_cpu {
 	uint32_t cpu;
 	uint32_t package, die, cluster, core, node;
 	uint32_t kind; /* RP_CORE_… */
-	uint32_t epp; /* RP_EPP_UNKNOWN: not known */
-	uint64_t base_khz; /* 0: not known */
+	uint32_t epp; /* energy performance preference; RP_EPP_UNKNOWN: unknown */
+	uint64_t base_khz; /* 0: unknown */
 };
 
-/* A cache; split caches of a level are two of them. CPUs that are not online are ignored. */
+/* A cache. A split cache counts as two caches of a level. CPUs that are not online are ignored. */
 struct cpualloc_cache {
 	uint32_t level;
 	uint32_t pad;
@@ -72,47 +74,46 @@ struct cpualloc_cache {
 };
 
 struct cpualloc_machine {
-	const struct cpualloc_cpu *cpus; /* in any order, no CPU twice */
+	const struct cpualloc_cpu *cpus; /* in any order, without duplicates */
 	const struct cpualloc_cache *caches;
 	uint32_t n_cpus, n_caches;
 };
 
 /*
- * Both copy what they need. The first reads the host's topology (ctx is rp_host.ctx); when
- * RP_EVENT_TOPOLOGY comes, make a new one. -RP_EINVAL: no CPU, a CPU twice, or a CPU of RP_CPUS_MAX
- * or more; -RP_ENOMEM.
+ * Create an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
+ * copy what they need. At RP_EVENT_TOPOLOGY create a new allocator. -RP_EINVAL: no CPU, a duplicate
+ * CPU, or an id of RP_CPUS_MAX or more; -RP_ENOMEM.
  *
- * Priorities are made up for each package: CPUs above its lowest base frequency are high and the
- * others low, if it has several; in the same way those below its largest energy performance
- * preference; normal otherwise. Efficient cores are low.
+ * Priorities are derived per package. If a package has several base frequencies, CPUs above its
+ * lowest one are high and the others low. The same holds for CPUs below its largest energy
+ * performance preference. Other CPUs are normal, and efficient cores are low.
  */
 int cpualloc_new(const struct rp_host_topology *topo, void *ctx, struct cpualloc **ret);
 int cpualloc_new_machine(const struct cpualloc_machine *machine, struct cpualloc **ret);
-struct cpualloc *cpualloc_free(struct cpualloc *a); /* NULL is fine; returns NULL */
+struct cpualloc *cpualloc_free(struct cpualloc *a); /* accepts NULL; returns NULL */
 
-/* Replaces the priority of CPUs, for those who know more (Speed Select). Efficient cores never get
- * into the high and normal sets of a machine that has performance cores. -RP_EINVAL: not a
- * priority. */
+/* Sets the priority of CPUs, for callers with better knowledge (Speed Select). Efficient cores
+ * never become high or normal on a machine with performance cores. -RP_EINVAL: no such priority. */
 int cpualloc_set_prio(struct cpualloc *a, enum cpualloc_prio prio, struct rp_ids cpus);
 
-/* CPUs of a priority (CPUALLOC_NONE: those of no priority) and all online ones. Valid as long as
- * the allocator. */
+/* Return the CPUs of a priority (CPUALLOC_NONE: those without one) and all online CPUs. Valid as
+ * long as the allocator. */
 struct rp_ids cpualloc_prio_cpus(const struct cpualloc *a, enum cpualloc_prio prio);
 struct rp_ids cpualloc_online(const struct cpualloc *a);
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- allocation and release ------------------------------------------------------------------ */
 
 /*
- * Moves n CPUs from `from` to `ret` (overwritten). CPUs of `from` that are not online are left
- * alone and do not count. -RP_ENOSPC: there are fewer than n; -RP_EINVAL: unknown preference or
- * flag. `from` and `ret` change only on success.
+ * Moves n CPUs from `from` to `ret`, which is overwritten. CPUs of `from` that are not online are
+ * neither counted nor moved. -RP_ENOSPC: fewer than n; -RP_EINVAL: unknown preference or flag.
+ * After an error both sets are unchanged.
  */
 int cpualloc_allocate(struct cpualloc *a, struct rp_idset *from, uint32_t n,
 		      enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret);
 
 /*
- * Takes n CPUs away from `held`, those an allocation of the rest would not choose, and puts them
- * into `ret`. CPUs that are not online are never given back. The same errors.
+ * Moves n CPUs from `held` to `ret`: those that an allocation of the remaining number would not
+ * choose. CPUs that are not online are never released. Errors as of cpualloc_allocate().
  */
 int cpualloc_release(struct cpualloc *a, struct rp_idset *held, uint32_t n,
 		     enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the CPU allocator. Sets of the machine (a core, a package …) are kept as their non-zero
- * words alone, so that looking at one costs what it has and not what the machine has. The sets of a
- * running allocation are plain words, n_words of them.
+ * Internals of the CPU allocator. CPU sets of units (a core, a package …) are stored as their
+ * non-zero words, so that a check costs the size of the unit and not of the machine. The sets of a
+ * running allocation are plain arrays of n_words words.
  */
 #ifndef NRI_RP_LIB_CPUALLOC_IMPL_H
 #define NRI_RP_LIB_CPUALLOC_IMPL_H
@@ -12,7 +12,7 @@
 
 #include "modules/lib/cpualloc.h"
 
-#define N_PRIOS 4u /* CPUALLOC_NONE included */
+#define N_PRIOS 4u /* including CPUALLOC_NONE */
 #define N_BLOCKS 32u
 #define NO_UNIT UINT32_MAX
 
@@ -24,18 +24,17 @@ struct part {
 struct span {
 	struct part *parts;
 	uint32_t n_parts;
-	uint32_t size; /* CPUs */
+	uint32_t size; /* number of CPUs */
 };
 
 struct unit {
 	struct span cpus;
 	uint32_t package, die, node; /* indices, ascending by the kernel's numbers */
-	uint32_t kind; /* of its lowest CPU */
-	uint32_t tie; /* place among its like when all else is equal */
+	uint32_t kind; /* RP_CORE_… of its lowest CPU */
+	uint32_t tie; /* position among equals */
 };
 
-/* Something that waits in a heap for its turn: the smallest key, then the smallest tie, comes
- * first. */
+/* An element of a heap. The smallest key comes first, then the smallest tie. */
 struct rank {
 	uint64_t key;
 	uint32_t tie, index;
@@ -44,14 +43,15 @@ struct rank {
 struct cpualloc {
 	uint32_t n_words, n_cpus, n_cores, n_packages, n_dies, n_clusters, n_groups, max_threads;
 	bool hybrid;
-	uint64_t *online, *leaders; /* leaders: the lowest CPU of each core */
+	uint64_t *online, *leaders; /* lowest CPU of each core */
 	uint64_t *prio[N_PRIOS];
-	uint64_t *bound; /* efficient cores that may be low at most */
-	uint32_t *core_of; /* by CPU */
+	uint64_t *bound; /* efficient cores, which must not exceed low priority */
+	uint32_t *core_of; /* index: CPU id */
 	struct span *cores;
-	struct unit *packages, *clusters, *groups; /* by their numbers: package, die, … */
-	/* What follows from the priorities, by preference: packages, best first; how many CPUs of a
-	 * package count; cores by how good they are, 0 best; and for each of these ranks the
+	struct unit *packages, *clusters, *groups; /* groups are cache groups */
+	/* Tables derived from the priorities, indexed by preference: packages with the best first; number of
+	 * countable CPUs of each package; rank of each core, 0 is best; and for each rank the
+	 * number of
 	 * threads of its smallest core. */
 	uint32_t *package_order[N_PRIOS], *package_size[N_PRIOS];
 	uint32_t *core_rank[N_PRIOS], *rank_threads[N_PRIOS];
@@ -59,7 +59,7 @@ struct cpualloc {
 	/* Scratch. */
 	uint64_t *left, *got, *sub_left, *sub_got;
 	struct rank *ranks, *ranks2;
-	uint32_t *free_cpus; /* of each group */
+	uint32_t *free_cpus; /* number of free CPUs by unit */
 	uint32_t *die_idle, *die_used, *package_idle, *package_used;
 	void *blocks[N_BLOCKS];
 	uint32_t n_blocks;
@@ -89,7 +89,7 @@ static inline uint32_t span_count_and(const struct span *s, const uint64_t *set,
 	return n;
 }
 
-/* Is all of the span that is in mask also in set? */
+/* Returns true if all CPUs of the span that are in mask are also in set. */
 static inline bool span_within(const struct span *s, const uint64_t *mask, const uint64_t *set)
 {
 	for (uint32_t i = 0; i < s->n_parts; i++) {
@@ -100,12 +100,12 @@ static inline bool span_within(const struct span *s, const uint64_t *mask, const
 	return true;
 }
 
-/* How a set with so many CPUs of each priority compares, as a number: smaller is better. n: CPUs
- * wanted, 0 when more of the preferred ones are just better. */
+/* Returns a number for the comparison of sets by their CPUs of each priority; smaller is better. n
+ * is the number of CPUs wanted; 0: more preferred CPUs are better without limit. */
 uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
 			   bool plain);
 
-/* Brings up to date what follows from the priorities. */
+/* Updates the tables derived from the priorities. */
 void cpualloc_rank(struct cpualloc *a);
 
 #endif

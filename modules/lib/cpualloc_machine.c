@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU allocator's picture of the machine. */
+/* Creation of a CPU allocator: units of the machine, cache groups, priorities and tables. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/cpualloc_impl.h"
 
-/* What only the making of an allocator needs. Arrays are by position: CPUs ascending. */
+/* Temporary data of a creation. Arrays are indexed by position: CPUs ascending. */
 struct maker {
 	struct cpualloc *a;
 	const struct cpualloc_machine *machine;
 	uint32_t n;
 	struct cpualloc_cpu *cpus;
-	uint32_t *package, *die, *node, *core, *unit; /* indices of the units that a CPU is in */
+	uint32_t *package, *die, *node, *core, *unit; /* index of each CPU's unit */
 	uint64_t *keys;
 	uint32_t *order, *start;
-	uint32_t *position; /* by CPU; NO_UNIT when it is not online */
+	uint32_t *position; /* index: CPU id; NO_UNIT: not online */
 	uint32_t *caches,
 		/* caches of CPU i: caches[cache_end[i - 1]] up to caches[cache_end[i]] */
 		*cache_end;
@@ -43,7 +43,7 @@ static int compare_rank(const void *x, const void *y)
 	return (a->tie > b->tie) - (a->tie < b->tie);
 }
 
-/* Zeroed memory that lives as long as the allocator. */
+/* Allocates zeroed memory that is freed with the allocator. */
 static void *block(struct cpualloc *a, size_t n, size_t size)
 {
 	void *p = a->n_blocks < N_BLOCKS ? calloc(n ? n : 1, size) : NULL;
@@ -79,7 +79,7 @@ static uint64_t key_cluster(const struct maker *mk, uint32_t i)
 	return (uint64_t)mk->die[i] << 32 | mk->cpus[i].cluster;
 }
 
-/* Numbers the units that the CPUs belong to, ascending by key; returns how many there are. */
+/* Numbers the units of the CPUs, ascending by key; returns their number. */
 static uint32_t number_units(struct maker *mk, uint64_t (*key)(const struct maker *, uint32_t),
 			     uint32_t *ret)
 {
@@ -98,7 +98,7 @@ static uint32_t number_units(struct maker *mk, uint64_t (*key)(const struct make
 	return n_units;
 }
 
-/* Positions ordered by unit, then CPU; those without a unit left out. Returns how many. */
+/* Orders positions by unit, then CPU, without those that have no unit. Returns their number. */
 static uint32_t order_by_unit(struct maker *mk, const uint32_t *unit_of, uint32_t n_units)
 {
 	memset(mk->start, 0, (n_units + 1) * sizeof *mk->start);
@@ -114,8 +114,8 @@ static uint32_t order_by_unit(struct maker *mk, const uint32_t *unit_of, uint32_
 	return total;
 }
 
-/* Spans of the units that unit_of[] tells, for an array of spans or of structs that begin with
- * one. */
+/* Makes the spans of units from unit_of[], in an array of spans or of structs that begin with a
+ * span. */
 static int make_spans(struct maker *mk, const uint32_t *unit_of, uint32_t n_units, void *spans,
 		      size_t stride)
 {
@@ -138,7 +138,7 @@ static int make_spans(struct maker *mk, const uint32_t *unit_of, uint32_t n_unit
 	return 0;
 }
 
-/* Units as unit_of[] tells; each is where its lowest CPU is. */
+/* Makes units from unit_of[]. The package, die and node of a unit are those of its lowest CPU. */
 static struct unit *make_units(struct maker *mk, const uint32_t *unit_of, uint32_t n_units)
 {
 	struct unit *units = block(mk->a, n_units, sizeof *units);
@@ -157,7 +157,7 @@ static struct unit *make_units(struct maker *mk, const uint32_t *unit_of, uint32
 	return units;
 }
 
-/* Of units in the order of packages, drops those that are alone in theirs. */
+/* Drops units that are the only one in their package. The units are in the order of packages. */
 static uint32_t drop_lone_units(struct unit *units, uint32_t n)
 {
 	uint32_t kept = 0, before = NO_UNIT;
@@ -206,15 +206,16 @@ static int make_cores(struct maker *mk)
 	return 0;
 }
 
-/* Kernels give every core with an L2 of its own a cluster of its own: of a die, these are taken for
- * one. */
+/* Joins the clusters of a die that have a single core: kernels report such a cluster for each core
+ * with an L2 cache of its own. */
 static void join_core_clusters(struct maker *mk, uint32_t n_clusters)
 {
 	uint32_t *alone = mk->order, *joined = mk->start;
 	for (uint32_t c = 0; c < n_clusters; c++)
 		alone[c] = NO_UNIT;
 	for (uint32_t i = mk->n;
-	     i-- > 0;) { /* a core that the cluster's CPUs are of, or none: n_cores */
+	     /* the only core of each cluster, or n_cores if there are several */
+	     i-- > 0;) {
 		uint32_t *core = &alone[mk->unit[i]];
 		*core = *core == NO_UNIT || *core == mk->core[i] ? mk->core[i] : mk->a->n_cores;
 	}
@@ -277,8 +278,8 @@ static bool mask_is(const struct maker *mk, const struct span *s, uint32_t n_cpu
 	return s->size == n_cpus && span_count(s, mk->mask) == n_cpus;
 }
 
-/* Puts the CPUs that share a level of cache with CPU i into mk->mask. Do they make a group: more
- * than a core, less than a die? */
+/* Puts the CPUs that share a cache of this level with CPU i into mk->mask. Returns true if they are
+ * a group: more than a core, less than a die. */
 static bool share_cache(struct maker *mk, uint32_t i, uint32_t level)
 {
 	struct cpualloc *a = mk->a;
@@ -298,8 +299,8 @@ static bool share_cache(struct maker *mk, uint32_t i, uint32_t level)
 	       !mask_is(mk, &mk->dies[mk->die[i]], n);
 }
 
-/* The level that groups CPUs, 0 when there is none. The number of a CPU's caches bounds the levels
- * that are looked at. */
+/* Returns the level of cache that groups CPUs, 0: none. The number of a CPU's caches limits the
+ * levels to check. */
 static uint32_t choose_level(struct maker *mk)
 {
 	for (uint32_t i = 0; i < mk->n; i++) {
@@ -311,8 +312,8 @@ static uint32_t choose_level(struct maker *mk)
 	return 0;
 }
 
-/* Finds the groups of a level, in the order of packages and lowest CPUs. 0 when CPUs cannot be
- * grouped by it. */
+/* Finds the groups of a level, ordered by package and lowest CPU. Returns their number, 0 if the
+ * level does not divide the CPUs into groups. */
 static uint32_t find_groups(struct maker *mk, uint32_t level, bool *ret_across_dies)
 {
 	uint32_t n = 0;
@@ -343,7 +344,7 @@ static uint32_t lowest_cpu(const struct unit *u)
 	return p->word * 64 + (uint32_t)__builtin_ctzll(p->bits);
 }
 
-/* Sorts by package, die (unless groups lie across them), node, lowest CPU. */
+/* Sorts by package, die (unless groups span dies), node, lowest CPU. */
 static int sort_groups(struct unit *units, uint32_t n, bool across_dies)
 {
 	struct rank *ranks = calloc(n, sizeof *ranks);
@@ -366,7 +367,7 @@ static int sort_groups(struct unit *units, uint32_t n, bool across_dies)
 	return r;
 }
 
-/* Ties between groups go by package and die, then by place. */
+/* Numbers ties between groups by package and die, then by position. */
 static int tie_groups(struct unit *units, uint32_t n)
 {
 	struct rank *ranks = calloc(n + 1, sizeof *ranks);
@@ -400,8 +401,7 @@ static int make_groups(struct maker *mk)
 
 /* ---- priorities ------------------------------------------------------------------------------ */
 
-/* What the CPUs of a package say about each other: the lowest frequency and the largest EPP, if
- * there are several. */
+/* The range of base frequencies and of EPP in a package. */
 struct spread {
 	uint64_t min_khz, max_khz;
 	uint32_t min_epp, max_epp;
@@ -464,7 +464,7 @@ int cpualloc_set_prio(struct cpualloc *a, enum cpualloc_prio prio, struct rp_ids
 	return 0;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static int take_cpus(struct maker *mk)
 {
@@ -512,14 +512,14 @@ static int make_sets(struct maker *mk)
 	return 0;
 }
 
-/* Tables that are filled by cpualloc_rank(), and counters. */
+/* Allocates the counters and the tables that cpualloc_rank() fills. */
 static int make_tables(struct cpualloc *a)
 {
 	uint32_t n_units = a->n_packages > a->n_groups ? a->n_packages : a->n_groups;
 	if (a->n_clusters > n_units)
 		n_units = a->n_clusters;
 	if (a->n_cores > n_units)
-		n_units = a->n_cores; /* cpualloc_rank() sorts them */
+		n_units = a->n_cores; /* cpualloc_rank() sorts cores with `ranks` */
 	a->ranks = block(a, n_units, sizeof *a->ranks);
 	a->ranks2 = block(a, n_units, sizeof *a->ranks2);
 	a->free_cpus = block(a, a->n_groups, sizeof *a->free_cpus);
@@ -602,7 +602,7 @@ struct cpualloc *cpualloc_free(struct cpualloc *a)
 	return NULL;
 }
 
-/* ---- from the host's topology ---------------------------------------------------------------- */
+/* ---- the host's topology --------------------------------------------------------------------- */
 
 static int read_cpus(const struct rp_host_topology *topo, void *ctx, struct rp_ids online,
 		     struct cpualloc_cpu *cpus, uint32_t *ret_n)
@@ -613,7 +613,7 @@ static int read_cpus(const struct rp_host_topology *topo, void *ctx, struct rp_i
 		int r = topo->cpu(ctx, cpu, &info);
 		if (r)
 			return r;
-		/* A CPU whose core is not known is one of its own, numbered after all others. */
+		/* A CPU with an unknown core is a core of its own, numbered after all others. */
 		uint32_t core = info.unit[RP_LEVEL_CORE];
 		cpus[n++] = (struct cpualloc_cpu){.cpu = cpu,
 						  .package = info.package_id,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs are in which class: on the host's main thread. cpuclass_defs.c reads what classes say,
- * cpuclass_write.c is the worker's part. */
+/* Classes of CPUs on the main thread: which CPU is in which class, and jobs for the worker.
+ * cpuclass_defs.c reads the definitions, cpuclass_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/cpuclass_impl.h"
 #include "modules/lib/ctl_queue.h"
 
-/* ---- definitions that outlive a configuration ------------------------------------------------ */
+/* ---- copied definitions ---------------------------------------------------------------------- */
 
 static char *own(struct rules *r, const char *text)
 {
@@ -216,7 +216,7 @@ static int64_t turbo_of(const struct cpuclass *c, uint64_t classes)
 	return winner;
 }
 
-/* Classes with CPUs in the turbo domain of a die. */
+/* Returns the classes with CPUs in the turbo domain of a die. */
 static uint64_t domain_of(const struct cpuclass *c, const struct die *d)
 {
 	uint64_t classes = 0;
@@ -235,13 +235,14 @@ static void count_classes(struct cpuclass *c)
 			c->dies[c->seats[i].die].classes |= UINT64_C(1) << (c->seats[i].wanted - 1);
 }
 
-/* One that may not be touched any more is to be left as it was found. */
+/* Returns true if the CPU's files may be written. A CPU that is no longer allowed is written too,
+ * to restore it. */
 static bool is_ours(const struct seat *s)
 {
 	return s->online && (s->allowed || s->touched);
 }
 
-/* What a CPU should be done as. */
+/* Returns the value that `done` should have for a CPU. */
 static uint16_t aim(const struct cpuclass *c, const struct seat *s, const int64_t *winners)
 {
 	uint32_t clos = (uint32_t)(pct_clos(c->pct, (uint32_t)(s - c->seats)) + 1) << CLOS_SHIFT;
@@ -324,8 +325,8 @@ static const char *first_message(const struct cpuclass_job *job)
 	return "out of memory";
 }
 
-/* A job that had nothing to do with what is tried again, as that was not known yet, changes nothing
- * about it. */
+/* Updates the timer after a job. A job without any of the failed items leaves their retries
+ * unchanged, as it says nothing about them. */
 static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool failed, bool again)
 {
 	const char *more = "";
@@ -340,15 +341,15 @@ static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool f
 		if (delay > CTL_AGAIN_LAST_MS)
 			delay = CTL_AGAIN_LAST_MS;
 		arm(c, last ? 0 : delay);
-		/* What happens next is a chance of its own. */
+		/* After giving up, each later change gets one attempt, without the timer. */
 		c->n_tries = last ? CTL_TRIES_MAX - 1 : c->n_tries;
 	}
 	if (failed)
 		(void)snprintf(c->why, sizeof c->why, "%s%s", first_message(job), more);
 }
 
-/* One that went offline meanwhile has nothing to be tried again: when it is back, it is written as
- * if it were new. */
+/* Records the result for a CPU. A CPU that went offline meanwhile needs no retry: when it is online
+ * again, it is written as a new one. */
 static bool take_cpu(struct cpuclass *c, struct cpuclass_cpu *cpu)
 {
 	if (cpu->cpu >= c->n_seats || !c->seats[cpu->cpu].online) {
@@ -395,7 +396,7 @@ static void take_results(struct cpuclass *c, struct cpuclass_job *job)
 	try_again(c, job, failed, again);
 }
 
-/* [main] */
+/* Runs on the main thread. */
 static void job_done(void *arg, int32_t result)
 {
 	struct cpuclass_job *job = arg;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU classes: frequencies, governor, energy preference and C-states of CPUs, uncore frequencies of
- * dies, by the class that each CPU is in.
+ * CPU classes: frequencies, governor, energy preference and C-states of CPUs, and uncore
+ * frequencies of dies, by the class of each CPU.
  *
- * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation,
- * cpuclass_commit(). That hands what has changed to the host's worker, which writes sysfs, reads
- * back what the kernel made of it, and remembers what was there before: a property that a CPU's
- * class does not have gets back the value it had before we first changed it, or that another module
- * has given it since (nri-rp.host.settings/1). Nothing blocks, and nothing is read or written while
- * a request is answered. What cannot be written is logged once and, unless that would be of no use,
- * tried again with the next change and, after cpuclass_retry(), by the clock: later and later, and
- * given up after a while. Setting up the platform of Speed Select (pct.h) and taking that back is
- * tried again by the clock alone, if there is one.
+ * A policy puts CPUs into classes with cpuclass_use() and calls cpuclass_commit() at the end of an
+ * operation. This submits the changes to the host's worker, which writes sysfs, reads the values
+ * back and records the original values. A property that a CPU's class does not set is restored to
+ * its original value, or to the value that another module set since (nri-rp.host.settings/1). No
+ * function blocks, and no file is accessed while a request is answered.
+ *
+ * A failed write is logged once. If it may succeed later, it is repeated with the next change and,
+ * after cpuclass_retry(), by a timer with growing delays and a limited number of attempts. Setup of
+ * the Speed Select platform (pct.h) and its removal are repeated by the timer only.
  */
 #ifndef NRI_RP_LIB_CPUCLASS_H
 #define NRI_RP_LIB_CPUCLASS_H
@@ -25,17 +25,17 @@
 #define CPUCLASS_CSTATES_MAX 16u
 #define CPUCLASS_NAME_MAX 64u
 
-/* One class. Frequencies in kHz or RP_FREQ_…; 0: left alone. Texts are borrowed from the
+/* A class. Frequencies are in kHz or RP_FREQ_…; 0: not set. Texts are borrowed from the
  * configuration until the next configure. */
 struct cpuclass_def {
 	const char *name;
 	int64_t min_khz, max_khz, uncore_min_khz, uncore_max_khz;
-	const char *governor; /* "": left alone */
-	int64_t epp; /* 0: left alone */
+	const char *governor; /* "": not set */
+	int64_t epp; /* 0: not set */
 	const char *disabled_cstates[CPUCLASS_CSTATES_MAX];
 	uint32_t n_disabled_cstates;
 	int64_t turbo_priority;
-	/* Speed Select (pct.h): -1 unset. */
+	/* Speed Select (pct.h); -1: not set */
 	int32_t pct_high; /* 1 high, 0 low */
 	int32_t clos;
 	int64_t pct_min_khz, pct_max_khz;
@@ -45,10 +45,10 @@ struct cpuclass_def {
 struct cpuclass_defs {
 	struct cpuclass_def list[CPUCLASS_MAX];
 	uint32_t n;
-	bool turbo_system; /* turbo is given out for the whole system, not for each package */
+	bool turbo_system; /* turbo is granted for the whole system instead of for each package */
 };
 
-/* Rows for a policy's schema: `cpuClasses` and `turboDomain`. */
+/* Rows of a policy's schema for `cpuClasses` and `turboDomain`. */
 #define CPUCLASS_KEYS                                                                              \
 	{.path = "cpuClasses",                                                                     \
 	 .type = RP_T_LIST,                                                                        \
@@ -115,10 +115,10 @@ struct cpuclass_defs {
 		.fallback = "package", .doc = "Where classes compete for turbo."                   \
 	}
 
-/* Reads and checks `cpuClasses` and `turboDomain` of a section. For prepare(): it looks for the
- * uncore driver. */
+/* Reads and checks `cpuClasses` and `turboDomain` of a section. Checks for the uncore driver, so it
+ * belongs in prepare(). */
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
-/* Rows for the older form, a map by name at a path. */
+/* Rows of a schema for the older form, a map by name at a path. */
 #define CPUCLASS_OLD_KEYS(at_)                                                                     \
 	{.path = at_, .type = RP_T_MAP, .doc = "The older form of cpuClasses: a map by name."},    \
 		{.path = at_ ".*", .type = RP_T_MAP, .doc = "A class."},                           \
@@ -146,65 +146,66 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 		.doc = "As in cpuidle/state*/name."                                                \
 	}
 /*
- * Adds those of a map in the older form, by name in ascending order. A name that there is already
- * keeps its definition, with a warning when the two differ.
+ * Adds the classes of a map in the older form, by name in ascending order. A name that is already
+ * defined keeps its definition, with a warning if the two differ.
  */
 int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_defs *defs);
-/* Index of a class by name, or CPUCLASS_NONE. */
+/* Returns the index of a class by name, or CPUCLASS_NONE. */
 uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name);
 
 struct cpuclass;
 struct pct;
 
-/* NULL: out of memory. Without a worker on the host all calls do nothing. */
+/* Returns NULL if out of memory. If the host has no worker, all functions do nothing. */
 struct cpuclass *cpuclass_new(const struct modhost *h);
 struct cpuclass *cpuclass_free(struct cpuclass *c); /* returns NULL */
 /*
- * New definitions; copied, but for the texts. `from` and `allowed`: the CPUs that may be touched.
- * All CPUs are in no class until cpuclass_use() says otherwise. The topology is read anew.
+ * Replaces the definitions, which are copied except for the texts. `allowed` are the CPUs that may
+ * be changed. All CPUs leave their classes until the next cpuclass_use(). Reads the topology again.
  */
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 			   struct rp_ids allowed);
-/* Puts CPUs in a class (CPUCLASS_NONE: none). */
+/* Puts CPUs into a class; CPUCLASS_NONE: removes them from their class. */
 void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
-/* The class of a CPU. */
+/* Returns the class of a CPU. */
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
-/* Has the worker make it so. */
+/* Submits the changes to the worker. */
 void cpuclass_commit(struct cpuclass *c);
 /*
- * Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker put back
- * what they have set, but for what another module has set since, and take back what was set up of
- * Speed Select. They may be configured again.
+ * Ends the control of CPUs (rp_policy.stop, rp_controller.stop). The worker restores the values
+ * that classes have set, unless another module has set them since, and removes the setup of Speed
+ * Select. Classes may be configured again afterwards.
  */
 void cpuclass_stop(struct cpuclass *c);
-/* What the classes have to do with Speed Select (pct.h); NULL: nothing. Until the next
- * configure. */
+/* Returns the Speed Select part of the classes (pct.h), valid until the next configure; NULL:
+ * none. */
 const struct pct *cpuclass_pct(const struct cpuclass *c);
-/* It could not be set up; cpuclass_why() says why. */
+/* Returns true if the platform could not be set up; cpuclass_why() returns the reason. */
 bool cpuclass_platform_fails(const struct cpuclass *c);
 /*
- * For rp_extended.extended: the published ones of these classes (NULL: there are none yet), as many
- * CPUs as can be in each. `domain` ends in a slash. `held` (NULL: nobody has any) tells of CPUs
- * that are in use, and in another class.
+ * Reports the published classes, each with the number of CPUs that can be in it, for
+ * rp_extended.extended. `defs` NULL: no classes yet. `domain` ends with a slash. `held` stores the
+ * CPUs that containers use in a class; NULL: none.
  */
 void cpuclass_extended(const struct cpuclass *c, const struct cpuclass_defs *defs,
 		       const struct rp_extended_sink *sink, const char *domain,
 		       void (*held)(void *arg, uint32_t class, struct rp_idset *ret), void *arg);
 
 /*
- * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to
- * cpuclass_timer(). `done` (NULL: nobody) is called when the worker is through with a commit.
+ * Enables attempts by a timer. `cookie` is the caller's timer, whose expiry it passes to
+ * cpuclass_timer(). `done`, if not NULL, is called when the worker has finished a commit.
  */
 void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg), void *arg);
 void cpuclass_timer(struct cpuclass *c, uint64_t cookie);
-/* CPUs that are not what their class says, after the last attempt. */
+/* Returns the number of CPUs that differ from their class after the last attempt. */
 uint32_t cpuclass_n_failing(const struct cpuclass *c);
 bool cpuclass_fails(const struct cpuclass *c, uint32_t cpu);
-/* Why, for one of them, and whether it is tried again: one line. */
+/* Returns the reason of one of the failures, and whether it will be repeated, in one line. */
 const char *cpuclass_why(const struct cpuclass *c);
 
 struct cpuclass_stats {
-	uint64_t writes, failures, differing; /* differing: the kernel made something else of it */
+	/* differing: values that the kernel changed on writing */
+	uint64_t writes, failures, differing;
 };
 void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What classes say: from a section of the configuration to definitions. */
+/* Reading of class definitions from a section of the configuration, in the present and the older
+ * form. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +24,7 @@ static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path,
 	return h->config->value(h->ctx, section_get(h, node, path), type, fallback);
 }
 
-/* kHz or RP_FREQ_…; 0 when the key is not there. */
+/* Returns a frequency in kHz or RP_FREQ_…; 0: the key is absent. */
 static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
 {
 	static const struct {
@@ -80,7 +81,7 @@ static int32_t read_class(const struct modhost *h, rp_cfg node, const char *name
 	return read_cstates(h, node, d);
 }
 
-/* What Kubernetes takes behind the slash of a resource's name. */
+/* Returns true if Kubernetes accepts the text as the part of a resource name behind the slash. */
 static bool is_resource_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -185,7 +186,7 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 	return 0;
 }
 
-/* ---- the older form -------------------------------------------------------------------------- */
+/* ---- older form ------------------------------------------------------------------------------ */
 
 static bool same_states(const struct cpuclass_def *a, const struct cpuclass_def *b)
 {
@@ -197,7 +198,7 @@ static bool same_states(const struct cpuclass_def *a, const struct cpuclass_def 
 	return true;
 }
 
-/* In what the older form can say. */
+/* Compares the properties that the older form has. */
 static bool same_class(const struct cpuclass_def *a, const struct cpuclass_def *b)
 {
 	return a->min_khz == b->min_khz && a->max_khz == b->max_khz &&
@@ -227,7 +228,7 @@ static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
 	return check_uncore(h, node, &d);
 }
 
-/* The member whose name comes next after one; NULL: none does. */
+/* Returns the member whose name follows `after` in ascending order; NULL: none. */
 static const char *next_name(const struct modhost *h, rp_cfg map, const char *after, uint32_t *ret)
 {
 	const char *next = NULL;

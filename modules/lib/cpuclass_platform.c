@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the platform of Speed Select is set up for the classes and when that is taken back: on the
- * host's main thread, pct_write.c does it. */
+/* Setup of the Speed Select platform for classes and its removal, on the main thread. Decides when;
+ * the worker does it in pct_write.c. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct p
 
 void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo)
 {
-	/* One that the worker has not been given yet is still to be done, unless all is set up
+	/* A removal that was not submitted yet is still due, unless the whole platform is set up
 	 * again. */
 	if (undo || pct_manages(pct)) {
 		free(c->undo);
@@ -34,7 +34,7 @@ void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *un
 	c->stopped = false;
 }
 
-/* What could not be taken back is taken back later, or by whoever reads this. */
+/* Handles the result of a removal: keeps a failed one for a later attempt, or logs the remedy. */
 static void take_undo(struct cpuclass *c, struct cpuclass_job *job)
 {
 	if (job->setup_again && c->cookie && c->h.timer && c->n_tries + 1 < CTL_TRIES_MAX) {
@@ -71,15 +71,16 @@ bool cpuclass_platform_to_do(const struct cpuclass *c)
 	return !c->platform_waits && (c->undo || (pct_manages(c->pct) && !c->platform_done));
 }
 
-/* CPUs follow anew. */
+/* Marks all CPUs to be written again. */
 static void all_anew(struct cpuclass *c)
 {
 	for (uint32_t i = 0; i < c->n_seats; i++)
 		c->seats[i].done = NOT_DONE;
 }
 
-/* Who has taken the platform over since would lose what it has set up. Ours until the undoing is
- * done: it may take several attempts. */
+/* Returns true if this instance may remove the setup: another instance that took over the platform
+ * since would lose its own. The claim is kept until the removal is done, which may take several
+ * attempts. */
 static bool may_undo(struct cpuclass *c)
 {
 	const struct rp_host_speedselect *s = c->h.speedselect;
@@ -96,7 +97,7 @@ static bool add_undo(struct cpuclass *c, struct cpuclass_job *job)
 		return true;
 	}
 	job->setup = undo;
-	all_anew(c); /* it puts all CPUs in CLOS 0 */
+	all_anew(c); /* the removal puts all CPUs into CLOS 0 */
 	return true;
 }
 
@@ -155,7 +156,7 @@ void cpuclass_extended(const struct cpuclass *c, const struct cpuclass_defs *def
 	}
 }
 
-/* What is to be undone at the end. */
+/* Moves the setup that is to be removed at the end into the job. */
 static bool take_setup(struct cpuclass *c, struct cpuclass_job *job)
 {
 	job->setup = c->undo ? c->undo : pct_setup_new(c->pct, &c->rules->defs, false);
@@ -168,7 +169,7 @@ void cpuclass_stop(struct cpuclass *c)
 	if (!c || !c->h.work)
 		return;
 	c->stopped = true;
-	c->cookie = 0; /* there is no later */
+	c->cookie = 0; /* no further attempts */
 	if (!c->rules)
 		return;
 	bool undo = (c->set_up || c->undo) && may_undo(c);

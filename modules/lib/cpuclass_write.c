@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's part: from classes to files. Every file is read before it is written, so nothing is
- * written that is there already. */
+/* The worker's part of cpuclass: writes the files of classes. Each file is read first and written
+ * only if its value differs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +12,24 @@
 #define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
 #define VALUE_MAX 64u
 #define CSTATES_SEEN_MAX 32u
-#define CPU_LIST_MAX 4096u /* as much as sysfs gives */
+#define CPU_LIST_MAX 4096u /* the limit of sysfs */
 
-/* A file as it was before we first changed it; what other modules have made of it since is the
- * host's to know, if it does. */
+/* The value of a file before its first change. Changes by other modules since then are recorded by
+ * the host, if it has settings/1. */
 struct before {
 	bool taken;
 	char text[VALUE_MAX];
 };
 
-/* What a CPU's class says of the files that it may have to share. 0, "": nothing. */
+/* Values of a CPU's class for files that CPUs may share. 0 and "": not set. */
 struct wish {
 	int64_t min_khz, max_khz, epp;
 	uint32_t class;
 	char governor[VALUE_MAX];
 };
 
-/* The frequencies' are those of all CPUs of a policy of cpufreq, and known of its first CPU
- * alone. */
+/* Recorded values of a CPU. Those of frequencies belong to all CPUs of a cpufreq policy and are
+ * recorded at its first CPU only. */
 struct cpu_known {
 	struct before min, max, governor, epp;
 	struct before cstates[CSTATES_SEEN_MAX];
@@ -43,12 +43,12 @@ struct die_known {
 
 struct cpuclass_back {
 	const struct rp_host_work *work;
-	const struct rp_host_settings *settings; /* or NULL */
+	const struct rp_host_settings *settings; /* NULL: the host does not have the service */
 	void *ctx;
 	struct cpu_known *cpus[RP_CPUS_MAX];
 	struct die_known *dies;
 	uint32_t n_dies;
-	bool cstates; /* some class has switched some off */
+	bool cstates; /* a class disabled C-states once */
 };
 
 struct cpuclass_back *cpuclass_back_new(const struct modhost *h)
@@ -73,7 +73,7 @@ void cpuclass_back_free(struct cpuclass_back *b)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Without the newline. */
+/* Reads a file without its newline. */
 static int32_t read_value(const struct cpuclass_back *b, const char *path, char text[VALUE_MAX])
 {
 	int32_t n = b->work->read_file(b->ctx, path, text, VALUE_MAX);
@@ -100,7 +100,8 @@ void cpuclass_complain(struct cpuclass_job *job, enum cpuclass_what what, const 
 			       path, verb, value, result);
 }
 
-/* Energy preferences are written as numbers; those that have a name are read back as such. */
+/* Returns true if the file has the written value. Energy preferences are written as numbers, and
+ * those with a name are read back as the name. */
 static bool same_value(enum cpuclass_what what, const char *wrote, const char *has)
 {
 	if (strcmp(wrote, has) == 0)
@@ -133,14 +134,14 @@ bool cpuclass_is_final(int32_t r)
 	       r == -ENOTSUP;
 }
 
-/* The worse of two results: one that is worth another attempt, before one that is not, before
- * none. */
+/* Returns the worse of two results: one that may be repeated, before a final one, before
+ * success. */
 static int32_t worse(int32_t a, int32_t b)
 {
 	return a == -EBUSY || !b ? a : b;
 }
 
-/* What to put back; NULL: nothing. */
+/* Returns the value to restore; NULL: none. */
 static const char *rest_of(const struct cpuclass_back *b, const char *path,
 			   const struct before *before, char buf[VALUE_MAX])
 {
@@ -151,7 +152,7 @@ static const char *rest_of(const struct cpuclass_back *b, const char *path,
 	return b->settings->without(b->ctx, path, buf, VALUE_MAX) < 0 ? NULL : buf;
 }
 
-/* A value to be, or what it is without one; 0: neither. */
+/* Returns the value that the file will have: the given one, or the one to restore; 0: neither. */
 static int64_t aim_of(const struct cpuclass_back *b, const char *path, const char *text,
 		      const struct before *before)
 {
@@ -191,7 +192,7 @@ static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char
 	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
 	if (!r)
 		return 0;
-	/* It is as it was, and what it was to be is nothing to go back to. */
+	/* The file is unchanged: do not record the refused value as one to restore. */
 	before->taken = !first;
 	if (b->settings && first)
 		b->settings->drop(b->ctx, path);
@@ -201,8 +202,8 @@ static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char
 }
 
 /*
- * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; -EINVAL: that would be
- * of no use. A file that is not there is no property of this machine.
+ * Writes a value; "" restores the original one. -EBUSY: may succeed later; -EINVAL: will not. A
+ * missing file means that the machine does not have the property.
  */
 static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
 			 const char *text, struct before *before)
@@ -247,11 +248,11 @@ static void number_text(int64_t n, char text[VALUE_MAX])
 		(void)snprintf(text, VALUE_MAX, "%lld", (long long)n);
 }
 
-/* One end of a range of frequencies. */
+/* One limit of a frequency range. */
 struct end {
 	enum cpuclass_what what;
 	const char *path;
-	const char *text; /* "": as it was before us */
+	const char *text; /* "": restores the original value */
 	struct before *before;
 };
 
@@ -266,9 +267,9 @@ static int64_t aim_of_end(const struct cpuclass_job *job, const struct end *e)
 }
 
 /*
- * Older kernels (before 5.3), and the uncore driver, refuse a lowest frequency above the highest:
- * what gives room comes first. Where the other end is another module's, which may be about to put
- * it back, that is no last word.
+ * Sets both limits of a range. Kernels before 5.3 and the uncore driver refuse a lowest frequency
+ * above the highest one, so the limit that widens the range is written first. A refusal because of
+ * the other limit is not final if that limit is another module's, which may restore it soon.
  */
 static int32_t set_range(struct cpuclass_job *job, const struct end *min, const struct end *max)
 {
@@ -318,7 +319,7 @@ static struct cpu_known *known_of(struct cpuclass_back *b, uint32_t cpu)
 	return b->cpus[cpu];
 }
 
-/* The next CPU of a list with spaces; false: there is none. */
+/* Reads the next CPU of a list separated by spaces. False: there is none. */
 static bool next_cpu(const char **at, uint32_t *ret_cpu)
 {
 	char *end;
@@ -338,9 +339,9 @@ static bool has_frequencies(const struct cpuclass_back *b, uint32_t cpu)
 }
 
 /*
- * The CPU through which all CPUs of one policy are written: cpuN/cpufreq is the same folder for
- * them, and what was there before is to be remembered once, before the first of them is written.
- * Those that are offline count as well, or the name would change with them.
+ * Returns the CPU that represents all CPUs of a cpufreq policy: cpuN/cpufreq is one folder for all
+ * of them, and the original values must be recorded once, before the first CPU is written. Offline
+ * CPUs are included, so that the representative does not change with them.
  */
 static uint32_t leader_of(const struct cpuclass_back *b, uint32_t cpu)
 {
@@ -356,7 +357,7 @@ static uint32_t leader_of(const struct cpuclass_back *b, uint32_t cpu)
 	return leader;
 }
 
-/* The higher of two limits; a governor is that of the class that comes first. */
+/* Combines the values of two classes: the higher limits, and the governor of the first class. */
 static void add_wish(struct wish *sum, const struct wish *w)
 {
 	if (w->min_khz > sum->min_khz)
@@ -384,7 +385,7 @@ static bool is_wish(const struct wish *w)
 
 static void complain_of_sharing(struct cpuclass_job *job, const char *path, const char *list)
 {
-	char cpus[VALUE_MAX]; /* the first ones, without what ends the list */
+	char cpus[VALUE_MAX]; /* the list without its end */
 	(void)snprintf(cpus, sizeof cpus, "%.*s", (int)sizeof cpus - 1, list);
 	for (size_t n = strlen(cpus); n && (cpus[n - 1] == '\n' || cpus[n - 1] == ' '); n--)
 		cpus[n - 1] = '\0';
@@ -393,7 +394,8 @@ static void complain_of_sharing(struct cpuclass_job *job, const char *path, cons
 			  "values count");
 }
 
-/* What all online CPUs of the policy want together: no order of writing makes a difference. */
+/* Combines the values of all online CPUs of the policy, so that the order of writing does not
+ * matter. */
 static void sum_up(struct cpuclass_job *job, uint32_t cpu, const struct cpu_known *own,
 		   struct wish *ret)
 {
@@ -437,7 +439,7 @@ static void take_wish(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 	(void)snprintf(known->wish.governor, VALUE_MAX, "%s", d->governor);
 }
 
-/* All that cpufreq has for a CPU. */
+/* Writes all cpufreq settings of a CPU. */
 static int32_t set_policy(struct cpuclass_job *job, uint32_t cpu, const struct cpu_known *own)
 {
 	struct wish w;
@@ -480,8 +482,7 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 		bool off = is_disabled(d, name);
 		(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpuidle/state%u/disable",
 			       cpu->cpu, i);
-		/* A class with a list has its say about all states, one without leaves them as they
-		 * were. */
+		/* A class with a list determines all states; a class without one restores them. */
 		const char *text = d && d->n_disabled_cstates ? (off ? "1" : "0") : "";
 		int32_t r = set_value(job, WHAT_CSTATE, path, text, &known->cstates[i]);
 		result = worse(result, r);
@@ -491,8 +492,8 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 
 /* ---- one CPU --------------------------------------------------------------------------------- */
 
-/* Gone since the job was made: its files are not there, which is no property of the machine
- * then. */
+/* Returns true if the CPU went offline after the job was made. Its files are missing then, which
+ * does not mean that the machine lacks the property. */
 static bool is_offline(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 {
 	char path[96], text[VALUE_MAX];
@@ -543,7 +544,7 @@ static struct die_known *die_known(struct cpuclass_back *b, const struct cpuclas
 	return &b->dies[b->n_dies++];
 }
 
-/* The highest value that any class on the die wants, within the hardware's limits. */
+/* Returns the highest value that a class on the die has, within the hardware's limits. */
 static int64_t uncore_wish(const struct cpuclass_job *job, const struct cpuclass_die *d, bool max,
 			   int64_t low, int64_t high)
 {
@@ -596,7 +597,7 @@ int32_t cpuclass_run(void *arg)
 	for (uint32_t i = 0; i < job->rules->defs.n; i++)
 		job->back->cstates =
 			job->back->cstates || job->rules->defs.list[i].n_disabled_cstates;
-	for (uint32_t i = 0; i < job->n_cpus; i++) /* all, before the first is written */
+	for (uint32_t i = 0; i < job->n_cpus; i++) /* all, before the first write */
 		take_wish(job, &job->cpus[i]);
 	for (uint32_t i = 0; i < job->n_cpus; i++)
 		set_cpu(job, &job->cpus[i]);

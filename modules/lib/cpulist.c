@@ -6,7 +6,7 @@
 
 #define SHOWN_MAX 16u
 
-/* "5" or "2-4", and nothing behind it. */
+/* Parses "5" or "2-4" that fills the whole item. */
 static bool read_item(const char *item, uint32_t len, struct rp_idset *ret, uint32_t *ret_beyond)
 {
 	const char *p = item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of CPUs that people write into annotations, and what is wrong with them. */
+/* Parsing of CPU lists that people write into annotations, with error messages. */
 #ifndef NRI_RP_LIB_CPULIST_H
 #define NRI_RP_LIB_CPULIST_H
 
@@ -12,12 +12,12 @@
 #define CPULIST_CPU_MAX 16384u
 #define CPULIST_WHY_MAX 160u
 
-/* "0-3,8" with blanks around the elements; false: the text is no list, with what is wrong in why.
- * *ret_beyond: a CPU of it that no machine has, which is not in *ret; 0: all can be. */
+/* Parses a list such as "0-3,8", with blanks around elements. False: malformed, with the reason in
+ * why. *ret_beyond is an id in the list that no machine has and that is not in *ret; 0: none. */
 bool cpulist_parse(const char *text, struct rp_idset *ret, uint32_t *ret_beyond,
 		   char why[CPULIST_WHY_MAX]);
 
-/* "[3 5 99]", with "…" for those behind the 16th. Returns buf. */
+/* Writes "[3 5 99]", with "…" for CPUs after the 16th. Returns buf. */
 #define CPULIST_FEW_MAX 256u
 const char *cpulist_few(struct rp_ids cpus, char buf[CPULIST_FEW_MAX]);
 

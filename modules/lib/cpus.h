@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets that are kept by the thousand: an allocation as small as the last word. NULL is the empty
- * set. */
+/* Compact CPU sets for large numbers of them: an allocation ends at the last non-zero word. NULL is
+ * the empty set. */
 #ifndef NRI_RP_LIB_CPUS_H
 #define NRI_RP_LIB_CPUS_H
 
@@ -14,7 +14,8 @@ struct cpus {
 	uint64_t w[];
 };
 
-/* From malloc(). NULL for the empty set, and when out of memory: then *ret_code is -RP_ENOMEM. */
+/* Copies a set into memory of malloc(). NULL: the set is empty, or out of memory with *ret_code
+ * -RP_ENOMEM. */
 static inline struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code)
 {
 	while (ids.nw && !ids.w[ids.nw - 1])

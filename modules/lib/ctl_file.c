@@ -6,7 +6,7 @@
 #include "modules/lib/ctl_file.h"
 
 #define FIRST_PIECE 4096u
-#define DEPTH_MAX 16u /* cgroups below a container's own */
+#define DEPTH_MAX 16u /* levels of cgroups below a container's own */
 
 int32_t ctl_read(const struct modhost *h, const char *path, char **ret)
 {
@@ -94,7 +94,7 @@ int ctl_is_v1(const struct modhost *h)
 
 struct walk {
 	const struct modhost *h;
-	const char *const *files; /* two: the first that is there */
+	const char *const *files; /* two names; the first that exists is read */
 	const char *dir;
 	unsigned depth;
 	int32_t (*each)(void *arg, uint32_t tid);
@@ -128,7 +128,7 @@ static int32_t walk_child(void *arg, const char *name, uint32_t kind)
 		return -RP_E2BIG;
 	w.dir = dir;
 	int32_t r = walk_dir(&w);
-	return r == -ENOENT || r == -ENODEV ? 0 : r; /* gone meanwhile */
+	return r == -ENOENT || r == -ENODEV ? 0 : r; /* removed meanwhile */
 }
 
 static int32_t walk_dir(const struct walk *w)
@@ -140,7 +140,7 @@ static int32_t walk_dir(const struct walk *w)
 			return -RP_E2BIG;
 		n = ctl_read(w->h, path, &text);
 	}
-	/* a domain that lost its processes to threaded ones has no list of its own */
+	/* The list of a threaded cgroup domain is unreadable: read those below. */
 	if (n < 0 && n != -EOPNOTSUPP)
 		return n;
 	int32_t r = n < 0 ? 0 : each_line(w, text);

@@ -8,31 +8,31 @@
 
 #define BUCKETS_MIN 64u
 
-/* An item that waits. Slots of a bucket are chained by index. */
+/* A waiting item. The slots of a bucket are chained by index. */
 struct slot {
-	struct ctl_item *item; /* NULL: replaced or forgotten */
+	struct ctl_item *item; /* NULL: replaced or removed */
 	uint32_t link; /* next in the bucket, +1; 0: none */
 };
 
-/* A container that something has failed for. */
+/* A container with a failed item. */
 struct failing {
 	rp_ctr ctr;
 	uint32_t kind, tries;
-	uint64_t due_ms; /* 0: given up, or on its way */
+	uint64_t due_ms; /* time of the next attempt; 0: given up, or queued again */
 };
 
 struct ctl_queue {
 	const struct modhost *h;
 	struct ctl_ops ops;
 	void *arg;
-	struct slot *slots; /* first … n: what waits, in order */
+	struct slot *slots; /* slots first … n are the waiting items, in order */
 	uint32_t first, n, cap, n_waiting;
-	uint32_t *buckets; /* index of a slot, +1 */
+	uint32_t *buckets; /* index of a slot + 1; 0: none */
 	uint32_t n_buckets; /* power of two */
-	struct ctl_item *batch; /* what the worker has */
+	struct ctl_item *batch; /* items of the running job */
 	struct failing *failing;
 	uint32_t n_failing, cap_failing;
-	bool repeating; /* what is added now has failed before */
+	bool repeating; /* items added now are repetitions */
 	bool armed;
 };
 
@@ -81,7 +81,7 @@ void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
 		item->text[0] = '\0';
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting items --------------------------------------------------------------------------- */
 
 static uint32_t *bucket_of(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
@@ -99,7 +99,8 @@ static void link_slot(struct ctl_queue *q, uint32_t i)
 	*bucket = i + 1;
 }
 
-/* Room for one more: what has been taken out is moved over, the table of buckets is made anew. */
+/* Makes room for one more slot: removes the free slots, enlarges the array if necessary, and
+ * rebuilds the buckets. */
 static int make_room(struct ctl_queue *q)
 {
 	if (q->n < q->cap)
@@ -167,7 +168,7 @@ static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	return waits(q, ctr, kind);
 }
 
-/* ---- once more ------------------------------------------------------------------------------- */
+/* ---- repetition ------------------------------------------------------------------------------ */
 
 static struct failing *find_failing(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
@@ -216,7 +217,8 @@ static void arm(struct ctl_queue *q)
 	q->armed = delay != 0;
 }
 
-/* What is behind the reason in status; "": it is not tried again. */
+/* Records a failure and returns the text to append to its reason in status; "": there is no other
+ * attempt. */
 static const char *note_failure(struct ctl_queue *q, const struct ctl_item *item)
 {
 	if (!q->ops.again || !q->h->timer)
@@ -252,7 +254,7 @@ void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie)
 		q->failing[i].due_ms = 0;
 		q->ops.again(q->arg, f.ctr);
 		if (!on_its_way(q, f.ctr, f.kind))
-			drop_failing(q, f.ctr, f.kind); /* it is not wanted any more */
+			drop_failing(q, f.ctr, f.kind); /* no item is wanted any more */
 	}
 	q->repeating = false;
 	arm(q);

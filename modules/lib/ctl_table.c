@@ -58,7 +58,7 @@ struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-#define RECORD_HEAD UINT64_C(0x31204c544320706e) /* of this layout */
+#define RECORD_HEAD UINT64_C(0x31204c544320706e) /* version of this layout */
 
 static uint64_t mark_of(const char *id)
 {
@@ -68,7 +68,7 @@ static uint64_t mark_of(const char *id)
 	return hash;
 }
 
-/* Where it is; 0: it is not there. */
+/* Returns the position of a mark in the record; 0: none. */
 static uint32_t recorded(const struct ctl_table *t, uint64_t mark)
 {
 	uint32_t i = t->n_record;
@@ -147,7 +147,7 @@ void ctl_table_prune(struct ctl_table *t)
 			if (e->given)
 				t->record[++n] = e->mark;
 	t->n_record = n;
-	/* the same containers, the same bytes */
+	/* equal sets of containers must give equal bytes */
 	if (n)
 		qsort(t->record + 1, n, sizeof *t->record, by_mark);
 }
@@ -195,7 +195,7 @@ void ctl_table_taken(struct ctl_table *t, rp_ctr ctr, uint32_t serial)
 	record_del(t, e->mark);
 }
 
-/* Takes it out of its bucket. */
+/* Removes the entry at *at from its bucket and frees it. */
 static void drop_at(struct ctl_table *t, struct ctl_entry **at)
 {
 	struct ctl_entry *e = *at;

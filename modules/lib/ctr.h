@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What policies do with containers, whatever they decide: list them, look at them, and set what
- * follows from CPUs and requests. */
+/* Operations on containers that all policies share: listing, annotations, CPU shares, memory near
+ * CPUs, staging, records and data files. */
 #ifndef NRI_RP_LIB_CTR_H
 #define NRI_RP_LIB_CTR_H
 
@@ -8,80 +8,82 @@
 
 #include "modules/lib/host.h"
 
-/* Scratch for walks over the live containers. All zeros: empty. */
+/* Buffer for walks over the live containers. All zeros: empty. */
 struct ctr_list {
 	rp_ctr *ctrs;
 	uint32_t cap;
 };
 
-/* Fills the list, by RP_ORDER_…; how many, or -RP_ENOMEM with a message. */
+/* Fills the list, in an order RP_ORDER_…. Returns the number of containers, or -RP_ENOMEM with a
+ * message. */
 int32_t ctr_list(const struct modhost *h, struct ctr_list *list, uint32_t order);
 void ctr_list_free(struct ctr_list *list);
 
-/* get_ctr(), with a message when the host does not know it. */
+/* Fills *ret by get_ctr(). An error has a message. */
 int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret);
 
-/* The annotation KEY.resource-policy.nri.io, or KEY in the domain that CRI Resource Manager has.
+/* Returns the annotation KEY.resource-policy.nri.io, or KEY in the domain of CRI Resource Manager.
  * NULL: none. */
 const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key);
 
-/* An annotation that is true or false: 1 or 0; -1: it is not there or is neither, with a warning.
- * scope: as of rp_host_cache.annotation, or NULL. */
+/* Returns the value of an annotation that is true or false as 1 or 0. -1: absent, or another value,
+ * which is logged as a warning. ret_scope: as of rp_host_cache.annotation, or NULL. */
 int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uint32_t *ret_scope);
 
-/* Returns whether the container may get exclusive CPUs as far as its pod's own resources decide:
- * under those its own request has to be its own limit. */
+/* Returns whether the container may have exclusive CPUs. If its pod has resources at pod level,
+ * only a container whose own CPU request equals its own limit may. */
 bool ctr_may_own_cpus(const struct rp_ctr_info *info);
 
-/* The CPU request that a container counts for in a pool: with what its pod requests beyond all of
- * the pod's containers, which one of them carries. */
+/* Returns the CPU request that a container contributes to a pool. It includes the part of the pod's
+ * own request that exceeds its containers' requests; one container of the pod carries this part. */
 static inline int64_t ctr_counted_cpu(const struct rp_ctr_info *info)
 {
 	return info->cpu_request + info->pod_cpu_extra;
 }
 
-/* CPU shares for a request in milli-CPU, as the kubelet would set them. */
+/* Returns the CPU shares for a request in milli-CPU, as the kubelet computes them. */
 int64_t ctr_shares_of(int64_t mcpu);
 int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu);
 
-/* NUMA nodes of these CPUs; instead of one without memory the nearest one that has some. */
+/* Stores the NUMA nodes of these CPUs. A node without memory is replaced by the nearest one with
+ * memory. */
 void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret);
-/* Pins memory to nodes; to all of them when there are none, as the empty set would mean "as it is"
- * to the runtime. */
+/* Stages memory nodes. An empty set is replaced by all nodes with memory, since the runtime would
+ * interpret the empty set as "unchanged". */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);
-/* Its memory is pinned near these CPUs, or no longer if a policy pinned it; one that is annotated
- * to keep its memory is left alone. */
+/* Stages the memory nodes near these CPUs, or with pin false all nodes if a policy pinned the
+ * container before. A container annotated to keep its memory is left unchanged. */
 int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
 		       bool pin, struct rp_ids cpus);
 
-/* What a container shall have: all of it is set, so that nothing of what it had before is left. */
+/* The complete decision for a container: members that are zero reset what was staged before. */
 struct ctr_stage {
-	struct rp_ids cpus; /* where it runs */
-	struct rp_ids own; /* of these: its own, or its group's */
-	/* of containers that share what they own (rp_host_cache.set_group); 0: none */
+	struct rp_ids cpus; /* CPUs on which the container runs */
+	struct rp_ids own; /* exclusive CPUs of the container or its group */
+	/* group of containers that share exclusive CPUs (rp_host_cache.set_group); 0: none */
 	uint32_t group;
-	const char *degraded; /* why that is not what it asks for; NULL: it is */
+	const char *degraded; /* why the container has less than it requests; NULL: it has all */
 };
 int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s);
 
-/* What is kept with a container: a struct of the policy that begins with its version, a uint32_t.
- * False: there is none of that version and size, so that another policy has decided, or nobody;
- * *ret is as it was. */
+/* Reads the record that the policy saved with the container: a struct that begins with its version,
+ * a uint32_t. False: there is no record of this version and size, because another policy or none
+ * has decided; *ret is unchanged. */
 bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size);
 int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
 		       uint32_t size);
-/* It owns nothing, and nothing is kept with it. */
+/* Drops the container's exclusive CPUs, group and record. */
 int32_t ctr_forget(const struct modhost *h, rp_txn txn, rp_ctr ctr);
 
-/* A set as text for containers' data files; "", with a warning, when it has more than the host
- * takes. Returns text. */
+/* Writes a set as text for data files of containers. A text over the host's limit becomes "", with
+ * a warning. Returns text. */
 #define CTR_DATA_MAX 4096u
 const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
 			  char text[CTR_DATA_MAX + 1]);
 int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
 			  struct rp_ids cpus);
-/* SHARED_CPUS, and of its own ones ISOLATED_CPUS, those that the kernel isolates, and
- * EXCLUSIVE_CPUS, the others. */
+/* Stages SHARED_CPUS, and of the exclusive CPUs ISOLATED_CPUS (those that the kernel isolates) and
+ * EXCLUSIVE_CPUS (the others). */
 int32_t ctr_set_data_sets(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
 			  struct rp_ids own);
 

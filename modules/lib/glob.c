@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns come from pods, so matching one must not take longer than looking at every character
- * once for every character of the pattern, which fnmatch(3) does not promise. It is enough to
- * remember the last star: what an earlier one could still take, the last one has been offered
- * already.
+ * Matching of glob patterns in linear space and at most pattern × text steps. Patterns come from
+ * pods, and fnmatch(3) does not guarantee this bound. It suffices to remember the last star: text
+ * that an earlier star could still consume can be consumed by the last one.
  */
 #include "modules/lib/glob.h"
 
-/* The end of a class that begins behind the '['; NULL: it has none. An empty class, as in "[]", is
- * none. */
+/* Returns the end of a character class whose begin is behind the '['; NULL: it does not end. An
+ * empty class, as in "[]", does not end. */
 static const char *class_end(const char *p)
 {
 	bool first = true;
@@ -41,7 +40,7 @@ bool glob_valid(const char *p)
 	return true;
 }
 
-/* p is behind the '['. */
+/* Returns true if the class contains c. p points behind the '['. */
 static bool class_has(const char *p, const char *end, unsigned char c)
 {
 	bool negated = *p == '^' || *p == '!', found = false;
@@ -62,7 +61,7 @@ static bool class_has(const char *p, const char *end, unsigned char c)
 	return found != negated;
 }
 
-/* Matches one character; the pattern behind what did it, or NULL. */
+/* Matches one character. Returns the rest of the pattern, or NULL. */
 static const char *match_one(const char *p, char c)
 {
 	switch (*p) {

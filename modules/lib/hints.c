@@ -13,14 +13,14 @@ const char *const hints_policy_names[N_HINTS_POLICIES] = {
 
 /* ---- sets of nodes --------------------------------------------------------------------------- */
 
-/* The next larger number with as many bits; 0: there is none. */
+/* Returns the next larger number with as many bits set; 0: none. */
 static uint64_t next_of_size(uint64_t v)
 {
 	uint64_t low = v & -v, sum = v + low;
 	return sum ? sum | ((v ^ sum) / low) >> 2 : 0;
 }
 
-/* Bit i of `of` goes to the place of the i-th bit in `nodes`. */
+/* Moves bit i of `of` to the position of the i-th bit in `nodes`. */
 static uint64_t spread(uint64_t of, uint64_t nodes)
 {
 	uint64_t ret = 0;
@@ -49,9 +49,9 @@ static bool is_narrower(uint64_t a, uint64_t b)
 	return n != m ? n < m : a < b;
 }
 
-/* ---- one answer for all ---------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
-/* As good as nothing, and what stands for no opinion and for "nothing fits". */
+/* Substitutes for an empty list: no opinion, or no node fits. */
 static const struct hint no_opinion = {HINTS_ANY, true}, nothing_fits = {HINTS_ANY, false};
 
 static struct hints told(const struct hints *r)
@@ -67,7 +67,7 @@ static bool counts(enum hints_policy policy, const struct hint *h)
 	       (h->preferred && (h->nodes == HINTS_ANY || hints_size(h->nodes) == 1));
 }
 
-/* ---- what all prefer ---- */
+/* ---- common preferences ---- */
 
 static bool prefers_any(const struct hints *r)
 {
@@ -88,9 +88,10 @@ static bool prefers(const struct hints *r, uint64_t machine, uint64_t nodes)
 
 struct wishes {
 	struct hints list[HINTS_RESOURCES_MAX];
-	bool any[HINTS_RESOURCES_MAX]; /* among others it prefers any nodes */
+	bool any[HINTS_RESOURCES_MAX]; /* prefers any nodes, among other hints */
 	uint32_t n;
-	uint32_t strictest; /* the first one that does not; n: there is none */
+	/* index of the first resource that does not prefer any nodes; n: none */
+	uint32_t strictest;
 };
 
 static bool all_prefer(const struct wishes *w, uint64_t machine, uint64_t nodes)
@@ -101,7 +102,8 @@ static bool all_prefer(const struct wishes *w, uint64_t machine, uint64_t nodes)
 	return true;
 }
 
-/* The narrowest set of nodes that each resource prefers, by itself or as any. 0: there is none. */
+/* Returns the smallest set of nodes that each resource prefers, by itself or as any nodes. 0:
+ * none. */
 static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
 			    uint32_t n)
 {
@@ -126,25 +128,25 @@ static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const stru
 	return best;
 }
 
-/* ---- the best of what some do not prefer ---- */
+/* ---- best combination without a common preference ---- */
 
 /*
- * What all combinations have in common, each set of nodes once. On machines with few nodes all of
- * them are known. With more there are bounds, past which those that come later are forgotten, so
- * that eight lists of HINTS_MAX take less than a millisecond.
+ * Results of all combinations of hints, each set of nodes once. On machines with few nodes the
+ * search is complete. With more nodes these limits bound it: eight lists of HINTS_MAX take less
+ * than a millisecond, and combinations beyond the limits are dropped.
  */
 #define SUMS_MAX 1024u
 #define SLOTS (2 * SUMS_MAX)
-#define WORK_MAX (1u << 20) /* sets that are looked at, those that are kept so many times: */
+#define WORK_MAX (1u << 20) /* steps; a checked set costs one step, a stored one: */
 #define PUT_WORK 3u
 
 struct sums {
 	uint32_t n;
 	uint64_t list[SUMS_MAX];
-	uint64_t slots[SLOTS]; /* the same by hash; 0: none */
+	uint64_t slots[SLOTS]; /* hash index of `list`; 0: none */
 };
 
-/* There has to be room for one more. */
+/* Adds a set unless it is there. The caller ensures that there is room. */
 static void put_sum(struct sums *s, uint64_t nodes)
 {
 	uint32_t at = (uint32_t)(nodes * 0x9e3779b97f4a7c15u >> 53) % SLOTS;
@@ -154,7 +156,8 @@ static void put_sum(struct sums *s, uint64_t nodes)
 	s->slots[at] = s->list[s->n++] = nodes;
 }
 
-/* Those that have no node in common are left out without a branch: nobody could foretell it. */
+/* Combines each set with one hint. Sets without common nodes are dropped without a branch, which
+ * would be unpredictable. */
 static void combine_one(const struct sums *before, uint64_t nodes, struct sums *after,
 			uint32_t *work)
 {
@@ -169,7 +172,7 @@ static void combine_one(const struct sums *before, uint64_t nodes, struct sums *
 	*work += before->n + PUT_WORK * n;
 }
 
-/* How much work it was; with more than `most` it is given up. */
+/* Combines the sets with all hints of a resource. Returns the steps used; stops after `most`. */
 static uint32_t combine(enum hints_policy policy, const struct hints *resource,
 			const struct sums *before, struct sums *after, uint32_t most)
 {
@@ -183,7 +186,7 @@ static uint32_t combine(enum hints_policy policy, const struct hints *resource,
 	return work;
 }
 
-/* The size that the most demanding resource needs. 0: none needs any. */
+/* Returns the number of nodes that the most demanding resource needs. 0: no resource needs any. */
 static uint32_t least_size(enum hints_policy policy, const struct hints *resources, uint32_t n)
 {
 	uint32_t most = 0;
@@ -201,7 +204,7 @@ static uint32_t least_size(enum hints_policy policy, const struct hints *resourc
 	return most;
 }
 
-/* `wanted`: the size that suits best. */
+/* Returns true if `nodes` is better than `best`. `wanted` is the number of nodes that fits best. */
 static bool is_better(uint64_t nodes, uint64_t best, uint32_t wanted)
 {
 	uint32_t n = hints_size(nodes), m = hints_size(best);
@@ -214,11 +217,11 @@ static bool is_better(uint64_t nodes, uint64_t best, uint32_t wanted)
 	return n > m || is_narrower(nodes, best);
 }
 
-/* Machines whose nodes have numbers below this: sets of nodes are indexes. */
+/* Machines with node numbers below this use sets of nodes as array indexes. */
 #define FEW_NODES 12u
 #define FEW_SETS (1u << FEW_NODES)
 
-/* Adds to each set (`sign` 1), or takes from it again (-1), what there is of its supersets. */
+/* Adds to each set (`sign` 1), or subtracts (-1), the values of its supersets. */
 static void with_supersets(uint32_t *of, uint32_t n_bits, uint32_t sign)
 {
 	for (uint32_t bit = 1; bit < 1u << n_bits; bit <<= 1)
@@ -228,8 +231,9 @@ static void with_supersets(uint32_t *of, uint32_t n_bits, uint32_t sign)
 }
 
 /*
- * As many pairs have at least the nodes X in common as there are sets with X on the one side, times
- * those on the other; exactly X have those that are left when all larger sets are taken away.
+ * Counts combinations by their common nodes. Pairs with at least the nodes X in common are as many
+ * as the sets with X on one side times those on the other side. Subtracting all larger sets leaves
+ * the pairs with exactly X.
  */
 static void combine_few(enum hints_policy policy, const struct hints *resource, uint32_t n_bits,
 			uint32_t *sums)
@@ -299,16 +303,16 @@ static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct 
 	return (struct hint){best ? best : nodes, false};
 }
 
-/* ---- numeric: each resource keeps its own ---------------------------------------------------- */
+/* ---- numeric policy: each resource keeps its own hint ---------------------------------------- */
 
 struct numeric {
 	uint64_t nodes;
 	struct hints resources[HINTS_RESOURCES_MAX];
 	uint32_t n;
 	const struct hint *now[HINTS_RESOURCES_MAX], *best[HINTS_RESOURCES_MAX];
-	uint64_t masks[HINTS_RESOURCES_MAX]; /* of now */
+	uint64_t masks[HINTS_RESOURCES_MAX]; /* nodes of `now` */
 	uint32_t best_preferred, best_size;
-	uint32_t left; /* combinations that may still be looked at */
+	uint32_t left; /* combinations that may still be checked */
 };
 #define NUMERIC_TRIES (1u << 17)
 
@@ -322,7 +326,8 @@ static bool suits_any(const struct hint *h)
 	return h->nodes == HINTS_ANY && h->preferred;
 }
 
-/* Does it go with those chosen before it: contained in one another, and the aligned ones equal? */
+/* Returns true if the hint suits the hints chosen before: one set contains the other, and aligned
+ * ones are equal. */
 static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h, uint64_t mine)
 {
 	for (uint32_t k = i; k--;) {
@@ -360,7 +365,7 @@ static void judge(struct numeric *s)
 	s->best_size = size;
 }
 
-/* One hint of each resource in turn. The way back is that of an odometer: `at` counts. */
+/* Tries one hint of each resource in turn, like an odometer with the digits `at`. */
 static void choose(struct numeric *s)
 {
 	uint32_t at[HINTS_RESOURCES_MAX] = {0}, i = 0;

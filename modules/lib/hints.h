@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Topology hints: which NUMA nodes suit each resource that a container asks for, and one answer for
- * all of them.
+ * Merging of topology hints: each resource that a container requests has hints about suitable NUMA
+ * nodes, and the result is one answer for all resources.
  *
- * A hint is a set of nodes, or any of them, and says whether it is preferred. Every resource has a
- * list of hints; a resource that has no opinion has none. Nodes are bits of their numbers: machines
- * with nodes of 64 and more have no hints.
+ * A hint is a set of nodes, or any nodes, and may be preferred. A resource without an opinion has
+ * no list. Nodes are bits by their number; machines with node numbers of 64 and above have no
+ * hints.
  */
 #ifndef NRI_RP_LIB_HINTS_H
 #define NRI_RP_LIB_HINTS_H
@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HINTS_ANY UINT64_MAX /* as nodes of a hint: any */
-#define HINTS_MAX 512u /* of one list; what is more is not looked at */
+#define HINTS_ANY UINT64_MAX /* nodes of a hint that accepts any */
+#define HINTS_MAX 512u /* hints of one list; further ones are ignored */
 #define HINTS_RESOURCES_MAX 8u
-#define HINTS_ALL_MASKS_NODES 8u /* with more nodes only small sets of them are tried */
+#define HINTS_ALL_MASKS_NODES 8u /* with more nodes only small sets are tried */
 
 enum hints_policy {
 	HINTS_NONE,
@@ -36,23 +36,25 @@ struct hint {
 
 struct hints {
 	const struct hint *
-		list; /* NULL: no opinion, which every node suits; not NULL and n 0: nothing fits */
+		/* NULL: no opinion, every node suits; not NULL and n 0: no node fits */
+		list;
 	uint32_t n;
-	bool align; /* numeric: its nodes have to be those of the others that are aligned */
+	bool align; /* numeric policy: its nodes must equal those of the other aligned resources */
 };
 
 /*
- * Merges the lists of n resources of a machine with these nodes. True: the policy admits. `ret` has
- * a hint for each resource, the same for all of them but with numeric; with HINTS_NONE, and where
- * any node will do under single-numa-node, its nodes are HINTS_ANY.
+ * Merges the lists of n resources of a machine with these nodes. Returns true if the policy admits
+ * the container. Stores a hint for each resource in `ret`, which is the same for all except with
+ * the numeric policy. With HINTS_NONE, and if any node suits under single-numa-node, its nodes are
+ * HINTS_ANY.
  */
 bool hints_merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
 		 uint32_t n, struct hint *ret);
 
 /*
- * The subsets of `nodes` that have `least` nodes or more, small ones first, then by value: all of
- * them on machines with at most HINTS_ALL_MASKS_NODES, else those with least + 1 at most. How many;
- * at most HINTS_MAX.
+ * Stores the subsets of `nodes` with at least `least` nodes, small ones first, then by value. On
+ * machines with more than HINTS_ALL_MASKS_NODES nodes only subsets of up to least + 1 nodes.
+ * Returns their number, at most HINTS_MAX.
  */
 uint32_t hints_masks(uint64_t nodes, uint32_t least, uint64_t ret[HINTS_MAX]);
 

@@ -13,8 +13,8 @@ void modhost_one_line(char *text)
 			*p = ' ';
 }
 
-/* vsnprintf that does not cut a character in two, nor gives more than a line: values that people
- * wrote may have breaks. */
+/* Formats a text, cut at a limit but not within a UTF-8 character, and replaces line breaks: values
+ * that people wrote may contain some. */
 __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const char *fmt,
 							      va_list ap)
 {
@@ -52,7 +52,8 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	h->node = find(h, RP_HOST_NODE_1);
 	h->evict = find(h, RP_HOST_EVICT_1);
 	h->hints = find(h, RP_HOST_HINTS_1);
-	/* The last member that minor 0 has: a shorter struct is no service at all. */
+	/* Each service must have the last member of minor 0; a shorter struct is treated as
+	 * absent. */
 	if (!RP_HAS(h->topology, memory))
 		h->topology = NULL;
 	if (!RP_HAS(h->cache, set_data))
@@ -222,7 +223,7 @@ const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size)
 	static const char more[] = "…";
 	if (rp_ids_format(ids, buf, size) < size || size < sizeof more)
 		return buf;
-	/* rp_ids_format leaves whole items, but not necessarily room for the mark. */
+	/* rp_ids_format() cuts at whole items, but leaves no room for the mark. */
 	size_t end = strlen(buf);
 	if (end > size - sizeof more)
 		end = size - sizeof more;

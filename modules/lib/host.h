@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host as a module uses it: its services looked up once, and its text functions with formats.
+ * Access to the host for modules: its services, looked up once, and its text functions with
+ * formats.
  *
- * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character, and are one
- * line: control characters become blanks.
+ * Messages are cut at MODHOST_TEXT_MAX bytes, never within a UTF-8 character, and are one line:
+ * control characters become blanks.
  */
 #ifndef NRI_RP_LIB_HOST_H
 #define NRI_RP_LIB_HOST_H
@@ -21,8 +22,8 @@
 
 struct modhost {
 	const struct rp_host *host;
-	void *ctx; /* first argument of every function below */
-	/* Never NULL after modhost_init when they were asked for in `need`. */
+	void *ctx; /* first argument of all service functions */
+	/* Services of `need` in modhost_init() are never NULL. */
 	const struct rp_host_topology *topology;
 	const struct rp_host_cache *cache;
 	const struct rp_host_config *config;
@@ -35,8 +36,8 @@ struct modhost {
 	const struct rp_host_node *node; /* NULL: an older host */
 	const struct rp_host_evict *evict; /* NULL: an older host */
 	const struct rp_host_hints *hints; /* NULL: an older host */
-	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as
-	 * after modhost_init: it is not kept. */
+	/* Buffer of MODHOST_TEXT_MAX bytes that receives a copy of the last failure's sentence;
+	 * NULL, as after modhost_init(): none. */
 	char *why;
 };
 
@@ -48,59 +49,60 @@ struct modhost {
 #define MODHOST_WORK 0x20u
 #define MODHOST_NODERES 0x40u
 #define MODHOST_CALCULATOR (MODHOST_CONFIG | MODHOST_NODERES)
-/* What no policy can do without. */
+/* The services that every policy needs. */
 #define MODHOST_POLICY (MODHOST_TOPOLOGY | MODHOST_CACHE | MODHOST_CONFIG)
 
-/* Looks all services up. -RP_ENOTSUP, with a message that names it, when one of `need` is missing
- * or too old. */
+/* Looks up all services. -RP_ENOTSUP, with a message that names it, if a service of `need` is
+ * missing or too old. */
 int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need);
 
-/* For create(): an instance of `size` zeros that begins with its struct modhost, which is filled.
- * free() ends it. */
+/* For create(): allocates an instance of `size` zeroed bytes that begins with a struct modhost,
+ * which is filled. The module frees it with free(). */
 int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 			 struct rp_instance **ret);
 
-/* return modhost_fail(h, -RP_ENOSPC, "…", …); */
+/* Records a formatted failure and returns code: return modhost_fail(h, -RP_ENOSPC, "…", …); */
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-int32_t modhost_no_memory(const struct modhost *h); /* -RP_ENOMEM, and the sentence */
-/* The same with the place of a configuration node in front; without a node it is modhost_fail. */
+int32_t modhost_no_memory(const struct modhost *h); /* records the failure and returns -RP_ENOMEM */
+/* Records a failure with the place of a configuration node before the text; without a node as
+ * modhost_fail(). */
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* For the container's trail; nothing happens on a host that keeps none. What no configuration
- * decided (NULL) is a plain note. */
+/* Add a line to the container's trail, if the host has trails. modhost_decided_by() names the
+ * configuration node that decided; NULL makes it a plain note. */
 void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The same for a text that is one line as it stands. */
+/* Add a text that is already one line. */
 void modhost_decided_line(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *line);
 void modhost_note_line(const struct modhost *h, rp_ctr ctr, const char *line);
 
-/* What goes to the host in other ways than by the functions above. */
+/* Replaces control characters by blanks and cuts at MODHOST_TEXT_MAX: for texts that a module
+ * passes to host functions directly. */
 void modhost_one_line(char *text);
 
-/* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know
- * it. */
+/* Copies a set of the topology (RP_CPUS_…, RP_NODES_…); empty if the host does not know it. */
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);
 
-/* For a module's service(): of a list that ends with one without an id. NULL: it has no such
- * service. */
+/* Returns a service from a list that ends with an element without id, for a module's service().
+ * NULL: the list does not have it. */
 struct modhost_service {
 	const char *id;
 	const void *service;
 };
 const void *modhost_service(const struct modhost_service *list, const char *id);
 
-/* "true", "1" and their like, as Kubernetes reads booleans. 0, or -RP_EINVAL with *ret
- * untouched. */
+/* Parses a boolean as Kubernetes does ("true", "1" and others). Returns 0, or -RP_EINVAL with *ret
+ * unchanged. */
 int32_t modhost_parse_bool(const char *text, int *ret);
 
-/* The list form of a set for messages, cut with "…" when it is longer than the buffer. Returns
+/* Writes the list form of a set for messages, cut with "…" if it is longer than the buffer. Returns
  * buf. */
 const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size);
 

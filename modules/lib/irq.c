@@ -12,8 +12,8 @@
 #define CLOSED " (the shipped service needs interrupts.conf, see nri-rpd(8))"
 #define TABLE_FIRST (256u << 10)
 #define TABLE_MAX (64u << 20)
-#define NUMBER_MAX 65536u /* numbers of interrupts are below this */
-#define LIST_MAX RP_SETTING_MAX /* bytes of an affinity */
+#define NUMBER_MAX 65536u /* limit of interrupt numbers */
+#define LIST_MAX RP_SETTING_MAX /* limit of an affinity in bytes */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static uint32_t count_words(const char *line, size_t len)
 	return n;
 }
 
-/* The next word of a line; false: there is none. */
+/* Reads the next word of a line. False: there is none. */
 static bool next_word(const char **line, const char *end, const char **word, size_t *n)
 {
 	while (*line < end && isspace((unsigned char)**line))
@@ -76,7 +76,7 @@ int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *
 	return 0;
 }
 
-/* The whole table, NUL-terminated; NULL with *ret an error. */
+/* Reads the whole table, NUL-terminated. NULL: *ret is an error. */
 static char *read_table(const struct rp_host_work *work, void *ctx, int32_t *ret)
 {
 	for (uint32_t cap = TABLE_FIRST; cap <= TABLE_MAX; cap *= 2) {
@@ -125,7 +125,7 @@ int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
 	return r;
 }
 
-/* ---- what may be moved ------------------------------------------------------------------- */
+/* ---- controllable interrupts ----------------------------------------------------------------- */
 
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret)
@@ -202,7 +202,7 @@ const struct irq_name *irq_find_denied(const struct irq_names *denied, const cha
 	return NULL;
 }
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 struct order_claim {
 	char **patterns;
@@ -211,7 +211,7 @@ struct order_claim {
 	struct rp_idset cpus;
 };
 
-/* A wish with everything in it its own. */
+/* A copy of a wish that owns all its parts, for the worker. */
 struct order {
 	uint32_t refs;
 	bool active;
@@ -331,18 +331,18 @@ static bool same_order(const struct order *o, const struct irq_wish *w)
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-/* An interrupt that we want somewhere, or that cannot be moved. */
+/* An interrupt that was moved or that cannot be moved. */
 struct known {
 	uint32_t number;
 	bool stuck;
-	bool moved; /* by us, since `before` */
-	char *before; /* its affinity before us; NULL: not wanted anywhere */
-	char *placed; /* what has become of it with us, as `before` */
+	bool moved; /* moved by this module since `before` */
+	char *before; /* affinity before the first move; NULL: no wish for this interrupt */
+	char *placed; /* affinity after the move, as text */
 };
 
 struct back {
 	const struct rp_host_work *work;
-	const struct rp_host_settings *settings; /* or NULL */
+	const struct rp_host_settings *settings; /* NULL: the host does not have the service */
 	void *ctx;
 	struct known *known;
 	uint32_t n_known, cap_known;
@@ -350,7 +350,7 @@ struct back {
 
 struct irq {
 	struct modhost h;
-	struct back back; /* the worker's */
+	struct back back; /* belongs to the worker */
 	struct order *last;
 	bool used, complained;
 	struct irq_stats stats;
@@ -360,7 +360,7 @@ struct job {
 	struct irq *owner;
 	struct order *order;
 	uint64_t writes, failures;
-	int32_t error; /* of the table */
+	int32_t error; /* error of reading the table */
 	char message[256];
 };
 
@@ -397,8 +397,8 @@ static bool matches(char *const *patterns, uint32_t n, uint32_t number, const ch
 	return false;
 }
 
-/* Takes masked CPUs away from those that claim an interrupt, or from the allowed ones when nobody
- * does. False: no mask is about it. */
+/* Removes masked CPUs from the claimed ones, or from the allowed ones without a claim. False: no
+ * mask applies to the interrupt. */
 static bool mask(const struct job *j, uint32_t number, const char *description,
 		 struct rp_idset *claimed)
 {
@@ -424,7 +424,7 @@ static bool mask(const struct job *j, uint32_t number, const char *description,
 	return any;
 }
 
-/* Where an interrupt should be that is on `now`; false: it may stay. */
+/* Determines the affinity for an interrupt whose present one is `now`. False: it may stay. */
 static bool target(const struct job *j, uint32_t number, const char *description, struct rp_ids now,
 		   struct rp_idset *ret)
 {
@@ -457,7 +457,8 @@ static void path_of(uint32_t number, char path[64])
 	(void)snprintf(path, 64, "/proc/irq/%u/smp_affinity_list", number);
 }
 
-/* Kernel-managed interrupts and the like are not asked again. */
+/* Returns true for errors that another attempt cannot mend, such as those of kernel-managed
+ * interrupts. */
 static bool is_final(int32_t error)
 {
 	return error == -EPERM || error == -EACCES || error == -EIO || error == -EROFS;
@@ -481,7 +482,7 @@ static int32_t write_affinity(struct job *j, struct known *k, const char *text)
 	return r;
 }
 
-/* Its affinity, without the newline. */
+/* Reads an affinity without the newline. */
 static int32_t read_affinity(const struct back *b, uint32_t number, char text[LIST_MAX])
 {
 	char path[64];
@@ -512,7 +513,7 @@ static void read_back(struct job *j, struct known *k, struct rp_ids wanted)
 			       path, text);
 }
 
-/* What to put back; NULL: nothing. */
+/* Returns the affinity to restore; NULL: none. */
 static const char *rest_of(const struct back *b, const struct known *k, char buf[LIST_MAX])
 {
 	char path[64];
@@ -541,7 +542,8 @@ static void restore(struct job *j, struct known *k)
 	if (!k->before || k->stuck)
 		return;
 	const char *rest = rest_of(b, k, buf);
-	/* Neither we nor another module had to move it: whoever has moved it since knows why. */
+	/* If no module moved it, a different affinity was set deliberately by another program and
+	 * is kept. */
 	bool is_due = rest && (k->moved || strcmp(rest, k->before) != 0);
 	if (is_due && read_affinity(b, k->number, now) >= 0 && strcmp(now, rest) != 0 &&
 	    write_affinity(j, k, rest))
@@ -549,8 +551,8 @@ static void restore(struct job *j, struct known *k)
 	forget(b, k);
 }
 
-/* The host is told of it even if it is there already: another module that has put it there may end.
- * False: nobody could put it back. */
+/* Records the wanted affinity with the host, even if it is already effective: the module that set
+ * it may end. False: out of memory, so nobody could restore it. */
 static bool claim(const struct back *b, struct known *k, const char *now, const char *wanted)
 {
 	char path[64];
@@ -574,7 +576,7 @@ static bool is_ours(const struct known *k)
 	return k && k->before;
 }
 
-/* Somebody else has moved it since. */
+/* Returns true if another program has moved the interrupt since. */
 static bool is_taken(const struct known *k, struct rp_ids now)
 {
 	struct rp_idset placed;
@@ -582,7 +584,7 @@ static bool is_taken(const struct known *k, struct rp_ids now)
 			      !rp_ids_equal(rp_ids_of(&placed), now));
 }
 
-/* Its affinity before anybody moved it; NULL: nobody has. */
+/* Returns the affinity before any module moved the interrupt; NULL: no module has. */
 static const char *found_of(const struct back *b, const struct known *k, uint32_t number,
 			    char buf[LIST_MAX])
 {
@@ -594,9 +596,9 @@ static const char *found_of(const struct back *b, const struct known *k, uint32_
 }
 
 /*
- * The affinity to decide from: what was found, so that the same wish has the same outcome whatever
- * was wished before, be it by us, by the policy before this one or by the process before. The
- * present one if nobody has moved it, or if somebody else has moved ours.
+ * Stores the affinity to decide from: the original one, so that the same wish has the same result
+ * whatever was wished before, by this policy, the previous one or the previous process. It is the
+ * present one if no module has moved the interrupt, or if another program has moved it since.
  */
 static void decide_from(const struct back *b, const struct known *k, uint32_t number,
 			const struct rp_idset *now, struct rp_idset *ret)
@@ -607,8 +609,7 @@ static void decide_from(const struct back *b, const struct known *k, uint32_t nu
 		rp_idset_copy(ret, rp_ids_of(now));
 }
 
-/* One that may no longer be steered, or that is none of our business where it was found, goes back
- * there. */
+/* Restores an interrupt that is no longer controllable, or that is fine where it was found. */
 static void let_go(struct job *j, struct known *k)
 {
 	if (k)
@@ -645,7 +646,7 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 		return 0;
 	bool is_first = k && !k->before;
 	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
-	/* What could not be put back is not moved. */
+	/* An interrupt that could not be restored is not moved. */
 	if (!k || !claim(b, k, text, is_there ? text : wanted)) {
 		j->failures++;
 		return 0;
@@ -656,7 +657,8 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 		if (is_first)
 			forget(b, k);
 		else
-			(void)claim(b, k, text, text); /* what it is to be never was */
+			/* the recorded wish was never effective: record the present affinity */
+			(void)claim(b, k, text, text);
 		return 0;
 	}
 	k->moved = true;
@@ -688,7 +690,7 @@ static int32_t job_run(void *arg)
 	return 0;
 }
 
-/* ---- the host's main thread ------------------------------------------------------------------ */
+/* ---- main thread ----------------------------------------------------------------------------- */
 
 static void job_done(void *arg, int32_t result)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Affinity of interrupts: keeps them on the CPUs of those who claim them, on sinks, or off isolated
- * CPUs.
+ * Affinity of interrupts: keeps interrupts on the CPUs of policies' claims, on sinks, or off
+ * isolated CPUs.
  *
- * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads
- * /proc/interrupts and the present affinities, writes those that should change and reads them back.
- * An interrupt that the kernel does not let move is left alone from then on.
+ * A policy describes the wanted state. irq_commit() passes it to the host's worker, which reads
+ * /proc/interrupts and the present affinities, writes those that must change and reads them back.
+ * An interrupt that the kernel refuses to move is not tried again.
  *
- * Where an interrupt may be is decided from where it was found, not from what earlier wishes have
- * made of it; or, if somebody else has moved one of ours, from where it is now. When no wish is
- * about it any more, or rules are gone, the affinity that it had before we first changed it is put
- * back, or what another module has made of it since (nri-rp.host.settings/1).
+ * The new affinity is decided from the original one, not from the result of earlier wishes; or from
+ * the present one if another program has moved the interrupt since. When no wish concerns an
+ * interrupt any more, or the rules are removed, it is restored to its original affinity, or to the
+ * one that another module set since (nri-rp.host.settings/1).
  */
 #ifndef NRI_RP_LIB_IRQ_H
 #define NRI_RP_LIB_IRQ_H
@@ -19,10 +19,10 @@
 
 #include "modules/lib/blocks.h"
 
-#define IRQ_TEXT_MAX 256u /* of a pattern or a description; what is longer is cut off */
+#define IRQ_TEXT_MAX 256u /* limit of a pattern or a description; longer ones are cut */
 
-/* A list of patterns; each the number of an interrupt or a glob over its description ("PCI-MSI
- * 524289-edge eth0-rx-1"). */
+/* A list of patterns. A pattern is the number of an interrupt or a glob for its description
+ * ("PCI-MSI 524289-edge eth0-rx-1"). */
 struct irq_patterns {
 	const char *const *list;
 	uint32_t n;
@@ -30,48 +30,47 @@ struct irq_patterns {
 
 struct irq_claim {
 	struct irq_patterns patterns;
-	struct rp_ids cpus; /* empty: as if it were not there */
+	struct rp_ids cpus; /* empty: the claim is ignored */
 };
 
-/* The CPUs that interrupts are kept off. */
+/* CPUs that interrupts must avoid. */
 struct irq_mask {
 	struct irq_claim of;
-	bool strict; /* even if these CPUs are claimed for the interrupt */
+	bool strict; /* also if these CPUs are claimed for the interrupt */
 };
 
-/* What is wanted. Nothing of it is kept beyond the call. */
+/* A wanted state. irq_commit() copies what it needs. */
 struct irq_wish {
-	bool active; /* false: nobody has rules (any more) */
+	bool active; /* false: there are no rules (any more) */
 	const struct irq_claim *claims;
 	uint32_t n_claims;
 	struct rp_ids sink, isolate, allowed;
-	struct irq_patterns controllable; /* globs; none: all */
+	struct irq_patterns controllable; /* globs; none: all interrupts */
 	const struct irq_mask *masks;
 	uint32_t n_masks;
 };
 
 struct irq;
 
-/* NULL: out of memory. Without a worker on the host nothing is done. */
+/* Returns NULL if out of memory. If the host has no worker, all functions do nothing. */
 struct irq *irq_new(const struct modhost *h);
 struct irq *irq_free(struct irq *q); /* returns NULL */
-/* Wishes that equal the one before cost a comparison. */
+/* Submits the wanted state. An unchanged one costs only a comparison. */
 void irq_commit(struct irq *q, const struct irq_wish *wish);
 
-/* Nobody has rules any more, and nobody is going to: rp_policy.stop. */
+/* Restores all interrupts, for rp_policy.stop. Nothing may be committed afterwards. */
 void irq_stop(struct irq *q);
 
 /*
- * For prepare(): calls `found` with each numbered interrupt until it returns other than 0, and
- * returns that. -errno when the table cannot be read.
+ * For prepare(): calls `found` for each numbered interrupt until it returns a result other than 0,
+ * which is returned. -errno: the table cannot be read.
  */
 int32_t irq_each(const struct modhost *h,
 		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
 
 /*
- * controllableInterrupts of a section: patterns of descriptions. "*" is every interrupt,
- * whatever its description, and so is an empty list; *ret is empty then. 0, or an error with its
- * place.
+ * Reads controllableInterrupts of a section: patterns for descriptions. "*" and an empty list stand
+ * for every interrupt; *ret is empty then. Returns 0, or an error with its place.
  */
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret);
@@ -87,16 +86,16 @@ struct irq_names {
 };
 
 /*
- * For prepare(): the interrupts there are that are not controllable. 0, -RP_ENOMEM, or the
- * error of irq_each().
+ * For prepare(): stores the existing interrupts that are not controllable. Returns 0, -RP_ENOMEM,
+ * or the error of irq_each().
  */
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 			const struct texts *controllable, struct irq_names *ret);
-/* Returns the first of them that a pattern names by number or description, or NULL. */
+/* Returns the first of these interrupts that a pattern names by number or description, or NULL. */
 const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
 
-/* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and
- * description, or -RP_ENOENT: none of ours. */
+/* Parses a line of /proc/interrupts below its head, which names n_cpus CPUs. Returns 0 with number
+ * and description, or -RP_ENOENT for a line without a number. */
 int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *ret_number,
 		       char description[IRQ_TEXT_MAX]);
 

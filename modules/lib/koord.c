@@ -10,11 +10,11 @@
 #include "modules/lib/section.h"
 
 #define QOS_LABEL "koordinator.sh/qosClass"
-#define TICKS_PER_SECOND 100 /* USER_HZ: what the kernel counts /proc/stat in on all machines */
+#define TICKS_PER_SECOND 100 /* USER_HZ, the unit of /proc/stat on all machines */
 #define STAT_FIELDS 8u
 #define RATIO_MIN 1.0
 #define RATIO_MAX 10.0
-#define KUBELET "kubepods" /* part of the names of all cgroups of its pods */
+#define KUBELET "kubepods" /* part of the names of all cgroups of the kubelet's pods */
 
 int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
 		   void *arg, struct ctl_queue **ret)
@@ -136,7 +136,7 @@ int32_t koord_busy_us(const struct modhost *h, int64_t *ret)
 	free(text);
 	if (!at)
 		return -RP_EINVAL;
-	/* user, nice, system, then behind idle and iowait the interrupts */
+	/* user, nice, system, irq, softirq; the fields between are idle and iowait */
 	uint64_t ticks = v[0] + v[1] + v[2] + v[5] + v[6];
 	if (ticks > INT64_MAX / 1000000)
 		return -RP_EINVAL;

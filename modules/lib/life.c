@@ -17,8 +17,8 @@ static bool was_active(const struct life *l, uint64_t digest)
 	return digest == l->digest || digest == l->remembered_digest;
 }
 
-/* Plans again for a section that was active before, with the CPUs that are left. `why`: what is
- * missing. */
+/* Plans again for a section that was active before, with the CPUs that are left. `why`: the
+ * sentence of the first attempt. */
 static int32_t plan_with_rest(struct rp_instance *inst, rp_cfg cfg, const char *why,
 			      struct rp_plan **ret)
 {
@@ -82,7 +82,8 @@ static int32_t no_plan(const struct life *l)
 	return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
 }
 
-/* A transaction may have several callbacks, which are taken back together. */
+/* Begins a callback. A transaction may have several callbacks, which are rolled back together, so
+ * ops.begin runs only once. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
@@ -231,7 +232,7 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	return done(inst, r);
 }
 
-/* A sync() whose transaction was dropped placed no container. */
+/* Restores the state before a sync() whose transaction was dropped: no container was placed. */
 static void forget_sync(struct life *l)
 {
 	if (!l->last_sync.txn || l->last_sync.txn != l->txn)
@@ -245,7 +246,7 @@ static void forget_sync(struct life *l)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	struct life *l = life_of(inst);
-	l->waiting = true; /* perhaps */
+	l->waiting = true; /* possibly */
 	forget_sync(l);
 	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
 	return l->plan && !r ? done(inst, 0) : r;
@@ -309,7 +310,7 @@ int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
 	if (l->plan) {
 		l->ops->past(inst, ret);
 	} else {
-		/* ctr_list() may move the array, so it comes first */
+		/* ctr_list() may move the array, so it must be called first */
 		int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_CREATED);
 		r = reserve_first(&l->h, l->list.ctrs, n, &l->remembered, ret);
 	}
@@ -318,8 +319,8 @@ int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
 }
 
 /*
- * The saved state of a policy is this head, what reserve_save() wrote, and the state of ops.state.
- * Without the head it was saved by a version that kept only one of these two.
+ * Head of the saved state of a policy. Behind it are the output of reserve_save() and the state of
+ * ops.state. A state without the head was saved by a version that saved only one of these two.
  */
 struct saved_head {
 	uint32_t magic, n_reserved;
@@ -345,8 +346,9 @@ static int32_t put_all(struct bytes *to, const struct saved_head *head, const ui
 	return r ? r : bytes_put(to, own, n_own);
 }
 
-/* CPUs come and go, and other options would choose others, but after a restart the same ones shall
- * be reserved. A policy's own state that leaves no room for the head is saved alone. */
+/* Saves the state, with the reserved CPUs: CPUs may go offline and other keys might choose other
+ * CPUs, but after a restart the same ones must be reserved. A policy's own state that leaves no
+ * room for the head is saved alone. */
 static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	struct life *l = life_of(inst);
@@ -409,7 +411,7 @@ static const struct rp_state life_state = {
 	.load = load_state,
 };
 
-/* ---- what there is to give ------------------------------------------------------------------- */
+/* ---- allocatable resources ------------------------------------------------------------------- */
 
 static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
 {
@@ -434,7 +436,7 @@ static const struct rp_allocation allocation = {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* What a policy has nothing to say about it is not asked. */
+/* A policy without `unmanaged` must not have the callback. */
 #define CALLBACKS                                                                                  \
 	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = drop,     \
 	.sync = sync, .allocate = allocate, .update = update, .release = release, .event = event,  \

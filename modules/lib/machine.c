@@ -26,7 +26,7 @@ struct machine *machine_free(struct machine *m)
 	return NULL;
 }
 
-/* Puts a CPU into the unit; CPUs come in ascending order, so that units do too. */
+/* Adds a CPU to its unit. CPUs are added in ascending order, so units are ascending too. */
 static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint32_t host_unit,
 		    uint32_t cpu)
 {
@@ -38,8 +38,8 @@ static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint
 	lv->units[lv->unit_of[cpu]].n_cpus++;
 }
 
-/* Where the host puts a CPU; machine.h tells what stands for a level that the host does not
- * know. */
+/* Returns the host's unit of a CPU. machine.h documents the substitute for a level that the host
+ * does not know. */
 static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu)
 {
 	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
@@ -61,7 +61,7 @@ static uint32_t unit_id(const struct modhost *h, enum machine_level level, uint3
 	return info.id;
 }
 
-/* Gives each unit its part of one long list. */
+/* Gives each unit its part of the level's list of CPUs. */
 static void fill_lists(struct machine_level_units *lv, const struct machine *m)
 {
 	uint32_t *at = lv->cpus;
@@ -118,7 +118,8 @@ static int is_hybrid(const struct modhost *h, const struct machine *m)
 	return kinds == 3;
 }
 
-/* The kernel's numbers of these are unique in a part of the machine only. */
+/* Numbers units by their lowest CPU, for levels whose kernel numbers are not unique in the
+ * machine. */
 static void number_by_cpu(struct machine_level_units *lv)
 {
 	for (uint32_t i = 0; i < lv->n_units; i++)
@@ -235,11 +236,11 @@ void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_ids
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
-/* A container that grows: its CPUs, and the units that they are in. */
+/* A container that grows: its CPUs, the free ones, and the units that its CPUs are in. */
 struct growing {
 	const struct machine *m;
 	struct rp_idset cpus, left;
-	struct rp_idset units[MACHINE_N_LEVELS]; /* indices */
+	struct rp_idset units[MACHINE_N_LEVELS]; /* unit indexes, by level */
 };
 
 static void grow_by(struct growing *g, uint32_t cpu)
@@ -256,7 +257,7 @@ static uint32_t is_in(const struct growing *g, enum machine_level level, uint32_
 	return (uint32_t)rp_ids_has(rp_ids_of(&g->units[level]), g->m->level[level].unit_of[cpu]);
 }
 
-/* How near a CPU is: the more the better, the first reason counting most. */
+/* Returns how near a CPU is; larger is nearer. The first criterion has the largest weight. */
 static uint32_t nearness(const struct growing *g, uint32_t cpu)
 {
 	const struct machine_unit *core = machine_unit_of(g->m, MACHINE_CORE, cpu);

@@ -4,7 +4,7 @@
 struct picking {
 	const struct machine_level_units *cores;
 	struct rp_idset free, got;
-	uint32_t n; /* missing */
+	uint32_t n; /* CPUs still to be chosen */
 };
 
 static void take(struct picking *k, uint32_t cpu)
@@ -39,7 +39,7 @@ static void complete_broken_cores(struct picking *k)
 
 static void take_whole_cores(struct picking *k)
 {
-	const struct machine_unit *last = NULL; /* that of CPU 0 */
+	const struct machine_unit *last = NULL; /* the core of CPU 0 */
 	for (uint32_t i = 0; i < k->cores->n_units && k->n > 1; i++) {
 		const struct machine_unit *core = &k->cores->units[i];
 		if (!is_whole(k, core))
@@ -53,7 +53,7 @@ static void take_whole_cores(struct picking *k)
 		take_core(k, last);
 }
 
-/* Breaks a core for one CPU: that of CPU 0, but leaves CPU 0 itself. */
+/* Takes one CPU of a whole core. In the core of CPU 0, CPU 0 itself is left. */
 static void break_core(struct picking *k)
 {
 	for (uint32_t i = 0; i < k->cores->n_units; i++) {
@@ -73,7 +73,7 @@ static void take_ascending(struct picking *k)
 	take(k, 0);
 }
 
-/* Where no core has several threads, all that is done for whole cores does nothing. */
+/* Without cores of several threads, the steps for whole cores do nothing. */
 void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
 	struct picking k = {.cores = &m->level[MACHINE_CORE], .n = n};

@@ -59,7 +59,7 @@ static bool is_separator(char c)
 	return c && !isalnum((unsigned char)c) && c != '/' && c != '.';
 }
 
-/* The parts of a joint key; false: it is a simple one. */
+/* Splits a joint key into its parts. False: it is a simple key. */
 static bool split_key(const char *key, char *split, char *join, const char **parts)
 {
 	if (key[0] != ':' || strlen(key) < 4)
@@ -85,7 +85,8 @@ static void put(struct out *o, const char *text, size_t n)
 	o->buf[o->len] = '\0';
 }
 
-/* A part of a key as a text of its own; what is longer than that names nothing. */
+/* Copies one part of a key into buf; "" if it is longer than MATCH_VALUE_MAX, as no such key
+ * exists. */
 static const char *copy_part(const char *part, size_t n, char buf[MATCH_VALUE_MAX])
 {
 	if (n >= MATCH_VALUE_MAX)
@@ -123,7 +124,7 @@ bool match_value(const struct modhost *h, const struct rp_ctr_info *info, const 
 	}
 }
 
-/* NULL when the key could have a value. */
+/* Returns NULL if the key is valid, else the error. */
 static const char *check_simple_key(const char *key)
 {
 	static const char *const words[] = {"name", "namespace", "qosclass", "id", "uid"};
@@ -164,7 +165,7 @@ static const char *check_key(const char *key)
 enum { OP_EQUALS, OP_IN, OP_EXISTS, OP_ALWAYS, OP_MATCHES };
 
 #define NEGATED 0x1u
-#define NO_STAR 0x2u /* "*" is a value like others */
+#define NO_STAR 0x2u /* "*" is an ordinary value */
 
 static const struct {
 	const char *name;
@@ -286,8 +287,8 @@ int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 
 /* ---- texts with keys ------------------------------------------------------------------------- */
 
-/* What begins at p ("$"): its key and where it ends. NULL: malformed, *wrong says how. The key of
- * "$$" is NULL. */
+/* Parses a reference at p ("$") and returns its end and its key; the key of "$$" is NULL. NULL:
+ * malformed, with the error in *wrong. */
 static const char *next_key(const char *p, const char **key, size_t *n, const char **wrong)
 {
 	*key = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of a container by key ("pod/labels/app"), expressions over them, and texts with such
- * keys in them.
+ * Values of a container by key ("pod/labels/app"), expressions over such values, and texts that
+ * refer to them.
  */
 #ifndef NRI_RP_LIB_MATCH_H
 #define NRI_RP_LIB_MATCH_H
@@ -13,9 +13,9 @@
 #define MATCH_VALUE_MAX 4096u
 
 /*
- * The value of a key, "" when there is none. A key that begins with a colon joins several:
- * ":KVa<K>b" is the values of a and b with V between them (":a:b" is ":::a:b"). True if any part
- * has a value. What does not fit is cut off.
+ * Writes the value of a key, "" if there is none. A key that begins with a colon joins several:
+ * ":KVa<K>b" is the values of a and b with V between them (":a:b" is ":::a:b"). Returns true if any
+ * part has a value. A value that does not fit is cut.
  */
 bool match_value(const struct modhost *h, const struct rp_ctr_info *info, const char *key,
 		 char *buf, size_t size);
@@ -31,20 +31,22 @@ struct exprs {
 	uint32_t n;
 };
 
-/* Reads and checks {key, operator, values}, or a list of such; `what` begins error messages. */
+/* Reads and checks an expression {key, operator, values}, or a list of expressions. `what` begins
+ * the messages. */
 int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg node,
 		       const char *what, struct expr *ret);
 int32_t match_read(const struct modhost *h, struct blocks *memory, rp_cfg list, const char *what,
 		   struct exprs *ret);
+/* Returns true if the expression holds for the container. */
 bool match_holds(const struct modhost *h, const struct expr *e, const struct rp_ctr_info *info);
-/* The index of the first expression that holds, or -1. */
+/* Returns the index of the first expression that holds, or -1. */
 int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 		  const struct rp_ctr_info *info);
 
-/* "${key}", "$key" and "$$" in a text. NULL when it is well-formed, else what is wrong. */
+/* Checks a text with references "${key}", "$key" and "$$". Returns NULL, or the error. */
 const char *match_check_text(const char *text);
-/* Replaces them. False: some key has no value, which counts as ""; or it is malformed and the
- * result is "". */
+/* Replaces the references in a text. False: a key has no value, which counts as "", or the text is
+ * malformed and the result is "". */
 bool match_expand(const struct modhost *h, const struct rp_ctr_info *info, const char *text,
 		  char *buf, size_t size);
 
