@@ -91,9 +91,9 @@ struct rp_node_info {
 	uint32_t normal; /* 1: memory that is not only movable */
 	uint64_t memory; /* bytes */
 	struct rp_ids cpus;
+	/* package and die of its CPUs; of the closest node with CPUs if it has none
+	 * itself */
 	uint32_t package_id,
-		/* package and die of its CPUs; of the closest node with CPUs if it has none
-		 * itself */
 		die_id;
 };
 

@@ -49,10 +49,9 @@ struct cpualloc {
 	uint32_t *core_of; /* index: CPU id */
 	struct span *cores;
 	struct unit *packages, *clusters, *groups; /* groups are cache groups */
-	/* Tables derived from the priorities, indexed by preference: packages with the best first; number of
-	 * countable CPUs of each package; rank of each core, 0 is best; and for each rank the
-	 * number of
-	 * threads of its smallest core. */
+	/* Tables derived from the priorities, indexed by preference: packages with the best first;
+	 * number of countable CPUs of each package; rank of each core, 0 is best; and for each rank
+	 * the number of threads of its smallest core. */
 	uint32_t *package_order[N_PRIOS], *package_size[N_PRIOS];
 	uint32_t *core_rank[N_PRIOS], *rank_threads[N_PRIOS];
 	uint32_t n_ranks[N_PRIOS];

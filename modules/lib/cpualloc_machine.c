@@ -15,9 +15,8 @@ struct maker {
 	uint64_t *keys;
 	uint32_t *order, *start;
 	uint32_t *position; /* index: CPU id; NO_UNIT: not online */
-	uint32_t *caches,
-		/* caches of CPU i: caches[cache_end[i - 1]] up to caches[cache_end[i]] */
-		*cache_end;
+	/* caches of CPU i: caches[cache_end[i - 1]] up to caches[cache_end[i]] */
+	uint32_t *caches, *cache_end;
 	struct span *dies;
 	uint64_t *mask;
 };

@@ -72,9 +72,8 @@ struct cpuclass_job {
 
 struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
-	uint16_t wanted,
-		/* class + 1, 0: none; `done` also records turbo and the CLOS */
-		done;
+	/* class + 1, 0: none; `done` also records turbo and the CLOS */
+	uint16_t wanted, done;
 	bool online, allowed, failed, again;
 	bool touched; /* was in a class under this or an earlier configuration */
 };
@@ -104,9 +103,8 @@ struct cpuclass {
 	void (*done)(void *arg);
 	void *arg;
 	uint32_t n_tries; /* failed attempts in a row */
-	uint32_t n_failing,
-		/* n_failing: CPUs; n_again: CPUs, dies and platforms to be tried again */
-		n_again;
+	/* n_failing: CPUs; n_again: CPUs, dies and platforms to be tried again */
+	uint32_t n_failing, n_again;
 	/* Speed Select. */
 	struct pct *pct; /* NULL: the classes do not use it */
 	struct pct_setup *undo; /* setup to be removed first; NULL: none */

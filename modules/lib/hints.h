@@ -35,9 +35,8 @@ struct hint {
 };
 
 struct hints {
-	const struct hint *
-		/* NULL: no opinion, every node suits; not NULL and n 0: no node fits */
-		list;
+	/* NULL: no opinion, every node suits; not NULL and n 0: no node fits */
+	const struct hint *list;
 	uint32_t n;
 	bool align; /* numeric policy: its nodes must equal those of the other aligned resources */
 };

@@ -66,9 +66,8 @@ struct life_ops {
 			  const struct rp_ctr_info *info); /* optional */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
 			     const struct rp_ctr_info *info); /* optional */
-	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn,
-			     /* optional; n_moves: limit of moved containers, 0: none */
-			     uint64_t n_moves);
+	/* optional; n_moves: limit of moved containers, 0: none */
+	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn, uint64_t n_moves);
 	/* Optional: the container's pressure has changed; lacks: RP_PRESSURE_…, 0: none. */
 	int32_t (*pressure)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
 	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr); /* optional */

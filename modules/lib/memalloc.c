@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory allocator as seen from outside. */
+/* The public functions of the memory allocator: each one is an operation that is undone if it
+ * fails. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **r
 	return m->n_moves;
 }
 
-/* Results have only nodes with memory; a zone has at least one of them. */
+/* Returns the nodes of a request's zone that have memory; there is at least one. */
 static memalloc_mask visible(const struct memalloc *m, const struct request *req)
 {
 	return req->zone->nodes & m->with_memory;
@@ -35,7 +36,7 @@ static memalloc_mask visible(const struct memalloc *m, const struct request *req
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Each operation begins with this; what it returns is where to undo to. */
+/* Begins an operation. Returns the journal position to which an error undoes. */
 static uint32_t start(struct memalloc *m)
 {
 	m->n_moves = 0;
@@ -80,7 +81,7 @@ static int grow_moves(struct memalloc *m, uint32_t n)
 	return 0;
 }
 
-/* Lists who has been moved since, oldest first, but for one. */
+/* Lists the requests that were moved since a journal position, oldest first, except one. */
 static int list_moves(struct memalloc *m, uint32_t n_journal, const struct request *but)
 {
 	uint32_t most = m->n_journal - n_journal, n = 0;
@@ -119,7 +120,7 @@ static int check(struct memalloc *m, const struct memalloc_request *req)
 	return 0;
 }
 
-/* Puts a request that has no zone into one, making room if need be. */
+/* Assigns a request without a zone to one, moving other requests if necessary. */
 static int place(struct memalloc *m, struct request *req)
 {
 	memalloc_mask nodes;
@@ -134,7 +135,7 @@ static int place(struct memalloc *m, struct request *req)
 	return fits ? 0 : memalloc_resolve(m, nodes);
 }
 
-/* Adds a request and places it; the caller undoes that if it fails. */
+/* Adds a request and places it. The caller undoes the addition after an error. */
 static int add(struct memalloc *m, const struct memalloc_request *is, struct request **ret)
 {
 	struct request *req = memalloc_reserve_journal(m, 1) ? NULL : calloc(1, sizeof *req);
@@ -205,7 +206,7 @@ int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer, mema
 		(void)start(m);
 		return memalloc_fail(m, -RP_ESTALE, "the offer has expired");
 	}
-	/* Nothing has happened since, so the same comes out again. */
+	/* The state is unchanged since the offer, so the result is the same. */
 	return memalloc_allocate(m, &offer->request, ret_zone);
 }
 
@@ -231,8 +232,8 @@ int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, mema
 	return 0;
 }
 
-/* Where a request without a zone goes: to its new place, or to that and the old one together when
- * there is no room. */
+/* Assigns a request without a zone to its new place, or to that and its old zone together if the
+ * new place has not enough capacity. */
 static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
 {
 	memalloc_mask nodes;
@@ -245,7 +246,7 @@ static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
 	if (!z || memalloc_reserve_users(z, 1))
 		return memalloc_fail(m, -RP_ENOMEM, "out of memory");
 	memalloc_assign(m, z, req);
-	/* In its old zone it was before. */
+	/* The old zone held the request before, so it cannot be overfull now. */
 	return nodes == was ? 0 : memalloc_resolve(m, nodes);
 }
 
@@ -375,7 +376,7 @@ void memalloc_drop(struct memalloc *m)
 	memalloc_undo(m, 0);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 uint32_t memalloc_count(const struct memalloc *m)
 {

@@ -2,14 +2,14 @@
 /*
  * Accounting of memory over sets of nodes.
  *
- * A *request* (size, nodes it should be near, kinds of memory) is assigned to a *zone*, a set of
- * nodes. Every request whose zone lies within a set of nodes counts as usage of that set; no zone
- * in use may hold more than its nodes have. When a new request overfills zones, requests of low
- * priority are moved to larger zones around theirs until everything fits, or the new one is refused
- * and nothing has changed.
+ * A *request* (size, preferred nodes, types of memory) is assigned to a *zone*, a set of nodes.
+ * Every request whose zone lies within a set of nodes counts as usage of that set. No zone in use
+ * may hold more than its nodes have. When a new request overfills zones, requests of low priority
+ * are moved to larger zones around theirs until everything fits. Otherwise the new request is
+ * refused and nothing has changed.
  *
- * Results are deterministic: they follow from the machine and the order of the calls. Time is
- * linear in the zones in use, and in the requests of a zone that has to be shrunk.
+ * Results are deterministic: they depend on the machine and the order of the calls only. Time is
+ * linear in the number of zones in use, and in the requests of a zone that must be emptied.
  */
 #ifndef NRI_RP_LIB_MEMALLOC_H
 #define NRI_RP_LIB_MEMALLOC_H
@@ -26,158 +26,163 @@ struct memalloc;
 
 /*
  * A set of nodes: bit i is the i-th node of the machine, by ascending node number. Node numbers may
- * have holes; memalloc_mask() and memalloc_ids() translate.
+ * have gaps; memalloc_mask_of() and memalloc_ids() convert.
  */
 typedef uint64_t memalloc_mask;
 
 #define MEMALLOC_NODES_MAX 64u
 #define MEMALLOC_NODE_BYTES_MAX (UINT64_C(1) << 48)
 
-/* Kinds of memory, a bit mask. */
+/* Types of memory, a bit mask. */
 #define MEMALLOC_DRAM 0x1u
-#define MEMALLOC_PMEM 0x2u /* large and far: persistent memory, CXL */
+#define MEMALLOC_PMEM 0x2u /* large and distant: persistent memory, CXL */
 #define MEMALLOC_HBM 0x4u
 #define MEMALLOC_ALL_TYPES 0x7u
 
-/* How unwilling a request is to be moved. */
+/* Priorities of requests: those with a low one are moved first. */
 #define MEMALLOC_PRIO_BEST_EFFORT 0u
 #define MEMALLOC_PRIO_BURSTABLE 1024u
 #define MEMALLOC_PRIO_GUARANTEED 16384u
 #define MEMALLOC_PRIO_PRESERVED 32766u
 #define MEMALLOC_PRIO_RESERVATION 32767u /* never moved */
-uint32_t memalloc_prio_of(uint32_t qos); /* RP_QOS_… */
+uint32_t memalloc_prio_of(uint32_t qos); /* priority of RP_QOS_… */
 
-/* DRAM, PMEM and HBM as people write them, in any case of letters; 0: it is none of them. */
+/* Returns the type of a name, DRAM, PMEM or HBM in any case of letters; 0: another text. */
 uint32_t memalloc_type_of(const char *name);
-/* A list of them with commas between, or "mixed" for all; 0: it is no such list. */
+/* Returns the types of a list of names separated by commas, or all for "mixed"; 0: another text. */
 uint32_t memalloc_types_of(const char *text);
 
 struct memalloc_request {
-	uint64_t id; /* the caller's, unique */
-	int64_t size; /* bytes, 0 or more */
-	memalloc_mask nodes; /* where it should be; not empty */
-	uint32_t types; /* wanted kinds; 0: those of `nodes` */
-	uint32_t strict; /* 1: no other kinds, all of them or nothing; 0: a preference */
-	uint32_t priority; /* MEMALLOC_PRIO_… or a number between */
+	uint64_t id; /* unique id, chosen by the caller */
+	int64_t size; /* bytes, at least 0 */
+	memalloc_mask nodes; /* preferred nodes; not empty */
+	uint32_t types; /* requested types; 0: those of `nodes` */
+	uint32_t strict; /* 1: exactly these types, else an error; 0: a preference */
+	uint32_t priority; /* MEMALLOC_PRIO_… or a number in between */
 	uint32_t pad;
 };
 
-/* What a request would get. A plain value: copy and drop it freely. */
+/* The result that a request would have. A plain value, which may be copied and dropped. */
 struct memalloc_offer {
 	struct memalloc_request request;
-	memalloc_mask zone; /* what commit will return */
+	memalloc_mask zone; /* result of memalloc_commit() */
 	uint64_t version;
 };
 
-/* Another request that was moved to make room. */
+/* Another request that was moved to free capacity. */
 struct memalloc_move {
 	uint64_t id;
-	memalloc_mask zone; /* where it is now */
+	memalloc_mask zone; /* new zone of the request */
 };
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 struct memalloc_node {
 	uint32_t id;
-	uint32_t type; /* one of MEMALLOC_DRAM, _PMEM, _HBM */
+	uint32_t type; /* MEMALLOC_DRAM, _PMEM or _HBM */
 	uint32_t normal; /* 1: not only movable memory */
 	uint32_t pad;
-	uint64_t bytes; /* 0: a node without memory; it is never part of a result */
+	uint64_t bytes; /* 0: a node without memory, which is never part of a result */
 };
 
 struct memalloc_machine {
 	const struct memalloc_node *nodes; /* ascending by id */
-	/* n_nodes × n_nodes, [from * n_nodes + to]; 0: not known, farther than all others */
+	/* n_nodes × n_nodes, [from * n_nodes + to]; 0: unknown, farther than all others */
 	const uint32_t *distance;
 	uint32_t n_nodes;
 	uint32_t pad;
 };
 
 /*
- * Both copy what they need. The first reads the host's topology (ctx is rp_host.ctx): nodes with
- * neither CPUs nor memory do not count, CXL is PMEM, and distances that depend on the direction are
- * replaced by their mean. -RP_E2BIG: more than MEMALLOC_NODES_MAX nodes; -RP_EINVAL: none, not in
- * order, or of an unknown type or size; -RP_ENOMEM. `why` (may be NULL) then has a sentence for
- * people, at most why_size bytes with its NUL.
+ * Create an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
+ * copy what they need. From the topology, nodes with neither CPUs nor memory are ignored, CXL is
+ * PMEM, and distances that depend on the direction are replaced by their mean.
+ *
+ * -RP_E2BIG: more than MEMALLOC_NODES_MAX nodes; -RP_EINVAL: no nodes, wrong order, or unknown type
+ * or size; -RP_ENOMEM. After an error `why` (may be NULL) contains a sentence for people, at most
+ * why_size bytes with its NUL.
  */
 int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret, char *why,
 		 size_t why_size);
 int memalloc_new_machine(const struct memalloc_machine *machine, struct memalloc **ret, char *why,
 			 size_t why_size);
-struct memalloc *memalloc_free(struct memalloc *m); /* NULL is fine; returns NULL */
+struct memalloc *memalloc_free(struct memalloc *m); /* accepts NULL; returns NULL */
 
 memalloc_mask memalloc_all(const struct memalloc *m); /* all nodes */
-memalloc_mask memalloc_with_memory(const struct memalloc *m); /* those that have memory */
+memalloc_mask memalloc_with_memory(const struct memalloc *m); /* nodes with memory */
 memalloc_mask memalloc_of_types(const struct memalloc *m,
-				uint32_t types); /* those that have memory of a kind */
-uint32_t memalloc_types(const struct memalloc *m, memalloc_mask nodes); /* kinds of the nodes */
-uint32_t memalloc_all_types(
-	const struct memalloc *m); /* kinds that the machine has some memory of */
-/* The nodes of a set, unknown ones left out. */
+				uint32_t types); /* nodes with memory of these types */
+uint32_t memalloc_types(const struct memalloc *m, memalloc_mask nodes); /* types of the nodes */
+/* types of memory that the machine has */
+uint32_t memalloc_all_types(const struct memalloc *m);
+/* Convert a set of node numbers, in which unknown ones are ignored, and back. */
 memalloc_mask memalloc_mask_of(const struct memalloc *m, struct rp_ids nodes);
 void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset *ret);
 
-/* ---- placing --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /*
- * All of these return 0 or an error after which nothing has changed, and memalloc_why() explains
+ * Return 0, or an error after which nothing has changed and memalloc_why() explains
  * it:
- * -RP_EINVAL  the request makes no sense (no nodes, unknown nodes, strict types that the machine
- *             lacks, negative size)
- * -RP_EBUSY   its id is in use
- * -RP_ENOENT  there is no request of that id
- * -RP_ENOSPC  it does not fit
- * -RP_ESTALE  something was allocated or released since the offer was made
- * -RP_ENOMEM
- * After a success memalloc_moves() has the other requests that were moved, oldest first.
+ *   -RP_EINVAL  malformed request: no or unknown nodes, strict types that the machine lacks,
+ *               negative size
+ *   -RP_EBUSY   the id is in use
+ *   -RP_ENOENT  there is no request with this id
+ *   -RP_ENOSPC  not enough memory
+ *   -RP_ESTALE  a request was allocated or released since the offer was made
+ *   -RP_ENOMEM
+ * After a success memalloc_moves() returns the other requests that were moved, oldest first.
  */
 int memalloc_offer(struct memalloc *m, const struct memalloc_request *req,
 		   struct memalloc_offer *ret);
 int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer,
 		    memalloc_mask *ret_zone);
-/* An offer and its commit. */
+/* Makes an offer and commits it. */
 int memalloc_allocate(struct memalloc *m, const struct memalloc_request *req,
 		      memalloc_mask *ret_zone);
-/* Gives a request new properties and a new place; it keeps its age. */
+/* Changes the properties of a request and places it again; it keeps its age. */
 int memalloc_replace(struct memalloc *m, const struct memalloc_request *req,
 		     memalloc_mask *ret_zone);
 /*
- * The same for a request whose size has not changed, without moving others where that can be
- * helped: if there is no room in its new place, it keeps its zone and gets, of the new one, what
- * that lacks.
+ * Places a request of unchanged size again, if possible without moving others: if the new place has
+ * not enough capacity, the request keeps its zone, extended by the nodes of the new one that it
+ * lacks.
  */
 int memalloc_follow(struct memalloc *m, const struct memalloc_request *req,
 		    memalloc_mask *ret_zone);
 /*
- * Extends a request's zone by `nodes` (those of `types`, if there are any) and by the nearest
- * further nodes of `types` (0: the kinds of `nodes`). Without effect if its zone has all of that
- * already. Never shrinks.
+ * Extends a request's zone by `nodes` (only those of `types`, if there are any) and by the nearest
+ * further nodes of `types` (0: the types of `nodes`). No effect if the zone contains all of them
+ * already. Never reduces a zone.
  */
 int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32_t types,
 		    memalloc_mask *ret_zone);
 int memalloc_release(struct memalloc *m, uint64_t id);
-void memalloc_reset(struct memalloc *m); /* releases all */
+void memalloc_reset(struct memalloc *m); /* releases all requests */
 
-/* Others that the last call has moved, none after an offer; valid until the next call. */
+/* Returns the number of other requests that the last call moved, 0 after an offer. *ret is valid
+ * until the next call. */
 uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **ret);
-/* One sentence on the last error, without newline; valid until the next call. */
+/* Returns one sentence about the last error, without newline; valid until the next call. */
 const char *memalloc_why(const struct memalloc *m);
 
 /*
- * Undo over several calls: between begin and keep everything can be taken back with drop, exactly,
- * ages included. Not nested (-RP_EBUSY). memalloc_reset() must not be called in between.
+ * Undo over several calls: memalloc_drop() restores the exact state of memalloc_begin(), ages
+ * included; memalloc_keep() ends the undo. Not nested (-RP_EBUSY). memalloc_reset() must not be
+ * called in between.
  */
 int memalloc_begin(struct memalloc *m);
 void memalloc_keep(struct memalloc *m);
 void memalloc_drop(struct memalloc *m);
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-uint32_t memalloc_count(const struct memalloc *m); /* requests */
-/* -RP_ENOENT: no such request. */
+uint32_t memalloc_count(const struct memalloc *m); /* number of requests */
+/* Stores the zone of a request. -RP_ENOENT: there is no such request. */
 int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone);
-/* Bytes of a set of nodes: what it has; what requests lying in it use; the difference; and how much
- * of that is really there, as larger zones around it may be fuller (0 or more). */
+/* Return bytes of a set of nodes: its capacity; the usage by requests within it; the difference;
+ * and the part of the difference that is available, as larger zones around it may be fuller (at
+ * least 0). */
 int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes);
 int64_t memalloc_usage(const struct memalloc *m, memalloc_mask nodes);
 int64_t memalloc_unused(const struct memalloc *m, memalloc_mask nodes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory allocator's picture of the machine. */
+/* Creation of a memory allocator: nodes, types and distances. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "modules/lib/memalloc_impl.h"
 
-#define DISTANCE_UNKNOWN (UINT32_MAX - 1) /* farther than all others */
+#define DISTANCE_UNKNOWN (UINT32_MAX - 1) /* farther than all known distances */
 
 static int refuse(char *why, size_t why_size, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -35,7 +35,7 @@ static uint32_t type_index(uint32_t type)
 	}
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static int check(const struct memalloc_machine *machine, char *why, size_t why_size)
 {
@@ -62,7 +62,7 @@ static int check(const struct memalloc_machine *machine, char *why, size_t why_s
 			       "the machine has no memory node with memory");
 }
 
-/* Groups the other nodes by distance, nearest first. Returns the end of what was written. */
+/* Groups the other nodes by distance, nearest first. Returns the end of the written array. */
 static struct distance *sort_distances(struct node *n, uint32_t self, const uint32_t *row,
 				       uint32_t n_nodes, struct distance *out)
 {
@@ -149,7 +149,7 @@ struct memalloc *memalloc_free(struct memalloc *m)
 	return NULL;
 }
 
-/* ---- from the host's topology ---------------------------------------------------------------- */
+/* ---- the host's topology --------------------------------------------------------------------- */
 
 static uint32_t type_of(uint32_t type)
 {
@@ -164,7 +164,7 @@ static uint32_t type_of(uint32_t type)
 	}
 }
 
-/* Distances are the same in both directions; the mean, where the machine says something else. */
+/* Reads symmetric distances: the mean of both directions if they differ. */
 static void read_distances(const struct rp_host_topology *topo, void *ctx,
 			   const struct memalloc_node *nodes, uint32_t n, uint32_t *ret)
 {

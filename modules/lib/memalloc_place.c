@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where memory requests go, and who has to move for them. */
+/* Placement of memory requests, and the choice of requests that are moved for others. */
 #include <stdio.h>
 
 #include "modules/lib/memalloc_impl.h"
@@ -11,8 +11,8 @@ static uint32_t count_nodes(memalloc_mask nodes)
 
 /* ---- initial zone ---------------------------------------------------------------------------- */
 
-/* The nearest nodes of one kind around a zone. Nodes are walked in order; what was nearest so far
- * stays when a later node of the zone has neighbours that are nearer still. */
+/* Returns the nearest nodes of one type around a zone. Nodes are visited in order; the nearest ones
+ * so far are kept when a later node of the zone has neighbours that are nearer still. */
 static memalloc_mask expand_type(const struct memalloc *m, memalloc_mask zone,
 				 memalloc_mask of_type)
 {
@@ -48,7 +48,8 @@ memalloc_mask memalloc_expand(const struct memalloc *m, memalloc_mask zone, uint
 	return found;
 }
 
-/* At least one node has to have memory that the kernel can use for itself. */
+/* Adds a node with memory that is not only movable, if the zone has none: the kernel needs some for
+ * itself. */
 static int add_normal(struct memalloc *m, struct memalloc_request *req, memalloc_mask *zone)
 {
 	uint32_t normal = memalloc_types(m, m->normal), types = req->types & normal;
@@ -94,7 +95,7 @@ int memalloc_initial_zone(struct memalloc *m, struct memalloc_request *req, mema
 	return r;
 }
 
-/* ---- making room ----------------------------------------------------------------------------- */
+/* ---- freeing capacity ------------------------------------------------------------------------ */
 
 bool memalloc_fits(const struct memalloc *m, memalloc_mask nodes, int64_t size)
 {
@@ -118,7 +119,8 @@ static bool is_before(const struct zone *a, const struct zone *b)
 	return size_a != size_b ? size_a > size_b : a->nodes > b->nodes;
 }
 
-/* Must another zone, with as many users, come first because it lies within this one? */
+/* Returns true if another zone with as many users must be handled first, because it lies within
+ * z. */
 static bool has_subset(const struct excess *over, uint32_t n, const struct zone *z)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -131,8 +133,8 @@ static bool has_subset(const struct excess *over, uint32_t n, const struct zone 
 }
 
 /*
- * Zones that hold too much: those with most users first; among equals a zone comes after those
- * within it; then larger ones first, then those of higher nodes.
+ * Finds overfull zones. Those with most users come first; among equals a zone follows those within
+ * it; then larger ones come first, then those of higher nodes.
  */
 static uint32_t find_excess(struct memalloc *m, memalloc_mask nodes)
 {
@@ -156,7 +158,7 @@ static uint32_t find_excess(struct memalloc *m, memalloc_mask nodes)
 	return n;
 }
 
-/* Moves users of a zone with too many to a larger one. Returns the bytes moved or -RP_ENOMEM. */
+/* Moves users of an overfull zone to a larger one. Returns the bytes moved or -RP_ENOMEM. */
 static int64_t shrink(struct memalloc *m, const struct excess *e, uint32_t priority, uint32_t extra)
 {
 	uint32_t types;
@@ -169,13 +171,13 @@ static int64_t shrink(struct memalloc *m, const struct excess *e, uint32_t prior
 	return memalloc_move_users(m, e->zone, to, e->zone->types | types, priority, e->bytes);
 }
 
-/* Shrinks all zones with too much once; looks again. Returns how many there still are or
- * -RP_ENOMEM. */
+/* Shrinks each overfull zone once and checks again. Returns the number of zones that are still
+ * overfull, or -RP_ENOMEM. */
 static int64_t shrink_all(struct memalloc *m, memalloc_mask nodes, uint32_t n, uint32_t priority,
 			  uint32_t extra, bool *moved)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct excess e = m->over_sorted[i]; /* new zones may move the array */
+		struct excess e = m->over_sorted[i]; /* a copy: new zones may move the array */
 		int64_t bytes = shrink(m, &e, priority, extra);
 		if (bytes < 0)
 			return bytes;

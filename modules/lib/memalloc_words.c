@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods and people say, in the allocator's words. */
+/* Conversion of QoS classes and type names to the allocator's constants. */
 #include <string.h>
 #include <strings.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory allocator's books: zones, requests, the journal. */
+/* State of the memory allocator: zones, their users, requests by id, and the journal. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/memalloc_impl.h"
 
-/* Makes room for n elements in an array; its capacity doubles. */
+/* Grows an array to n elements; its capacity doubles. */
 static int grow(void *array, uint32_t *cap, uint64_t n, size_t size)
 {
 	void **p = array;
@@ -44,7 +44,8 @@ static int grow_zones(struct memalloc *m)
 	return 0;
 }
 
-/* Unused zones keep their memory behind the used ones. */
+/* Returns a spare zone, allocating it if necessary. Unused zones keep their memory behind those in
+ * use. */
 static struct zone *spare_zone(struct memalloc *m)
 {
 	if (!m->n_spare) {
@@ -93,7 +94,7 @@ void memalloc_tidy(struct memalloc *m)
 			continue;
 		z->live = false;
 		if (m->n_journal)
-			continue; /* an undo may want to put users back without asking for memory */
+			continue; /* an undo may restore users without allocating memory */
 		m->zones[i] = m->zones[--m->n_zones];
 		m->zones[m->n_zones] = z;
 		m->n_spare++;
@@ -111,7 +112,7 @@ static bool moves_before(const struct request *a, const struct request *b)
 	return a->age > b->age;
 }
 
-/* The place of a request among the users of a zone. */
+/* Returns the position of a request among the users of a zone. */
 static uint32_t user_place(const struct zone *z, const struct request *req)
 {
 	uint32_t lo = 0, hi = z->n_users;
@@ -139,13 +140,13 @@ static void insert_user(struct zone *z, struct request *req)
 	req->zone = z;
 }
 
-/* Adds to the usage of all zones around some nodes, but for those around some more nodes. */
+/* Adds to the usage of all zones that contain `nodes`, except those that also contain `but`. */
 static void add_usage(struct memalloc *m, memalloc_mask nodes, memalloc_mask but, int64_t bytes)
 {
 	for (uint32_t i = 0; i < m->n_zones; i++) {
 		struct zone *z = m->zones[i];
 		if (!(nodes & ~z->nodes) && (!but || but & ~z->nodes))
-			z->usage += bytes; /* of no meaning where it is not live */
+			z->usage += bytes; /* irrelevant for a zone that is not live */
 	}
 }
 
@@ -242,7 +243,7 @@ static void link_request(struct memalloc *m, struct request *req)
 
 int memalloc_insert(struct memalloc *m, struct request *req)
 {
-	/* A larger table is only faster. */
+	/* An allocation failure is harmless while there is a smaller table. */
 	if (m->n_requests >= m->n_table && grow_table(m) && !m->n_table)
 		return -RP_ENOMEM;
 	link_request(m, req);

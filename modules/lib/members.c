@@ -8,7 +8,7 @@
 
 struct record {
 	uint32_t version, pool;
-	int64_t mcpu; /* what it counts for there */
+	int64_t mcpu; /* CPU request counted in the pool */
 	uint32_t overflows, pad;
 };
 
@@ -41,8 +41,8 @@ static void count(struct rp_instance *inst, const struct members *m, const struc
 	list[rec->pool].mcpu += sign * rec->mcpu;
 }
 
-/* Reads the record of a container that is in a pool of the plan. Returns false for a record that
- * names a pool that does not exist, as bytes that another version saved may. */
+/* Reads the record of a container that is in a pool of the plan. Returns false if the record names
+ * a pool that does not exist, as the bytes of another version may. */
 static bool read_placed(struct rp_instance *inst, const struct members *m, rp_ctr ctr,
 			struct record *ret)
 {
@@ -79,7 +79,7 @@ static int32_t keep_record(struct rp_instance *inst, const struct members *m, rp
 	return ctr_set_record(h, txn, ctr, rec, sizeof *rec);
 }
 
-/* As members_join(), of one that counts nowhere. */
+/* Adds a container that is not counted yet to its pool. Results as of members_join(). */
 static int32_t join(struct rp_instance *inst, const struct members *m, rp_txn txn,
 		    const struct rp_ctr_info *info)
 {

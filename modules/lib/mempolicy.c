@@ -17,7 +17,7 @@
 #define ANNOTATION_KEY_MAX 400u
 #define MAX_DISTANCE "max-dist:"
 
-/* Numbers of Linux. */
+/* Linux's numbers. */
 enum { MODE_DEFAULT, MODE_PREFERRED, MODE_BIND, MODE_LOCAL = 4, MODE_PREFERRED_MANY };
 
 struct mempolicy_word {
@@ -117,7 +117,7 @@ static int32_t read_nodes(const struct modhost *h, rp_cfg node, struct mempolicy
 			       p->name, text);
 }
 
-/* A map with mode, nodes and flags; p->name is set. */
+/* Reads a map with mode, nodes and flags; p->name is already set. */
 static int32_t read_one(const struct modhost *h, rp_cfg node, struct mempolicy *p)
 {
 	const char *mode = section_text(h, node, "mode", "");
@@ -160,9 +160,9 @@ int32_t mempolicy_find(const struct mempolicies *classes, const char *name)
 	return MEMPOLICY_NONE;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
-/* The peer's annotation: KEY/container.NAME, KEY/pod, KEY. */
+/* Returns the peer's annotation: the first of KEY/container.NAME, KEY/pod, KEY. */
 static const char *peer_annotation(const struct modhost *h, const struct rp_ctr_info *info,
 				   const char *key)
 {
@@ -183,7 +183,8 @@ static int32_t mempolicy_refuse(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 	return h->cache->set_degraded(h->ctx, txn, ctr, why);
 }
 
-/* Fills *ret. 0: there is one; 1: there is none; -RP_ENOMEM. */
+/* Chooses the memory policy of a container. Returns 0 with *ret filled, 1 if there is none, or
+ * -RP_ENOMEM. */
 static int32_t mempolicy_choose(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
 				const struct mempolicies *classes, int32_t fallback,
 				struct mempolicy *ret)
@@ -222,8 +223,8 @@ static int32_t mempolicy_choose(const struct modhost *h, rp_txn txn, const struc
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Memory nodes of the packages of these CPUs. A node without CPUs is in the package that is
- * closest. */
+/* Stores the nodes with memory of the packages of these CPUs. A node without CPUs belongs to the
+ * package of the closest node. */
 static void package_nodes(const struct modhost *h, struct rp_ids cpus, struct rp_ids with_memory,
 			  struct rp_idset *ret)
 {
@@ -256,7 +257,8 @@ static void near_nodes(const struct modhost *h, struct rp_ids from, struct rp_id
 	}
 }
 
-/* The kernel refuses nodes that the container may not use. */
+/* Stores the nodes of a memory policy, limited to the nodes that the container may use: the kernel
+ * refuses others. */
 static void mempolicy_set_of(const struct modhost *h, const struct mempolicy *p, struct rp_ids cpus,
 			     struct rp_ids allowed, struct rp_idset *ret)
 {
@@ -287,7 +289,7 @@ static void mempolicy_set_of(const struct modhost *h, const struct mempolicy *p,
 	rp_idset_and(ret, rp_ids_of(ret), allowed);
 }
 
-/* Positions in the allowed set instead of node numbers, as MPOL_F_RELATIVE_NODES has them. */
+/* Converts node numbers to positions in the allowed set, as MPOL_F_RELATIVE_NODES requires. */
 static void to_positions(struct rp_ids nodes, struct rp_ids allowed, struct rp_idset *ret)
 {
 	uint32_t at = 0;
@@ -299,7 +301,7 @@ static void to_positions(struct rp_ids nodes, struct rp_ids allowed, struct rp_i
 	}
 }
 
-/* MPOL_PREFERRED has one node. */
+/* Reduces the nodes to the nearest one, since MPOL_PREFERRED accepts only one. */
 static void keep_nearest(const struct modhost *h, struct rp_ids cpus, struct rp_idset *nodes)
 {
 	struct rp_idset near;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory policy classes: the kernel's memory policy (set_mempolicy(2)) that a container starts
- * with, over nodes that follow from where the container was placed. Set when a container is
- * created, never later. Runtimes need NRI 0.12.
+ * Memory policy classes: the kernel's memory policy (set_mempolicy(2)) with which a container
+ * starts, over nodes that depend on the container's placement. It is set at creation and never
+ * changed later. Runtimes need NRI 0.12.
  */
 #ifndef NRI_RP_LIB_MEMPOLICY_H
 #define NRI_RP_LIB_MEMPOLICY_H
@@ -12,16 +12,16 @@
 #include "modules/lib/blocks.h"
 
 #define MEMPOLICY_NONE (-1)
-#define MEMPOLICY_NODES_MAX 256u /* bytes of an explicit list of nodes */
-#define MEMPOLICY_FLAGS_MAX 40u /* bytes of all flags as text */
+#define MEMPOLICY_NODES_MAX 256u /* limit of an explicit list of nodes, bytes */
+#define MEMPOLICY_FLAGS_MAX 40u /* limit of all flags as text, bytes */
 
 enum mempolicy_nodes {
 	MEMPOLICY_ALLOWED, /* the memory nodes that the container is pinned to */
 	MEMPOLICY_ALL,
-	MEMPOLICY_CPU_NODES, /* of its CPUs */
-	MEMPOLICY_CPU_PACKAGES, /* of the packages of its CPUs */
-	MEMPOLICY_WITHIN_SOCKET, /* those of its own that are in the packages of its CPUs */
-	MEMPOLICY_MAX_DISTANCE, /* at most `distance` from a node of its CPUs */
+	MEMPOLICY_CPU_NODES, /* nodes of the container's CPUs */
+	MEMPOLICY_CPU_PACKAGES, /* nodes of the packages of its CPUs */
+	MEMPOLICY_WITHIN_SOCKET, /* allowed nodes in the packages of its CPUs */
+	MEMPOLICY_MAX_DISTANCE, /* nodes at most `distance` from a node of its CPUs */
 	MEMPOLICY_LIST
 };
 
@@ -32,7 +32,7 @@ struct mempolicy {
 	uint32_t distance;
 	const char *list; /* node list as written, with MEMPOLICY_LIST */
 	bool relative;
-	char flags[MEMPOLICY_FLAGS_MAX]; /* as of RP_F_MEMPOLICY_FLAGS */
+	char flags[MEMPOLICY_FLAGS_MAX]; /* as for RP_F_MEMPOLICY_FLAGS */
 };
 
 struct mempolicies {
@@ -69,16 +69,16 @@ struct mempolicies {
 		       "MPOL_F_STATIC_NODES."                                                      \
 	}
 
-/* Reads memoryPolicyClasses of a section. Texts stay the configuration's. 0, or an error with its
- * place. */
+/* Reads memoryPolicyClasses of a section. Texts are borrowed from the configuration. Returns 0, or
+ * an error with its place. */
 int32_t mempolicy_read(const struct modhost *h, struct blocks *memory, rp_cfg section,
 		       struct mempolicies *ret);
-/* Returns the index, or MEMPOLICY_NONE. */
+/* Returns the index of a class, or MEMPOLICY_NONE. */
 int32_t mempolicy_find(const struct mempolicies *classes, const char *name);
 /*
- * Gives a container that is being created its memory policy, after its CPUs and memory nodes have
- * been staged: by its annotations, else the class `fallback` (MEMPOLICY_NONE: none). What cannot be
- * set is logged and makes the container degraded. 0 or -RP_ENOMEM.
+ * Stages the memory policy of a container that is being created, after its CPUs and memory nodes
+ * were staged: by its annotations, else the class `fallback` (MEMPOLICY_NONE: none). A policy that
+ * cannot be set is logged and makes the container degraded. Returns 0 or -RP_ENOMEM.
  */
 int32_t mempolicy_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			const struct mempolicies *classes, int32_t fallback);

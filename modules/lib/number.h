@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as those who write Kubernetes configurations are used to them. */
+/* Parsing of integers in the notations of Go, which users of Kubernetes expect. */
 #ifndef NRI_RP_LIB_NUMBER_H
 #define NRI_RP_LIB_NUMBER_H
 
 #include <stdint.h>
 
-/* "12", "0x1f", "0o17", "017", "0b11", with "_" between digits. -1: none of these, negative, or
- * above max. */
+/* Parses "12", "0x1f", "0o17", "017" or "0b11", with "_" between digits. Returns -1 for another
+ * text, a negative number, or one above max. */
 int64_t number_parse(const char *text, int64_t max);
 
 #endif

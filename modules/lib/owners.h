@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who owns which CPU. A CPU is given to one owner, so that two cannot own it by construction; or it
- * is joined by any number of users, who are counted and not named. Changes since owners_begin() can
- * be taken back.
+ * Ownership of CPUs. A CPU is given to one owner, so that two containers cannot own it, or joined
+ * by any number of users, which are counted without their names. Changes since owners_begin() can
+ * be undone.
  */
 #ifndef NRI_RP_LIB_OWNERS_H
 #define NRI_RP_LIB_OWNERS_H
@@ -10,36 +10,41 @@
 #include <nri-rp/cache.h>
 #include <nri-rp/set.h>
 
-/* Of one CPU. Free: all zeros. */
+/* State of one CPU. All zeros: free. */
 struct owners_cpu {
-	rp_ctr owner; /* 0: none, or those who joined */
-	uint32_t n; /* the owner, or those who joined */
+	rp_ctr owner; /* 0: none, or joined by users */
+	uint32_t n; /* 1 with an owner, else the number of users */
 };
 
 /* All zeros: every CPU is free. */
+/* Ownership of all CPUs. */
 struct owners {
 	struct rp_idset taken; /* CPUs that are not free */
-	struct rp_idset touched; /* since owners_begin */
+	struct rp_idset touched; /* CPUs changed since owners_begin() */
 	struct owners_cpu now[RP_CPUS_MAX];
-	struct owners_cpu before[RP_CPUS_MAX]; /* of touched CPUs, at owners_begin */
+	struct owners_cpu before[RP_CPUS_MAX]; /* state of touched CPUs at owners_begin() */
 };
 
+/* Begins to record changes; forgets those recorded before. */
 void owners_begin(struct owners *o);
+/* Undoes the changes since owners_begin(). */
 void owners_undo(struct owners *o);
-/* The CPUs are the container's, whoever had them or had joined. */
+/* Gives the CPUs to a container (0: none), whatever their state was. */
 void owners_give(struct owners *o, struct rp_ids cpus, rp_ctr ctr);
-/* One user more of each of them; a CPU that was given is joined instead. One user less; the last
- * one leaves it free. */
+/* Add a user to each of the CPUs, or remove one. Joining a CPU with an owner removes the owner. The
+ * last user to leave makes the CPU free. */
 void owners_join(struct owners *o, struct rp_ids cpus);
 void owners_leave(struct owners *o, struct rp_ids cpus);
+/* Makes all CPUs free. */
 void owners_clear(struct owners *o);
-/* Those of these CPUs that the container owns are free. */
+/* Makes those of these CPUs free that the container owns. */
 void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
-/* Takes everything from a container; what it had goes to ret. How many CPUs that were. Looks at all
- * CPUs that are not free. */
+/* Makes all CPUs of a container free and stores them in ret. Returns their number. Checks all CPUs
+ * that are not free. */
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
-/* CPUs that have an owner; the other ones that are taken were joined. */
+/* Stores the CPUs with an owner; the other taken CPUs were joined. */
 void owners_given(const struct owners *o, struct rp_idset *ret);
+/* Stores the CPUs of a container and returns their number. */
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform as classes see it, and which CLOS a CPU belongs in. pct_hints.c looks for room,
- * pct_write.c is the worker's part. */
+/* Priority core turbo: the punits that classes use, and the CLOS of each CPU. pct_hints.c searches
+ * punits with room, pct_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,8 @@ void pct_warn(const struct modhost *h, const struct cpuclass_defs *defs)
 		warn_associated(h);
 }
 
-/* The CLOS that may go highest, of those that classes use and somebody has programmed. */
+/* Returns the CLOS with the highest frequency, of those that classes use and that are
+ * programmed. */
 static int32_t highest_clos(const struct modhost *h, const struct pct *p,
 			    const struct cpuclass_defs *defs)
 {
@@ -122,7 +123,7 @@ static void read_classes(const struct modhost *h, struct pct *p, const struct cp
 			p->high |= UINT64_C(1) << i;
 }
 
-/* ---- the platform ---------------------------------------------------------------------------- */
+/* ---- punits and packages --------------------------------------------------------------------- */
 
 static void read_room(struct pct_punit *u, const struct rp_sst_punit *info)
 {
@@ -171,7 +172,7 @@ static void read_punits(const struct modhost *h, struct pct *p, uint32_t n)
 	}
 }
 
-/* The lowest CPU of its core that may be touched. */
+/* Returns the lowest CPU of the core that may be changed. */
 static uint32_t core_of(const struct modhost *h, const struct pct *p, uint32_t cpu)
 {
 	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
@@ -258,7 +259,8 @@ void pct_use(struct pct *p, uint32_t class, uint32_t cpu)
 	int8_t clos = pct_clos_of_class(p, class);
 	if (clos == PCT_NO_CLOS)
 		clos = p->fallback;
-	/* nobody's: it stays where it is, and says nothing about the core's other threads */
+	/* Without a CLOS the CPU is unchanged and does not influence the other threads of its
+	 * core. */
 	p->cpus[cpu].wanted = clos;
 	if (clos != PCT_NO_CLOS)
 		p->cpus[cpu].now = clos;
@@ -273,8 +275,8 @@ void pct_adopt(struct pct *p, const struct pct *former)
 			p->cpus[i].now = former->cpus[i].now;
 }
 
-/* Of threads that disagree the smaller number decides: what is high stays high beside an idle
- * thread. */
+/* Determines the CLOS of each core. If its threads differ, the smaller number wins, so that a high
+ * thread stays high beside an idle one. */
 void pct_count(struct pct *p)
 {
 	for (uint32_t i = 0; p && i < p->n_cpus; i++)

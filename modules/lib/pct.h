@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Priority core turbo: what CPU classes have to do with the classes of service (CLOS) of Intel
- * Speed Select. Either the classes say pctPriority and the platform is set up for them (managed),
- * or they say sstClosID and CPUs are only put into CLOSes that somebody else has set up
- * (associated). Here is what a policy wants to know when it looks for CPUs; cpuclass.h makes it so.
+ * Priority core turbo: the relation between CPU classes and the classes of service (CLOS) of Intel
+ * Speed Select. If classes set pctPriority, the platform is set up for them (managed). If they set
+ * sstClosID, CPUs are put into CLOSes that an operator has set up (associated). This header answers
+ * a policy's questions when it chooses CPUs; cpuclass.h applies the classes.
  *
- * In a power unit (punit) only so many CPUs can be high at a time and still be fast. The rest of
- * them is its *room*.
+ * In a power unit (punit) only a limited number of CPUs can be high and still be fast. What is left
+ * of this number is its *room*.
  */
 #ifndef NRI_RP_LIB_PCT_H
 #define NRI_RP_LIB_PCT_H
@@ -21,46 +21,51 @@
 struct pct;
 struct cpuclass_defs;
 
-/* Are there classes of that kind, and do they have the platform set up? */
+/* Return true if there are classes that use Speed Select, and if they require the setup of the
+ * platform. */
 bool pct_is_wanted(const struct cpuclass_defs *defs);
 bool pct_is_managed(const struct cpuclass_defs *defs);
-/* Why the machine has no Speed Select; NULL: it has. */
+/* Returns why the machine has no Speed Select; NULL: it has. */
 const char *pct_missing(const struct modhost *h);
-/* What an operator ought to know before such classes are in force. */
+/* Logs warnings for the operator, before such classes are activated. */
 void pct_warn(const struct modhost *h, const struct cpuclass_defs *defs);
 
-/* Of high priority: above others when power is short. False for CPUCLASS_NONE. */
+/* Returns true if the class has high priority: its CPUs get power before others. False for
+ * CPUCLASS_NONE. */
 bool pct_is_high(const struct pct *p, uint32_t class);
-bool pct_has_high(const struct pct *p); /* some class is */
+bool pct_has_high(const struct pct *p); /* true if a class has high priority */
 
-/* What would be good for n more CPUs of a class, in order. Lives as long as the struct pct. */
+/* Suggestions for n more CPUs of a class, in order. Valid as long as the struct pct. */
 struct pct_hints {
 	bool has_clos, has_avoid;
-	struct rp_idset clos; /* free CPUs that are in its CLOS already */
-	struct rp_idset avoid; /* punits where high CPUs are in use */
-	bool packages; /* what `reserve` are indexes of: packages, else punits */
+	struct rp_idset clos; /* free CPUs that are in the class's CLOS already */
+	struct rp_idset avoid; /* punits with high CPUs in use */
+	bool packages; /* `reserve` has indexes of packages, else of punits */
 	uint32_t n_reserve;
-	uint16_t reserve[PCT_PUNITS_MAX]; /* room for high ones, best first */
+	uint16_t reserve[PCT_PUNITS_MAX]; /* places with room for high CPUs, best first */
 };
-/* `high`: CPUs of high classes in use, but for the asker's own. p NULL: no hints. */
+/* Computes the suggestions. `high`: CPUs of high classes in use, except those of the requesting
+ * container. p NULL: no suggestions. */
 void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
 	      struct rp_ids high, struct pct_hints *ret);
-/* Narrow a set of CPUs that n are wanted from, where that leaves enough. True: something did. */
+/* Reduce a set from which n CPUs are wanted, if enough remain. Return true if the set was
+ * reduced. */
 bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 		struct rp_idset *from);
 bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from);
 
-/* Of some CPUs of a class, how many had better be elsewhere: high ones for which there is no room,
- * others among high ones. */
+/* Returns how many CPUs of a class are badly placed: high ones without room, others among high
+ * ones. */
 uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus);
 
-/* How many CPUs of the class there can be beside `held`, those of other classes: the extended
- * resource. */
+/* Returns how many CPUs of the class are possible beside `held`, the CPUs of other classes: the
+ * amount of the extended resource. */
 int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held);
 
 /*
- * Priorities of CPUs as Speed Select has them, where it is in use; they are left alone elsewhere,
- * and where classes of a policy change them all the time (`managed`).
+ * Sets the allocator's priorities of CPUs from Speed Select, where it is used. Other CPUs are
+ * unchanged, and all with `managed`, because a policy's classes then change the priorities all the
+ * time.
  */
 void pct_priorities(const struct modhost *h, bool managed, struct cpualloc *a);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for CPUs of high priority: where to look for CPUs, and how many there can be. */
+/* Room for CPUs of high priority: suggestions where to choose CPUs, and the capacity of a class. */
 #include "modules/lib/pct_impl.h"
 
 /* ---- hints ----------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ struct room {
 	uint32_t index, room, free;
 };
 
-/* How many more CPUs can have it. */
+/* Returns how many more CPUs of the punit can be high. */
 static uint32_t left_of(const struct pct_punit *u, struct rp_ids high)
 {
 	uint32_t used = rp_ids_count_and(high, rp_ids_of(&u->cpus));
@@ -30,7 +30,7 @@ static struct room room_of(const struct pct_punit *u, struct rp_ids free, struct
 	return (struct room){0, left_of(u, high), rp_ids_count_and(free, rp_ids_of(&u->allowed))};
 }
 
-/* More room first, then more free CPUs; the order in which they come stays otherwise. */
+/* Inserts by more room first, then more free CPUs; equals keep their order. */
 static void insert(struct pct_hints *hints, struct room *sorted, struct room new)
 {
 	uint32_t at = hints->n_reserve++;
@@ -84,7 +84,7 @@ static void avoid_high(const struct pct *p, struct rp_ids high, struct pct_hints
 	ret->has_avoid = !rp_ids_empty(rp_ids_of(&ret->avoid));
 }
 
-/* A punit, else a package. */
+/* Finds punits with enough room, else packages. */
 static void reserve(const struct pct *p, uint32_t n, struct rp_ids free, struct rp_ids high,
 		    struct pct_hints *ret)
 {

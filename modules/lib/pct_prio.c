@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Priorities of CPUs for the allocator, as Speed Select has them. */
+/* Priorities of CPUs for the allocator, derived from Speed Select. */
 #include "modules/lib/pct.h"
 
 /* The CPUs of each CLOS. */
@@ -25,13 +25,13 @@ static void by_turbo(struct cpualloc *a, const struct classes *c)
 					rp_ids_of(&c->cpus[i]));
 }
 
-/* How early a CLOS gets power: smaller is earlier. */
+/* Returns the rank of a CLOS in the distribution of power; smaller is earlier. */
 static uint32_t turn_of(const struct rp_sst_punit *u, uint32_t clos)
 {
 	return u->priority == RP_SST_ORDERED ? clos : u->clos[clos].weight;
 }
 
-/* The first of those in use is high, the last one low. */
+/* Makes the first CLOS in use high and the last one low. */
 static void by_power(struct cpualloc *a, const struct rp_sst_punit *u, const struct classes *c)
 {
 	uint32_t first = UINT32_MAX, last = 0;
@@ -71,7 +71,8 @@ static void by_base(struct cpualloc *a, const struct rp_sst_punit *u)
 	(void)cpualloc_set_prio(a, CPUALLOC_HIGH, u->bf_cpus);
 }
 
-/* Does a package have classes of service in use? Then its base frequencies say nothing. */
+/* Returns true if a package has classes of service in use. Its base frequencies are then
+ * meaningless. */
 static bool package_has_classes(const struct modhost *h, uint32_t package)
 {
 	const struct rp_host_speedselect *s = h->speedselect;

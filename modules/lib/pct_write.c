@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's part of priority core turbo: setting the platform up, taking that back, associating
- * CPUs. Nothing is written that is so already. */
+/* The worker's part of priority core turbo: sets up the platform, removes the setup, and associates
+ * CPUs. Values that are already right are not written. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const struct rp_clos nothing = {.max_mhz = RP_SST_MHZ_MAX};
 
-/* Why the driver refuses, and what there is to do about it. */
+/* Returns why the driver refuses, with the remedy. */
 static const char *reason(int32_t r)
 {
 	return r == -EPERM ? "Operation not permitted: locked by the firmware, or the daemon lacks "
@@ -17,7 +17,7 @@ static const char *reason(int32_t r)
 			   : strerror(-r);
 }
 
-/* Counts it, and says what went wrong. Returns the result. */
+/* Counts a write and logs its failure. Returns the result. */
 static int32_t note(struct cpuclass_job *job, const struct pct_unit *u, const char *what, int32_t r)
 {
 	char place[64];
@@ -125,7 +125,7 @@ static int32_t look(struct cpuclass_job *job, const struct pct_unit *u, struct r
 	return r ? note(job, u, "reading", r) : 0;
 }
 
-/* Classes without limits, and all CPUs in the first one. */
+/* Removes the limits of all CLOSes and moves all CPUs to the first one. */
 static int32_t reset(struct cpuclass_job *job, const struct pct_unit *u)
 {
 	int32_t r = 0;
@@ -147,7 +147,7 @@ static int32_t switch_turbo(struct cpuclass_job *job, const struct pct_unit *u, 
 		    job->speedselect->set_tf(job->ctx, &u->at, on));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all punits ------------------------------------------------------------------------------ */
 
 static void begin(struct cpuclass_job *job, struct pct_unit *u)
 {

@@ -72,7 +72,7 @@ int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct
 	return good ? 0 : -RP_ENOMEM;
 }
 
-/* ---- pools that grow and shrink -------------------------------------------------------------- */
+/* ---- dynamic pools --------------------------------------------------------------------------- */
 
 uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools of CPUs that several containers share: what is there to be divided into pools, what being
- * in a pool means for a container, and the pools as attributes of zones. Which pools there are, how
- * large, and who is in which, is the policy's own.
+ * Pools of CPUs that containers share: the CPUs that can be divided into pools, the staging of a
+ * container in a pool, and pools as attributes of zones. The policy decides which pools there are,
+ * their sizes and their members.
  */
 #ifndef NRI_RP_LIB_POOLS_H
 #define NRI_RP_LIB_POOLS_H
@@ -15,9 +15,9 @@
 #include "modules/lib/ctr.h"
 
 #define POOLS_NAME_MAX 63u /* bytes of a pool's name */
-#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with the number of an instance and the NUL */
+#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with an instance number and the NUL */
 
-/* Rows of a schema for what pools_read() reads. */
+/* Rows of a schema for the keys that pools_read() reads. */
 #define POOLS_KEYS                                                                                 \
 	BOUNDS_KEYS("What the pool reserved has.",                                                 \
 		    "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."),           \
@@ -30,7 +30,7 @@
 		.doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."     \
 	}
 
-/* What is divided. */
+/* The section's settings and the CPUs to be divided. */
 struct pools {
 	rp_cfg section;
 	bool pin_cpu, pin_memory;
@@ -38,72 +38,72 @@ struct pools {
 };
 
 /*
- * Reads a section against the machine as it is. `past`: what was reserved before, of a quantity
- * (reserve.h). An error names the place. That CPUs are to be reserved, and none is available, is
- * one unless past->hotplug.
+ * Reads a section, applied to the online CPUs. `past`: what was reserved before (reserve.h). An
+ * error names the place. If CPUs are to be reserved and none is available, that is an error unless
+ * past->hotplug.
  */
 int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		   const struct reserve_past *past, struct pools *ret);
 
 /*
- * Stages that the container is in a pool with these CPUs, or in one that has none on line, which
- * runs on the reserved ones, or on all when there are none of those either: its CPUs and memory
- * nodes as far as they are pinned, its shares if it has a request, and SHARED_CPUS in its data
- * file. group: 0, or the number by which a pool is told from others whose CPUs nobody else may
- * have. degraded: why this is not what it asks for, or NULL.
+ * Stages a container in a pool with these CPUs. If none of them is online, it runs on the reserved
+ * CPUs, or on all if there are none. Stages CPUs and memory nodes as far as they are pinned, the
+ * shares if it has a request, and SHARED_CPUS in its data file. group: number of a pool with
+ * exclusive CPUs, or 0. degraded: why the container has less than it requests; NULL: it has all.
  */
 int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
 		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group,
 		    const char *degraded);
 
 struct pools_zone {
-	char label[POOLS_LABEL_MAX]; /* the attribute is "LABEL cpuset" */
+	char label[POOLS_LABEL_MAX]; /* the attribute is named "LABEL cpuset" */
 	struct rp_ids cpus;
 };
-/* Zones of NUMA nodes (zones.h) that have the pools as attributes. -RP_ENOMEM. */
+/* Reports zones of NUMA nodes (zones.h) with the pools as attributes. -RP_ENOMEM. */
 int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct rp_zone_sink *sink,
 		    struct rp_ids free, const struct pools_zone *zones, uint32_t n);
 
-/* ---- pools that grow and shrink -------------------------------------------------------------- */
+/* ---- dynamic pools --------------------------------------------------------------------------- */
 
 struct pools_pool {
 	char name[POOLS_NAME_MAX + 1];
-	enum cpualloc_prio prio; /* of the CPUs that it prefers */
+	enum cpualloc_prio prio; /* preferred priority of CPUs */
 	uint32_t n_ctrs;
-	int64_t mcpu; /* what its containers ask for */
-	int64_t weight; /* at least 0; the policy's own */
+	int64_t mcpu; /* CPU requests of its containers */
+	int64_t weight; /* relative weight, at least 0, set by the policy */
 	struct rp_idset cpus;
 };
 
-uint32_t pools_find(const struct pools_pool *list, uint32_t n,
-		    const char *name); /* n: there is none */
+/* Returns the index of a pool; n: there is none. */
+uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name);
 void pools_name(struct pools_pool *pool, const char *name);
 
 /*
- * Makes each of n pools, 64 at most, as large as `sizes` says: those that shrink keep what they
- * would have chosen of their CPUs, those that grow keep all and get what `from` has left, those
- * that come first before. Bits of the pools that have other CPUs now.
+ * Resizes n pools, at most 64, to `sizes`. A pool that shrinks keeps the CPUs that it would choose;
+ * one that grows keeps all and receives CPUs of `from` that are left, in the order of the list.
+ * Returns the changed pools as bits.
  */
 uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
 		      const uint32_t *sizes);
 
-/* Gauges of each pool: policy_NAME_cpus, _containers, _requests, _weight. */
+/* Reports gauges of each pool: policy_NAME_cpus, _containers, _requests, _weight. */
 void pools_gauges(const struct rp_metric_sink *sink, const char *name,
 		  const struct pools_pool *list, uint32_t n);
 
-/* CPUs and weights of pools, by name, over restarts and reloads: a policy's state (nri-rp.state/1).
- * All zeros: nothing is known. */
+/* CPUs and weights of pools by name, saved over restarts and reloads as a policy's state
+ * (nri-rp.state/1). All zeros: empty. */
 struct pools_saved {
 	uint8_t *bytes;
 	uint32_t size, cap;
 };
 int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct pools_pool *list,
 		   uint32_t n); /* -RP_ENOMEM with a message */
-/* Bytes from elsewhere: -RP_EINVAL with a message when these are not what pools_save() makes. */
+/* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */
 int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size);
-/* What a pool of that name had; none if there was no such pool. False: there was none. */
+/* Stores the saved values of the pool with this name. False: there is none, and ret->cpus is empty. */
 bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret);
-/* What pools of these names had is theirs again, as far as `from` has it and no other of them. */
+/* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
+ * list. */
 void pools_carry(const struct pools_saved *s, struct pools_pool *list, uint32_t n,
 		 struct rp_ids from);
 

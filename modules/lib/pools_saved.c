@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A version, and for each pool a head and the words of its set. */
+/* Format: a version, then for each pool a head and the words of its set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct 
 	return r;
 }
 
-/* The one at *at, which becomes that of the next; false: there is none, or not a whole one. */
+/* Reads the pool at *at and advances *at. False: there is no further complete one. */
 static bool next(const struct pools_saved *s, uint32_t *at, struct pools_pool *ret)
 {
 	struct head head;

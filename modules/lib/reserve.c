@@ -8,8 +8,8 @@
 
 /* ---- quantities ------------------------------------------------------------------------------ */
 
-/* A choice that the configuration does not allow any more, or that is of another size, is no
- * choice. */
+/* Returns true if the earlier choice may be kept: its size is unchanged, and the configuration
+ * still allows its online CPUs. */
 static bool is_of_use(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
 		      uint32_t n)
 {
@@ -86,7 +86,7 @@ void reserve_list(const struct modhost *h, const struct reserve_past *past, stru
 			    modhost_set_text(rp_ids_of(ret_awaited), text, sizeof text));
 }
 
-/* ---- saved ----------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 struct head {
 	uint32_t version, n_cpus, n_listed; /* words */

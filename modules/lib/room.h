@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that grow. */
+/* Growing arrays. */
 #ifndef NRI_RP_LIB_ROOM_H
 #define NRI_RP_LIB_ROOM_H
 
@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * Room for n elements of a size in an array from malloc(): `list` is the address of the pointer to
- * it, *cap how many it has room for. False: out of memory, and all is as it was.
+ * Grows an array from malloc() to hold n elements. `list` is the address of the pointer to it, *cap
+ * its capacity in elements. False: out of memory, and the array is unchanged.
  */
 static inline bool room_for(void *list, uint32_t *cap, uint32_t n, size_t size)
 {

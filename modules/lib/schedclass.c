@@ -14,7 +14,7 @@ struct word {
 	int64_t value;
 };
 
-/* Numbers are Linux's. */
+/* Linux's numbers. */
 static const struct word policies[] = {{"other", 0}, {"fifo", 1}, {"rr", 2},	   {"batch", 3},
 				       {"iso", 4},   {"idle", 5}, {"deadline", 6}, {NULL, 0}};
 static const struct word flags[] = {{"reset-on-fork", 0x01},  {"reclaim", 0x02},
@@ -82,7 +82,8 @@ static int32_t read_one(const struct modhost *h, rp_cfg node, struct schedclass 
 	add_number(h, node, "runtime", NS_PER_US, c, RP_F_SCHED_RUNTIME);
 	add_number(h, node, "deadline", NS_PER_US, c, RP_F_SCHED_DEADLINE);
 	add_number(h, node, "period", NS_PER_US, c, RP_F_SCHED_PERIOD);
-	/* A priority goes to the runtime together with its class, and runtimes refuse "none". */
+	/* The runtime receives a priority together with its class, and runtimes refuse the class
+	 * "none". */
 	if (add_word(h, node, "ioClass", io_classes, c, RP_F_IO_CLASS))
 		add_number(h, node, "ioPriority", 1, c, RP_F_IO_PRIORITY);
 	return add_flags(h, section_get(h, node, "flags"), c);

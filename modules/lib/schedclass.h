@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scheduling classes: how the kernel schedules the threads and the I/O of containers. Set when
- * a container is created, never later.
+ * Scheduling classes: kernel scheduling of a container's threads and I/O. They are set at creation
+ * and never changed later.
  */
 #ifndef NRI_RP_LIB_SCHEDCLASS_H
 #define NRI_RP_LIB_SCHEDCLASS_H
@@ -28,8 +28,8 @@ struct schedclasses {
 };
 
 /*
- * Times are microseconds in the configuration; the kernel, the runtimes and RP_F_… count
- * nanoseconds.
+ * Largest time. Times are microseconds in the configuration, nanoseconds in the kernel, in runtimes
+ * and in RP_F_….
  */
 #define SCHEDCLASS_US_MAX (INT64_MAX / 1000)
 
@@ -81,20 +81,21 @@ struct schedclasses {
 		.doc = "Priority within the I/O class; 0 is the highest."                          \
 	}
 
-/* schedulingClasses of a section. Texts stay the configuration's. 0, or an error with its place. */
+/* Reads schedulingClasses of a section. Texts are borrowed from the configuration. Returns 0, or an
+ * error with its place. */
 int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			struct schedclasses *ret);
-/* The index, or SCHEDCLASS_NONE. */
+/* Returns the index of a class, or SCHEDCLASS_NONE. */
 int32_t schedclass_find(const struct schedclasses *classes, const char *name);
 /*
- * The class of a container's annotation; without one `fallback`, and SCHEDCLASS_NONE, with a
- * warning, if there is no class of that name.
+ * Returns the class of a container's annotation, or `fallback` without an annotation.
+ * SCHEDCLASS_NONE, with a warning: there is no class of this name.
  */
 int32_t schedclass_annotated(const struct modhost *h, const struct schedclasses *classes,
 			     rp_ctr ctr, int32_t fallback);
 /*
- * For a container that is being created. A value that is not taken is left out, with a warning.
- * 0 or -RP_ENOMEM.
+ * Stages the class of a container that is being created. A value that the host refuses is skipped
+ * with a warning. Returns 0 or -RP_ENOMEM.
  */
 int32_t schedclass_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			 const struct schedclass *class);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section as a module reads it, and the rows by which it is declared. */
+/* Reading of a module's section, and macros for the rows of its schema. */
 #ifndef NRI_RP_LIB_SECTION_H
 #define NRI_RP_LIB_SECTION_H
 
@@ -7,13 +7,13 @@
 
 #include "modules/lib/host.h"
 
-/* The node at a path below a node; NULL: it is not there. */
+/* Returns the node at a path below a node; NULL: absent. */
 static inline rp_cfg section_get(const struct modhost *h, rp_cfg node, const char *path)
 {
 	return h->config->get(h->ctx, node, path);
 }
 
-/* What is there, or the fallback. Texts live as long as the section. */
+/* Return the value at a path, or the fallback. Texts are valid as long as the section. */
 static inline bool section_bool(const struct modhost *h, rp_cfg node, const char *path,
 				bool fallback)
 {
@@ -32,11 +32,12 @@ static inline const char *section_text(const struct modhost *h, rp_cfg node, con
 	return h->config->text(h->ctx, section_get(h, node, path), fallback);
 }
 
-/* Position of a text in a list that NULL ends, in any case of letters; -1: it is not there. */
+/* Returns the position of a text in a list that ends with NULL, in any case of letters; -1:
+ * none. */
 int section_word(const char *const *words, const char *text);
 
-/* Returns a number that depends on everything below a node (NULL: no section), and is never 0.
- * Equal sections have equal numbers; comments, places and the order of keys do not count. */
+/* Returns a digest of everything below a node (NULL: no section), which is never 0. Equal sections
+ * have equal digests; comments, places and the order of keys are ignored. */
 uint64_t section_digest(const struct modhost *h, rp_cfg node);
 
 /* ---- rows of a schema ------------------------------------------------------------------------ */

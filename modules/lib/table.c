@@ -77,7 +77,7 @@ void table_del(struct table *t, uint64_t key)
 		return;
 	uint32_t hole = (uint32_t)(find_slot(t, key) - t->slots), mask = t->n_slots - 1;
 	t->n--;
-	/* Those behind that were pushed on by it move up. */
+	/* Close the gap: move entries back that the removed one had displaced. */
 	for (uint32_t i = (hole + 1) & mask; t->slots[i].value; i = (i + 1) & mask) {
 		uint32_t home = slot_of(t, t->slots[i].key);
 		if (((i - home) & mask) < ((i - hole) & mask))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that grows, and labels of a metric as such a text: name="value",… */
+/* Growing text, and metric labels as such a text: name="value",… */
 #ifndef NRI_RP_LIB_TEXT_H
 #define NRI_RP_LIB_TEXT_H
 
@@ -12,19 +12,19 @@
 struct text {
 	char *bytes;
 	size_t len, cap;
-	bool failed; /* memory ran out: it stays as it is */
+	bool failed; /* out of memory; further text is dropped */
 };
 
 void text_fini(struct text *t);
-void text_clear(struct text *t); /* empty again; what has failed stays so */
+void text_clear(struct text *t); /* makes the text empty; `failed` is kept */
 void text_put(struct text *t, const char *more);
 void text_put_set(struct text *t, struct rp_ids ids);
-const char *text_of(const struct text *t); /* "" when it has failed */
+const char *text_of(const struct text *t); /* "" if it has failed */
 
-/* One label more, its value quoted. */
+/* Adds a label with its quoted value. */
 void text_label(struct text *t, const char *name, const char *value);
 void text_label_number(struct text *t, const char *name, int64_t value);
-/* A set, and how many are in it; count: the name of that, or NULL. */
+/* Adds a label with a set. count: name of a label with the size of the set; NULL: none. */
 void text_label_set(struct text *t, const char *name, const char *count, struct rp_ids ids);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The version of this library, which is not that of the module ABI: a module carries its own copy
- * of the library, so that both sides of the border may be older or newer. What counts is that a
- * module's source goes on compiling.
+ * The version of this library, which is independent of the version of the module ABI. Each module
+ * contains its own copy of the library, so the host may be older or newer. The promise concerns the
+ * source: a module's source compiles with every later minor.
  *
- * Within a major functions, structs, members and constants of the headers that are installed are
- * added, and never removed, renamed or given another type or meaning. Structs may grow, and none
- * has a promised layout: every source of a module is compiled with the headers of the library that
- * it is linked with. A minor more: something was added.
+ * Within a major, functions, structs, members and constants of the installed headers are added, but
+ * never removed, renamed or changed in type or meaning. Structs may grow, and their layout is not
+ * promised: all sources of a module are compiled with the headers of the library that they are
+ * linked with. A new minor means that something was added.
  */
 #ifndef LIB_VERSION_H
 #define LIB_VERSION_H

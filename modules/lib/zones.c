@@ -36,7 +36,7 @@ static void put_costs(const struct modhost *h, const struct rp_zone_sink *sink, 
 		struct rp_unit_info other = {.size = sizeof other};
 		char name[ZONE_NAME_MAX];
 		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &other) || rp_ids_empty(other.cpus))
-			continue; /* it has no zone */
+			continue; /* the node has no zone */
 		uint32_t d = h->topology->distance(h->ctx, node, other.id);
 		name_of(other.id, name);
 		if (d)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zones for policies whose CPUs are those of NUMA nodes: one zone a node, named "NUMA node #N",
- * with its distances as costs. */
+/* Zones for policies that assign CPUs by NUMA node: one zone per node, named "NUMA node #N", with
+ * distances as costs. */
 #ifndef NRI_RP_LIB_ZONES_H
 #define NRI_RP_LIB_ZONES_H
 
@@ -8,19 +8,19 @@
 
 #include "modules/lib/host.h"
 
-/* The part of it in a node is an attribute of the node's zone, empty or not. */
+/* A CPU set that becomes an attribute of each node's zone: the part in the node, empty or not. */
 struct zones_set {
 	const char *name; /* "shared cpuset" */
 	struct rp_ids cpus;
 };
 
-/* Of each node's CPUs: `allocatable` may be given to containers, `free` could be given to another
- * one now. */
+/* Reports the zones. Of each node's CPUs, `allocatable` may be assigned to containers and `free`
+ * are available now. */
 void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 		 struct rp_ids allocatable, struct rp_ids free, const struct zones_set *sets,
 		 uint32_t n);
 
-/* An attribute of the zone that is being told, empty or not. */
+/* Adds a set as an attribute of the zone begun last, empty or not. */
 void zones_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids);
 
 #endif
