@@ -100,7 +100,7 @@ int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct 
 		   uint32_t n); /* -RP_ENOMEM with a message */
 /* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */
 int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size);
-/* Stores the saved values of the pool with this name. False: there is none, and ret->cpus is empty. */
+/* Stores the saved values of a pool, by name. False: there are none, and ret->cpus is empty. */
 bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret);
 /* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
  * list. */
