@@ -777,7 +777,7 @@ struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, co
 	return full ? cache_ctr_by_name(c, full) : NULL;
 }
 
-static bool matches(const struct ctr *ctr, const char *text)
+static bool cache_matches(const struct ctr *ctr, const char *text)
 {
 	const char *pod_name = strchr(ctr->full_name, '/') + 1;
 	return str_has_prefix(ctr->id, text) || str_eq(ctr->full_name, text) ||
@@ -793,7 +793,7 @@ struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
 	if (found)
 		return found;
 	DL_FOREACH (c->ctrs, ctr) {
-		if (*text && matches(ctr, text)) {
+		if (*text && cache_matches(ctr, text)) {
 			found = ctr;
 			n++;
 		}

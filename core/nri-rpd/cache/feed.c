@@ -13,7 +13,7 @@
 
 /* ---- what counts as what --------------------------------------------------------------------- */
 
-static const char *renamed(const struct feed *f, const char *name)
+static const char *feed_renamed(const struct feed *f, const char *name)
 {
 	for (uint32_t i = 0; i < f->n_renamed; i++)
 		if (str_eq(f->renamed[i].asked, name))
@@ -43,7 +43,7 @@ static bool asks_for(const struct fed_ctr *c, uint32_t until, const char *resour
 static void count_one(const struct feed *f, struct fed_ctr *c, uint32_t at)
 {
 	struct fed_amount *e = (struct fed_amount *)(uintptr_t)&c->extended[at];
-	e->counts_as = renamed(f, e->name);
+	e->counts_as = feed_renamed(f, e->name);
 	if (!e->counts_as)
 		return;
 	if (asks_for(c, at, e->counts_as)) {
@@ -59,7 +59,7 @@ static void count_one(const struct feed *f, struct fed_ctr *c, uint32_t at)
 	}
 }
 
-static void count(const struct feed *f, const struct fed_pod *pod)
+static void feed_count(const struct feed *f, const struct fed_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->n_ctrs; i++) {
 		struct fed_ctr *c = (struct fed_ctr *)(uintptr_t)&pod->ctrs[i];
@@ -87,7 +87,7 @@ int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n)
 	f->renamed = copy;
 	f->n_renamed = n;
 	for (const struct fed_pod *pod = f->pods; pod; pod = pod->hh.next)
-		count(f, pod);
+		feed_count(f, pod);
 	return 0;
 }
 
@@ -131,14 +131,14 @@ static struct fed_pod *copy_pod(struct arena *a, const struct fed_pod *from)
 	return to;
 }
 
-static struct fed_pod *find(const struct feed *f, const char *uid)
+static struct fed_pod *feed_do_find(const struct feed *f, const char *uid)
 {
 	struct fed_pod *pod = NULL;
 	HASH_FIND(hh, f->pods, uid, strlen(uid), pod);
 	return pod;
 }
 
-static void drop(struct feed *f, struct fed_pod *pod)
+static void feed_drop(struct feed *f, struct fed_pod *pod)
 {
 	HASH_DEL(f->pods, pod);
 	f->n_ended -= pod->ended;
@@ -156,7 +156,7 @@ int feed_put(struct feed *f, const struct fed_pod *desc)
 	if (HASH_COUNT(f->pods) >= FEED_PODS_MAX || f->bytes + arena_held(a) > FEED_BYTES_MAX)
 		return -ENOSPC;
 	pod->listed = true;
-	count(f, pod);
+	feed_count(f, pod);
 	HASH_ADD_KEYPTR(hh, f->pods, pod->uid, strlen(pod->uid), pod);
 	if (!pod->hh.tbl)
 		return -ENOMEM;
@@ -168,9 +168,9 @@ int feed_put(struct feed *f, const struct fed_pod *desc)
 
 void feed_del(struct feed *f, const char *uid)
 {
-	struct fed_pod *pod = find(f, uid);
+	struct fed_pod *pod = feed_do_find(f, uid);
 	if (pod)
-		drop(f, pod);
+		feed_drop(f, pod);
 }
 
 void feed_begin(struct feed *f)
@@ -184,7 +184,7 @@ void feed_complete(struct feed *f)
 	struct fed_pod *pod, *next;
 	HASH_ITER (hh, f->pods, pod, next)
 		if (!pod->listed)
-			drop(f, pod);
+			feed_drop(f, pod);
 }
 
 void feed_clear(struct feed *f)
@@ -195,7 +195,7 @@ void feed_clear(struct feed *f)
 
 const struct fed_pod *feed_find(const struct feed *f, const char *uid)
 {
-	return find(f, uid);
+	return feed_do_find(f, uid);
 }
 
 unsigned feed_n_ended(const struct feed *f)
@@ -222,7 +222,7 @@ void feed_use(struct feed *f, bool yes)
 
 const struct fed_pod *pod_fed(const struct cache *c, const struct pod *pod)
 {
-	return c->feed.unused ? NULL : find(&c->feed, pod->uid);
+	return c->feed.unused ? NULL : feed_do_find(&c->feed, pod->uid);
 }
 
 const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name)
@@ -247,7 +247,7 @@ int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_r
 	return -ENOENT;
 }
 
-static void add(struct needs *sum, const struct needs *n)
+static void feed_add(struct needs *sum, const struct needs *n)
 {
 	sum->cpu_request += n->cpu_request;
 	sum->cpu_limit += n->cpu_limit;
@@ -255,17 +255,17 @@ static void add(struct needs *sum, const struct needs *n)
 	sum->mem_limit += n->mem_limit;
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t feed_larger(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
 static void raise_to(struct needs *to, const struct needs *n)
 {
-	to->cpu_request = larger(to->cpu_request, n->cpu_request);
-	to->cpu_limit = larger(to->cpu_limit, n->cpu_limit);
-	to->mem_request = larger(to->mem_request, n->mem_request);
-	to->mem_limit = larger(to->mem_limit, n->mem_limit);
+	to->cpu_request = feed_larger(to->cpu_request, n->cpu_request);
+	to->cpu_limit = feed_larger(to->cpu_limit, n->cpu_limit);
+	to->mem_request = feed_larger(to->mem_request, n->mem_request);
+	to->mem_limit = feed_larger(to->mem_limit, n->mem_limit);
 }
 
 static void fed_put_own(int64_t *sum, int64_t own)
@@ -282,7 +282,7 @@ static struct needs fed_sum(const struct fed_pod *pod, bool all_limited)
 	for (uint32_t i = 0; i < pod->n_ctrs; i++) {
 		const struct fed_ctr *ctr = &pod->ctrs[i];
 		struct needs beside = running;
-		add(&beside, &ctr->needs);
+		feed_add(&beside, &ctr->needs);
 		raise_to(&peak, &beside);
 		if (ctr->kind != FED_INIT)
 			running = beside;

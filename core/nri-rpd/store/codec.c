@@ -15,7 +15,7 @@
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* The messages' fields are not const, but nobody writes to what is packed. */
-static char *text(const char *s)
+static char *codec_text(const char *s)
 {
 	return (char *)(s ? s : "");
 }
@@ -100,18 +100,18 @@ void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
 {
 	RpStore__Pod *m = &r->u.pod;
 	rp_store__pod__init(m);
-	m->id = text(pod->id);
-	m->name = text(pod->name);
-	m->uid = text(pod->uid);
-	m->ns = text(pod->ns);
-	m->runtime_handler = text(pod->runtime_handler);
-	m->cgroup_parent = text(pod->cgroup_parent);
+	m->id = codec_text(pod->id);
+	m->name = codec_text(pod->name);
+	m->uid = codec_text(pod->uid);
+	m->ns = codec_text(pod->ns);
+	m->runtime_handler = codec_text(pod->runtime_handler);
+	m->cgroup_parent = codec_text(pod->cgroup_parent);
 	m->has_labels = pod->labels.n != 0;
 	m->labels = kvs_bytes(&pod->labels);
 	m->has_annotations = pod->annotations.n != 0;
 	m->annotations = kvs_bytes(&pod->annotations);
 	m->has_stopped = m->stopped = pod->stopped;
-	m->policy = pod->private_data ? text(policy) : NULL;
+	m->policy = pod->private_data ? codec_text(policy) : NULL;
 	m->has_private_data = pod->private_data != NULL;
 	m->private_data = blob_bytes(pod->private_data);
 	m->has_grants = pod->grants != NULL;
@@ -123,10 +123,10 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 {
 	RpStore__Facts *m = &r->u.facts;
 	rp_store__facts__init(m);
-	m->id = text(ctr->id);
-	m->pod = text(ctr->pod->id);
-	m->name = text(ctr->name);
-	m->cgroups_path = text(ctr->cgroups_path);
+	m->id = codec_text(ctr->id);
+	m->pod = codec_text(ctr->pod->id);
+	m->name = codec_text(ctr->name);
+	m->cgroups_path = codec_text(ctr->cgroups_path);
 	m->has_labels = ctr->labels.n != 0;
 	m->labels = kvs_bytes(&ctr->labels);
 	m->has_annotations = ctr->annotations.n != 0;
@@ -160,7 +160,7 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->group = d->group;
 	m->has_confined = m->confined = d->confined;
 	m->needs = needs_message(&r->needs, &d->needs);
-	m->policy = *policy ? text(policy) : NULL;
+	m->policy = *policy ? codec_text(policy) : NULL;
 	m->has_rdt_class = d->rdt_class != NULL;
 	m->rdt_class = blob_bytes(d->rdt_class);
 	m->has_blockio_class = d->blockio_class != NULL;
@@ -194,8 +194,8 @@ void record_of_blob(struct record *r, enum record_kind kind, const char *name, c
 {
 	RpStore__Blob *m = &r->u.blob;
 	rp_store__blob__init(m);
-	m->name = text(name);
-	m->version = version && *version ? text(version) : NULL;
+	m->name = codec_text(name);
+	m->version = version && *version ? codec_text(version) : NULL;
 	m->has_data = data != NULL;
 	m->data = bytes_of(data, len);
 	set_head(r, kind, 0, &m->base);
@@ -250,8 +250,8 @@ int record_open(const void *record, size_t len, struct record_view *ret)
 	return 0;
 }
 
-static void *unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *data,
-		    size_t len, struct err *err)
+static void *codec_unpack(struct arena *a, const ProtobufCMessageDescriptor *type,
+			  const uint8_t *data, size_t len, struct err *err)
 {
 	ProtobufCAllocator alloc = pb_arena(a);
 	void *m = len <= RECORD_MAX ? protobuf_c_message_unpack(type, &alloc, len, data) : NULL;
@@ -310,17 +310,17 @@ static int read_set(struct stored_set *set, const char *list, uint32_t max, cons
 	return 0;
 }
 
-static int64_t amount(protobuf_c_boolean has, int64_t value)
+static int64_t codec_amount(protobuf_c_boolean has, int64_t value)
 {
 	return has ? value : RP_NOT_SET;
 }
 
 static int read_values(const RpStore__Values *m, struct stored_values *v, struct err *err)
 {
-	v->shares = amount(m->has_shares, m->shares);
-	v->quota = amount(m->has_quota, m->quota);
-	v->period = amount(m->has_period, m->period);
-	v->mem_limit = amount(m->has_mem_limit, m->mem_limit);
+	v->shares = codec_amount(m->has_shares, m->shares);
+	v->quota = codec_amount(m->has_quota, m->quota);
+	v->period = codec_amount(m->has_period, m->period);
+	v->mem_limit = codec_amount(m->has_mem_limit, m->mem_limit);
 	int r = read_set(&v->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
 	return r ? r : read_set(&v->mems, m->mems, RP_NODES_MAX, "memory node set", err);
 }
@@ -361,10 +361,10 @@ static int read_bytes(struct stored_bytes *ret, protobuf_c_boolean has, Protobuf
 int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct stored_pod *ret,
 		      struct err *err)
 {
-	const RpStore__Pod *m = unpack(a, &rp_store__pod__descriptor, data, len, err);
+	const RpStore__Pod *m = codec_unpack(a, &rp_store__pod__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
-	struct stored_pod p = {.stopped = m->stopped, .policy = text(m->policy)};
+	struct stored_pod p = {.stopped = m->stopped, .policy = codec_text(m->policy)};
 	const Grants__Grants *grants;
 	struct pod_desc *d = &p.desc;
 	d->id = m->id;
@@ -418,7 +418,7 @@ static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct
 int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,
 			struct err *err)
 {
-	const RpStore__Facts *m = unpack(a, &rp_store__facts__descriptor, data, len, err);
+	const RpStore__Facts *m = codec_unpack(a, &rp_store__facts__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
 	struct stored_facts f = {.flags = m->flags & FLAGS_STORED,
@@ -429,7 +429,7 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	d->name = m->name;
 	d->cgroups_path = m->cgroups_path;
 	d->created_ns = m->created_ns;
-	d->oom_score_adj = amount(m->has_oom_score_adj, m->oom_score_adj);
+	d->oom_score_adj = codec_amount(m->has_oom_score_adj, m->oom_score_adj);
 	int r = check_id("container id", d->id, err);
 	if (!r)
 		r = check_id("pod id", d->pod_id, err);
@@ -495,14 +495,15 @@ static int check_decision(const struct stored_decision *d, struct err *err)
 int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 			   struct stored_decision *ret, struct err *err)
 {
-	const RpStore__Decision *m = unpack(a, &rp_store__decision__descriptor, data, len, err);
+	const RpStore__Decision *m =
+		codec_unpack(a, &rp_store__decision__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
 	ret->state = m->state;
 	ret->pid = m->pid;
 	ret->group = m->group;
 	ret->confined = m->confined;
-	ret->policy = text(m->policy);
+	ret->policy = codec_text(m->policy);
 	int r = read_values(m->decided, &ret->decided, err);
 	if (!r)
 		r = read_values(m->acked, &ret->acked, err);
@@ -520,7 +521,7 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct stored_moved *ret,
 			struct err *err)
 {
-	const RpStore__Moved *m = unpack(a, &rp_store__moved__descriptor, data, len, err);
+	const RpStore__Moved *m = codec_unpack(a, &rp_store__moved__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
 	if (m->n_containers > CACHE_CTRS_MAX)
@@ -538,7 +539,7 @@ int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct
 int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,
 		       struct err *err)
 {
-	const RpStore__Blob *m = unpack(a, &rp_store__blob__descriptor, data, len, err);
+	const RpStore__Blob *m = codec_unpack(a, &rp_store__blob__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
 	if (m->data.len > STORE_BLOB_MAX)
@@ -549,7 +550,7 @@ int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct 
 		r = check_text("version", m->version, STORE_NAME_MAX, err);
 	if (r)
 		return r;
-	*ret = (struct stored_blob){m->name, text(m->version), NULL, m->data.len};
+	*ret = (struct stored_blob){m->name, codec_text(m->version), NULL, m->data.len};
 	if (m->has_data)
 		ret->data = m->data.len ? (const void *)m->data.data : "";
 	return 0;

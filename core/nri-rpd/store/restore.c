@@ -308,7 +308,7 @@ static int restore_moved(struct restore *r, const struct found *f)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-static int remember(struct restore *r, const struct record_view *v)
+static int restore_remember(struct restore *r, const struct record_view *v)
 {
 	if (r->n == RECORDS_MAX)
 		return -E2BIG;
@@ -334,7 +334,7 @@ static int sort_record(void *arg, const void *record, size_t len)
 		warn_bad(r, "record", r->n, "its number is not of its kind");
 		return 0;
 	}
-	return remember(r, &v);
+	return restore_remember(r, &v);
 }
 
 static int compare_found(const void *left, const void *right)

@@ -194,7 +194,7 @@ static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_c
 	return 0;
 }
 
-static const char *called(void *ctx, const char *key, struct site_name *buf)
+static const char *cache_called(void *ctx, const char *key, struct site_name *buf)
 {
 	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
@@ -204,7 +204,7 @@ static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	struct site_name name;
-	key = called(ctx, key, &name);
+	key = cache_called(ctx, key, &name);
 	return ctr ? annotation_effective(ctr->pod, ctr->name, key, ret_scope) : NULL;
 }
 
@@ -213,7 +213,7 @@ static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct pod *pod = pod_of(ctx, handle);
 	struct site_name name;
-	return pod ? kvs_get(pod_heard(pod), called(ctx, key, &name)) : NULL;
+	return pod ? kvs_get(pod_heard(pod), cache_called(ctx, key, &name)) : NULL;
 }
 
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)
@@ -221,7 +221,7 @@ static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
 	const struct pod *pod = pod_of(ctx, handle);
 	struct site_name name;
-	return pod ? kvs_get(&pod->labels, called(ctx, key, &name)) : NULL;
+	return pod ? kvs_get(&pod->labels, cache_called(ctx, key, &name)) : NULL;
 }
 
 static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)
@@ -426,8 +426,8 @@ static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t 
 /* ---- staging --------------------------------------------------------------------------------- */
 
 /* The staged decision, or NULL and why not in *ret. */
-static struct decision *stage(struct instance *i, rp_txn id, rp_ctr handle, struct ctr **ret_ctr,
-			      int32_t *ret)
+static struct decision *cache_stage(struct instance *i, rp_txn id, rp_ctr handle,
+				    struct ctr **ret_ctr, int32_t *ret)
 {
 	struct cache *c = i->env->cache;
 	struct txn *t = txn_of(c, id);
@@ -455,7 +455,7 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 	uint32_t last = rp_ids_last(ids);
 	if (last != RP_IDSET_NONE && last >= max)
 		return -RP_E2BIG;
-	struct decision *d = stage(i, id, handle, NULL, &r);
+	struct decision *d = cache_stage(i, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	struct iset **field = (struct iset **)((char *)d + member);
@@ -531,7 +531,7 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .number = value});
 	}
-	struct decision *d = stage(i, id, handle, NULL, &r);
+	struct decision *d = cache_stage(i, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	*number_of(d, field) = value;
@@ -551,7 +551,7 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
 	}
-	struct decision *d = stage(i, id, handle, NULL, &r);
+	struct decision *d = cache_stage(i, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	struct blob *blob = blob_str(value);
@@ -567,7 +567,7 @@ static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 	int32_t r = 0;
 	if (group > RP_GROUP_MAX)
 		return -RP_EINVAL;
-	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
 	if (d)
 		d->group = group;
 	return r;
@@ -593,7 +593,7 @@ static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data
 	int32_t r = 0;
 	if (size > RP_PRIVATE_MAX)
 		return -RP_E2BIG;
-	struct decision *d = stage(i, id, handle, NULL, &r);
+	struct decision *d = cache_stage(i, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	struct blob *old = d->private_data;
@@ -626,7 +626,7 @@ static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *rea
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	int32_t r = 0;
-	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	struct blob *blob =
@@ -730,7 +730,7 @@ static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, co
 		value = "";
 	if (!good_data_key(key) || !extra_text(value, TEXT_MAX) || strchr(value, '\n'))
 		return -RP_EINVAL;
-	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
 	if (!d)
 		return r;
 	if (d->data && d->data->len > DATA_MAX)
