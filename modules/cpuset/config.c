@@ -45,9 +45,9 @@ static const struct rp_key keys[] = {
 		"request: for kubelets that set no quotas."},
 	{.path = "numaAware",
 	 .type = RP_T_BOOL,
-	 .fallback = "false",
 	 .doc = "Integer containers get CPUs of one NUMA node where they can, and their memory "
-		"from there."},
+		"from there; by default true, unless parity is set."},
+	SECTION_PARITY,
 	{.path = "updateDelay",
 	 .type = RP_T_DURATION,
 	 .fallback = "500ms",
@@ -100,7 +100,7 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 		h->config->value(h->ctx, at(h, p, "minSharedCPUs"), RP_T_INT, MIN_SHARED_DEFAULT);
 	p->pin_memory = flag(h, p, "pinMemory", 1);
 	p->by_qos = flag(h, p, "classifyByQoS", 0);
-	p->numa_aware = flag(h, p, "numaAware", 0);
+	p->numa_aware = flag(h, p, "numaAware", !flag(h, p, "parity", 0));
 	p->shared_cache = flag(h, p, "preferSharedCache", 0);
 	p->needs_memory = strcmp(text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
 	if (p->min_shared == 0 && !flag(h, p, "sharedOverlap", 0))

@@ -45,15 +45,16 @@ static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 
 /* ---- integer containers ---------------------------------------------------------------------- */
 
-/* n of the free CPUs, from as near together as the configuration asks for. */
+/* Picks n of the free CPUs, from as near together as the configuration asks for. */
 static void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
-	static const enum machine_level levels[] = {MACHINE_PACKAGE, MACHINE_NODE, MACHINE_CACHE};
 	struct rp_idset near, nearer;
 	rp_idset_copy(&near, free);
-	for (uint32_t i = 0; p->numa_aware && i < (p->shared_cache ? 3u : 2u); i++)
-		if (machine_tightest(p->machine, levels[i], rp_ids_of(&near), n, &nearer))
-			near = nearer;
+	if (p->numa_aware)
+		(void)machine_narrow(p->machine, &near, n, false);
+	if (p->shared_cache &&
+	    machine_tightest(p->machine, MACHINE_CACHE, rp_ids_of(&near), n, &nearer))
+		near = nearer;
 	machine_pack(p->machine, rp_ids_of(&near), n, ret);
 }
 
@@ -71,6 +72,8 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 		return modhost_fail(&inst->h, -RP_ENOSPC,
 				    "%sinsufficient free CPUs: need %u, have %u", whose, need,
 				    n_free);
+	if (inst->plan->numa_aware && !rp_ids_empty(keep))
+		return machine_grow(inst->plan->machine, keep, rp_ids_of(&free), need, ret);
 	pick(inst->plan, rp_ids_of(&free), need, ret);
 	rp_idset_or(ret, rp_ids_of(ret), keep);
 	return 0;
@@ -80,7 +83,11 @@ static int32_t place_integer(struct rp_instance *inst, rp_txn txn, const struct 
 {
 	struct rp_idset cpus;
 	int32_t r = place_find(inst, c, rp_ids_none(), rp_ids_none(), c->n, "", &cpus);
-	return r ? r : own(inst, txn, c, &cpus, "broken cores first, then whole ones");
+	return r ? r
+		 : own(inst, txn, c, &cpus,
+		       inst->plan->numa_aware
+			       ? "of the fullest NUMA node with room, broken cores first"
+			       : "broken cores first, then whole ones");
 }
 
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *c,
@@ -144,14 +151,17 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 		    struct rp_ids named)
 {
 	char whose[WHOSE_MAX];
-	struct rp_idset cpus;
+	struct rp_idset cpus, others;
 	uint32_t n = rp_ids_count(c->info.cpus);
+	rp_idset_clear(&others);
+	if (inst->plan->numa_aware)
+		rp_idset_andnot(&others, c->info.cpus, named);
 	(void)snprintf(whose, sizeof whose,
 		       "cannot reallocate conflicting containers: cannot reallocate integer "
 		       "container %s: ",
 		       c->info.id);
 	pool_del(inst, CLASS_INTEGER, c->info.ctr, c->info.cpus);
-	int32_t r = place_find(inst, c, rp_ids_none(), named, n, whose, &cpus);
+	int32_t r = place_find(inst, c, rp_ids_of(&others), named, n, whose, &cpus);
 	if (r)
 		return r;
 	pool_add(inst, CLASS_INTEGER, c->info.ctr, rp_ids_of(&cpus));

@@ -103,5 +103,12 @@ void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struc
  * no unit has n. */
 bool machine_tightest(const struct machine *m, enum machine_level level, struct rp_ids free,
 		      uint32_t n, struct rp_idset *ret);
+/*
+ * Leaves of the free CPUs those of the best place for n of them: the NUMA node with the fewest free
+ * CPUs that are enough, of equal ones that of the fullest package, then the lowest. With `cores`,
+ * nodes that have n CPUs in whole cores come first. Where no node has room: as few nodes as
+ * possible, of one package if one has room. Returns true if one node has room.
+ */
+bool machine_narrow(const struct machine *m, struct rp_idset *free, uint32_t n, bool cores);
 
 #endif

@@ -105,3 +105,108 @@ bool machine_tightest(const struct machine *m, enum machine_level level, struct 
 		machine_add_free(best, free, ret);
 	return best != NULL;
 }
+
+/* ---- best fit -------------------------------------------------------------------------------- */
+
+/* One NUMA node as a place for n CPUs. */
+struct fit {
+	uint32_t n_free, n_package; /* free CPUs of the node, and of its package */
+	bool broken; /* whole cores are wanted, and the node has too few */
+};
+
+static bool fit_is_better(const struct fit *a, const struct fit *b)
+{
+	if (a->broken != b->broken)
+		return b->broken;
+	return a->n_free != b->n_free ? a->n_free < b->n_free : a->n_package < b->n_package;
+}
+
+static struct fit fit_of(const struct machine *m, const struct machine_unit *node,
+			 struct rp_ids free, uint32_t n, bool cores)
+{
+	const struct machine_unit *package = machine_unit_of(m, MACHINE_PACKAGE, node->cpus[0]);
+	struct fit f = {.n_free = machine_count_free(node, free),
+			.n_package = package ? machine_count_free(package, free) : 0};
+	if (cores && m->threads > 1) {
+		struct rp_idset own, whole;
+		rp_idset_clear(&own);
+		machine_add_free(node, free, &own);
+		machine_whole_cores(m, rp_ids_of(&own), &whole);
+		f.broken = rp_ids_count(rp_ids_of(&whole)) < n - n % m->threads;
+	}
+	return f;
+}
+
+/* Returns the unit of a level with most of the free CPUs. */
+static const struct machine_unit *find_widest(const struct machine *m, enum machine_level level,
+					      struct rp_ids free)
+{
+	const struct machine_level_units *units = &m->level[level];
+	const struct machine_unit *widest = &units->units[0];
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < units->n_units; i++) {
+		uint32_t has = machine_count_free(&units->units[i], free);
+		if (has <= most)
+			continue;
+		most = has;
+		widest = &units->units[i];
+	}
+	return widest;
+}
+
+/* Moves the free CPUs of whole units, the widest first, to `kept` until one unit has room for the
+ * rest. Returns the number of CPUs of that rest; 0: the CPUs of the units do not suffice. */
+static uint32_t keep_widest(const struct machine *m, enum machine_level level, uint32_t n,
+			    struct rp_idset *free, struct rp_idset *kept)
+{
+	struct rp_idset unit;
+	while (!machine_tightest(m, level, rp_ids_of(free), n, &unit)) {
+		machine_add_free(find_widest(m, level, rp_ids_of(free)), rp_ids_of(free), &unit);
+		uint32_t has = rp_ids_count(rp_ids_of(&unit));
+		if (!has || has >= n)
+			return 0;
+		rp_idset_or(kept, rp_ids_of(kept), rp_ids_of(&unit));
+		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&unit));
+		n -= has;
+	}
+	return n;
+}
+
+static const struct machine_unit *find_node(const struct machine *m, struct rp_ids free, uint32_t n,
+					    bool cores)
+{
+	const struct machine_level_units *nodes = &m->level[MACHINE_NODE];
+	const struct machine_unit *best = NULL;
+	struct fit best_fit = {0};
+	for (uint32_t i = 0; i < nodes->n_units; i++) {
+		struct fit f = fit_of(m, &nodes->units[i], free, n, cores);
+		if (f.n_free < n || (best && !fit_is_better(&f, &best_fit)))
+			continue;
+		best = &nodes->units[i];
+		best_fit = f;
+	}
+	return best;
+}
+
+bool machine_narrow(const struct machine *m, struct rp_idset *free, uint32_t n, bool cores)
+{
+	static const enum machine_level levels[] = {MACHINE_PACKAGE, MACHINE_NODE};
+	const struct machine_unit *node;
+	struct rp_idset left = *free, kept, near;
+	bool one = true;
+	if (!n || rp_ids_count(rp_ids_of(free)) < n)
+		return false;
+	rp_idset_clear(&kept);
+	for (uint32_t i = 0; !(node = find_node(m, rp_ids_of(&left), n, cores)); i++) {
+		n = i < 2 ? keep_widest(m, levels[i], n, &left, &kept) : 0;
+		if (!n)
+			return false; /* some CPUs are in no unit */
+		if (machine_tightest(m, levels[i], rp_ids_of(&left), n, &near))
+			left = near;
+		one = false;
+	}
+	rp_idset_clear(&near);
+	machine_add_free(node, rp_ids_of(&left), &near);
+	rp_idset_or(free, rp_ids_of(&kept), rp_ids_of(&near));
+	return one;
+}

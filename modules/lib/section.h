@@ -81,4 +81,10 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 		.doc = doc_                                                                        \
 	}
 
+/* Placement as in the original of the policy, where this project's default is a better one. */
+#define SECTION_PARITY                                                                             \
+	SECTION_BOOL("parity", "false",                                                            \
+		     "Choose CPUs in the order of the original of this policy, which packs worse " \
+		     "than the default; for comparisons.")
+
 #endif

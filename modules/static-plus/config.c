@@ -19,6 +19,7 @@ static const struct rp_key keys[] = {
 	 .doc = "Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
 		"is "
 		"needed."},
+	SECTION_PARITY,
 };
 
 const struct rp_schema plus_schema = {
@@ -120,6 +121,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	if (!p)
 		return modhost_no_memory(h);
 	p->section = section;
+	p->parity = section_bool(h, section, "parity", false);
 	int32_t r = fill(h, p, past);
 	if (r) {
 		plan_free(p);

@@ -71,24 +71,32 @@ static int32_t take(const struct rp_instance *inst, struct rp_idset *from, uint3
 
 static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_idset *ret)
 {
-	struct rp_idset isolated, shared;
-	free_isolated(inst, &isolated);
-	place_shared(inst, &shared);
-	if (rp_ids_count(rp_ids_of(&isolated)) >= w->full && wants_isolated(inst, w->info->ctr))
-		return take(inst, &isolated, w->full, ret);
-	return place_leaves_some(inst, w->full) ? take(inst, &shared, w->full, ret) : -RP_ENOSPC;
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset from;
+	free_isolated(inst, &from);
+	if (rp_ids_count(rp_ids_of(&from)) < w->full || !wants_isolated(inst, w->info->ctr)) {
+		if (!place_leaves_some(inst, w->full))
+			return -RP_ENOSPC;
+		place_shared(inst, &from);
+	}
+	if (!p->parity)
+		(void)machine_narrow(p->machine, &from, w->full, true);
+	return take(inst, &from, w->full, ret);
 }
 
-/* Keeps all of its own, and adds what is in its packages first. */
+/* Adds CPUs to a container's own, always the nearest one; with parity those of its packages. */
 static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
 		    struct rp_idset *ret)
 {
+	const struct rp_plan *p = inst->plan;
 	struct rp_idset shared, near, added;
 	if (!place_leaves_some(inst, more))
 		return -RP_ENOSPC;
 	place_shared(inst, &shared);
 	rp_idset_andnot(&shared, rp_ids_of(&shared), own);
-	machine_surround(inst->plan->machine, MACHINE_PACKAGE, own, &near);
+	if (!p->parity)
+		return machine_grow(p->machine, own, rp_ids_of(&shared), more, ret);
+	machine_surround(p->machine, MACHINE_PACKAGE, own, &near);
 	rp_idset_and(&near, rp_ids_of(&near), rp_ids_of(&shared));
 	uint32_t n_near = rp_ids_count(rp_ids_of(&near));
 	int32_t r = take(inst, &near, n_near < more ? n_near : more, &added);
@@ -101,17 +109,25 @@ static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
 	return r;
 }
 
+/* Leaves a container the part of its CPUs that it would be given among them. */
+static int32_t shrink(struct rp_instance *inst, struct rp_ids own, uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset from;
+	rp_idset_copy(&from, own);
+	if (!inst->plan->parity)
+		(void)machine_narrow(inst->plan->machine, &from, n, true);
+	return take(inst, &from, n, ret);
+}
+
 int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
 		    struct rp_idset *ret)
 {
-	struct rp_idset from;
 	uint32_t n = rp_ids_count(own);
-	rp_idset_copy(&from, own);
 	rp_idset_copy(ret, own);
 	int32_t r = n == w->full  ? 0
 		    : !n	  ? find(inst, w, ret)
 		    : n < w->full ? grow(inst, own, w->full - n, ret)
-				  : take(inst, &from, w->full, ret);
+				  : shrink(inst, own, w->full, ret);
 	if (r != -RP_ENOSPC)
 		return r ? modhost_fail(&inst->h, r, "out of memory") : 0;
 	inst->counters.refused++;

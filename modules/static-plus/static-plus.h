@@ -33,6 +33,7 @@ struct rp_plan {
 	struct machine *machine;
 	struct cpualloc *alloc;
 	struct rp_idset isolated, reserved, pool;
+	bool parity; /* NUMA nodes are not considered, as in the original */
 };
 
 extern const struct rp_schema plus_schema;

@@ -33,6 +33,7 @@ static const struct rp_key keys[] = {
 	SECTION_CHOICE("cpuAllocator", "kubelet|common", "kubelet",
 		       "Which CPUs are chosen: those the kubelet would, or those the other "
 		       "policies would."),
+	SECTION_PARITY,
 	SECTION_BOOL("disableCPUQuota", "false",
 		     "Containers with exclusive CPUs run without CPU quota."),
 	SECTION_BOOL(
@@ -200,6 +201,7 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	s.relaxed_isolation = section_bool(h, section, "relaxedIsolation", false);
 	s.disable_quota = section_bool(h, section, "disableCPUQuota", false);
 	s.pin_memory = section_bool(h, section, "pinMemory", false);
+	s.parity = section_bool(h, section, "parity", false);
 	s.options_at = section_get(h, section, "cpuManagerPolicyOptions");
 	const char *allocator = section_text(h, section, "cpuAllocator", "kubelet");
 	s.common_allocator = strcmp(allocator, "common") == 0;

@@ -82,13 +82,40 @@ static int32_t check_shared_left(const struct rp_instance *inst, struct placing 
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
+static bool is_within_node(const struct machine *m, struct rp_ids cpus)
+{
+	struct rp_idset nodes;
+	machine_nodes_of(m, cpus, &nodes);
+	return rp_ids_count(rp_ids_of(&nodes)) <= 1;
+}
+
+/* Takes n of the candidates where no hint decides: from the fullest NUMA node that has room, unless
+ * an option asks for something else. */
+static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, uint32_t n,
+			  struct rp_idset *ret)
+{
+	const struct settings *s = &plan->settings;
+	struct rp_idset near;
+	if (s->parity || s->options & (OPT_DISTRIBUTE_NUMA | OPT_DISTRIBUTE_CORES))
+		return plan_take(plan, candidates, n, ret);
+	if (s->options & OPT_ALIGN_CACHE) {
+		/* Whole caches come first, as long as they are in one node. */
+		int32_t r = plan_take(plan, candidates, n, ret);
+		if (r || is_within_node(plan->machine, rp_ids_of(ret)))
+			return r;
+	}
+	rp_idset_copy(&near, candidates);
+	(void)machine_narrow(plan->machine, &near, n, true);
+	return plan_take(plan, rp_ids_of(&near), n, ret);
+}
+
 /* Takes n of the candidates, from the nodes that the topology manager policy wants. */
-static int32_t take(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
+static int32_t take_hinted(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
 {
 	uint32_t n = (uint32_t)p->n;
 	p->hint[0] = '\0';
 	if (plan->settings.hints == HINT_NONE)
-		return plan_take(plan, candidates, n, &p->cpus);
+		return take_tight(plan, candidates, n, &p->cpus);
 	struct hint hint;
 	if (hint_find(plan->machine, &plan->distances, plan->settings.hints,
 		      !!(plan->settings.options & OPT_ALIGN_SOCKET), candidates, n, &hint))
@@ -130,7 +157,8 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 	if (rp_ids_empty(rp_ids_of(&iso)))
 		return 0;
 	const char *reason = isolation_reason(inst, p);
-	if (!reason || p->n > rp_ids_count(rp_ids_of(&iso)) || take(plan, rp_ids_of(&iso), p))
+	if (!reason || p->n > rp_ids_count(rp_ids_of(&iso)) ||
+	    take_hinted(plan, rp_ids_of(&iso), p))
 		return 0;
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
 	(void)snprintf(p->text, sizeof p->text, "isolated CPUs %s of the free %s: %s",
@@ -195,7 +223,7 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 	uint32_t n_free = rp_ids_count(rp_ids_of(&candidates));
 	if (n > n_free)
 		return refuse_count(p, n_free);
-	if (take(plan, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
+	if (take_hinted(plan, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
 		return -RP_ENOSPC;
 	describe(plan, p, rp_ids_of(&candidates));
 	return 0;

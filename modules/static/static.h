@@ -46,6 +46,7 @@ struct settings {
 	int common_allocator; /* that of the other policies instead of the kubelet's */
 	int relaxed_isolation, disable_quota, pin_memory;
 	int pod_scope; /* topologyManagerScope: pod */
+	int parity; /* NUMA nodes that no hint names are chosen as the kubelet does */
 	/* For explanations; NULL where the key is not there. */
 	rp_cfg section, options_at, hints_at, relaxed_at;
 };
