@@ -199,7 +199,11 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 		why = "out of memory";
 		can = false;
 	}
-	if (!can || balloon_create(s, q->type, near, &b, &why)) {
+	/* One that cannot grow so far is created all the same: what is lacking is said below. */
+	int64_t size = q->inst->plan->parity ? 0 : ctr_counted_cpu(q->info);
+	if (size > 1000 * n_free)
+		size = 0;
+	if (!can || balloon_create(s, q->type, size, near, &b, &why)) {
 		if (!q->quiet)
 			modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
 		return NULL;
@@ -376,6 +380,7 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 	struct balloon *b = c->balloon;
 	const struct type *t = b->type;
 	const char *why = "";
+	bool unused = !b->n_members && !inst->plan->parity;
 	int64_t want = b->request + ctr_counted_cpu(info);
 	if (want < 1)
 		want = 1;
@@ -389,6 +394,9 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 			return choose_fail(c, r, "%s[%u] can not be inflated to %lldm: %s", t->name,
 					   b->instance, (long long)want, why);
 		inst->counters.resized++;
+		/* One that nobody runs in yet need not stay where it was small. */
+		if (unused && compact(s, b, &why) < 0)
+			return choose_fail(c, -RP_ENOMEM, "out of memory");
 	}
 	struct member *m = choose_member(inst, info, t);
 	if (!m || state_join(s, b, m, t->per_namespace ? info->pod_namespace : NULL,

@@ -223,12 +223,13 @@ static uint32_t count_family(const struct state *s, const struct type *t,
 }
 
 static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
-			    const char **why);
+			    int64_t mcpu, const char **why);
 
-static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, const char **why)
+static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, int64_t mcpu,
+			 const char **why)
 {
 	uint32_t mark = state_mark(s);
-	struct balloon *part = make(s, &s->plan->types[type], b, why);
+	struct balloon *part = make(s, &s->plan->types[type], b, mcpu, why);
 	if (!part)
 		return -RP_ENOSPC;
 	if (!balloon_add_part(b, part))
@@ -240,13 +241,14 @@ static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, cons
 	return -RP_ENOMEM;
 }
 
-static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
+static int32_t make_parts(struct state *s, struct balloon *b, int64_t mcpu, const char **why)
 {
 	const struct type *t = b->type;
 	uint32_t fewest = UINT32_MAX, best = 0;
+	int64_t each = t->parts.n ? (mcpu + t->parts.n - 1) / t->parts.n : 0;
 	for (uint32_t i = 0; i < t->parts.n; i++) {
 		if (!t->balance_parts) {
-			int32_t r = make_part(s, b, t->parts.list[i], why);
+			int32_t r = make_part(s, b, t->parts.list[i], each, why);
 			if (r)
 				return r;
 			continue;
@@ -257,13 +259,27 @@ static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
 			best = t->parts.list[i];
 		fewest = n < fewest ? n : fewest;
 	}
-	return t->parts.n && t->balance_parts ? make_part(s, b, best, why) : 0;
+	return t->parts.n && t->balance_parts ? make_part(s, b, best, mcpu, why) : 0;
 }
 
-/* A balloon of its smallest size with all its parts, in no list, nor among the parts of its whole
- * (NULL: it is none). NULL: not possible. */
+/* Have the parts of a composite balloon enough with the smallest size of each? */
+static bool parts_suffice(const struct state *s, const struct type *t, int64_t mcpu)
+{
+	int64_t least = 0;
+	if (t->balance_parts)
+		return false;
+	for (uint32_t i = 0; i < t->parts.n; i++)
+		least += 1000 * s->plan->types[t->parts.list[i]].min_cpus;
+	return least >= mcpu;
+}
+
+/*
+ * Returns a balloon with the CPUs for mcpu, at least of its smallest size, and with all its parts,
+ * in no list, nor among the parts of its whole (NULL: it is none). Its place is chosen for that
+ * size, so that it need not grow across the border of a NUMA node. NULL: not possible.
+ */
 static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
-			    const char **why)
+			    int64_t mcpu, const char **why)
 {
 	if (t->max_balloons && count_all(s, t, whole) >= (uint64_t)t->max_balloons) {
 		*why = "there are maxBalloons of them";
@@ -276,18 +292,20 @@ static struct balloon *make(struct state *s, const struct type *t, struct balloo
 		return NULL;
 	}
 	b->whole = whole;
-	if (!make_parts(s, b, why) && !balloon_resize(s, b, 1000 * t->min_cpus, why))
+	if (mcpu < 1000 * t->min_cpus || parts_suffice(s, t, mcpu))
+		mcpu = 1000 * t->min_cpus;
+	if (!make_parts(s, b, mcpu, why) && !balloon_resize(s, b, mcpu, why))
 		return b;
 	state_undo_to(s, mark);
 	return balloon_free(b);
 }
 
-int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
+int32_t balloon_create(struct state *s, const struct type *t, int64_t mcpu, struct near *near,
 		       struct balloon **ret, const char **why)
 {
 	uint32_t mark = state_mark(s);
 	s->making = near;
-	struct balloon *b = make(s, t, NULL, why);
+	struct balloon *b = make(s, t, NULL, mcpu, why);
 	s->making = NULL;
 	if (!b) {
 		near_free(near);
@@ -310,7 +328,7 @@ static int32_t precreate_type(struct state *s, const struct type *t)
 	for (int64_t n = state_count(s, t); n < t->min_balloons; n++) {
 		struct balloon *b;
 		const char *why = out_of_memory;
-		int32_t r = balloon_create(s, t, NULL, &b, &why);
+		int32_t r = balloon_create(s, t, 0, NULL, &b, &why);
 		if (r)
 			return modhost_fail_at(s->h, t->at, r < 0 ? r : -RP_EINVAL,
 					       "balloon type %s: can not create the first %lld "

@@ -124,9 +124,9 @@ int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* it
 int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* with so many free CPUs */
 /* Its CPUs have changed. */
 void balloon_count_cpus(struct balloon *b);
-/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. near (NULL:
- * nothing) is its own in any case. */
-int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
+/* Creates a balloon with the CPUs for mcpu, minCPUs at least, and adds it to the list. Takes over
+ * near (NULL: nothing) in any case. 0; 1: not applicable, *why says why; or -RP_ENOMEM. */
+int32_t balloon_create(struct state *s, const struct type *t, int64_t mcpu, struct near *near,
 		       struct balloon **ret, const char **why);
 /* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason,
  * some parts may be resized then. */

@@ -15,6 +15,7 @@ struct rp_plan {
 	rp_cfg section;
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
+	bool parity; /* balloons are created with minCPUs and grow from there, as in the original */
 	struct texts reserved_namespaces, controllable;
 	struct exprs preserve;
 	struct type *types;

@@ -528,6 +528,43 @@ static int32_t settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		      NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
 }
 
+static bool is_preferred(const struct hint *list, uint32_t n, uint64_t nodes)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].nodes == nodes)
+			return list[i].preferred;
+	return false;
+}
+
+/* Of the nodes that dedicated CPUs and their memory prefer alike, the tightest ones stay preferred,
+ * so that the largest holes are left to others. */
+static void prefer_tight(const struct rp_plan *p, const struct room *room, struct hint *cpu,
+			 uint32_t n_cpu, const struct hint *memory, uint32_t n_memory)
+{
+	int64_t rest[HINTS_MAX], least = INT64_MAX;
+	for (uint32_t i = 0; i < n_cpu; i++) {
+		rest[i] = INT64_MAX;
+		if (!cpu[i].preferred || !is_preferred(memory, n_memory, cpu[i].nodes))
+			continue;
+		rest[i] = 0;
+		for (uint32_t k = 0; k < p->n_nodes; k++)
+			if (cpu[i].nodes & bit(&p->nodes[k]))
+				rest[i] += rest_of(p, room, k);
+		least = rest[i] < least ? rest[i] : least;
+	}
+	for (uint32_t i = 0; least != INT64_MAX && i < n_cpu; i++)
+		cpu[i].preferred = cpu[i].preferred && rest[i] == least;
+}
+
+/* Returns true if a plugin has hints for the pod that is being admitted. */
+static bool has_other_hints(struct rp_instance *inst, rp_pod admitted)
+{
+	struct others *o = NULL;
+	bool has = others_of(inst, admitted, &o) || (o && o->n);
+	others_free(o);
+	return has;
+}
+
 #define TOLD_NODES 8u
 
 /* There is no container yet whose explanation would have the table. */
@@ -563,6 +600,8 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	follow_wish(a, cpu, n_cpu);
 	explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
 	explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
+	if (a->level == LEVEL_DEDICATED && !p->parity && !has_other_hints(inst, a->admitted))
+		prefer_tight(p, room, cpu, n_cpu, memory, n_memory);
 	n_cpu = keep_granted(a, cpu, n_cpu);
 	if (!n_cpu)
 		return refuse_cpus(inst, a, room);

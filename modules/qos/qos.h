@@ -78,6 +78,7 @@ struct node {
 struct rp_plan {
 	rp_cfg section;
 	bool reclaim, overlap, pin_cpu, pin_memory, memory_check;
+	bool parity; /* of NUMA nodes that suit dedicated pods alike the lowest is chosen */
 	int64_t ramp_up_ms;
 	enum spreading spreading;
 	double low_threshold;

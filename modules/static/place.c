@@ -105,8 +105,8 @@ static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, 
 			return r;
 	}
 	rp_idset_copy(&near, candidates);
-	(void)machine_narrow(plan->machine, &near, n, true);
-	return plan_take(plan, rp_ids_of(&near), n, ret);
+	bool one = machine_narrow(plan->machine, &near, n, true);
+	return plan_take(plan, one ? rp_ids_of(&near) : candidates, n, ret);
 }
 
 /* Takes n of the candidates, from the nodes that the topology manager policy wants. */

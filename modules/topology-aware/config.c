@@ -42,6 +42,12 @@ static const struct rp_key keys[] = {
 	SECTION_CHOICE("unlimitedBurstable", LEVELS, "package",
 		       "The part of the machine that Burstable containers without CPU limit should "
 		       "get to share."),
+	SECTION_CHOICE("packing", "tight|balanced", NULL,
+		       "Which of several pools with room an exclusive container gets: the one "
+		       "that leaves the largest holes elsewhere, which is the default, or the one "
+		       "with most room, as with parity. Other containers get the one with most "
+		       "room."),
+	SECTION_PARITY,
 	SECTION_CHOICE("bestEffortOverflow", "reserved|refuse", "reserved",
 		       "Where containers that ask for nothing run while exclusive containers have "
 		       "all other CPUs."),
@@ -279,6 +285,9 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->colocate_pods = section_bool(h, c, "colocatePods", false);
 	s->colocate_namespaces = section_bool(h, c, "colocateNamespaces", false);
 	s->test_hints = section_bool(h, c, "testHints", is_simulated(h));
+	s->parity = section_bool(h, c, "parity", false);
+	s->tight = strcmp(section_text(h, c, "packing", s->parity ? "balanced" : "tight"),
+			  "tight") == 0;
 	s->burstable_level = level_parse(section_text(h, c, "unlimitedBurstable", "package"));
 	s->overflow = strcmp(section_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
 			      ? OVERFLOW_REFUSE

@@ -31,6 +31,8 @@ struct settings {
 	struct blocks memory; /* of the lists below */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
 		colocate_namespaces, test_hints;
+	bool parity; /* the order of the original */
+	bool tight; /* packing: exclusive containers leave large holes */
 	struct texts reserved_namespaces;
 	struct texts interrupts; /* that may be moved; none: all */
 	struct irq_names denied; /* those that may not */

@@ -262,6 +262,7 @@ static int32_t choose_pool(struct placing *l)
 			s.second = s.best;
 			s.best = hinted;
 			s.rule = "it was there before";
+			s.by_best = s.by_second = 0;
 		}
 	}
 	l->pool = s.best.pool;

@@ -86,7 +86,8 @@ struct score {
 struct scoring {
 	struct score best;
 	struct score second; /* pool NO_POOL: there was one pool only */
-	const char *rule; /* what the best one is better by */
+	const char *rule; /* the score that the best one is better by */
+	double by_best, by_second; /* what both have of it; the same: it is none of the scores */
 };
 
 /* Compares all pools. affinity_weigh() goes before. */

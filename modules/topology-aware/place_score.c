@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pool is best. Two pools are compared by rules, one after the other; the first that tells
- * them apart decides. The best one is found in one walk: the rules are no order that could be
- * sorted by, and need not be.
+ * Chooses the best pool for a container. Each pool has a vector of scores, and vectors are compared
+ * in lexicographic order: the first score that differs decides. So the order is total, and the
+ * winner does not depend on the order in which pools are compared.
  */
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
-#define N_RULES 17u
 #define AFFINITY "affinity to other containers"
 
 struct compare {
 	const struct rp_plan *p;
 	const struct request *r;
 	uint32_t traits; /* of the request: the rules for these apply */
-	const char *rule; /* that decided */
+	/* The score that decided: its name, and what each of the two has. */
+	const char *rule;
+	double by_best, by_second;
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -111,125 +112,112 @@ bool score_sufficient(const struct request *r, const struct score *s)
 }
 
 /*
- * ---- two pools; positive: the first wins, negative: the second, 0: as good as each other
- * --------------------------------------
- *
- * How much tells by what: 1: it is the better place, 2: others leave more there, 3: by nothing but
- * its number.
+ * ---- scores of a pool: of two pools the one with the higher score is better -------------------
  */
-#define BY_LOAD 2
-#define BY_ID 3
 
-static int by_number(int64_t a, int64_t b)
+static double score_sufficiency(const struct compare *c, const struct score *s)
 {
-	return a > b ? 1 : a < b ? -1 : 0;
+	int what = score_sufficient(c->r, s) ? 8 : s->unusable ? 0 : 4;
+	/* A pool that lacks shared CPUs lacks more than one without isolated ones. */
+	return what + 2 * (s->shared >= 0) + (s->isolated >= 0);
 }
 
-static int by_load(int64_t a, int64_t b)
+static double score_affinity(const struct compare *c, const struct score *s)
 {
-	return BY_LOAD * by_number(a, b);
+	return c->p->affinity[s->pool];
 }
 
-static int by_bool(bool a, bool b)
+static double score_depth(const struct compare *c, const struct score *s)
 {
-	return (int)a - (int)b;
+	return c->p->pools[s->pool].depth;
 }
 
-static int by_id(const struct score *a, const struct score *b)
-{
-	return a->pool < b->pool ? BY_ID : -BY_ID;
-}
-
-/* By what is left, where anything is. */
-static int by_rest(const struct score *a, const struct score *b, int64_t in_a, int64_t in_b)
-{
-	int r = by_load(in_a, in_b);
-	return in_a <= 0 && in_b <= 0 ? 0 : r ? r : by_id(a, b);
-}
-
-static bool worse(const struct score *a, const struct score *b)
-{
-	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0);
-}
-
-static int rule_sufficient(const struct compare *c, const struct score *a, const struct score *b)
-{
-	int r = by_bool(score_sufficient(c->r, a), score_sufficient(c->r, b));
-	if (!r)
-		r = by_bool(b->unusable, a->unusable);
-	return r ? r : worse(b, a) ? 1 : worse(a, b) ? -1 : 0;
-}
-
-static int rule_affinity(const struct compare *c, const struct score *a, const struct score *b)
-{
-	double x = c->p->affinity[a->pool], y = c->p->affinity[b->pool];
-	return x > y ? 1 : x < y ? -1 : 0;
-}
-
-static int rule_depth(const struct compare *c, const struct score *a, const struct score *b)
-{
-	return by_number(c->p->pools[a->pool].depth, c->p->pools[b->pool].depth);
-}
-
-static int rule_hints(const struct compare *c, const struct score *a, const struct score *b)
-{
-	if (a->hint_all != b->hint_all)
-		return a->hint_all > b->hint_all ? 1 : -1;
-	if (a->hint_all == 0 && a->hint_some != b->hint_some)
-		return a->hint_some > b->hint_some ? 1 : -1;
-	if (a->hint_all == 0 && a->hint_some == 0)
-		return 0;
-	int r = rule_depth(c, a, b);
-	return r ? r : by_id(a, b);
-}
-
-static int rule_types(const struct compare *c, const struct score *a, const struct score *b)
+static double score_number(const struct compare *c, const struct score *s)
 {
 	(void)c;
-	return by_bool(a->memory->exact, b->memory->exact);
+	return -(double)s->pool;
 }
 
-static int rule_memory_burst(const struct compare *c, const struct score *a, const struct score *b)
+static double score_all_hints(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return s->hint_all;
+}
+
+static double score_some_hints(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return s->hint_all == 0 ? s->hint_some : 0;
+}
+
+static bool is_hinted(const struct score *s)
+{
+	return s->hint_all != 0 || s->hint_some != 0;
+}
+
+static double score_hinted_depth(const struct compare *c, const struct score *s)
+{
+	return is_hinted(s) ? score_depth(c, s) : 0;
+}
+
+static double score_hinted_number(const struct compare *c, const struct score *s)
+{
+	return is_hinted(s) ? score_number(c, s) : 0;
+}
+
+static double score_types(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return s->memory->exact;
+}
+
+static double score_memory_burst(const struct compare *c, const struct score *s)
 {
 	int64_t limit = c->r->info.mem_limit;
-	if (!limit)
-		return by_number(a->memory->capacity, b->memory->capacity);
-	return by_bool(a->memory->capacity >= limit, b->memory->capacity >= limit);
+	return limit ? (double)(s->memory->capacity >= limit) : (double)s->memory->capacity;
 }
 
-static int rule_limit(const struct compare *c, const struct score *a, const struct score *b)
+/* Where no pool has room for the limit, the one with most room is best. */
+static double score_limit(const struct compare *c, const struct score *s)
 {
-	int64_t limit = c->r->info.cpu_limit;
-	return by_bool(c->p->room[a->pool] >= limit, c->p->room[b->pool] >= limit);
+	int64_t room = c->p->room[s->pool], limit = c->r->info.cpu_limit;
+	if (c->p->settings.parity)
+		return room >= limit;
+	return (double)(room < limit ? room : limit);
 }
 
-static int rule_level(const struct compare *c, const struct score *a, const struct score *b)
+static double score_level(const struct compare *c, const struct score *s)
 {
-	uint32_t target = c->r->level, la = c->p->pools[a->pool].level,
-		 lb = c->p->pools[b->pool].level;
-	if ((la == target) != (lb == target))
-		return la == target ? 1 : -1;
-	int r = la == target ? by_load(c->p->room[a->pool], c->p->room[b->pool])
-			     : by_bool(la > target, lb > target);
-	return r ? r : by_id(a, b);
+	uint32_t target = c->r->level, level = c->p->pools[s->pool].level;
+	return level == target ? 2 : level > target;
 }
 
-static int rule_tight(const struct compare *c, const struct score *a, const struct score *b)
+static double score_level_room(const struct compare *c, const struct score *s)
 {
-	(void)c;
-	if (!a->memory->offers || !b->memory->offers)
-		return 0;
-	return by_number(b->memory->n_nodes, a->memory->n_nodes);
+	bool there = c->p->pools[s->pool].level == c->r->level;
+	return there ? (double)c->p->room[s->pool] : 0;
 }
 
-static int rule_has_types(const struct compare *c, const struct score *a, const struct score *b)
+static double score_memory_nodes(const struct compare *c, const struct score *s)
 {
 	(void)c;
-	return by_bool(a->memory->complete, b->memory->complete);
+	return s->memory->offers ? -(double)s->memory->n_nodes : -(double)UINT32_MAX;
+}
+
+static double score_has_types(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return s->memory->complete;
+}
+
+static double score_class(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return s->preferred;
 }
 
 /* Is there enough of the wanted kind of CPUs? */
-static bool has_prio(const struct compare *c, const struct score *s)
+static double score_priority(const struct compare *c, const struct score *s)
 {
 	int64_t part = c->r->fraction || c->r->full ? c->r->fraction : 1;
 	return 1000 * (int64_t)rp_ids_count_and(rp_ids_of(&c->p->prio_cpus[c->r->prio]),
@@ -237,43 +225,54 @@ static bool has_prio(const struct compare *c, const struct score *s)
 	       1000 * c->r->full + part;
 }
 
-static int rule_class(const struct compare *c, const struct score *a, const struct score *b)
+static double score_isolated(const struct compare *c, const struct score *s)
 {
 	(void)c;
-	return by_bool(a->preferred, b->preferred);
+	return s->isolated > 0 ? (double)s->isolated : 0;
 }
 
-static int rule_priority(const struct compare *c, const struct score *a, const struct score *b)
+static double score_isolated_number(const struct compare *c, const struct score *s)
 {
-	return by_bool(has_prio(c, a), has_prio(c, b));
+	return s->isolated > 0 ? score_number(c, s) : 0;
 }
 
-static int rule_isolated(const struct compare *c, const struct score *a, const struct score *b)
-{
-	(void)c;
-	return by_rest(a, b, a->isolated, b->isolated);
-}
-
-static int rule_exclusive_room(const struct compare *c, const struct score *a,
-			       const struct score *b)
+static double score_exclusive_room(const struct compare *c, const struct score *s)
 {
 	(void)c;
-	return by_rest(a, b, a->shared, b->shared);
+	return s->shared > 0 ? (double)s->shared : 0;
 }
 
-static int rule_company(const struct compare *c, const struct score *a, const struct score *b)
+static double score_exclusive_number(const struct compare *c, const struct score *s)
 {
-	return by_load(c->p->pools[b->pool].n_grants[GRANT_NORMAL],
-		       c->p->pools[a->pool].n_grants[GRANT_NORMAL]);
+	return s->shared > 0 ? score_number(c, s) : 0;
 }
 
-static int rule_room(const struct compare *c, const struct score *a, const struct score *b)
+/* Exclusive containers leave the largest holes to others. */
+static double score_tightness(const struct compare *c, const struct score *s)
 {
 	(void)c;
-	return by_load(a->shared, b->shared);
+	return -(double)s->shared;
 }
 
-/* ---- which rules a request is judged by ------------------------------------------------------ */
+/* The same for what the pool is a part of. */
+static double score_tightness_above(const struct compare *c, const struct score *s)
+{
+	uint32_t parent = c->p->pools[s->pool].parent;
+	return parent == NO_POOL ? 0 : -(double)c->p->room[parent];
+}
+
+static double score_company(const struct compare *c, const struct score *s)
+{
+	return -(double)c->p->pools[s->pool].n_grants[GRANT_NORMAL];
+}
+
+static double score_room(const struct compare *c, const struct score *s)
+{
+	(void)c;
+	return (double)s->shared;
+}
+
+/* ---- the vector of scores --------------------------------------------------------------------- */
 
 enum trait {
 	ANY = 0,
@@ -287,10 +286,13 @@ enum trait {
 	NORMAL = 0x80,
 	ISOLATED = 0x100,
 	EXCLUSIVE = 0x200,
+	BALANCED = 0x400, /* exclusive CPUs, where containers are spread */
+	TIGHT = 0x800, /* exclusive CPUs, where holes are kept large */
 };
 
-static uint32_t traits_of(const struct request *r)
+static uint32_t traits_of(const struct rp_plan *p, const struct request *r)
 {
+	enum trait packing = p->settings.tight ? TIGHT : BALANCED;
 	bool burstable = r->info.qos == RP_QOS_BURSTABLE && r->type == GRANT_NORMAL;
 	bool choosy = r->prio == CPUALLOC_LOW || r->prio == CPUALLOC_HIGH;
 	return (r->weighted ? WEIGHTED : 0) | (r->hints ? HINTED : 0) |
@@ -298,45 +300,71 @@ static uint32_t traits_of(const struct request *r)
 	       (burstable ? r->info.cpu_limit > 0 ? LIMITED : UNLIMITED : 0) |
 	       (!r->mem_preserve && r->mem_types ? TYPED : 0) | (choosy ? CHOOSY : 0) |
 	       (r->prio == CPUALLOC_NORMAL ? NORMAL : 0) | (r->isolate ? ISOLATED : 0) |
-	       (r->full > 0 ? EXCLUSIVE : 0);
+	       (r->full > 0 ? EXCLUSIVE | packing : 0);
 }
 
-static const struct {
-	int (*compare)(const struct compare *c, const struct score *a, const struct score *b);
-	enum trait of; /* whom it applies to */
-	const char *name;
-} rules[N_RULES] = {
-	{rule_sufficient, ANY, "enough CPU and memory"},
-	{rule_affinity, WEIGHTED, AFFINITY},
-	{rule_hints, HINTED, "topology hints"},
-	{rule_types, ANY, "memory of the types asked for"},
-	{rule_memory_burst, MAY_GROW, "memory to grow"},
-	{rule_limit, LIMITED, "CPU to burst up to the limit"},
-	{rule_level, UNLIMITED, "the level for unlimited Burstable containers"},
-	{rule_tight, ANY, "fewer memory nodes"},
-	{rule_has_types, TYPED, "all memory types near"},
-	{rule_class, EXCLUSIVE, "CPUs that suit its CPU class"},
-	{rule_priority, CHOOSY, "CPUs of the wanted priority"},
-	{rule_depth, ANY, "deeper in the tree"},
-	{rule_isolated, ISOLATED, "more isolated CPUs left"},
-	{rule_priority, NORMAL, "CPUs of the wanted priority"},
-	{rule_exclusive_room, EXCLUSIVE, "more shared CPUs left"},
-	{rule_company, ANY, "fewer containers"},
-	{rule_room, ANY, "more shared CPUs left"},
+/* What a score tells of a pool. */
+enum kind {
+	BETTER = 1, /* that it is the better place */
+	BY_LOAD = 2, /* how much other containers leave there */
+	BY_NUMBER = 3,
 };
 
+#define LIKED_PRIORITY "CPUs of the wanted priority"
+#define MORE_SHARED "more shared CPUs left"
+
+static const struct {
+	double (*score)(const struct compare *c, const struct score *s);
+	enum trait of; /* requests that it applies to */
+	enum kind kind;
+	const char *name;
+} scores[] = {
+	{score_sufficiency, ANY, BETTER, "enough CPU and memory"},
+	{score_affinity, WEIGHTED, BETTER, AFFINITY},
+	{score_all_hints, HINTED, BETTER, "topology hints"},
+	{score_some_hints, HINTED, BETTER, "topology hints"},
+	{score_hinted_depth, HINTED, BETTER, "topology hints, deeper in the tree"},
+	{score_hinted_number, HINTED, BY_NUMBER, "topology hints, lower in number"},
+	{score_types, ANY, BETTER, "memory of the types asked for"},
+	{score_memory_burst, MAY_GROW, BETTER, "memory to grow"},
+	{score_limit, LIMITED, BETTER, "CPU to burst up to the limit"},
+	{score_level, UNLIMITED, BETTER, "the level for unlimited Burstable containers"},
+	{score_level_room, UNLIMITED, BY_LOAD, "more room at that level"},
+	{score_number, UNLIMITED, BY_NUMBER, "lower in number"},
+	{score_memory_nodes, ANY, BETTER, "fewer memory nodes"},
+	{score_has_types, TYPED, BETTER, "all memory types near"},
+	{score_class, EXCLUSIVE, BETTER, "CPUs that suit its CPU class"},
+	{score_priority, CHOOSY, BETTER, LIKED_PRIORITY},
+	{score_depth, ANY, BETTER, "deeper in the tree"},
+	{score_isolated, ISOLATED, BY_LOAD, "more isolated CPUs left"},
+	{score_isolated_number, ISOLATED, BY_NUMBER, "lower in number"},
+	{score_priority, NORMAL, BETTER, LIKED_PRIORITY},
+	{score_exclusive_room, BALANCED, BY_LOAD, MORE_SHARED},
+	{score_exclusive_number, BALANCED, BY_NUMBER, "lower in number"},
+	{score_tightness, TIGHT, BY_LOAD, "larger holes are left to others"},
+	{score_tightness_above, TIGHT, BY_LOAD, "larger holes are left to others"},
+	{score_company, ANY, BY_LOAD, "fewer containers"},
+	{score_room, ANY, BY_LOAD, MORE_SHARED},
+	{score_number, ANY, BY_NUMBER, "lower in number"},
+};
+#define N_SCORES (sizeof scores / sizeof scores[0])
+
+/* Compares two pools. Returns the kind of the first score that differs, negative if the second pool
+ * is better. */
 static int compare(struct compare *c, const struct score *a, const struct score *b)
 {
-	for (uint32_t i = 0; i < N_RULES; i++) {
-		bool applies = rules[i].of == ANY || rules[i].of & c->traits;
-		int r = applies ? rules[i].compare(c, a, b) : 0;
-		if (!r)
+	for (uint32_t i = 0; i < N_SCORES; i++) {
+		if (scores[i].of != ANY && !(scores[i].of & c->traits))
 			continue;
-		c->rule = rules[i].name;
-		return r;
+		double x = scores[i].score(c, a), y = scores[i].score(c, b);
+		if (x == y)
+			continue;
+		c->rule = scores[i].name;
+		c->by_best = x;
+		c->by_second = y;
+		return x > y ? (int)scores[i].kind : -(int)scores[i].kind;
 	}
-	c->rule = "lower in number";
-	return by_id(a, b);
+	return 0; /* it is the same pool */
 }
 
 /* ---- all pools ------------------------------------------------------------------------------- */
@@ -344,7 +372,7 @@ static int compare(struct compare *c, const struct score *a, const struct score 
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
 {
 	struct rp_plan *p = inst->plan;
-	struct compare c = {.p = p, .r = r, .traits = traits_of(r)};
+	struct compare c = {.p = p, .r = r, .traits = traits_of(p, r)};
 	for (uint32_t i = 0; i < p->n_mem_groups; i++)
 		p->groups[i].known = false;
 	ledger_rooms(p);
@@ -366,6 +394,8 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 	if (ret->second.pool != NO_POOL) {
 		(void)compare(&c, &ret->best, &ret->second);
 		ret->rule = c.rule;
+		ret->by_best = c.by_best;
+		ret->by_second = c.by_second;
 	}
 }
 
@@ -374,12 +404,12 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule)
 {
-	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(r)};
+	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(inst->plan, r)};
 	int by = compare(&c, to, from);
 	*ret_rule = c.rule;
 	/* Two that each want something else of the other would follow and flee each other for
 	 * ever. */
 	if (r->averse && strcmp(c.rule, AFFINITY) == 0)
 		return false;
-	return by == 1 || (spread && by == BY_LOAD && to->shared > from->shared);
+	return by == BETTER || (spread && by == BY_LOAD && to->shared > from->shared);
 }

@@ -54,6 +54,12 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 	say_score(p, r, &s->second, &second);
 	line_say(&second, "; by: ");
 	line_say(&second, s->rule);
+	if (s->by_best != s->by_second) {
+		bool whole = s->by_best == (double)(int64_t)s->by_best &&
+			     s->by_second == (double)(int64_t)s->by_second;
+		line_printf(&second, whole ? ", %.0f against %.0f" : ", %.3f against %.3f",
+			    s->by_best, s->by_second);
+	}
 	modhost_note_line(h, r->info.ctr, second.text);
 }
 

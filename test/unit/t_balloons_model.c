@@ -741,7 +741,7 @@ static bool configure(struct model *m)
 	m->n_types = n_own + 2;
 	size_t n = (size_t)snprintf(
 		m->config, sizeof m->config,
-		"{reservedResources: {cpu: 1}, loadClasses: [{name: l0, level: core, "
+		"{parity: true, reservedResources: {cpu: 1}, loadClasses: [{name: l0, level: core, "
 		"overloadsLevelInBalloon: %s}, {name: l1, level: l2cache, "
 		"overloadsLevelInBalloon: %s}], balloonTypes: [",
 		m->overloads[0] ? "true" : "false", m->overloads[1] ? "true" : "false");

@@ -10,7 +10,7 @@ static const struct fake_machine with_memory = {
 #define ALLOW "allow.topologyhints" DOMAIN
 #define DENY "deny.topologyhints" DOMAIN
 #define TEST_HINTS "test.topologyhints" DOMAIN
-#define PLAIN "{reservedResources: {cpu: \"cpuset:0\"}}"
+#define PLAIN "{packing: balanced, reservedResources: {cpu: \"cpuset:0\"}}"
 #define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

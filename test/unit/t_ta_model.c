@@ -195,11 +195,12 @@ static void configure(struct model *m)
 		       m->colocate_pods ? "true" : "false",
 		       m->colocate_namespaces ? "true" : "false", priorities[m->priority],
 		       levels[m->level]);
-	(void)snprintf(m->config, sizeof m->config,
-		       "{availableResources: {cpu: \"cpuset:%s\"}, reservedResources: {cpu: "
-		       "\"cpuset:%s\"}, %s}",
-		       list(m->allowed, available, sizeof available),
-		       list(m->reserved, reserved, sizeof reserved), text);
+	(void)snprintf(
+		m->config, sizeof m->config,
+		"{parity: true, availableResources: {cpu: \"cpuset:%s\"}, reservedResources: {cpu: "
+		"\"cpuset:%s\"}, %s}",
+		list(m->allowed, available, sizeof available),
+		list(m->reserved, reserved, sizeof reserved), text);
 	(void)start_on(m->f, m->config);
 }
 

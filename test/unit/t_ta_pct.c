@@ -16,7 +16,8 @@ static const struct fake_punit four[] = {
 	"cpuClasses: [{name: hi, pctPriority: high, publishExtendedResource: true}, "              \
 	"{name: lo, pctPriority: low, publishExtendedResource: true}]"
 #define CONFIG                                                                                     \
-	"{reservedResources: {cpu: \"cpuset:15\"}, sharedPoolCPUClass: lo, reservedPoolCPUClass: " \
+	"{packing: balanced, reservedResources: {cpu: \"cpuset:15\"}, sharedPoolCPUClass: lo, "    \
+	"reservedPoolCPUClass: "                                                                   \
 	"lo, defaultExclusiveCPUClass: hi, " CLASSES "}"
 
 static struct fake_host *begin(bool with)
@@ -70,7 +71,7 @@ static void test_within_a_pool(void **state)
 	struct fake_host *f = fake_host_new(&one);
 	fake_speedselect(f, two, 2);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, "{reservedResources: {cpu: \"cpuset:7\"}, "
+	if (fake_configure(f, "{packing: balanced, reservedResources: {cpu: \"cpuset:7\"}, "
 			      "sharedPoolCPUClass: lo, defaultExclusiveCPUClass: lo, " CLASSES "}"))
 		fail_msg("%s", fake_error(f));
 	assert_within(f, create(f, "a", 2000, "hi"), 2, "4-6");
@@ -84,7 +85,9 @@ static void test_without(void **state)
 	(void)state;
 	struct fake_host *f = begin(false), *g = fake_host_new(&machine);
 	assert_int_equal(fake_policy_open(g, &rp_module_1), 0);
-	assert_int_equal(fake_configure(g, "{reservedResources: {cpu: \"cpuset:15\"}}"), 0);
+	assert_int_equal(
+		fake_configure(g, "{packing: balanced, reservedResources: {cpu: \"cpuset:15\"}}"),
+		0);
 	for (unsigned i = 1; i < 5; i++) {
 		char name[8], cpus[64];
 		(void)snprintf(name, sizeof name, "c%u", i);
@@ -159,9 +162,10 @@ static void test_priorities(void **state)
 	fake_speedselect(f, on, 4);
 	fake_sst_put(f, "0-9,12-15", 3);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:15\"}, "
-					   "defaultCPUPriority: high}"),
-			 0);
+	assert_int_equal(
+		fake_configure(f, "{packing: balanced, reservedResources: {cpu: \"cpuset:15\"}, "
+				  "defaultCPUPriority: high}"),
+		0);
 	assert_within(f, create(f, "a", 2000, NULL), 2, "10-11");
 	fake_host_free(f);
 }

@@ -5,8 +5,10 @@
 
 static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
 
-#define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
-#define TOGETHER "{reservedResources: {cpu: 2}, colocatePods: true, colocateNamespaces: true}"
+#define PLAIN "{packing: balanced, reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
+#define TOGETHER                                                                                   \
+	"{packing: balanced, reservedResources: {cpu: 2}, colocatePods: true, "                    \
+	"colocateNamespaces: true}"
 #define DOMAIN ".resource-policy.nri.io"
 #define MIB (INT64_C(1) << 20)
 
@@ -128,7 +130,7 @@ static void test_kept_and_lowered(void **state)
 	(void)state;
 	struct fake_machine m = small;
 	m.isolated = "4-5";
-	struct fake_host *f = start(&m, "{reservedResources: {cpu: 1}}");
+	struct fake_host *f = start(&m, "{packing: balanced, reservedResources: {cpu: 1}}");
 	rp_ctr a = guaranteed(f, "a", 2000, "require-isolated-cpus" DOMAIN "=true");
 	rp_ctr rest = guaranteed(f, "rest", 13000, "prefer-isolated-cpus" DOMAIN "=false");
 	fake_request(f, a, 1500, 1500);
@@ -241,7 +243,8 @@ static void test_nothing_to_do(void **state)
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(rebalance(f, 0), 0); /* nothing is in force yet */
 	fake_host_free(f);
-	f = start(&small, "{reservedResources: {cpu: 1}, pinCPU: false, pinMemory: false}");
+	f = start(&small, "{packing: balanced, reservedResources: {cpu: 1}, pinCPU: false, "
+			  "pinMemory: false}");
 	rp_ctr c = guaranteed(f, "c", 2000, NULL);
 	assert_int_equal(rebalance(f, 0), 0);
 	assert_int_equal(pressure(f, c, RP_PRESSURE_CPU), 0);
@@ -460,7 +463,8 @@ static void test_random(void **state)
 	isolated.isolated = "2-3,6";
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		all += run_random(&small, PLAIN, seed);
-		all += run_random(&isolated, "{reservedResources: {cpu: 1}}", seed);
+		all += run_random(&isolated, "{packing: balanced, reservedResources: {cpu: 1}}",
+				  seed);
 		all += run_random(&caches, TOGETHER, seed);
 	}
 	assert_true(all > 20); /* else nothing was tested */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/relief.h"
+
+#include <string.h>
+
+#include "modules/lib/ctr.h"
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/*
+ * A unit is short when it has less than nothing free, or is the one that is wanted and has less
+ * than the size. Each step moves one item out of a unit that is short. That finds every shortest
+ * list: while a unit is short, some move that is still missing has to leave it.
+ */
+struct search {
+	const struct relief_item *items;
+	uint32_t n_units;
+	int64_t size;
+	int64_t free[RELIEF_UNITS_MAX];
+	uint32_t n_candidates[RELIEF_UNITS_MAX];
+	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX]; /* smaller ones first */
+	uint32_t unit; /* that is to have room */
+	uint32_t work;
+	/* The list in hand. */
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t n_moves;
+	int64_t cost;
+	/* The best one so far. */
+	struct relief_move best[RELIEF_MOVES_MAX];
+	uint32_t n_best, best_unit;
+	int64_t best_cost;
+	bool found;
+};
+
+static int64_t search_lacks(const struct search *s, uint32_t unit)
+{
+	return (unit == s->unit ? s->size : 0) - s->free[unit];
+}
+
+/* The wanted unit if it is short, else the lowest one that is; n_units: none. */
+static uint32_t search_short_unit(const struct search *s)
+{
+	if (search_lacks(s, s->unit) > 0)
+		return s->unit;
+	for (uint32_t i = 0; i < s->n_units; i++)
+		if (s->free[i] < 0)
+			return i;
+	return s->n_units;
+}
+
+static bool search_is_moved(const struct search *s, uint32_t item)
+{
+	for (uint32_t i = 0; i < s->n_moves; i++)
+		if (s->moves[i].item == item)
+			return true;
+	return false;
+}
+
+static void search_keep(struct search *s)
+{
+	memcpy(s->best, s->moves, sizeof s->best);
+	s->n_best = s->n_moves;
+	s->best_unit = s->unit;
+	s->best_cost = s->cost;
+	s->found = true;
+}
+
+static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after);
+
+/* Tries all other units for an item of a unit that is short. */
+static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t at)
+{
+	uint32_t item = s->candidates[unit][at];
+	const struct relief_item *it = &s->items[item];
+	for (uint32_t to = 0; to < s->n_units && s->work < RELIEF_WORK_MAX; to++) {
+		int64_t rest = s->free[to] - it->size - (to == s->unit ? s->size : 0);
+		if (to == unit || !(it->allowed >> to & 1) || (left == 1 && rest < 0))
+			continue;
+		s->work++;
+		s->moves[s->n_moves++] = (struct relief_move){item, to};
+		s->cost += it->cost;
+		s->free[unit] += it->size;
+		s->free[to] -= it->size;
+		search_step(s, left - 1, unit, at);
+		s->free[to] += it->size;
+		s->free[unit] -= it->size;
+		s->cost -= it->cost;
+		s->n_moves--;
+	}
+}
+
+/* Goes on with the list in hand. Items of one unit that are moved one after the other are in
+ * ascending order, so that each set of them is tried once. */
+static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after)
+{
+	uint32_t unit = search_short_unit(s);
+	if (s->found && s->cost >= s->best_cost)
+		return;
+	if (unit == s->n_units) {
+		search_keep(s);
+		return;
+	}
+	int64_t lacks = search_lacks(s, unit);
+	for (uint32_t i = unit == unit_before ? after + 1 : 0; left && i < s->n_candidates[unit];
+	     i++) {
+		uint32_t item = s->candidates[unit][i];
+		if (search_is_moved(s, item) || (left == 1 && s->items[item].size < lacks))
+			continue;
+		search_move(s, left, unit, i);
+	}
+}
+
+/* Adds an item to the smallest ones of its unit. */
+static void search_add_candidate(struct search *s, uint32_t item)
+{
+	uint32_t unit = s->items[item].unit, n = s->n_candidates[unit], at = n;
+	uint32_t *list = s->candidates[unit];
+	while (at && s->items[list[at - 1]].size > s->items[item].size)
+		at--;
+	if (at == RELIEF_CANDIDATES_MAX)
+		return;
+	if (n == RELIEF_CANDIDATES_MAX)
+		n--;
+	memmove(&list[at + 1], &list[at], (n - at) * sizeof *list);
+	list[at] = item;
+	s->n_candidates[unit] = n + 1;
+}
+
+int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
+		    const struct relief_item *items, uint32_t n_items, int64_t size,
+		    uint64_t wanted, uint32_t max_moves, struct relief_move ret[RELIEF_MOVES_MAX],
+		    uint32_t *ret_unit)
+{
+	struct search s = {.items = items, .size = size};
+	s.n_units = n_units < RELIEF_UNITS_MAX ? n_units : RELIEF_UNITS_MAX;
+	for (uint32_t i = 0; i < s.n_units; i++)
+		s.free[i] = units[i].free;
+	for (uint32_t i = 0; i < n_items && i < RELIEF_ITEMS_MAX; i++)
+		if (items[i].unit < s.n_units && items[i].allowed & ~(UINT64_C(1) << items[i].unit))
+			search_add_candidate(&s, i);
+	if (max_moves > RELIEF_MOVES_MAX)
+		max_moves = RELIEF_MOVES_MAX;
+	for (uint32_t n = 0; n <= max_moves && !s.found; n++)
+		for (s.unit = 0; s.unit < s.n_units; s.unit++)
+			if (wanted >> s.unit & 1)
+				search_step(&s, n, s.n_units, 0);
+	if (!s.found)
+		return -RP_ENOSPC;
+	memcpy(ret, s.best, sizeof s.best);
+	*ret_unit = s.best_unit;
+	return (int32_t)s.n_best;
+}
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct relief_settings *ret)
+{
+	static const char *const choices[] = {"never", "annotated", "all", NULL};
+	rp_cfg cooldown = section_get(h, section, "relief.cooldown");
+	int which =
+		section_word(choices, section_text(h, section, "relief.exclusive", "annotated"));
+	*ret = (struct relief_settings){
+		.moves = (uint32_t)section_int(h, section, "relief.moves",
+					       parity ? 0 : RELIEF_MOVES_MAX),
+		.at = strcmp(section_text(h, section, "relief.at", ""), "admission") == 0
+			      ? RELIEF_ADMISSION
+			      : RELIEF_REBALANCE,
+		.exclusive = which < 0 ? RELIEF_ANNOTATED : (enum relief_exclusive)which,
+		.cooldown_ms = h->config->value(h->ctx, cooldown, RP_T_DURATION, 600000),
+	};
+}
+
+/* ---- who may be moved ------------------------------------------------------------------------ */
+
+static int64_t relief_now_ms(const struct modhost *h)
+{
+	return h->timer ? (int64_t)h->timer->now_ms(h->ctx) : 0;
+}
+
+void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr)
+{
+	m->list[m->next].ctr = ctr;
+	m->list[m->next].at_ms = relief_now_ms(h);
+	m->next = (m->next + 1) % RELIEF_MOVED_MAX;
+}
+
+static bool relief_is_cooling(const struct modhost *h, const struct relief_settings *s,
+			      const struct relief_moved *m, rp_ctr ctr)
+{
+	int64_t now = relief_now_ms(h);
+	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++)
+		if (m->list[i].ctr == ctr && now - m->list[i].at_ms < s->cooldown_ms)
+			return true;
+	return false;
+}
+
+bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
+			 const struct rp_ctr_info *info, bool exclusive)
+{
+	int annotated = ctr_annotated_bool(h, info->ctr, RELIEF_MOVABLE, NULL);
+	if (info->flags & (RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM) || annotated == 0)
+		return false;
+	return !exclusive || s->exclusive == RELIEF_ALL ||
+	       (s->exclusive == RELIEF_ANNOTATED && annotated == 1);
+}
+
+bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
+		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive)
+{
+	bool runs = info->state != RP_STATE_CREATING && info->state != RP_STATE_EXITED;
+	return runs && !relief_is_cooling(h, s, m, info->ctr) &&
+	       relief_may_be_moved(h, s, info, exclusive);
+}
+
+/* ---- explaining ------------------------------------------------------------------------------ */
+
+void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
+		       const struct rp_ctr_info *other)
+{
+	modhost_note(h, moved, "moved from node %u to node %u to make room for %s/%s/%s", from, to,
+		     other->pod_namespace, other->pod_name, other->name);
+	modhost_log(h, RP_LOG_INFO, moved,
+		    "moved from node %u to node %u to make room for %s/%s/%s", from, to,
+		    other->pod_namespace, other->pod_name, other->name);
+}
+
+void relief_note_placed(const struct modhost *h, rp_ctr ctr, uint32_t node, uint32_t n_moves)
+{
+	modhost_note(h, ctr, "placed in node %u after %u move%s", node, n_moves,
+		     n_moves == 1 ? "" : "s");
+}

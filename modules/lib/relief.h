@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fragmentation relief: which containers to move so that one NUMA node has room for another
+ * container. Nodes are called units here, as the same question is asked of caches and packages.
+ *
+ * relief_find() is pure: it asks nobody and remembers nothing. The same question has the same
+ * answer. The configuration, which all policies with relief have in common, follows below.
+ */
+#ifndef NRI_RP_LIB_RELIEF_H
+#define NRI_RP_LIB_RELIEF_H
+
+#include <stdbool.h>
+
+#include "modules/lib/section.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RELIEF_MOVES_MAX 3u
+#define RELIEF_UNITS_MAX 64u
+#define RELIEF_CANDIDATES_MAX 14u /* of one unit: the smallest ones that may move */
+#define RELIEF_ITEMS_MAX 256u /* of all units: those that come first */
+#define RELIEF_WORK_MAX 20000u /* moves that are tried; then the best list found so far counts */
+/* Cost of other exclusive CPUs, in bytes of memory that is moved. */
+#define RELIEF_COST_EXCLUSIVE (INT64_C(1) << 30)
+
+struct relief_unit {
+	int64_t free; /* 0 or more */
+};
+
+/* A container that lies in exactly one unit. */
+struct relief_item {
+	uint32_t unit;
+	uint32_t pad;
+	int64_t size; /* more than 0 */
+	uint64_t allowed; /* bits of the units that it may lie in */
+	int64_t cost; /* 0 or more */
+};
+
+struct relief_move {
+	uint32_t item, to; /* indexes */
+};
+
+/*
+ * Finds the cheapest list of at most max_moves moves after which one of the wanted units has `size`
+ * free and no unit has less than nothing: of the shortest lists that with the lowest sum of costs,
+ * then with the lowest numbers. Moves count as one step: an item may take the place of another one
+ * that is moved.
+ *
+ * Returns the number of moves (0: a unit has room already) and the unit that has room then, or
+ * -RP_ENOSPC. Exact where no unit has more than RELIEF_CANDIDATES_MAX items that may move and the
+ * work suffices.
+ */
+int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
+		    const struct relief_item *items, uint32_t n_items, int64_t size,
+		    uint64_t wanted, uint32_t max_moves, struct relief_move ret[RELIEF_MOVES_MAX],
+		    uint32_t *ret_unit);
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+enum relief_when { RELIEF_REBALANCE, RELIEF_ADMISSION };
+enum relief_exclusive { RELIEF_NEVER, RELIEF_ANNOTATED, RELIEF_ALL };
+
+struct relief_settings {
+	uint32_t moves; /* 0: no relief */
+	enum relief_when at;
+	enum relief_exclusive exclusive;
+	int64_t cooldown_ms;
+};
+
+#define RELIEF_KEYS                                                                                \
+	SECTION_MAP("relief", "Moving containers so that another one fits into one NUMA node."),   \
+		{.path = "relief.moves",                                                           \
+		 .type = RP_T_INT,                                                                 \
+		 .max = RELIEF_MOVES_MAX,                                                          \
+		 .doc = "Containers that are moved for one container at most; 0: none. By "        \
+			"default 3, with parity 0."},                                              \
+		SECTION_CHOICE("relief.at", "rebalance|admission", "rebalance",                    \
+			       "Whether containers are moved when others are rebalanced, or "      \
+			       "already when the container is created."),                          \
+		SECTION_CHOICE("relief.exclusive", "never|annotated|all", "annotated",             \
+			       "Which containers with exclusive CPUs are moved: none, those "      \
+			       "annotated movable.resource-policy.nri.io: \"true\", or all."),     \
+	{                                                                                          \
+		.path = "relief.cooldown", .type = RP_T_DURATION, .fallback = "10m",               \
+		.doc = "A container that was moved for another one stays for so long."             \
+	}
+
+/* Reads the section `relief` of a policy's section. */
+void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct relief_settings *ret);
+
+/* The annotation that lets exclusive CPUs of a running container be exchanged, or forbids moves. */
+#define RELIEF_MOVABLE "movable.resource-policy.nri.io"
+
+/* ---- who may be moved ------------------------------------------------------------------------ */
+
+#define RELIEF_MOVED_MAX 256u
+
+/* The containers that were moved last, and when. All zeros: none was. */
+struct relief_moved {
+	struct {
+		rp_ctr ctr;
+		int64_t at_ms;
+	} list[RELIEF_MOVED_MAX];
+	uint32_t next;
+};
+
+/* Notes that a container has been moved for another one. */
+void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr);
+/* Do its annotations and the configuration allow that a running container is moved? */
+bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
+			 const struct rp_ctr_info *info, bool exclusive);
+/* The same for a move on behalf of another container, now: it has to run, and not to have been moved
+ * lately. Devices, hints and affinities are the policy's to check. */
+bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
+		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive);
+
+/* Explains both sides of a move, by the numbers of NUMA nodes. */
+void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
+		       const struct rp_ctr_info *other);
+void relief_note_placed(const struct modhost *h, rp_ctr ctr, uint32_t node, uint32_t n_moves);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/relief_owned.h"
+
+#include <stdlib.h>
+
+/* ---- a question of relief.h ------------------------------------------------------------------ */
+
+struct owned_question {
+	struct rp_idset free;
+	uint32_t n_units, n_items;
+	struct relief_unit units[RELIEF_UNITS_MAX];
+	struct relief_item items[RELIEF_ITEMS_MAX];
+	struct rp_ctr_info infos[RELIEF_ITEMS_MAX];
+	struct rp_idset owned[RELIEF_ITEMS_MAX];
+	struct rp_idset chosen[RELIEF_MOVES_MAX];
+};
+
+static const struct machine_level_units *owned_nodes(const struct machine *m)
+{
+	return &m->level[MACHINE_NODE];
+}
+
+static uint32_t count_nodes(const struct machine *m, struct rp_ids cpus)
+{
+	struct rp_idset nodes;
+	machine_nodes_of(m, cpus, &nodes);
+	return rp_ids_count(rp_ids_of(&nodes));
+}
+
+bool relief_crosses(const struct machine *m, struct rp_ids cpus)
+{
+	uint32_t n = rp_ids_count(cpus);
+	if (count_nodes(m, cpus) < 2)
+		return false;
+	for (uint32_t i = 0; i < owned_nodes(m)->n_units; i++)
+		if (owned_nodes(m)->units[i].n_cpus >= n)
+			return true;
+	return false;
+}
+
+static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr)
+{
+	struct rp_ctr_info *info = &q->infos[q->n_items];
+	struct rp_idset *own = &q->owned[q->n_items];
+	if (!owners_owned(c->owners, ctr, own) || count_nodes(c->machine, rp_ids_of(own)) != 1 ||
+	    ctr_info(c->h, ctr, info) ||
+	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, info, true) ||
+	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, info)))
+		return;
+	int64_t memory = info->mem_limit > 0	 ? info->mem_limit
+			 : info->mem_request > 0 ? info->mem_request
+						 : 0;
+	q->items[q->n_items++] = (struct relief_item){
+		.unit = c->machine->level[MACHINE_NODE].unit_of[rp_ids_first(rp_ids_of(own))],
+		.size = rp_ids_count(rp_ids_of(own)),
+		.allowed = UINT64_MAX,
+		.cost = RELIEF_COST_EXCLUSIVE + memory,
+	};
+}
+
+static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *info,
+			 struct owned_question *q)
+{
+	struct rp_idset own;
+	c->ops->free(c->inst, info, &q->free);
+	if (owners_owned(c->owners, info->ctr, &own))
+		rp_idset_or(&q->free, rp_ids_of(&q->free), rp_ids_of(&own));
+	const struct machine_level_units *nodes = owned_nodes(c->machine);
+	q->n_units = nodes->n_units < RELIEF_UNITS_MAX ? nodes->n_units : RELIEF_UNITS_MAX;
+	for (uint32_t i = 0; i < q->n_units; i++)
+		q->units[i].free = machine_count_free(&nodes->units[i], rp_ids_of(&q->free));
+	int32_t n = ctr_list(c->h, &c->relief->list, RP_ORDER_CREATED);
+	for (int32_t i = 0; i < n && q->n_items < RELIEF_ITEMS_MAX; i++)
+		if (c->relief->list.ctrs[i] != info->ctr)
+			owned_add_item(c, q, c->relief->list.ctrs[i]);
+	return n < 0 ? n : 0;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* Chooses n CPUs of a node, of those that are free by then. False: the policy finds none. */
+static bool owned_choose(const struct relief_call *c, struct owned_question *q,
+			 const struct rp_ctr_info *info, uint32_t unit, uint32_t n,
+			 struct rp_idset *ret)
+{
+	struct rp_idset near;
+	rp_idset_clear(&near);
+	machine_add_free(&owned_nodes(c->machine)->units[unit], rp_ids_of(&q->free), &near);
+	if (c->ops->choose(c->inst, info, rp_ids_of(&near), n, ret) ||
+	    rp_ids_count(rp_ids_of(ret)) != n)
+		return false;
+	rp_idset_andnot(&q->free, rp_ids_of(&q->free), rp_ids_of(ret));
+	return true;
+}
+
+static bool owned_choose_all(const struct relief_call *c, struct owned_question *q,
+			     const struct rp_ctr_info *info, uint32_t n, uint32_t unit,
+			     const struct relief_move *moves, uint32_t n_moves,
+			     struct rp_idset *ret)
+{
+	for (uint32_t i = 0; i < n_moves; i++)
+		rp_idset_or(&q->free, rp_ids_of(&q->free), rp_ids_of(&q->owned[moves[i].item]));
+	if (!owned_choose(c, q, info, unit, n, ret))
+		return false;
+	for (uint32_t i = 0; i < n_moves; i++) {
+		uint32_t item = moves[i].item;
+		if (!owned_choose(c, q, &q->infos[item], moves[i].to, (uint32_t)q->items[item].size,
+				  &q->chosen[i]))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t owned_node_id(const struct relief_call *c, uint32_t unit)
+{
+	return owned_nodes(c->machine)->units[unit].id;
+}
+
+static int32_t owned_move(const struct relief_call *c, struct owned_question *q,
+			  const struct rp_ctr_info *info, const struct relief_move *moves,
+			  uint32_t n_moves)
+{
+	for (uint32_t i = 0; i < n_moves; i++)
+		owners_take(c->owners, q->infos[moves[i].item].ctr,
+			    rp_ids_of(&q->owned[moves[i].item]));
+	for (uint32_t i = 0; i < n_moves; i++)
+		owners_give(c->owners, rp_ids_of(&q->chosen[i]), q->infos[moves[i].item].ctr);
+	for (uint32_t i = 0; i < n_moves; i++) {
+		const struct rp_ctr_info *moved = &q->infos[moves[i].item];
+		int32_t r = c->ops->stage(c->inst, c->txn, moved, rp_ids_of(&q->chosen[i]));
+		if (r)
+			return r;
+		relief_note_move(c->h, &c->relief->moved, moved->ctr);
+		relief_note_moved(c->h, moved->ctr, owned_node_id(c, q->items[moves[i].item].unit),
+				  owned_node_id(c, moves[i].to), info);
+	}
+	c->relief->counters.moved += n_moves;
+	return 0;
+}
+
+int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
+		     uint32_t moves, struct rp_idset *ret)
+{
+	struct relief_move list[RELIEF_MOVES_MAX];
+	uint32_t unit = 0;
+	struct owned_question *q = calloc(1, sizeof *q);
+	if (!q)
+		return modhost_no_memory(c->h);
+	for (uint32_t i = 0; i < RELIEF_ITEMS_MAX; i++)
+		q->infos[i].size = sizeof q->infos[i];
+	int32_t r = owned_ask(c, info, q);
+	if (!r)
+		r = relief_find(q->units, q->n_units, q->items, q->n_items, n, UINT64_MAX, moves,
+				list, &unit);
+	uint32_t n_moves = r > 0 ? (uint32_t)r : 0;
+	if (r >= 0 && !owned_choose_all(c, q, info, n, unit, list, n_moves, ret))
+		r = -RP_ENOSPC;
+	if (r >= 0)
+		r = owned_move(c, q, info, list, n_moves);
+	free(q);
+	if (r == -RP_ENOSPC) {
+		c->relief->counters.failed++;
+		return 0;
+	}
+	if (r)
+		return r;
+	c->relief->counters.placed++;
+	relief_note_placed(c->h, info->ctr, owned_node_id(c, unit), n_moves);
+	return 1;
+}
+
+int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info,
+		     struct rp_idset *cpus)
+{
+	const struct relief_settings *s = &c->relief->set;
+	if (!s->moves || !relief_crosses(c->machine, rp_ids_of(cpus)))
+		return 0;
+	int32_t r = 0;
+	if (s->at == RELIEF_ADMISSION)
+		r = relief_owned(c, info, rp_ids_count(rp_ids_of(cpus)), s->moves, cpus);
+	if (r)
+		return r;
+	c->relief->waits = true;
+	modhost_note_line(c->h, info->ctr, "waits for room in one NUMA node");
+	return 0;
+}
+
+/* ---- those that wait ------------------------------------------------------------------------- */
+
+/* Returns how many containers were moved for one that waits, itself included. */
+static int32_t relief_help(const struct relief_call *c, rp_ctr ctr, uint32_t moves)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_idset own, cpus;
+	uint64_t moved = c->relief->counters.moved;
+	uint32_t n = owners_owned(c->owners, ctr, &own);
+	if (!n || !relief_crosses(c->machine, rp_ids_of(&own)) || ctr_info(c->h, ctr, &info))
+		return 0;
+	c->relief->waits = true;
+	if (info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED ||
+	    !relief_may_be_moved(c->h, &c->relief->set, &info, true) ||
+	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, &info)))
+		return 0;
+	int32_t r = relief_owned(c, &info, n, moves, &cpus);
+	if (r <= 0)
+		return r;
+	owners_take(c->owners, ctr, rp_ids_of(&own));
+	owners_give(c->owners, rp_ids_of(&cpus), ctr);
+	r = c->ops->stage(c->inst, c->txn, &info, rp_ids_of(&cpus));
+	return r ? r : (int32_t)(c->relief->counters.moved - moved) + 1;
+}
+
+int32_t relief_rebalance(const struct relief_call *c, uint64_t budget)
+{
+	const struct relief_settings *s = &c->relief->set;
+	struct ctr_list list = {0};
+	uint64_t n_moved = 0;
+	if (!s->moves || !c->relief->waits)
+		return 0;
+	c->relief->waits = false;
+	int32_t n = ctr_list(c->h, &list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	for (int32_t i = 0; i < n && r >= 0; i++) {
+		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
+		if (!left) {
+			c->relief->waits = true;
+			break;
+		}
+		r = relief_help(c, list.ctrs[i],
+				left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
+		n_moved += r > 0 ? (uint64_t)r : 0;
+	}
+	ctr_list_free(&list);
+	return r < 0 ? r : (int32_t)n_moved;
+}
+
+void relief_arm(const struct modhost *h, const struct relief *r)
+{
+	if (r->waits && r->set.moves && h->timer)
+		(void)h->timer->arm(h->ctx, RELIEF_COOKIE, RELIEF_DELAY_MS);
+}
+
+void relief_fini(struct relief *r)
+{
+	ctr_list_free(&r->list);
+}
