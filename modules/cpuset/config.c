@@ -48,6 +48,7 @@ static const struct rp_key keys[] = {
 	 .doc = "Integer containers get CPUs of one NUMA node where they can, and their memory "
 		"from there; by default true, unless parity is set."},
 	SECTION_PARITY,
+	RELIEF_KEYS,
 	{.path = "updateDelay",
 	 .type = RP_T_DURATION,
 	 .fallback = "500ms",
@@ -101,6 +102,9 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	p->pin_memory = flag(h, p, "pinMemory", 1);
 	p->by_qos = flag(h, p, "classifyByQoS", 0);
 	p->numa_aware = flag(h, p, "numaAware", !flag(h, p, "parity", 0));
+	relief_read(h, p->section, flag(h, p, "parity", 0), &p->relief);
+	if (!p->numa_aware)
+		p->relief.moves = 0;
 	p->shared_cache = flag(h, p, "preferSharedCache", 0);
 	p->needs_memory = strcmp(text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
 	if (p->min_shared == 0 && !flag(h, p, "sharedOverlap", 0))

@@ -56,12 +56,14 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
+	relief_begin(&inst->relief);
 	inst->before = inst->now;
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
+	relief_undo(&inst->relief);
 	inst->now = inst->before;
 	return 0;
 }
@@ -87,7 +89,9 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct looked c;
 	look_at(inst, info, &c);
 	(void)forget(inst, info); /* the reply to its first creation was lost */
-	return refused(inst, place_new(inst, txn, &c));
+	int32_t r = place_new(inst, txn, &c);
+	relief_arm(&inst->h, &inst->relief);
+	return refused(inst, r);
 }
 
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -123,8 +127,34 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 					    (uint32_t)p->max_update_delay_ms);
 	if (!r)
 		r = sync_retry(inst, txn, info->ctr);
+	relief_arm(&inst->h, &inst->relief);
 	bool changed = r > 0 || rec.class != CLASS_SHARED || inst->now.overlapping;
 	return r < 0 || !changed ? r : stage_sharers(inst, txn, info->ctr);
+}
+
+/* Helps containers that cross the border of a NUMA node. */
+static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
+{
+	const struct relief_call c = place_relief(inst, txn);
+	int32_t r = relief_rebalance(&c, n_moves);
+	return r <= 0 ? r : stage_sharers(inst, txn, 0);
+}
+
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
+{
+	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
+}
+
+/* After a start it is not known which containers wait. */
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.waits = true;
+	return sync_all(inst, txn);
+}
+
+static void fini(struct rp_instance *inst)
+{
+	relief_fini(&inst->relief);
 }
 
 /* It runs although it was refused: among those who share, until there is room. */
@@ -146,7 +176,10 @@ static const struct life_ops ops = {
 	.look = look,
 	.plan_free = plan_free,
 	.begin = begin,
-	.sync = sync_all,
+	.sync = sync,
+	.rebalance = rebalance,
+	.timer = timer,
+	.fini = fini,
 	.place = place,
 	.resize = resize,
 	.release = release,

@@ -28,6 +28,7 @@
 #include "modules/lib/life.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
+#include "modules/lib/relief_owned.h"
 
 #define MIN_SHARED_DEFAULT (-1) /* one, while shared containers run */
 
@@ -38,6 +39,7 @@ struct rp_plan {
 	int64_t min_shared;
 	int64_t update_delay_ms, max_update_delay_ms; /* of a pool that grows */
 	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
+	struct relief_settings relief;
 	struct machine *machine;
 	struct bounds cpus; /* ALLOWED, RESERVED */
 };
@@ -80,6 +82,7 @@ struct population {
 struct rp_instance {
 	LIFE;
 	struct owners owners;
+	struct relief relief;
 	struct population now, before; /* before this transaction */
 	struct {
 		uint64_t placed[N_CLASSES], moved, refused;
@@ -121,6 +124,8 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except);
  * -RP_ENOSPC; `whose`: before the message. */
 int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_ids keep,
 		   struct rp_ids avoid, uint32_t n, const char *whose, struct rp_idset *ret);
+/* What relief_owned.h asks for in a transaction. */
+struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct looked *c);
 /* An integer container that has `own` CPUs and is to have n. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *c,

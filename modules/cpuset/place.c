@@ -83,6 +83,10 @@ static int32_t place_integer(struct rp_instance *inst, rp_txn txn, const struct 
 {
 	struct rp_idset cpus;
 	int32_t r = place_find(inst, c, rp_ids_none(), rp_ids_none(), c->n, "", &cpus);
+	const struct relief_call call = place_relief(inst, txn);
+	if (!r)
+		r = relief_admit(&call, &c->info, &cpus);
+	r = r < 0 ? r : 0;
 	return r ? r
 		 : own(inst, txn, c, &cpus,
 		       inst->plan->numa_aware
@@ -215,4 +219,60 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 	return (c->class == CLASS_ANNOTATED ? place_annotated
 		: c->class == CLASS_INTEGER ? place_integer
 					    : place_shared)(inst, txn, c);
+}
+
+/* ---- relief ---------------------------------------------------------------------------------- */
+
+static void relief_free(struct rp_instance *inst, const struct rp_ctr_info *info,
+			struct rp_idset *ret)
+{
+	struct looked c;
+	look_at(inst, info, &c);
+	pool_free(inst, &c, ret);
+}
+
+static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     struct rp_ids from, uint32_t n, struct rp_idset *ret)
+{
+	(void)info;
+	pick(inst->plan, from, n, ret);
+	return 0;
+}
+
+static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    struct rp_ids cpus)
+{
+	struct looked c;
+	look_at(inst, info, &c);
+	c.class = CLASS_INTEGER;
+	return stage_own(inst, txn, &c, cpus, NULL);
+}
+
+/* Containers that have fewer CPUs than they ask for, or that must not have some, stay. */
+static bool relief_is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct looked c;
+	look_at(inst, info, &c);
+	return c.forbids || info->flags & RP_CTR_DEGRADED;
+}
+
+static const struct relief_ops relief_ops = {
+	.free = relief_free,
+	.choose = relief_choose,
+	.stage = relief_stage,
+	.is_fixed = relief_is_fixed,
+};
+
+struct relief_call place_relief(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.set = inst->plan->relief;
+	return (struct relief_call){
+		.inst = inst,
+		.h = &inst->h,
+		.txn = txn,
+		.relief = &inst->relief,
+		.owners = &inst->owners,
+		.machine = inst->plan->machine,
+		.ops = &relief_ops,
+	};
 }

@@ -55,6 +55,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	sink->counter(sink->ctx, "policy_cpuset_moved_total",
 		      "Integer containers moved for pods that named their CPUs.", "",
 		      (double)inst->counters.moved);
+	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_cpuset_refused_total", "Containers refused.", "",
 		      (double)inst->counters.refused);
 	return 0;

@@ -184,6 +184,14 @@ void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ct
 	m->next = (m->next + 1) % RELIEF_MOVED_MAX;
 }
 
+void relief_forget_moves(struct relief_moved *m, uint32_t n)
+{
+	for (; n; n--) {
+		m->next = (m->next + RELIEF_MOVED_MAX - 1) % RELIEF_MOVED_MAX;
+		m->list[m->next].ctr = 0;
+	}
+}
+
 static bool relief_is_cooling(const struct modhost *h, const struct relief_settings *s,
 			      const struct relief_moved *m, rp_ctr ctr)
 {

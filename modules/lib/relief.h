@@ -108,6 +108,8 @@ struct relief_moved {
 
 /* Notes that a container has been moved for another one. */
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr);
+/* Takes the last n notes back. */
+void relief_forget_moves(struct relief_moved *m, uint32_t n);
 /* Do its annotations and the configuration allow that a running container is moved? */
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive);

@@ -131,6 +131,7 @@ static int32_t owned_move(const struct relief_call *c, struct owned_question *q,
 		if (r)
 			return r;
 		relief_note_move(c->h, &c->relief->moved, moved->ctr);
+		c->relief->n_noted++;
 		relief_note_moved(c->h, moved->ctr, owned_node_id(c, q->items[moves[i].item].unit),
 				  owned_node_id(c, moves[i].to), info);
 	}
@@ -237,6 +238,30 @@ void relief_arm(const struct modhost *h, const struct relief *r)
 {
 	if (r->waits && r->set.moves && h->timer)
 		(void)h->timer->arm(h->ctx, RELIEF_COOKIE, RELIEF_DELAY_MS);
+}
+
+void relief_begin(struct relief *r)
+{
+	r->counters_before = r->counters;
+	r->n_noted = 0;
+}
+
+void relief_undo(struct relief *r)
+{
+	r->counters = r->counters_before;
+	relief_forget_moves(&r->moved, r->n_noted);
+	r->n_noted = 0;
+}
+
+void relief_report(const struct relief_counters *c, const struct rp_metric_sink *sink)
+{
+	static const char name[] = "policy_relief_moves_total";
+	static const char help[] =
+		"Containers moved so that others fit into one NUMA node, containers placed in one "
+		"node by that, and searches that found no moves.";
+	sink->counter(sink->ctx, name, help, "outcome=\"moved\"", (double)c->moved);
+	sink->counter(sink->ctx, name, help, "outcome=\"placed\"", (double)c->placed);
+	sink->counter(sink->ctx, name, help, "outcome=\"not_found\"", (double)c->failed);
 }
 
 void relief_fini(struct relief *r)

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+#include <nri-rp/policy.h>
+
 #include "modules/lib/ctr.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
@@ -49,7 +51,14 @@ struct relief {
 	struct relief_counters counters;
 	struct ctr_list list;
 	bool waits; /* perhaps some container waits for room in one node; only ever too true */
+	/* Since relief_begin(). */
+	struct relief_counters counters_before;
+	uint32_t n_noted;
 };
+
+/* A transaction begins: what came before is final. */
+void relief_begin(struct relief *r);
+void relief_undo(struct relief *r);
 
 /* What all functions below have in common. */
 struct relief_call {
@@ -81,5 +90,7 @@ int32_t relief_rebalance(const struct relief_call *c, uint64_t budget);
 /* Arms the timer if some container may wait; after a callback that placed or released one. */
 void relief_arm(const struct modhost *h, const struct relief *r);
 void relief_fini(struct relief *r);
+/* The metric of moves, by outcome. */
+void relief_report(const struct relief_counters *c, const struct rp_metric_sink *sink);
 
 #endif

@@ -20,6 +20,7 @@ static const struct rp_key keys[] = {
 		"is "
 		"needed."},
 	SECTION_PARITY,
+	RELIEF_KEYS,
 };
 
 const struct rp_schema plus_schema = {
@@ -122,6 +123,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		return modhost_no_memory(h);
 	p->section = section;
 	p->parity = section_bool(h, section, "parity", false);
+	relief_read(h, section, p->parity, &p->relief);
 	int32_t r = fill(h, p, past);
 	if (r) {
 		plan_free(p);

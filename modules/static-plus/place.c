@@ -159,3 +159,57 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 			     w->kind == KIND_MIXED ? "; the rest of its request is shared" : "");
 	}
 }
+
+/* ---- relief ---------------------------------------------------------------------------------- */
+
+static void relief_free(struct rp_instance *inst, const struct rp_ctr_info *info,
+			struct rp_idset *ret)
+{
+	(void)info;
+	place_shared(inst, ret);
+}
+
+static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     struct rp_ids from, uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset left;
+	(void)info;
+	rp_idset_copy(&left, from);
+	return take(inst, &left, n, ret);
+}
+
+static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    struct rp_ids cpus)
+{
+	const struct wish w = wish_of(info);
+	(void)cpus;
+	return stage_ctr(inst, txn, &w, NULL);
+}
+
+static bool relief_is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct rp_idset own;
+	(void)owners_owned(&inst->owners, info->ctr, &own);
+	return rp_ids_overlap(rp_ids_of(&own), rp_ids_of(&inst->plan->isolated));
+}
+
+static const struct relief_ops relief_ops = {
+	.free = relief_free,
+	.choose = relief_choose,
+	.stage = relief_stage,
+	.is_fixed = relief_is_fixed,
+};
+
+struct relief_call place_relief(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.set = inst->plan->relief;
+	return (struct relief_call){
+		.inst = inst,
+		.h = &inst->h,
+		.txn = txn,
+		.relief = &inst->relief,
+		.owners = &inst->owners,
+		.machine = inst->plan->machine,
+		.ops = &relief_ops,
+	};
+}

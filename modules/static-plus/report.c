@@ -50,6 +50,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	sink->gauge(sink->ctx, "policy_static_plus_shared_requests",
 		    "Milli-CPU that containers ask for among the shared CPUs.", "",
 		    (double)inst->parts);
+	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_static_plus_refused_total",
 		      "Containers that could not get CPUs of their own.", "",
 		      (double)inst->counters.refused);

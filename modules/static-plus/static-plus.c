@@ -34,6 +34,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
+	relief_begin(&inst->relief);
 	inst->parts_before = inst->parts;
 }
 
@@ -48,7 +49,11 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	int32_t r = 0;
 	rp_idset_clear(&slice);
 	if (w.full) {
+		const struct relief_call c = place_relief(inst, txn);
 		r = place_slice(inst, &w, rp_ids_of(&had), &slice);
+		if (!r && !n)
+			r = relief_admit(&c, info, &slice);
+		r = r < 0 ? r : 0;
 		owners_give(&inst->owners, rp_ids_of(r ? &had : &slice), info->ctr);
 	}
 	if (r)
@@ -59,6 +64,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		return r;
 	if (!known && w.kind == KIND_SHARED)
 		return stage_last_sharer(inst, txn, &w);
+	relief_arm(&inst->h, &inst->relief);
 	r = n > w.full ? sync_retry(inst, txn, info->ctr) : 0;
 	return r ? r : stage_sharers(inst, txn);
 }
@@ -73,8 +79,34 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	int32_t r = ctr_forget(&inst->h, txn, info->ctr);
 	if (r || (!n && stage_forget_sharer(inst, &rec)))
 		return r;
+	relief_arm(&inst->h, &inst->relief);
 	r = sync_retry(inst, txn, info->ctr);
 	return r ? r : stage_sharers(inst, txn);
+}
+
+/* Helps containers that cross the border of a NUMA node. */
+static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
+{
+	const struct relief_call c = place_relief(inst, txn);
+	int32_t r = relief_rebalance(&c, n_moves);
+	return r <= 0 ? r : stage_sharers(inst, txn);
+}
+
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
+{
+	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
+}
+
+/* After a start it is not known which containers wait. */
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.waits = true;
+	return sync_all(inst, txn);
+}
+
+static void fini(struct rp_instance *inst)
+{
+	relief_fini(&inst->relief);
 }
 
 /* It runs although it was refused: among those who share, until there is room. */
@@ -88,6 +120,7 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
+	relief_undo(&inst->relief);
 	inst->parts = inst->parts_before;
 	return 0;
 }
@@ -97,7 +130,10 @@ static const struct life_ops ops = {
 	.look = look,
 	.plan_free = plan_free,
 	.begin = begin,
-	.sync = sync_all,
+	.sync = sync,
+	.rebalance = rebalance,
+	.timer = timer,
+	.fini = fini,
 	.place = place,
 	.release = release,
 	.unmanaged = unmanaged,

@@ -24,6 +24,7 @@
 #include "modules/lib/life.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
+#include "modules/lib/relief_owned.h"
 
 /* ---- configuration (config.c) ---------------------------------------------------------------- */
 
@@ -33,6 +34,7 @@ struct rp_plan {
 	struct machine *machine;
 	struct cpualloc *alloc;
 	struct rp_idset isolated, reserved, pool;
+	struct relief_settings relief;
 	bool parity; /* NUMA nodes are not considered, as in the original */
 };
 
@@ -64,6 +66,7 @@ struct counters {
 struct rp_instance {
 	LIFE;
 	struct owners owners;
+	struct relief relief;
 	int64_t parts,
 		parts_before; /* milli-CPU that all who share ask for; before this callback */
 	struct counters counters;
@@ -78,6 +81,8 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 /* Returns true if containers without a slice can run after n more CPUs of the pool are given
  * away: on the reserved CPUs, or on the rest of the pool when all reserved CPUs are offline. */
 bool place_leaves_some(const struct rp_instance *inst, uint32_t n);
+/* What relief_owned.h asks for in a transaction. */
+struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
 /* What is left of the pool. */
 void place_shared(const struct rp_instance *inst, struct rp_idset *ret);
 

@@ -34,6 +34,7 @@ static const struct rp_key keys[] = {
 		       "Which CPUs are chosen: those the kubelet would, or those the other "
 		       "policies would."),
 	SECTION_PARITY,
+	RELIEF_KEYS,
 	SECTION_BOOL("disableCPUQuota", "false",
 		     "Containers with exclusive CPUs run without CPU quota."),
 	SECTION_BOOL(
@@ -202,6 +203,7 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	s.disable_quota = section_bool(h, section, "disableCPUQuota", false);
 	s.pin_memory = section_bool(h, section, "pinMemory", false);
 	s.parity = section_bool(h, section, "parity", false);
+	relief_read(h, section, s.parity, &s.relief);
 	s.options_at = section_get(h, section, "cpuManagerPolicyOptions");
 	const char *allocator = section_text(h, section, "cpuAllocator", "kubelet");
 	s.common_allocator = strcmp(allocator, "common") == 0;

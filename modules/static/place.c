@@ -207,6 +207,15 @@ static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idse
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&iso));
 }
 
+void place_candidates(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	plan_shared(inst->plan, &inst->owners, ret);
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->iso));
+	if (inst->plan->settings.options & OPT_FULL_PCPUS_ONLY)
+		keep_whole_cores(inst->plan, ret);
+}
+
 int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p)
 {
 	const struct rp_plan *plan = inst->plan;

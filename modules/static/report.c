@@ -54,6 +54,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		sink->gauge(sink->ctx, name, help, sets[i].labels,
 			    rp_ids_count(rp_ids_of(sets[i].cpus)));
+	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_static_exclusive_placements_total",
 		      "Exclusive sets given or resized.", "", (double)inst->counters.placed);
 	sink->counter(sink->ctx, "policy_static_refusals_total",

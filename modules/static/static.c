@@ -57,11 +57,13 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
+	relief_begin(&inst->relief);
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
+	relief_undo(&inst->relief);
 	return 0;
 }
 
@@ -115,6 +117,14 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 		inst->waiting = true;
 		return modhost_fail(&inst->h, -RP_ENOSPC, "%s", p.text);
 	}
+	if (!n_own && !(info->flags & RP_CTR_POD_RESOURCES) && !inst->plan->settings.pod_scope) {
+		const struct relief_call c = place_relief(inst, txn);
+		int32_t r = relief_admit(&c, info, &p.cpus);
+		if (r < 0)
+			return r;
+		if (r)
+			(void)snprintf(p.text, sizeof p.text, "CPUs of one NUMA node");
+	}
 	inst->counters.placed++;
 	return give(inst, txn, info, &p);
 }
@@ -142,6 +152,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		r = share(inst, txn, info);
 	if (!r)
 		r = pod_set_follow(inst, txn, info->pod, info->ctr);
+	relief_arm(&inst->h, &inst->relief);
 	return r ? r : follow(inst, txn, &before, info->ctr);
 }
 
@@ -164,7 +175,35 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	int32_t r = pod_set_follow(inst, txn, info->pod, info->ctr);
 	if (!r)
 		r = sync_retry(inst, txn, info->ctr);
+	relief_arm(&inst->h, &inst->relief);
 	return r ? r : follow(inst, txn, &before, info->ctr);
+}
+
+/* Helps containers that cross the border of a NUMA node. */
+static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
+{
+	struct rp_idset before;
+	const struct relief_call c = place_relief(inst, txn);
+	plan_shared(inst->plan, &inst->owners, &before);
+	int32_t r = relief_rebalance(&c, n_moves);
+	return r < 0 ? r : follow(inst, txn, &before, 0);
+}
+
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
+{
+	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
+}
+
+/* After a start it is not known which containers wait. */
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.waits = true;
+	return sync_all(inst, txn);
+}
+
+static void fini(struct rp_instance *inst)
+{
+	relief_fini(&inst->relief);
 }
 
 static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
@@ -182,7 +221,10 @@ static const struct life_ops ops = {
 	.look = look,
 	.plan_free = plan_free,
 	.begin = begin,
-	.sync = sync_all,
+	.sync = sync,
+	.rebalance = rebalance,
+	.timer = timer,
+	.fini = fini,
 	.place = place,
 	.release = release,
 	.removed = removed,

@@ -19,6 +19,7 @@
  *	          place_hints       from which NUMA nodes
  *	          place_kubelet     which CPUs, as the kubelet chooses them
  *	          place_distribute  the same, across NUMA nodes
+ *	          place_relief      which others move so that one NUMA node has room
  *	pod_set   sets of pods (topologyManagerScope: pod)
  *	stage     into the transaction
  *	sync      everything at once
@@ -33,6 +34,7 @@
 #include "modules/lib/life.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
+#include "modules/lib/relief_owned.h"
 #include "modules/lib/reserve.h"
 #include "modules/static/place_hints.h"
 #include "modules/static/place_kubelet.h"
@@ -41,6 +43,7 @@
 
 struct settings {
 	struct amount available, reserved;
+	struct relief_settings relief;
 	uint32_t options; /* OPT_… */
 	enum hint_policy hints;
 	int common_allocator; /* that of the other policies instead of the kubelet's */
@@ -100,6 +103,7 @@ struct counters {
 struct rp_instance {
 	LIFE;
 	struct owners owners;
+	struct relief relief;
 	struct counters counters;
 };
 
@@ -124,6 +128,10 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 /* The same for a container that owns CPUs already. */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);
+/* CPUs that containers could be given, but for isolated ones. */
+void place_candidates(const struct rp_instance *inst, struct rp_idset *ret);
+/* What relief_owned.h asks for in a transaction (place_relief.c). */
+struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
 /* May these CPUs, which somebody else chose for it, pass as what place_find gives? */
 int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus);
 /* Notes for `nri-rpctl explain`. */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* relief_find() beside a search that tries everything, on random machines; and what it promises
+ * by the letter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "modules/lib/relief.h"
+#include "test/unit/t_seed.h"
+
+#define RUNS 100000
+#define UNITS 5u
+#define ITEMS 12u
+
+struct question {
+	struct relief_unit units[UNITS];
+	struct relief_item items[ITEMS];
+	uint32_t n_units, n_items, max_moves;
+	int64_t size;
+	uint64_t wanted;
+};
+
+struct answer {
+	uint32_t n_moves;
+	int64_t cost;
+	bool found;
+};
+
+static void make_question(struct seed *seed, struct question *q)
+{
+	*q = (struct question){.n_units = 2 + draw(seed, UNITS - 1),
+			       .n_items = draw(seed, ITEMS + 1),
+			       .max_moves = draw(seed, RELIEF_MOVES_MAX + 1),
+			       .size = 1 + draw(seed, 8)};
+	for (uint32_t i = 0; i < q->n_units; i++)
+		q->units[i].free = draw(seed, 5);
+	for (uint32_t i = 0; i < q->n_items; i++)
+		q->items[i] = (struct relief_item){
+			.unit = draw(seed, q->n_units),
+			.size = 1 + draw(seed, 4),
+			.allowed = draw(seed, 4) ? UINT64_MAX : draw(seed, 32),
+			.cost = draw(seed, 6),
+		};
+	q->wanted = draw(seed, 3) ? UINT64_MAX : draw(seed, 32);
+}
+
+static bool is_enough(const struct question *q, const int64_t *free)
+{
+	bool room = false;
+	for (uint32_t i = 0; i < q->n_units; i++) {
+		if (free[i] < 0)
+			return false;
+		room = room || (q->wanted >> i & 1 && free[i] >= q->size);
+	}
+	return room;
+}
+
+/* Every set of at most `left` more items of those from `first` on, each in every unit. */
+static void try_all(const struct question *q, int64_t *free, uint32_t first, uint32_t n,
+		    int64_t cost, struct answer *best)
+{
+	if (is_enough(q, free) &&
+	    (!best->found || n < best->n_moves || (n == best->n_moves && cost < best->cost)))
+		*best = (struct answer){n, cost, true};
+	for (uint32_t i = first; n < q->max_moves && i < q->n_items; i++) {
+		const struct relief_item *it = &q->items[i];
+		for (uint32_t to = 0; to < q->n_units; to++) {
+			if (to == it->unit || !(it->allowed >> to & 1))
+				continue;
+			free[it->unit] += it->size;
+			free[to] -= it->size;
+			try_all(q, free, i + 1, n + 1, cost + it->cost, best);
+			free[to] += it->size;
+			free[it->unit] -= it->size;
+		}
+	}
+}
+
+static int32_t ask(const struct question *q, struct relief_move moves[RELIEF_MOVES_MAX],
+		   uint32_t *ret_unit)
+{
+	return relief_find(q->units, q->n_units, q->items, q->n_items, q->size, q->wanted,
+			   q->max_moves, moves, ret_unit);
+}
+
+/* Applies the moves and checks that they do what they are for. Returns their cost. */
+static int64_t apply(const struct question *q, const struct relief_move *moves, uint32_t n,
+		     uint32_t unit)
+{
+	int64_t free[UNITS], cost = 0;
+	uint64_t moved = 0;
+	for (uint32_t i = 0; i < q->n_units; i++)
+		free[i] = q->units[i].free;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct relief_item *it = &q->items[moves[i].item];
+		assert_false(moved >> moves[i].item & 1);
+		assert_true(it->allowed >> moves[i].to & 1 && moves[i].to != it->unit);
+		moved |= UINT64_C(1) << moves[i].item;
+		free[it->unit] += it->size;
+		free[moves[i].to] -= it->size;
+		cost += it->cost;
+	}
+	for (uint32_t i = 0; i < q->n_units; i++)
+		assert_true(free[i] >= 0);
+	assert_true(q->wanted >> unit & 1 && free[unit] >= q->size);
+	return cost;
+}
+
+static void test_against_everything(void **state)
+{
+	struct seed seed = seed_begin();
+	(void)state;
+	for (int run = 0; run < RUNS; run++) {
+		struct question q;
+		struct relief_move moves[RELIEF_MOVES_MAX], again[RELIEF_MOVES_MAX];
+		struct answer best = {0};
+		int64_t free[UNITS];
+		uint32_t unit = 0, unit_again = 0;
+		make_question(&seed, &q);
+		for (uint32_t i = 0; i < q.n_units; i++)
+			free[i] = q.units[i].free;
+		try_all(&q, free, 0, 0, 0, &best);
+		int32_t n = ask(&q, moves, &unit);
+		assert_int_equal(n, best.found ? (int32_t)best.n_moves : -RP_ENOSPC);
+		if (n < 0)
+			continue;
+		assert_int_equal(apply(&q, moves, (uint32_t)n, unit), best.cost);
+		assert_int_equal(ask(&q, again, &unit_again), n);
+		assert_int_equal(unit, unit_again);
+		for (int32_t i = 0; i < n; i++)
+			assert_true(moves[i].item == again[i].item && moves[i].to == again[i].to);
+	}
+}
+
+static void test_bounds(void **state)
+{
+	struct relief_unit units[RELIEF_UNITS_MAX] = {{0}};
+	struct relief_item items[RELIEF_ITEMS_MAX + 1];
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t unit = 0;
+	(void)state;
+	/* Everything is full, and a great many could move if it were not. */
+	for (uint32_t i = 0; i <= RELIEF_ITEMS_MAX; i++)
+		items[i] = (struct relief_item){
+			.unit = i % RELIEF_UNITS_MAX, .size = 1, .allowed = UINT64_MAX};
+	assert_int_equal(relief_find(units, RELIEF_UNITS_MAX, items, RELIEF_ITEMS_MAX + 1, 4,
+				     UINT64_MAX, 9, moves, &unit),
+			 -RP_ENOSPC);
+	/* No more than three moves, whatever is asked for. */
+	units[1].free = 8;
+	assert_int_equal(relief_find(units, 2, items, RELIEF_ITEMS_MAX, 3, 1, 9, moves, &unit), 3);
+	assert_int_equal(relief_find(units, 2, items, RELIEF_ITEMS_MAX, 4, 1, 9, moves, &unit),
+			 -RP_ENOSPC);
+	assert_int_equal(relief_find(units, 2, items, 0, 4, UINT64_MAX, 0, moves, &unit), 0);
+	assert_int_equal(unit, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_everything),
+		cmocka_unit_test(test_bounds),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
