@@ -158,13 +158,16 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 	struct rp_idset cpus, others;
 	uint32_t n = rp_ids_count(c->info.cpus);
 	rp_idset_clear(&others);
-	if (inst->plan->numa_aware)
-		rp_idset_andnot(&others, c->info.cpus, named);
 	(void)snprintf(whose, sizeof whose,
 		       "cannot reallocate conflicting containers: cannot reallocate integer "
 		       "container %s: ",
 		       c->info.id);
 	pool_del(inst, CLASS_INTEGER, c->info.ctr, c->info.cpus);
+	if (inst->plan->numa_aware) {
+		pool_free(inst, c, &others);
+		rp_idset_and(&others, rp_ids_of(&others), c->info.cpus);
+		rp_idset_andnot(&others, rp_ids_of(&others), named);
+	}
 	int32_t r = place_find(inst, c, rp_ids_of(&others), named, n, whose, &cpus);
 	if (r)
 		return r;

@@ -113,8 +113,8 @@ void relief_forget_moves(struct relief_moved *m, uint32_t n);
 /* Do its annotations and the configuration allow that a running container is moved? */
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive);
-/* The same for a move on behalf of another container, now: it has to run, and not to have been moved
- * lately. Devices, hints and affinities are the policy's to check. */
+/* The same for a move on behalf of another container, now: it has to run, and must not have been
+ * moved lately. Devices, hints and affinities are the policy's to check. */
 bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive);
 

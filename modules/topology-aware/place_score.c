@@ -272,7 +272,7 @@ static double score_room(const struct compare *c, const struct score *s)
 	return (double)s->shared;
 }
 
-/* ---- the vector of scores --------------------------------------------------------------------- */
+/* ---- the vector of scores -------------------------------------------------------------------- */
 
 enum trait {
 	ANY = 0,
