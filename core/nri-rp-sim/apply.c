@@ -29,7 +29,8 @@ static void set_number(int64_t *to, int64_t value, bool zero_leaves)
 		*to = value;
 }
 
-/* containerd leaves what is 0 in an update; a creation, and CRI-O, take it. */
+/* Copies resources. zero_leaves: 0 leaves a value unchanged, as containerd's updates do; creations
+ * and CRI-O set it. */
 static int set_resources(struct resources *to, const Nri__LinuxResources *m, bool zero_leaves)
 {
 	const Nri__LinuxCPU *c = m->cpu;
@@ -164,7 +165,7 @@ unsigned apply_updates(struct sim *s, Nri__ContainerUpdate **list, size_t n, con
 	return failed;
 }
 
-/* In answers: what NRI checks before the runtime sees them, then the updates. */
+/* Applies the updates of an answer after NRI's own checks. */
 static int apply_answered(struct sim *s, Nri__ContainerUpdate **list, size_t n,
 			  const struct sim_ctr *creating, const char *via, struct err *err)
 {
@@ -186,7 +187,7 @@ static int apply_answered(struct sim *s, Nri__ContainerUpdate **list, size_t n,
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
-/* A map below a key of another, made when it is not there. */
+/* Returns the map below a key, which is created if it is missing. */
 static json_t *sub_map(json_t *map, const char *key)
 {
 	json_t *sub = json_object_get(map, key);
@@ -196,7 +197,7 @@ static json_t *sub_map(json_t *map, const char *key)
 	return json_object_get(map, key);
 }
 
-/* A leading "-" takes the key away. */
+/* Sets a key; a leading "-" removes it. */
 static void set_member(json_t *map, const char *key, const char *value)
 {
 	if (*key == '-')
@@ -260,7 +261,7 @@ static void take_common(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 	take_mounts(c, m);
 }
 
-/* By their places: "c 195:0", with the mode and the owner that were asked for. */
+/* Records devices by type and number ("c 195:0") with the requested mode and owner. */
 static void take_devices(struct sim_ctr *c, const Nri__LinuxContainerAdjustment *l)
 {
 	for (size_t i = 0; i < l->n_devices; i++) {
@@ -296,7 +297,7 @@ static void take_classes(struct sim_ctr *c, const Nri__LinuxResources *r)
 		doc_put_int(c->given, "swap", r->memory->swap->value);
 }
 
-/* A bit for each of them, by its number. */
+/* Returns the flags as bits by their numbers. */
 static int64_t flags_of(const Nri__LinuxScheduler *m)
 {
 	int64_t flags = 0;
@@ -335,7 +336,7 @@ static void take_scheduling(struct sim_ctr *c, const Nri__LinuxContainerAdjustme
 	}
 }
 
-/* An older release does not have the field, and nobody tells the plugin. */
+/* Removes fields that an older release does not have; the plugin is not notified. */
 static void drop_unknown(struct sim *s, Nri__LinuxContainerAdjustment *l)
 {
 	unsigned minor = s->release->minor;
@@ -390,7 +391,7 @@ int apply_creation(struct sim *s, struct sim_ctr *ctr, const Nri__CreateContaine
 
 /* ---- resizes --------------------------------------------------------------------------------- */
 
-/* Takes the kubelet's numbers; its cpuset is empty unless its CPU manager sets one. */
+/* Sets the kubelet's values. Its cpuset is empty unless its CPU manager sets one. */
 static int take_wanted(struct resources *to, const struct resources *wanted)
 {
 	to->shares = wanted->shares;

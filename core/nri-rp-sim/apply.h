@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin answers, taken over into the model as NRI and the runtime do it, and judged on the
- * way: what a runtime refuses, and what one silently ignores, are problems (sim_problem).
+ * Applies the answers of a plugin to the model as NRI and the runtime do. Reports as problems
+ * (sim_problem) what a runtime would refuse or silently ignore.
  */
 #ifndef SIM_APPLY_H
 #define SIM_APPLY_H
@@ -9,28 +9,30 @@
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
 
-/* Updates of other containers, then the adjustment. An error fails the creation. */
+/* Applies the updates of other containers, then the adjustment. An error fails the creation. */
 int apply_creation(struct sim *s, struct sim_ctr *ctr, const Nri__CreateContainerResponse *m,
 		   struct err *err);
-/* Updates of others, then the kubelet's request with the plugin's update of the container over it.
- * An error fails the update. */
+/* Applies the updates of other containers, then the kubelet's request overwritten by the plugin's
+ * update of the container. An error fails the update. */
 int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wanted,
 		 const Nri__UpdateContainerResponse *m, struct err *err);
-/* A list of updates; via is for the record. The number that failed and may not. */
+/* Applies a list of updates; `via` is stored in the records. Returns the number of failures,
+ * without those that the plugin allows (ignore_failure). */
 unsigned apply_updates(struct sim *s, Nri__ContainerUpdate **list, size_t n, const char *via);
 
 /* ---- check.c --------------------------------------------------------------------------------- */
 
-/* The text of every field is UTF-8, and there is no field that the release does not know: else Go
- * refuses or drops it. */
+/* Checks that all texts of a message are UTF-8, which Go requires, and that it has no fields
+ * unknown to the release, which Go drops. */
 int check_message(struct sim *s, const ProtobufCMessage *m, const char *what);
-/* Nothing is claimed twice: by two entries of a map, or two updates of one container. -EINVAL with
- * what NRI says. */
+/* Check that nothing is set twice, by two entries of a map or two updates of one container. -EINVAL
+ * with NRI's error text. */
 int check_adjustment(struct sim *s, const Nri__ContainerAdjustment *m, struct err *err);
 int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, struct err *err);
-/* What a kernel takes: CPUs that are online, memory nodes with memory. "" is fine. */
+/* Checks CPUs and memory nodes as the kernel does: CPUs must be online, nodes must have memory. ""
+ * is valid. */
 int check_sets(const struct sim *s, const char *cpus, const char *mems, struct err *err);
-/* What no runtime takes over from an update. */
+/* Reports fields that runtimes ignore in an update. */
 void check_ignored(struct sim *s, const Nri__LinuxResources *m, bool update, const char *whose);
 
 #endif

@@ -65,7 +65,7 @@ static int check_twice(struct sim *s, const char *what, const char *key, struct 
 		       key);
 }
 
-/* A removal and a setting of the same key are two things. */
+/* Fails if two elements of a list have the same key. The removal "-KEY" differs from "KEY". */
 #define CHECK_KEYS(s, list, n, member, what, err)                                                  \
 	do {                                                                                       \
 		for (size_t i_ = 0; i_ < (n); i_++)                                                \
@@ -156,7 +156,7 @@ int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, str
 	return 0;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- requested values ------------------------------------------------------------------------ */
 
 static int check_set(const char *text, uint32_t max, struct rp_ids allowed, const char *what,
 		     const char *lack, struct err *err)

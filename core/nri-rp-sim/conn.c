@@ -19,11 +19,11 @@ struct conn {
 	struct tap *tap;
 	uint64_t n_active;
 	char name[16], version[32];
-	struct arena *sync_arena; /* Synchronize under way */
+	struct arena *sync_arena; /* messages of the Synchronize in progress */
 	struct nri_existing all;
 };
 
-/* ---- synchronisation ------------------------------------------------------------------------- */
+/* ---- synchronization ------------------------------------------------------------------------- */
 
 static int conn_collect(struct conn *c)
 {
@@ -58,7 +58,7 @@ static int conn_collect(struct conn *c)
 	return s->lie ? lie_tell(s, a, all) : 0;
 }
 
-/* false: the runtime does not go on with this plugin. */
+/* Applies the plugin's answer to Synchronize. Returns false if the runtime drops the plugin. */
 static bool carry_out_synchronisation(struct conn *c, const Nri__SynchronizeResponse *m)
 {
 	struct sim *s = c->s;
@@ -99,7 +99,7 @@ static void synchronize(void *arg)
 	nri_runtime_not_synchronized(c->runtime, "out of memory");
 }
 
-/* ---- what the plugin does -------------------------------------------------------------------- */
+/* ---- activity of the plugin ------------------------------------------------------------------ */
 
 static void came(const char *plugin, void *arg)
 {
@@ -213,7 +213,7 @@ void conn_close(struct sim *s)
 	s->conn = NULL;
 }
 
-/* ---- its state ------------------------------------------------------------------------------- */
+/* ---- state of the connection ----------------------------------------------------------------- */
 
 bool conn_is_active(const struct sim *s)
 {
@@ -256,7 +256,7 @@ int conn_wait_active(struct sim *s, uint64_t after, uint64_t timeout_ms, struct 
 struct question {
 	struct nri_turn turn;
 	struct conn_answer *answer;
-	bool mine, done; /* it is its turn; it is answered */
+	bool mine, done; /* the lock is held; the answer has come */
 };
 
 static void take_turn(void *arg)
@@ -294,7 +294,7 @@ static bool is_done(struct sim *s, void *arg)
 	return ((const struct question *)arg)->done;
 }
 
-/* Under the lock. */
+/* Sends the event. Call with the lock held. */
 static void conn_ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		     const struct sim_ctr *ctr, const struct resources *resources,
 		     struct question *q)
@@ -313,7 +313,7 @@ static void conn_ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 	if (r < 0)
 		sim_problem(s, "%s could not be sent: %s", nri_runtime_method(event), strerror(-r));
 	if (!r && sim_wait(s, is_done, q, UINT64_MAX))
-		conn_drop(s, "interrupted"); /* which ends the call */
+		conn_drop(s, "interrupted"); /* also ends the call */
 }
 
 void conn_event(struct sim *s, Nri__Event event, const struct sim_pod *pod,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's end of NRI (nri-runtime), as scenarios use it: what is asked is waited for,
- * what the plugin wants is checked and done to the model, and all that it does wrong is a problem.
+ * The runtime's end of NRI (core/lib/nri-runtime) for scenarios. Requests block until they are
+ * answered; the plugin's wishes are checked and applied to the model, and its mistakes are reported
+ * as problems.
  */
 #ifndef SIM_CONN_H
 #define SIM_CONN_H
@@ -9,35 +10,36 @@
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
 
-/* The runtime starts and listens; it stops and is gone, socket and all. */
+/* Start and stop the runtime: opening the socket and listening; closing it and removing the
+ * socket. */
 int conn_listen(struct sim *s, struct err *err);
 void conn_close(struct sim *s);
 
 bool conn_is_active(const struct sim *s);
-/* How often a plugin has become active; to wait for the next time. */
+/* Returns how many times a plugin has become active, for conn_wait_active. */
 uint64_t conn_n_active(const struct sim *s);
-/* Waits until that is more than `after`. */
+/* Waits until that number exceeds `after`. */
 int conn_wait_active(struct sim *s, uint64_t after, uint64_t timeout_ms, struct err *err);
-/* Lets go of the plugin; why is told to whoever watches. */
+/* Disconnects the plugin; `why` is published as an event. */
 void conn_drop(struct sim *s, const char *why);
 
-/* Configure goes out before the next registration is answered. */
+/* Sends Configure before the answer to the next registration. */
 void conn_configure_first(struct sim *s, bool first);
 
 struct conn_answer {
 	struct sim *s;
-	int error; /* of rpc_result; 0: answered; -ENOTCONN: nobody to ask */
+	int error; /* that of rpc_result; 0: answered; -ENOTCONN: no plugin */
 	int32_t code;
-	char *text; /* malloc'd, as is the payload; NULL */
+	char *text; /* malloc'd, like the payload; may be NULL */
 	uint8_t *payload;
 	size_t payload_len;
 	uint64_t took_us;
 };
 void conn_answer_fini(struct conn_answer *answer);
 /*
- * Asks and waits; nothing when nobody has subscribed to the event. pod and ctr become the request;
- * resources are those of an UpdateContainer. A plugin that is late or goes away is dropped:
- * -ETIMEDOUT, -ECONNRESET …
+ * Sends an event and waits for the answer. Does nothing if the plugin has not subscribed to it. The
+ * message is made of pod and ctr; resources are those of an UpdateContainer. A plugin that exceeds
+ * the timeout or disconnects is dropped: -ETIMEDOUT, -ECONNRESET …
  */
 void conn_event(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		const struct sim_ctr *ctr, const struct resources *resources,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side of nri-rpd's control socket. It runs on the loop, as nri-rpd may ask for
- * updates meanwhile. */
+/* Client of nri-rpd's control socket. It runs on the loop, because nri-rpd may request updates in
+ * the meantime. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,14 +23,14 @@
 #define EXIT_NOT_STARTED 127
 
 struct daemon {
-	pid_t pid; /* 0: it does not run */
+	pid_t pid; /* 0: not running */
 	int last_status;
 	struct loop_signal *child;
 };
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* The folder of this program, where nri-rpd is too. */
+/* Finds the folder of this program, which also contains nri-rpd. */
 static int own_folder(char *buf, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
@@ -51,7 +51,7 @@ static void add_module_dirs(const struct sim *s, const char *folder, struct buf 
 		buf_printf(out, " --module-dir %s", s->options.module_dirs[i]);
 	if (s->options.n_module_dirs)
 		return;
-	/* a build folder */
+	/* layout of a build folder */
 	(void)snprintf(path, sizeof path, "%.*s/../modules", (int)sizeof path - 16, folder);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		buf_printf(out, " --module-dir %s", path);
@@ -88,7 +88,7 @@ static const char *value_of(const struct sim *s, const char *name, size_t len)
 	return NULL;
 }
 
-/* One word with its placeholders filled in, malloc'd. */
+/* Expands the placeholders of a word; the result is malloc'd. */
 static char *daemon_expand(const struct sim *s, const char *word)
 {
 	struct buf out = BUF_INIT;
@@ -113,7 +113,7 @@ static void free_args(char **args)
 		free(args[i]);
 }
 
-/* Words are separated by blanks; there is no quoting. */
+/* Splits the command into words at blanks; there is no quoting. */
 static int make_args(const struct sim *s, char *args[ARGS_MAX + 1], struct err *err)
 {
 	struct buf template = BUF_INIT;
@@ -177,7 +177,8 @@ void daemon_free(struct sim *s)
 	s->daemon = NULL;
 }
 
-/* Does not outlive the simulation, and has neither its signals nor its input. */
+/* Runs in the child: executes nri-rpd, which is killed when the simulation ends, and shares neither
+ * signal mask nor input with it. */
 __attribute__((noreturn)) static void daemon_become(const struct sim *s, char **args, pid_t parent)
 {
 	sigset_t none;

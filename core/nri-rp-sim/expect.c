@@ -18,7 +18,7 @@ static bool name_char(char c)
 	return isalnum((unsigned char)c) || strchr("_.-/", c);
 }
 
-/* "2-3,8" is one word when it has no blanks in it. */
+/* Returns the length of a list such as "2-3,8", which is one word without blanks. */
 static size_t list_length(const char *p)
 {
 	size_t n = 0;
@@ -180,7 +180,7 @@ static int compare_numbers(enum word op, int64_t a, int64_t b)
 	}
 }
 
-/* Less is "within". */
+/* Compares sets; "less" means "is a proper subset". */
 static int compare_sets(enum word op, struct rp_ids a, struct rp_ids b)
 {
 	switch (op) {
@@ -245,7 +245,7 @@ static int expect_combine(struct parser *p, enum word op, struct value *a, struc
 	return 0;
 }
 
-/* ---- the grammar, from the inside out -------------------------------------------------------- */
+/* ---- grammar, from the inside out ------------------------------------------------------------ */
 
 static int parse_word(struct parser *p, struct value *v)
 {
@@ -314,7 +314,7 @@ static int parse_sum(struct parser *p, struct value *v)
 	return r;
 }
 
-/* `a == b == c` says both; `a not in b`. */
+/* Parses comparisons; `a == b == c` requires both, and `a not in b` negates. */
 static int parse_comparison(struct parser *p, struct value *v)
 {
 	int r = parse_sum(p, v);

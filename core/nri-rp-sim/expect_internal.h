@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What expect.c and functions.c share. */
+/* Types and functions shared by expect.c and functions.c. */
 #ifndef SIM_EXPECT_INTERNAL_H
 #define SIM_EXPECT_INTERNAL_H
 
@@ -20,7 +20,7 @@ enum word {
 	W_INTERSECT,
 	W_AND,
 	W_OR,
-	/* comparisons */
+	/* comparisons: */
 	W_EQUAL,
 	W_UNEQUAL,
 	W_AT_MOST,
@@ -44,9 +44,9 @@ struct value {
 struct parser {
 	const struct sim *s;
 	const char *whole;
-	const char *next; /* behind the word at hand */
-	enum word word; /* the word at hand */
-	const char *at, *text; /* where it begins; what it says */
+	const char *next; /* text behind the current word */
+	enum word word; /* current word */
+	const char *at, *text; /* start of the current word; its text */
 	size_t len;
 	unsigned depth;
 	struct buf *why;
@@ -62,7 +62,7 @@ void value_text(struct value *v, const char *text, size_t len);
 int value_to_set(const struct parser *p, struct value *v);
 void value_add_to(const struct value *v, struct buf *out);
 
-/* A name: a function with its arguments, a value of the machine, or a container. */
+/* Parses a name: a function with its arguments, a value of the machine, or a container. */
 int function_parse(struct parser *p, struct value *v);
 
 #endif

@@ -33,7 +33,7 @@ static int full_path(const struct sim *s, const char *path, char *buf, struct er
 	return 0;
 }
 
-/* Written in place where there is a file already, as whoever has it open has to see it. */
+/* Writes a file in place, because a process that has the file open must see the new text. */
 static int write_text(const char *path, const char *text, struct err *err)
 {
 	char dir[PATH_MAX];
@@ -127,7 +127,7 @@ int files_read(const struct sim *s, const char *path, char **ret)
 
 /* ---- cgroups --------------------------------------------------------------------------------- */
 
-/* "a-b.slice" → "a.slice/a-b.slice" */
+/* Expands "a-b.slice" to "a.slice/a-b.slice". */
 static void add_slices(struct buf *out, const char *slice, size_t len)
 {
 	size_t stem = len - strlen(".slice");
@@ -136,8 +136,8 @@ static void add_slices(struct buf *out, const char *slice, size_t len)
 			buf_printf(out, "%.*s.slice/", (int)i, slice);
 }
 
-/* Where the kernel has it. The controller in front of a file's name tells the hierarchy of cgroup
- * v1. */
+/* Builds the path of a cgroup's file. With cgroup v1 the file's name begins with the controller,
+ * which selects the hierarchy. */
 static int cgroup_path(const struct sim_ctr *c, const char *file, char *buf, struct err *err)
 {
 	const char *path = c->cgroups_path, *slash = strchr(file, '/');
@@ -158,7 +158,7 @@ static int cgroup_path(const struct sim_ctr *c, const char *file, char *buf, str
 	return fits ? 0 : err_set(err, -EINVAL, "cgroup of %s: its path is too long", c->name);
 }
 
-/* The text with the container's process in it. */
+/* Replaces "{pid}" in a text by the container's process. */
 static json_t *with_pid(const struct sim_ctr *c, const json_t *value)
 {
 	const char *text = json_string_value(value), *at = text ? strstr(text, "{pid}") : NULL;
@@ -231,7 +231,7 @@ int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *
 	return r ? r : files_read(s, path, ret);
 }
 
-/* ---- what containers can read of themselves -------------------------------------------------- */
+/* ---- exported placement ---------------------------------------------------------------------- */
 
 static const char *export_source(const struct sim_ctr *c)
 {
@@ -246,7 +246,7 @@ static const char *export_source(const struct sim_ctr *c)
 	return NULL;
 }
 
-/* Lines KEY="value". */
+/* Finds a value in lines KEY="value". */
 static void value_of(const char *text, const char *key, char *buf, size_t size)
 {
 	size_t len = strlen(key);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the simulated machine beside those of its topology: what a scenario puts there, and what
- * it looks at. */
+/* Files of the simulated machine outside of its topology: written and read by scenarios. */
 #ifndef SIM_FILES_H
 #define SIM_FILES_H
 
@@ -9,25 +8,26 @@
 
 #define FILES_TEXT_MAX 65536u
 
-/* Paths below the machine's root with their texts; null takes a file away. */
+/* Writes files from a map of paths below the machine's root to texts; null removes a file. */
 int files_put(struct sim *s, const json_t *map, struct err *err);
-/* Symbolic links below it with their targets. */
+/* Creates symbolic links from a map of paths to targets. */
 int files_link(struct sim *s, const json_t *map, struct err *err);
-/* A text of the scenario's head, cgroupFiles: what each container's cgroup has in it. */
+/* Reads `cgroupFiles` of the scenario's head: the files of each container's cgroup. */
 int files_setup(struct sim *s, const json_t *head, struct err *err);
 
-/* The container's cgroup comes with the files of the head, and goes. Nothing without such a
- * head. */
+/* Create and remove the container's cgroup with the files of cgroupFiles. Do nothing if the head
+ * has none. */
 int files_make_cgroup(struct sim *s, const struct sim_ctr *c, struct err *err);
 void files_remove_cgroup(struct sim *s, const struct sim_ctr *c);
-/* Files of a container's cgroup. With cgroup v1 they have the controller in front:
+/* Writes files of a container's cgroup. With cgroup v1 their names begin with the controller:
  * "blkio/blkio.weight". */
 int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, struct err *err);
 
-/* Malloc'd, without the newline at the end. Errors have no text. */
+/* Read a file, malloc'd, without the final newline. On errors no text is returned. */
 int files_read(const struct sim *s, const char *path, char **ret);
 int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *file, char **ret);
-/* A variable of the file that the container can read of its placement; "" when there is none. */
+/* Reads a variable of the file in which nri-rpd exports the placement to the container; "" if it is
+ * missing. */
 void files_exported(const struct sim_ctr *c, const char *key, char *buf, size_t size);
 
 #endif

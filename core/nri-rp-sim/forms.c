@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be known of a step before anything runs: its word, the keys of its argument, brackets
- * and words of expressions. */
+/* Checks steps before anything runs: the word, the keys of the argument, the syntax of
+ * expressions. */
 #include <string.h>
 
 #include "core/nri-rp-sim/expect.h"
@@ -66,7 +66,7 @@ static int forms_control(const json_t *arg, bool error, struct err *err)
 static const struct form {
 	const char *name;
 	int (*check)(const json_t *arg, bool error, struct err *err);
-	bool error; /* takes the words of a refusal */
+	bool error; /* the step accepts an expected error text */
 } forms[] = {
 	{"create", forms_pod, false},
 	{"existing", forms_pod, false},

@@ -9,21 +9,21 @@
 #include "core/lib/util/buf.h"
 
 #define PIECE 65536u
-#define PENDING_MAX (8u << 20) /* unsent bytes above which no more is read */
+#define PENDING_MAX (8u << 20) /* unsent bytes above which reading stops */
 
 struct side {
 	struct tap *tap;
 	struct side *other;
 	int fd;
 	struct loop_io *io;
-	struct buf out; /* for this side */
-	bool ended; /* it will send no more */
-	bool shut; /* it has been told that the other has ended */
+	struct buf out; /* unsent bytes for this side */
+	bool ended; /* end of input reached */
+	bool shut; /* output was shut down because the other side has ended */
 };
 
 struct tap {
 	struct side plugin, trunk;
-	uint64_t left; /* bytes that may still go to the plugin */
+	uint64_t left; /* remaining bytes that may go to the plugin */
 	struct frames frames;
 };
 
@@ -58,7 +58,8 @@ static void frame_check_flush(struct side *s)
 	}
 }
 
-/* How much of it still goes to the plugin; with the last byte both sides see the end. */
+/* Returns how many of n bytes still go to the plugin. After the last allowed byte both sides
+ * end. */
 static ssize_t frame_check_take(struct tap *tap, ssize_t n)
 {
 	if (tap->left > (uint64_t)n) {

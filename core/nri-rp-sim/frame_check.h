@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sits between a plugin's connection and the trunk that serves it, passes all bytes on, and has
- * what the plugin sends checked. So the judge of the frames shares no code with those who made
- * them.
+ * Sits between a plugin's connection and its trunk (core/lib/wire), passes all bytes on, and has
+ * what the plugin sends checked. The checks share no code with the sender of the frames.
  */
 #ifndef SIM_TAP_H
 #define SIM_TAP_H
@@ -12,10 +11,11 @@
 
 struct tap;
 
-/* Takes the plugin's fd, also when this fails; the other end for the trunk goes to ret_fd. */
+/* Inserts a check. Takes ownership of the plugin's fd, even on failure; *ret_fd is the end for the
+ * trunk. */
 int tap_new(struct loop *loop, int fd, void (*bad)(const char *what, void *arg), void *arg,
 	    struct tap **ret, int *ret_fd, struct err *err);
-/* No more than so many bytes reach the plugin; then the line ends. */
+/* Ends the connection after so many further bytes to the plugin. */
 void tap_cut(struct tap *tap, uint64_t after);
 struct tap *tap_free(struct tap *tap);
 

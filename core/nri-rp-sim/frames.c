@@ -8,8 +8,8 @@
 
 #include "core/lib/wire/be.h"
 
-#define PLUGIN_CONN 1u /* the plugin answers */
-#define RUNTIME_CONN 2u /* the plugin asks */
+#define PLUGIN_CONN 1u /* answers of the plugin */
+#define RUNTIME_CONN 2u /* requests of the plugin */
 #define REQUEST 1
 #define RESPONSE 2
 
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void bad(struct frames *f, const ch
 	f->bad(text, f->arg);
 }
 
-/* A whole frame header has come. */
+/* Checks a frame header that is complete. */
 static void begin_frame(struct frames *f)
 {
 	f->conn = get_be32(f->head);
@@ -52,7 +52,7 @@ static void begin_frame(struct frames *f)
 		bad(f, "a message in more than two frames");
 }
 
-/* A whole message header has come. */
+/* Checks a message header that is complete. */
 static void begin_message(struct frames *f, struct frames_conn *c)
 {
 	uint32_t length = get_be32(c->head), stream = get_be32(c->head + 4);
@@ -75,7 +75,8 @@ static void begin_message(struct frames *f, struct frames_conn *c)
 	c->last_request = stream;
 }
 
-/* As many of n bytes of the frame's payload as belong to one header or one message. */
+/* Consumes bytes of the frame's payload that belong to one header or one message, and returns their
+ * number. */
 static size_t frames_take(struct frames *f, const uint8_t *data, size_t n)
 {
 	struct frames_conn *c = &f->conns[f->conn - 1];

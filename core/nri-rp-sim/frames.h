@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin sends, looked at frame by frame the way a runtime written in Go reads it. There a
- * read takes one frame whole, into 4096 bytes while a message begins, and a frame that does not fit
- * ends the connection, silently. So: a message begins in a frame of its own with at most 4096
- * bytes, its rest comes in one more. Also checked: sizes, connections, types, stream numbers.
+ * Checks the frames that a plugin sends, as a runtime written in Go reads them. Go reads whole
+ * frames into 4096 bytes while a message begins; a longer frame ends the connection silently.
+ * Therefore a message must begin in a frame of its own of at most 4096 bytes, with the rest in one
+ * more frame. Also checks sizes, connections, types and stream numbers.
  */
 #ifndef SIM_FRAMES_H
 #define SIM_FRAMES_H
@@ -19,17 +19,17 @@
 
 struct frames_conn {
 	uint8_t head[FRAMES_MESSAGE_HEAD];
-	unsigned n_head; /* bytes of the message's header so far */
-	uint32_t left; /* bytes of the message behind its header that are still to come */
-	unsigned n_frames; /* it has come in */
-	uint32_t last_request; /* stream */
+	unsigned n_head; /* received bytes of the message's header */
+	uint32_t left; /* missing bytes of the message's body */
+	unsigned n_frames; /* frames of the message so far */
+	uint32_t last_request; /* its stream number */
 };
 
 struct frames {
 	uint8_t head[FRAMES_HEAD];
 	unsigned n_head;
-	uint32_t conn, length, left; /* of the frame under way */
-	unsigned n_messages; /* that have begun in it */
+	uint32_t conn, length, left; /* of the current frame */
+	unsigned n_messages; /* messages begun in the current frame */
 	struct frames_conn conns[FRAMES_CONNS];
 	void (*bad)(const char *what, void *arg);
 	void *arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What expectations can ask. */
+/* Functions of expectations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ struct call {
 
 struct function {
 	const char *name;
-	unsigned min, max; /* arguments */
+	unsigned min, max; /* limits of the number of arguments */
 	int (*run)(struct call *c);
-	int detail; /* for functions that share their code */
+	int detail; /* variant, for functions that share their code */
 };
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static int all_sets(const struct call *c)
 	return r;
 }
 
-/* ---- of containers --------------------------------------------------------------------------- */
+/* ---- functions of containers ----------------------------------------------------------------- */
 
 static int f_cpus(struct call *c)
 {
@@ -132,7 +132,7 @@ static int f_text(struct call *c)
 	return 0;
 }
 
-/* A member of what it was given, as in scheduler/nice or args/0. */
+/* Returns a member of the plugin's adjustments, such as scheduler/nice or args/0. */
 static int f_given(struct call *c)
 {
 	int r = need_ctr(c);
@@ -154,7 +154,7 @@ static int f_given(struct call *c)
 	return 0;
 }
 
-/* ---- of files -------------------------------------------------------------------------------- */
+/* ---- functions of files ---------------------------------------------------------------------- */
 
 static int take_file(struct call *c, int r, const char *name, char *text)
 {
@@ -202,8 +202,8 @@ static int f_cgroup(struct call *c)
 	return take_file(c, r, c->args[1].text, text);
 }
 
-/* What a file of each of the CPUs says, when it is the same: all of them are as expected, or the
- * expectation fails. */
+/* Reads a file of each of the CPUs. Returns the content if all are equal, otherwise "not the
+ * same". */
 static int f_cpufile(struct call *c)
 {
 	bool first = true, same = true;
@@ -233,7 +233,7 @@ static int f_cpufile(struct call *c)
 	return 0;
 }
 
-/* ---- of sets --------------------------------------------------------------------------------- */
+/* ---- functions of sets ----------------------------------------------------------------------- */
 
 static int f_count(struct call *c)
 {
@@ -268,7 +268,7 @@ static int f_union(struct call *c)
 	return 0;
 }
 
-/* The units that the CPUs are in. */
+/* Returns the units that contain the CPUs. */
 static int f_units(struct call *c)
 {
 	int r = all_sets(c);
@@ -280,7 +280,7 @@ static int f_units(struct call *c)
 	return 0;
 }
 
-/* The CPUs that the units have. */
+/* Returns the CPUs of the units. */
 static int f_unit_cpus(struct call *c)
 {
 	int r = all_sets(c);
@@ -384,7 +384,7 @@ static int unknown_function(const struct parser *p, const char *name)
 static int parse_args(struct parser *p, struct value *args, unsigned *ret_n)
 {
 	unsigned n = 0;
-	parser_advance(p); /* the "(" */
+	parser_advance(p); /* skips the "(" */
 	while (p->word != W_CLOSE) {
 		if (n == ARGS_MAX)
 			return parser_wrong(p, "fewer arguments");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kubelet's arithmetic: what requests and limits become on their way to the runtime. */
+/* The kubelet's calculations of runtime values from requests and limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 typedef int (*parser)(const char *s, int64_t *ret);
 
-/* One side of "1/2", where "-" and nothing are nothing. */
+/* Parses one side of "1/2"; "-" and "" are 0. */
 static int parse_side(const char *text, parser parse, int64_t *ret)
 {
 	*ret = 0;
@@ -24,7 +24,8 @@ static int parse_side(const char *text, parser parse, int64_t *ret)
 	return r ? r : *ret < 0 ? -EINVAL : 0;
 }
 
-/* "2": request and limit; "500m/2": request/limit; "500m/-": a request without limit. */
+/* Parses "2" (request and limit), "500m/2" (request/limit) or "500m/-" (a request without
+ * limit). */
 static int parse_short(const char *text, parser parse, int64_t *request, int64_t *limit)
 {
 	_free_ char *copy = strdup(text);
@@ -83,7 +84,7 @@ int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err)
 		r = read_long(spec, "requests", &w.cpu_request, &w.memory_request, err);
 	if (r)
 		return r;
-	/* the API server's default */
+	/* the API server's default for requests is the limit */
 	if (!w.cpu_request)
 		w.cpu_request = w.cpu_limit;
 	if (!w.memory_request)
@@ -106,7 +107,8 @@ enum qos kubelet_qos(const struct wants *wants, size_t n)
 	return all ? QOS_GUARANTEED : QOS_BURSTABLE;
 }
 
-/* Returns what runs while an init container does: it and the sidecars before it. */
+/* Returns the resources used while an init container runs: its own and those of the sidecars before
+ * it. */
 static int64_t kubelet_do_sum(int64_t *all, int64_t one, bool init)
 {
 	int64_t beside = *all + one;

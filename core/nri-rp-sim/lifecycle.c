@@ -10,9 +10,10 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 
-/* ---- events whose answers carry nothing ------------------------------------------------------ */
+/* ---- notifications --------------------------------------------------------------------------- */
 
-/* Runtimes only log an error of these, but no plugin should give one. */
+/* Sends an event whose answer carries nothing. Runtimes only log errors of these events; a plugin
+ * should not return any. */
 static void lifecycle_tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 			   const struct sim_ctr *ctr)
 {
@@ -24,7 +25,7 @@ static void lifecycle_tell(struct sim *s, Nri__Event event, const struct sim_pod
 	conn_answer_fini(&a);
 }
 
-/* ---- containers end -------------------------------------------------------------------------- */
+/* ---- end of containers ----------------------------------------------------------------------- */
 
 static void ask_stop(struct sim *s, struct sim_ctr *c)
 {
@@ -46,7 +47,8 @@ static void ask_stop(struct sim *s, struct sim_ctr *c)
 	conn_answer_fini(&a);
 }
 
-/* containerd tells before it signals the process, CRI-O when that is gone; each tells once. */
+/* Stops a container. containerd sends StopContainer before it signals the process, CRI-O after the
+ * process has ended; each sends it once. */
 static void lifecycle_stop(struct sim *s, struct sim_ctr *c, bool by_itself)
 {
 	if (c->state == CTR_EXITED)
@@ -73,7 +75,7 @@ void lifecycle_remove(struct sim *s, struct sim_ctr *c)
 	model_free_ctr(s, c);
 }
 
-/* A creation that has failed: containerd cleans up in public, CRI-O in silence. */
+/* Cleans up after a failed creation: containerd sends the events of an end, CRI-O sends none. */
 static void give_up(struct sim *s, struct sim_ctr *c)
 {
 	if (s->runtime == RUNTIME_CONTAINERD) {
@@ -84,7 +86,7 @@ static void give_up(struct sim *s, struct sim_ctr *c)
 	model_free_ctr(s, c);
 }
 
-/* ---- containers begin ------------------------------------------------------------------------ */
+/* ---- creation of containers ------------------------------------------------------------------ */
 
 static int lifecycle_refused(const struct conn_answer *a, struct err *err)
 {
@@ -92,7 +94,8 @@ static int lifecycle_refused(const struct conn_answer *a, struct err *err)
 		       a->text && *a->text ? a->text : "refused without a reason");
 }
 
-/* A plugin that is lost on the way is as if there had been none. */
+/* Asks the plugin about a creation. If the plugin disconnects, the container is created without
+ * it. */
 static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	struct conn_answer a;
@@ -163,7 +166,7 @@ static int create_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, js
 	return 0;
 }
 
-/* Init containers go first, one by one to their ends. */
+/* Creates the containers of a pod. Init containers run first, each until it ends. */
 static int create_ctrs(struct sim *s, struct sim_pod *pod, const json_t *spec, json_t *result,
 		       struct err *err)
 {
@@ -270,7 +273,7 @@ int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err)
 	return 0;
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- resizes --------------------------------------------------------------------------------- */
 
 static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *wanted,
 		      struct err *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods and containers come, change and go: the requests of the kubelet, what they make the runtime
- * tell the plugin, and what each runtime does when the plugin refuses. Results are added to a map.
+ * Creates, changes and removes pods and containers as the kubelet requests it: sends the events
+ * that the runtime sends to a plugin, and handles refusals as each runtime does. Results are added
+ * to a map.
  */
 #ifndef SIM_LIFECYCLE_H
 #define SIM_LIFECYCLE_H
@@ -9,21 +10,20 @@
 #include "core/nri-rp-sim/sim.h"
 
 /*
- * A pod with its containers, or more containers for a pod that is there. -EPERM: the plugin
- * refused, err has its words; those containers before the refused one stay.
+ * Creates a pod with its containers, or more containers in an existing pod. -EPERM: the plugin has
+ * refused one; err has its text. Containers created before the refused one remain.
  */
 int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err);
-/* A pod that was there before anybody listened: nobody is asked. */
+/* Adds a pod that existed before the plugin connected; the plugin is not asked. */
 int lifecycle_adopt(struct sim *s, const json_t *spec, struct err *err);
 int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err);
 void lifecycle_exit(struct sim *s, struct sim_ctr *ctr, int exit_code);
 void lifecycle_remove(struct sim *s, struct sim_ctr *ctr);
-/* In-place resize. -EPERM: refused, everything is as it was. */
+/* Resizes a container in place. -EPERM: refused; the container is unchanged. */
 int lifecycle_resize(struct sim *s, struct sim_ctr *ctr, const json_t *spec, struct err *err);
-/* In-place resize of a pod's own resources, then of its containers without a limit. */
+/* Resizes a pod's own resources in place, then its containers without limits. */
 int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err);
-/* As a runtime that has crashed: the container is made again, and nobody is told of the one
- * before. */
+/* Creates a container again without events for the previous one, as a runtime that has crashed. */
 int lifecycle_replace(struct sim *s, struct sim_ctr *ctr, struct err *err);
 
 #endif

@@ -11,7 +11,8 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define GROUPS_MAX 128u /* sets of CPUs drawn as such; containers on others are listed alone */
+/* limit of drawn CPU sets; containers on other sets are only listed */
+#define GROUPS_MAX 128u
 #define LETTERS 26u
 #define WIDTH_USUAL 100u
 #define WIDTH_MOST 1000u
@@ -37,9 +38,9 @@ void map_terminal(struct term *ret)
 		ret->width = MAP_WIDTH_MIN;
 }
 
-/* ---- who is where ---------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
-/* The index of a group, CPUMAP_NOBODY when there is none. */
+/* Returns the index of the group with these CPUs, or CPUMAP_NOBODY. */
 static uint32_t group_of(const struct map *m, struct rp_ids cpus)
 {
 	for (uint32_t i = 0; i < m->drawn.n_groups; i++)
@@ -48,7 +49,8 @@ static uint32_t group_of(const struct map *m, struct rp_ids cpus)
 	return CPUMAP_NOBODY;
 }
 
-/* A container keeps its letter from map to map. */
+/* Adds a container to the group of its CPUs. Its letter comes from its number, so it is the same in
+ * every map. */
 static void add_to_groups(struct map *m, const struct sim_ctr *c)
 {
 	struct rp_idset cpus;
@@ -68,7 +70,8 @@ static void add_to_groups(struct map *m, const struct sim_ctr *c)
 			other->exclusive = new->exclusive = false;
 }
 
-/* Exclusive ones first, then the smaller ones: the first that has a CPU says most about it. */
+/* Orders groups: exclusive ones, then smaller ones. The first group with a CPU determines how it is
+ * drawn. */
 static int compare_groups(const void *x, const void *y)
 {
 	const struct cpumap_group *a = x, *b = y;
@@ -108,7 +111,7 @@ static int read_model(struct map *m)
 	return 0;
 }
 
-/* ---- the containers -------------------------------------------------------------------------- */
+/* ---- list of containers ---------------------------------------------------------------------- */
 
 static void place_text(const struct sim *s, const struct sim_ctr *c, char *buf, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine map (term/cpumap.h) of what the runtime and the kernel have, and below it where
- * each container is. Containers that have the same CPUs share a letter.
+ * Draws the machine map (core/lib/term/cpumap.h) with the placements of the runtime and the kernel,
+ * and lists the place of each container below it. Containers with the same CPUs share a letter.
  */
 #ifndef SIM_MAP_H
 #define SIM_MAP_H
@@ -11,11 +11,12 @@
 
 #define MAP_WIDTH_MIN 40u
 
-/* Standard output, with a width even where that has no end. */
+/* Initialises standard output, with a default width if it is not a terminal. */
 void map_terminal(struct term *ret);
-/* before is what map_remember gave earlier, or NULL: who has moved since is marked. */
+/* Draws the map. before: result of an earlier map_remember, to mark moved containers; NULL:
+ * none. */
 void map_draw(const struct sim *s, const json_t *before, struct out *o);
-/* Where everybody is now, a new reference. */
+/* Returns the present places of all containers, a new reference. */
 json_t *map_remember(const struct sim *s);
 
 #endif

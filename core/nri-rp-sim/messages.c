@@ -7,7 +7,7 @@
 
 #define EXTRA_ENTRIES 8u
 
-/* protobuf-c has no const in its structs; what is packed is only read. */
+/* Removes const: protobuf-c's structs have none, and packing only reads the text. */
 static char *messages_borrow(const char *text)
 {
 	return (char *)(uintptr_t)text;
@@ -23,7 +23,7 @@ static char *messages_borrow(const char *text)
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Entries of every map have the same members behind the base. */
+/* An entry of a map; entries of all maps have the same members after the base. */
 struct entry {
 	ProtobufCMessage base;
 	char *key, *value;
@@ -105,7 +105,7 @@ Nri__LinuxResources *message_resources(struct arena *a, const struct resources *
 	return m->memory->limit ? m : NULL;
 }
 
-/* As the kubelet tells the runtime with the sandbox. */
+/* Returns the sums that the kubelet sends to the runtime with the sandbox. */
 static Nri__LinuxResources *pod_sums(struct arena *a, const struct wants *w)
 {
 	static char none[] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model as NRI messages, in an arena, with the labels and annotations that the runtime at hand
- * adds. NULL: out of memory. */
+/* Converts the model to NRI messages in an arena, with the labels and annotations that the
+ * simulated runtime adds. NULL: out of memory. */
 #ifndef SIM_MESSAGES_H
 #define SIM_MESSAGES_H
 
@@ -10,10 +10,11 @@
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p);
 Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct sim_ctr *c);
-/* As the kubelet sends them in an update: complete, a missing limit as 0. */
+/* Converts resources. update: all fields are set, a missing limit as 0, as the kubelet sends
+ * updates. */
 Nri__LinuxResources *message_resources(struct arena *a, const struct resources *res, bool update);
 
-/* A zeroed message of a type from the arena, initialised. */
+/* Allocates a message from the arena and initialises it. */
 #define MESSAGE_NEW(arena, type, prefix)                                                           \
 	__extension__({                                                                            \
 		type *m_ = arena_zero(arena, type);                                                \

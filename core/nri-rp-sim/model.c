@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods and containers as the runtime knows them. */
+/* Pods and containers of the runtime. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ int model_check_pod(const json_t *spec, const char *more, struct err *err)
 
 /* ---- names and numbers ----------------------------------------------------------------------- */
 
-/* A stable number from the seed: the n-th of a purpose. */
+/* Returns the n-th pseudo-random number of the seed. */
 static uint64_t model_hash(const struct sim *s, uint64_t n)
 {
 	uint64_t x =
@@ -75,7 +75,7 @@ const char *model_state_name(enum ctr_state state)
 	return names[state];
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- look-up --------------------------------------------------------------------------------- */
 
 struct sim_pod *model_find_pod(const struct sim *s, const char *name)
 {
@@ -113,7 +113,7 @@ static bool has_name(const struct sim_ctr *c, const char *name)
 	       (rest == ns + 1 + pod && name[ns] == '/' && strncmp(name, c->pod->ns, ns) == 0);
 }
 
-/* The latest of those alive, else the latest at all. */
+/* Returns the latest live container of the name, otherwise the latest exited one. */
 struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 {
 	struct sim_ctr *found = NULL;
@@ -381,9 +381,10 @@ void model_free_ctr(struct sim *s, struct sim_ctr *c)
 	free_ctr(c);
 }
 
-/* ---- what it may use ------------------------------------------------------------------------- */
+/* ---- effective CPUs and memory nodes --------------------------------------------------------- */
 
-/* As the kernel has it: what is offline does not count, and nobody has nothing. */
+/* Intersects a set with the online ids, as the kernel does; an empty result means all online
+ * ids. */
 static void model_effective(const char *text, uint32_t max, const struct rp_idset *all,
 			    struct rp_idset *ret)
 {

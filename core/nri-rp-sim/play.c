@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenario files: each document is a node of its own with a list of steps. */
+/* Plays scenario files: each document is a node of its own with a list of steps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +22,16 @@ static const char head_keys[] = "name about machine nri runtime cgroups syncPart
 
 struct player {
 	const struct sim_options *options;
-	struct doc doc; /* the file that is played */
+	struct doc doc; /* the file being played */
 	struct sim *s;
 	struct term term;
-	json_t *places; /* at the last map */
-	json_t *results; /* of all scenarios, for --json */
+	json_t *places; /* places of containers in the last map */
+	json_t *results; /* results of all scenarios, for --json */
 	unsigned n_passed, n_failed;
 	bool interrupted;
 };
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void play_draw(struct player *p, FILE *to)
 {
@@ -58,7 +58,7 @@ static void play_join(const json_t *list, char *buf, size_t size)
 	}
 }
 
-/* "create: web": what a step is about. */
+/* Composes the title of a step, such as "create: web". */
 static void play_title(const char *name, const json_t *args, char *buf, size_t size)
 {
 	_free_ char *text = json_dumps(args, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -97,7 +97,7 @@ static void tell_note(const struct player *p, const char *text)
 		printf("\n%s\n", text);
 }
 
-/* When what nri-rpd does of its own accord has been done, too. */
+/* Shows moved containers, after nri-rpd's own updates have settled. */
 static void tell_places(struct player *p)
 {
 	_json_ json_t *result = json_object();
@@ -109,7 +109,7 @@ static void tell_places(struct player *p)
 		play_draw(p, stdout);
 }
 
-/* What has been seen of a step, before and after it. */
+/* Prints a step before it runs. */
 static void tell_step(struct player *p, const char *name, const json_t *args)
 {
 	char text[TITLE_MAX + 40];
@@ -139,7 +139,7 @@ static void tell_result(struct player *p, const char *name, const json_t *args,
 	(void)fflush(stdout);
 }
 
-/* ---- one scenario ---------------------------------------------------------------------------- */
+/* ---- a single scenario ----------------------------------------------------------------------- */
 
 static int new_problems(struct player *p, struct err *err)
 {
@@ -208,7 +208,7 @@ static int play_steps(struct player *p, const json_t *scenario, const json_t **r
 	json_t *step;
 	size_t i;
 	int r = 0;
-	/* nobody waits for half of a scenario to read of a misspelt word */
+	/* check all steps first, so that a misspelt word is reported before the scenario runs */
 	json_array_foreach(json_object_get(scenario, "steps"), i, step)
 	{
 		*ret_where = step;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests and other programs: {"id": 1, "create": {…}} in, {"id": 1, "ok": true, …} out, and
- * events ({"event": "updated", …}) when they happen. The first command sets up the node: {"setup":
- * {machine: …}}.
+ * Serves commands of tests and other programs. Input: {"id": 1, "create": {…}}. Output: {"id": 1,
+ * "ok": true, …}, and events ({"event": "updated", …}) when they happen. The first command sets up
+ * the node: {"setup": {machine: …}}.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 struct server {
 	struct sim *s;
 	struct loop_io *in;
-	struct buf line; /* input that has not been dealt with */
+	struct buf line; /* unprocessed input */
 	bool ended;
 };
 
@@ -62,7 +62,7 @@ static void on_input(unsigned events, void *arg)
 	sim_wake(v->s);
 }
 
-/* A loop waits for pipes and sockets; what is in a file is there at once. */
+/* Reads all input at once if standard input is a file, which a loop cannot wait for. */
 static int read_file(struct server *v)
 {
 	while (!v->ended)

@@ -4,10 +4,10 @@
 
 #include "core/nri-rp-sim/sim.h"
 
-/* Commands on standard input, a JSON object a line, until it ends; results and events on standard
- * output. The exit status. */
+/* Reads commands from standard input, a JSON object a line, until its end; writes results and
+ * events to standard output. Returns the exit status. */
 int serve(const struct sim_options *options);
-/* Plays scenario files; the exit status. */
+/* Plays scenario files and returns the exit status. */
 int play(const struct sim_options *options, char *const *files, int n_files);
 
 #endif

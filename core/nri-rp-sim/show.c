@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the real nri-rpctl, which lies beside this program, with what a scenario wants to have
- * shown. */
+/* Runs the real nri-rpctl, in the folder of this program, with the arguments of a scenario. */
 #include "core/nri-rp-sim/show.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node: made, set up, waited on, taken down. */
+/* Creates a node, sets it up, waits, and removes it. */
 #include "core/nri-rp-sim/sim.h"
 
 #include <dirent.h>
@@ -33,7 +33,7 @@ static void wait_is_over(void *arg)
 	loop_stop(s->loop);
 }
 
-/* Whoever waits gives up, and everything is cleaned up on the way out. */
+/* Ends all waits on SIGINT or SIGTERM; clean-up follows as usual. */
 static void on_interrupt(int signo, void *arg)
 {
 	struct sim *s = arg;
@@ -63,7 +63,7 @@ int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, u
 	return r;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 void sim_event(struct sim *s, const char *what, json_t *details)
 {
@@ -198,7 +198,7 @@ struct sim *sim_free(struct sim *s)
 	return NULL;
 }
 
-/* ---- setting up ------------------------------------------------------------------------------ */
+/* ---- setup ----------------------------------------------------------------------------------- */
 
 int sim_look(struct sim *s, struct err *err)
 {

@@ -1,32 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A simulated node: a container runtime with its pods, the kubelet's arithmetic in front of it, a
- * machine below it, and a real nri-rpd that is connected to it by NRI over a unix socket.
+ * A simulated node: a container runtime with its pods, the kubelet's calculations, a machine as a
+ * tree of files, and a real nri-rpd connected by NRI over a unix socket.
  *
- *   machine.c tree.c shipped.c  machines, as files below sys/ and proc/
- *   files.c                     other files of the machine: those of cgroups, resctrl, interrupts …
- *   view.c                      the same read back: what is online, what is near what
- *   doc.c                       YAML and JSON
- *   release.c                   what each release of NRI can do
- *   kubelet.c                   from requests and limits to shares, quota and the rest
- *   model.c                     pods and containers
- *   messages.c                  the model as messages
- *   tap.c frames.c              between the socket and wire: is what the plugin sends fit for
- *                               a Go peer?
- *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody
- *                               asked for
- *   lie.c                       what it says that is not so
- *   apply.c check.c             what the plugin answers, judged and taken over
- *   daemon.c                    nri-rpd: start, stop, kill, its log
- *   lifecycle.c                 pods come, change and go: which requests that makes, and what
- *                               follows an error
- *   steps.c                     what a scenario or a test can ask for
- *   expect.c                    the language of expectations
- *   map.c                       who sits where, for people
- *   play.c serve.c              a scenario file; commands on stdin
+ *   sim.h             the node; types and functions shared by most files
+ *   sim.c             creates a node, sets it up, waits, removes it
+ *   main.c            command line
+ *   play.c            plays scenario files
+ *   serve.c           executes commands from standard input
+ *   serve.h           entry points of play.c and serve.c
+ *   steps.c           steps of scenarios
+ *   steps_daemon.c    steps about nri-rpd, its configuration, and the runtime's process
+ *   forms.c           checks steps before anything runs
+ *   expect.c          expressions of expectations
+ *   functions.c       functions of expectations
+ *   expect_internal.h types shared by expect.c and functions.c
+ *   map.c             draws the map of CPUs and containers
+ *   show.c            prints what nri-rpctl shows
+ *
+ *   model.c           pods and containers
+ *   kubelet.c         calculates shares, quota and other values from requests and limits
+ *   lifecycle.c       creates, changes and removes pods and containers
+ *   messages.c        converts the model to NRI messages
+ *   apply.c           applies the plugin's answers to the model
+ *   check.c           checks the plugin's answers
+ *   conn.c            the runtime's end of NRI: socket, synchronization, events, updates
+ *   wrong_sync.c      deliberately wrong content of Synchronize
+ *   frame_check.c     passes bytes between a plugin and its trunk through frames.c
+ *   frames.c          checks frames as a runtime written in Go does
+ *   daemon.c          the nri-rpd process and its log
+ *   control.c         client of nri-rpd's control socket
+ *   files.c           the machine's other files: cgroups, resctrl, interrupts …
+ *   view.c            reads the machine's tree: online CPUs, caches, memory nodes
+ *
+ * Machines, YAML and JSON are in core/lib/machines; NRI releases and the runtime's protocol are in
+ * core/lib/nri-runtime.
  *
  * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has
- * been answered; callbacks note what has happened and never wait.
+ * been answered; callbacks only record what has happened.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -53,16 +64,16 @@ enum sim_runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO };
 enum sim_cgroups { CGROUPS_SYSTEMD, CGROUPS_FS };
 
 struct sim_options {
-	const char *machine; /* NULL: the scenario says, or n4c16 */
-	/* command with {config} and the like; NULL: the nri-rpd beside this program */
+	const char *machine; /* NULL: that of the scenario, or n4c16 */
+	/* command with placeholders such as {config}; NULL: the nri-rpd beside this program */
 	const char *daemon;
 	const char *module_dirs[SIM_MODULE_DIRS_MAX];
 	unsigned n_module_dirs;
-	const char *work; /* a folder to work in that is kept; NULL: a temporary one */
-	const char *nri, *runtime, *cgroups; /* names, NULL: the scenario says */
-	unsigned sync_parts; /* pods and containers a Synchronize message; 0: all */
+	const char *work; /* folder for files, which is kept; NULL: a temporary one */
+	const char *nri, *runtime, *cgroups; /* names; NULL: those of the scenario */
+	unsigned sync_parts; /* pods and containers in each Synchronize message; 0: all */
 	uint64_t seed;
-	uint64_t settle_ms; /* how long an expectation may take to come true */
+	uint64_t settle_ms; /* time limit for an expectation to come true */
 	bool verbose, json, keep;
 };
 
@@ -70,42 +81,43 @@ struct sim_options {
 
 enum qos { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT };
 
-/* What a container asks for; 0: nothing. */
+/* Requests and limits; 0: none. */
 struct wants {
-	int64_t cpu_request, cpu_limit; /* milli */
-	int64_t memory_request, memory_limit; /* bytes */
+	int64_t cpu_request, cpu_limit; /* in milli-CPUs */
+	int64_t memory_request, memory_limit; /* in bytes */
 };
 
-/* What the container runs with, as in the OCI specification. */
+/* Effective resources of a container, as in an OCI specification. */
 struct resources {
-	int64_t shares, quota, period, memory_limit; /* SIM_NOT_SET */
-	char *cpus, *mems; /* lists; "": all there are */
+	int64_t shares, quota, period, memory_limit; /* may be SIM_NOT_SET */
+	char *cpus, *mems; /* lists; "": all */
 };
 
 enum ctr_state { CTR_CREATING, CTR_CREATED, CTR_RUNNING, CTR_EXITED };
 
 struct sim_ctr {
-	struct sim_ctr *prev, *next; /* of the node, in the order of creation */
+	struct sim_ctr *prev, *next; /* list of the node's containers, in the order of creation */
 	struct sim_pod *pod;
 	char *id, *name;
 	enum ctr_state state;
 	bool init;
-	bool stop_sent; /* StopContainer comes once */
-	bool failing; /* updates of it fail, as if the kernel refused them */
+	bool stop_sent; /* StopContainer was sent, which happens once */
+	bool failing; /* updates of the container fail, as if the kernel refused them */
 	struct wants wants;
 	struct resources res;
 	int64_t oom_score_adj;
 	char *cgroups_path;
-	/* args, env, mounts, devices, annotations, labels … as described and adjusted */
+	/* args, env, mounts, devices, annotations, labels …: as described, then adjusted */
 	json_t *spec;
-	json_t *given; /* what the plugin adjusted beside resources: for expectations */
+	json_t *given; /* the plugin's adjustments other than resources, for expectations */
 	int64_t created_ns, started_ns, finished_ns;
 	int exit_code;
 	uint32_t pid;
-	unsigned number; /* counted from the first one of the node */
-	uint64_t took_us; /* the answer to its creation */
+	unsigned number; /* counted from the node's first container */
+	uint64_t took_us; /* duration of the answer to its creation */
 	uint64_t n_updates,
-		n_moves; /* updates of it; those that changed its CPUs or memory nodes */
+		/* updates of the container, and those that changed its CPUs or memory nodes */
+		n_moves;
 };
 
 struct sim_pod {
@@ -113,8 +125,8 @@ struct sim_pod {
 	char *id, *name, *ns, *uid, *handler, *cgroup_parent;
 	json_t *labels, *annotations;
 	enum qos qos;
-	struct wants wants; /* of its containers together, or its own */
-	struct wants own; /* resources of the pod itself; 0: none */
+	struct wants wants; /* sums of its containers, or `own` */
+	struct wants own; /* resources of the pod itself (spec.resources); 0: none */
 	bool critical, stopped;
 	uint32_t pid;
 };
@@ -127,14 +139,14 @@ struct sim {
 	struct loop_timer *wait_timer;
 	bool wait_over;
 	struct loop_signal *interrupts[2];
-	bool interrupted; /* by the user: nothing waits any longer */
+	bool interrupted; /* by the user; all waits end */
 
 	char work[PATH_MAX], root[PATH_MAX], socket[PATH_MAX], state[PATH_MAX], control[PATH_MAX];
 	char config[PATH_MAX], log[PATH_MAX];
 	bool remove_work;
 
-	json_t *machine; /* its description; NULL: a recorded tree */
-	json_t *cgroup_files; /* of each container; NULL: no cgroups are made */
+	json_t *machine; /* description; NULL: a recorded tree */
+	json_t *cgroup_files; /* files of each container's cgroup; NULL: no cgroups are created */
 	struct view view;
 	const struct nri_release *release;
 	enum sim_runtime runtime;
@@ -144,85 +156,85 @@ struct sim {
 
 	struct sim_pod *pods, *last_pod;
 	struct sim_ctr *ctrs, *last_ctr;
-	uint64_t n_ids; /* made so far */
+	uint64_t n_ids; /* ids generated so far */
 	uint32_t next_pid;
 	unsigned n_ctrs_made;
 
 	struct conn *conn; /* NULL: the runtime does not listen */
 	struct daemon *daemon;
-	uint64_t n_active_before; /* plugins of earlier runs of the runtime */
+	uint64_t n_active_before; /* activations during earlier runs of the runtime */
 
-	json_t *lie; /* lie.h; NULL: the truth */
-	json_t *updates; /* what was applied to containers, since the last time somebody asked */
-	json_t *problems; /* what the plugin did that a runtime would not take, since then */
+	json_t *lie; /* wrong_sync.h; NULL: Synchronize is correct */
+	json_t *updates; /* updates applied since the last query */
+	json_t *problems; /* mistakes of the plugin since the last query */
 	uint64_t n_updates, n_needless, n_problems, n_unsolicited, n_synchronizations;
 	void (*on_event)(json_t *event, void *arg); /* takes the reference */
 	void *on_event_arg;
 };
 
 int sim_new(const struct sim_options *options, struct sim **ret, struct err *err);
-struct sim *sim_free(struct sim *s); /* returns NULL; NULL is fine */
+struct sim *sim_free(struct sim *s); /* accepts NULL; returns NULL */
 
-/* The setting up of a node: machine, release … from a scenario's head; the options win over it.
- * Writes the machine's tree. */
+/* Sets up a node from a scenario's head (machine, release …); options take precedence. Writes the
+ * machine's tree. */
 int sim_setup(struct sim *s, const json_t *head, struct err *err);
-/* Runs the loop until over() says so: 0, -ETIMEDOUT, or -EINTR once the user has had enough.
- * UINT64_MAX: no limit. */
+/* Runs the loop until over() returns true. Returns 0, -ETIMEDOUT, or -EINTR after an interrupt by
+ * the user. timeout_ms UINT64_MAX: no limit. */
 int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, uint64_t timeout_ms);
-/* Has sim_wait look again; for callbacks. */
+/* Makes sim_wait call over() again; for callbacks. */
 void sim_wake(struct sim *s);
-/* Something the plugin should not have done. */
+/* Reports a mistake of the plugin. */
 void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Tells whoever watches: an object with the key "event" and what is in details, whose reference is
- * taken. */
+/* Publishes an event: `details` with the key "event" added. Takes the reference of details. */
 void sim_event(struct sim *s, const char *what, json_t *details);
-/* Reads the tree anew, after CPUs went or came. */
+/* Reads the tree again after CPUs went online or offline. */
 int sim_look(struct sim *s, struct err *err);
 
 /* ---- model.c --------------------------------------------------------------------------------- */
 
 struct sim_pod *model_find_pod(const struct sim *s, const char *name); /* NAME or NAMESPACE/NAME */
-/* ID, CONTAINER if there is but one of that name, POD/CONTAINER or NAMESPACE/POD/CONTAINER; those
- * that have not exited go first. */
-/* The keys of a pod and its containers, and `more` ones of the pod; "": none. */
+/* Checks the keys of a pod and its containers. more: further keys allowed for the pod; "": none. */
 int model_check_pod(const json_t *spec, const char *more, struct err *err);
+/* Finds a container by ID, CONTAINER, POD/CONTAINER or NAMESPACE/POD/CONTAINER. Of several the
+ * latest is returned; exited containers only if no other matches. */
 struct sim_ctr *model_find_ctr(const struct sim *s, const char *name);
 struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id);
-/* From {pod, namespace, uid, labels, annotations, …}; without its containers. */
+/* Creates a pod from {pod, namespace, uid, labels, annotations, …}, without its containers. */
 int model_new_pod(struct sim *s, const json_t *spec, struct sim_pod **ret, struct err *err);
 int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct sim_ctr **ret,
 		  struct err *err);
-void model_free_pod(struct sim *s, struct sim_pod *pod); /* and its containers */
+void model_free_pod(struct sim *s, struct sim_pod *pod); /* frees its containers, too */
 void model_free_ctr(struct sim *s, struct sim_ctr *ctr);
-/* "namespace/pod/container"; "pod/container" where that says it. Returns buf. */
+/* Writes "namespace/pod/container", or "pod/container" in the default namespace, to buf and returns
+ * buf. */
 #define MODEL_NAME_MAX 512
 const char *model_name(const struct sim_ctr *ctr, char buf[MODEL_NAME_MAX]);
-/* The sets it may use: all that are online when none are set. */
+/* Return the CPUs or memory nodes that the container may use: all online ones if none are set. */
 void model_cpus(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
 void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
-/* For results. */
+/* Describes a container in results. */
 json_t *model_describe(const struct sim *s, const struct sim_ctr *ctr);
 const char *model_state_name(enum ctr_state state);
 
 /* ---- kubelet.c ------------------------------------------------------------------------------- */
 
-/* {cpu, memory, requests, limits}; what is not there keeps what ret says. */
+/* Parses {cpu, memory, requests, limits}; missing keys leave *ret unchanged. */
 int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err);
-/* Over all containers of a pod. */
+/* Returns the QoS class of a pod with these containers. */
 enum qos kubelet_qos(const struct wants *wants, size_t n);
-/* What a pod asks for: all of its containers, or the largest init container. A limit counts when
- * all have one. */
+/* Computes a pod's resources: the sum of its containers, or the largest init container. The pod has
+ * a limit only if all containers have one. */
 void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret);
 const char *kubelet_qos_name(enum qos qos);
-/* A pod's own resources (spec.resources): in place of its containers' sums, and as limits of the
- * containers without. */
+/* Apply a pod's own resources (spec.resources): they replace the sums, and become limits of
+ * containers without limits. */
 void kubelet_put_own(const struct wants *own, struct wants *sums);
 void kubelet_hand_down(const struct wants *own, struct wants *ctr);
 int64_t kubelet_shares(const struct wants *w);
 int64_t kubelet_quota(const struct wants *w); /* 0: none */
 int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity);
 #define KUBELET_PERIOD 100000
-/* malloc'd; NULL when out of memory */
+/* Return malloc'd paths; NULL: out of memory. */
 char *kubelet_cgroup_parent(enum sim_cgroups driver, enum qos qos, const char *uid);
 char *kubelet_cgroups_path(enum sim_cgroups driver, enum sim_runtime runtime, const char *parent,
 			   const char *id);

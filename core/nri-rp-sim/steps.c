@@ -21,7 +21,7 @@
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* One thing or a list of them: fn for each. */
+/* Calls fn for the argument, or for each element of a list. */
 static int steps_each(const json_t *args,
 		      int (*fn)(struct sim *s, const json_t *arg, json_t *result, struct err *err),
 		      struct sim *s, json_t *result, struct err *err)
@@ -52,7 +52,7 @@ static int find_ctr(struct sim *s, const json_t *name, struct sim_ctr **ret, str
 static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct err *err)
 {
 	_json_ json_t *map = json_object();
-	/* a bare number is milliseconds */
+	/* a plain number is in milliseconds */
 	if (json_is_integer(arg)) {
 		*ret = json_integer_value(arg);
 		if (*ret < 0 || *ret > WAIT_MAX_MS)
@@ -221,7 +221,7 @@ static int step_reject_update(struct sim *s, const json_t *args, json_t *result,
 	return step_matches(why.text, json_object_get(args, "error"), err);
 }
 
-/* ---- the runtime's and the machine's faults -------------------------------------------------- */
+/* ---- faults of the runtime and the machine --------------------------------------------------- */
 
 static int fail_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -240,7 +240,7 @@ static int step_fail_updates(struct sim *s, const json_t *args, json_t *result, 
 	return steps_each(args, fail_one, s, result, err);
 }
 
-/* An event alone, whether it makes sense now or not. */
+/* Sends a single event, even if it does not fit the container's state. */
 static int step_tell(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	static const struct {
@@ -340,11 +340,11 @@ static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct
 	return r ? r : files_put_cgroup(s, c, json_object_get(args, "files"), err);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- expectations and results ---------------------------------------------------------------- */
 
 struct hopes {
 	const json_t *list;
-	const char *failed; /* the first that does not hold */
+	const char *failed; /* first expression that does not hold */
 	struct err err;
 };
 
@@ -363,7 +363,8 @@ static bool all_hold(struct sim *s, void *arg)
 	return true;
 }
 
-/* Looks now and then, too, as files change without anybody telling. */
+/* Waits until the expectations hold. Also evaluates them at intervals, because changes of files
+ * cause no event. */
 static bool come_true(struct sim *s, struct hopes *h)
 {
 	uint64_t end = clock_ms() + s->options.settle_ms;
@@ -378,7 +379,7 @@ static bool come_true(struct sim *s, struct hopes *h)
 	return hold;
 }
 
-/* What plugins do by themselves may take a moment. */
+/* Checks expectations; the plugin's own updates may take a moment. */
 static int step_expect(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	_json_ json_t *list = json_is_array(args) ? json_incref((json_t *)(uintptr_t)args)
@@ -422,7 +423,7 @@ static bool is_quiet(struct sim *s, void *arg)
 	return clock_ms() - q->since_ms >= q->length_ms;
 }
 
-/* Until no update has come for a while. */
+/* Waits until no update has come for a while. */
 static int step_settle(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	int64_t ms;
@@ -454,7 +455,7 @@ static int step_container(struct sim *s, const json_t *args, json_t *result, str
 	return r;
 }
 
-/* And forgets them. */
+/* Returns the recorded updates and clears them. */
 static int step_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	(void)args;
@@ -520,7 +521,7 @@ static int step_note(struct sim *s, const json_t *args, json_t *result, struct e
 	return 0;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- table of steps -------------------------------------------------------------------------- */
 
 static const struct step {
 	const char *name;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scenario, a test or a person can have done: each step is a word with an argument.
- * nri-rp-sim(1) lists them. */
+/* Steps of scenarios, tests and interactive use: each is a word with an argument. nri-rp-sim(1)
+ * lists them. */
 #ifndef SIM_STEPS_H
 #define SIM_STEPS_H
 
 #include "core/nri-rp-sim/sim.h"
 
 /*
- * Runs the step. What there is to tell goes into result, a map. An error: it did not do what it
- * should, with err for people; -EINVAL when the step itself is wrong.
+ * Runs a step. Results are added to the map `result`. An error means that the step has failed; err
+ * is for people. -EINVAL: the step itself is invalid.
  */
 int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err);
-/* Is there a step of that name? -EINVAL, with the nearest one. */
+/* Checks that a step of that name exists. -EINVAL: err suggests the most similar name. */
 int step_known(const char *name, struct err *err);
-/* What is wrong with a step and can be known before anything runs: its word, keys, brackets of
- * expressions. -EINVAL. */
+/* Checks a step before anything runs: its word, its keys, the syntax of expressions. -EINVAL. */
 int step_check(const json_t *step, struct err *err);
-/* The word a step begins with, or NULL when the map has none or several. */
+/* Returns the word of a step, or NULL when the map has none or several. */
 const char *step_name(const json_t *step);
 
-/* Does the text match the regular expression? expected may be NULL: whatever it is. -EPROTO: no. */
+/* Matches the text with the regular expression `expected`; NULL matches any text. -EPROTO: no
+ * match. */
 int step_matches(const char *text, const json_t *expected, struct err *err);
 
 /* ---- steps_daemon.c -------------------------------------------------------------------------- */

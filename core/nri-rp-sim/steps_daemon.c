@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that concern nri-rpd, its configuration, and the runtime's process. */
+/* Steps about nri-rpd, its configuration, and the runtime's process. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int not_up(struct sim *s, struct err *err)
 		       tail ? tail : "");
 }
 
-/* {wait: false} does not wait for the synchronisation, nor start the runtime. */
+/* Starts nri-rpd. {wait: false}: does not wait for synchronization, nor start the runtime. */
 int step_start(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	bool wait;
@@ -125,7 +125,7 @@ int step_signal(struct sim *s, const json_t *args, json_t *result, struct err *e
 	return err_set(err, -EINVAL, "signal: expected HUP, TERM, KILL, USR1, USR2, STOP or CONT");
 }
 
-/* Waits for its end; an argument is the exit status it has to have, or "signal N". */
+/* Waits until nri-rpd has exited. Argument: the expected exit status, or "signal N". */
 int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	int status;
@@ -190,8 +190,8 @@ int step_connected(struct sim *s, const json_t *args, json_t *result, struct err
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
-/* A text is written as it is. A map gets no metrics server unless it says so, as there may be many
- * simulations at a time. */
+/* Writes the configuration. A text is written unchanged. A map without `metrics` gets no metrics
+ * server, as several simulations may run at a time. */
 int step_write_config(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct buf text = BUF_INIT;
@@ -243,7 +243,8 @@ static int reload_by_control(struct sim *s, json_t *result, bool *ret_refused, s
 	return 0;
 }
 
-/* By the control socket; by SIGHUP when nobody listens there, or when args say so. */
+/* Reloads by the control socket, or by SIGHUP if nri-rpd does not listen there or `how` is
+ * "signal". */
 static int steps_daemon_reload(struct sim *s, const char *how, json_t *result, bool *ret_refused,
 			       struct err *err)
 {
@@ -258,7 +259,7 @@ static int steps_daemon_reload(struct sim *s, const char *how, json_t *result, b
 	return r ? err_set(err, r, "%s", why.text) : 0;
 }
 
-/* What came of it is in the result: a refusal is no error here. */
+/* Reloads; whether the configuration was accepted is in the result, not an error. */
 int step_reload(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	bool refused = false;
@@ -300,7 +301,7 @@ int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err
 	return step_matches(why ? why : "", expected, err);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 struct question {
 	const char *method;
@@ -337,7 +338,7 @@ static bool answer_fits(struct question *q)
 	return true;
 }
 
-/* Asks until the answer is as expected, or for too long. */
+/* Repeats the request until the answer is as expected, or the time limit has passed. */
 static int steps_daemon_ask(struct sim *s, struct question *q, struct err *err)
 {
 	uint64_t end = clock_ms() + s->options.settle_ms;
@@ -353,8 +354,8 @@ static int steps_daemon_ask(struct sim *s, struct question *q, struct err *err)
 	}
 }
 
-/* {method, args, has, lacks}: the document and the exit status nri-rpctl would have; what has to
- * match it in a moment. */
+/* Calls a control method. Argument: {method, args, has, lacks}; `has` and `lacks` are what the
+ * answer must and must not match. Returns the document and nri-rpctl's exit status. */
 int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct question q = {.err = ERR_INIT};
@@ -389,8 +390,8 @@ static int not_in_log(struct sim *s, const char *regex, struct err *err)
 		 : err_set(err, -EPROTO, "the log has a line that matches %s", regex);
 }
 
-/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}; {regex, never:
- * true}: that it has not. */
+/* Waits for a line of the log. Argument: REGEX, or {regex, within: TIME}; {regex, never: true}
+ * requires its absence. */
 int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *regex = json_string_value(args);

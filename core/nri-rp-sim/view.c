@@ -19,7 +19,7 @@ struct reader {
 	struct err *err;
 };
 
-/* The number of kilobytes behind a word of meminfo, in bytes; 0: not there. */
+/* Returns MemTotal of a meminfo text in bytes; 0: missing. */
 static int64_t mem_total(const char *text)
 {
 	const char *p = strstr(text, "MemTotal:");
@@ -37,7 +37,7 @@ static int64_t read_memory(struct reader *r, const char *path)
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* The set that a CPU's list file names, or the CPU alone. */
+/* Reads the first of a CPU's list files that exists; otherwise returns the CPU alone. */
 static void read_sharers(struct reader *r, uint32_t cpu, const char *const *files,
 			 struct rp_idset *ret)
 {
@@ -52,7 +52,7 @@ static void read_sharers(struct reader *r, uint32_t cpu, const char *const *file
 	rp_idset_add(ret, cpu);
 }
 
-/* Units in the order of their first CPUs. */
+/* Numbers the units of a level in the order of their first CPUs. */
 static void read_level(struct reader *r, enum view_level level, const char *const *files)
 {
 	struct view *v = r->v;
@@ -69,7 +69,7 @@ static void read_level(struct reader *r, enum view_level level, const char *cons
 	}
 }
 
-/* Which cache/indexN is the third level; its list files by name. */
+/* Finds the cache/indexN of the third level; ret: the path of its shared_cpu_list. */
 static bool find_l3(struct reader *r, uint32_t cpu, char *ret, size_t size)
 {
 	char path[96];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime and the kernel know of a machine, read back from its tree, made up or
- * recorded. */
+/* The topology of a machine as the runtime and the kernel see it, read from its tree of files,
+ * made-up or recorded. */
 #ifndef SIM_VIEW_H
 #define SIM_VIEW_H
 
@@ -17,23 +17,23 @@ enum view_level { VIEW_CORE, VIEW_L3, VIEW_NODE, VIEW_DIE, VIEW_PACKAGE, VIEW_LE
 
 struct view_cpu {
 	uint32_t id;
-	/* By level, counted over the machine in the order of first CPUs, but for nodes, which have
-	 * their own numbers. */
+	/* Unit of each level. Units are numbered over the machine in the order of their first CPUs,
+	 * except nodes, which keep their own numbers. */
 	uint32_t unit[VIEW_LEVELS];
 };
 
 struct view_node {
 	uint32_t id;
-	int64_t memory; /* bytes */
+	int64_t memory; /* in bytes */
 };
 
 struct view {
 	struct arena *arena;
 	struct rp_idset present, online, isolated;
-	struct rp_idset nodes, memory; /* memory nodes, and those that have some */
-	uint32_t n_cpus; /* online */
+	struct rp_idset nodes, memory; /* memory nodes, and those with memory */
+	uint32_t n_cpus; /* online CPUs */
 	struct view_cpu *cpus;
-	uint32_t *index_of; /* by id up to the last online; VIEW_NONE */
+	uint32_t *index_of; /* index in cpus by id, up to the last online CPU; VIEW_NONE: offline */
 	uint32_t n_ids;
 	uint32_t n_nodes;
 	struct view_node *node;
@@ -43,12 +43,12 @@ struct view {
 
 int view_read(const char *root, struct view *ret, struct err *err);
 void view_fini(struct view *v);
-/* NULL: not online. */
+/* Returns NULL if the CPU is not online. */
 const struct view_cpu *view_cpu(const struct view *v, uint32_t id);
-/* The units of a level that the CPUs are in. */
+/* Collects the units of a level that contain the CPUs. */
 void view_units(const struct view *v, enum view_level level, struct rp_ids cpus,
 		struct rp_idset *ret);
-/* The CPUs of the units. */
+/* Collects the CPUs of the units. */
 void view_cpus(const struct view *v, enum view_level level, struct rp_ids units,
 	       struct rp_idset *ret);
 

@@ -78,7 +78,7 @@ static const char *name_of(const struct sim *s, const Nri__Container *m)
 	return c ? c->name : "";
 }
 
-/* Those that are missing go, those that are listed twice come at the end once more. */
+/* Removes containers of "missing" from the list and appends those of "twice" again. */
 static void leave_out_and_repeat(const struct sim *s, struct nri_existing *all)
 {
 	const json_t *missing = json_object_get(s->lie, "missing"),
@@ -107,7 +107,8 @@ static void wrong_sync_move(const struct sim *s, struct nri_existing *all)
 	}
 }
 
-/* Containers that the model has not, in the pod of the first one that it has or in none. */
+/* Adds containers that the model does not have, in the first pod, or in an unknown pod if there is
+ * none. */
 static int wrong_sync_invent(const struct sim *s, struct arena *a, struct nri_existing *all)
 {
 	int64_t n = number_of(s, "unknown");
@@ -126,7 +127,8 @@ static int wrong_sync_invent(const struct sim *s, struct arena *a, struct nri_ex
 	return 0;
 }
 
-/* So many labels, or one annotation of so many bytes, for each pod instead of its own. */
+/* Gives each pod the configured number of labels, or one annotation of the configured size, in
+ * place of its own. */
 static int wrong_sync_relabel(const struct sim *s, struct arena *a, struct nri_existing *all)
 {
 	size_t n = (size_t)number_of(s, "labels"), size = (size_t)number_of(s, "annotations");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A runtime that lies: what it says exists when a plugin comes is not what there is, or the line
- * ends in the middle. What the plugin then decides is done as ever; whoever asked for the lie has
- * to know what may come of it.
+ * Makes Synchronize wrong on purpose: its lists differ from the model, or the connection ends in
+ * the middle. The plugin's decisions are applied as usual, so a scenario must expect the
+ * consequences.
  */
 #ifndef SIM_LIE_H
 #define SIM_LIE_H
@@ -10,12 +10,14 @@
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/nri-runtime/runtime.h"
 
-/* From now on this, a map that nri-rp-sim(1) describes; an empty one: the truth. -EINVAL. */
+/* Sets the deviations, a map described in nri-rp-sim(1); empty: none. -EINVAL. */
 int lie_set(struct sim *s, const json_t *args, struct err *err);
-/* The lists of a Synchronize, with room for `more` of each. -ENOMEM. */
+/* Changes the lists of a Synchronize, whose arrays have room for lie_more() additional items.
+ * -ENOMEM. */
 int lie_tell(const struct sim *s, struct arena *a, struct nri_existing *all);
 size_t lie_more(const struct sim *s);
-/* After so many bytes to the plugin the line ends; UINT64_MAX: it does not. It happens once. */
+/* Returns the number of bytes to the plugin after which the connection ends, once; UINT64_MAX: it
+ * does not end. */
 uint64_t lie_cut(struct sim *s);
 
 #endif
