@@ -75,7 +75,7 @@ static void share(struct request *r, enum grant_type type)
 {
 	r->type = type;
 	r->full = 0;
-	r->fraction = r->info.cpu_request > 0 ? r->info.cpu_request : 0;
+	r->fraction = ctr_counted_cpu(&r->info) > 0 ? ctr_counted_cpu(&r->info) : 0;
 }
 
 static bool is_reserved_namespace(const struct settings *s, const char *ns)

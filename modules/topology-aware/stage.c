@@ -97,8 +97,9 @@ static void want_cpus(const struct rp_plan *p, const struct grant *g,
 		stage_cpus(p, g, &w->cpus);
 		rp_idset_and(&w->exclusive, rp_ids_of(&w->cpus), cpus_ids(g->exclusive));
 		w->shares = ctr_shares_of(g->shares_mcpu);
-		/* a container that uses its pod's request keeps the kubelet's shares */
-		if (!g->shares_mcpu && (info->flags & RP_CTR_POD_RESOURCES))
+		/* Containers that share in a pod with resources of its own keep the kubelet's
+		 * shares, which are made of the pod's request as well. */
+		if (!cpus_count(g->exclusive) && (info->flags & RP_CTR_POD_RESOURCES))
 			w->shares = info->asked_shares;
 		return;
 	}

@@ -101,6 +101,22 @@ def test_a_pod_of_its_own_resources_counts_once(cluster):
     assert all(c.node.cpus('app/' + n) == cpus for n in ('main', 'log', 'proxy', 'part'))
 
 
+def test_pods_that_alone_have_resources_count(cluster):
+    """Three pods of 3 CPUs whose containers have no requests leave no NUMA node of four CPUs for a container of 4."""
+    c = cluster(config={'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    own = {'cpu': '3', 'memory': '64Mi'}
+    for i in range(3):
+        c.api.put('pods', 'default', 'p%d' % i, {'metadata': {'uid': 'uid-p%d' % i}, 'status': {'phase': 'Pending'}, 'spec': {
+            'nodeName': NODE, 'resources': {'requests': own, 'limits': own}, 'containers': [{'name': 'a'}, {'name': 'b'}]}})
+    knows(c, 3)
+    for i in range(3):
+        c.node.create('p%d' % i, ctr('a'), ctr('b'), uid='uid-p%d' % i, resources={'cpu': '3', 'memory': '64Mi'})
+    c.node.create('big', ctr('app', '4', '64Mi'))
+    cpus = c.node.cpus('big/app')
+    assert len(cpus) == 4 and len({cpu // 4 for cpu in cpus}) > 1
+    assert not any(cpus & c.node.cpus('p%d/%s' % (i, name)) for i in range(3) for name in 'ab')
+
+
 def test_pods_come_change_and_go(cluster):
     c = cluster(config=QOS)
     for i in range(250):
