@@ -433,8 +433,8 @@ static void import_list(struct import *im, rp_cfg items, unsigned depth);
 static void import_root(struct import *im, rp_cfg root)
 {
 	static bool (*const sources[])(struct import * im, rp_cfg root) = {
-		from_resource, from_operator, from_manager,    import_kubelet,
-		import_weka,   import_cmk,    import_node_slo, from_values};
+		from_resource, from_operator,	from_manager,	      import_kubelet, import_weka,
+		import_cmk,    import_node_slo, import_memory_policy, from_values};
 	for (size_t i = 0; !im->source && i < sizeof sources / sizeof sources[0]; i++)
 		(void)sources[i](im, root);
 }

@@ -74,6 +74,39 @@ bool import_kubelet(struct import *im, rp_cfg root)
 	return true;
 }
 
+/* ---- the memory-policy plugin ---------------------------------------------------------------- */
+
+/* The plugin's configuration, or the values of its Helm chart, which have it in `config`. */
+bool import_memory_policy(struct import *im, rp_cfg root)
+{
+	rp_cfg inner = conf_get(root, "config"), config = inner ? inner : root;
+	rp_cfg classes = conf_get(config, "classes");
+	uint32_t n = conf_count(classes);
+	if (!n || !conf_get(conf_item(classes, 0), "policy.mode"))
+		return false;
+	im->source = "the memory-policy plugin";
+	import_printf(im, "policy: topology-aware\ntopology-aware:\n"
+			  "  reservedResources: {cpu: 1} # not set there, required here\n"
+			  "  memoryPolicyClasses:\n");
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg class = conf_item(classes, i), policy = conf_get(class, "policy");
+		import_printf(im, "  -\n");
+		import_value(im, "name", conf_text(conf_get(class, "name"), ""), 4);
+		import_value(im, "mode", conf_text(conf_get(policy, "mode"), ""), 4);
+		if (conf_get(policy, "nodes"))
+			import_value(im, "nodes", conf_text(conf_get(policy, "nodes"), ""), 4);
+		if (conf_count(conf_get(policy, "flags")))
+			import_put(im, "flags", conf_get(policy, "flags"), 4, NULL);
+	}
+	import_note(im, "memoryPolicyClasses belong to topology-aware or balloons: move them to "
+			"the policy in use");
+	import_note(im, "annotations class.memory-policy.nri.io and policy.memory-policy.nri.io "
+			"count as before");
+	if (conf_get(config, "injectMpolset"))
+		import_note(im, "injectMpolset: the runtime sets policies, with NRI 0.12 or later");
+	return true;
+}
+
 /* ---- the Weka plugin ------------------------------------------------------------------------- */
 
 static rp_cfg managers_env(rp_cfg ctr, const char *name)

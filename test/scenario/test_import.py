@@ -148,6 +148,17 @@ def test_where_the_configuration_of_the_kubelet_is_kept(tmp_path, source):
     assert config == PLACED and 'always does so' in notes
 
 
+@pytest.mark.parametrize('values', [False, True], ids=['configuration', 'values'])
+def test_the_memory_policy_plugin(tmp_path, values):
+    source = {'classes': [{'name': 'interleave-all', 'policy': {'mode': 'MPOL_INTERLEAVE', 'nodes': 'allowed-mems', 'flags': ['MPOL_F_STATIC_NODES']}},
+                          {'name': 'near', 'policy': {'mode': 'MPOL_PREFERRED', 'nodes': 'cpu-nodes'}}]}
+    config, notes = imported(tmp_path, {'config': source} if values else source)
+    assert config['topology-aware']['memoryPolicyClasses'] == [
+        {'name': 'interleave-all', 'mode': 'MPOL_INTERLEAVE', 'nodes': 'allowed-mems', 'flags': ['MPOL_F_STATIC_NODES']},
+        {'name': 'near', 'mode': 'MPOL_PREFERRED', 'nodes': 'cpu-nodes'}]
+    assert 'count as before' in notes
+
+
 def test_a_list_of_resources(tmp_path):
     first, second = crd('BalloonsPolicy', reservedResources={'cpu': 1}, balloonTypes=[{'name': 'a'}]), crd('BalloonsPolicy', reservedResources={'cpu': 2})
     config, notes = imported(tmp_path, {'apiVersion': 'v1', 'kind': 'List', 'items': [first, second]})
