@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is one struct crumb_file, mapped shared. Its live part changes with every call and is
- * never synced: it has to survive the process, not the machine. Its records change when a death was
- * found, a module is seen or cleared, and carry a checksum.
+ * The breadcrumb file is one struct crumb_file, mapped shared. Its live part changes with every
+ * call and is never synced, because it has to survive the process, not the machine. Its records
+ * change when a death is found or when a module is seen or cleared; they carry a checksum.
  */
 #include "core/nri-rpd/host/breadcrumb.h"
 
@@ -28,13 +28,14 @@
 #define CRUMB_OPEN_TRIES 8
 
 struct crumb_known {
-	char module[RP_NAME_MAX]; /* "": free */
+	char module[RP_NAME_MAX]; /* "": free row */
 	struct build_id build_id;
 	uint32_t quarantined;
 };
 
 struct crumb_records {
-	uint32_t n_deaths; /* ever; the latest is history[(n_deaths - 1) % CRUMB_HISTORY_MAX] */
+	/* deaths ever recorded; the latest is history[(n_deaths - 1) % CRUMB_HISTORY_MAX] */
+	uint32_t n_deaths;
 	uint32_t pad;
 	struct crumb_known known[CRUMB_MODULES_MAX];
 	struct crumb_death history[CRUMB_HISTORY_MAX];
@@ -46,11 +47,11 @@ struct crumb_file {
 	char boot_id[40];
 	uint32_t pid, life;
 	struct crumb_live live;
-	uint64_t checksum; /* of the records */
+	uint64_t checksum; /* checksum of the records */
 	struct crumb_records records;
 };
 
-/* Code of a module in this process. */
+/* Address range of a module's code in this process. */
 struct crumb_code {
 	char module[RP_NAME_MAX];
 	uintptr_t start, end;
@@ -58,11 +59,11 @@ struct crumb_code {
 
 struct crumb {
 	struct crumb_live *live; /* NULL: calls are not written */
-	struct crumb_file *file; /* the mapping; in a child a copy on the heap */
+	struct crumb_file *file; /* the mapping; in a child process a copy on the heap */
 	bool child;
-	bool died; /* history's latest was found by this opening */
-	bool failed; /* crumb_failed() */
-	int fd; /* holds the lock */
+	bool died; /* the latest death in the history was found by this opening */
+	bool failed; /* crumb_failed() was called */
+	int fd; /* file descriptor; holds the lock of the file */
 	dev_t fd_dev;
 	ino_t fd_ino;
 	struct crumb_code code[CRUMB_MODULES_MAX];
@@ -147,7 +148,8 @@ void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAM
 		memcpy(s->object, object, n);
 	s->object[n] = '\0';
 	s->entered_ms = crumb_boot_ms();
-	/* The next process, and the watchdog's handler, believe the rest once the call is set. */
+	/* Store the call last: the next process and the watchdog's handler trust the other fields
+	 * once the call is set. */
 	__atomic_store_n(&s->state, (s->state | 0xff) + 1 + call, __ATOMIC_RELEASE);
 }
 
@@ -306,8 +308,8 @@ bool crumb_quarantined(const struct crumb *c, const char *name)
 	return k && k->quarantined;
 }
 
-/* A row for a name; the table is larger than what a process loads, so that a row nothing is held
- * against is found unless all are quarantined. */
+/* Returns the row of module `name`, or makes one. The table is larger than the number of modules a
+ * process loads, so a row that is not quarantined can be reused unless all are quarantined. */
 static struct crumb_known *make_known(struct crumb *c, const char *name)
 {
 	struct crumb_known *k = find_known(c, name);
@@ -365,9 +367,9 @@ int crumb_clear(struct crumb *c, const char *name)
 	return 0;
 }
 
-/* ---- what the last process left -------------------------------------------------------------- */
+/* ---- findings about the previous process ----------------------------------------------------- */
 
-/* Whatever a dying module may have written over it, it is text afterwards. */
+/* Makes a NUL-terminated printable text of bytes that a dying module may have overwritten. */
 static void make_text(char *s, size_t size)
 {
 	s[size - 1] = '\0';
@@ -413,8 +415,8 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 			       crumb_call_name(d->call), object, count);
 }
 
-/* Killed long after the call began, one life after the other: the module hangs where no handler of
- * this process could end it. */
+/* Returns true if the last CRUMB_DEATHS processes in a row were killed in the same module long
+ * after the call began: the module hangs in a way that the handler of this process cannot end. */
 static bool is_stuck_each_time(const struct crumb *c)
 {
 	const struct crumb_death *last = death_at(c, 0);
@@ -429,7 +431,8 @@ static bool is_stuck_each_time(const struct crumb *c)
 	return true;
 }
 
-/* The lives before ended in the same way at the same place, all but for a chance that cannot be. */
+/* Counts kills as deaths if enough processes in a row ended in the same way at the same place,
+ * which is too many for a coincidence. */
 static void count_kills(struct crumb *c)
 {
 	if (is_stuck_each_time(c))
@@ -479,8 +482,9 @@ static void record_death(struct crumb *c, const struct crumb_slot *s)
 	describe_death(c, death_at(c, 0));
 }
 
-/* The last process crashed outside of any module, soon after it had called one: something that a
- * module did before may be the cause, and nobody knows whose. */
+/* Records a death against every module in use if the previous process crashed outside of any module
+ * soon after it had called one. An earlier call of a module may be the cause, and it is unknown
+ * which module's. */
 static void record_suspects(struct crumb *c)
 {
 	struct crumb_live *live = &c->file->live;
@@ -501,7 +505,7 @@ static void record_suspects(struct crumb *c)
 	}
 }
 
-/* Finds out about the last process and takes the file over. */
+/* Evaluates what the previous process left and prepares the file for this process. */
 static void take_over(struct crumb *c)
 {
 	struct crumb_file *f = c->file;
@@ -526,7 +530,7 @@ static void take_over(struct crumb *c)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* NULL, or what is wrong with it. */
+/* Returns the fault of the file's contents; NULL: none. */
 static const char *find_fault(const struct crumb_file *f)
 {
 	if (memcmp(f->magic, CRUMB_MAGIC, sizeof f->magic) != 0)
@@ -566,7 +570,7 @@ static void unmap_file(struct crumb *c)
 	c->file = NULL;
 }
 
-/* The file's blocks are there before a store needs them: a full file system is an error here and
+/* Creates the file with all its blocks allocated, so that a full file system is an error here and
  * not a SIGBUS later. */
 static int init_file(struct crumb *c, const char *path, struct err *err)
 {
@@ -615,7 +619,7 @@ static int lock_file(struct crumb *c, const char *path, struct stat *ret_st, str
 			       "breadcrumb file %s is in use by another process: is nri-rpd "
 			       "running already?",
 			       path);
-	/* Somebody may have set it aside between open and lock. */
+	/* Another process may have renamed the file between open and lock. */
 	if (stat(path, &now) < 0 || now.st_ino != ret_st->st_ino || now.st_dev != ret_st->st_dev) {
 		(void)close(take_fd(&c->fd));
 		return -EAGAIN;
@@ -623,7 +627,7 @@ static int lock_file(struct crumb *c, const char *path, struct stat *ret_st, str
 	return 0;
 }
 
-/* -EAGAIN: the file was in a state that needs another look. */
+/* Opens, locks and maps the file. -EAGAIN: the file changed meanwhile, try again. */
 static int try_open(struct crumb *c, const char *path, struct err *err)
 {
 	struct stat st;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The breadcrumb: which module function is running, written to a shared file mapping, so that the
- * next process knows where this one died. Writing it is a few stores, no system call.
+ * The breadcrumb records in a shared file mapping which module function is running, so that the
+ * next process knows where this one died. Entering a call is a few stores and no system call.
  *
- * A process that ends inside a call leaves the crumb set. When it crashed, called exit() or hung,
- * that is a death of the module (ends.h and the watchdog say so before the end). One that was
- * killed without a word probably only stood in the way of somebody's SIGKILL: it counts when one
- * life after the other ends so in the same call, CRUMB_KILLS times. Deaths of other boots are kept
- * in the history and do not count (it may have been the power).
+ * A process that ends inside a call leaves the crumb set. If it crashed, called exit() or hung,
+ * that is a death of the module; crash_marks.c and the watchdog mark it before the end. A process
+ * that was killed without a mark was probably killed by an operator's SIGKILL. That counts as a
+ * death of the module only if CRUMB_KILLS processes in a row end so in the same call. Deaths of
+ * earlier boots stay in the history and do not count, because a power failure may be the cause.
  *
- * A module can also kill the process between its calls: by a thread of its own, by memory that it
- * has overwritten, by descriptors that it has closed. A crash in the module's code is its death, a
- * lost descriptor that of the call after which it is missing. For any other crash within
- * CRUMB_SUSPECT_MS of a call each module in use is a suspect: it counts as a death of each.
+ * A module can also kill the process between its calls: by a thread that it started, by memory that
+ * it has overwritten, by descriptors that it has closed. A crash in the module's code is a death of
+ * the module. A lost descriptor is blamed on the call after which it is missing. After any other
+ * crash within CRUMB_SUSPECT_MS of a call, each module in use is a suspect, and the crash counts as
+ * a death of each.
  *
- * When both lanes are set the loop's
- * is blamed: its calls take microseconds, those of the worker may take long, so that the worker is
- * likely to be only a bystander.
+ * When both lanes are set, the loop's lane is blamed: its calls take microseconds, while a call of
+ * the worker may take long and is likely to be a bystander.
  *
  * The file belongs on a tmpfs that outlives the service (/run): on a disk, a store may have to wait
  * for the file system's journal.
@@ -35,21 +35,21 @@
 
 #define CRUMB_HISTORY_MAX 64u
 #define CRUMB_MODULES_MAX 64u
-#define CRUMB_OBJECT_MAX 80u /* longer texts are cut */
-#define CRUMB_DEATHS 3u /* so many … */
-#define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … within this: quarantine */
-#define CRUMB_KILLS 5u /* in a row, to count as deaths */
-/* A process that was killed so long after the call began hung in it, if CRUMB_DEATHS in a row end
- * so. The watchdog's kill comes later than this. */
+#define CRUMB_OBJECT_MAX 80u /* bytes of an object's name; longer names are cut */
+#define CRUMB_DEATHS 3u /* deaths that lead to quarantine … */
+#define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … if they happen within this time */
+#define CRUMB_KILLS 5u /* kills in a row that count as deaths */
+/* A process that was killed this long after the call began is treated as hung in the call, if
+ * CRUMB_DEATHS processes in a row end so. The watchdog's kill comes later than this. */
 #define CRUMB_STUCK_MS 3000u
-/* A crash outside of any module so soon after a call counts against the modules in use. */
+/* A crash outside of any module this soon after a call counts against every module in use. */
 #define CRUMB_SUSPECT_MS 10000u
-#define CRUMB_USED_MAX 16u /* modules in use */
+#define CRUMB_USED_MAX 16u /* modules in use that the file can name */
 
-/* The thread that calls a module: the loop's or the worker's. */
+/* Thread that calls a module: the loop's or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };
 
-/* What is called. The numbers are in the file: append only. */
+/* Function being called. The file contains these numbers: append only. */
 enum crumb_call {
 	CRUMB_NONE,
 	CRUMB_LOAD, /* dlopen: relocations, constructors */
@@ -75,24 +75,25 @@ enum crumb_call {
 	CRUMB_POST_START,
 	CRUMB_POST_UPDATE,
 	CRUMB_POST_STOP,
-	CRUMB_WORK, /* a job on the worker's thread */
-	CRUMB_WORK_DONE, /* its done() */
+	CRUMB_WORK, /* job on the worker's thread */
+	CRUMB_WORK_DONE, /* done() of a job */
 	CRUMB_EXPLAIN,
 	CRUMB_CALCULATE,
 	CRUMB_ADMIT,
 	CRUMB_POD_REMOVED,
-	/* it calls the host on a thread that is not the main one; the object is the service */
+	/* module called the host on a thread other than the main one; the object is the service */
 	CRUMB_THREAD,
-	CRUMB_OWN_THREAD, /* code of the module crashed while no call of it was running */
-	CRUMB_SUSPECT, /* the process crashed outside of any module, which was in use */
+	CRUMB_OWN_THREAD, /* code of the module crashed while no call of the module was running */
+	CRUMB_SUSPECT, /* process crashed outside of any module while this module was in use */
 	CRUMB_N_CALLS
 };
 const char *crumb_call_name(unsigned call); /* "allocate"; "?" for numbers of a newer host */
 
-/* What is written: one in the file, one in the shared page of each trial. */
+/* Call that is running in one lane. The file has one per lane, and so has the shared page of each
+ * trial. */
 struct crumb_slot {
-	/* call, and a count of calls above it; the call is 0 between calls. Written last on
-	 * entry. */
+	/* enum crumb_call in the low byte, a count of calls above it; the call is 0 between calls.
+	 * Written last on entry. */
 	uint64_t state;
 	uint64_t entered_ms; /* CLOCK_BOOTTIME at the last entry; 0: never */
 	char module[RP_NAME_MAX];
@@ -105,108 +106,112 @@ struct crumb_used {
 };
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
-	/* A module whose code crashed without being called by a lane. Blamed before the lanes. */
+	/* Module whose code crashed outside of a call by a lane. Blamed before the lanes. */
 	struct crumb_slot culprit;
-	uint32_t cause; /* enum crumb_cause of the death to come, written just before */
+	uint32_t cause; /* enum crumb_cause of the coming death, written just before */
 	uint32_t pad;
 	uint64_t died_ms; /* CLOCK_BOOTTIME when cause was written */
 	struct crumb_used used[CRUMB_USED_MAX];
 };
 
 enum crumb_cause {
-	CRUMB_KILLED, /* nothing was written before the end */
+	CRUMB_KILLED, /* no mark was written before the end */
 	CRUMB_HUNG,
-	CRUMB_DIED, /* a crash, or exit() */
+	CRUMB_DIED, /* crash or exit() */
 	CRUMB_ROBBED, /* the module closed or replaced descriptors of the process */
 	CRUMB_N_CAUSES
 };
-/* What the process did, for a sentence and for a program: "crashed" and "died". */
+/* Return the cause of a death for a sentence ("crashed") and for a program ("died"). */
 const char *crumb_cause_text(unsigned cause);
 const char *crumb_cause_name(unsigned cause);
 
 struct crumb_death {
 	char module[RP_NAME_MAX];
-	char object[CRUMB_OBJECT_MAX]; /* "" when the call was about nothing in particular */
+	char object[CRUMB_OBJECT_MAX]; /* "": the call concerns no particular object */
 	uint32_t call; /* enum crumb_call */
 	uint32_t cause; /* enum crumb_cause */
 	uint32_t pid;
-	uint32_t counted; /* 0: held against nobody */
-	uint32_t life; /* of the file's processes, counted from 1 */
-	uint32_t stuck; /* killed CRUMB_STUCK_MS or more after the call began */
-	uint64_t wall_ns; /* when it was found, which is at the next start */
-	uint64_t boot_ms; /* the same on CLOCK_BOOTTIME */
-	char boot_id[40]; /* of the boot it happened in */
-	struct build_id build_id; /* of the module then, if it was known */
+	uint32_t counted; /* 0: the death does not count against the module */
+	uint32_t life; /* number of the process that died, counted from 1 in this file */
+	uint32_t stuck; /* 1: killed CRUMB_STUCK_MS or more after the call began */
+	/* wall-clock time at which the death was found, which is at the next start */
+	uint64_t wall_ns;
+	uint64_t boot_ms; /* CLOCK_BOOTTIME of that moment */
+	char boot_id[40]; /* boot in which the process died */
+	struct build_id build_id; /* build of the module that died, if known */
 };
 
 struct crumb;
 
 /*
- * Opens or makes the file and takes its lock. Finds out about the last process. -EBUSY: another
- * process has it. A file that is damaged or not ours is renamed to PATH.bad and a new one is made:
- * crumb_message() says so.
+ * Opens or creates the file, takes its lock and evaluates what the previous process left. -EBUSY:
+ * another process has the lock. A file that is damaged or in another format is renamed to PATH.bad
+ * and replaced by a new one; crumb_message() then reports it.
  */
 int crumb_open(const char *path, struct crumb **ret, struct err *err);
-/* The same at a given time, for tests. */
+/* Boot and time that crumb_open_at() uses in place of the present ones, for tests. */
 struct crumb_now {
 	char boot_id[40];
 	uint64_t wall_ns, boot_ms;
 };
 int crumb_open_at(const char *path, const struct crumb_now *now, struct crumb **ret,
 		  struct err *err);
-/* In memory, for a process that only tries things in children: these can tell where they died, but
- * nothing is remembered. NULL: no memory. */
+/* Returns a crumb in memory, for a process that only runs modules in child processes: it reports
+ * where a child died and remembers no deaths. NULL: no memory. */
 struct crumb *crumb_private(void);
-/* A proper end: clears the crumb. Returns NULL; NULL is fine. */
+/* Clears the crumb at an orderly end and closes the file. Returns NULL; NULL is fine. */
 struct crumb *crumb_close(struct crumb *c);
-/* What opening found, a sentence for the log ("the last nri-rpd (pid 12) died inside module x,
- * allocate of …"); NULL: nothing. */
+/* Returns a sentence for the log about what opening found ("the last nri-rpd (pid 12) died inside
+ * module x, allocate of …"); NULL: no finding. */
 const char *crumb_message(const struct crumb *c);
-/* The death that opening found; NULL: none. */
+/* Returns the death that opening found; NULL: none. */
 const struct crumb_death *crumb_last(const struct crumb *c);
-/* i counts from the latest, 0, on; NULL past the end. Valid until the crumb is closed or
- * cleared. */
+/* Returns the death number i, counted from the latest (0) backwards; NULL past the end. Valid until
+ * the crumb is closed or cleared. */
 const struct crumb_death *crumb_history(const struct crumb *c, unsigned i);
 
-/* Around every call into a module, without nesting within a lane. All take a NULL c. `module` is a
- * module's name in an array of RP_NAME_MAX bytes, as struct module has it; object may be NULL. */
+/* Mark the begin and end of every call into a module. Calls do not nest within a lane. All take a
+ * NULL c. `module` is a name in an array of RP_NAME_MAX bytes, as in struct module; object may be
+ * NULL. */
 void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAME_MAX],
 		 enum crumb_call call, const char *object);
 void crumb_leave(struct crumb *c, enum crumb_lane lane);
-/* Before crumb_leave(): returns true if the module has closed or replaced the crumb's descriptor,
- * and probably others. The process cannot go on then; the death is written down. */
+/* Returns true if the module has closed or replaced the crumb's descriptor, and probably others.
+ * The death is recorded then, and the process has to end. Call it before crumb_leave(). */
 bool crumb_robbed(struct crumb *c);
 
-/* An instance of the module exists from now on, or no longer. */
+/* Records that an instance of the module was created (`on`) or destroyed. */
 void crumb_use(struct crumb *c, const char *module, bool on);
-/* Where the module's code is in memory, for crumb_blame(). */
+/* Records where the module's code is in memory, for crumb_blame(). */
 void crumb_image(struct crumb *c, const char *module, uintptr_t start, uintptr_t end);
-/* In a signal handler: the process dies of its own doing, at this instruction; 0: not known. */
+/* Marks in a signal handler that the process is crashing at this instruction; 0: unknown. */
 void crumb_blame(struct crumb *c, uintptr_t instruction);
-/* Marks the end of a process that cannot go on. crumb_close() then leaves the file for the next
- * process to judge. */
+/* Marks the end of a process that cannot continue. crumb_close() then leaves the file for the next
+ * process to evaluate. */
 void crumb_failed(struct crumb *c);
 
-/* The module's file was read: deaths and quarantine of another build are forgotten. */
+/* Reports that the module's file was read: deaths and quarantine of another build are forgotten. */
 void crumb_seen(struct crumb *c, const char *name, const struct build_id *build_id);
-/* Three deaths within ten minutes, since it was cleared and since this build was seen. Stays so
- * over restarts and boots. */
+/* Returns true if the module is quarantined: CRUMB_DEATHS deaths within CRUMB_WINDOW_MS since it
+ * was cleared and since this build was seen. Quarantine outlasts restarts and boots. */
 bool crumb_quarantined(const struct crumb *c, const char *name);
-/* Deaths that count towards quarantine now. */
+/* Returns the number of deaths that count towards quarantine now. */
 unsigned crumb_deaths(const struct crumb *c, const char *name);
-/* An operator's word that it may run again; NULL: all. -ENOENT: nothing is held against it. */
+/* Clears deaths and quarantine of the module on an operator's request; NULL: of all modules.
+ * -ENOENT: there are none. */
 int crumb_clear(struct crumb *c, const char *name);
 
-/* In a forked child: lets go of the file; records become a private copy, calls are written to
- * `live` (NULL: nowhere). -ENOMEM. */
+/* Detaches a forked child from the file. The records become a private copy; calls are written to
+ * `live` (NULL: nowhere). Error: -ENOMEM. */
 int crumb_child(struct crumb *c, struct crumb_live *live);
-/* The call that is running according to a live part, blaming as above; NULL: none. */
+/* Returns the running call of a live part, chosen by the rules of blame above; NULL: none. */
 const struct crumb_slot *crumb_running(const struct crumb_live *live);
 static inline unsigned crumb_slot_call(const struct crumb_slot *s)
 {
 	return (unsigned)(s->state & 0xff);
 }
-/* For the watchdog: what is being written to now. NULL when nothing is. */
+/* Returns the live part that calls are written to, for the watchdog; NULL: calls are not
+ * written. */
 struct crumb_live *crumb_live(struct crumb *c);
 
 #endif

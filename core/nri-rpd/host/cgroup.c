@@ -10,7 +10,7 @@
 #define CGROUP_MOUNT "sys/fs/cgroup"
 #define CGROUP_FILE_MAX 65536u
 
-/* "a-b-c.slice" → "a.slice/a-b.slice/a-b-c.slice" */
+/* Expands a slice's name to its path: "a-b-c.slice" → "a.slice/a-b.slice/a-b-c.slice" */
 static int expand_slice(const char *slice, size_t len, char *buf, size_t size)
 {
 	static const char suffix[] = ".slice";
@@ -48,7 +48,8 @@ int cgroup_relative(const char *path, char *buf, size_t size)
 	return n < 0 || (size_t)n >= size - (size_t)used ? -E2BIG : 0;
 }
 
-/* "ID:CONTROLLERS:PATH" of a line; NULL when it is not the hierarchy's. */
+/* Returns the path in a line "ID:CONTROLLERS:PATH" of /proc/PID/cgroup; NULL: the line describes
+ * another hierarchy. */
 static char *path_of_line(char *line, const char *controller, bool unified)
 {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;

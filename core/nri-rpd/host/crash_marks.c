@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers only store: what was there before (the default action, a sanitizer's report) is put back
- * and gets the signal again.
+ * Signal handlers that mark a crash in the breadcrumb. They only store: the previous handler (the
+ * default action, a sanitizer's report) is restored and receives the signal again.
  */
 #include "core/nri-rpd/host/crash_marks.h"
 
@@ -27,7 +27,7 @@ static void crash_marks_mark(void)
 	crumb_blame(noted, 0);
 }
 
-/* The instruction that a signal has interrupted; 0 on other processors. */
+/* Returns the address of the instruction that a signal has interrupted; 0 on other processors. */
 static uintptr_t instruction_of(const void *context)
 {
 	const ucontext_t *c = context;
@@ -41,8 +41,8 @@ static uintptr_t instruction_of(const void *context)
 #endif
 }
 
-/* The kernel's own verdict on an instruction, or the process's on itself: abort(). Not another
- * process's kill(). */
+/* Returns true if the kernel raised the signal for an instruction, or the process for itself with
+ * abort(); false for a kill() by another process. */
 static bool of_own_doing(const siginfo_t *info)
 {
 	return info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
@@ -55,7 +55,7 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 	for (unsigned i = 0; i < N_SIGNOS; i++)
 		if (signos[i] == signo)
 			(void)sigaction(signo, &before[i], NULL);
-	if (info->si_code <= 0) /* no instruction will fault again */
+	if (info->si_code <= 0) /* the interrupted instruction will not raise the signal again */
 		(void)raise(signo);
 }
 

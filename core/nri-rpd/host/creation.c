@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.cache/1: what only a creation can give (core/nri-rpd/cache/extras.h). */
+/* nri-rp.host.cache/1: the setters that work only while a container is created
+ * (core/nri-rpd/cache/extras.h). */
 #include <string.h>
 
 #include "core/nri-rpd/cache/txn.h"
@@ -7,8 +8,8 @@
 #include "core/lib/util/sized.h"
 #include "core/lib/util/str.h"
 
-/* Where it goes; it belongs to the container that the transaction creates. NULL: it does not, and
- * why in *ret. */
+/* Returns the extras of the container that the transaction creates. NULL: `handle` is not that
+ * container; *ret has the error. */
 static struct extras *extras_of(const struct instance *i, rp_txn id, rp_ctr handle, int32_t *ret)
 {
 	struct txn *t = txn_of(i->env->cache, id);
@@ -60,7 +61,8 @@ int32_t creation_set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const
 	return extras_put_args(x, args, n, instance_name(i), &i->failed);
 }
 
-/* These structs came whole with 1.3: a shorter one is somebody's mistake. */
+/* Checks the size prefix of a struct that the ABI has had in full since 1.3: a shorter one is an
+ * error of the module. */
 static int32_t creation_understood(const void *from, uint32_t size, uint32_t known)
 {
 	if (size < known)

@@ -7,7 +7,7 @@
 #include "modules/lib/match.h"
 
 struct expressions {
-	struct instance self; /* as far as services look at it */
+	struct instance self; /* filled as far as services use it */
 	struct modhost h;
 	struct blocks memory;
 	struct exprs exprs;

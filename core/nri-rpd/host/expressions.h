@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions over containers, {key, operator, values}, as the sections of modules have them, for
- * the core: it is the matcher of modules/lib that reads and evaluates them, on the services that
- * modules get.
+ * Evaluates expressions over containers, {key, operator, values}, for the core. The matcher of
+ * modules/lib, which modules use in their sections, reads and evaluates them on the host services.
  */
 #ifndef HOST_EXPRESSIONS_H
 #define HOST_EXPRESSIONS_H
@@ -13,11 +12,11 @@
 
 struct expressions;
 
-/* The texts stay the configuration's, which has to live as long. -EINVAL with the place,
- * -ENOMEM. */
+/* Reads a list of expressions. Texts are borrowed from the configuration, which has to live as
+ * long. -EINVAL with the place, -ENOMEM. */
 int expressions_read(struct host_env *env, rp_cfg list, struct expressions **ret, struct err *err);
 struct expressions *expressions_free(struct expressions *e); /* NULL is fine; returns NULL */
-/* Does any of them hold? */
+/* Returns true if at least one expression matches the container. */
 bool expressions_match(struct expressions *e, const struct ctr *ctr);
 
 #endif

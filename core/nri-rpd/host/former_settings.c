@@ -21,7 +21,7 @@ struct found {
 	char *origin;
 };
 
-/* ---- records: the path, a NUL; then the value and a NUL, or nothing: it has been put back ---- */
+/* ---- records: path, NUL; then value and NUL, or nothing if restored ---- --------------------- */
 
 static bool is_line(const char *text)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was found in files of the machine before anybody set them, in a log (util/reclog.h), so
- * that a process that is killed does not leave its successor with nothing but what it has made of
- * them. It has to survive the process, not the machine, whose next boot makes it void. It belongs
- * where the breadcrumb does, on a tmpfs: nobody waits for a disk then.
+ * Log of the previous contents of files of the machine that modules have set (util/reclog.h). After
+ * a kill, the next process can restore these values instead of taking the module's values for the
+ * originals. The log has to survive the process, not the machine: the next boot makes it void. It
+ * belongs beside the breadcrumb, on a tmpfs, so that no write waits for a disk.
  */
 #ifndef HOST_FOUND_H
 #define HOST_FOUND_H
@@ -14,40 +14,40 @@
 #include "core/lib/util/err.h"
 
 #define FOUND_FILE_MAX ((size_t)64 << 20)
-#define FOUND_RECORDS_MAX 262144u /* that count: of files that are not put back yet */
+#define FOUND_RECORDS_MAX 262144u /* records of files that are not restored yet */
 
-/* A value of NULL: it has been put back. */
+/* Receives one record; value NULL: the file has been restored. */
 typedef int (*found_each)(void *arg, const char *path, const char *value);
 
 /*
- * Whether it may be in the file: one line for a file below /sys/devices/system or /proc/irq, by its
- * plain path. What is read from the file is written to the machine, so it is no way to anything
- * else.
+ * Returns true if the record may be in the log: a value of one line for a file below
+ * /sys/devices/system or /proc/irq, by its plain path. Values from the log are written to the
+ * machine, so other paths are refused.
  */
 bool found_storable(const char *path, const char *value);
 
-/* The records of a log's bytes, in order: errors as of reclog_parse (also a record that is not
- * storable is damage), or of `each`. */
+/* Parses the records of a log in order. Errors: those of reclog_parse (a record that is not
+ * storable is damage too) and those of `each`. */
 int found_parse(const void *data, size_t size, const char *origin, found_each each, void *arg,
 		struct err *err);
 
 struct found;
 
-/* Reads what the last process has left. `origin`: boot and root, one line. A log that is damaged or
- * not ours is no error; *why says so then, and is empty otherwise. It stays as it is until it is
- * written anew. -ENOMEM. */
+/* Opens the log and reads what the previous process left. `origin`: boot and root, one line. A log
+ * that is damaged or in another format is no error: *why then has the reason, and is empty
+ * otherwise. Such a log is unchanged until it is rewritten. Error: -ENOMEM. */
 int found_open(const char *path, const char *origin, found_each each, void *arg, struct found **ret,
 	       struct err *why);
-struct found *found_close(struct found *f); /* returns NULL; the file stays */
+struct found *found_close(struct found *f); /* returns NULL; the file is unchanged */
 
-/* [any, one at a time] What is put from here to the commit is all there is. An error leaves the log
- * as it was. */
+/* [any, one at a time] Begins to rewrite the log: the records put from here to the commit replace
+ * its contents. An error leaves the log unchanged. */
 int found_begin_anew(struct found *f);
 int found_put(struct found *f, const char *path, const char *value);
-/* [any, one at a time] An error leaves the log as it was; -EBADF: it has to be written anew
- * first. */
+/* [any, one at a time] Commits the records put since the last commit. An error leaves the log
+ * unchanged; -EBADF: the log has to be rewritten first. */
 int found_commit(struct found *f);
-/* Whether the file has become so long that it is worth to be written anew. */
+/* Returns true if the file is long enough to be worth rewriting. */
 bool found_is_long(const struct found *f);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define LOG_SOURCE "module"
 
-/* ---- what a module gets ---------------------------------------------------------------------- */
+/* ---- host services of an instance ------------------------------------------------------------ */
 
 static const void *host_service(void *ctx, const char *id)
 {
@@ -66,7 +66,7 @@ static int32_t host_fail(void *ctx, int32_t code, const char *text)
 	MAIN_ONLY(ctx, "fail()", code);
 	struct instance *i = ctx;
 	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
-	str_one_line(i->failed.text); /* annotations are quoted in it */
+	str_one_line(i->failed.text); /* the text may quote annotations */
 	return code;
 }
 
@@ -106,7 +106,7 @@ void instance_foreign_call(struct instance *i, const char *service)
 void instance_report_foreign(struct instance *i)
 {
 	uint32_t n = __atomic_load_n(&i->n_foreign, __ATOMIC_ACQUIRE);
-	/* A call that comes every second is logged when the count has doubled. */
+	/* Log frequent calls only when their count has doubled. */
 	if (n == i->n_foreign_logged || n < 2 * i->n_foreign_logged)
 		return;
 	i->n_foreign_logged = n;
@@ -136,7 +136,7 @@ static void instance_enter(struct instance *i, enum crumb_call call, const char 
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, call, object);
 }
 
-/* Leaves the module and turns its result into ours. */
+/* Ends the call of the module and turns its result into an errno of the host. */
 static int instance_leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
 {
 	instance_check_robbed(i);
@@ -155,7 +155,7 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
-/* False: the table lacks what the role cannot do without. */
+/* Takes the policy's table. Returns false if the table lacks a required function. */
 static bool take_policy(struct instance *i, const void *table)
 {
 	const struct rp_policy *p = table;
@@ -198,7 +198,7 @@ static bool take_calculator(struct instance *i, const void *table)
 static const struct role {
 	uint32_t kind;
 	const char *name;
-	const char *service; /* with the table of the role */
+	const char *service; /* service that returns the role's table */
 	bool (*take)(struct instance *i, const void *table);
 } roles[] = {
 	{RP_KIND_POLICY, "policy", RP_POLICY_1, take_policy},
@@ -358,7 +358,7 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 	instance_enter(i, CRUMB_PREPARE, NULL);
 	int r = instance_leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
 	if (r)
-		*ret_plan = NULL; /* a refused plan is the module's */
+		*ret_plan = NULL; /* the module owns a refused plan */
 	return r;
 }
 
@@ -464,8 +464,8 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	return instance_leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
 }
 
-/* A policy that was not asked in the transaction has nothing to take back: it would undo its last
- * one. */
+/* Calls rolled_back() only if the policy was called in this transaction: otherwise it would undo
+ * the previous one. */
 int instance_rolled_back(struct instance *i)
 {
 	if (i->txn != cache_last_txn(i->env->cache))
@@ -638,7 +638,7 @@ void instance_controller_timer(struct instance *i, uint64_t cookie)
 	(void)instance_leave(i, CRUMB_EVENT, 0, NULL);
 }
 
-/* ---- decisions of given figures -------------------------------------------------------------- */
+/* ---- decisions on single figures ------------------------------------------------------------- */
 
 bool instance_decides(const struct instance *i, const char *kind)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A running module: one instance of it, the host services it was given, and guarded calls into it.
- * Every call is made under a breadcrumb, its error text is collected, and what it returns is judged
- * by the rules of <nri-rp/module.h>.
+ * An instance of a module, the host services that it uses, and guarded calls into it. Every call is
+ * made under a breadcrumb. Its error text is collected, and its result is judged by the rules of
+ * <nri-rp/module.h>.
  */
 #ifndef HOST_INSTANCE_H
 #define HOST_INSTANCE_H
@@ -29,31 +29,32 @@ struct node_object;
 struct node_wish;
 struct nr_input;
 
-/* Takes evictions for the modules (nri-rp.host.evict/1). */
+/* Performs the evictions that modules request (nri-rp.host.evict/1). */
 struct evict_ops {
 	bool (*available)(void *arg);
 	int (*evict)(const struct instance *i, struct pod *pod, int64_t grace_s, const char *reason,
 		     void *arg);
 	void (*withdraw)(const struct instance *i, rp_pod pod, void *arg);
-	uint32_t (*state)(rp_pod pod, const char **ret_why, void *arg); /* RP_EVICTION_… */
-	void (*forget)(const struct instance *i, void *arg); /* it is gone */
+	uint32_t (*state)(rp_pod pod, const char **ret_why, void *arg); /* returns RP_EVICTION_… */
+	void (*forget)(const struct instance *i, void *arg); /* instance is gone */
 };
 
-/* The runtime that is connected, or was last (nri-rp.host.runtime/1). */
+/* Runtime that is connected now or was connected last (nri-rp.host.runtime/1). */
 struct runtime_facts {
-	char name[64], version[64]; /* "": none was */
+	char name[64], version[64]; /* "": no runtime was connected */
 	uint32_t flags; /* RP_RUNTIME_… */
 };
 
-/* Hints of others than the policy (nri-rp.host.hints/1), as its functions. */
+/* Hints of components other than the policy (nri-rp.host.hints/1), with the functions of that
+ * service. */
 struct hint_ops {
 	int (*list)(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg);
 	int (*hint)(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg);
 	int (*choose)(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg);
 };
 
-/* What instances work on. Its members may be exchanged between calls (a new snapshot of the
- * machine, say). */
+/* Environment of instances. Its members may be replaced between calls, for example by a new
+ * snapshot of the machine. */
 struct host_env {
 	struct loop *loop;
 	struct worker *worker;
@@ -61,117 +62,121 @@ struct host_env {
 	struct cache *cache;
 	struct topo *topo;
 	const struct fs_root *root;
-	bool trial; /* a forked child: no timers, no work, nothing leaves it */
-	/* A module's call of the host on a wrong thread ends the process, for tests. Else the call
-	 * fails by RP_EPERM, is logged and counted. */
+	bool trial; /* forked child: no timers, no work, no effect outside of it */
+	/* True in tests: a module's call of the host on a wrong thread ends the process. False: the
+	 * call fails by RP_EPERM, is logged and counted. */
 	bool foreign_call_aborts;
-	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the
-	 * kubelet. */
+	/* Reports a device that the kubelet allocated to a container; 0 or -ENOENT. NULL: the
+	 * kubelet is not queried. */
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
-	const struct nr_input *noderes; /* of the running pass of calculators; NULL: none runs */
-	const struct node_object *node; /* as the cluster has it (node.h); NULL: nothing is known */
-	struct node_wish *wishes; /* of all instances, in the order in which they were said */
-	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
-	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all
-	 * of this. */
+	/* inputs of the running pass of calculators; NULL: no pass is running */
+	const struct nr_input *noderes;
+	/* the Node object of the cluster (node.h); NULL: not received yet */
+	const struct node_object *node;
+	struct node_wish *wishes; /* wishes of all instances, oldest first */
+	struct instance *sst_manager; /* instance that sets up Speed Select; NULL: none */
+	/* Files of the machine that instances have set and that are not restored yet.
+	 * Zero-initialized. */
 	struct setting *settings;
-	pthread_mutex_t settings_lock; /* for all of it */
-	struct found *found; /* the file of what was there before; NULL: none */
-	bool found_fails; /* it was said that it cannot be written */
-	struct post *posts, **posts_end; /* events on their way, of all instances, and their lock */
+	pthread_mutex_t settings_lock; /* protects the settings, the log and found_fails */
+	struct found *found; /* log of previous contents; NULL: none */
+	bool found_fails; /* a failure to write the log has been logged */
+	struct post *posts, **posts_end; /* undelivered events of all instances, and their lock */
 	pthread_mutex_t posts_lock;
-	/* An event of an instance's own: its timer has gone off, or it has posted one. A controller
-	 * reports. */
+	/* Delivers an event that an instance caused itself: a timer that expired, or a posted
+	 * event. reported() delivers a controller's report. */
 	void (*event)(struct instance *i, const struct rp_event *ev, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
-	const struct evict_ops *evict; /* NULL: nobody does */
-	const struct runtime_facts *runtime; /* NULL: none was connected */
-	const struct hint_ops *hints; /* NULL: nobody has any */
-	void (*wished)(void *arg); /* wishes have changed; may be NULL */
+	const struct evict_ops *evict; /* NULL: evictions are not supported */
+	const struct runtime_facts *runtime; /* NULL: no runtime was connected */
+	const struct hint_ops *hints; /* NULL: no component has hints */
+	void (*wished)(void *arg); /* called after wishes have changed; may be NULL */
 	void *arg;
 };
 
-/* What a kind is called for people: "policy". `kind` is one of RP_KIND_…. */
+/* Returns the name of a kind for messages: "policy". `kind` is one of RP_KIND_…. */
 const char *kind_name(uint32_t kind);
-/* Creates an instance in one role, RP_KIND_…, which the module has to have among its kinds: a
- * module of several kinds is used by one instance for each. The environment and the module have to
- * outlive it. */
+/* Creates an instance in one role, RP_KIND_…, which has to be one of the module's kinds. A module
+ * of several kinds has one instance for each. The environment and the module have to outlive the
+ * instance. */
 int instance_new(struct host_env *env, struct module *m, uint32_t role, struct instance **ret,
 		 struct err *err);
-/* Frees it at once, or, while its jobs are under way, when the last of them is done. Returns NULL;
- * NULL is fine. */
+/* Frees the instance at once, or, while its jobs are running, when the last of them is done.
+ * Returns NULL; NULL is fine. */
 struct instance *instance_free(struct instance *i);
 struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
-/* What the site calls the names that modules say; NULL: as they do. */
+/* Returns the prefixes that the site uses in place of the modules' own; NULL: no replacement. */
 const struct prefixes *instance_prefixes(const struct instance *i);
 uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
 bool instance_handles_events(const struct instance *i);
-/* Whether the module was built for this minor of the ABI or a later one. */
+/* Returns true if the module was built for this minor version of the ABI or a later one. */
 bool instance_knows(const struct instance *i, uint32_t minor);
 unsigned instance_jobs(const struct instance *i);
-/* Calls of the host on a wrong thread, all of them refused. */
+/* Returns the number of calls of the host on a wrong thread, all of which were refused. */
 uint32_t instance_foreign_calls(const struct instance *i);
-/* This instance's number in decisions (cache_policy_number). */
+/* Returns the instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
 
-/* ---- configuration: the same for every role ---- */
+/* ---- configuration, for every role ---- -------- */
 
 int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err);
 void instance_commit(struct instance *i, struct rp_plan *plan);
 void instance_abort(struct instance *i, struct rp_plan *plan);
 
-/* ---- policies; the running transaction of the cache is theirs ---- */
+/* ---- policies; calls work on the running transaction of the cache ---- ---- */
 
 int instance_sync(struct instance *i, struct err *err);
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_unmanaged(struct instance *i, struct ctr *ctr,
-		       struct err *err); /* 0 without the callback */
+		       struct err *err); /* 0 if the callback is missing */
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err);
-/* 0 without the callback. */
+/* Calls admit_pod(); 0 if the callback is missing. */
 int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err);
 int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err);
-bool instance_admits(const struct instance *i); /* has admit_pod() */
-bool instance_follows_pods(const struct instance *i); /* has one of the two */
+bool instance_admits(const struct instance *i); /* true if admit_pod() exists */
+bool instance_follows_pods(const struct instance *i); /* true if a callback for pods exists */
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
-/* RP_RESYNC or 0. */
+/* Calls rolled_back(). Returns RP_RESYNC or 0. */
 int instance_rolled_back(struct instance *i);
-/* Optional services: 0 without doing anything when the module does not have them. */
+/* Call optional services; 0 without effect if the module does not have the service. */
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
-/* 1: *ret has the CPUs that containers may be given; 0: the module does not tell. */
+/* Returns 1 and the CPUs that containers may get in *ret; 0: the module does not report them. */
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err);
 int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
 
-/* ---- decisions of given figures ---- */
+/* ---- decisions on single figures ---- ---- */
 
-/* Does it have a rule of that kind? */
+/* Returns true if the module has a rule of that kind. */
 bool instance_decides(const struct instance *i, const char *kind);
 int instance_decide(struct instance *i, const struct rp_question *question,
 		    const struct rp_answer *answer, struct err *err);
 
 /* ---- calculators ---- */
 
-/* Whether the calculator goes by what pods are predicted not to need. */
+/* Returns true if the calculator uses the forecast of resources that pods will not need. */
 bool instance_wants_forecast(const struct instance *i);
-/* Names that are the module's own; lists that end with NULL, never NULL themselves. */
+/* Return the names that the module declares, as lists that end with NULL and are never NULL
+ * themselves. */
 const char *const *instance_resources(const struct instance *i);
 const char *const *instance_annotations(const struct instance *i);
 int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err);
-/* 0 and *ret_default: the host resets its resources itself. */
+/* Asks the calculator to reset its resources. 0 and *ret_default: the host resets them itself. */
 int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
 		   bool *ret_default, struct err *err);
 int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err);
 bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
 			const struct rp_nr_edit *new_node);
-/* NULL: the annotation is not there. */
+/* Returns true if a change of the annotation concerns the calculator. Text NULL: the annotation is
+ * absent. */
 bool instance_meta_changed(struct instance *i, const char *key, const char *old_text,
 			   const char *new_text);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of loader_open are the ones in host.h; each has a function here. Everything that is
- * read from a loaded image goes through struct image, which knows where the image's segments are: a
- * wild pointer in a module's struct is an error, not a crash.
+ * Implements the steps of loading that host.h lists; each has a function here. Everything in a
+ * loaded image is read through struct image, which knows the bounds of the image's segments. A wild
+ * pointer in a module's struct is therefore an error and no crash.
  */
 #include "core/nri-rpd/host/loader.h"
 
@@ -35,19 +35,19 @@ struct segment {
 	uint32_t flags;
 };
 
-/* Where an object is mapped. */
+/* Segments of a mapped object. */
 struct image {
 	struct segment segments[IMAGE_SEGMENTS_MAX];
 	unsigned n_segments;
 	uint64_t notes_hash;
-	uintptr_t wanted; /* find the image that has this address */
+	uintptr_t wanted; /* address to search for: find the image that contains it */
 };
 
 struct module_private {
 	void *handle;
-	struct arena *arena; /* texts and schema */
+	struct arena *arena; /* memory of texts and schema */
 	struct image image;
-	struct stat st; /* of the file when it was loaded */
+	struct stat st; /* state of the file when it was loaded */
 	bool schema_known;
 	const struct rp_schema *schema;
 };
@@ -119,8 +119,8 @@ int loader_new(const char *const *paths, unsigned n_paths, unsigned flags, struc
 	return 0;
 }
 
-/* In production an image stays: its timers, thread-local destructors and exit handlers may outlive
- * the last call. */
+/* Unloads the image in instrumented builds. In production an image stays mapped: its timers,
+ * thread-local destructors and exit handlers may outlive the last call. */
 static void release_image(const struct loader *l, void *handle)
 {
 	if (handle && (l->flags & LOADER_INSTRUMENTED))
@@ -155,9 +155,10 @@ struct module *loader_get(const struct loader *l, const char *name)
 	return NULL;
 }
 
-/* ---- finding, and trusting ------------------------------------------------------------------- */
+/* ---- search and trust ------------------------------------------------------------------------ */
 
-/* NULL, or why others could have changed what is there. */
+/* Returns the reason why other users could have changed the file or directory; NULL: they could
+ * not. */
 static const char *find_distrust(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -181,7 +182,7 @@ static int check_file(const char *path, const struct stat *st, struct err *err)
 	return why ? err_set(err, -EPERM, "module file %s %s", path, why) : 0;
 }
 
-/* The directories above a resolved path, up to "/". */
+/* Checks the directories above a resolved path, up to "/". */
 static int check_dirs(const char *path, struct err *err)
 {
 	char dir[PATH_MAX];
@@ -211,13 +212,13 @@ static int check_trust(const char *path, struct err *err)
 	return r < 0 ? r : check_dirs(path, err);
 }
 
-/* -errno of a look-up; a file where a directory should be is as good as nothing. */
+/* Returns -errno of a look-up; a file in place of a directory is treated as missing. */
 static int lookup_errno(void)
 {
 	return errno == ENOTDIR ? -ENOENT : -errno;
 }
 
-/* DIR/NAME.so, with DIR resolved. -ENOENT: there is no such directory or file. */
+/* Writes the path DIR/NAME.so with DIR resolved. -ENOENT: there is no such directory or file. */
 static int loader_locate(const char *dir, const char *name, char ret_path[PATH_MAX],
 			 struct err *err)
 {
@@ -318,8 +319,8 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Opens it and checks all that can be known without loading it. *ret_readable: the facts are there,
- * whatever the result. */
+/* Opens the file and checks everything that does not need loading. *ret_readable: the facts are
+ * filled, whatever the result. */
 static int loader_inspect(const struct loader *l, const char *path, const char *name,
 			  struct note_facts *facts, bool *ret_readable, struct stat *st,
 			  struct err *err)
@@ -387,7 +388,7 @@ static int take_image(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Are `size` bytes from p on within one segment that has all of `flags`? */
+/* Returns true if `size` bytes from p on are within one segment that has all of `flags`. */
 static bool image_has(const struct image *image, const void *p, size_t size, uint32_t flags)
 {
 	uintptr_t at = (uintptr_t)p;
@@ -399,7 +400,7 @@ static bool image_has(const struct image *image, const void *p, size_t size, uin
 	return false;
 }
 
-/* Length of a text of at most max bytes, or -1 when there is no text of that kind. */
+/* Returns the length of a text of at most max bytes; -1: no valid text. */
 static ssize_t image_text(const struct image *image, const char *text, size_t max)
 {
 	for (size_t n = 0; n <= max && image_has(image, text + n, 1, PF_R); n++)
@@ -439,7 +440,7 @@ static bool image_text_is(const struct image *image, const char *text, const cha
 	return text && image_text(image, text, strlen(expected)) >= 0 && str_eq(text, expected);
 }
 
-/* What can be shown of a text that is not what it should be. */
+/* Returns the text for a message, or a substitute if it is not readable text. */
 static const char *image_shown(const struct image *image, const char *text)
 {
 	return text && image_text(image, text, LOADER_TEXT_MAX) >= 0 ? text : "no text";
@@ -505,7 +506,8 @@ static int take_module(struct loaded *m, const struct note_facts *facts, const c
 	return mod->path ? 0 : err_errno(err, -ENOMEM, "cannot load module file %s", path);
 }
 
-/* What dlopen gave may be older than the file: it goes by the path alone. */
+/* Checks that the image is that of the file. dlopen() goes by the path alone, so its image may be
+ * older than the file. */
 static int check_image(struct loaded *m, const struct note_facts *facts, const char *path,
 		       struct err *err)
 {
@@ -582,8 +584,8 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	if (r == 0)
 		r = loader_load(l, path, m, &facts, err);
 	if (r < 0) {
-		/* Nothing of it has been called: it may go, so that a repaired file can be loaded
-		 * without a restart. */
+		/* Unload the image, because none of its functions has been called. A repaired file
+		 * can then be loaded without a restart. */
 		if (m->priv.handle)
 			(void)dlclose(TAKE(m->priv.handle));
 		free_loaded(l, m);
@@ -618,7 +620,7 @@ int module_stale(const struct loader *l, const struct module *m)
 	r = loader_inspect(l, path, m->name, &facts, &readable, &st, NULL);
 	if (r < 0 || facts.notes_hash != m->priv->image.notes_hash)
 		return MODULE_CHANGED;
-	/* Without a build id, two builds can have the same notes. */
+	/* Without a build id, two builds can have the same notes, so compare the files. */
 	return m->build_id.size || same_file(&st, &m->priv->st) ? MODULE_FRESH : MODULE_CHANGED;
 }
 
@@ -784,7 +786,7 @@ static int list_one(const struct loader *l, unsigned dir, const char *name,
 	bool readable = false;
 	int r = loader_locate(l->paths[dir], name, path, &err);
 	if (r == -ENOENT)
-		return 0; /* it went away meanwhile */
+		return 0; /* the file was removed meanwhile */
 	if (r == 0)
 		r = check_trust(path, &err);
 	if (r == 0)

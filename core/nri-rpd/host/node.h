@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node in the cluster: a copy of the Node object, as far as anything here needs it, whose lists
- * are by key, each key once; and what modules want it to have, which is the data behind
- * nri-rp.host.node/1.
+ * The node in the cluster: a copy of those parts of the Node object that the daemon needs, with
+ * lists sorted by key, each key once. Also the labels, taints and resources that modules want the
+ * node to have (the data behind nri-rp.host.node/1).
  */
 #ifndef HOST_NODE_H
 #define HOST_NODE_H
@@ -16,7 +16,7 @@ struct node_taint {
 	const char *key, *value, *effect;
 };
 
-/* CPU in milli, everything else in units. */
+/* Amount of a resource: CPU in milli, everything else in units. */
 struct node_amount {
 	const char *name;
 	int64_t amount;
@@ -40,9 +40,9 @@ struct node_wish {
 	enum wish_kind kind;
 	const struct instance *owner;
 	const char *key;
-	const char *effect; /* of a taint; else "" */
-	char *value; /* of all but resources */
-	int64_t amount; /* of a resource */
+	const char *effect; /* effect of a taint; "" for other kinds */
+	char *value; /* value of a label, annotation or taint; NULL for a resource */
+	int64_t amount; /* amount of a resource */
 	struct node_wish *prev, *next;
 };
 

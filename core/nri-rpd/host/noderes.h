@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calculators calculate from, in a pass: the data behind nri-rp.host.noderes/1. Whoever makes
- * a pass fills it; nothing is copied. */
+/* Inputs of a pass of calculators: the data behind nri-rp.host.noderes/1. The component that runs
+ * the pass fills it; no data is copied. */
 #ifndef HOST_NODERES_H
 #define HOST_NODERES_H
 

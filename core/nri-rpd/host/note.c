@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section,
- * the dynamic symbols.
+ * A reader of as much ELF as is needed to refuse a file: headers, notes, the dynamic section, the
+ * dynamic symbols.
  *
- * All reading goes through note_get(), which knows the size of the file; all else works on copies.
- * What the dynamic loader will use is looked up the way it does, by virtual address through the
- * PT_LOAD headers, so that both see the same bytes.
+ * All reading goes through note_get(), which checks against the size of the file; everything else
+ * works on copies. Data that the dynamic loader will use is looked up as the loader does, by
+ * virtual address through the PT_LOAD headers, so that both see the same bytes.
  */
 #include "core/nri-rpd/host/note.h"
 
@@ -56,10 +56,10 @@ struct elf {
 	unsigned n_segments;
 };
 
-/* What the dynamic section says, as far as it matters here. Addresses are virtual; 0: not there. */
+/* Relevant entries of the dynamic section. Addresses are virtual; 0: absent. */
 struct dynamic {
 	uint64_t symtab, strtab, strtab_size, symbol_size, hash, gnu_hash, init_array_size, flags;
-	uint64_t init; /* a function */
+	uint64_t init; /* address of the DT_INIT function */
 	uint64_t rela, rela_size, plt_rela, plt_rela_size;
 	bool text_relocations, run_path;
 };
@@ -85,7 +85,7 @@ bool build_id_equal(const struct build_id *a, const struct build_id *b)
 	return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-/* FNV-1a */
+/* Returns the FNV-1a hash of the bytes, continued from `hash`. */
 uint64_t note_hash(uint64_t hash, const void *data, size_t size)
 {
 	const uint8_t *p = data;
@@ -132,7 +132,7 @@ static int note_get(const struct elf *e, uint64_t off, void *dst, uint64_t len, 
 	return 0;
 }
 
-/* The bytes that will be at a virtual address once the file is mapped. */
+/* Reads the bytes that will be at a virtual address once the file is mapped. */
 static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t len, const char *what)
 {
 	for (unsigned i = 0; i < e->n_segments; i++) {
@@ -223,8 +223,8 @@ static bool is_text(const char *s, size_t size)
 	return false;
 }
 
-/* A note of nri-rp. Ours wins over those of other majors, which only serve to say what the file was
- * built for. */
+/* Takes over a note of nri-rp. A note of this major version wins over notes of other majors, which
+ * only serve to report what the file was built for. */
 static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
 		     struct note_facts *facts, bool *found)
 {
@@ -260,7 +260,7 @@ static uint64_t round_up(uint64_t n, uint64_t align)
 	return (n + align - 1) / align * align;
 }
 
-/* A run of notes; sanitizers leave zeroes behind theirs, which read as empty notes. */
+/* Reads a run of notes. Sanitizers leave zeroes behind theirs, which read as empty notes. */
 static int walk_notes(const struct elf *e, const uint8_t *p, uint64_t size, uint64_t align,
 		      struct note_facts *facts, bool *found)
 {
@@ -304,7 +304,8 @@ static int read_notes(const struct elf *e, uint64_t off, uint64_t size, uint64_t
 	return walk_notes(e, bytes, size, align == 8 ? 8 : 4, facts, found);
 }
 
-/* For files whose linker made a section of the note but no segment. */
+/* Reads the notes from sections, for files whose linker created a section for the note but no
+ * segment. */
 static int read_note_sections(const struct elf *e, struct note_facts *facts, bool *found)
 {
 	const Elf64_Ehdr *h = &e->header;
@@ -441,8 +442,8 @@ static int too_many_symbols(const struct elf *e)
 		       NOTE_SYMBOLS_MAX);
 }
 
-/* The GNU hash table does not say how many symbols there are: the last chain of the highest bucket
- * ends with the last one. */
+/* Counts the symbols of a GNU hash table. The table does not store their number: the last chain of
+ * the highest bucket ends with the last symbol. */
 static int count_gnu_hash(const struct elf *e, uint64_t table, uint32_t *ret_n)
 {
 	uint32_t h[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
@@ -510,7 +511,7 @@ static int take_symbol(const struct elf *e, const struct dynamic *dyn, const Elf
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < sizeof(struct rp_module))
 		return 0;
 	if (dyn->strtab_size < sizeof name || s->st_name > dyn->strtab_size - sizeof name)
-		return 0; /* too close to the end to be ours */
+		return 0; /* too close to the end to be an nri-rp module symbol */
 	int r = get_mapped(e, dyn->strtab + s->st_name, name, sizeof name, "the name of a symbol");
 	if (r < 0)
 		return r;
@@ -539,10 +540,10 @@ static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct n
 	return 0;
 }
 
-/* ---- what runs while it is loaded ------------------------------------------------------------ */
+/* ---- code that runs during loading ----------------------------------------------------------- */
 
-/* The compiler's own function of DT_INIT is all that a section holds, and short. Without section
- * headers it cannot be told from others. */
+/* Determines whether DT_INIT is the compiler's function, which is short and fills its section
+ * alone. Without section headers this cannot be determined. */
 static int read_init(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
 {
 	const Elf64_Ehdr *h = &e->header;
@@ -587,7 +588,8 @@ static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Without the header, the dynamic loader assumes an executable stack. */
+/* Returns true if the file asks for an executable stack. Without the header, the dynamic loader
+ * assumes one. */
 static bool wants_exec_stack(const struct elf *e)
 {
 	for (unsigned i = 0; i < e->n_segments; i++)
@@ -680,7 +682,8 @@ static int check_identity(const struct rp_note *n, const char *who, struct err *
 	return 0;
 }
 
-/* What would run or be mapped on the way in, before the module could be checked. */
+/* Refuses files that would run code or map memory during loading, before the module could be
+ * checked. */
 static int check_contents(const struct note_facts *f, const char *who, unsigned flags,
 			  struct err *err)
 {

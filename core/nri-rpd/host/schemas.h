@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the installed modules, for those who read configurations: the daemon, and nri-rpctl
- * without one. */
+/* Key tables of the installed modules, for readers of configurations: the daemon, and nri-rpctl
+ * without a daemon. */
 #ifndef HOST_SCHEMAS_H
 #define HOST_SCHEMAS_H
 
@@ -11,15 +11,15 @@
 
 struct schemas {
 	struct loader *loader;
-	/* the directories are the command line's: modules.path of a configuration changes
-	 * nothing */
+	/* directories are from the command line: modules.path of a configuration has no effect */
 	bool fixed;
-	void (*warn)(const char *text); /* of a path or a module that cannot be had */
+	void (*warn)(const char *text); /* reports a path or module that is not usable */
 };
 
-/* Borrows `s`, which has to stay as long as the answer is used. */
+/* Returns an interface to `s`, which is borrowed and has to live as long as the interface is
+ * used. */
 struct conf_schemas schemas_of(struct schemas *s);
-/* The table of an installed module, as conf_schemas.find. */
+/* Finds the table of an installed module; implements conf_schemas.find. */
 enum conf_found schemas_find(struct schemas *s, const char *module, const struct rp_schema **ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child sends one frame (trial_frame.h) and ends. The parent collects what comes through the
- * pipe and learns about the end from a pidfd: a process that is gone has written all it ever will,
- * so that the verdict is given then, on what was collected.
+ * Runs a function in a child that sends one frame (trial_frame.h) and ends. The parent collects the
+ * bytes of the pipe and learns from a pidfd that the child has ended. All output is written by
+ * then, so that the verdict is made on the collected bytes.
  */
 #include "core/nri-rpd/host/trial.h"
 
@@ -28,24 +28,27 @@
 #include "core/lib/util/clock.h"
 
 #define TRIAL_READ (64u << 10)
-#define TRIAL_READS_AT_ONCE 16u /* then other events get their turn */
-#define TRIAL_TICK_MS 100u /* between two looks at the child's time */
-#define TRIAL_WAIT_FACTOR 12u /* the limit in wall-clock time, in limits of used time */
+#define TRIAL_READS_AT_ONCE 16u /* reads before other events get their turn */
+#define TRIAL_TICK_MS 100u /* between two checks of the child's time */
+/* limit of wall-clock time, as a multiple of the limit of used time */
+#define TRIAL_WAIT_FACTOR 12u
 
 struct trial {
 	struct trial_spec spec;
-	pid_t pid; /* 0: reaped */
+	pid_t pid; /* 0: already reaped */
 	int pid_fd, pipe_fd;
 	struct crumb_live *live; /* shared with the child */
-	struct log_held *held; /* the same; NULL: what it logs is written at once */
+	/* log messages of the child, shared with it; NULL: they are written at once */
+	struct log_held *held;
 	struct frame_in frame;
 	uint64_t started_us;
-	/* Time at the last tick: counted towards the limit, passed, the clock, the child's CPU. */
+	/* State at the last tick: time counted towards the limit, time passed, the clock, the
+	 * child's CPU time. */
 	uint64_t used_ms, waited_ms, tick_ms, tick_cpu_ms;
-	bool stopped; /* for what came from it, or timed out, or cancelled: it has been killed */
+	bool stopped; /* killed: for its output, timed out, or cancelled */
 	bool timed_out;
-	int wait_code, wait_status; /* si_code and si_status */
-	/* of trial_start */
+	int wait_code, wait_status; /* si_code and si_status of waitid() */
+	/* set by trial_start */
 	struct loop_io *pipe_io, *pid_io;
 	struct loop_timer *timer;
 	void (*done)(void *arg, const struct trial_result *res);
@@ -58,8 +61,8 @@ static void default_signals(void)
 {
 	sigset_t none;
 	for (int s = 1; s <= SIGRTMAX; s++)
-		(void)signal(s, s == SIGPIPE ? SIG_IGN
-					     : SIG_DFL); /* some cannot be changed, and need not */
+		(void)signal(s,
+			     s == SIGPIPE ? SIG_IGN : SIG_DFL); /* fails for SIGKILL and SIGSTOP */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -80,8 +83,8 @@ static int cmp_fd(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* stdin and stdout go to /dev/null, so that neither a careless module nor the next open() gets
- * their numbers. */
+/* Closes all other descriptors. stdin and stdout go to /dev/null, so that neither a careless module
+ * nor the next open() gets their numbers. */
 static void keep_fds(const struct trial_spec *spec, int pipe_fd)
 {
 	int keep[TRIAL_KEEP_FDS_MAX + 2], n = 0;
@@ -115,7 +118,7 @@ static void trial_limit(int which, uint64_t soft, uint64_t hard)
 }
 
 #ifdef SANITIZED
-/* A sanitizer's shadow takes terabytes of address space. */
+/* Sets no limit in instrumented builds: a sanitizer's shadow takes terabytes of address space. */
 static void limit_memory(uint64_t more)
 {
 	(void)more;
@@ -194,7 +197,8 @@ static struct trial *trial_free(struct trial *t)
 	return NULL;
 }
 
-/* Handlers of the parent must not run in the child before its signals are at their defaults. */
+/* Forks with all signals blocked, so that the parent's handlers do not run in the child before its
+ * signals have their default actions. */
 static pid_t fork_quietly(struct trial *t, const int fds[2])
 {
 	sigset_t all, old;
@@ -261,7 +265,7 @@ static int trial_make(const struct trial_spec *spec, struct trial **ret, struct 
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* CPU time of the child; 0 when it is not known. */
+/* Returns the CPU time of the child; 0 if unknown. */
 static uint64_t trial_cpu_ms(const struct trial *t)
 {
 	clockid_t clock;
@@ -271,7 +275,7 @@ static uint64_t trial_cpu_ms(const struct trial *t)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Returns true if the child waits for a CPU or a disk: it would go on if the machine let it. */
+/* Returns true if the child waits for a CPU or a disk, so that the machine delays it. */
 static bool trial_is_held_up(const struct trial *t)
 {
 	char path[64], text[256];
@@ -287,9 +291,8 @@ static bool trial_is_held_up(const struct trial *t)
 
 /*
  * Counts the time since the last tick towards the limit: the child's CPU time, and time in which it
- * sleeps or is stopped while this process runs. A machine that stands still, or leaves no time to
- * the child, is no fault of what is tried. Kills the child and returns true when it has used up its
- * time.
+ * sleeps or is stopped while this process runs. Time in which the machine is suspended or gives the
+ * child no CPU does not count. Kills the child and returns true if its time is used up.
  */
 static bool trial_tick(struct trial *t)
 {
@@ -298,7 +301,7 @@ static bool trial_tick(struct trial *t)
 	uint64_t cpu_ms = trial_cpu_ms(t), counted_ms = cpu_ms - t->tick_cpu_ms;
 	if (cpu_ms < t->tick_cpu_ms)
 		counted_ms = 0;
-	if (passed_ms > 2 * TRIAL_TICK_MS) /* the machine, or this process, stood still */
+	if (passed_ms > 2 * TRIAL_TICK_MS) /* the machine or this process was suspended */
 		passed_ms = TRIAL_TICK_MS;
 	t->tick_ms = now_ms;
 	t->tick_cpu_ms = cpu_ms;
@@ -315,7 +318,7 @@ static bool trial_tick(struct trial *t)
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-/* 1: there may be more at once, 0: not now, -1: never again. */
+/* Reads once from the pipe. 1: more may be available, 0: no data now, -1: end of data. */
 static int trial_collect(struct trial *t)
 {
 	uint8_t *p = frame_room(&t->frame, TRIAL_READ);
@@ -343,8 +346,8 @@ static void trial_reap(struct trial *t)
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-/* "module "x"" or a word for the process, and " in allocate of "o"", from the shared page that the
- * child may have scribbled over. */
+/* Place of death for a sentence: `module "x"` or a word for the process, and ` in allocate of "o"`.
+ * It is read from the shared page, which the child may have overwritten. */
 struct place {
 	char who[RP_NAME_MAX + 16], where[CRUMB_OBJECT_MAX + 64];
 };
@@ -393,7 +396,7 @@ static void judge_signal(const struct trial *t, struct trial_result *res, const 
 			      sigabbrev_np(signo) ? sigabbrev_np(signo) : "?", p->where, what);
 }
 
-/* The child has sent a whole frame and ended well. */
+/* Fills the result of a child that has sent a whole frame and exited with 0. */
 static void judge_answer(const struct frame_answer *a, struct trial_result *res)
 {
 	(void)end_of(res, a->code < 0 ? TRIAL_REFUSED : TRIAL_DONE, a->code, 0);
@@ -403,7 +406,7 @@ static void judge_answer(const struct frame_answer *a, struct trial_result *res)
 	res->size = a->size;
 }
 
-/* What it has done, into res. */
+/* Fills res with the outcome of the child. */
 static void judge_end(struct trial *t, struct trial_result *res)
 {
 	struct place p;
@@ -530,7 +533,7 @@ static void wait_for(struct trial *t)
 		if (r <= 0)
 			continue;
 		if (fds[1].revents && trial_collect(t) < 0) {
-			if (t->pid_fd < 0) /* valgrind knows no pidfd */
+			if (t->pid_fd < 0) /* valgrind does not support pidfd */
 				return;
 			fds[1].fd = -1;
 		}

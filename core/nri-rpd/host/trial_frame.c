@@ -48,7 +48,7 @@ int frame_send(int fd, int code, const struct err *err, const struct buf *data, 
 
 /* ---- in the parent --------------------------------------------------------------------------- */
 
-/* The header, if it is there. */
+/* Copies the header of the frame. Returns false if it is incomplete. */
 static bool trial_frame_peek(const struct frame_in *f, struct frame *ret)
 {
 	if (buf_len(&f->in) < sizeof *ret)
@@ -57,7 +57,7 @@ static bool trial_frame_peek(const struct frame_in *f, struct frame *ret)
 	return true;
 }
 
-/* Notices as early as possible what can only end badly. */
+/* Detects invalid frames as early as possible. */
 static enum frame_state trial_frame_judge(const struct frame_in *f)
 {
 	struct frame head;

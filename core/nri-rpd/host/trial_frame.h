@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the child of a trial sends through its pipe: one frame, a header with text and payload
- * behind it. It is as trustworthy as the module that ran there: not at all.
+ * The frame that the child of a trial sends through its pipe: a header with text and payload behind
+ * it. The parent trusts it no more than the module that ran in the child.
  */
 #ifndef HOST_TRIAL_FRAME_H
 #define HOST_TRIAL_FRAME_H
@@ -14,14 +14,14 @@
 #include "core/lib/util/err.h"
 
 enum frame_state {
-	FRAME_PART, /* more has to come */
+	FRAME_PART, /* incomplete */
 	FRAME_WHOLE,
-	/* for good: */
-	FRAME_TOO_LONG, /* its payload, or there is no memory for it */
+	/* Final states: */
+	FRAME_TOO_LONG, /* payload too long, or no memory for it */
 	FRAME_GARBLED,
 };
 
-/* Zeroed, with data_max, at first. */
+/* Frame being received. Initialize to zero, then set data_max. */
 struct frame_in {
 	struct buf in;
 	size_t data_max; /* bytes of payload */
@@ -29,22 +29,22 @@ struct frame_in {
 };
 
 struct frame_answer {
-	int code; /* negative: a refusal */
-	const char *text; /* why, text_size bytes; less than ERR_TEXT_MAX */
+	int code; /* result of the function; negative: a refusal */
+	const char *text; /* reason of a refusal, text_size bytes, less than ERR_TEXT_MAX */
 	size_t text_size;
 	const uint8_t *data;
 	size_t size;
 };
 
-/* In the child. An answer with more than data_max bytes of payload sends its size alone. -errno: it
- * did not get through. */
+/* Sends the answer, in the child. If the payload is longer than data_max bytes, only its size is
+ * sent. -errno: sending failed. */
 int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max);
 
-/* Where to put what comes, at most n bytes; NULL: no memory, which is FRAME_TOO_LONG. frame_add()
- * tells how many have come. */
+/* Returns room for at most n received bytes; NULL: no memory, which is FRAME_TOO_LONG. frame_add()
+ * then reports the number of received bytes. */
 uint8_t *frame_room(struct frame_in *f, size_t n);
 enum frame_state frame_add(struct frame_in *f, size_t n);
-/* False unless it is whole. Valid as long as f->in is. */
+/* Returns the answer of a complete frame, false otherwise. Valid as long as f->in. */
 bool frame_get(const struct frame_in *f, struct frame_answer *ret);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arming a kernel timer for each request would cost two system calls. This one is armed when a
- * request begins while it rests, and decides at its own pace what became of that request:
+ * Arming a kernel timer for each request would cost two system calls. This timer is armed when a
+ * request begins while it rests, and its handler checks that request later:
  *
  *   resting ──begin──▶ armed for limit - grace ──▶ no request running? rest
- *                        ▲                         younger request?   arm for what is left
- *                        └─────────────────────────  a call running?  remember it, look again after grace
+ *                        ▲                         younger request?   arm for the remaining time
+ *                        └─────────────────────────  a call running?  record it, check after grace
  *                                                  the same call, past the limit: end the process
  *
  * Handler and begin/end run on one thread, so that compiler barriers are all the ordering needed.
@@ -35,19 +35,19 @@
 struct watchdog {
 	struct crumb *crumb;
 	timer_t timer, killer;
-	bool has_killer; /* the kernel may refuse one */
+	bool has_killer; /* second timer exists; the kernel may refuse one */
 	bool child;
-	bool journal; /* stderr is the journal's */
+	bool journal; /* stderr is connected to the journal */
 	uint32_t limit_ms, grace_ms;
 	uint64_t limit_ns, grace_ns;
-	/* Shared with the handler. */
-	uint64_t begin_ns; /* of the running request; 0: none */
+	/* Members that the handler shares. */
+	uint64_t begin_ns; /* begin of the running request; 0: none */
 	bool armed;
-	uint64_t seen; /* state of the crumb at the last look; 0: nothing was running */
-	uint64_t warned; /* begin_ns of a request that was complained about */
+	uint64_t seen; /* state of the crumb at the last check; 0: no call was running */
+	uint64_t warned; /* begin_ns of a request that a warning was written for */
 };
 
-/* 0: disarms. Fails for times out of range alone. */
+/* Arms the timer; 0 disarms it. Fails only for times out of range. */
 static void watchdog_set(timer_t timer, uint64_t ns)
 {
 	struct itimerspec it = {
@@ -174,7 +174,7 @@ static void watchdog_handle(int signo, siginfo_t *info, void *context)
 	watchdog_arm(w, first - (now - begin));
 }
 
-/* ---- outside --------------------------------------------------------------------------------- */
+/* ---- outside of the handler ------------------------------------------------------------------ */
 
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err)
 {
@@ -213,7 +213,7 @@ struct watchdog *watchdog_free(struct watchdog *w)
 		(void)timer_delete(w->timer);
 		if (w->has_killer)
 			(void)timer_delete(w->killer);
-		/* Also drops a signal that is on its way. */
+		/* Ignoring the signal also drops one that is pending. */
 		(void)signal(WATCHDOG_SIGNAL, SIG_IGN);
 	}
 	free(w);

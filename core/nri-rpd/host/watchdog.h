@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends the process when a module call hangs, before the runtime's patience ends: a plugin that was
- * dropped is gone for good, one that comes back is not.
+ * Ends the process when a module call hangs, before the runtime's time limit: a plugin that the
+ * runtime has dropped does not return, one that restarts does.
  *
- * begin and end cost a clock reading and a store: the timer runs on, and its signal handler looks
- * whether the request it was armed for is still the one that runs. After the last request it fires
- * once more and then rests. The process ends only if the *same* module call is seen at two looks
- * WATCHDOG_GRACE_MS apart, the second one past the limit: a machine that was suspended, or a host
- * that was slow outside of modules, is no module's fault.
+ * watchdog_begin and watchdog_end cost a clock reading and a store. The timer runs on, and its
+ * signal handler checks whether the request it was armed for is still running. After the last
+ * request it fires once more and then rests. The process ends only if the *same* module call is
+ * seen at two checks WATCHDOG_GRACE_MS apart, the second one past the limit. A suspended machine,
+ * or a host that is slow outside of modules, is therefore not blamed on a module.
  *
  * A module that blocks signals, or stops the process, keeps the handler from running. A second
- * timer sends SIGKILL when the handler is WATCHDOG_KILL_MS late. The next process tells
- * that end from an operator's SIGKILL by the age of the call in the breadcrumb.
+ * timer sends SIGKILL when the handler is WATCHDOG_KILL_MS late. The next process tells that end
+ * from an operator's SIGKILL by the age of the call in the breadcrumb.
  *
  * The handler runs on the thread that made the watchdog, which has to be the one that calls
  * modules. It writes one line to stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked
@@ -34,11 +34,11 @@ struct watchdog;
 
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err);
 struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fine */
-/* Around everything that has to be answered in time: a request, an event, a reload. Not nested.
+/* Mark the begin and end of work that has a time limit: a request, an event, a reload. Not nested.
  * Both take NULL. */
 void watchdog_begin(struct watchdog *w);
 void watchdog_end(struct watchdog *w);
-/* In a forked child, which has no timer: makes the other calls do nothing. */
+/* Detaches a forked child, which has no timer: the other calls then have no effect. */
 void watchdog_child(struct watchdog *w);
 
 #endif

@@ -41,8 +41,8 @@ static int sync_cmp(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-/* Who is being created is the request's: when that has failed and the policy looks at everything
- * anew, it is about to go. */
+/* Returns true if the container is listed in this order. A container under creation is not listed
+ * during a resync: its request has failed and it is about to be removed. */
 static bool is_listed(const struct ctr *ctr, uint32_t order)
 {
 	return ctr_live(txn_view(ctr)->state) && (order != RP_ORDER_SYNC || !ctr->coming);
@@ -77,7 +77,7 @@ static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 		sorted[i] = cache_ctr_of(c, ret[i]);
 		in_order = in_order && (!i || sync_cmp(&sorted[i - 1], &sorted[i]) < 0);
 	}
-	if (in_order) /* as runtimes list them */
+	if (in_order) /* in the order in which runtimes list them */
 		return n;
 	qsort(sorted, n, sizeof *sorted, sync_cmp);
 	for (uint32_t i = 0; i < n; i++)
@@ -304,7 +304,7 @@ static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 	return 0;
 }
 
-/* The decision's member of a number field; NULL: it is a creation-only one. */
+/* Returns the decision's member of a number field; NULL: the field can only be set at creation. */
 static int64_t *number_of(struct decision *d, uint32_t field)
 {
 	switch (field) {
@@ -637,7 +637,7 @@ static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *rea
 	return 0;
 }
 
-#define ESCAPED "\"\\$`" /* by the shell, within quotes */
+#define ESCAPED "\"\\$`" /* characters that the shell interprets within quotes */
 
 static size_t escaped_len(const char *value)
 {
@@ -658,12 +658,14 @@ static char *append_escaped(char *p, const char *value)
 }
 
 struct line_place {
-	size_t at, end; /* the line of a key, or, both the same, where it would be */
-	size_t size; /* of all lines */
+	/* start and end of the key's line; equal if the key has no line, which then belongs
+	 * there */
+	size_t at, end;
+	size_t size; /* bytes of all lines */
 };
 
-/* Lines are in the order of their keys; what is no line of ours, from a damaged store, is not
- * there. */
+/* Finds the line of a key. Lines are sorted by key. A malformed line, from a damaged store, ends
+ * the search. */
 static struct line_place find_line(const char *lines, const char *key, size_t key_len)
 {
 	struct line_place r = {0, 0, 0};
@@ -685,7 +687,7 @@ static struct line_place find_line(const char *lines, const char *key, size_t ke
 	return r;
 }
 
-/* One KEY="value" line more, or instead of the line of that key; without a value that line goes. */
+/* Adds a line KEY="value" or replaces the line of that key; an empty value removes it. */
 static int32_t put_line(struct decision *d, const char *key, const char *value)
 {
 	const char *had = d->data ? d->data->data : "";
@@ -713,7 +715,7 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 	return 0;
 }
 
-/* An environment variable's name. */
+/* Returns true if the key is valid as the name of an environment variable. */
 static bool good_data_key(const char *key)
 {
 	const char *k = key;

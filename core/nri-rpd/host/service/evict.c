@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.evict/1: handed on to whoever takes evictions. */
+/* nri-rp.host.evict/1: forwarded to the component that performs evictions. */
 #include <stdio.h>
 
 #include "core/nri-rpd/host/service/services.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.hints/1: handed on to whoever has asked those that have hints. */
+/* nri-rp.host.hints/1: forwarded to the component that collects hints of plugins. */
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/sized.h"
 

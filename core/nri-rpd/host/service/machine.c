@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.topology/1 and nri-rp.host.config/1: thin covers over the snapshot and the
+/* nri-rp.host.topology/1 and nri-rp.host.config/1: thin layers over the snapshot and the
  * configuration tree. */
 #include <fcntl.h>
 #include <limits.h>
@@ -87,8 +87,8 @@ static uint64_t t_memory(void *ctx)
 
 #define DEVICE_NUMBER_MAX 32u
 
-/* What the kernel knows without asking anybody is enough: a hanging server must not hang the
- * daemon. */
+/* Reads the file's status from the kernel's cache, without a query to a network file system: a
+ * hanging server must not hang the daemon. */
 static int stat_quick(const struct fs_root *root, const char *path, struct statx *ret)
 {
 	char real[PATH_MAX];
@@ -101,7 +101,7 @@ static int stat_quick(const struct fs_root *root, const char *path, struct statx
 	return statx(root->fd, real[0] ? real : ".", flags, STATX_TYPE, ret) ? -errno : 0;
 }
 
-/* "block/8:0" of a path. */
+/* Writes the device number of a path in the form "block/8:0". */
 static int number_of_path(const struct fs_root *root, const char *path, char *ret, size_t size)
 {
 	struct statx st;

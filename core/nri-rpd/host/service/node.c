@@ -111,9 +111,9 @@ static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
 }
 
-/* ---- what a Node can have -------------------------------------------------------------------- */
+/* ---- syntax of names and values of a Node ---------------------------------------------------- */
 
-/* Letters and digits at both ends, what `also` has in between. */
+/* Returns true if the word is made of `letters`, and characters of `also` occur only inside. */
 static bool good_word(const char *s, size_t n, size_t max, const char *letters, const char *also)
 {
 	for (size_t i = 0; i < n; i++)
@@ -231,7 +231,7 @@ static struct node_wish *node_add(struct instance *i, const struct node_wish *li
 	return w;
 }
 
-/* `like` has no value: the wish is withdrawn. */
+/* Adds, changes or withdraws a wish; `like` has no value: withdraw. */
 static int32_t node_do_wish(struct instance *i, const struct node_wish *like)
 {
 	unsigned n;
@@ -295,7 +295,7 @@ int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amo
 						   .amount = withdrawn ? 0 : amount});
 }
 
-/* ---- what modules call ----------------------------------------------------------------------- */
+/* ---- functions of the service ---------------------------------------------------------------- */
 
 static int32_t set_label(void *ctx, const char *key, const char *value)
 {

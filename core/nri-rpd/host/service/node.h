@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wishes for the Node object (nri-rp.host.node/1): comparison with the Node, and wishes that the
+ * core makes in the name of an instance. node.c implements them.
+ */
 #ifndef HOST_SERVICE_NODE_H
 #define HOST_SERVICE_NODE_H
 
 #include "core/nri-rpd/host/node.h"
 
-/* Somebody else has wished for the same before: this one does not count. */
+/* Returns true if another instance has made the same wish earlier: this wish then has no effect. */
 bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
 
-/* Does the Node have it? NULL: nothing is known of it. */
+/* Returns true if the Node meets the wish. node NULL: unknown, false. */
 bool node_has_wish(const struct node_object *node, const struct node_wish *w);
 
-/* Wishes in an instance's name, as it could itself: 0, -RP_EINVAL, -RP_E2BIG, -RP_ENOMEM. value
- * NULL, or RP_NOT_SET of a resource: no more. */
+/* Make wishes in an instance's name, as if it called the service: 0, -RP_EINVAL, -RP_E2BIG,
+ * -RP_ENOMEM. value NULL, or RP_NOT_SET of a resource: withdraw the wish. */
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
 			   const char *value);
 int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's side of the module ABI, between the files of this folder. */
+/* Host side of the module ABI: declarations shared by the files of this folder. */
 #ifndef HOST_SERVICES_H
 #define HOST_SERVICES_H
 
@@ -21,7 +21,7 @@ struct instance {
 	struct module *module;
 	struct rp_instance *inst;
 	const struct role *role;
-	/* What the role's table has of these, and the table itself: the others are NULL. */
+	/* Members that the role's table has, and the table itself; the others are NULL. */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
@@ -35,22 +35,22 @@ struct instance {
 	const struct rp_allocation *allocation;
 	const struct rp_decision *decision;
 	struct rp_host host;
-	pthread_t thread; /* the main one, on which it may call the host */
-	/* Calls of the host on another thread. Atomic: any thread counts, the main one logs. */
-	const char *foreign_service; /* called last */
+	pthread_t thread; /* the main thread, on which the instance may call the host */
+	/* Calls of the host on another thread. Atomic: any thread counts, the main thread logs. */
+	const char *foreign_service; /* latest of these calls */
 	uint32_t n_foreign, n_foreign_logged;
-	struct err failed; /* what the running callback said */
-	char where[CONF_PLACE_MAX]; /* the last answer of where() */
+	struct err failed; /* error text of the running callback */
+	char where[CONF_PLACE_MAX]; /* latest answer of where() */
 	uint32_t number;
-	rp_txn txn; /* in which it was called last */
+	rp_txn txn; /* transaction in which it was called last */
 	unsigned jobs;
-	bool closing; /* freed, but for jobs under way */
-	bool created; /* there is something to destroy */
-	bool committed; /* a configuration */
+	bool closing; /* freed, but jobs are still running */
+	bool created; /* the module's instance has to be destroyed */
+	bool committed; /* a configuration was committed */
 	struct instance_timer *timers;
 	unsigned n_timers;
-	unsigned n_posts; /* under the environment's lock */
-	struct fragment *fragments; /* what parse() gave in the running callback */
+	unsigned n_posts; /* protected by the environment's lock */
+	struct fragment *fragments; /* results of parse() in the running callback */
 };
 
 extern const struct rp_host_cache host_cache_service;
@@ -67,7 +67,7 @@ extern const struct rp_host_runtime host_runtime_service;
 extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
 extern const struct rp_host_hints host_hints_service;
-/* The part of the cache's service that gives what only a creation can give (creation.c). */
+/* Setters of the cache service that work only while a container is created (creation.c). */
 struct extra;
 int32_t creation_put(struct instance *i, rp_txn id, rp_ctr handle, struct extra e);
 int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
@@ -82,18 +82,18 @@ static inline struct instance *instance_of(void *ctx)
 {
 	return ctx;
 }
-/* Counts a call that came on a wrong thread; leaving the module logs it. Ends the process where
- * the environment says so. */
+/* Counts a call on a wrong thread; it is logged when the running call of the module ends. Ends the
+ * process if the environment asks for that. */
 void instance_foreign_call(struct instance *i, const char *service);
-/* Before the crumb of a call is cleared: ends the process if the module has closed or replaced its
- * descriptors, with the call as the culprit. */
+/* Ends the process, with the running call as the culprit, if the module has closed or replaced its
+ * descriptors. Call it before the crumb of the call is cleared. */
 void instance_check_robbed(struct instance *i);
-/* Logs and forgets the calls on a wrong thread that were counted since. Main thread. */
+/* Logs the calls on a wrong thread counted since the last report. Main thread. */
 void instance_report_foreign(struct instance *i);
 /*
- * First statement of each function of a service that is not marked [any]: on any other thread than
- * the main one, the function has no effect and returns `result`. The state of the main thread is
- * not touched.
+ * First statement of each service function that is not marked [any]: on any thread other than the
+ * main one, the function has no effect and returns `result`. The state of the main thread is not
+ * touched.
  */
 #define MAIN_ONLY(ctx, service, result)                                                            \
 	do {                                                                                       \
@@ -104,14 +104,14 @@ void instance_report_foreign(struct instance *i);
 		}                                                                                  \
 	} while (0)
 
-/* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
+/* Fills i->host with all services: for code in core that calls modules/lib like a module. */
 void instance_fill_host(struct instance *i);
 void instance_drop_timers(struct instance *i);
 void instance_drop_posts(struct instance *i);
 void instance_drop_fragments(struct instance *i);
 void instance_drop_settings(struct instance *i);
 void instance_drop_wishes(struct instance *i);
-/* The last job of an instance that was freed has ended. */
+/* Completes the freeing of an instance after its last job has ended. */
 void instance_finish(struct instance *i);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and
- * the main thread when an instance ends. What is in the table is to be put back one day. By the
- * module that has set it; or by the host, if that has ended without, or with the whole process
- * (found.h).
+ * nri-rp.host.settings/1: which instance has set which file of the machine to which value. The
+ * worker uses the table, and the main thread when an instance ends.
+ *
+ * Every file in the table is to be restored later: by the module that has set it, or by the host if
+ * that module or the whole process has ended without doing so (former_settings.h).
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,19 +23,19 @@
 
 struct claim {
 	const struct instance *instance;
-	struct claim *next; /* said before */
+	struct claim *next; /* earlier claim */
 	char value[];
 };
 
 struct setting {
 	UT_hash_handle hh;
-	struct claim *claims; /* the last one first; none: the host is to put it back */
-	const char *path; /* behind what was found */
-	bool former; /* set by the process before: somebody may still say that he wants it */
-	/* from the process before; a module that drops it may never have come to put it back */
+	struct claim *claims; /* latest first; NULL: the host is to restore the file */
+	const char *path; /* stored behind the previous value */
+	bool former; /* set by the previous process; a module may still claim it */
+	/* from the previous process; a module that drops it may not have restored the file */
 	bool adopted;
-	bool changed; /* somebody set it to something else than was found: it belongs in the file */
-	bool noted; /* it is in the file */
+	bool changed; /* set to another value than the previous one: belongs in the log */
+	bool noted; /* recorded in the log */
 	char found[];
 };
 
@@ -73,8 +74,8 @@ static void settings_forget(struct host_env *env, struct setting *s)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Warns that the file of former settings cannot be written, which is no reason to leave CPUs as
- * they are. */
+/* Warns that the log of former settings cannot be written. This is no reason to leave the CPUs
+ * unset. */
 static void settings_complain(struct host_env *env, int r)
 {
 	if (r && !env->found_fails)
@@ -103,14 +104,14 @@ static int write_anew(struct host_env *env)
 	return r;
 }
 
-/* `value` NULL: it has been put back. */
+/* Appends a record to the log; value NULL: the file has been restored. */
 static int settings_append(struct host_env *env, const char *path, const char *value)
 {
 	int r = found_put(env->found, path, value);
 	return r ? r : found_commit(env->found);
 }
 
-/* Before the module writes. */
+/* Records the previous value in the log before the module writes the file. */
 static void settings_note(struct host_env *env, struct setting *s)
 {
 	if (!env->found || s->noted || !belongs_in_file(s))
@@ -124,7 +125,8 @@ static void settings_note(struct host_env *env, struct setting *s)
 	settings_complain(env, r);
 }
 
-/* The setting is as it was found. The file may know it, even if writing that has failed. */
+/* Removes a restored setting from the table and from the log, which may have it even if a write has
+ * failed. */
 static void is_back(struct host_env *env, struct setting *s)
 {
 	bool known = env->found && belongs_in_file(s);
@@ -169,7 +171,7 @@ int settings_open(struct host_env *env, const char *path, const char *origin, st
 	return 0;
 }
 
-/* ---- what modules say ------------------------------------------------------------------------ */
+/* ---- functions of the service ---------------------------------------------------------------- */
 
 static struct claim *settings_take(struct setting *s, const struct instance *i)
 {
@@ -183,8 +185,8 @@ static struct claim *settings_take(struct setting *s, const struct instance *i)
 	return NULL;
 }
 
-/* What the process before has set is not back because somebody could not set it to something
- * else. */
+/* Marks the setting as restored, unless another instance claims it or it is from the previous
+ * process: such a file is not restored merely because a module failed to set it. */
 static void back_if_free(struct host_env *env, struct setting *s)
 {
 	if (!s->claims && !s->adopted)
@@ -240,7 +242,7 @@ static const char *settings_rest(const struct setting *s, const struct instance 
 	return !is_mine ? NULL : other ? other : s->found;
 }
 
-/* NULL: there is none. */
+/* Copies `text` to the caller's buffer and returns its length; NULL: -RP_ENOENT. */
 static int32_t settings_give(const char *text, char *buf, uint32_t cap)
 {
 	size_t len = text ? strlen(text) : 0;
@@ -281,7 +283,8 @@ static bool is_as_found(const struct host_env *env, const char *path, const char
 	return fs_read(env->root, path, has, sizeof has) >= 0 && str_eq(has, found);
 }
 
-/* NULL: none, or it is not from the process before. */
+/* Returns a copy of the value that was found before the previous process set the file; NULL: none,
+ * or set by this process. */
 static char *adopted_value(struct host_env *env, const char *path)
 {
 	pthread_mutex_lock(&env->settings_lock);
@@ -291,7 +294,7 @@ static char *adopted_value(struct host_env *env, const char *path)
 	return value;
 }
 
-/* The file is read without the lock: the main thread waits for that. */
+/* Reads the file without the lock, because the main thread waits for the lock. */
 static void drop(void *ctx, const char *path)
 {
 	const struct instance *i = ctx;
@@ -310,7 +313,7 @@ static void drop(void *ctx, const char *path)
 	pthread_mutex_unlock(&i->env->settings_lock);
 }
 
-/* ---- what nobody has put back ---------------------------------------------------------------- */
+/* ---- restoring abandoned settings ------------------------------------------------------------ */
 
 struct left {
 	char *path, *found;
@@ -350,7 +353,7 @@ static void list_left(struct put_back_job *job)
 		if (!path || !found) {
 			free(path);
 			free(found);
-			return; /* the rest another time */
+			return; /* the rest is done by a later job */
 		}
 		job->list[job->n++] = (struct left){path, found, false};
 	}
@@ -361,7 +364,7 @@ static int write_back(const struct host_env *env, const struct left *l)
 	return is_as_found(env, l->path, l->found) ? 0 : fs_write(env->root, l->path, l->found);
 }
 
-/* Whether it is still to be put back; a module may have come meanwhile. */
+/* Returns the setting if it still has to be restored: a module may have claimed it meanwhile. */
 static struct setting *find_left(const struct host_env *env, const struct left *l)
 {
 	struct setting *s = settings_find(env, l->path);
@@ -385,8 +388,8 @@ static int put_one_back(struct host_env *env, const struct left *l)
 	return 0;
 }
 
-/* [worker] Twice: older kernels take a lowest frequency only if the highest, which may come later,
- * is above it. */
+/* [worker] Writes all values twice: older kernels accept a lowest frequency only if the highest,
+ * which may follow later, is above it. */
 static int put_back_run(void *arg)
 {
 	struct put_back_job *job = arg;
@@ -442,10 +445,11 @@ void settings_put_back(struct host_env *env)
 		return;
 	job->env = env;
 	if (worker_submit(env->worker, put_back_run, put_back_done, job))
-		put_back_free(job); /* it stays in the file */
+		put_back_free(job); /* the record stays in the log */
 }
 
-/* Instances that end with the worker have nobody left to do it. */
+/* Restores the settings of instances that end with the worker, which no other component would
+ * restore later. */
 static void put_back_now(struct host_env *env)
 {
 	bool may = !env->trial && env->root && any_left(env);
@@ -484,7 +488,7 @@ void settings_release_former(struct host_env *env)
 
 void instance_drop_settings(struct instance *i)
 {
-	/* the worker's thread, which may have had the lock, is not in this process */
+	/* A trial has no worker thread, which may have held the lock at the fork. */
 	if (i->env->trial)
 		return;
 	pthread_mutex_lock(&i->env->settings_lock);

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of the machine that modules have set (nri-rp.host.settings/1): the log of their previous
+ * values, and restoring them.
+ */
 #ifndef HOST_SERVICE_SETTINGS_H
 #define HOST_SERVICE_SETTINGS_H
 
 #include "core/nri-rpd/host/instance.h"
 
 /*
- * What the modules set from now on outlives the process, with what was there before, in this file;
- * what the last process has left there is adopted. `origin`: one line of boot and root, with
- * another one the file is void. Only what cannot go on without it is an error.
+ * Opens the log in which previous values of files that modules set outlive the process, and adopts
+ * the records of the previous process. `origin`: one line of boot and root; a log of another origin
+ * is void. Only errors that prevent going on without the log are returned.
  */
 int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
 
-/* The worker has ended. What ended modules have left is put back at once; what cannot be stays in
- * the file. */
+/* Restores at once what ended modules have left; call it after the worker has ended. Files that
+ * cannot be restored stay in the log. */
 void settings_close(struct host_env *env);
 
-/* What ended modules have left is put back, on the worker. */
+/* Restores on the worker what ended modules have left. */
 void settings_put_back(struct host_env *env);
 
-/* All modules have said what they want: what the last process has left and nobody wants is put
- * back, too. */
+/* Restores also those settings of the previous process that no module has claimed. Call it after
+ * all modules have made their claims. */
 void settings_release_former(struct host_env *env);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.speedselect/1. What is marked [any] uses nothing of an instance but the root, which
- * never changes. */
+/* nri-rp.host.speedselect/1. Functions marked [any] use only the root of an instance, which never
+ * changes. */
 #include <nri-rp/speedselect.h>
 
 #include "core/nri-rpd/host/service/services.h"
@@ -60,7 +60,7 @@ static int32_t clos_now(void *ctx, const struct rp_sst_at *at, uint32_t *ret_clo
 	return sst_clos_now(((struct instance *)ctx)->env->root, at, ret_clos);
 }
 
-/* Whose root may be changed; NULL in a trial. */
+/* Returns the root that may be changed; NULL in a trial. */
 static const struct fs_root *speedselect_writable(void *ctx)
 {
 	const struct host_env *env = ((struct instance *)ctx)->env;

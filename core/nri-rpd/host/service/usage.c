@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.usage/1: what was measured of containers. */
+/* nri-rp.host.usage/1: measured usage of containers. */
 #include "core/nri-rpd/cache/usage.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/sized.h"
@@ -11,7 +11,7 @@ static int64_t usage_level(const struct usage *u, enum figure f)
 	return !usage_known(u, f) ? RP_NOT_MEASURED : v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
-/* Growth a second, divided by `unit`. */
+/* Returns the growth per second, divided by `unit`. */
 static int64_t usage_do_rate(const struct usage *u, enum figure f, double unit)
 {
 	double v;

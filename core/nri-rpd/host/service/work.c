@@ -21,7 +21,7 @@
 #include "core/nri-rpd/host/service/work.h"
 
 #define LOG_SOURCE "module"
-#define MOVE_PORTION 1024u /* pages */
+#define MOVE_PORTION 1024u /* pages per system call */
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 		return;
 	memcpy(grown + had, text, len);
 	grown[had + len] = '\0';
-	str_one_line(grown + had); /* annotations are quoted in it */
+	str_one_line(grown + had); /* the text may quote annotations */
 	memcpy(grown + had + len, "\n", 2);
 	ctr->trail.text = grown;
 	ctr->trail.txn = txn;
@@ -83,7 +83,7 @@ struct instance_timer {
 	struct instance_timer *next;
 };
 
-/* One that is armed no more has no place among the RP_TIMERS_MAX. */
+/* Frees a timer that is no longer armed, so that it does not count towards RP_TIMERS_MAX. */
 static void drop_timer(struct instance *i, uint64_t cookie)
 {
 	for (struct instance_timer **at = &i->timers; *at; at = &(*at)->next) {
@@ -137,7 +137,7 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
 	MAIN_ONLY(ctx, RP_HOST_TIMER_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	if (i->env->trial || i->closing) /* a last job's done() may want another go */
+	if (i->env->trial || i->closing) /* done() of the last job may try to start another */
 		return 0;
 	if (!delay_ms) {
 		drop_timer(i, cookie);
@@ -172,9 +172,10 @@ const struct rp_host_timer host_timer_service = {
 	.now_ms = now_ms,
 };
 
-/* ---- events of an instance's own ------------------------------------------------------------- */
+/* ---- events that an instance posts ----------------------------------------------------------- */
 
-/* Each has a call of deliver_post() on its way, which finds none when its instance has gone. */
+/* A posted event. Each has one pending call of deliver_post(), which finds no event if its instance
+ * is gone. */
 struct post {
 	struct instance *instance;
 	struct post *next;
@@ -210,7 +211,7 @@ static void deliver_post(void *arg)
 		env->event(p->instance, &ev, env->arg);
 }
 
-/* The call is under way before anybody else can take from the list. */
+/* Adds an event. Its delivery is queued before other threads can take from the list. */
 static int add_post(struct host_env *env, struct post *p)
 {
 	struct instance *i = p->instance;
@@ -250,7 +251,7 @@ static int32_t post(void *ctx, uint64_t cookie, const void *data, uint32_t data_
 
 void instance_drop_posts(struct instance *i)
 {
-	/* A worker may have held the lock when the trial was forked. */
+	/* In a trial, a worker may have held the lock at the fork. */
 	if (i->env->trial)
 		return;
 	(void)pthread_mutex_lock(&i->env->posts_lock);
@@ -334,7 +335,8 @@ static bool leads_up(const char *path)
 	return strstr(path, "/../") || str_has_suffix(path, "/..");
 }
 
-/* Without waiting for whoever writes to a pipe; what was a file when it was opened stays one. */
+/* Reads a file without waiting for the writer of a pipe. A file that was regular when it was opened
+ * stays one. */
 static int32_t read_node(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	struct stat st;
@@ -386,7 +388,7 @@ static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char
 	return cgroup_dir_of(i->env->root, ctr->cgroups_path, controller, buf, cap);
 }
 
-/* "PID PATH" */
+/* Writes "PID PATH" of the container's cgroup. */
 static int32_t cgroup_ref(void *ctx, rp_ctr handle, char *buf, uint32_t cap)
 {
 	MAIN_ONLY(ctx, RP_HOST_WORK_1, -RP_EPERM);
@@ -420,7 +422,7 @@ static int list_entry(const char *name, void *arg)
 	const struct listing *l = arg;
 	struct stat st;
 	if (fstatat(l->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0; /* gone meanwhile */
+		return 0; /* the process has ended meanwhile */
 	return l->each(l->arg, name,
 		       S_ISDIR(st.st_mode)   ? RP_FILE_DIR
 		       : S_ISLNK(st.st_mode) ? RP_FILE_LINK
@@ -450,8 +452,8 @@ static int32_t remove_dir(void *ctx, const char *path)
 	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
 }
 
-/* libnuma's own of these two print to stderr, and may end the program. Both are found by libnuma by
- * name. */
+/* Replace libnuma's functions of these names, which print to stderr and may end the program.
+ * libnuma finds both by name. */
 __attribute__((visibility("default"))) void numa_error(char *where)
 {
 	log_warning("libnuma: %s: %s", where, strerror(errno));
@@ -468,9 +470,9 @@ __attribute__((visibility("default"), format(printf, 2, 3))) void numa_warn(int 
 }
 
 /*
- * In portions, since the kernel holds the process's memory map while it works on one. The process
- * ids of another root are not those of this kernel. No numa_available(): numa_move_pages() is the
- * bare system call, which says itself that a kernel has no NUMA (-ENOSYS).
+ * Moves pages in portions, because the kernel holds the process's memory map during one call.
+ * Process ids of another root are invalid in this kernel. numa_available() is not needed:
+ * numa_move_pages() is the bare system call and returns -ENOSYS on a kernel without NUMA.
  */
 static int64_t move_pages_by_portions(void *ctx, int32_t pid, uint64_t n, void **pages,
 				      const int32_t *nodes, int32_t *status)
@@ -483,8 +485,7 @@ static int64_t move_pages_by_portions(void *ctx, int32_t pid, uint64_t n, void *
 					status + at, MPOL_MF_MOVE);
 		if (r < 0)
 			return -errno;
-		if (r >
-		    0) /* the kernel has stopped there: what follows has not been moved either */
+		if (r > 0) /* the kernel stopped there and has not moved later pages either */
 			return r + (int64_t)(n - at - portion);
 	}
 	return 0;
