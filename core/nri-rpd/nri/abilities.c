@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime can do, from what it calls itself. */
+/* Determines the abilities of a runtime from the name and version that it reports. */
 #include <stdio.h>
 
 #include "core/nri-rpd/nri/internal.h"
@@ -8,7 +8,7 @@
 
 #define AS_EVER (RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT)
 
-/* Releases that came with more of NRI than those before; the latest of each first. */
+/* Releases that extended NRI support; the latest release of each runtime first. */
 static const struct release {
 	const char *name;
 	unsigned major, minor, patch;
@@ -32,7 +32,8 @@ static bool at_least(const char *version, const struct release *r)
 	return v[1] != r->minor ? v[1] > r->minor : v[2] >= r->patch;
 }
 
-/* The bridge says by its name how it works; a runtime tells NRI's version from 0.12 on. */
+/* Returns the abilities of a runtime, RP_RUNTIME_…. nri-rp-bridge states its mode by its name. A
+ * runtime reports NRI's version from 0.12 on. */
 uint32_t runtime_flags(const char *name, const char *version, const char *nri_version)
 {
 	if (str_eq(name, "nri-rp-bridge/cgroups"))

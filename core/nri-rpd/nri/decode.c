@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods and containers out of their packed form, straight into the descriptions that the pipeline
- * takes. A runtime tells everything about a pod and its container with each request; most of it
- * (arguments, hooks, limits, seccomp) concerns nobody here, and of what has been told before only
- * the name matters. So what is not wanted is stepped over where it lies, and only text that is kept
- * is copied, to get its NUL.
+ * Decodes packed pods and containers directly into the descriptions that the pipeline takes. A
+ * runtime sends everything about a pod and its container with each request. Most of it (arguments,
+ * hooks, limits, seccomp) is not used, and of a tracked object only the name matters. Unused fields
+ * are therefore skipped in place, and only text that is used is copied, to get its NUL.
  *
- * Of a field that comes twice the last one counts, messages within are merged, and what has another
- * wire type than it should is an error, as everywhere with protobuf.
+ * The last one of repeated scalar fields counts, embedded messages are merged, and a field with an
+ * unexpected wire type is an error, as usual for protobuf.
  */
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
@@ -17,8 +16,8 @@ static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0,
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* All fields of a message, one after the other, until one is refused. Made anew for each kind of
- * message, which calls nothing then. */
+/* Passes all fields of a message to `take`, in order, until it refuses one. Compiled separately for
+ * each kind of message, so that no call is left. */
 FIELDS_INLINE int each_field(struct span s, int (*take)(void *arg, const struct field *f),
 			     void *arg)
 {
@@ -59,7 +58,7 @@ static int wrapped_field(void *arg, const struct field *f)
 	return f->number == 1 ? take_number(f, arg) : 0;
 }
 
-/* A number in a message of its own, so that zero is not the same as nothing. */
+/* Decodes a number in a wrapper message, which distinguishes zero from absent. */
 static int take_wrapped(const struct field *f, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -69,7 +68,7 @@ static int take_wrapped(const struct field *f, uint64_t *ret)
 	return r;
 }
 
-/* The same where only what is not negative makes sense. */
+/* Decodes a wrapped amount and ignores values above INT64_MAX. */
 static int take_amount(const struct field *f, int64_t *ret)
 {
 	uint64_t value;
@@ -88,9 +87,9 @@ static int take_signed(const struct field *f, int64_t *ret)
 	return r;
 }
 
-#define NUMBERS 21u /* of fields that are lists */
+#define NUMBERS 21u /* highest field number of a list, plus 1 */
 
-/* How often each field is there, so that lists are made in one piece. */
+/* Counts the occurrences of each field, so that lists are allocated in one piece. */
 static int count_fields(struct span s, uint32_t ret[NUMBERS])
 {
 	struct field f;
@@ -142,7 +141,7 @@ struct pod_decoder {
 	struct kv *labels, *annotations;
 };
 
-/* What the containers of a pod ask for together. */
+/* Decodes the summed resources of the pod's containers. */
 static int take_sums(const struct pod_decoder *d, const struct field *f)
 {
 	struct res_desc *sums = arena_array(d->a, 1, sizeof *sums);
@@ -204,7 +203,7 @@ int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct p
 
 /* ---- resources ------------------------------------------------------------------------------- */
 
-/* A rule of a device cgroup. */
+/* Rule of a device cgroup. */
 struct rule {
 	uint64_t allow;
 	const char *type, *access;
@@ -215,11 +214,11 @@ struct rule {
 struct res_decoder {
 	struct arena *a;
 	struct res_desc *ret;
-	struct rule *rules; /* NULL: nobody wants them */
+	struct rule *rules; /* NULL: not requested */
 	uint32_t n_rules, cap_rules;
 };
 
-/* Cuts an amount that no machine has. Negative amounts mean "unlimited": all become -1. */
+/* Limits an amount to `max`. Negative amounts mean "unlimited": all become -1. */
 static void cut_amount(int64_t *amount, int64_t max)
 {
 	if (*amount > max)
@@ -398,8 +397,8 @@ static bool rule_covers(const struct rule *rule, const struct rp_device_info *de
 	       (!rule->has_minor || rule->minor == dev->minor);
 }
 
-/* As the kernel reads the rules of a device cgroup: the last one that covers the device decides.
- * Without rules: writable. */
+/* Returns true if the rules of the device cgroup let the container write to the device. As in the
+ * kernel, the last rule that covers the device decides. Without rules: writable. */
 static bool device_writable(const struct res_decoder *res, const struct rp_device_info *dev)
 {
 	for (uint32_t i = res->n_rules; i-- > 0;) {
@@ -463,7 +462,8 @@ static int linux_field(void *arg, const struct field *f)
 	}
 }
 
-/* The list of devices grows with every message of this kind, of which there is one. */
+/* Decodes the message `linux`. A container has one such message, which may be split: each part
+ * extends the list of devices. */
 static int take_linux(struct ctr_decoder *d, const struct field *f)
 {
 	uint32_t n[NUMBERS];
@@ -493,7 +493,7 @@ static int take_mount(struct ctr_decoder *d, const struct field *f)
 	return take_message(f, mount_field, &md);
 }
 
-/* A device of the Container Device Interface: its name. */
+/* Decodes the name of a CDI device (Container Device Interface). */
 static int cdi_field(void *arg, const struct field *f)
 {
 	struct ctr_decoder *d = arg;

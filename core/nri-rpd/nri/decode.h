@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decodes packed NRI messages (pods, containers, resources) into the descriptions that the pipeline
+ * takes.
+ */
 #ifndef NRI_DECODE_H
 #define NRI_DECODE_H
 
 #include "core/nri-rpd/nri/internal.h"
 
-/* decode.c: descriptions of packed messages, with text and lists in the arena; -EBADMSG, -ENOMEM */
+/* Decode packed messages into descriptions, with text and lists in the arena; -EBADMSG, -ENOMEM. */
 int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
 
-/* rest: where what only a creation looks at goes; it may be the same arena */
+/* rest: arena for what only a creation uses; may be the same arena. */
 int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
 	       struct ctr_desc *ret);
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret);

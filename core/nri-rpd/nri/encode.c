@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only what was decided is set: a field that is merely repeated would be claimed from other
- * plugins. */
+/* Encodes replies and updates. Sets only fields that were decided: a field that is merely repeated
+ * would be claimed from other plugins. */
 #include <stdlib.h>
 
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -8,13 +8,14 @@
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/nri/encode.h"
 
-/* protobuf-c has no const in its structs; what is packed is only read. */
+/* Removes const from a text, because protobuf-c has no const in its structs. Packing only reads the
+ * text. */
 static char *encode_borrow(const char *text)
 {
 	return (char *)(uintptr_t)text;
 }
 
-/* A zeroed message of a type from the arena, initialised. */
+/* Allocates an initialized message of a type from the arena; NULL: out of memory. */
 #define NEW(arena, type, prefix)                                                                   \
 	__extension__({                                                                            \
 		type *m_ = arena_zero(arena, type);                                                \
@@ -23,7 +24,7 @@ static char *encode_borrow(const char *text)
 		m_;                                                                                \
 	})
 
-/* The wrapper types all have the one member `value`. */
+/* Allocates a wrapper message; all wrapper types have the one member `value`. */
 #define WRAP(arena, type, prefix, v)                                                               \
 	__extension__({                                                                            \
 		type *w_ = NEW(arena, type, prefix);                                               \
@@ -71,7 +72,8 @@ static Nri__LinuxResources *encode_resources(struct arena *a, uint32_t fields,
 	return res->memory->limit ? res : NULL;
 }
 
-/* What was told last: those who share CPUs are told the same, one after the other. */
+/* Update encoded last. Containers that share CPUs get equal updates, one after the other, so that
+ * the message can be reused. */
 struct said {
 	uint32_t fields;
 	const struct iset *cpus, *mems;
@@ -124,7 +126,7 @@ Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *upda
 struct target {
 	struct arena *arena;
 	const struct reply *reply;
-	uint32_t n; /* the most that any list can have */
+	uint32_t n; /* length of the longest list */
 	Nri__ContainerAdjustment *adj;
 	Nri__LinuxContainerAdjustment *lnx;
 };
@@ -157,7 +159,7 @@ static int add_annotation(struct target *t, const struct extra *e)
 	return 0;
 }
 
-/* NULL: out of memory. */
+/* Returns the resources of the message, allocated on first use. NULL: out of memory. */
 static Nri__LinuxResources *resources_of(struct target *t)
 {
 	if (!t->lnx->resources)
@@ -205,8 +207,8 @@ static int add_unified(struct target *t, const struct extra *e)
 	return 0;
 }
 
-/* Linux numbers policies from 0 (OTHER), NRI from 1; the kernel's SCHED_ISO was never merged, so 4
- * is not used. */
+/* Converts a scheduling policy. Linux numbers policies from 0 (OTHER), NRI from 1. The kernel's
+ * SCHED_ISO was never merged, so 4 is not used. */
 static Nri__LinuxSchedulerPolicy sched_policy(int64_t linux_number)
 {
 	static const Nri__LinuxSchedulerPolicy by_number[] = {
@@ -316,7 +318,7 @@ static int add_mempolicy(struct target *t, const struct extra *e)
 	return 0;
 }
 
-/* The options of a list, and whether it can be written to. */
+/* Sets the mount's options from a comma-separated list, and adds whether it is read-only. */
 static bool put_options(struct arena *a, Nri__Mount *m, const char *options, bool read_only)
 {
 	const char *at = options;

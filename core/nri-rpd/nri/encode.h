@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encodes the pipeline's replies and updates as NRI messages. Text and sets are borrowed from the
+ * cache, not copied.
+ */
 #ifndef NRI_ENCODE_H
 #define NRI_ENCODE_H
 
 #include "core/nri-rpd/nri/internal.h"
 
-/* encode.c: NULL: out of memory */
+/* Encodes the answer to a creation. NULL: out of memory. */
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
 					    bool *ret_empty);
 
-/* Without ignore_failure the runtime says that something failed, but gives up with the first that
- * does. */
+/* Encodes a list of updates. With ignore_failure the runtime continues after an update that fails;
+ * without, it reports the failure and stops there. */
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
 				      bool ignore_failure);
 

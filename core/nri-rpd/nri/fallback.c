@@ -82,7 +82,7 @@ int fallback_dial(struct nri *nri, struct err *err)
 	if (fd < 0 && f->turned_away && is_due(f)) {
 		(void)snprintf(why, sizeof why, "%s",
 			       pipeline_runtime(nri->cfg.pipeline)->last_error);
-		f->turned_away = false; /* whatever comes of it, the next turn is the first one's */
+		f->turned_away = false; /* by default the next attempt goes to the first socket */
 		return dial_fallback(nri, why, err);
 	}
 	if (fd < 0)

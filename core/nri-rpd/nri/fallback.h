@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of two sockets the runtime is reached by: the first one, runtime.socket, or
- * runtime.fallback, for as long as the first does not take us in.
+ * Chooses the socket for the connection to the runtime: the first one, runtime.socket, or
+ * runtime.fallback, for as long as the first does not accept this plugin.
  *
- *               not there at the start, or away for fallbackAfter
+ *               not there at the start, or lost for fallbackAfter
  *            ┌─────────────────────────────────────────────────────┐
  *            │                                                     ▼
- *      first socket                                            fallback ───┐ looks for the first one: 50 ms
+ *      first socket                                            fallback ───┐ tries the first: 50 ms
  *            ▲                                                     │  ▲    │ doubling to 30 s
  *            └─────────────────────────────────────────────────────┘  └────┘
- *               the first one takes the connection, nothing is under way
+ *               the first one accepts the connection, no work is pending
  *
- * There is one connection at a time: that to the fallback ends before the other is spoken over.
+ * Only one connection is in use at a time: the connection to the fallback ends before the first
+ * message is sent over the other.
  */
 #ifndef RUNTIME_FALLBACK_H
 #define RUNTIME_FALLBACK_H
@@ -23,29 +24,33 @@
 struct nri;
 
 struct fallback {
-	char *socket; /* "": there is none */
+	char *socket; /* "": no fallback */
 	uint64_t after_ms;
-	struct loop_timer *look; /* for the first socket, while the fallback is connected */
-	struct backoff backoff; /* of that */
-	int way_back; /* a connection to the first socket that nobody has spoken over; -1 */
-	/* the connection that there is, or the last one until another is tried, is the
-	 * fallback's */
+	struct loop_timer *look; /* tries the first socket while the fallback is connected */
+	struct backoff backoff; /* delays between these tries */
+	/* idle connection to the first socket, opened by a try and used by the next dial; -1:
+	 * none */
+	int way_back;
+	/* The present or latest connection uses the fallback. */
 	bool in_use;
-	bool seen; /* the first socket has synchronised us once … */
-	uint64_t gone_ms; /* … and was lost then */
-	bool turned_away; /* the first socket has last taken the connection, but not us */
+	bool seen; /* a connection to the first socket has been synchronized … */
+	uint64_t gone_ms; /* … and was lost at this time */
+	/* the first socket accepted the last connection, but the runtime did not register the
+	 * plugin */
+	bool turned_away;
 };
 
 int fallback_init(struct nri *nri);
-/* Closes an idle connection to the first socket: its path is about to change. */
+/* Closes an idle connection to the first socket, because its path is about to change. */
 void fallback_forget(struct nri *nri);
 void fallback_fini(struct nri *nri);
-/* A connection to the one of the two sockets whose turn it is; -errno: to neither. */
+/* Connects to the socket whose turn it is. Returns the descriptor; -errno: no socket accepted. */
 int fallback_dial(struct nri *nri, struct err *err);
-/* A connection has ended, or an attempt to connect. `connected`: there was one; `synchronized`: it
- * had come so far. */
+/* Records that a connection has ended, or an attempt to connect has failed. `connected`: there was
+ * a connection; `synchronized`: it had been synchronized. */
 void fallback_lost(struct nri *nri, bool connected, bool synchronized);
-/* Another socket ("": none) or another time; ret_renew: the connection must be made anew. */
+/* Sets the fallback socket ("": none) and the delay before it is used. ret_renew: the runtime has
+ * to be connected again. */
 int fallback_set(struct nri *nri, const char *socket, uint64_t after_ms, bool *ret_renew);
 
 #endif

@@ -20,9 +20,9 @@
 #include "core/nri-rpd/pipeline/request/updates.h"
 
 #define LOG_SOURCE "nri"
-#define UPDATE_FRAME_MAX 6u /* bytes of the tag and the length of an update in an answer */
+#define UPDATE_FRAME_MAX 6u /* maximum bytes of the tag and length of an update in an answer */
 
-/* ---- the request at hand --------------------------------------------------------------------- */
+/* ---- current request ------------------------------------------------------------------------- */
 
 static ProtobufCAllocator request_allocator(struct nri *nri)
 {
@@ -51,8 +51,8 @@ static void answer_empty(struct call *c)
 	handlers_answer(c, NULL, NULL);
 }
 
-/* Refuses for want of memory, and logs it: that is where the reason of an error is looked for that
- * the runtime shows. */
+/* Refuses a request for lack of memory. The log gets a message too, because the runtime shows only
+ * that the request failed. */
 static void refuse_for_memory(struct rpc_request *req, const char *method)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
@@ -70,14 +70,14 @@ static void out_of_memory(struct call *c, struct reply *reply)
 		reply_sent(c->pipeline, NULL, true);
 }
 
-/* Bytes of the update in a message: its tag and length come first. */
+/* Returns the bytes of the update in a message, with its tag and length. */
 static size_t update_size(const Nri__ContainerUpdate *update)
 {
 	return nri__container_update__get_packed_size(update) + UPDATE_FRAME_MAX;
 }
 
-/* Encodes the updates of an answer that `out` holds the rest of. Those that do not fit into a
- * message are left to the queue of unsolicited updates. -ENOMEM. */
+/* Encodes the updates of an answer whose other fields are in `out`. Updates that do not fit into a
+ * message are left to the queue of unsolicited updates. Error: -ENOMEM. */
 static int put_updates(struct call *c, struct reply *reply, const ProtobufCMessage *out,
 		       Nri__ContainerUpdate ***ret, size_t *ret_n)
 {
@@ -96,11 +96,12 @@ static int put_updates(struct call *c, struct reply *reply, const ProtobufCMessa
 	return 0;
 }
 
-/* ---- what each asks -------------------------------------------------------------------------- */
+/* ---- calls of the runtime -------------------------------------------------------------------- */
 
 static void begin_event(struct call *c);
 
-/* The policy has admitted the pod, and somebody outside is to agree. */
+/* Delays the answer to a RunPodSandbox that the policy has admitted until external plugins have
+ * agreed. */
 static void run_pod_later(struct call *c)
 {
 	const struct request_about about = {.kind = c->kind,
@@ -208,13 +209,13 @@ static void do_update_pod(struct call *c)
 	answer_empty(c);
 }
 
-/* ---- decoding: which message, then the same for all ------------------------------------------ */
+/* ---- decoding: by message first, then common parts ------------------------------------------- */
 
 struct nri_event {
 	const char *method;
 	enum request kind;
-	Nri__Event event; /* in StateChange */
-	unsigned n_parts; /* of the message that matter: pod, container, resources */
+	Nri__Event event; /* event of StateChange */
+	unsigned n_parts; /* relevant parts of the message: pod, container, resources */
 	void (*handle)(struct call *c);
 };
 
@@ -236,7 +237,7 @@ static const struct nri_event events[] = {
 	 answer_empty},
 };
 
-/* The parts of an event's message, packed; p is NULL: not there. */
+/* Parts of an event's message, packed; p is NULL: absent. */
 enum part { PART_POD, PART_CTR, PART_RESOURCES, N_PARTS };
 struct event_parts {
 	struct span part[N_PARTS];
@@ -258,7 +259,7 @@ static const struct nri_event *event_of_number(uint64_t number)
 	return NULL;
 }
 
-/* The pod is field `first`, the others follow. */
+/* Finds the parts of an event's message. The pod is field `first`, the others follow. */
 static int split_event(const struct rpc_request *req, uint32_t first, unsigned n_parts,
 		       struct event_parts *ret)
 {
@@ -276,7 +277,7 @@ static int split_event(const struct rpc_request *req, uint32_t first, unsigned n
 	return more;
 }
 
-/* Which event StateChange tells of. */
+/* Reads the event of a StateChange. */
 static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 {
 	struct span s = span_of(req->payload, req->payload_len);
@@ -294,16 +295,16 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 }
 
 /*
- * Of those that are known already only the name is decoded, but where the runtime tells of them
- * anew; a container that is not known may have to be taken over, with its pod. Behind
- * nri-rp-bridge a container's cgroup is told when it is there, not with its creation.
+ * Decodes the pod and container of an event. Of tracked objects only the name is decoded, unless
+ * the runtime sends them in full again. An untracked container may have to be adopted, with its
+ * pod. Behind nri-rp-bridge a container's cgroup is reported when it exists, not with its creation.
  */
 static int decode_event(struct call *c, const struct event_parts *e)
 {
 	struct arena *a = c->nri->arena;
 	struct cache *cache = pipeline_cache(c->pipeline);
 	struct span pod = e->part[PART_POD], ctr = e->part[PART_CTR];
-	if (c->kind == REQ_UPDATE_POD) /* its second part is the pod's overhead */
+	if (c->kind == REQ_UPDATE_POD) /* the second part is the pod's overhead */
 		ctr = (struct span){0};
 	bool create = c->kind == REQ_CREATE, run = c->kind == REQ_RUN_POD;
 	int r = decode_ctr(a, a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
@@ -364,7 +365,7 @@ static void handle_state_change(struct call *c)
 		return;
 	}
 	const struct nri_event *e = event_of_number(number);
-	/* those with an answer of their own never come this way */
+	/* Events whose answers have contents are never sent as StateChange. */
 	bool answered =
 		e && (e->kind == REQ_CREATE || e->kind == REQ_UPDATE || e->kind == REQ_STOP);
 	if (!e || answered)
@@ -413,7 +414,8 @@ static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len
 	Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
 	struct reply reply;
 	request_begin(c->pipeline, c->kind = REQ_SYNCHRONIZE);
-	/* a list of strangers takes half as much again as it is long to unpack, keep and decide */
+	/* A list for an empty cache needs one and a half times its length for unpacking, records
+	 * and decisions. */
 	if (cache_n_ctrs(pipeline_cache(c->pipeline)) == 0)
 		heap_widen(len + len / 2);
 	s->kept = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
@@ -432,8 +434,8 @@ static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len
 		handlers_answer(c, &reply, &out.base);
 }
 
-/* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again:
- * only a new connection helps. */
+/* Checks whether the answer is too late. containerd 1.7 keeps a plugin connected whose answer came
+ * too late, and never calls it again: only a new connection helps. */
 static void check_lateness(struct call *c, uint64_t received_ns)
 {
 	uint64_t took = (clock_ns() - received_ns) / 1000000;
@@ -442,7 +444,7 @@ static void check_lateness(struct call *c, uint64_t received_ns)
 		backoff_reset(&c->nri->late);
 }
 
-/* All parts are there: those that were kept, or the one that is the request. */
+/* Handles a complete Synchronize: the stored parts, or the request alone. */
 static void end_synchronize(struct call *c)
 {
 	struct sync_parts *s = &c->nri->sync;

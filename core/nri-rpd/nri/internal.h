@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/* Declarations shared by the files of this folder. */
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
 
@@ -16,36 +16,38 @@
 #define NRI_PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
 #define NRI_RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define NRI_VERSION "v0.12.2"
-#define NRI_REQUEST_ARENA (256u << 20) /* what one decoded request may take */
+#define NRI_REQUEST_ARENA (256u << 20) /* memory for one decoded request */
 #define NRI_SYNC_OBJECTS_MAX                                                                       \
 	131072u /* pods and containers of one Synchronize, all parts together … */
 #define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
-#define NRI_WAITING_BYTES_MAX (256u << 20) /* of requests that wait */
+#define NRI_WAITING_BYTES_MAX (256u << 20) /* bytes of waiting requests */
 #define ARENA_BLOCK (64u << 10)
 
-/* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer,
- * UpdateContainer, StopContainer, RemoveContainer: every release since 0.2 knows them. */
+/* Events that every release of NRI since 0.2 supports: RunPodSandbox, StopPodSandbox,
+ * RemovePodSandbox, CreateContainer, StartContainer, UpdateContainer, StopContainer,
+ * RemoveContainer. */
 #define NRI_EVENTS 0x6af
-/* UpdatePodSandbox: runtimes that do not have the event refuse a plugin that subscribes to it */
+/* UpdatePodSandbox: a runtime without this event refuses a plugin that subscribes to it. */
 #define NRI_EVENT_UPDATE_POD (1u << (NRI__EVENT__UPDATE_POD_SANDBOX - 1))
 
-/* A Synchronize under way. */
+/* Parts of an incomplete Synchronize. */
 struct sync_parts {
-	struct buf bytes; /* its parts so far */
+	struct buf bytes; /* received parts */
 	uint32_t objects;
 	struct arena *kept;
 };
 
-struct nri_event; /* handlers.c: a row of its table */
+struct nri_event; /* row of the table of events in handlers.c */
 
-/* The request at hand, decoded. */
+/* The current request, decoded. */
 struct call {
 	struct nri *nri;
 	struct pipeline *pipeline;
 	struct rpc_request *req;
 	enum request kind;
-	const struct nri_event *event; /* NULL: it is none of the table's */
-	bool goes_on; /* a RunPodSandbox that the policy has admitted, and others are asked about */
+	const struct nri_event *event; /* NULL: not in the table */
+	/* RunPodSandbox that the policy has admitted and external plugins have to agree to */
+	bool goes_on;
 	struct pod_desc pod;
 	struct ctr_desc ctr;
 	struct res_desc res;
@@ -55,32 +57,32 @@ struct nri {
 	struct nri_config cfg;
 	char *socket, *name;
 	struct trunk *trunk;
-	struct rpc *rpc; /* the end that we call and the one that we serve */
+	struct rpc *rpc; /* calls to the runtime and calls of the runtime */
 	struct fallback fallback;
 	struct loop_timer *reconnect;
 	struct loop_timer *renew_timer;
-	bool renew; /* another socket, name or index: to connect anew when nothing is under way */
+	bool renew; /* socket, name or index has changed: reconnect when no work is pending */
 	struct backoff backoff;
 	uint32_t jitter;
-	struct backoff late; /* delays after answers to Synchronize that came too late */
+	struct backoff late; /* delays after late answers to Synchronize */
 	bool configured;
-	bool close_soon; /* such an answer has just been sent */
+	bool close_soon; /* a late answer has just been sent */
 	uint64_t connected_ms;
-	struct arena *arena; /* of the request being handled */
+	struct arena *arena; /* memory of the current request */
 	struct sync_parts sync;
-	struct call call; /* the one that is being handled, or held */
-	bool held; /* wait.c: the call waits, and so do … */
-	struct waiting *waiting; /* … those that have come since, in their order */
+	struct call call; /* request that is being handled or deferred */
+	bool held; /* the call is deferred (wait.c), and so are … */
+	struct waiting *waiting; /* … later requests, in order of arrival */
 	size_t waiting_bytes;
-	bool hurries; /* nothing is held any more, as the connection is about to end */
+	bool hurries; /* the connection is about to end: no request is deferred any more */
 };
 
-/* How much of a pod or container is decoded. */
+/* Amount of a pod or container that is decoded. */
 enum decode_depth {
-	/* ids, names, state, pid and time of creation; all else is as if it were not there */
+	/* ids, names, state, pid and time of creation; all other fields are treated as absent */
 	DECODE_NAME,
-	DECODE_FACTS, /* that, and what stays with the object: labels, annotations, resources … */
-	DECODE_ALL, /* that, and what only a creation looks at: environment, mounts, devices */
+	DECODE_FACTS, /* … and the attributes that are stored: labels, annotations, resources */
+	DECODE_ALL, /* … and what only a creation uses: environment, mounts, devices */
 };
 
 #endif

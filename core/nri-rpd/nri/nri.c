@@ -22,11 +22,11 @@
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_LAST_MS 2000u
 #define LATE_LAST_MS 60000u
-#define STABLE_MS 5000u /* a connection that lived so long starts the back-off anew */
+#define STABLE_MS 5000u /* a connection of at least this age resets the back-off */
 #define REGISTER_TIMEOUT_MS 5000u
 #define UPDATE_TIMEOUT_MS 10000u
 #define RENEW_MS                                                                                   \
-	2000u /* no longer is waited for what is under way before the connection is made anew */
+	2000u /* milliseconds to wait for pending requests before the connection is renewed */
 
 /* ---- unsolicited updates --------------------------------------------------------------------- */
 
@@ -98,8 +98,8 @@ void nri_give_back(struct nri *nri)
 
 static void nri_schedule(struct nri *nri)
 {
-	/* a little jitter, so that the plugins of a node do not all come at once; a linear
-	 * congruence is random enough */
+	/* A little jitter keeps the plugins of a node from connecting all at once. A linear
+	 * congruence is random enough. */
 	nri->jitter = nri->jitter * 1103515245u + 12345u;
 	uint64_t ms = backoff_next_ms(&nri->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
 	(void)loop_timer_arm(nri->reconnect, ms + nri->jitter / 65536u % (ms / 4 + 1));
@@ -109,7 +109,7 @@ static void nri_lost(struct nri *nri, const char *why, bool loud)
 {
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
 	bool was_synchronized = s->synchronized, late = nri->close_soon;
-	nri->renew = false; /* the next one is to the new address anyway */
+	nri->renew = false; /* the next connection uses the new address anyway */
 	loop_timer_disarm(nri->renew_timer);
 	if (!late && nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
 		backoff_reset(&nri->backoff);
@@ -167,7 +167,7 @@ static void nri_registered(const struct rpc_result *result, void *arg)
 		return;
 	}
 	if (result->error == -ECONNRESET || result->error == -ECANCELED)
-		return; /* closed() tells */
+		return; /* closed() continues */
 	log_error("the runtime does not register %02u-%s: %s", nri->cfg.index, nri->name,
 		  result->text);
 	nri_lost(nri, result->text, true);
@@ -227,8 +227,8 @@ static void nri_do_renew(void *arg)
 	(void)loop_timer_arm(nri->reconnect, 1);
 }
 
-/* What the runtime still has to be told goes over the connection that there is: what is lost with
- * it would be another one's doing later. */
+/* Reconnects if no update is pending. Pending updates go over the present connection: if they were
+ * lost with it, a later connection could not tell that. */
 static void renew_when_idle(void *arg)
 {
 	struct nri *nri = arg;
@@ -310,8 +310,9 @@ void nri_renew(struct nri *nri)
 int nri_set_runtime(struct nri *nri, const struct nri_config *config)
 {
 	bool other_fallback;
+	/* The runtime has chosen name and index of an inherited connection, which is the only one. */
 	if (nri->cfg.inherited_fd >= 0)
-		return 0; /* the runtime has chosen them, there is no other connection to be had */
+		return 0;
 	int r = fallback_set(nri, config->fallback, config->fallback_after_ms, &other_fallback);
 	bool other = !str_eq(nri->socket, config->socket) || !str_eq(nri->name, config->name) ||
 		     nri->cfg.index != config->index;

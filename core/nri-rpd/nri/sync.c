@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synchronize can carry megabytes. Its parts are kept as bytes until the last one is there, as
- * containers may come before their pods; then pods and containers are unpacked one at a time, pods
- * first, each into memory that the next one uses again. Only environment, mounts and devices of
- * what is not known yet stay unpacked until the end: a policy may ask for them.
+ * Handles Synchronize, which can carry megabytes. Its parts are stored as bytes until the last one
+ * is there, because containers may precede their pods. Then pods and containers are unpacked one at
+ * a time, pods first, each into memory that the next one reuses. Only environment, mounts and
+ * devices of new containers stay unpacked until the end, because a policy may read them.
  */
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -34,7 +34,7 @@ int sync_look(const uint8_t *data, size_t len, bool *ret_more, uint32_t *ret_obj
 struct feed {
 	struct pipeline *pipeline;
 	struct arena *scratch, *kept;
-	bool all_new; /* nothing was known before */
+	bool all_new; /* the cache was empty before */
 };
 
 static int feed_pod(struct feed *s, struct span bytes)
@@ -47,7 +47,8 @@ static int feed_pod(struct feed *s, struct span bytes)
 	return 0;
 }
 
-/* What a policy may ask for when it is placed is needed until the end. */
+/* Adds a new container. Attributes that the policy may read when it places the container stay in
+ * memory until the end. */
 static int feed_new(struct feed *s, struct span bytes)
 {
 	struct ctr_desc ctr, *later = arena_zero(s->kept, struct ctr_desc);

@@ -21,7 +21,7 @@ struct waiting {
 	struct waiting *prev, *next;
 };
 
-/* ---- those behind ---------------------------------------------------------------------------- */
+/* ---- waiting requests ------------------------------------------------------------------------ */
 
 static struct waiting *waiting_free(struct waiting *w)
 {
@@ -82,7 +82,7 @@ static void handle_first(struct nri *nri)
 	waiting_free(w);
 }
 
-/* ---- the one that is held -------------------------------------------------------------------- */
+/* ---- the deferred request -------------------------------------------------------------------- */
 
 static void wait_resume(void *arg)
 {
