@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a request's bytes to a command's document. */
+/* Decodes requests, runs their commands and answers with the commands' documents. */
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #define LOG_SOURCE "control"
 #define ARENA_BLOCK 4096u
 #define ARENA_MAX                                                                                  \
-	(8u * CTL_REQUEST_MAX) /* a request of empty arguments takes eight bytes for each two */
+	(8u * CTL_REQUEST_MAX) /* an empty argument has 2 bytes in a request, 8 in memory */
 
 static const struct command commands[] = {
 	{"Status", 0, 0, run_status},
@@ -122,7 +122,7 @@ enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	return CALL_DONE;
 }
 
-/* Runs the command and answers, unless a job has taken the question. */
+/* Runs the command and answers, unless a job has taken over the request. */
 static void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
 			const struct asker *asker)
 {
@@ -134,7 +134,8 @@ static void command_run(struct ctl *ctl, const struct command *command, const Co
 	buf_fini(&call.out);
 }
 
-/* The strings of a protobuf-c request are not const, though nobody writes to them. */
+/* Removes const from a text: the strings of a protobuf-c request are not const, though they are
+ * only read. */
 static char *commands_borrowed(const char *s)
 {
 	return (char *)(uintptr_t)(s ? s : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations: what takes a trial is answered when the trial is over. */
+/* Commands on configurations. Commands that need a trial are answered when the trial has ended. */
 #include <string.h>
 
 #include <utlist.h>
@@ -39,7 +39,7 @@ static void put_moves(struct json *j, const struct reload_result *res)
 	json_end_arr(j);
 }
 
-/* The configuration is at fault, and not the attempt to try it. */
+/* Returns true if the error is a fault of the configuration and not of the attempt to try it. */
 static bool is_refusal(int code)
 {
 	static const int ours[] = {-ENOMEM, -EAGAIN, -EPROTO, -EIO, -EMFILE, -ENFILE, -ESHUTDOWN};
@@ -91,7 +91,7 @@ static void config_done(const struct reload_result *res, void *arg)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* The trial was begun, or not. */
+/* Returns the result of a command that starts a trial: `r` is 0 if the trial was started. */
 static enum call_result trial_begun(struct call *call, struct job *job, int r, struct err *err)
 {
 	if (!r)
@@ -100,7 +100,7 @@ static enum call_result trial_begun(struct call *call, struct job *job, int r, s
 	return call_fail(call, CTL_FAILED, "%s", err_text(err, r));
 }
 
-/* With an argument: the seconds that there are to confirm it. */
+/* Runs reload. Argument: seconds in which the new configuration has to be confirmed. */
 enum call_result run_reload(struct call *call)
 {
 	struct err err = ERR_INIT;
@@ -128,7 +128,8 @@ enum call_result run_undo(struct call *call)
 	struct err err = ERR_INIT;
 	struct pipeline_status s;
 	pipeline_status(call->p, &s);
-	/* the files are refused: who wants that undone has nothing to undo */
+	/* A refused configuration has changed nothing, so a user who wants to undo it has nothing
+	 * to undo. */
 	if (s.config_error && *s.config_error && !s.config_undone &&
 	    !pipeline_unconfirmed_s(call->p) && !(call->req->flags & CTL_FLAG_YES))
 		return call_fail(call, CTL_FAILED,
@@ -154,7 +155,7 @@ enum call_result run_confirm(struct call *call)
 	return CALL_DONE;
 }
 
-/* A job for a trial; NULL: the call has failed. */
+/* Creates the job of a trial; NULL: the call has failed. */
 static struct job *trial_job(struct call *call, bool pod)
 {
 	struct ctl *ctl = call->ctl;
@@ -183,7 +184,7 @@ static enum call_result plan_file(struct call *call, const char *path)
 	return trial_begun(call, job, pipeline_plan(call->p, path, config_done, job, &err), &err);
 }
 
-/* One that comes from a client, whose working directory is another. */
+/* Tries a file that a client names, whose working directory differs from the daemon's. */
 static enum call_result plan_given(struct call *call, const char *path)
 {
 	if (path[0] != '/')
@@ -191,7 +192,7 @@ static enum call_result plan_given(struct call *call, const char *path)
 	return plan_file(call, path);
 }
 
-/* A configuration that the client has sent as text; the argument is its name for messages. */
+/* Tries a configuration that the client has sent as text. The argument is its name for messages. */
 static enum call_result plan_text(struct call *call)
 {
 	struct err err = ERR_INIT;

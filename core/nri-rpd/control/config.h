@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Commands on configurations: reload, confirm, undo, plan, try, check and show. */
 #ifndef CONTROL_CONFIG_H
 #define CONTROL_CONFIG_H
 

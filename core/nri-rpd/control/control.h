@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control socket's server side: plain ttrpc on a unix socket, one method a command
+ * Server side of the control socket: plain ttrpc on a unix socket, one method a command
  * (proto/control.proto). Every answer carries a JSON document, which is the interface; nri-rpctl
- * makes text of it.
+ * formats it as text.
  *
- *   server.c    the socket: who may connect, how many, how much they may ask; documents in pieces
- *   commands.c  methods to functions, limits of requests
- *   status.c    status, with its reasons
- *   lists.c     pods, containers, explain
- *   machine.c   zones, topology
- *   config.c    reload, plan, config: answered when the work is done
- *   events.c    what happened, and waiting for it
- *   modules.c   installed modules, log levels, version
- *   doctor.c    the usual faults
+ *   server.c       the socket: access, limits on clients and requests; documents in pieces
+ *   commands.c     methods to functions, limits of requests
+ *   document.c     parts that several documents have
+ *   status.c       status, with its reasons
+ *   lists.c        pods, containers, explain
+ *   machine.c      zones, topology
+ *   speedselect.c  Speed Select and extended resources, as parts of documents
+ *   node.c         the Node object and its resources
+ *   config.c       reload, plan, config: answered when the work is done
+ *   rebalance.c    rebalance
+ *   events.c       events, and waiting for them
+ *   modules.c      installed modules, log levels, version
+ *   doctor.c       common faults
  *
- * The socket has mode 0600, and a peer that is neither root nor the daemon's own user is turned
- * away. Loop thread only; a command takes no longer than its document is long, what takes longer
- * (reload, plan, events) is answered later.
+ * The socket has mode 0600, and a peer that is neither root nor the daemon's own user is refused.
+ * Loop thread only. The time of a command is proportional to its document; longer work (reload,
+ * plan, events) is answered later.
  */
 #ifndef CTL_CTL_H
 #define CTL_CTL_H
@@ -28,23 +32,23 @@
 #include "core/lib/util/loop.h"
 
 #define CTL_CLIENTS_MAX 32u /* connected at a time */
-#define CTL_JOBS_MAX 64u /* requests that wait for their answers, all clients together */
-#define CTL_PLANS_MAX 2u /* of them trials of configurations: each is a process */
+#define CTL_JOBS_MAX 64u /* requests that are answered later, of all clients together */
+#define CTL_PLANS_MAX 2u /* trials of configurations among them; each is a process */
 
 struct ctl;
 
-/* ---- asked by another part of this process --------------------------------------------------- */
+/* ---- requests of other parts of this process ------------------------------------------------- */
 
-/* As a request over the socket: a method's name, its argument (NULL: none), a text, flags; events
- * also after what and for how long. */
+/* A request as over the socket: a method's name, its argument (NULL: none), a text, flags; for
+ * events also the number to start after and the time to wait. */
 struct ctl_question {
 	const char *method, *argument, *text;
 	uint32_t flags, wait_ms;
 	uint64_t after;
 };
 
-/* The document of an answer, valid during the call, and the exit status that nri-rpctl would end
- * with. */
+/* Receives the document of an answer, valid during the call, and the exit status of nri-rpctl for
+ * it. */
 typedef void (*ctl_answer_fn)(void *arg, const struct buf *document, int exit);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usual faults, each with what to do about it. */
+/* Checks for common faults; each finding has a remedy. */
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ struct doctor {
 	struct json *j;
 	struct pipeline *p;
 	struct ctl *ctl;
-	const struct reload_result *plan; /* of the files as they are; NULL: not tried */
+	const struct reload_result *plan; /* outcome for the present files; NULL: not tried */
 	const char *check;
 	enum verdict worst;
 	unsigned n; /* findings of the running check */
@@ -77,7 +77,7 @@ static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\
 static void check_nri_socket(struct doctor *d)
 {
 	const struct runtime_state *rt = pipeline_runtime(d->p);
-	/* The command line may say another than the configuration. */
+	/* The socket of the command line may differ from the configuration's. */
 	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
 	if (!rt->fallback || !*rt->fallback)
 		doctor_finding(d, NOTE, "nri-rp-bridge(8)",
@@ -166,9 +166,10 @@ static void check_updates(struct doctor *d)
 		doctor_finding(d, FINE, NULL, "all containers have what was decided");
 }
 
-/* ---- ourselves ------------------------------------------------------------------------------- */
+/* ---- the daemon ------------------------------------------------------------------------------ */
 
-/* The condition above names the first one. */
+/* Reports the problems of the configuration unless there is only one, which the condition above
+ * names. */
 static void put_problems(struct doctor *d, const char *lines)
 {
 	const char *first_end = lines ? strchr(lines, '\n') : NULL;
@@ -180,7 +181,7 @@ static void put_problems(struct doctor *d, const char *lines)
 	}
 }
 
-/* What a restart would make of the files, which may be others than those that were read last. */
+/* Checks how a restart would read the files, which may have changed since they were read last. */
 static void check_config(struct doctor *d)
 {
 	struct pipeline_status s;
@@ -320,7 +321,7 @@ static void check_socket(struct doctor *d)
 
 /* ---- the node -------------------------------------------------------------------------------- */
 
-/* Reports a manager of the kubelet that is at work beside a policy. Returns true if its state was
+/* Reports a manager of the kubelet that is active beside a policy. Returns true if its state was
  * found. */
 static bool check_kubelet_manager(struct doctor *d, enum kubelet_manager manager)
 {
@@ -516,12 +517,11 @@ static bool may_administer(void)
 	"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR               \
 	"/systemd/speed-select.conf && systemctl daemon-reload && systemctl restart nri-rpd"
 
-/* Speed Select is of no use to most: nothing is said where there is no device. */
+/* Checks Speed Select. Most nodes do not use it, so a missing device is not reported. */
 static void check_speedselect(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
-	/* reading it takes its time, and is of no use where nothing in the configuration asks for
-	 * it */
+	/* Reading it takes time and is of no use unless the configuration refers to it. */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
 		doctor_finding(
@@ -564,7 +564,7 @@ static void check_metrics(struct doctor *d)
 	"annotations: {takers: named, takerNamespaces: [kube-system]} in rp.conf; "                \
 	"nri-rp-annotations(7)"
 
-/* What the author of any pod may take from other containers by annotation. */
+/* Reports what the author of any pod may take from other containers by annotation. */
 static void check_annotations(struct doctor *d)
 {
 	const struct conf_annotations *a = &conf_core(pipeline_conf(d->p))->annotations;
@@ -590,7 +590,7 @@ static void check_annotations(struct doctor *d)
 	buf_fini(&names);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all checks ------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *name;
@@ -615,7 +615,7 @@ static const struct {
 	{"machine", check_machine},
 };
 
-/* Puts a condition of the table that belongs to the running check. */
+/* Reports a condition that belongs to the running check. */
 static void put_condition(const struct condition *c, void *arg)
 {
 	struct doctor *d = arg;
@@ -653,7 +653,7 @@ static void doctor_planned(const struct reload_result *res, void *arg)
 	buf_fini(&out);
 }
 
-/* The files are tried as they are now, so that what a restart would find is known before it. */
+/* Runs doctor. The present files are tried, so that an error is found before a restart. */
 enum call_result run_doctor(struct call *call)
 {
 	struct doctor d = {.j = &call->j, .p = call->p, .ctl = call->ctl};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command that checks for common faults. */
 #ifndef CONTROL_DOCTOR_H
 #define CONTROL_DOCTOR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts that several documents have. */
+/* Writes the parts that several documents have. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes parts that several documents have: times, sets, amounts, texts. */
 #ifndef CONTROL_DOCUMENT_H
 #define CONTROL_DOCUMENT_H
 
 #include "core/nri-rpd/control/internal.h"
 
-/* "2026-01-31T12:00:00.123Z", or null for 0. */
+/* Writes a time as "2026-01-31T12:00:00.123Z", or null for 0. */
 void put_time(struct json *j, const char *key, uint64_t wall_ns);
 void put_set(struct json *j, const char *key, const struct iset *set); /* null when NULL */
 void put_ids(struct json *j, const char *key, struct rp_ids ids);
 void put_amount(struct json *j, const char *key, int64_t v); /* null for RP_NOT_SET */
 void put_text(struct json *j, const char *key, const char *s); /* null for NULL and "" */
 
-/* What may be told of a text under these flags: itself, or that an annotation is at fault, not
- * which and why. */
+/* Returns the form of a text that these flags permit: the text itself, or only that an annotation
+ * is at fault. */
 const char *told(const char *text, uint32_t flags);
-void put_lines(struct json *j, const char *key, const char *lines); /* a list; empty for NULL */
+void put_lines(struct json *j, const char *key, const char *lines); /* list; empty for NULL */
 const char *qos_name(uint32_t qos);
 const char *state_name(uint32_t state);
 
-/* The text of `path` matches: a glob if it has wildcards, else a part of the name; NULL and ""
- * match all. */
+/* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL
+ * and "" match all. */
 bool matches(const char *pattern, const char *name);
 
 #endif

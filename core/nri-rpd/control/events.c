@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened, for those who ask and those who wait. An event comes in the middle of a request of
- * the runtime, so nothing is done there but setting a timer.
+ * Events, for clients that query them and clients that wait for them. An event may arise within a
+ * request of the runtime, so it only sets a timer here.
  */
 #include <utlist.h>
 
@@ -12,7 +12,7 @@
 #include "core/nri-rpd/control/events.h"
 #include "core/nri-rpd/control/server.h"
 
-#define WAKE_MS 10u /* a burst becomes one answer */
+#define WAKE_MS 10u /* collects a burst of events into one answer */
 
 void put_event(struct json *j, const struct event *e, uint32_t flags)
 {
@@ -82,8 +82,8 @@ static void patience_ends(void *arg)
 enum call_result run_events(struct call *call)
 {
 	uint64_t after = call->req->after, wait_ms = call->req->wait_ms;
-	/* Numbers begin anew where the log of events is lost: somebody who remembers a higher one
-	 * has not heard of this one yet. */
+	/* Events are numbered from 1 again after the log of events is lost. A client that remembers
+	 * a higher number has not received this event yet. */
 	if (after > pipeline_last_event(call->p))
 		after = 0;
 	if (!wait_ms || pipeline_event_after(call->p, after)) {

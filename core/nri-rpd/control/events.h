@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command that queries events or waits for them. */
 #ifndef CONTROL_EVENTS_H
 #define CONTROL_EVENTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/* Declarations shared by the files of this folder. */
 #ifndef CTL_INTERNAL_H
 #define CTL_INTERNAL_H
 
@@ -18,15 +18,15 @@
 struct client {
 	struct ctl *ctl;
 	struct trunk *trunk;
-	struct buf rest; /* of the last document that was too long for one answer */
+	struct buf rest; /* rest of the last document that was too long for one answer */
 	uint64_t rest_id;
 	struct client *prev, *next;
 };
 
-/* Where an answer goes: over the socket, or to another part of the process. All NULL: nobody wants
- * it any more. */
+/* Receiver of an answer: a client of the socket, or another part of the process. All NULL: the
+ * answer is not needed any more. */
 struct asker {
-	struct client *client; /* NULL: gone, or no client */
+	struct client *client; /* NULL: disconnected, or no client */
 	struct rpc_request *rpc;
 	ctl_answer_fn fn;
 	void *arg;
@@ -34,12 +34,12 @@ struct asker {
 
 /* A request that is answered later. */
 struct job {
-	struct ctl *ctl; /* NULL: gone, the outcome interests nobody any more */
+	struct ctl *ctl; /* NULL: the server is gone and the outcome is not needed */
 	struct asker asker;
 	bool plan, pod;
-	uint64_t after; /* events: wanted are those behind it … */
-	uint32_t flags; /* … told under these */
-	struct loop_timer *timer; /* events: the end of patience */
+	uint64_t after; /* for events: report those after this number … */
+	uint32_t flags; /* … under these flags */
+	struct loop_timer *timer; /* for events: end of the wait */
 	struct job *prev, *next;
 };
 
@@ -50,17 +50,17 @@ struct ctl {
 	struct listener *listener;
 	struct client *clients;
 	unsigned n_clients;
-	struct job *jobs; /* those under way elsewhere */
-	struct job *waits; /* for events */
+	struct job *jobs; /* jobs that wait for other parts of the daemon */
+	struct job *waits; /* jobs that wait for events */
 	unsigned n_jobs, n_plans;
 	uint64_t last_rest;
-	struct loop_timer *wake; /* those who wait for events are looked at */
+	struct loop_timer *wake; /* answers jobs that wait for events */
 	struct log_limit turned_away;
-	char log_debug[CTL_DEBUG_MAX]; /* set by hand, for `log level` … */
-	uint64_t log_generation; /* … and in force while the configuration is this one */
+	char log_debug[CTL_DEBUG_MAX]; /* sources set by `log level` … */
+	uint64_t log_generation; /* … for the configuration of this generation */
 };
 
-/* A command under way. */
+/* A running command. */
 struct call {
 	struct ctl *ctl;
 	struct pipeline *p;
@@ -71,7 +71,7 @@ struct call {
 	int exit;
 };
 
-/* CALL_DONE: out and exit are the answer. CALL_LATER: a job has taken the request. */
+/* CALL_DONE: out and exit are the answer. CALL_LATER: a job has taken over the request. */
 enum call_result { CALL_DONE, CALL_LATER };
 typedef enum call_result (*command_fn)(struct call *call);
 

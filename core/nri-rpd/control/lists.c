@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods, containers, and one container with everything that is known about it. */
+/* Lists pods and containers, and explains a single container in full. */
 #include <string.h>
 
 #include "core/nri-rpd/cache/derive.h"
@@ -108,7 +108,7 @@ static void put_flags(struct json *j, uint32_t flags)
 	json_end_arr(j);
 }
 
-/* CPUs that several live containers may run on. */
+/* Finds CPUs that several live containers may use. */
 static void crowded_cpus(struct cache *cache, struct rp_idset *ret)
 {
 	struct rp_idset once, both;
@@ -221,8 +221,8 @@ static void put_set_value(struct json *j, const char *name, const struct iset *d
 	json_end_obj(j);
 }
 
-/* Each value: what the policy decided, what the runtime asked for itself, what it is known to
- * have. */
+/* Writes each value in three forms: decided by the policy, requested by the runtime, and
+ * acknowledged by it. */
 static void put_values(struct json *j, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
@@ -238,7 +238,7 @@ static void put_values(struct json *j, const struct ctr *ctr)
 	json_end_arr(j);
 }
 
-/* Annotations of the pod that may have had a say. */
+/* Writes the pod's annotations that may have influenced the decision. */
 static void put_annotations(struct json *j, const struct ctr *ctr)
 {
 	static const char *const domains[] = {
@@ -269,7 +269,7 @@ static void put_withheld(struct json *j, const struct ctr *ctr)
 	json_end_arr(j);
 }
 
-/* Why an explanation may be missing something. */
+/* Returns the reason why an explanation may be incomplete. */
 static const char *lists_remark(const struct ctr *ctr, const struct instance *policy)
 {
 	if (!ctr_live(ctr->cur.state))
@@ -294,7 +294,7 @@ static void put_section(struct json *j, const struct pipeline *p, const struct i
 		 conf_where(conf_core(pipeline_conf(p))->policy_node, where, sizeof where));
 }
 
-/* What controllers said of it last. */
+/* Writes the latest reports of controllers on the container. */
 static void put_controllers(struct json *j, const struct pipeline *p, const struct ctr *ctr,
 			    uint32_t flags)
 {
@@ -321,9 +321,10 @@ static void put_controllers(struct json *j, const struct pipeline *p, const stru
 	json_end_arr(j);
 }
 
-/* ---- those that are not there ---- */
+/* ---- names that are no living container ---- ---- */
 
-/* "web/app" is "default/web/app", and "web" the pod of any of its containers. */
+/* Returns true if the event is about the name. "web/app" stands for "default/web/app", and "web"
+ * for the pod of any of its containers. */
 static bool is_about(const struct event *e, const char *name)
 {
 	size_t len = strlen(name);
@@ -379,7 +380,7 @@ static const struct pod *find_pod(struct pipeline *p, const char *name)
 	return NULL;
 }
 
-/* Explains a name that is no living container: one refused, a pod, or nothing that is known. */
+/* Explains a name that is no living container: a refused one, a pod, or an unknown name. */
 static enum call_result explain_other(struct call *call, const char *name, const struct err *err)
 {
 	const struct pod *pod = find_pod(call->p, name);
@@ -404,7 +405,7 @@ static enum call_result explain_other(struct call *call, const char *name, const
 	return CALL_DONE;
 }
 
-/* The container of that name, or the only one of the pod of that name. */
+/* Finds the container of that name, or the only container of the pod of that name. */
 static const struct ctr *find_ctr(struct call *call, const char *name, struct err *err)
 {
 	const struct ctr *ctr = cache_ctr_find(pipeline_cache(call->p), name, err);

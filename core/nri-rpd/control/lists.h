@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that list pods and containers and explain one container. */
 #ifndef CONTROL_LISTS_H
 #define CONTROL_LISTS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine: as the policy divides it (zones), and CPU by CPU with those who may run there
- * (topology). */
+/* Shows the machine: divided by the policy (zones), and CPU by CPU with the containers that may use
+ * it (topology). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +18,12 @@
 /* ---- zones ----------------------------------------------------------------------------------- */
 
 #define ZONES_ARENA_BLOCK 16384u
-#define ZONES_ARENA_MAX (32u << 20) /* what a policy may say about its zones */
+#define ZONES_ARENA_MAX (32u << 20) /* memory for a policy's description of its zones */
 
 struct zone_item {
 	const char *name, *value;
-	int64_t capacity, allocatable, available; /* of a resource; capacity of a cost: the cost */
+	/* amounts of a resource; capacity of a cost: the cost */
+	int64_t capacity, allocatable, available;
 	struct zone_item *next;
 };
 
@@ -36,7 +37,8 @@ struct zone {
 	struct zone *next;
 };
 
-/* Modules may mix what belongs to a zone, documents do not. */
+/* Zones with their attributes collected. Modules may report these in any order, documents group
+ * them. */
 struct zones {
 	struct arena *arena;
 	struct zone *first, *last;
@@ -197,7 +199,7 @@ static void put_unit(struct json *j, const char *key, uint32_t unit)
 
 static void put_cpu(struct json *j, struct topo *topo, uint32_t cpu)
 {
-	/* Frequencies are not asked for: they would be read from sysfs here. */
+	/* Frequencies are left out, because they would be read from sysfs here. */
 	struct rp_cpu_info c = {.size = offsetof(struct rp_cpu_info, base_khz)};
 	if (topo_cpu(topo, cpu, &c))
 		return;
@@ -266,10 +268,9 @@ static void put_machine(struct json *j, struct topo *topo)
 	json_end_arr(j);
 }
 
-/* ---- topology: who may run where ------------------------------------------------------------- */
+/* ---- topology: containers on CPUs ------------------------------------------------------------ */
 
-/* A part of a container's CPUs: those it has for itself, or those it shares. Equal sets are one
- * object. */
+/* A part of a container's CPUs: its exclusive or its shared ones. Equal sets are one object. */
 struct use {
 	struct iset *set;
 	const struct ctr *ctr;
@@ -291,7 +292,7 @@ static int compare_sets(const struct iset *a, const struct iset *b, bool by_size
 	return a == b ? 0 : strcmp(a->text, b->text);
 }
 
-/* What belongs to one alone comes first; then the smaller sets before those that surround them. */
+/* Orders exclusive CPUs first, then smaller sets before the sets that contain them. */
 static int compare_uses(const void *x, const void *y)
 {
 	const struct use *a = x, *b = y;
@@ -403,8 +404,8 @@ static void topology_written(void *arg, const struct trial_result *res)
 	buf_fini(&out);
 }
 
-/* Speed Select is shown as it is now, and mailboxes take their time: all of it is written in a
- * child then. */
+/* Shows the topology. Speed Select is read afresh, and its mailboxes are slow, so the document is
+ * then written in a child process. */
 enum call_result run_topology(struct call *call)
 {
 	struct ctl *ctl = call->ctl;

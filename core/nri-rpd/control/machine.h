@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that show the machine: zones and topology. */
 #ifndef CONTROL_MACHINE_H
 #define CONTROL_MACHINE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Installed modules and those that died, log levels, version. */
+/* Shows installed modules and their deaths, log levels and the version. */
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ static int note_in_use(struct instance *i, void *arg)
 	return 0;
 }
 
-/* Every place of it, as a module may be both policy and controller. */
+/* Marks every use of the module, which may be both policy and controller. Returns true if it is in
+ * use. */
 static bool mark_in_use(struct listing *l, const struct module *m)
 {
 	bool found = false;
@@ -99,7 +100,7 @@ static int put_item(const struct loader_item *item, void *arg)
 	return 0;
 }
 
-/* In use, and no file of that name is left. */
+/* Lists modules in use whose file no longer exists. */
 static void put_vanished(struct listing *l)
 {
 	struct json *j = l->j;
@@ -178,7 +179,7 @@ enum call_result run_modules_clear(struct call *call)
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
-/* Names of what is debugged: set by hand since the last configuration, or by that. */
+/* Writes the log sources in debug mode: set by hand since the last configuration, or set by it. */
 static void put_debug(struct call *call)
 {
 	const struct ctl *ctl = call->ctl;
@@ -228,7 +229,7 @@ static bool source_valid(const char *s)
 		!s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]);
 }
 
-/* Arguments may be names or lists of them: "cache,topo". "off" is the empty set. */
+/* Splits arguments that are names or lists of names: "cache,topo". "off" is the empty set. */
 static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX],
 			 const char *sources[LOG_SOURCES_MAX], unsigned *ret_n)
 {
@@ -253,7 +254,7 @@ static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX]
 	return 0;
 }
 
-/* Sources of the daemon's own messages; a module's source is its name. */
+/* Sources of the daemon's log messages; the source of a module is its name. */
 static const char *const log_sources[] = {
 	"agent", "cache",   "config",	"control", "controller", "devices",   "drift",	 "events",
 	"evict", "export",  "link",	"loop",	   "machine",	 "metrics",   "module",	 "node",

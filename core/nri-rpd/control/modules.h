@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that show modules, log levels and the version. */
 #ifndef CONTROL_MODULES_H
 #define CONTROL_MODULES_H
 

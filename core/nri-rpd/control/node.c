@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node as the cluster has it, and its resources to lend, as a document. */
+/* Shows the node as the cluster has it, and its batch and mid resources. */
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
@@ -10,7 +10,7 @@
 #include "core/nri-rpd/host/service/node.h"
 #include "core/nri-rpd/pipeline/observe/status.h"
 
-#define UNIT 1000 /* thousandths */
+#define UNIT 1000 /* amounts in thousandths */
 
 static const char *const amounts[RP_NR_AMOUNTS] = {"cpu", "memory"};
 
@@ -97,7 +97,7 @@ static void put_statistics(struct json *j, const char *key, const int64_t (*of)[
 	json_end_obj(j);
 }
 
-/* By the strategy's durations, as far as they were measured. */
+/* Writes the aggregates for the strategy's durations, as far as measured. */
 static void put_aggregated(struct json *j, const struct noderes_view *v)
 {
 	json_key(j, "aggregated");
@@ -115,7 +115,7 @@ static void put_aggregated(struct json *j, const struct noderes_view *v)
 	json_end_arr(j);
 }
 
-/* The oldest first, a minute apart; null: there was none. */
+/* Writes past values, the oldest first, a minute apart; null: not measured. */
 static void put_past(struct json *j, const struct past_row *row)
 {
 	json_kuint(j, "since_ms", clock_ms() - row->written_ms);
@@ -169,7 +169,7 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 	json_end_obj(j);
 }
 
-/* Calculators that are asked, in that order, then those that are not. */
+/* Writes the calculators that are in use, in the order of their calls, then the unused ones. */
 static void put_calculators(struct json *j, const struct pipeline *p)
 {
 	struct calculator_view v;
@@ -217,7 +217,7 @@ static void put_node_amounts(struct json *j, const char *key, const struct node_
 	json_end_obj(j);
 }
 
-/* null where no agent has told. */
+/* Writes the Node object; null: no agent has sent it. */
 static void put_object(struct json *j, const struct node_object *node)
 {
 	json_key(j, "object");
@@ -246,7 +246,7 @@ static void put_object(struct json *j, const struct node_object *node)
 	json_end_obj(j);
 }
 
-/* What modules want it to have, and whether it has. */
+/* Writes the modules' wishes for the Node object, and whether it meets them. */
 static void put_wishes(struct json *j, const struct pipeline *p)
 {
 	const struct node_wish *all = pipeline_wishes(p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command that shows the Node object and its resources. */
 #ifndef CONTROL_NODE_H
 #define CONTROL_NODE_H
 

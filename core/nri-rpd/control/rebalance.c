@@ -9,7 +9,7 @@
 #include "core/nri-rpd/control/rebalance.h"
 #include "core/nri-rpd/pipeline/request/rebalance.h"
 
-/* The number of moves that the policy may make is the configuration's, or the argument; 0: any. */
+/* Runs rebalance. The limit on moves is the argument, else the configuration's; 0: no limit. */
 enum call_result run_rebalance(struct call *call)
 {
 	uint64_t budget = conf_core(pipeline_conf(call->p))->rebalance_moves;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command that moves containers to better places. */
 #ifndef CONTROL_REBALANCE_H
 #define CONTROL_REBALANCE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The socket, its clients, and answers of any length. */
+/* Serves the control socket: clients, requests and answers of any length. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len,
 	(void)rpc_reply(rpc, &res.base);
 }
 
-/* An answer to another part of the process, which it never leaves in pieces. */
+/* Passes an answer to another part of the process, always in one piece. */
 static void server_tell(const struct asker *asker, struct buf *out, int exit)
 {
 	if (out->failed || buf_len(out) > CTL_DOCUMENT_MAX) {
@@ -103,7 +103,8 @@ struct job *job_new(struct call *call, struct job **list)
 	return job;
 }
 
-/* A job's request is answered and its place is free; what the job still brings goes nowhere. */
+/* Removes a job from the server after its request was answered; a later outcome of the job is
+ * ignored. */
 static void job_detach(struct job *job, struct job **list)
 {
 	assert(job->ctl && job->ctl->n_jobs);
@@ -137,7 +138,7 @@ static void abandon_jobs(struct ctl *ctl)
 {
 	while (ctl->waits)
 		job_end(ctl->waits, NULL, 0);
-	/* The pipeline still holds these, and calls their ends. */
+	/* The pipeline still has these jobs and calls them at their end. */
 	while (ctl->jobs) {
 		struct job *job = ctl->jobs;
 		if (job->asker.rpc)
@@ -168,8 +169,8 @@ void ctl_forget(struct ctl *ctl, const void *arg)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* A client that waited for events has gone: its places are for others now, and not only when the
- * patience asked for ends. */
+/* Ends the event jobs of a client that has disconnected, so that their places are free before the
+ * wait has passed. */
 static void end_waits(struct ctl *ctl, const struct client *client)
 {
 	struct job *job, *next;

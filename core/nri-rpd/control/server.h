@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The control socket: its lifetime, and answers to requests at once or by a job. */
 #ifndef CONTROL_SERVER_H
 #define CONTROL_SERVER_H
 
@@ -6,20 +7,20 @@
 #include "core/nri-rpd/control/internal.h"
 
 /*
- * Listens at `socket`; its folder is made when it is missing. "": no control socket until
- * ctl_set_socket. Takes pipeline_on_event for itself. The pipeline has to outlive it. -EADDRINUSE:
- * another daemon is there.
+ * Listens at `socket` and creates its folder if missing. "": no control socket until
+ * ctl_set_socket. Sets pipeline_on_event. The pipeline has to outlive the server. -EADDRINUSE:
+ * another daemon listens there.
  */
 int ctl_new(struct loop *loop, struct pipeline *pipeline, const char *socket, struct ctl **ret,
 	    struct err *err);
 
 /*
- * Another place; those who are connected stay. The old socket is kept when this fails. The same
- * path: nothing happens.
+ * Moves the socket; connected clients stay. An error leaves the old socket in use. An equal path
+ * has no effect.
  */
 int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err);
 
-/* The answers to what was asked with this arg are not wanted any more. */
+/* Cancels the answers to all requests that were made with this arg. */
 void ctl_forget(struct ctl *ctl, const void *arg);
 
 /* Ends all connections and removes the socket. NULL is fine; returns NULL. */
@@ -28,16 +29,16 @@ struct ctl *ctl_free(struct ctl *ctl);
 /* Ends the request with a document, which may be taken (out is empty afterwards). */
 void server_answer(const struct asker *asker, struct buf *out, int exit);
 
-/* The next piece. */
+/* Sends the next piece of a document. */
 void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest);
 
-/* NULL: there are too many, or no memory. */
+/* Creates a job; NULL: too many jobs, or no memory. */
 struct job *job_new(struct call *call, struct job **list);
 
-/* Ends it with a document (see server_answer), or, with out NULL, as unavailable. */
+/* Ends the job with a document (see server_answer); out NULL: the answer is "unavailable". */
 void job_end(struct job *job, struct buf *out, int exit);
 
-/* Forgets it; its request is still to be answered. */
+/* Frees the job; its request still has to be answered. */
 void job_drop(struct job *job, struct job **list);
 
 #endif

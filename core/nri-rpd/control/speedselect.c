@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intel Speed Select and the extended resources that come of it, as parts of documents. */
+/* Writes Intel Speed Select and the extended resources that depend on it, as parts of documents. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 struct extended_item {
 	const char *name;
 	int64_t amount;
-	bool owned; /* a pattern */
+	bool owned; /* name is a pattern */
 	struct extended_item *next;
 };
 
@@ -120,7 +120,7 @@ static void put_classes(struct json *j, const struct rp_sst_punit *now)
 	json_end_arr(j);
 }
 
-/* As it is now; what cannot be asked any more is told as it was. */
+/* Writes the present state of a punit, or the state read before if the device does not answer. */
 static void put_punit(struct json *j, const struct fs_root *root, const struct rp_sst_punit *was)
 {
 	const struct rp_sst_at at = {was->package_id, was->punit_id, rp_ids_first(was->cpus)};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of documents about Intel Speed Select and the extended resources that depend on it. */
 #ifndef CONTROL_SPEEDSELECT_H
 #define CONTROL_SPEEDSELECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the daemon is, and why it is not well if it is not. */
+/* Shows the daemon's status, with the reasons if it is degraded. */
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void put_policy(struct json *j, struct pipeline *p, const struct pipeline
 	json_end_obj(j);
 }
 
-/* Where annotations that take from other containers count. */
+/* Writes the namespaces whose pods may take from other containers by annotation. */
 static void put_annotations(struct json *j, struct pipeline *p)
 {
 	const struct conf_annotations *a = &conf_core(pipeline_conf(p))->annotations;
@@ -236,7 +236,7 @@ static void put_machine(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
-/* null where the cluster has nothing to say here. */
+/* Writes the connection to the cluster; null: not configured. */
 static void put_cluster(struct json *j, struct pipeline *p)
 {
 	struct cluster_status s;
@@ -295,7 +295,7 @@ static void put_evictions(struct json *j, struct pipeline *p)
 	json_end_arr(j);
 }
 
-/* null where the configuration has nothing to ask an agent for. */
+/* Writes the connection to the agent; null: the configuration does not need one. */
 static void put_agent(struct json *j, struct pipeline *p)
 {
 	struct devices_status s;
@@ -322,7 +322,7 @@ static void put_agent(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
-/* null where none are known and nobody can be asked. */
+/* Writes the resource plugins; null: none are registered and none can register. */
 static void put_plugins(struct json *j, const struct pipeline *p)
 {
 	const struct plugin_desc *list;
@@ -361,7 +361,7 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	json_end_obj(j);
 }
 
-/* null where no cluster is listened to. */
+/* Writes the pod feed; null: not configured. */
 static void put_feed(struct json *j, const struct pipeline *p)
 {
 	struct feed_status s;
@@ -386,7 +386,7 @@ static void put_feed(struct json *j, const struct pipeline *p)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* "VmRSS:      1234 kB" */
+/* Returns the value of a line "VmRSS: 1234 kB". */
 static uint64_t status_kib(const char *text, const char *name)
 {
 	unsigned long long kib = 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command that shows the daemon's status. */
 #ifndef CONTROL_STATUS_H
 #define CONTROL_STATUS_H
 
