@@ -66,7 +66,7 @@ int address_listen(const struct address *a, struct err *err)
 		socklen_t len = address_fill6(a, &sa6);
 		fd = listen_tcp(AF_INET6, (const struct sockaddr *)&sa6, len);
 	}
-	/* All addresses of a kernel without IPv6. */
+	/* A kernel without IPv6 listens on all IPv4 addresses. */
 	if (!v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) {
 		socklen_t len = address_fill4(a, &sa4);
 		fd = listen_tcp(AF_INET, (const struct sockaddr *)&sa4, len);

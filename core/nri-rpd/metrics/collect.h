@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of metrics that fill a scrape. */
+/* Groups of metrics that make up a scrape. */
 #ifndef METRICS_COLLECT_H
 #define METRICS_COLLECT_H
 

@@ -21,9 +21,9 @@
 
 struct collector {
 	struct pipeline *p;
-	struct fs_root root; /* its own: a thread that hangs outlives the pipeline */
+	struct fs_root root; /* a copy: a thread that hangs outlives the pipeline */
 	struct worker *worker;
-	struct reader *reader; /* the worker's while a round is under way */
+	struct reader *reader; /* used by the worker during a round */
 	struct loop_timer *timer;
 	uint64_t interval_ms;
 	uint32_t limits[4];
@@ -32,14 +32,14 @@ struct collector {
 
 /* ---- a round --------------------------------------------------------------------------------- */
 
-/* An application outside of pods has a number that is no container's. */
+/* Handle of an application outside of pods, which differs from every container's handle. */
 #define APP_BIT (UINT64_C(1) << 63)
 #define APP_OF(generation, index) (APP_BIT | (uint64_t)(generation) << 16 | (index))
 
 struct asked {
-	rp_ctr ctr; /* or APP_OF */
+	rp_ctr ctr; /* container or APP_OF */
 	uint32_t pid;
-	uint32_t path; /* where its text begins */
+	uint32_t path; /* offset of its cgroup path */
 	bool found;
 	struct figures figures;
 };
@@ -47,10 +47,10 @@ struct asked {
 struct round {
 	struct collector *c;
 	struct reader *reader;
-	uint32_t waits; /* FIGURES_…_WAIT that are judged */
+	uint32_t waits; /* FIGURES_…_WAIT that have a limit */
 	struct asked *list;
 	uint32_t n;
-	struct buf paths; /* of cgroups, NUL-terminated */
+	struct buf paths; /* cgroup paths, NUL-terminated */
 	uint64_t cpu_ns, began_ns;
 };
 
@@ -61,7 +61,7 @@ static void round_free(struct round *r)
 	free(r);
 }
 
-/* On the worker. */
+/* [worker] Reads the figures of all containers of the round. */
 static int read_all(void *arg)
 {
 	struct round *r = arg;
@@ -78,9 +78,9 @@ static int read_all(void *arg)
 	return 0;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results of a round ---------------------------------------------------------------------- */
 
-/* In per mille; false: not known. */
+/* Returns the pressure of a resource in per mille; false: unknown. */
 static bool collector_suffering(const struct usage *u, unsigned bit, int64_t *ret)
 {
 	static const enum figure waits[] = {FIG_CPU_WAIT, FIG_CPU_WAIT, FIG_MEMORY_WAIT,
@@ -237,7 +237,8 @@ static void collector_tick(void *arg)
 	(void)loop_timer_arm(c->timer, c->interval_ms);
 }
 
-/* Half of what the process may have, which is raised to what it can be raised to. */
+/* Returns the limit of descriptors for the reader: half of those that the process may have, after
+ * raising that limit as far as needed and allowed. */
 static unsigned files_max(void)
 {
 	struct rlimit files;
@@ -305,7 +306,7 @@ struct collector *collector_free(struct collector *c)
 	loop_timer_free(c->timer);
 	if (worker_free_within(c->worker, STOP_MS)) {
 		log_error("a cgroup that is being read does not answer: it is left alone");
-		return NULL; /* what the thread uses has to stay */
+		return NULL; /* the thread still uses the memory */
 	}
 	c->reader = reader_free(c->reader);
 	fs_root_close(&c->root);

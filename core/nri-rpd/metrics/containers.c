@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri_rp_container_*: what containers use, a series a container and figure; and what finding that
- * out costs. */
+/* Metrics nri_rp_container_*: usage of containers, one series per container and figure, and the
+ * cost of measuring it. */
 #include <stdio.h>
 
 #include "core/nri-rpd/cache/usage.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics of containers' usage (nri_rp_container_*). */
 #ifndef METRICS_CONTAINERS_H
 #define METRICS_CONTAINERS_H
 

@@ -18,7 +18,7 @@ struct family {
 	UT_hash_handle hh;
 };
 
-/* "NAME{LABELS}" */
+/* Key "NAME{LABELS}" of a sample. */
 struct sample_key {
 	UT_hash_handle hh;
 	char text[];
@@ -68,7 +68,8 @@ bool expo_name_valid(const char *name)
 	return n && n < EXPO_NAME_MAX && !name[n];
 }
 
-/* Past the closing quote of the value that starts at s; NULL: it is none. */
+/* Returns the position after the closing quote of the value that starts at s; NULL: no valid
+ * value. */
 static const char *skip_value(const char *s)
 {
 	if (*s++ != '"')
@@ -126,7 +127,7 @@ void expo_label(struct buf *labels, const char *name, const char *value)
 	(void)buf_add_str(labels, "\"");
 }
 
-/* The shortest text that reads back as the same number. */
+/* Appends the shortest text that reads back as the same number. */
 static void add_number(struct buf *out, double v)
 {
 	char text[40];
@@ -197,7 +198,7 @@ void expo_add(struct expo *e, struct family *f, const char *suffix, const char *
 		e->failed = -ENOMEM;
 }
 
-/* False: it was there already, or there is no memory. */
+/* Records a sample. Returns false if it exists already or there is no memory. */
 static bool note_sample(struct expo *e, const struct family *f, const char *labels)
 {
 	size_t size = strlen(f->name) + strlen(labels) + 3;

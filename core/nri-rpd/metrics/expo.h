@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prometheus' text format, version 0.0.4. Samples of a family stand together whatever the order
- * they come in, so they are collected before they are written.
+ * Prometheus' text format, version 0.0.4. The samples of a family have to be adjacent, so they are
+ * collected before they are written.
  */
 #ifndef METRICS_EXPO_H
 #define METRICS_EXPO_H
@@ -13,7 +13,7 @@
 
 #define EXPO_NAME_MAX 200u /* bytes of a family's name */
 #define EXPO_LABELS_MAX 8192u /* bytes of a sample's labels */
-#define EXPO_HELP_MAX 1024u /* bytes; what is more is cut */
+#define EXPO_HELP_MAX 1024u /* bytes; longer texts are cut */
 
 enum expo_type { EXPO_GAUGE, EXPO_COUNTER, EXPO_HISTOGRAM };
 
@@ -21,7 +21,7 @@ struct family;
 
 struct expo {
 	struct family *families; /* in order of appearance */
-	struct sample_key *seen; /* of checked samples */
+	struct sample_key *seen; /* keys of checked samples */
 	int failed; /* sticky -ENOMEM */
 };
 
@@ -29,17 +29,18 @@ void expo_init(struct expo *e);
 void expo_fini(struct expo *e);
 int expo_write(const struct expo *e, struct buf *out);
 
-/* The family of that name, made when it is new. NULL: no name of a metric, of another type already,
- * or no memory. */
+/* Returns the family of that name, created on first use. NULL: invalid name, a family of another
+ * type has it, or no memory. */
 struct family *expo_family(struct expo *e, const char *name, enum expo_type type, const char *help);
-/* A sample: NAME SUFFIX {LABELS} VALUE. Trusted: labels are well-formed. A NULL family is fine. */
+/* Adds a sample: NAME SUFFIX {LABELS} VALUE. Labels are trusted to be well-formed. A NULL family is
+ * fine. */
 void expo_add(struct expo *e, struct family *f, const char *suffix, const char *labels,
 	      double value);
-/* The same with labels from outside: false, and nothing added, when they are malformed or the
- * sample is there already. */
+/* Adds a sample with untrusted labels. Returns false, and adds nothing, if they are malformed or
+ * the sample exists already. */
 bool expo_add_checked(struct expo *e, struct family *f, const char *labels, double value);
 
-/* One sample, one family. */
+/* Adds a gauge: a family with a single sample. */
 void expo_gauge(struct expo *e, const char *name, const char *help, double value);
 void expo_counter(struct expo *e, const char *name, const char *help, double value);
 

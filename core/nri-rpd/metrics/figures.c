@@ -15,7 +15,7 @@
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Digits at the start of text; false: there are none, or it is no number of 64 bits. */
+/* Reads the digits at the start of text; false: no digits, or the number exceeds 64 bits. */
 static bool take_number(const char **text, uint64_t *ret)
 {
 	const char *p = *text;
@@ -51,7 +51,7 @@ static const char *next_line(const char *line)
 	return end && end[1] ? end + 1 : NULL;
 }
 
-/* What is behind "WORD" and a blank at the start of the line, or NULL. */
+/* Returns the rest of a line that starts with "WORD "; NULL: it does not. */
 static const char *figures_behind(const char *line, const char *word)
 {
 	size_t len = strlen(word);
@@ -76,7 +76,7 @@ uint32_t figures_keys(const char *text, const char *const *keys, uint32_t n, uin
 	return good;
 }
 
-/* NAME=NUMBER among the words of a line. */
+/* Reads the number of a word NAME=NUMBER of a line. */
 static bool word_number(const char *line, const char *name, uint64_t *ret)
 {
 	size_t len = strlen(name);
@@ -110,7 +110,7 @@ static void figures_add(uint64_t *to, uint64_t v)
 		*to = UINT64_MAX;
 }
 
-/* "8:0 …": a line about a device. Returns what is behind it. */
+/* Returns the rest of a line about a device, "8:0 …"; NULL: another line. */
 static const char *device_line(const char *line)
 {
 	uint64_t number;
@@ -158,18 +158,18 @@ bool figures_io_v1(const char *text, uint64_t *ret_read, uint64_t *ret_written)
 
 enum how { NUMBER, KEYS, WAIT, IO, IO_V1 };
 
-/* When a file is read: each time; each time while it counts periods, which it does where there is a
- * quota alone; now and then, as what it tells changes slowly or costs much, or each time if the
- * caller asks for it (FIGURES_…_WAIT). */
+/* Conditions for reading a file. Each time; each time while the file counts periods, which it does
+ * only under a quota; or now and then, because its values change slowly or reading is expensive.
+ * Files of the last kind are also read each time if the caller asks for them (FIGURES_…_WAIT). */
 enum when { EACH_TIME = -1, WHILE_LIMITED = -2, NOW_AND_THEN = 0 };
 
 struct source {
-	const char *controller; /* of v1; those of one are together */
+	const char *controller; /* v1 controller; files of a controller are adjacent */
 	const char *file;
 	enum how how;
 	int when; /* enum when, or the caller's bit */
 	const char *keys[KEYS_MAX];
-	/* by key: of what, in which unit; figures of several keys are added */
+	/* figure and unit of each key; the values of several keys with one figure are added */
 	struct {
 		enum figure figure;
 		uint32_t scale;
@@ -269,7 +269,7 @@ static void take_keys(const struct source *s, const char *text, struct figures *
 	for (uint32_t i = 0; i < n; i++)
 		if (found & 1u << i)
 			figures_put(to, s->to[i].figure, values[i], s->to[i].scale);
-	/* a part of a sum would be less than there is */
+	/* A partial sum would be too small, so the figure is left out. */
 	for (uint32_t i = 0; i < n; i++)
 		if (!(found & 1u << i))
 			to->has &= ~(1u << s->to[i].figure);
@@ -316,7 +316,8 @@ static int open_cgroup(const struct fs_root *root, const struct figures_cgroup *
 	return r ? r : fs_open(root, path, O_PATH | O_DIRECTORY);
 }
 
-/* Files of a tree that is none of the kernel's may be replaced by others. */
+/* Returns true for a cgroup file system of the kernel. Files of another tree may be replaced by new
+ * ones. */
 static bool is_kernels(int dir)
 {
 	struct statfs st;
@@ -381,7 +382,7 @@ unsigned figures_place_files(const struct figures_place *p)
 	return n;
 }
 
-/* What is read each time stays open: that is a sixth of the cost. */
+/* Reads a file that stays open between rounds, which saves a sixth of the cost. */
 static ssize_t read_kept(struct figures_place *p, uint32_t i, const char *file, char *buf)
 {
 	if (p->files[i] < 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Readiness of the daemon: runs the checkers of its conditions. */
 #ifndef METRICS_HEALTH_H
 #define METRICS_HEALTH_H
 
 #include "core/nri-rpd/metrics/metrics.h"
 
-/* One line a failing checker into out ("name: what is wrong"); true when there is none. */
+/* Writes one line per failing checker to out ("name: reason"). Returns true if none fails. */
 bool health_check(struct pipeline *p, struct buf *out);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define LOG_SOURCE "metrics"
 
-/* Whether b is another socket than a: where that cannot be known it is not. */
+/* Returns true if b is certainly another socket than a. */
 static bool held_differs(int a, int b)
 {
 	uint64_t x = 0, y = 0;
@@ -46,7 +46,7 @@ static void held_tell(int fd)
 		    host, port);
 }
 
-/* One at a time, so that many of them keep nobody from being served. */
+/* Accepts and closes one connection per call, so that many of them do not delay other work. */
 static void send_away(unsigned events, void *arg)
 {
 	const struct held_socket *s = arg;
@@ -56,7 +56,7 @@ static void send_away(unsigned events, void *arg)
 		(void)close(fd);
 		held_tell(s->fd);
 	} else if (fd != -EAGAIN && fd != -EINTR && fd != -ECONNABORTED) {
-		(void)loop_io_set(s->io, 0); /* out of descriptors: then they wait */
+		(void)loop_io_set(s->io, 0); /* out of descriptors: let them wait */
 	}
 }
 

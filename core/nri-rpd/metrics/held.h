@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that systemd listens on for the daemon where nothing is served: whoever connects there is
- * not left waiting. */
+/* Sockets that systemd has opened for the daemon and that are not served: closes their connections,
+ * so that clients do not wait in vain. */
 #ifndef METRICS_HELD_H
 #define METRICS_HELD_H
 
 #include "core/lib/util/loop.h"
 
-#define HELD_MAX 8u /* further ones are left alone */
+#define HELD_MAX 8u /* further sockets are ignored */
 
 struct held {
 	struct held_socket {
-		int fd; /* systemd's */
-		struct loop_io *io; /* NULL: it is served, or none that can be */
+		int fd; /* owned by systemd */
+		struct loop_io *io; /* NULL: served by the daemon, or not a listening socket */
 	} sockets[HELD_MAX];
 };
 
-/* From now on that one is served, or none (-1): connections to all others are closed. */
+/* Serves only socket `served` (-1: none); closes connections of all others. */
 void held_serve(struct held *h, struct loop *loop, int served);
 void held_fini(struct held *h);
 

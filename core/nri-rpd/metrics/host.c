@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon itself. */
+/* Metrics of the daemon itself. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -414,17 +414,17 @@ static unsigned open_files(void)
 	_closedir_ DIR *d = opendir("/proc/self/fd");
 	while (d && readdir(d))
 		n++;
-	return n > 3 ? n - 3 : 0; /* ".", "..", and the one that reads */
+	return n > 3 ? n - 3 : 0; /* ".", ".." and the descriptor of the listing itself */
 }
 
-/* Fields 22 (start), 23 (virtual size) and 24 (resident pages) of /proc/self/stat. */
+/* Reads fields 22 (start), 23 (virtual size) and 24 (resident pages) of /proc/self/stat. */
 static bool read_stat(unsigned long long *start, unsigned long long *size, long long *pages)
 {
 	char text[1024];
 	_fclose_ FILE *f = fopen("/proc/self/stat", "re");
 	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
 	text[n] = '\0';
-	/* The name of the program may have blanks and brackets in it. */
+	/* The name of the program may contain blanks and brackets. */
 	const char *s = strrchr(text, ')');
 	return s && sscanf(s + 1,
 			   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "

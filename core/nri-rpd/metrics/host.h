@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics of the daemon itself (nri_rp_*, process_*). */
 #ifndef METRICS_HOST_H
 #define METRICS_HOST_H
 

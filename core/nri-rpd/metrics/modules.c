@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules count. Their names and labels are checked: one bad sample would cost all of the
- * scrape. */
+/* Metrics of modules. Names and labels are checked, because one invalid sample would make the whole
+ * scrape invalid. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct scrape {
 	struct expo *e;
 	struct pipeline *p;
 	const struct conf_core *core;
-	const struct instance *instance; /* that is asked */
+	const struct instance *instance; /* instance whose metrics are collected */
 	unsigned n, rejected, failed;
 };
 
@@ -40,7 +40,8 @@ bool collect_wanted(const struct conf_core *core, const char *group, const char 
 	       any_matches(&core->metrics.polled, group, name);
 }
 
-/* "topology-aware" → "topologyaware", as the names of the Go policies have it. */
+/* Removes punctuation from a name, as in the metrics of the Go policies: "topology-aware" →
+ * "topologyaware". */
 static void modules_squeeze(const char *name, char ret[RP_NAME_MAX])
 {
 	size_t n = 0;
@@ -50,8 +51,8 @@ static void modules_squeeze(const char *name, char ret[RP_NAME_MAX])
 	ret[n] = '\0';
 }
 
-/* A policy's metrics begin with nri_policy_, those of others with nri_ and their names, whether the
- * module says so itself or not. */
+/* Builds the full name of a metric. It begins with nri_policy_ for a policy, with nri_ and the
+ * module's name for others, whether or not the module adds that prefix itself. */
 static void full_name(const struct instance *i, const char *name, char *ret, size_t size)
 {
 	char module[RP_NAME_MAX];
@@ -70,7 +71,7 @@ static void full_name(const struct instance *i, const char *name, char *ret, siz
 static void add_sample(struct scrape *s, enum expo_type type, const char *name, const char *help,
 		       const char *labels, double value)
 {
-	char full[EXPO_NAME_MAX + 1]; /* a name that does not fit is too long */
+	char full[EXPO_NAME_MAX + 1]; /* names that do not fit are too long */
 	if (++s->n > METRICS_SAMPLES_MAX || !name || !*name) {
 		s->rejected++;
 		return;

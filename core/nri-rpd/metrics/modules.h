@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics that modules report, with their names and labels checked. */
 #ifndef METRICS_MODULES_H
 #define METRICS_MODULES_H
 
@@ -6,7 +7,8 @@
 
 void collect_modules(struct expo *e, struct pipeline *p);
 
-/* Do the globs of instrumentation.metrics (GROUP, NAME or GROUP/NAME) want it? */
+/* Returns true if the globs of instrumentation.metrics (GROUP, NAME or GROUP/NAME) select the
+ * metric. */
 bool collect_wanted(const struct conf_core *core, const char *group, const char *name);
 
 #endif

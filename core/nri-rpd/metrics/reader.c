@@ -7,14 +7,14 @@
 #include "core/lib/util/hash.h"
 
 #define SLOW_MS 8000u
-#define SPREAD 8u /* parts of it, by which containers that come together are told apart */
+#define SPREAD 8u /* parts of that time; spreads containers that were created together */
 
 struct known {
 	rp_ctr ctr;
 	struct figures_place place;
-	uint64_t slow_ms; /* when everything is to be read again */
-	uint64_t round; /* the last one that asked for it */
-	unsigned n_files; /* as they are counted in the reader */
+	uint64_t slow_ms; /* time at which slow figures are due again */
+	uint64_t round; /* latest round with this container */
+	unsigned n_files; /* part of the reader's count */
 	UT_hash_handle hh;
 };
 
@@ -82,7 +82,7 @@ static struct known *reader_find(const struct reader *r, rp_ctr ctr)
 	return k;
 }
 
-/* NULL: out of memory. */
+/* Adds a container; NULL: out of memory. */
 static struct known *reader_add(struct reader *r, rp_ctr ctr)
 {
 	struct known *k = calloc(1, sizeof *k);

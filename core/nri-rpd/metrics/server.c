@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent's HTTP server within bounds of our own. A connection that exceeds the bound of its
- * address or of all clients closes the oldest one within that bound, so that a probe always gets
- * through. A connection younger than METRICS_YOUNG_MS is never closed for another
- * one: a probe's request and its answer need less. Only with METRICS_ACCEPTED_MAX connections the
- * listener pauses until some of them are old enough.
+ * HTTP server: that of libevent with additional limits. A connection that exceeds the limit of its
+ * address or of all clients closes the oldest one within that limit, so that a probe always gets
+ * through. A connection younger than METRICS_YOUNG_MS is never closed for another one, because a
+ * probe's request and its answer need less time. Only with METRICS_ACCEPTED_MAX connections does
+ * the listener pause until some of them are old enough.
  *
- *   accepted ──▶ waiting for the request ──complete──▶ answering ──all taken──▶ closed
+ *   accepted ──▶ waiting for the request ──complete──▶ answering ──sent──▶ closed
  *                  └─── METRICS_REQUEST_MS ─────────────┴── METRICS_STALLED_MS ──▶ closed
  */
 #include <assert.h>
@@ -42,8 +42,8 @@
 #define PAUSE_MS 1000u
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define TEXT_PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
-/* The table of routes decides, all but GET and HEAD being refused there: libevent would call them
- * not implemented. */
+/* Let libevent pass on all methods, because it would report others as not implemented. The table of
+ * routes refuses all but GET and HEAD. */
 #define ANY_METHOD 0xffffu
 
 struct connection {
@@ -52,11 +52,12 @@ struct connection {
 	struct evhttp_connection *http; /* NULL until server_watch() */
 	struct loop_timer *timer;
 	uint64_t since_ms;
-	struct in6_addr from; /* the client's address or network; a unix socket: all zero */
+	/* client's address, for IPv6 its network; all zero for a unix socket */
+	struct in6_addr from;
 	bool asked; /* the request is complete */
-	bool kept; /* metrics_hold() bounds it, not the number of connections */
-	size_t unsent; /* bytes of the answer that waited at the last check */
-	void (*closed)(void *arg); /* NULL: nobody else has to know */
+	bool kept; /* limited by metrics_hold() and not by the number of connections */
+	size_t unsent; /* unsent bytes of the answer at the last check */
+	void (*closed)(void *arg); /* NULL: no notification */
 	void *closed_arg;
 	struct connection *prev, *next;
 };
@@ -65,15 +66,15 @@ struct metrics {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct evhttp *http;
-	struct evhttp_bound_socket *bound; /* NULL: listens nowhere */
-	char *listen; /* as it was asked for */
+	struct evhttp_bound_socket *bound; /* NULL: does not listen */
+	char *listen; /* address as configured */
 	struct held held;
-	struct loop_timer *pause; /* descriptors are short */
-	dev_t dev; /* of a unix socket */
+	struct loop_timer *pause; /* runs while descriptors are short */
+	dev_t dev; /* device of a unix socket's file */
 	ino_t ino;
 	struct connection *connections;
 	unsigned n_connections;
-	const char *routed; /* somebody else's path; NULL: none */
+	const char *routed; /* path of another component; NULL: none */
 	metrics_route_fn route;
 	void *route_arg;
 };
@@ -137,8 +138,8 @@ static void answer_ready(struct metrics *m, struct answer *a)
 		a->status = 500;
 }
 
-/* Health: an answer at all is the answer, as what only time or people can mend is no reason for a
- * restart. */
+/* Answers the liveness probe. Any answer means "alive", because faults that time or people mend are
+ * no reason for a restart. */
 static void answer_live(struct metrics *m, struct answer *a)
 {
 	(void)m;
@@ -178,8 +179,8 @@ static void send_answer(struct evhttp_request *req, const struct answer *a)
 	bool ok = !a->body.failed && evhttp_add_header(headers, "Content-Type", a->type) == 0 &&
 		  evhttp_add_header(headers, "Content-Length", length) == 0 &&
 		  evhttp_add_header(headers, "Cache-Control", "no-store") == 0 &&
-		  /* a scraper comes four times a minute, and what does not stay open needs no
-		 * rules */
+		  /* A scraper connects a few times a minute, so connections are closed after each
+		   * answer. */
 		  evhttp_add_header(headers, "Connection", "close") == 0 &&
 		  evhttp_add_header(headers, "Allow", "GET, HEAD") == 0;
 	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
@@ -217,9 +218,9 @@ static void connection_free(struct connection *c)
 	free(c);
 }
 
-/* ---- bounds ---- */
+/* ---- limits ---- ---- */
 
-/* Fills in the address of the client, of IPv6 the network that one host has for itself. */
+/* Records the client's address; of IPv6 the network, which one host may use alone. */
 static void connection_note_address(struct connection *c)
 {
 	struct sockaddr_storage ss = {0};
@@ -239,7 +240,7 @@ static bool connection_same_client(const struct connection *a, const struct conn
 	return memcmp(&a->from, &b->from, sizeof a->from) == 0;
 }
 
-/* Counts the connections with the address of `like` that are within the bounds; NULL: all. */
+/* Counts the limited connections with the address of `like`; NULL: all limited connections. */
 static unsigned count_connections(const struct metrics *m, const struct connection *like)
 {
 	const struct connection *c;
@@ -249,7 +250,7 @@ static unsigned count_connections(const struct metrics *m, const struct connecti
 	return n;
 }
 
-/* Returns true if so many answers are under way that a further one would exceed the bounds. */
+/* Returns true if so many answers are being sent that another one would exceed the limits. */
 static bool is_crowded(const struct metrics *m)
 {
 	const struct connection *c;
@@ -267,8 +268,8 @@ static void connection_close(struct connection *c)
 		connection_free(c);
 }
 
-/* Closes connections in the order in which they were accepted, but for young ones, until `n` is
- * not more than `most`. like: only connections of its client; NULL: all. Returns the new `n`. */
+/* Closes connections from the oldest on, except young ones, until `n` is at most `most`. like: only
+ * connections of its client; NULL: all. Returns the new `n`. */
 static unsigned close_oldest(struct metrics *m, const struct connection *like, bool asked,
 			     unsigned n, unsigned most)
 {
@@ -288,8 +289,8 @@ static unsigned close_oldest(struct metrics *m, const struct connection *like, b
 	return n;
 }
 
-/* Closes connections that exceed a bound: first those without a complete request, then those that
- * take answers. */
+/* Closes connections that exceed a limit: first those without a complete request, then those that
+ * are receiving answers. */
 static void close_excess(struct metrics *m, const struct connection *like, unsigned most)
 {
 	unsigned n = count_connections(m, like);
@@ -304,8 +305,9 @@ static void on_closed(struct evhttp_connection *http, void *arg)
 }
 
 /*
- * libevent shows a connection to nobody before its first request is whole, but hands it to the
- * callbacks of the connection's buffer. False: the connection has been closed already.
+ * Finds libevent's connection object, which libevent passes on only with the first complete
+ * request, through the callbacks of the connection's buffer. False: the connection has been closed
+ * already.
  */
 static bool server_watch(struct connection *c)
 {
@@ -325,7 +327,7 @@ static bool server_watch(struct connection *c)
 	return loop_timer_arm(c->timer, METRICS_REQUEST_MS) == 0;
 }
 
-/* Returns true if the client has taken a part of its answer since the last check. */
+/* Returns true if the client has received a part of its answer since the last check. */
 static bool connection_progresses(struct connection *c)
 {
 	size_t left = evbuffer_get_length(bufferevent_get_output(c->bev));
@@ -356,8 +358,8 @@ static void pause_accepting(struct metrics *m, const char *why)
 	(void)loop_timer_arm(m->pause, PAUSE_MS);
 }
 
-/* Whatever is missing here, the connection is still served, but none is accepted beside it before
- * the pause is over. */
+/* Sets up an accepted connection. After a failure the connection is still served, but accepting
+ * pauses. */
 static struct bufferevent *on_accepted(struct event_base *base, void *arg)
 {
 	struct metrics *m = arg;
@@ -483,7 +485,7 @@ static void stop_listening(struct metrics *m)
 		(void)unlink(a.path);
 }
 
-/* Takes over m->bound and m->listen when it works. */
+/* Starts listening and sets m->bound and m->listen if that works. */
 static int start_listening(struct metrics *m, const char *listen, struct err *err)
 {
 	struct address a;
@@ -515,7 +517,8 @@ static int start_listening(struct metrics *m, const char *listen, struct err *er
 	return 0;
 }
 
-/* The old address may be what keeps the new one from being had: 127.0.0.1:8891 and :8891. */
+/* Closes the old address before the new one is opened, because the two may conflict: 127.0.0.1:8891
+ * and :8891. Restores the old one after a failure. */
 static int swap_listening(struct metrics *m, const char *listen, struct err *err)
 {
 	struct err again = ERR_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPUs and memory nodes, and what containers were given of them. */
+/* Metrics of CPUs and memory nodes, and of their allocation to containers. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,11 +7,11 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/metrics/system.h"
 
-/* Containers with the same set are counted together, so that a scrape costs sets times members, not
- * containers times members. */
+/* Amount of one container on a set. Containers with equal sets are counted together, so that a
+ * scrape costs sets times members, not containers times members. */
 struct share {
 	const struct iset *set;
-	double amount; /* of one container: milli-CPU, bytes */
+	double amount; /* per container: milli-CPU, bytes */
 };
 
 struct load {
@@ -26,7 +26,7 @@ static int compare_shares(const void *x, const void *y)
 	return a->set < b->set ? -1 : a->set > b->set;
 }
 
-/* What a set's containers ask for counts evenly for each of its members. */
+/* Distributes the requests of a set's containers evenly over the members of the set. */
 static void system_spread(struct load *load, const struct share *shares, size_t n)
 {
 	for (size_t i = 0; i < n;) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics of CPUs and memory nodes and their allocation to containers. */
 #ifndef METRICS_SYSTEM_H
 #define METRICS_SYSTEM_H
 

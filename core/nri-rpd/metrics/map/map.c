@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request holds a place from its first question on, until its connection is closed:
+ * Serves the map. A request occupies a place from its arrival until its connection is closed:
  *
- *   asked ──document──▶ answered ──all taken──▶ closed
- *   asked ──document──▶ told ──▶ asked …          (a stream, until its reader goes or takes nothing for too long)
+ *   asked ──document──▶ answered ──sent──▶ closed
+ *   asked ──document──▶ sent ──▶ asked …          (a stream, until its reader leaves or stalls)
  */
 #include "core/nri-rpd/metrics/map/map.h"
 
@@ -39,7 +39,7 @@ enum request_kind { DOCUMENT, STREAM, TRIAL, N_REQUEST_KINDS };
 struct map_request {
 	struct map *map;
 	struct evhttp_request *http;
-	bool started; /* a stream: its reply has begun, and does not end by itself */
+	bool started; /* for a stream: the reply has begun, and has no fixed end */
 	enum request_kind kind;
 	struct map_request *prev, *next;
 };
@@ -132,7 +132,7 @@ static void request_closed(void *arg)
 	struct map_request *r = arg;
 	struct map *map = r->map;
 	ctl_forget(map->ctl, r);
-	/* a stream whose reader has gone is nobody's any more: ending the reply frees it */
+	/* Ending the reply frees a stream whose reader has disconnected. */
 	if (r->started && !evhttp_request_get_connection(r->http))
 		evhttp_send_reply_end(r->http);
 	DL_DELETE(map->requests, r);
@@ -141,7 +141,7 @@ static void request_closed(void *arg)
 	free(r);
 }
 
-/* NULL: it has been refused. */
+/* Creates a request; NULL: too many, and it was refused. */
 static struct map_request *request_new(struct map *map, struct evhttp_request *http,
 				       enum request_kind kind)
 {
@@ -226,7 +226,7 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 		ctl_ask(map->ctl, &q, answer_document, r);
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void stream_on(struct map_request *r, uint64_t after);
 
@@ -239,7 +239,7 @@ static void answer_stream(void *arg, const struct buf *document, int exit)
 	uint64_t last = pipeline_last_event(r->map->pipeline);
 	struct evbuffer *message = evbuffer_new();
 	if (!message || exit != CTL_OK || evbuffer_get_length(waiting) > MAP_BACKLOG_MAX)
-		goto out; /* it is ended when its time is over, and the browser asks again */
+		goto out; /* the stream ends at its time limit, and the browser asks again */
 	if (evbuffer_get_length(waiting) == 0)
 		metrics_hold(r->map->metrics, r->http, MAP_STALLED_MS, request_closed, r);
 	if (evbuffer_add_printf(message, "id: %llu\ndata: ", (unsigned long long)last) < 0 ||
@@ -286,10 +286,10 @@ static void serve_events(struct map *map, struct evhttp_request *http,
 	stream_on(r, after);
 }
 
-/* ---- who may ask ----------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
-/* A numeric address or localhost, with or without a port: no name that somebody may let point
- * here. */
+/* Returns true for a numeric address or localhost, with or without a port. A name is refused,
+ * because its owner may make it point to this machine. */
 static bool host_is_plain(const char *host)
 {
 	char name[HOST_MAX];
@@ -364,7 +364,7 @@ static void on_request(struct evhttp_request *http, void *arg)
 	map_refuse(http, HTTP_NOTFOUND, "there is " PATH "\n");
 }
 
-/* ---- on and off ------------------------------------------------------------------------------ */
+/* ---- enabling and disabling ------------------------------------------------------------------ */
 
 static void end_requests(struct map *map)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page with a live map of the machine, /map on the HTTP server of the metrics: map.c serves it,
- * page/ is what a browser gets, with neither a build step nor anything from elsewhere.
+ * Live map of the machine, a page at /map on the HTTP server of the metrics. map.c serves it; page/
+ * is what a browser loads, without a build step and without files from other servers.
  *
  *   GET  /map, /map/FILE         the page
  *   GET  /map/topology           the documents of nri-rpctl --json, without
- *   GET  /map/containers         what annotations say, processes and cgroups
+ *   GET  /map/containers         texts of annotations, processes and cgroups
  *   GET  /map/explain?name=NAME
- *   GET  /map/events?after=N     Server-sent events: each message is a document of events. Without
- *                                anything new, an empty one now and then. Last-Event-ID wins
- *                                over after.
- *   POST /map/try                a manifest; nothing comes of it
+ *   GET  /map/events?after=N     Server-sent events: each message is a document of events. An
+ *                                empty one is sent now and then if there are no events.
+ *                                Last-Event-ID overrides after.
+ *   POST /map/try                a manifest, tried without effect
  *
- * Only a browser that was told a numeric address or localhost is answered, and only a page from
- * here may ask: else a page from anywhere could read it, by a name that points here. All is within
- * bounds, beside those of the server.
+ * Only requests to a numeric address or localhost are answered, and only scripts of this page may
+ * send them. Otherwise any web page could read the map through a name that points here. The map's
+ * limits apply in addition to those of the server.
  */
 #ifndef MAP_MAP_H
 #define MAP_MAP_H
@@ -25,22 +25,22 @@
 #include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 
-#define MAP_REQUESTS_MAX 16u /* under way at a time, of them … */
-#define MAP_STREAMS_MAX 8u /* … following what happens */
-#define MAP_TRIES_MAX 1u /* … trying a pod, which takes a process */
-#define MAP_TRY_MS 60000u /* for its answer to come and to be taken */
-#define MAP_QUIET_MS 15000u /* after which a stream says that it is still there */
-#define MAP_STALLED_MS 30000u /* after which one whose reader takes nothing is ended */
+#define MAP_REQUESTS_MAX 16u /* concurrent requests, of which … */
+#define MAP_STREAMS_MAX 8u /* … streams of events */
+#define MAP_TRIES_MAX 1u /* … trials of a pod, each of which needs a process */
+#define MAP_TRY_MS 60000u /* for the answer of a trial to be made and sent */
+#define MAP_QUIET_MS 15000u /* without events, until a stream sends an empty message */
+#define MAP_STALLED_MS 30000u /* until a stream whose reader takes no data is ended */
 #define MAP_BACKLOG_MAX                                                                            \
-	(256u << 10) /* bytes that wait for a stream's reader before it is told no more */
+	(256u << 10) /* unsent bytes of a stream, above which further events are delayed */
 
 struct map;
 
-/* Serves nothing yet. NULL: out of memory. All three have to outlive what it serves: metrics_free()
- * ends that, map_free() is next. */
+/* Creates the map, disabled. NULL: out of memory. All three arguments have to outlive the requests:
+ * call metrics_free() before map_free(). */
 struct map *map_new(struct metrics *metrics, struct ctl *ctl, struct pipeline *pipeline);
-/* On, as long as the metrics are served to this machine alone, or off; to be called again when the
- * metrics listen elsewhere. */
+/* Enables the map, as long as the metrics are served to this machine alone, or disables it. Call it
+ * again after the metrics' address has changed. */
 void map_serve(struct map *map, bool on);
 struct map *map_free(struct map *map); /* NULL is fine; returns NULL */
 
