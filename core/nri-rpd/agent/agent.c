@@ -54,21 +54,21 @@ struct connection {
 struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	struct listener *listener; /* NULL: there is nothing to ask for */
+	struct listener *listener; /* NULL: the configuration needs no agent */
 	char *path, *user;
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
-	bool publishes; /* the registered one, and that is wanted */
+	bool publishes; /* the registered agent, and it is to publish */
 	struct plugin_link plugins;
 	struct publisher *publisher;
 	struct teller *teller;
 	struct log_limit turned_away;
 };
 
-/* ---- who may connect ------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
-/* From the file alone: a look-up by the C library might ask the network. */
+/* Looks up a user in the file alone, because a look-up by the C library might use the network. */
 static uid_t find_user(const char *name)
 {
 	uint64_t number;
@@ -118,7 +118,7 @@ static void connection_free(struct connection *c, const char *why)
 		pipeline_feed_lost(a->pipeline);
 		agent_ask_plugins(&a->plugins, a->pipeline, NULL);
 	}
-	/* First of all nobody is asked any more, as whoever waited might. */
+	/* Detach the agent first: callbacks below may otherwise send it a request. */
 	if (was_agent) {
 		log_warning("the agent is gone: %s", why);
 		pipeline_event(a->pipeline, EV_RUNTIME, "the agent is gone: %s", why);
@@ -264,7 +264,7 @@ static void on_connection(int fd, void *arg)
 		log_warning("%s", err.text);
 }
 
-/* ---- what the pipeline wants to know --------------------------------------------------------- */
+/* ---- requests of the pipeline ---------------------------------------------------------------- */
 
 static struct rpc *agent_rpc(const struct agent *a)
 {

@@ -14,8 +14,7 @@
 
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_MAX (64u << 20)
-/* The attribute of a zone that holds the CPUs its policy gives to nobody else: a name of the
- * published topology. */
+/* Attribute of a zone with the CPUs that its policy reserves: a name of the published topology. */
 #define RESERVED_ATTRIBUTE "reserved cpuset"
 
 static char *set_text(struct arena *a, struct rp_ids ids)
@@ -27,14 +26,14 @@ static char *set_text(struct arena *a, struct rp_ids ids)
 	return text;
 }
 
-/* ---- what containers have -------------------------------------------------------------------- */
+/* ---- allocations of containers --------------------------------------------------------------- */
 
 struct listing {
 	struct arena *a;
 	struct pipeline *pipeline;
 	struct err *err;
 	int failed; /* the first error; 0: none */
-	/* of the container whose memory is told */
+	/* memory nodes already reported for the current container */
 	struct rp_idset told;
 	Agent__ContainerAllocation *to;
 };
@@ -127,8 +126,8 @@ static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsR
 	return r;
 }
 
-/* Whether a pod is asked for. In a stopped sandbox nothing runs any more, and another one of its
- * name may be there. */
+/* Returns true if the pod was requested. Stopped sandboxes are left out: no container runs there
+ * any more, and another sandbox of that name may exist. */
 static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest *m)
 {
 	return !pod->over && !pod->stopped &&
@@ -168,7 +167,7 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 		(void)rpc_reply(req, &out.base);
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- allocatable resources ------------------------------------------------------------------- */
 
 static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
 {
@@ -213,7 +212,8 @@ static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableRe
 	return 0;
 }
 
-/* Policies that do not tell: all but what their zones call reserved. */
+/* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones
+ * call reserved. */
 static int find_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
 	struct rp_idset reserved;

@@ -13,7 +13,8 @@
 
 #define ARENA_BLOCK (16u << 10)
 #define ANSWER_ARENA (128u << 20)
-/* The agent gives up by itself, and says why; this is for one that does not. */
+/* Additional time before the daemon gives up. An agent normally gives up first and states the
+ * reason. */
 #define MARGIN_MS 250u
 
 struct question {
@@ -134,7 +135,7 @@ static void on_list(const struct rpc_result *result, void *arg)
 		pipeline_devices_listed(p, pods, n);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static Agent__PodRequest pod_request(const char *ns, const char *name)
 {

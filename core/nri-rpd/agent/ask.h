@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to a connected agent, and evictions that it is to ask for, whose answers go to the
- * pipeline. */
+/* Requests to a connected agent about pods and evictions. The answers go to the pipeline. */
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
@@ -8,18 +7,19 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/wire/rpc.h"
 
-/* 0: pipeline_devices_tell or _fail is called later, once. */
+/* Requests the devices of a pod. 0: pipeline_devices_tell or _fail is called later, once. */
 int agent_ask_pod(struct pipeline *p, struct rpc *rpc, rp_pod pod, const char *ns,
 		  const char *name);
-/* 0: pipeline_devices_listed or _not_listed is called later, once. */
+/* Requests the devices of all pods. 0: pipeline_devices_listed or _not_listed is called later,
+ * once. */
 int agent_ask_all(struct pipeline *p, struct rpc *rpc);
-/* 0: pipeline_evict_told is called later, once. */
+/* Requests an eviction. 0: pipeline_evict_told is called later, once. */
 int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, int64_t grace_s);
 void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name);
 
 /*
- * What the agent answers, for tests as well. Out of the arena: -EBADMSG: it does not decode;
- * -E2BIG: it is over a limit of protocol.h; -ENOMEM.
+ * Decode answers of the agent, for tests as well, into the arena. -EBADMSG: not decodable; -E2BIG:
+ * exceeds a limit of protocol.h; -ENOMEM.
  */
 struct arena;
 int agent_decode_pod(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc *ret);

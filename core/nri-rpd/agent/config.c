@@ -15,11 +15,11 @@
 
 #define ARENA_BLOCK (16u << 10)
 #define CONFIG_ARENA (4u * AGENT_CONFIG_MAX)
-#define ERRORS_MAX (32u << 10) /* bytes that the status of an object has room for */
+#define ERRORS_MAX (32u << 10) /* bytes that fit into the status of an object */
 
-/* ---- what is pushed -------------------------------------------------------------------------- */
+/* ---- pushed configurations ------------------------------------------------------------------- */
 
-/* Whether a word may become part of the name of a source, which people read. */
+/* Returns true if a word may be part of a source's name, which appears in messages. */
 static bool good_word(const char *text)
 {
 	size_t len = strnlen(text, AGENT_NAME_MAX);
@@ -80,9 +80,9 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 	return r;
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------- */
+/* ---- outcome --------------------------------------------------------------------------------- */
 
-/* errors NULL: it was accepted, with these warnings. conflicts: NULL: none are known. */
+/* Answers a push. errors NULL: accepted, with these warnings. conflicts NULL: none. */
 static void config_answer(struct rpc_request *req, const char *errors, const char *warnings,
 			  const struct conflict *conflicts, unsigned n)
 {
@@ -106,7 +106,7 @@ static void config_answer(struct rpc_request *req, const char *errors, const cha
 	(void)rpc_reply(req, &out.base);
 }
 
-/* Adds the errors, or the warnings, among the lines. */
+/* Appends the errors, or the warnings, among the lines. */
 static void config_put_problems(struct buf *out, const char *lines, bool warnings)
 {
 	for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
@@ -170,7 +170,8 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 		config_refuse(req, r);
 		return;
 	}
-	/* Sources are told apart by their names after a restart. */
+	/* The names of sources tell after a restart which kind they are, so they must fit the
+	 * request. */
 	bool named = !n || str_has_prefix(sources[0].name, PUSHED_ADJUSTMENTS) == adjustments;
 	if (!named) {
 		config_refuse(req, -EINVAL);

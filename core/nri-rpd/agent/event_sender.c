@@ -13,32 +13,32 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "agent"
-#define RECENT_MAX 128u /* kinds and pods that are remembered; the oldest one is forgotten first */
+#define RECENT_MAX 128u /* remembered pairs of kind and pod; the oldest is replaced first */
 #define TELL_TIMEOUT_MS 10000u
 #define KEY_MAX 600u
 #define NS_PER_S UINT64_C(1000000000)
 
-/* One kind about one pod, or about the node. */
+/* Remembered events of one kind about one pod, or about the node. */
 struct recent {
 	char key[KEY_MAX];
-	uint64_t next_ms; /* not told before; 0: this place is free */
+	uint64_t next_ms; /* time before which no further one is sent; 0: free place */
 	uint32_t left_out;
 };
 
 struct teller {
 	struct pipeline *pipeline;
-	struct rpc *rpc; /* NULL: nobody is told */
+	struct rpc *rpc; /* NULL: no agent is connected */
 	struct loop_timer *timer;
-	uint64_t seq; /* of the last event that was looked at */
+	uint64_t seq; /* number of the last event that was processed */
 	uint64_t counted_ms;
 	uint32_t allowance;
 	struct recent recent[RECENT_MAX];
 };
 
-/* ---- which events, and how often ------------------------------------------------------------- */
+/* ---- selection and rate of events ------------------------------------------------------------ */
 
 struct kind {
-	const char *reason; /* NULL: nothing for the cluster */
+	const char *reason; /* NULL: not for the cluster */
 	bool warning;
 };
 
@@ -82,7 +82,7 @@ static void event_sender_refill(struct teller *t, uint64_t now)
 		more > TELLER_BURST - t->allowance ? TELLER_BURST : t->allowance + (uint32_t)more;
 }
 
-/* The number of times that are told with it; 0: not now. */
+/* Returns the count to send with the event (1 plus those left out before); 0: do not send now. */
 static uint32_t may_tell(struct teller *t, const char *reason, const char *pod, uint64_t now)
 {
 	char key[KEY_MAX];
@@ -108,7 +108,7 @@ struct telling {
 	size_t n;
 };
 
-/* "namespace/pod/name" as "namespace/pod"; "": it is about no pod. */
+/* Writes "namespace/pod" of "namespace/pod/name"; "": the event is not about a pod. */
 static void pod_of(const struct event *e, char *ret, size_t size)
 {
 	const char *end = e->subject ? strrchr(e->subject, '/') : NULL;

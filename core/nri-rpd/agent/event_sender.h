@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of the daemon that people should see in the cluster, at the pod or the node: refusals,
- * what is degraded, configurations, evictions. One of a kind a pod and a minute, and not more than
- * TELLER_BURST at a time and one every TELLER_REFILL_MS all in all: a pod that is refused is tried
- * again by its kubelet for ever. What is left out is counted, and told with the next of its kind.
+ * Events of the daemon that are shown in the cluster, at the pod or the node: refusals, degraded
+ * states, configurations, evictions. At most one event per kind, pod and minute is sent, and in
+ * total at most TELLER_BURST at a time and one every TELLER_REFILL_MS, because the kubelet retries
+ * a refused pod without end. Events that are left out are counted, and the count is sent with the
+ * next of their kind.
  */
 #ifndef AGENT_TELLER_H
 #define AGENT_TELLER_H
@@ -11,8 +12,8 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
 
-#define TELLER_QUIET_MS 200u /* what comes together is one message */
-#define TELLER_AGAIN_MS 60000u /* of one kind, about one pod */
+#define TELLER_QUIET_MS 200u /* collects events of that time into one message */
+#define TELLER_AGAIN_MS 60000u /* between events of one kind about one pod */
 #define TELLER_BURST 20u
 #define TELLER_REFILL_MS 6000u
 
@@ -20,10 +21,10 @@ struct teller;
 
 struct teller *teller_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
 struct teller *teller_free(struct teller *t); /* NULL is fine; returns NULL */
-/* The agent that is told from now on; NULL: none. What happened meanwhile is told then, as far as
- * it is remembered. */
+/* Sets the connection to the agent; NULL: none. Remembered events of the time without agent are
+ * sent then. */
 void teller_set_agent(struct teller *t, struct rpc *rpc);
-/* Call when there may be a new event. */
+/* Checks for new events. */
 void teller_changed(struct teller *t);
 
 #endif

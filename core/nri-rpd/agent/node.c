@@ -18,7 +18,7 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Names of labels, annotations, taints and resources are printable ASCII. */
+/* Returns true if a name of a label, annotation, taint or resource is printable ASCII. */
 static bool good_key(const char *key)
 {
 	size_t len = strnlen(key, AGENT_NAME_MAX + 1);
@@ -47,7 +47,7 @@ static int cmp_taint(const void *a, const void *b)
 	return by_key ? by_key : strcmp(x->effect, y->effect);
 }
 
-/* Into an order, which the sender's is not relied upon to be. -EINVAL: two are the same. */
+/* Sorts a list, because the sender's order is not trusted. -EINVAL: duplicate entries. */
 static int put_in_order(void *list, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	qsort(list, n, size, cmp);

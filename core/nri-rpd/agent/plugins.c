@@ -14,13 +14,14 @@
 #include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define ARENA_BLOCK (16u << 10)
-/* The agent gives up by itself, and says why; this is for one that does not. */
+/* Time by which the agent's limit is shorter than the daemon's. An agent normally gives up first
+ * and states the reason. */
 #define MARGIN_MS 100u
 #define REMOVE_MS 5000u
 
 _Static_assert(AGENT_PLUGINS_MAX == PLUGINS_MAX, "both ends know as many");
 
-/* ---- what the agent tells -------------------------------------------------------------------- */
+/* ---- calls of the agent ---------------------------------------------------------------------- */
 
 static int read_plugins(const Agent__SetPluginsRequest *m, struct plugin_desc list[PLUGINS_MAX])
 {
@@ -115,7 +116,7 @@ void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req)
 		(void)rpc_reply(req, &out.base);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 struct question {
 	struct pipeline *pipeline;
@@ -268,7 +269,7 @@ static int fill_wanted(struct arena *a, const struct plugin_question *q, Agent__
 		const struct plugin_wanted *w = &q->wanted[i];
 		agent__wanted__init(&list[i]);
 		list[i].container = (char *)(uintptr_t)w->ctr;
-		list[i].kind = (Agent__PluginContainer)w->kind; /* the same numbers */
+		list[i].kind = (Agent__PluginContainer)w->kind; /* the numbers are equal */
 		list[i].index = w->index;
 		list[i].resource = (char *)(uintptr_t)w->resource;
 		list[i].amount = w->amount;
@@ -296,7 +297,7 @@ static int plugins_ask(const struct plugin_link *l, const struct plugin_question
 		m.namespace_ = (char *)(uintptr_t)q->ns;
 		m.name = (char *)(uintptr_t)q->name;
 		m.qos = (char *)(uintptr_t)q->qos;
-		/* What is left of it when the agent has the request, and we its answer. */
+		/* Leave time for the request to reach the agent and for the answer to return. */
 		m.timeout_ms =
 			q->timeout_ms > 2 * MARGIN_MS ? q->timeout_ms - MARGIN_MS : q->timeout_ms;
 		r = rpc_call(l->rpc, AGENT_SERVICE, method, &m.base, q->timeout_ms, done, question);

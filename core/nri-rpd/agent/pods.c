@@ -14,7 +14,7 @@
 #define ARENA_BLOCK (16u << 10)
 #define PODS_ARENA (8u * AGENT_SET_PODS_MAX)
 
-/* Names are printable ASCII. */
+/* Returns true if a name is printable ASCII. */
 static bool good_name(const char *name)
 {
 	size_t len = strnlen(name, AGENT_NAME_MAX);
@@ -28,7 +28,7 @@ static bool good_name(const char *name)
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 
-/* Where an amount of that name goes; a name that is new is added. NULL: there are too many. */
+/* Returns the place for an amount of that name and adds a new name. NULL: too many. */
 static int64_t *amount_of(struct fed_ctr *c, struct fed_amount *extended, const char *name,
 			  bool limit)
 {
@@ -71,7 +71,7 @@ static void default_to(int64_t *request, int64_t limit)
 		*request = limit;
 }
 
-/* A request that is missing is the limit, as the API server has it, too. */
+/* Sets missing requests to the limits, as the API server does. */
 static void default_requests(struct fed_ctr *c, struct fed_amount *extended)
 {
 	default_to(&c->needs.cpu_request, c->needs.cpu_limit);
@@ -106,7 +106,7 @@ static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ct
 	return r;
 }
 
-/* The pod's own CPU and memory; its huge pages are among its containers'. */
+/* Takes the pod's own CPU and memory; its huge pages are counted with its containers'. */
 static int take_own(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
 {
 	struct fed_amount *others = arena_array(a, FEED_AMOUNTS_MAX, sizeof *others);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AgentHost.SetPods: the pods of this node as the API server has them. */
+/* Serves AgentHost.SetPods: the pods of this node as the API server has them. */
 #ifndef AGENT_PODS_H
 #define AGENT_PODS_H
 
@@ -8,12 +8,12 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
 
-/* Ends req. */
+/* Serves a request and ends req. */
 void agent_serve_pods(struct pipeline *p, struct rpc_request *req);
 
 /*
- * A request, for tests as well, out of the arena. Users of the cluster write pods: one that makes
- * no sense is left out, the others count. -EBADMSG: it does not decode; -E2BIG: it is over
+ * Decodes a request into the arena, for tests as well. Pods are written by users of the cluster, so
+ * a malformed pod is left out and the others are used. -EBADMSG: not decodable; -E2BIG: exceeds
  * AGENT_SET_PODS_MAX or FEED_PODS_MAX; -ENOMEM.
  */
 struct arena;

@@ -22,23 +22,23 @@
 
 #define LOG_SOURCE "publish"
 #define ARENA_BLOCK (16u << 10)
-#define ARENA_LIMIT (32u << 20) /* what a policy may say */
+#define ARENA_LIMIT (32u << 20) /* memory for the zones of a policy */
 #define TELL_TIMEOUT_MS 10000u
 
 struct publisher {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	struct rpc *rpc; /* NULL: nobody is told */
+	struct rpc *rpc; /* NULL: no agent is connected */
 	struct loop_timer *timer;
-	uint64_t told_ms; /* 0: never */
-	uint32_t told_sum; /* of what was sent last */
+	uint64_t told_ms; /* time of the last message; 0: never */
+	uint32_t told_sum; /* checksum of the last message */
 	bool told;
-	char last_error[ERR_TEXT_MAX]; /* what was logged */
+	char last_error[ERR_TEXT_MAX]; /* error logged last */
 };
 
 /* ---- a message under construction ------------------------------------------------------------ */
 
-/* Modules tell one thing after the other; lists grow by doubling. */
+/* List that grows by doubling, because modules report items one at a time. */
 struct list {
 	void **items;
 	size_t n, cap;
@@ -52,8 +52,8 @@ struct zone {
 struct composing {
 	struct arena *arena;
 	struct list zones, extended, patterns;
-	struct list labels, annotations, taints, resources; /* wishes */
-	struct zone *zone; /* the one begun last */
+	struct list labels, annotations, taints, resources; /* wishes of modules */
+	struct zone *zone; /* zone begun last */
 	bool failed;
 };
 
@@ -217,7 +217,8 @@ static void publisher_finish(struct composing *c, Agent__PublishedRequest *m)
 	m->n_owned = c->patterns.n;
 }
 
-/* What a policy does not tell it has none of; what it fails to tell is not published. */
+/* Composes the message. Data that a policy does not report is empty; data that it fails to report
+ * is left out. */
 static int publisher_compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
 			     struct err *err)
 {
@@ -249,7 +250,7 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void publisher_say(struct publisher *u, const char *text)
 {

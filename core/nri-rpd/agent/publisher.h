@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon has the agent publish: the policy's zones, the node's extended resources and what
- * modules want the Node to have, as a whole, when it has changed. At once when it was quiet before,
- * else not more often than every PUBLISH_INTERVAL_MS: what changes in between is one message.
+ * Data that the agent publishes: the policy's zones, the node's extended resources and the modules'
+ * wishes for the Node. They are sent as a whole when they have changed: at once after a quiet time,
+ * else every PUBLISH_INTERVAL_MS at most, so that changes in between are one message.
  */
 #ifndef AGENT_PUBLISHER_H
 #define AGENT_PUBLISHER_H
@@ -11,15 +11,15 @@
 #include "core/lib/wire/rpc.h"
 
 #define PUBLISH_INTERVAL_MS 5000u
-#define PUBLISH_QUIET_MS 100u /* changes that come together are one */
+#define PUBLISH_QUIET_MS 100u /* collects changes of that time into one message */
 
 struct publisher;
 
 struct publisher *publisher_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
 struct publisher *publisher_free(struct publisher *u); /* NULL is fine; returns NULL */
-/* The agent that is told from now on, of everything; NULL: none. */
+/* Sets the connection to the agent, which then gets everything; NULL: none. */
 void publisher_set_agent(struct publisher *u, struct rpc *rpc);
-/* Something may be otherwise than it was. */
+/* Publishes again if the data has changed. */
 void publisher_changed(struct publisher *u);
 
 #endif

@@ -12,9 +12,9 @@
 #include "proto/agent.pb-c.h"
 
 #define STATE_ARENA (1u << 20)
-#define TIME_MAX_S INT64_C(253402300799) /* the last one of four digits' years */
+#define TIME_MAX_S INT64_C(253402300799) /* last second with a year of four digits */
 
-/* For people: one line, cut where it is too long. */
+/* Copies a text for messages: one line, cut to the size. */
 static void state_copy(char *to, size_t size, const char *from)
 {
 	size_t n = utf8_cut(from, size - 1);
