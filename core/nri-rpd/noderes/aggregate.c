@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The i-th from the last one. */
+/* Returns the i-th point from the last one. */
 static const struct aggregate_point *aggregate_back(const struct aggregates *a, uint32_t i)
 {
 	return &a->list[(a->next + 2 * AGGREGATE_POINTS - 1 - i) % AGGREGATE_POINTS];
@@ -30,7 +30,7 @@ static int aggregate_compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* By RP_NR_AVG …; nothing known: RP_NOT_SET. */
+/* Computes the statistics, indexed by RP_NR_AVG …; RP_NOT_SET without values. */
 static void aggregate_describe(int64_t *list, uint32_t n, uint32_t k,
 			       int64_t ret[RP_NR_STATISTICS][RP_NR_AMOUNTS])
 {

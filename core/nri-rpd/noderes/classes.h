@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of pods, by their labels and numbers. */
+/* Classes of pods, from their labels and priorities. */
 #ifndef NODERES_CLASSES_H
 #define NODERES_CLASSES_H
 
 #include <nri-rp/calculator.h>
 
-/* "LS" … of label koordinator.sh/qosClass; RP_KOORD_NONE for NULL and for what is none of them. */
+/* Returns the QoS of label koordinator.sh/qosClass ("LS" …); RP_KOORD_NONE for NULL and unknown
+ * texts. */
 uint32_t class_qos(const char *text);
-/* "koord-prod" or "prod" … of label koordinator.sh/priority-class, which counts if it is there;
- * else the pod's numeric priority. */
+/* Returns the class of label koordinator.sh/priority-class ("koord-prod" or "prod" …), which wins
+ * if it is present; else the class of the pod's numeric priority. */
 uint32_t class_prio(const char *text, int64_t priority);
-/* What follows from the QoS where the priority says nothing. */
+/* Returns the class that follows from the QoS if the priority states none. */
 uint32_t class_prio_with_default(uint32_t prio, uint32_t qos);
 
 #endif

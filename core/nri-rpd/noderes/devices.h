@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of the node, as an inventory tells: a JSON list of maps with type, minor, uuid, health,
- * numa, resources, vendor, model, driver. */
+/* Devices of the node from an inventory: a JSON list of maps with type, minor, uuid, health, numa,
+ * resources, vendor, model, driver. */
 #ifndef NODERES_DEVICES_H
 #define NODERES_DEVICES_H
 
@@ -11,15 +11,15 @@
 #define NR_DEVICES_MAX 1024u
 #define NR_INVENTORY_MAX (FRAGMENT_TEXT_MAX - 64u) /* bytes */
 
-/* All zeros: none. Texts are the fragment's. */
+/* Devices; all zeros: none. Texts are owned by the fragment. */
 struct nr_devices {
 	struct nr_device *list;
 	uint32_t n;
 	struct fragment *fragment;
 };
 
-/* The empty text has none. -EINVAL with a message that says which device is malformed: *ret is
- * untouched. */
+/* Parses an inventory; the empty text has no devices. -EINVAL with a message that names the
+ * malformed device: *ret is unchanged. */
 int nr_devices_parse(const char *text, struct nr_devices *ret, struct err *err);
 void nr_devices_fini(struct nr_devices *d);
 

@@ -8,9 +8,9 @@
 #include "core/lib/conf/fragment.h"
 #include "core/lib/util/cleanup.h"
 
-#define CPUINFO_READ 4096u /* the first CPU's part of it */
+#define CPUINFO_READ 4096u /* bytes; enough for the first CPU */
 
-/* The value of "model name : VALUE" on a line of its own. */
+/* Finds the value of a line "model name : VALUE". */
 static bool find_model(const char *text, char *ret, size_t size)
 {
 	static const char key[] = "model name";

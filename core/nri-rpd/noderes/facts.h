@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CPUs a machine has, as far as a ratio for their model needs it: from its files, or from the
- * annotation by which others tell it of a Node. */
+/* CPU model of a machine, as needed for a ratio by model: from the machine's files, or from the
+ * annotation by which agents report it on a Node. */
 #ifndef NODERES_FACTS_H
 #define NODERES_FACTS_H
 
@@ -15,9 +15,9 @@ struct cpu_facts {
 	char model[128];
 };
 
-/* Not known: the kernel does not name the model. */
+/* Reads the model from /proc/cpuinfo; unknown if the kernel does not name it. */
 void cpu_facts_read(const struct fs_root *root, struct cpu_facts *ret);
-/* The annotation's text; not known: it makes no sense, or names no model. */
+/* Parses the annotation's text; unknown if it is malformed or names no model. */
 void cpu_facts_parse(const char *text, struct cpu_facts *ret);
 
 #endif

@@ -8,15 +8,14 @@
 #include <string.h>
 
 #define HEAD "nri-rp predictions 1"
-#define WEIGHT_WRITTEN_MAX 10000.0 /* of the largest one */
+#define WEIGHT_WRITTEN_MAX 10000.0 /* weight of the largest bucket in the text */
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define GIB (1024.0 * 1024 * 1024)
 
-/* CPU in cores, memory in bytes. */
+/* Parameters of the histograms. CPU in cores, memory in bytes. */
 static const struct amount {
 	const char *name;
-	double max, first, half_life_s, percentile,
-		units; /* units: amounts in one of the histogram */
+	double max, first, half_life_s, percentile, units; /* units per unit of the histogram */
 } amounts[RP_NR_AMOUNTS] = {
 	[RP_NR_CPU] = {"cpu", 1024, 0.025, 12 * 3600, 0.95, 1000},
 	[RP_NR_MEMORY] = {"memory", 2048 * GIB, 5.0 * 1024 * 1024, 24 * 3600, 0.98, 1},
@@ -154,11 +153,11 @@ int models_write(const struct models *m, struct buf *out)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
-	const char *at; /* of the text */
+	const char *at; /* position in the text */
 	unsigned line;
 };
 
-/* The word, and a blank behind it, are next. */
+/* Skips the word and the blank behind it; false: another word is next. */
 static bool skip_word(struct reading *r, const char *word)
 {
 	size_t len = strlen(word);
@@ -190,7 +189,7 @@ static bool read_number(struct reading *r, double max, double *ret)
 static bool read_weight(struct reading *r, struct histogram *h)
 {
 	double bucket, weight;
-	r->at++; /* the blank */
+	r->at++; /* skip the blank */
 	if (!read_number(r, h->buckets.n - 1, &bucket) || *r->at++ != ':' ||
 	    !read_number(r, WEIGHT_WRITTEN_MAX, &weight) || bucket != floor(bucket))
 		return false;
@@ -198,8 +197,8 @@ static bool read_weight(struct reading *r, struct histogram *h)
 	return true;
 }
 
-/* Weights are those of the time `now_s` at the latest, so that a clock that was ahead when they
- * were written does not make them weigh more than what is to come. */
+/* Reads a histogram. Its reference time is limited to `now_s`: if the clock was ahead when it was
+ * written, its weights must not exceed those of later samples. */
 static bool read_histogram(struct reading *r, const char *name, int64_t now_s, struct histogram *h)
 {
 	double reference, total, sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages of a pass, calculator by calculator. */
+/* Runs the stages of a pass, calculator by calculator. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/noderes/pass.h"
 
-#define UNIT 1000 /* thousandths */
+#define UNIT 1000 /* quantities are thousandths */
 
-/* ---- what calls cost ------------------------------------------------------------------------- */
+/* ---- cost of calls --------------------------------------------------------------------------- */
 
 static void pass_account(struct nr_cost *costs, unsigned i, uint64_t began_ns,
 			 const struct err *failed)
@@ -33,7 +33,7 @@ static void pass_account(struct nr_cost *costs, unsigned i, uint64_t began_ns,
 
 /* ---- calculate ------------------------------------------------------------------------------- */
 
-/* What one calculator gives, under the site's names; the first thing that went wrong with it. */
+/* Results of one calculator, under the site's names, and its first error. */
 struct giving {
 	struct nr_result *to;
 	const struct prefixes *names;
@@ -53,7 +53,7 @@ static int set_item(struct nr_result *to, const struct prefixes *names, struct r
 	return nr_result_set(to, &item);
 }
 
-/* value NULL: deletes. */
+/* Sets an annotation; value NULL: deletes it. */
 static int set_annotation(struct nr_result *to, const char *key, const struct prefixes *names,
 			  const char *value)
 {
@@ -142,7 +142,8 @@ static int merge_value(struct nr_result *to, const struct nr_value *v, struct in
 	return r;
 }
 
-/* What is signed `of`, NULL for what nobody has signed yet, as that of `by`. */
+/* Copies from `from` the entries whose owner is `of` (NULL: no owner yet) and marks them as owned
+ * by `by`. */
 static int pass_merge(struct nr_result *to, const struct nr_result *from, const struct instance *of,
 		      struct instance *by)
 {
@@ -188,11 +189,12 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
-/* Both have the site's names; the calculator says its own. */
+/* Editing of a Node by a calculator. Result and Node have the site's names, while the calculator
+ * uses its own. */
 struct editing {
-	const struct nr_result *result; /* NULL: a Node that is only compared */
+	const struct nr_result *result; /* NULL: the Node is only compared */
 	struct nr_result *node;
-	struct instance *by; /* who edits */
+	struct instance *by; /* calculator that edits */
 	int bad;
 };
 
@@ -258,7 +260,7 @@ static void edit_set(void *ctx, const char *name, int64_t quantity)
 	struct nr_value *v = on_node(e, name);
 	int r = 0;
 	if (v) {
-		v->quantity = round_up(quantity); /* its zones stay */
+		v->quantity = round_up(quantity); /* the zones are unchanged */
 	} else {
 		r = set_item(e->node, instance_prefixes(e->by),
 			     (struct rp_nr_item){.size = sizeof(struct rp_nr_item),
@@ -296,7 +298,7 @@ static int32_t edit_set_zone(void *ctx, const char *name, uint32_t index, int64_
 	return 0;
 }
 
-/* As a calculator has given them: what was there before is replaced. */
+/* Replaces the zones of a resource on the Node by those that a calculator has set. */
 static void put_zones(struct editing *e, const char *name)
 {
 	const struct nr_value *from = value_in(e, e->result, name);
@@ -402,7 +404,7 @@ int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *r
 	return e.bad;
 }
 
-/* ---- need to write --------------------------------------------------------------------------- */
+/* ---- checks whether to write ----------------------------------------------------------------- */
 
 bool nr_differs(int64_t before, int64_t after, int64_t threshold)
 {

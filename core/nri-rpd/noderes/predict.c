@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WEIGHT_MIN 1e-4 /* less is nothing */
-#define HALF_LIVES_GONE 4096 /* nothing is left of any weight */
-#define HALF_LIVES_MAX 100 /* from the reference, before weights are counted from a later one */
+#define WEIGHT_MIN 1e-4 /* smaller weights are treated as 0 */
+#define HALF_LIVES_GONE 4096 /* after so many, every weight is 0 */
+#define HALF_LIVES_MAX 100 /* distance from the reference time at which it is moved */
 
 /* ---- buckets --------------------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ uint32_t bucket_of(const struct buckets *b, double value)
 	double at = is_linear(b) ? value / b->first
 				 : log(value * (b->ratio - 1) / b->first + 1) / log(b->ratio);
 	uint32_t i = (uint32_t)at;
-	/* logarithms are not exact at the borders */
+	/* Logarithms are not exact at the borders, so correct the index. */
 	while (i + 1 < b->n && value >= bucket_start(b, i + 1))
 		i++;
 	while (i && value < bucket_start(b, i))
@@ -66,7 +66,7 @@ void histogram_fini(struct histogram *h)
 	h->weights = NULL;
 }
 
-/* Weights are counted from a later time, so that they stay finite. */
+/* Moves the reference time of the weights, so that they stay finite. */
 static void predict_shift(struct histogram *h, double at_s)
 {
 	double halves = fmin(round((at_s - h->reference_s) / h->half_life_s), HALF_LIVES_GONE);
@@ -109,7 +109,7 @@ double histogram_percentile(const struct histogram *h, double p)
 	return bucket_start(&h->buckets, i + 1 < h->buckets.n ? i + 1 : h->buckets.n - 1);
 }
 
-/* ---- what can be reclaimed ------------------------------------------------------------------- */
+/* ---- reclaimable resources ------------------------------------------------------------------- */
 
 static int64_t with_margin(int64_t peak, int64_t percent)
 {

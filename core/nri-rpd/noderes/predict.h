@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Peaks by the past: histograms of what was used, in which old samples weigh less, and what prod
- * pods have asked for but are not predicted to need.
+ * Predicts peaks from the past: histograms of usage in which old samples weigh less. Also the
+ * resources that prod pods have requested and are predicted not to need.
  */
 #ifndef NODERES_PREDICT_H
 #define NODERES_PREDICT_H
@@ -15,14 +15,15 @@
 
 #define HISTOGRAM_BUCKETS_MAX 1024u
 
-/* Bucket i holds values from bucket_start(i) up to bucket_start(i + 1); the last one all above. */
+/* Widths of buckets. Bucket i has the values from bucket_start(i) up to bucket_start(i + 1), the
+ * last one all larger values. */
 struct buckets {
-	double first; /* width of the first one */
-	double ratio; /* of a width to the one before; 1: all are as wide */
+	double first; /* width of the first bucket */
+	double ratio; /* ratio of a width to the previous one; 1: equal widths */
 	uint32_t n;
 };
 
-/* -EINVAL: more than HISTOGRAM_BUCKETS_MAX, or none at all. ratio 1 or more. */
+/* Initializes buckets. ratio 1 or more. -EINVAL: more than HISTOGRAM_BUCKETS_MAX, or none. */
 int buckets_init(struct buckets *b, double max, double first, double ratio);
 double bucket_start(const struct buckets *b, uint32_t i);
 uint32_t bucket_of(const struct buckets *b, double value);
@@ -30,40 +31,41 @@ uint32_t bucket_of(const struct buckets *b, double value);
 struct histogram {
 	struct buckets buckets;
 	double half_life_s; /* 0: samples do not age */
-	double reference_s; /* weights are those at this time */
+	double reference_s; /* time for which the weights are valid */
 	double total;
-	double *weights; /* one a bucket */
+	double *weights; /* a weight per bucket */
 };
 
-/* 0 or -ENOMEM: nothing is to be freed then. */
+/* Initializes a histogram. 0 or -ENOMEM, which needs no freeing. */
 int histogram_init(struct histogram *h, const struct buckets *b, double half_life_s);
 void histogram_fini(struct histogram *h);
 void histogram_add(struct histogram *h, double value, double weight, double at_s);
-/* The end of the bucket that the part `p` of all weight is within; 0 when there is none. */
+/* Returns the end of the bucket at which the part `p` of all weight is reached; 0: no weight. */
 double histogram_percentile(const struct histogram *h, double p);
 
-/* ---- what can be reclaimed ---- */
+/* ---- reclaimable resources ---- ---- */
 
 struct predicted_pod {
 	int64_t request[RP_NR_AMOUNTS];
 	int64_t peak[RP_NR_AMOUNTS]; /* without margin */
 	bool has_peak;
-	bool leaves; /* it is being deleted */
+	bool leaves; /* the pod is being deleted */
 	int64_t age_s;
 };
 
 struct reclaim_input {
-	const struct predicted_pod *pods; /* of class prod, or none */
+	const struct predicted_pod *pods; /* pods of class prod or without a class */
 	uint32_t n_pods;
 	int64_t classes
-		[RP_NR_AMOUNTS]; /* sum of the peaks of system, prod and none, without margin */
+		[RP_NR_AMOUNTS]; /* summed peaks of system, class prod and no class, without margin */
 	int64_t allocatable[RP_NR_AMOUNTS];
 	int64_t margin_percent, cold_start_s;
 };
 
 struct reclaimable {
 	int64_t by_pod[RP_NR_AMOUNTS], by_class[RP_NR_AMOUNTS], both[RP_NR_AMOUNTS];
-	int64_t peak[RP_NR_AMOUNTS]; /* of what prod pods may need, by whichever is more */
+	/* amount that prod pods may need, the larger of both predictions */
+	int64_t peak[RP_NR_AMOUNTS];
 };
 
 void reclaim(const struct reclaim_input *in, struct reclaimable *ret);

@@ -61,7 +61,7 @@ static int copy_value(const struct rp_nr_item *item, struct nr_value *ret)
 	return 0;
 }
 
-/* One more at the end, zeroed; NULL: no memory or too many. */
+/* Appends a zeroed entry and returns it; NULL: no memory or too many. */
 static void *result_grow(void *list, unsigned n, size_t size, void **ret_list)
 {
 	void *more = n < NR_ITEMS_MAX ? realloc(list, (n + 1u) * size) : NULL;

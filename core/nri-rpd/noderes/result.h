@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pass of the calculators has made: items, labels and annotations, merged; and a Node as far
- * as it is looked at and written: its extended resources, labels and annotations. Quantities are
+ * Result of a pass of calculators: items, labels and annotations, merged. Also the parts of a Node
+ * that are compared and written: its extended resources, labels and annotations. Quantities are
  * thousandths, as in <nri-rp/calculator.h>.
  */
 #ifndef NODERES_RESULT_H
@@ -26,16 +26,15 @@ struct nr_value {
 	int64_t *zones; /* n_zones; NULL: none */
 	uint32_t n_zones;
 	char *message; /* NULL: none */
-	struct instance
-		*by; /* the calculator that has given it, or put it on the Node; NULL: none */
+	struct instance *by; /* calculator that has set it; NULL: none */
 };
 
 struct nr_pair {
 	char *key, *value;
-	struct instance *by; /* as above */
+	struct instance *by; /* calculator that has set it; NULL: none */
 };
 
-/* A result, and a Node, too. All zeros: empty. */
+/* A result, or a Node; all zeros: empty. */
 struct nr_result {
 	struct nr_value *values;
 	struct nr_pair *labels, *annotations;
@@ -43,36 +42,37 @@ struct nr_result {
 };
 
 void nr_result_fini(struct nr_result *r);
-/* NULL: there is none of that name. */
+/* Returns the value of that name; NULL: none. */
 const struct nr_value *nr_result_value(const struct nr_result *r, const char *name);
 const char *nr_result_annotation(const struct nr_result *r, const char *key);
-/* NULL: there is none of that key. */
+/* Returns the pair of that key; NULL: none. */
 struct nr_pair *nr_pair_find(struct nr_pair *pairs, unsigned n, const char *key);
-/* -ENOMEM, -E2BIG: more than NR_ITEMS_MAX. */
+/* Sets a value. -ENOMEM, -E2BIG: more than NR_ITEMS_MAX. */
 int nr_result_set(struct nr_result *r, const struct rp_nr_item *item);
-int nr_result_annotate(struct nr_result *r, const char *key, const char *value); /* NULL: deletes */
+/* value NULL: deletes */
+int nr_result_annotate(struct nr_result *r, const char *key, const char *value);
 int nr_result_label(struct nr_result *r, const char *key, const char *value);
 void nr_result_remove(struct nr_result *r, const char *name);
 
-#define NR_CALCULATORS_MAX 32u /* as many as nr_asking.kept has bits */
+#define NR_CALCULATORS_MAX 32u /* number of bits of nr_asking.kept */
 
-/* A call of a calculator should not take longer: the loop waits for it. */
+/* Time that a call of a calculator should not exceed, because the loop waits for it. */
 #define NR_BUDGET_MS 1000u
 
-/* What a calculator's stages came to. */
+/* Cost of a calculator's stages. */
 struct nr_cost {
-	uint64_t failures, slow; /* calls that failed, that took longer than NR_BUDGET_MS */
-	uint64_t ns; /* of all calls */
-	uint64_t slowest_ns; /* of the last one that was slow */
+	uint64_t failures, slow; /* number of failed calls, and of calls longer than NR_BUDGET_MS */
+	uint64_t ns; /* total time of all calls */
+	uint64_t slowest_ns; /* time of the latest slow call */
 };
 
 struct nr_asking {
-	bool reset; /* lending is switched off */
-	const char *message; /* why */
-	const struct nr_result *before; /* what the last pass has made; NULL: nothing */
-	/* By a calculator's number: where it fails, what it has given before stands. */
+	bool reset; /* reset all resources: overcommitment is disabled */
+	const char *message; /* reason of the reset */
+	const struct nr_result *before; /* result of the last pass; NULL: none */
+	/* Bit per calculator: set if the previous results are retained after an error. */
 	uint32_t kept;
-	struct nr_cost *costs; /* by number; NULL: nobody counts */
+	struct nr_cost *costs; /* by calculator; NULL: not counted */
 };
 
 #endif

@@ -12,15 +12,17 @@
 #define STAT_MAX (1u << 20)
 #define MEMINFO_MAX (64u << 10)
 #define NS_PER_S UINT64_C(1000000000)
-#define TICKS_MAX (UINT64_MAX / NS_PER_S / 8) /* of a field: eight of them can be added in ns */
+/* limit of a field, so that eight fields can be added in ns */
+#define TICKS_MAX (UINT64_MAX / NS_PER_S / 8)
 
-/* The i-th from the last one. */
+/* Returns the i-th reading from the last one. */
 static const struct series_reading *series_back(const struct series *s, uint32_t i)
 {
 	return &s->list[(s->next + 2 * SERIES_READINGS - 1 - i) % SERIES_READINGS];
 }
 
-/* A part of the readings is more than the window needs: they do not come evenly. */
+/* Returns the least distance of readings. A part of the readings has to span the window, because
+ * they do not arrive evenly. */
 static uint64_t stride_ms(uint64_t window_ms)
 {
 	return window_ms / (SERIES_READINGS * 3 / 4);
@@ -63,7 +65,7 @@ bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 	uint32_t n = 0;
 	if (s->n < 2 || now_ms > last->at_ms + window_ms)
 		return false;
-	/* two are taken even where the window is shorter than what lies between them */
+	/* Use two readings even if the distance between them exceeds the window. */
 	for (; n < s->n && (n < 2 || now_ms <= series_back(s, n)->at_ms + window_ms); n++) {
 		first = series_back(s, n);
 		memory += (double)first->memory;
@@ -73,7 +75,8 @@ bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 	return true;
 }
 
-/* user nice system idle iowait irq softirq: all but the two that are none. */
+/* Parses the fields user nice system idle iowait irq softirq and adds all except idle and
+ * iowait. */
 int series_parse_stat(const char *text, long ticks_per_second, uint64_t *ret_cpu_ns)
 {
 	unsigned long long f[7];

@@ -17,7 +17,7 @@ static const struct field {
 	const char *name;
 	enum type type;
 	int64_t min, max, fallback;
-	const char *words; /* of a WORD: in the order of its values */
+	const char *words; /* for a WORD: the words, in the order of their values */
 } fields[RP_NR_FIELDS] = {
 	[RP_NR_ENABLE] = {"enable", BOOL, 0, 1, 0, NULL},
 	[RP_NR_AGGREGATE_SECONDS] = {"metricAggregateDurationSeconds", INTEGER, 1, INT32_MAX, 300,
@@ -70,8 +70,8 @@ void strategy_defaults(struct strategy *s)
 	s->durations_origin = STRATEGY_DEFAULT;
 }
 
-/* The number of a word in "a|b|c"; what is none of them is the first, as readers of these fields
- * elsewhere take it. */
+/* Returns the number of a word in "a|b|c". Unknown words are treated as the first one, as other
+ * readers of these fields do. */
 static int64_t word_of(const char *words, const char *text)
 {
 	size_t len = strlen(text);
@@ -159,7 +159,7 @@ const char *kv_text(const struct kv *list, unsigned n, const char *key)
 	return NULL;
 }
 
-/* "0.7" is 70; what is more exact than a percent is cut. -1: it is no such number. */
+/* Returns 70 for "0.7"; digits beyond a percent are cut. -1: no valid number. */
 static int64_t percent_of(const char *text)
 {
 	char *end;

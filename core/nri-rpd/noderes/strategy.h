@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategy by which a node lends capacity: fields with defaults, set by the configuration, by
- * the first of its node entries whose labels the node has, and by the Node's annotation and labels.
- * The fields are those of <nri-rp/calculator.h>.
+ * Strategy of overcommitment of a node: fields with defaults, set by the configuration, by the
+ * first of its node entries whose labels the node has, and by the Node's annotation and labels. The
+ * fields are those of <nri-rp/calculator.h>.
  */
 #ifndef NODERES_STRATEGY_H
 #define NODERES_STRATEGY_H
@@ -17,7 +17,7 @@
 
 #define STRATEGY_ANNOTATION "node.koordinator.sh/colocation-strategy"
 
-/* Where the value of a field comes from. */
+/* Origin of a field's value. */
 enum strategy_origin {
 	STRATEGY_DEFAULT,
 	STRATEGY_CONFIG,
@@ -27,7 +27,7 @@ enum strategy_origin {
 };
 
 struct strategy {
-	int64_t values[RP_NR_FIELDS]; /* RP_NOT_SET: nobody said anything */
+	int64_t values[RP_NR_FIELDS]; /* RP_NOT_SET: not configured */
 	enum strategy_origin origins[RP_NR_FIELDS];
 	/* metricAggregatePolicy.durations, none longer than AGGREGATE_MAX_MS */
 	int64_t durations_ms[AGGREGATES_MAX];
@@ -38,20 +38,20 @@ struct strategy {
 #define STRATEGY_DURATIONS "metricAggregatePolicy.durations"
 
 const char *strategy_field_name(uint32_t field);
-/* Nothing was said of it; of any. */
+/* Sets a field, or all fields, to the default. */
 void strategy_default(struct strategy *s, uint32_t field);
 void strategy_defaults(struct strategy *s);
-/* The fields that a map has, nothing of the others. -EINVAL with a message: a value is out of its
- * range; nothing has changed then. */
+/* Takes over the fields of a map and leaves the others unchanged. -EINVAL with a message: a value
+ * is out of range, and nothing has changed. */
 int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, struct err *err);
-/* The labels of Node and its annotation on top, by the names that the site has for them. What is
- * malformed in them is left out. */
+/* Applies the Node's labels and its annotation, under the site's names. Malformed values are left
+ * out. */
 void strategy_of_node(struct strategy *s, const struct prefixes *names, const struct kv *labels,
 		      unsigned n_labels, const struct kv *annotations, unsigned n_annotations);
-/* Do the labels have all of these (a map)? An empty map fits no node. */
+/* Returns true if the labels include all of these (a map). An empty map fits no node. */
 bool strategy_selects(rp_cfg match_labels, const struct kv *labels, unsigned n_labels);
 
-/* The value of a key; NULL: there is none. */
+/* Returns the value of a key; NULL: none. */
 const char *kv_text(const struct kv *list, unsigned n, const char *key);
 
 #endif
