@@ -57,7 +57,7 @@ struct reclaim_input {
 	const struct predicted_pod *pods; /* pods of class prod or without a class */
 	uint32_t n_pods;
 	int64_t classes
-		[RP_NR_AMOUNTS]; /* summed peaks of system, class prod and no class, without margin */
+		[RP_NR_AMOUNTS]; /* peaks of system, class prod and no class, summed, no margin */
 	int64_t allocatable[RP_NR_AMOUNTS];
 	int64_t margin_percent, cold_start_s;
 };

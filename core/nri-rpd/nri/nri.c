@@ -310,7 +310,7 @@ void nri_renew(struct nri *nri)
 int nri_set_runtime(struct nri *nri, const struct nri_config *config)
 {
 	bool other_fallback;
-	/* The runtime has chosen name and index of an inherited connection, which is the only one. */
+	/* The runtime has chosen name and index of an inherited connection, its only one. */
 	if (nri->cfg.inherited_fd >= 0)
 		return 0;
 	int r = fallback_set(nri, config->fallback, config->fallback_after_ms, &other_fallback);
