@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pipeline's life: pipeline_new() opens its parts in order, pipeline_free() closes them. Also
+ * events of modules, changes of the topology, and access for the rest of the daemon. Requests,
+ * reloads and everything else are in the rooms (pipeline.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +32,7 @@
 
 #define LOG_SOURCE "pipeline"
 
-/* ---- what modules and the machine tell ------------------------------------------------------- */
+/* ---- events of modules and topology changes -------------------------------------------------- */
 
 static int pipeline_deliver(struct pipeline *p, void *arg, struct err *err)
 {
@@ -80,7 +85,8 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 	pipeline_event(p, EV_MACHINE, "%s", text);
 }
 
-/* Takes the snapshot over. */
+/* Replaces the topology by a new snapshot, which is owned from then on, and notifies policy and
+ * controllers. */
 static void take_machine(struct pipeline *p, struct topo *now, const struct topo_change *change)
 {
 	struct topo *old = p->env.topo;
@@ -96,7 +102,7 @@ static void take_machine(struct pipeline *p, struct topo *now, const struct topo
 	}
 	controllers_sync(p);
 	watchdog_end(p->watchdog);
-	settings_put_back(&p->env); /* of a CPU that was offline */
+	settings_put_back(&p->env); /* restores settings of CPUs that were offline */
 	topo_unref(old);
 }
 
@@ -115,12 +121,12 @@ static void machine_changed(void *arg)
 		topo_unref(now);
 		return;
 	}
-	recover_soon(p); /* perhaps what is missing has come */
+	recover_soon(p); /* the missing resource may be there now */
 	if (!speedselect_first(p, now, &change, take_machine))
 		take_machine(p, now, &change);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static int open_crumb_file(struct pipeline *p, struct err *err)
 {
@@ -191,8 +197,8 @@ static int open_modules(struct pipeline *p, struct err *err)
 			  err);
 }
 
-/* Removes temporary files of a process that was killed while it wrote. The breadcrumb's lock is
- * held: no other process writes here. */
+/* Removes temporary files of a process that was killed during a write. The lock of the breadcrumb
+ * file excludes other writers. */
 static void remove_leftovers(const struct pipeline *p)
 {
 	static const char *const names[] = {KEPT_FILE, FORMER_FILE, UNDONE_FILE, PUSHED_FILE,
@@ -286,7 +292,8 @@ void pipeline_failed(struct pipeline *p)
 	crumb_failed(p->env.crumb);
 }
 
-/* The next start shall not hold a module guilty: the daemon has died in none. */
+/* Leaves a hanging job behind. Marks the crash record, so that the next start blames no module for
+ * the exit. */
 static struct pipeline *leave_hanging(struct pipeline *p)
 {
 	log_error("what a module does to the kernel has not ended within %u ms: it is left alone",
@@ -304,7 +311,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	p->hotplug = hotplug_free(p->hotplug);
 	attempts_fini(p);
 	if (p->store && p->state.persist_timer)
-		persist_now(p); /* with what the modules keep, which have ended after that */
+		persist_now(p); /* saves the state of the modules before they end */
 	config_fini(p);
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
 	if (p->store && p->state.persist_timer)
@@ -348,7 +355,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	return NULL;
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
 struct runtime_state *pipeline_runtime(struct pipeline *p)
 {
@@ -395,7 +402,7 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 	watchdog_begin(p->watchdog);
 	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
 	watchdog_end(p->watchdog);
-	/* beside those of the policy, which have other names */
+	/* zones of the calculators have other names than those of the policy */
 	bool more = (!r || r == -ENOTSUP) && p->node.noderes && noderes_zones(p, sink);
 	return r == -ENOTSUP && more ? 0 : r;
 }

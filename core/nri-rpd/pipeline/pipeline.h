@@ -1,94 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resource manager: one request or event at a time, through policy and controllers, to a reply.
+ * The pipeline is the resource manager: it handles one request or event at a time, through policy
+ * and controllers, to a reply. pipeline.c opens and closes it. Its rooms:
  *
- * request/  requests, from the runtime's question to the answer, and what follows a decision
- *   request.c     what the runtime asks: pods and containers come, change and go
- *   sync.c        the runtime's whole truth after a connection: compare and keep
- *   decide.c      one transaction through policy, controllers and invariants; what follows a
- *                 failure
- *   controllers.c what controllers are told, and what they say; controllers_life.c: how they come
- *   and go
- *   empty_pods.c  pods that run nothing and whose end the runtime has not reported
- *   confine.c     containers that nobody has pinned, beside others that own CPUs
- *   updates.c     what has to be said to the runtime without being asked
- *   rebalance.c   telling the policy when moving containers may pay
- *   adjust.c      containers that are taken for others than their pods say
- *   devices.c     what the kubelet says of the devices of pods
- *   hold.c        a request that waits for what the kubelet or the cluster says
- *   export.c      the data files that containers can read
- *   persist.c     what the store is told, and when
- *   state.c       what the store tells at a start
- * config/   configurations, each attempted before it comes into force
- *   config.c      reload, plan and policy switch
- *   attempt.c     a function in a forked child: what is tried, or takes its time
- *   report.c      what that child reports
- *   try.c         the attempt to place the pods of a manifest; manifest.c, manifest_pod.c: reading
- *                 that
- *   apply.c       putting a configuration in force
- *   first.c       the one of a start, and what is done without a good one
- *   recover.c     the way out of safe mode
- *   advice.c      what of one is hardly meant
- *   undo.c        the way back to the one before
- *   pushed.c      what of them the node agent has pushed
- *   kept.c        the one that was in force last, in a file that outlives reboots
- *   speedselect.c, frequencies.c   what only the platform tells of its frequencies, read in a child
- * look/     what people and programs see
- *   status.c      how it is; conditions.c: what of that is not as it should be
- *   events.c      what happened: a bounded list, and a log of it for those after a restart
- *   verify.c      whether the kernel has what the runtime was told; drift.c: who else writes CPUs
- *                 of containers
- * node/     the Node of the cluster
- *   noderes.c     the resources that the node can lend; lending.c: publishing them
- *   evict.c       pods that modules want to be on another node
- *   cluster.c     what the node agent says of the cluster, for status
+ * request/      requests, from their arrival to the reply, and the decision
+ *   request.c          handlers of pod and container requests
+ *   sync.c             Synchronize: the runtime's list replaces the cache's containers
+ *   decide.c           a transaction through policy, controllers and invariants; steps after it
+ *   confine.c          unpinned containers beside containers with exclusive CPUs
+ *   updates.c          updates in replies, and the queue of unsolicited updates
+ *   rebalance.c        occasions at which the policy may move containers
+ *   adjust.c           adjustments of rp.conf to requested resources
+ *   empty_pods.c       pods that run nothing and whose end the runtime has not reported
+ * wait/         reasons to defer a request
+ *   hold.c             the deferred request
+ *   admit.c            admission of pods, after the cluster has reported their resources
+ *   devices.c          devices that the kubelet has assigned to pods
+ *   plugins.c          registered resource plugins and allocations of pods
+ *   plugin_question.c  the outstanding question to plugins
+ *   plugin_grants.c    grants of plugins in decisions and replies
+ * controllers/  controllers.c: hooks and reports; life.c: their change with a configuration
+ * reload/       configurations, each tried in a forked child before it is activated
+ *   reload.c           reload, plan, undo and push
+ *   startup.c          choice of a configuration at a start
+ *   apply.c            activation, and switch of policies
+ *   attempt.c          forked attempts; report.c: their reports
+ *   last_good.c        copy of the last active configuration
+ *   undo.c             confirmation, and return to the previous configuration
+ *   pushed.c           configurations from the cluster
+ *   recover.c          recovery from safe mode
+ *   advice.c           warnings about probable mistakes
+ * try/          try.c: attempt to place the pods of a manifest; manifest.c, manifest_pod.c: parser
+ * state/        persist.c: times of writes; state.c: the store at a start; export.c: data files
+ * node/         resources of the node, and the Node object of the cluster
+ *   noderes.c          passes of the calculators; inputs.c: their input
+ *   measure.c          series of usage; forecast.c: models of usage; apps.c: host applications
+ *   lending.c          publication of results on the Node; outcome.c: the same in a file
+ *   evict.c            evictions that modules request
+ *   feed.c             the agent's reports about pods; cluster.c: about cluster and Node
+ *   speedselect.c, frequencies.c   data of the platform that was read in a child
+ * observe/      status.c, conditions.c, events.c: for users; kubelet.c: the kubelet's state files
+ * verify/       verify.c, amounts.c: checks of cgroups; drift.c: other programs that write them
  *
- * A request works like this: the front end describes pod and container (borrowed text), gets a
- * reply that points into the cache, encodes it, and says reply_sent(): that acknowledges the
- * values, runs the out-of-band hooks and lets deferred persistence happen. Between the two calls
- * nothing else may be asked of the pipeline.
+ * A request: the front end describes pod and container with borrowed text, gets a reply that points
+ * into the cache, encodes it, and calls reply_sent(), which acknowledges the values and runs the
+ * hooks. Between these calls no other function of the pipeline may be called.
  *
- * One CreateContainer:
- *   nri_handle()          wait_behind(): behind a request that is held; else nri_handle_now()
- *   decode_event()        bytes → struct pod_desc, struct ctr_desc, once
- *   request_hold()        parks it with a continuation while somebody outside has to say something
- *                         first
+ * CreateContainer:
+ *   nri_handle()           queued by wait_behind() behind a deferred request, else nri_handle_now()
+ *   decode_event()         decodes the message into struct pod_desc and struct ctr_desc
+ *   request_hold()         defers the request until devices and plugin allocations are known
  *   request_begin(), request_create()
- *     adopt()             pod and container into the cache
- *     decide(place)       decide_begin(): a transaction
- *                         instance_allocate(): the policy stages CPUs and memory;
- *                         ask_controllers(): who has to agree
- *                         confine(): those whom nobody pins; decide_check(): the invariants
- *                         commit(): the cache has it; persist_txn(): the store has it before the
- *                         answer
- *     decide_reply()      what other containers have to be told, those that lose CPUs first
- *   answer()              encoded and sent
- *   reply_sent()          ack_reply(): the runtime has it; decide_close(): hooks, data files, the
- *                         end of the transaction
+ *     request_adopt()      adds pod and container to the cache
+ *     decide()             decide_begin() begins the transaction
+ *       request_place()    instance_allocate(): the policy stages CPUs and memory;
+ *                          request_grant(): allocations of plugins; ask_controllers()
+ *       confine()          keeps unpinned containers off exclusive CPUs
+ *       decide_check()     checks the invariants
+ *       decide_commit()    commits to the cache; persist_txn() writes the store before the reply
+ *     decide_reply()       collects updates of other containers, those that lose CPUs first
+ *   handlers_answer()      encodes and sends the reply
+ *   reply_sent()           ack_reply() records the runtime's values; decide_close() runs hooks,
+ *                          writes data files and ends the transaction
  *
- * One reload:
- *   pipeline_reload()     config_read(): the files, once
- *   attempt_start()       a child: config_try() parses these bytes, puts all in force in its copy
- *                         of the node, and reports
- *   tried()               report_read(); a child that died, hung or refused ends it here
- *   put_in_force()        config_parse() of the same bytes, then apply_config():
- *                         controllers_prepare(), controllers_switch(), put_policy()
- *                         with place_and_commit(), controllers_take_over(); an error on the way
- *                         puts everything back
- *   accepted()            kept for later starts; config_in_force() tells the rest of the daemon
- *   tell_all()            whoever has asked
+ * Reload:
+ *   pipeline_reload()      reload_begin(): config_read() reads the files once
+ *   attempt_start()        a child: config_try() parses the bytes, applies them to its copy of the
+ *                          state, and reports
+ *   reload_tried()         report_read(); a child that crashed, hung or refused ends the reload
+ *   reload_conclude()      put_in_force(): config_parse() of the same bytes, apply_config() with
+ *                          controllers_prepare(), controllers_switch(), put_policy() with
+ *                          place_and_commit(), controllers_take_over(); an error restores all
+ *     reload_accepted()    config_accepted() saves the files for later starts
+ *     config_in_force()    notifies the rest of the daemon
+ *   tell_all()             answers the callers
  *
- * A Synchronize after a restart:
- *   state_open()          the store's records into the cache, with the decisions of the last
- *                         process
- *   config_first()        the configuration, attempted as in a reload
- *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list: take_known() keeps the decision of
- *                                          what is known
- *   sync_end()            drop_unlisted(), settle_names(), decide(synchronize): the policy takes
- *                         over what is right and places the rest
- *   decide_reply()        only what the runtime has otherwise
- *   reply_sent()          settings_release_former(): what the last process had set and nobody wants
- *                         any more
+ * Synchronize after a restart:
+ *   state_open()           restores the cache, with the decisions of the previous process
+ *   config_first()         tries and activates the configuration
+ *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list; take_known(): known containers
+ *   sync_end()             drop_unlisted(), settle_names(), decide() with sync_synchronize(): the
+ *                          policy keeps correctly placed containers and places the others
+ *   decide_reply()         collects the values that differ from the runtime's
+ *   reply_sent()           settings_release_former() reverts settings of the previous process that
+ *                          no module has taken over
  */
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
@@ -110,52 +105,52 @@
 
 struct pipeline;
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 struct pipeline_config {
 	struct loop *loop;
 	const char *config_path;
 	const char *host_root; /* "/" */
-	/* NULL: as the configuration says. */
-	const char *state_dir; /* survives reboots: placements, and the configuration in force */
-	/* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
+	/* NULL: taken from the configuration. */
+	const char *state_dir; /* survives reboots: placements and the last good configuration */
+	/* survives restarts, preferably on a tmpfs: the breadcrumb file, written with each module
+	 * call */
 	const char *run_dir;
-	const char *const *module_dirs; /* instead of modules.path */
+	const char *const *module_dirs; /* NULL: module.path of the configuration */
 	unsigned n_module_dirs;
 	bool reset_cache;
-	bool fixed_log_level; /* the command line's stays */
-	uint32_t hang_limit_ms; /* of a module call; 0: WATCHDOG_LIMIT_MS */
-	/* Something waits for updates_next. Called from anywhere but within updates_*. */
+	bool fixed_log_level; /* the command line has set the log level */
+	uint32_t hang_limit_ms; /* longest module call; 0: WATCHDOG_LIMIT_MS */
+	/* The queue has updates for updates_next(). Not called from within updates_* functions. */
 	void (*updates_ready)(void *arg);
-	/* A configuration has come into force (the first one included): take what concerns you from
-	 * conf_core(). */
+	/* A configuration was activated (also the first one); settings are in conf_core(). */
 	void (*configured)(const struct conf *conf, void *arg);
-	/* An event was noted that may change how the daemon is (conditions.h); may be NULL. */
+	/* An event has changed a condition (conditions.h); may be NULL. */
 	void (*changed)(void *arg);
-	/* A decision is over, or a module wants the Node otherwise: what is published may be
-	 * otherwise; may be NULL. */
+	/* A decision has ended, or a module wants another Node: published data may have changed;
+	 * may be NULL. */
 	void (*decided)(void *arg);
-	/* The first or a new synchronisation is through. */
+	/* A synchronization has ended. */
 	void (*synchronized)(void *arg);
 	void *arg;
 };
 
-/* Reads configuration and machine, opens the store, loads the policy and the controllers. Nothing
- * leaves the process yet. Errors are for people; -EINVAL means the configuration (exit status
- * 78). */
+/* Reads configuration and topology, opens the store, loads policy and controllers. Nothing leaves
+ * the process before the runtime is connected. err is for users; -EINVAL: the configuration is
+ * wrong (exit status 78). */
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
-/* Stops the controllers, writes what is not written, closes. Returns NULL; p when a module's job
- * hangs, in a write to the kernel that does not return: all is written then, but what the job uses
- * cannot be freed, and the process has to _exit. */
+/* Stops the controllers, saves all state and frees the pipeline. Returns NULL. Returns p if a
+ * module's job hangs in a write to the kernel: all is saved then, but memory of the job cannot be
+ * freed, and the process has to _exit(). */
 #define PIPELINE_STOP_MS 3000u
 struct pipeline *pipeline_free(struct pipeline *p);
-/* The process ends as its event loop cannot go on: the next start treats that as a crash. */
+/* Records a failure of the event loop. The next start treats the exit as a crash. */
 void pipeline_failed(struct pipeline *p);
 
 /*
- * Checks a configuration as a start would, modules, machine and all, and with a copy of the state
- * that is in the state directory ("" in config: that of the configuration). Problems and warnings
- * go to report as lines. 0: good; -EINVAL: not; another: it could not be tried.
+ * Checks a configuration as a start would, with modules, topology and a copy of the state in the
+ * state directory ("" in config: that of the configuration). Problems and warnings go to report as
+ * lines. 0: valid. -EINVAL: not valid. Other: the check was not possible.
  */
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
 
@@ -165,14 +160,14 @@ struct store *pipeline_store(struct pipeline *p);
 struct loader *pipeline_loader(struct pipeline *p);
 struct crumb *pipeline_crumb(struct pipeline *p);
 const struct fs_root *pipeline_root(struct pipeline *p);
-struct instance *pipeline_policy(struct pipeline *p); /* NULL: none is loaded */
-/* Every running instance, the policy first; for metrics. */
+struct instance *pipeline_policy(struct pipeline *p); /* NULL: no policy is loaded */
+/* Calls fn for each running instance, the policy first. Stops at a result other than 0 and returns
+ * it. */
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);
-/* What a module tells, under the watchdog; never call instance_zones or instance_collect past
- * these. */
+/* Call a module under the watchdog. Use these instead of instance_zones() or instance_collect(). */
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
-/* As instance_allocatable(); 0 as well when there is no policy. */
+/* Returns what instance_allocatable() returns; 0 also without a policy. */
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err);
 int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err);
@@ -181,6 +176,6 @@ int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_met
 
 struct runtime_state;
 
-struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
+struct runtime_state *pipeline_runtime(struct pipeline *p); /* filled in by the front end */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The running controllers: what they are told of, and what they said of containers. */
+/* The running controllers: calls of their hooks, and their reports about containers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define LOG_SOURCE "controller"
 
-/* The last word of a controller on a container. */
+/* Latest report of a controller about a container. */
 struct applied {
 	rp_ctr ctr;
 	uint32_t result;
@@ -18,7 +18,7 @@ struct applied {
 	UT_hash_handle hh;
 };
 
-/* ---- results --------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static void controllers_drop(struct controller *c, struct applied *a)
 {
@@ -51,7 +51,7 @@ void controllers_forget_all(struct controller *c)
 		controllers_drop(c, a);
 }
 
-/* Whether it is news. */
+/* Stores a report. Returns true if it differs from the previous one. */
 static bool controllers_record(struct controller *c, rp_ctr ctr, uint32_t result, const char *text)
 {
 	struct applied *a = controllers_find(c->applied, ctr);
@@ -105,7 +105,7 @@ bool pipeline_controller_result(const struct pipeline *p, unsigned i, const stru
 	return true;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 void controllers_sync(struct pipeline *p)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controllers: what becomes of them when a configuration is put in force, what they are told,
- * and what they say. */
+/*
+ * Running controllers: the hooks that they get, and their reports about containers. Controllers
+ * change with a configuration through life.h.
+ */
 #ifndef PIPELINE_REQUEST_CONTROLLERS_H
 #define PIPELINE_REQUEST_CONTROLLERS_H
 
@@ -13,40 +15,47 @@
 
 struct pipeline;
 
-/* Drawn in controllers_life.c. */
+/* States, drawn in life.c. */
 enum controller_life { CONTROLLER_IDLE, CONTROLLER_EARLY, CONTROLLER_RUNS, CONTROLLER_LEAVES };
 
 struct controller {
-	struct instance *instance; /* NULL: could not be made */
+	struct instance *instance; /* NULL: could not be created */
 	char name[RP_NAME_MAX];
-	uint32_t kind; /* RP_KIND_… that it is listed as */
+	uint32_t kind; /* RP_KIND_… in the configuration */
 	enum conf_mode mode;
 	enum controller_life life;
-	char error[ERR_TEXT_MAX]; /* why it does not run */
-	struct { /* what the configuration says that is being put in force */
+	char error[ERR_TEXT_MAX]; /* reason why the controller does not run */
+	struct { /* state under the configuration that is being activated */
 		struct rp_plan *plan; /* NULL: committed already, or refused */
 		enum conf_mode mode;
 		char error[ERR_TEXT_MAX];
 	} next;
-	struct applied *applied; /* controllers.c: what it said of containers */
-	unsigned results[RP_APPLY_FAILED + 1]; /* containers */
+	struct applied *applied; /* reports about containers (controllers.c) */
+	unsigned results[RP_APPLY_FAILED + 1]; /* number of containers by result */
 };
 
-/* ---- controllers.c: what they are told, and what they say ---- */
-/* Tells the running controllers that list or machine may have changed. */
+/* ---- controllers.c --------------------------------------------------------------------------- */
+/* Notifies running controllers that the list of containers or the topology may have changed. */
 void controllers_sync(struct pipeline *p);
+/* Runs the post-start hooks and schedules a check of the container's cgroup. */
 void controllers_post_start(struct pipeline *p, struct ctr *ctr);
+/* Runs the post-stop hooks and drops reports about the container. */
 void controllers_post_stop(struct pipeline *p, struct ctr *ctr);
-uint32_t controllers_take(const struct pipeline *p); /* RP_TAKES_… */
+/* Returns RP_TAKES_…: values that running controllers apply themselves. */
+uint32_t controllers_take(const struct pipeline *p);
+/* Delivers a timer to a controller. */
 void controllers_timer(struct pipeline *p, struct instance *i, uint64_t cookie);
+/* Records a controller's report about a container (0: about no particular one), and logs new
+ * failures. */
 void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr ctr, uint32_t result,
 			  const char *text);
-/* Forgets what they said of a container that is gone, or of all (0). */
+/* Drops reports about a removed container; forget_all drops all reports of a controller. */
 void controllers_forget(struct pipeline *p, rp_ctr ctr);
 void controllers_forget_all(struct controller *c);
 
 struct controller_result;
 
+/* Returns a controller's latest report about a container. Returns false if there is none. */
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
 				struct controller_result *ret);
 

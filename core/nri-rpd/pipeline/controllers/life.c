@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of controllers when a configuration is put in force.
+ * Life cycle of controllers when a configuration is activated.
  *
- *   (not there)                                  start again
+ *   (none)                                         start again
  *       | prepare: opened                      +<-------------- LEAVES
- *       v             take over                v   switch          | take over: freed when dropped,
- *     IDLE ----------------------------------> RUNS ------------>--+ IDLE: its section is of no use
+ *       v             take over                v   switch          | take over: freed if dropped,
+ *     IDLE ----------------------------------> RUNS ------------>--+ IDLE: its section is unusable,
  *       | switch: it is required               ^                   | RUNS: it says `enable: false`
  *       v               take over              |
  *     EARLY ---------------------------------->+
@@ -13,9 +13,9 @@
  *       v
  *     IDLE
  *
- * IDLE is what cannot be had, or does not start, and is not required. A step that is given up
- * leaves no trace: those that were opened for it are freed, those that had left run again, and
- * reasons are the former ones.
+ * IDLE is a controller that is not required and cannot be loaded or does not start. An abort
+ * restores the previous state: controllers opened for the change are freed, controllers that left
+ * start again, and previous reasons are restored.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #define LOG_SOURCE "config"
 
 struct controller_change {
-	struct controller
-		*list[CONTROLLERS_MAX]; /* the new ones; the former ones once it is switched */
+	/* new controllers; after the switch the previous ones */
+	struct controller *list[CONTROLLERS_MAX];
 	unsigned n;
 	bool switched;
 };
@@ -75,7 +75,7 @@ static struct controller *find_or_add(struct pipeline *p, const char *name)
 	return c;
 }
 
-/* Does the reason begin with a place in the file of the section? */
+/* Returns true if the reason begins with a place in the file of the section. */
 static bool has_place(const struct err *why, rp_cfg section)
 {
 	char where[CONF_PLACE_MAX];
@@ -149,8 +149,8 @@ static void life_commit(struct controller *c)
 	c->next.plan = NULL;
 }
 
-/* Without them the configuration cannot be: that has to come out before anything of it is in
- * force. */
+/* Starts required controllers first, because the configuration is refused if one does not start,
+ * and nothing of it may be active then. */
 static int start_required(struct pipeline *p, struct err *err)
 {
 	struct controller_change *change = p->controllers.change;
@@ -174,8 +174,8 @@ static bool is_enabled(const struct conf *conf, const struct controller *c)
 	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
 }
 
-/* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is
- * started again with it. */
+/* Returns true if a running controller has to stop: it was dropped, its new section is unusable, or
+ * the section now says `enable: false` (then it starts again with that section). */
 static bool life_leaves(const struct pipeline *p, const struct conf *conf,
 			const struct controller *c)
 {

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Life cycle of controllers: their change with a configuration, in the steps prepare, switch and
+ * take over, or abort (drawn in life.c).
+ */
 #ifndef PIPELINE_CONTROLLERS_LIFE_H
 #define PIPELINE_CONTROLLERS_LIFE_H
 
 #include "core/nri-rpd/pipeline/controllers/controllers.h"
 
+/* Returns true if the controller runs and gets hooks. */
 bool controller_runs(const struct controller *c);
+/* Stops and frees a controller. Returns NULL. */
 struct controller *controller_free(struct controller *c);
 
-/* The controllers of the configuration, in its order, have looked at their sections: nothing has
- * changed yet. Followed by controllers_abort() or by controllers_switch(), after an error too. */
+/* Prepares the controllers of a configuration, in its order: each checks its section, and nothing
+ * changes. Followed by controllers_abort() or controllers_switch(), also after an error. */
 int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err);
 
-/* Required ones that do not run yet are started, those that leave are stopped, and the new list is
- * told of containers from now on. What they put back has to come before what the policy sets.
- * Followed by controllers_abort() or by controllers_take_over(). */
+/* Starts required controllers that do not run yet, stops those that leave, and activates the new
+ * list. Settings that stopped controllers restore have to be restored before the policy sets new
+ * ones. Followed by controllers_abort() or controllers_take_over(). */
 int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *err);
 
-/* All is as it was before. */
+/* Restores the previous list and state. */
 void controllers_abort(struct pipeline *p);
+/* Completes the change: commits the plans, starts the remaining controllers, and frees those that
+ * left. */
 void controllers_take_over(struct pipeline *p);
 
 #endif

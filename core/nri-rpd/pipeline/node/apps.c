@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Host applications: checks and reads their list, keeps their measurements. */
 #include "core/nri-rpd/pipeline/node/apps.h"
 
 #include <stdlib.h>

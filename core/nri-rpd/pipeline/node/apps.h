@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applications outside of pods (nodeResources.hostApplications): a cgroup each, which the collector
- * reads like that of a container. */
+/* Host applications outside of pods (nodeResources.hostApplications): one cgroup each, which the
+ * collector reads like that of a container. */
 #ifndef PIPELINE_APPS_H
 #define PIPELINE_APPS_H
 
@@ -11,25 +11,27 @@
 #define HOST_APPS_MAX 64u
 
 struct host_app {
-	const char *name, *cgroup; /* the configuration's; cgroup: below the mount, from "/" on */
+	/* texts of the configuration; cgroup: path below the mount, from "/" on */
+	const char *name, *cgroup;
 	uint32_t prio; /* RP_PRIO_… */
 	struct usage usage;
 	struct series series;
 };
 
-/* All zeros: none. */
+/* List of applications; all zeros: none. */
 struct host_apps {
 	struct host_app *list;
-	uint32_t n, generation; /* of the list: counts up */
+	uint32_t n, generation; /* generation: incremented with each new list */
 };
 
-/* -EINVAL with the place. */
+/* Checks the configured list. -EINVAL with the place in err. */
 int host_apps_check(rp_cfg list, struct err *err);
-/* What was measured of those that stay is kept. -ENOMEM: as before. */
+/* Replaces the list; measurements of applications in both lists are kept. -ENOMEM: the list is
+ * unchanged. */
 int host_apps_configure(struct host_apps *a, rp_cfg list);
-/* What the collector has read since. */
+/* Adds the collector's latest readings to the series. */
 void host_apps_measure(struct host_apps *a, bool cached, uint64_t window_ms);
-/* Nothing that was measured counts any more. */
+/* Drops all measurements. */
 void host_apps_forget(struct host_apps *a);
 void host_apps_fini(struct host_apps *a);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Storage of the node agent's latest reports about the cluster and the Node. */
 #include "core/nri-rpd/pipeline/node/cluster.h"
 
 #include <stdlib.h>

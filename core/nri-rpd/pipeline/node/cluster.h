@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the node agent says of the cluster: how it stands with it, for people, and the Node. */
+/* Reports of the node agent about the cluster: its state for status, and the Node object. */
 #ifndef PIPELINE_CLUSTER_H
 #define PIPELINE_CLUSTER_H
 
@@ -11,7 +11,7 @@ struct node_object;
 struct node_wish;
 struct pipeline;
 
-#define CLUSTER_TEXT_MAX 256u /* bytes of a name */
+#define CLUSTER_TEXT_MAX 256u /* largest name in bytes */
 #define CLUSTER_PROBLEM_MAX 512u
 #define CLUSTER_PROBLEMS_MAX 16u
 #define CLUSTER_WRITTEN_MAX 8u
@@ -19,36 +19,39 @@ struct pipeline;
 
 struct cluster_state {
 	char server[CLUSTER_TEXT_MAX], node[CLUSTER_TEXT_MAX];
-	char ns[CLUSTER_TEXT_MAX]; /* where configurations are looked for */
-	char unreachable[CLUSTER_PROBLEM_MAX]; /* why the API server does not answer; "": it does */
-	char problems[CLUSTER_PROBLEMS_MAX][CLUSTER_PROBLEM_MAX]; /* what is off, and why */
+	char ns[CLUSTER_TEXT_MAX]; /* namespace of the configurations */
+	/* reason why the API server does not answer; "": it answers */
+	char unreachable[CLUSTER_PROBLEM_MAX];
+	/* functions that are off, with the reason */
+	char problems[CLUSTER_PROBLEMS_MAX][CLUSTER_PROBLEM_MAX];
 	unsigned n_problems;
 	struct {
 		char what[CLUSTER_WHAT_MAX];
-		int64_t time_s; /* when the API server took it last */
+		int64_t time_s; /* last time that the API server accepted it */
 	} written[CLUSTER_WRITTEN_MAX];
 	unsigned n_written;
-	uint32_t events_waiting; /* that the API server has not taken yet */
-	uint64_t events_lost; /* since the agent's start */
+	uint32_t events_waiting; /* not yet accepted by the API server */
+	uint64_t events_lost; /* since the start of the agent */
 };
 
 struct cluster_status {
 	bool on; /* agent.cluster */
-	const struct cluster_state *state; /* NULL: no agent has told */
-	const char *source; /* of the configuration that the cluster has given; NULL: none */
+	const struct cluster_state *state; /* NULL: no report from an agent */
+	const char *source; /* object that the cluster's configuration comes from; NULL: none */
 	uint64_t published_ns; /* wall clock; 0: not since the start */
 };
 
-/* Copied; NULL: nobody is there who knows. 0 or -ENOMEM. */
+/* Stores a copy of the agent's report; NULL: there is no agent. 0 or -ENOMEM. */
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state);
+/* Records the time of a publication. */
 void pipeline_cluster_published(struct pipeline *p);
-/* The Node has changed. Takes the arena over, which the Node is in; NULL, NULL: nothing is known
- * any more. */
+/* Replaces the Node object. Takes ownership of the arena that holds it; NULL, NULL: the Node is not
+ * known. */
 void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node);
-/* The Node as it was told last, by an agent that may be gone since; valid until the next one. NULL:
- * none was. */
+/* Returns the Node object of the latest report, valid until the next one; NULL: none. The agent may
+ * have gone since. */
 const struct node_object *pipeline_node(const struct pipeline *p);
-/* What modules want the Node to have (host/node.h); NULL: nothing. */
+/* Returns the changes of the Node that modules want (host/node.h); NULL: none. */
 const struct node_wish *pipeline_wishes(const struct pipeline *p);
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Evictions: the list, the requests to the agent one at a time with growing delays, and the service
+ * for modules. */
 #include "core/nri-rpd/pipeline/node/evict.h"
 
 #include <assert.h>
@@ -16,11 +18,11 @@
 #define LOG_SOURCE "evict"
 
 struct evictions {
-	struct loop_timer *timer; /* to the next one that is due */
-	struct evict_source source; /* ask NULL: there is nobody */
+	struct loop_timer *timer; /* fires when the next request is due */
+	struct evict_source source; /* ask NULL: no agent */
 	struct eviction *list;
-	unsigned n; /* that are not over */
-	rp_pod asked; /* whose answer is under way; 0: none is */
+	unsigned n; /* entries in the list */
+	rp_pod asked; /* pod of the outstanding request; 0: none */
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -35,7 +37,7 @@ static void evict_drop(struct evictions *e, struct eviction *v)
 	free(v);
 }
 
-/* Pods that are gone are what was wanted. */
+/* Removes evictions whose pods are gone: they have reached their aim. */
 static void drop_gone(struct pipeline *p)
 {
 	struct eviction *v, *next;
@@ -55,7 +57,7 @@ static struct eviction *evict_find(const struct evictions *e, rp_pod pod)
 	return NULL;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests to the agent ------------------------------------------------------------------- */
 
 static void ask_next(void *arg);
 
@@ -117,7 +119,7 @@ void pipeline_evict_source(struct pipeline *p, const struct evict_source *source
 	evict_arm(p);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers of the agent -------------------------------------------------------------------- */
 
 static void take_answer(struct eviction *v, enum evict_answer answer)
 {
@@ -164,7 +166,7 @@ void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answe
 	evict_arm(p);
 }
 
-/* ---- what modules ask ------------------------------------------------------------------------ */
+/* ---- the service for modules ----------------------------------------------------------------- */
 
 static bool available(void *arg)
 {
@@ -240,7 +242,7 @@ static const struct evict_ops ops = {
 	.forget = forget,
 };
 
-/* ---- for people, and life -------------------------------------------------------------------- */
+/* ---- status, start and end ------------------------------------------------------------------- */
 
 const char *eviction_state_name(uint32_t of)
 {

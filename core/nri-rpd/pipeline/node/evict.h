@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evictions that modules ask for (nri-rp.host.evict/1): one after the other the agent is asked, and
- * asked again later where the cluster has refused. They live as long as the daemon, the pod and the
- * module that asked; a granted one is over when the pod is gone.
+ * Evictions that modules request (nri-rp.host.evict/1). The agent is asked for one at a time, and
+ * again later after a refusal of the cluster. An eviction ends with the daemon, the pod or the
+ * requesting module; a granted one ends when the pod is gone.
  */
 #ifndef PIPELINE_EVICT_H
 #define PIPELINE_EVICT_H
@@ -17,11 +17,12 @@ struct pipeline;
 struct pod;
 struct evictions;
 
+/* Delay after the first refusal, doubled after each further one, and the largest delay. */
 #define EVICT_AGAIN_MS 10000u
 #define EVICT_AGAIN_MAX_MS 300000u
 
-/* The way to the cluster. ask() returns 0: pipeline_evict_told() is called later, once, never from
- * inside. */
+/* Connection to the cluster. ask() returns 0: pipeline_evict_told() is called later, once, never
+ * from inside. */
 struct evict_source {
 	int (*ask)(void *arg, const struct pod *pod, int64_t grace_s);
 	void *arg;
@@ -35,20 +36,22 @@ struct eviction {
 	int64_t grace_s;
 	uint32_t state; /* RP_EVICTION_… */
 	char *reason;
-	char *why; /* what the cluster said; NULL: nothing */
-	uint32_t asked; /* how often */
-	uint64_t due_ms; /* to be asked for (again); monotonic; 0: not at all */
+	char *why; /* the cluster's reason; NULL: none */
+	uint32_t asked; /* number of requests to the agent */
+	uint64_t due_ms; /* time of the next request, monotonic; 0: none follows */
 	struct eviction *prev, *next;
 };
 
-/* 0 or -ENOMEM. */
+/* Creates an empty list and provides the service to modules. 0 or -ENOMEM. */
 int evict_init(struct pipeline *p);
 void evict_fini(struct pipeline *p);
-/* NULL: there is nobody any more; what was asked and not answered is asked again then. */
+/* Sets the connection; NULL: the agent is gone. An unanswered request is repeated to the next
+ * one. */
 void pipeline_evict_source(struct pipeline *p, const struct evict_source *source);
+/* Receives the agent's answer about a pod. */
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer,
 			 const char *text);
-/* For people: those of pods that are there. */
+/* Returns the list for status, without pods that are gone. */
 const struct eviction *pipeline_evictions(struct pipeline *p);
 const char *eviction_state_name(uint32_t state); /* "refused" */
 

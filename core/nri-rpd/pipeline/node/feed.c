@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pod feed: applies messages of the agent and the configuration to the cache's feed. */
 #include "core/nri-rpd/pipeline/node/feed.h"
 
 #include "core/nri-rpd/cache/feed.h"

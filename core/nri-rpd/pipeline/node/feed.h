@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pod feed (cache/feed.h): what the agent tells of the pods of this node, and what becomes
- * of that.
+ * Pod feed: takes the agent's messages about the pods of this node into the cache (cache/feed.h),
+ * and lets admission, empty pods and deferred requests follow.
  */
 #ifndef PIPELINE_FEED_H
 #define PIPELINE_FEED_H
@@ -13,30 +13,32 @@ struct fed_pod;
 struct pipeline;
 
 struct feed_counts {
-	bool current; /* the agent that is connected has told all pods */
-	uint64_t left_out; /* pods that were told and not taken */
+	bool current; /* the connected agent has reported all pods */
+	uint64_t left_out; /* reported pods that were rejected */
 };
 
 struct feed_status {
 	bool on; /* agent.cluster */
-	const char *source; /* who says what a pod asks for that comes now: "feed", "runtime" */
+	const char *source; /* source of the requests of new pods: "feed" or "runtime" */
 	unsigned n_pods;
 	struct feed_counts counts;
 };
 
-/* What an agent tells at a time; borrowed. */
+/* Message of the agent; borrowed. */
 struct fed_message {
-	bool begin, complete; /* a list of all pods begins, or is complete */
+	bool begin, complete; /* the message begins, or completes, a list of all pods */
 	const struct fed_pod *pods;
 	const char *const *gone; /* UIDs */
 	uint32_t n_pods, n_gone;
-	uint32_t n_left_out; /* pods that made no sense */
+	uint32_t n_left_out; /* pods that could not be decoded */
 };
+/* Applies a message. */
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m);
-/* Nobody tells any more. What was told stays until somebody else tells. */
+/* Records that the agent is gone. Reported pods remain until another agent reports. */
 void pipeline_feed_lost(struct pipeline *p);
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret);
 
+/* Applies a new configuration to the feed. */
 void feed_configured(struct pipeline *p);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Forecast: the file of models, samples for training, and the sum of reclaimable resources. */
 #include "core/nri-rpd/pipeline/node/forecast.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define FILE_NAME "/" FORECAST_FILE
 #define TRAIN_MS 60000u
 #define WRITE_MS 600000u
-#define UNSEEN_S 1800 /* a model that had no sample for so long is of a pod that is gone */
+#define UNSEEN_S 1800 /* a model without a sample for so long belongs to a pod that is gone */
 #define SAMPLE_PERCENT 90u
 #define NODE_MODEL "__node__"
 #define SYSTEM_MODEL "__node-sys__"
@@ -40,8 +41,8 @@ struct filing {
 	struct pipeline *p;
 	struct forecast *f;
 	char path[CACHE_PATH_MAX + sizeof FILE_NAME];
-	char *text; /* that was read */
-	struct buf data; /* to be written */
+	char *text; /* content read */
+	struct buf data; /* content to be written */
 	struct err err;
 };
 
@@ -64,7 +65,7 @@ static void filing_free(struct filing *one)
 	free(one);
 }
 
-/* [worker] */
+/* Reads the file. Runs on the disk worker. */
 static int read_file(void *arg)
 {
 	struct filing *one = arg;
@@ -86,7 +87,7 @@ static void file_read(void *arg, int result)
 	filing_free(one);
 }
 
-/* [worker] */
+/* Writes the file. Runs on the disk worker. */
 static int write_file(void *arg)
 {
 	struct filing *one = arg;
@@ -137,7 +138,7 @@ void forecast_switch(struct pipeline *p, struct forecast *f, bool on)
 
 void forecast_stop(struct pipeline *p, struct forecast *f)
 {
-	bool disk_hangs = p->disk != NULL; /* its worker is left alone then */
+	bool disk_hangs = p->disk != NULL; /* the worker is left hanging */
 	struct filing *one = f->on && f->known && !disk_hangs ? filing_new(p, f) : NULL;
 	if (one && models_write(&f->models, &one->data) == 0)
 		file_written(one, write_file(one));
@@ -148,7 +149,7 @@ void forecast_stop(struct pipeline *p, struct forecast *f)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Usage at the same times, by readings, of several containers together. */
+/* Usage of several containers together, summed at the times of their readings. */
 struct sums {
 	uint32_t n;
 	struct series_rate of[SERIES_READINGS];
@@ -252,7 +253,7 @@ void forecast_train(struct pipeline *p, struct forecast *f, const struct measure
 		begin_writing(p, f, now_ms);
 }
 
-/* ---- what is not needed ---------------------------------------------------------------------- */
+/* ---- reclaimable resources ------------------------------------------------------------------- */
 
 static struct predicted_pod forecast_predict(const struct forecast *f,
 					     const struct forecast_pod *of, int64_t now_s)

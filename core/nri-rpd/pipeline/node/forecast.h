@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pods are not expected to need, by what was measured of them: each minute the models of the
- * node, of its system, of the classes of pods and of each pod get what most of the last minute was
- * spent below. Models are written to a file every ten minutes and at the end, so that a restart
- * does not begin to learn anew.
+ * Forecast of resources that pods will not need, from measured usage. Each minute the models of the
+ * node, its system, the classes of pods and each pod learn a high percentile of the last minute's
+ * usage. Models are saved to a file every ten minutes and at the end, so that a restart continues
+ * with them.
  *
- * Models go by a clock of their own, that of the wall at the start and of the monotonic one since:
- * when somebody sets the wall clock, nothing is weighed anew.
+ * Models have their own clock: the wall clock at the start, continued by the monotonic clock.
+ * Setting the wall clock therefore does not change the weights.
  */
 #ifndef PIPELINE_FORECAST_H
 #define PIPELINE_FORECAST_H
@@ -25,32 +25,34 @@ struct forecast_limits {
 /* All zeros: off. */
 struct forecast {
 	bool on;
-	bool reading, writing; /* a job of the disk's worker is under way */
-	bool known; /* the file was read, or there is none */
+	bool reading, writing; /* a job of the disk worker is running */
+	bool known; /* the file was read, or does not exist */
 	struct models models;
-	int64_t start_s; /* the wall's, at start_ms */
+	int64_t start_s; /* wall clock at start_ms */
 	uint64_t start_ms, trained_ms, written_ms; /* monotonic */
 };
 
-/* A pod, or the class of it, as far as models go. */
+/* Pod with its class and requests, as models see it. */
 struct forecast_pod {
 	const struct pod *pod;
 	uint32_t prio; /* RP_PRIO_… */
 	int64_t request[RP_NR_AMOUNTS];
 };
 
+/* Turns the forecast on or off; the first time reads the file. */
 void forecast_switch(struct pipeline *p, struct forecast *f, bool on);
-/* Whether prediction is on, there is something to learn from, and a minute has passed since the
- * last lesson. */
+/* Returns true if the forecast is on, usage has been measured, and the last lesson was at least a
+ * minute ago. */
 bool forecast_due(const struct forecast *f, const struct measure *m, uint64_t now_ms);
+/* Trains all models with the last minute's usage, and saves them if that is due. */
 void forecast_train(struct pipeline *p, struct forecast *f, const struct measure *m,
 		    const struct forecast_pod *pods, uint32_t n, uint64_t now_ms);
-/* prod_reclaimable and prod_peak: 0, or -ENOMEM; RP_NOT_SET while it is off. */
+/* Fills prod_reclaimable and prod_peak; RP_NOT_SET while the forecast is off. 0 or -ENOMEM. */
 int forecast_reclaimable(const struct forecast *f, const struct forecast_limits *limits,
 			 const struct forecast_pod *pods, uint32_t n,
 			 const int64_t allocatable[RP_NR_AMOUNTS], uint64_t now_ms,
 			 struct rp_nr_measured *ret);
-/* Writes what was learned, unless the disk hangs; the loop and the disk's worker have ended. */
+/* Saves the models, unless the disk hangs. Called after the end of the loop and the disk worker. */
 void forecast_stop(struct pipeline *p, struct forecast *f);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frequencies are read when a module first asks for them, which is in the trial of its
- * configuration. What the child has read there the daemon takes over: on a large machine it is half
- * of all files that a start reads.
+ * CPU frequencies are read when a module first asks for them, which is in the attempt of its
+ * configuration. The daemon takes over what the child has read: on a large node this is half of all
+ * files that a start reads.
  */
 #include "core/nri-rpd/pipeline/internal.h"
 
@@ -49,7 +49,7 @@ static int frequencies_take(struct topo *t, const Trial__Frequencies *m)
 void frequencies_took(struct topo *t, const Trial__Report *report)
 {
 	if (!report->n_frequencies || report->frequencies_generation != topo_generation(t))
-		return; /* another machine by now */
+		return; /* the topology has changed since */
 	for (size_t i = 0; i < report->n_frequencies; i++) {
 		if (frequencies_take(t, report->frequencies[i])) {
 			log_warning("what the trial has read of CPU %u's frequencies is not taken, "

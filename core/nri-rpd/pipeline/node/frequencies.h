@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transfer of CPU frequencies from an attempt's child to the daemon, which saves reading the files
+ * twice.
+ */
 #ifndef PIPELINE_NODE_FREQUENCIES_H
 #define PIPELINE_NODE_FREQUENCIES_H
 
 #include "core/nri-rpd/pipeline/node/speedselect.h"
 
-/* In a child: what is known of the snapshot's frequencies; nothing, where memory does not suffice.
- * It is not freed. */
+/* Writes the snapshot's known frequencies into a report. Runs in the child, where nothing is freed;
+ * writes none if memory is short. */
 void frequencies_told(const struct topo *t, Trial__Report *report);
 
-/* What a trial has read of the same snapshot need not be read again. What makes no sense is read,
- * all the same, and logged. */
+/* Takes the frequencies that an attempt has read of the same snapshot. Rejects invalid values with
+ * a log message; they are read from the files when needed. */
 void frequencies_took(struct topo *t, const Trial__Report *report);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Input of a calculation pass: pods, applications, zones, the Node's amounts, and measured
+ * usage. */
 #include "core/nri-rpd/pipeline/node/inputs.h"
 
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #define PRIO_LABEL "koordinator.sh/priority-class"
 #define PLACE_ANNOTATION "scheduling.koordinator.sh/resource-status"
 #define RESERVATION_ANNOTATION "node.koordinator.sh/reservation"
-#define RAW_ANNOTATION "node.koordinator.sh/raw-allocatable" /* before it was amplified */
+#define RAW_ANNOTATION "node.koordinator.sh/raw-allocatable" /* allocatable before amplification */
 
 void inputs_fini(struct inputs *in)
 {
@@ -30,7 +32,7 @@ void inputs_fini(struct inputs *in)
 	free(in->expected);
 }
 
-/* Others have told these. */
+/* Limits amounts that come from outside of the daemon. */
 static void limit_amounts(int64_t of[RP_NR_AMOUNTS])
 {
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
@@ -65,7 +67,8 @@ static void add_usage(struct noderes *n, const struct ctr *ctr, uint64_t now, st
 	const struct series *s = measure_ctr(&n->measure, ctr->handle);
 	int64_t cpu, memory;
 	if (!s || !series_average(s, now, window_ms(n), &cpu, &memory)) {
-		pod->flags &= ~RP_NR_POD_SAMPLED; /* a part of it would be less than it uses */
+		/* a sum without this container would be too low */
+		pod->flags &= ~RP_NR_POD_SAMPLED;
 		return;
 	}
 	pod->usage[RP_NR_CPU] += cpu;
@@ -82,7 +85,7 @@ static void inputs_bind(struct bound *b, uint32_t zone)
 		b->w[zone / 64] |= UINT64_C(1) << zone % 64;
 }
 
-/* The usage of the zones that hold a container's CPUs, where the container was given some. */
+/* Adds the zones of a container's CPUs, if it is pinned. */
 static void add_zones(const struct inputs *in, const struct zones *zones, const struct iset *cpus,
 		      struct bound *bound)
 {
@@ -91,7 +94,7 @@ static void add_zones(const struct inputs *in, const struct zones *zones, const 
 			inputs_bind(bound, in->zones[z].id);
 }
 
-/* The zones that a scheduler has meant it for, where nobody has placed it here. */
+/* Adds the zones that a scheduler has chosen for an unpinned pod. */
 static void read_place(const struct prefixes *names, const struct pod *pod, struct bound *bound)
 {
 	struct site_name name;
@@ -114,7 +117,7 @@ static const struct fed_pod *fed_of(const struct pipeline *p, const struct pod *
 	return feed_find(cache_feed(p->env.cache), pod->uid);
 }
 
-/* False: nothing of it runs, or is about to. */
+/* Fills the entry of a pod. Returns false if no container of the pod is live. */
 static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zones *zones,
 		     struct inputs *in, uint64_t now)
 {
@@ -156,7 +159,7 @@ static bool is_here(const struct pipeline *p, const struct fed_pod *fed)
 	return false;
 }
 
-/* Pods that are meant for this node and not here yet, as the cluster tells. */
+/* Adds pods that the cluster has assigned to this node and that are not here yet. */
 static void add_pending(struct pipeline *p, struct inputs *ret)
 {
 	const struct fed_pod *fed;
@@ -226,7 +229,7 @@ static int fill_apps(struct noderes *n, uint64_t now, struct inputs *ret)
 	return 0;
 }
 
-/* ---- the machine, the Node ------------------------------------------------------------------- */
+/* ---- topology and Node ----------------------------------------------------------------------- */
 
 static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *ret)
 {
@@ -253,7 +256,8 @@ static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *re
 	return 0;
 }
 
-/* The machine, less what rp.conf reserves: what holds where no agent tells of the Node. */
+/* Computes capacity and allocatable amounts from the topology and rp.conf; used without a Node from
+ * the agent. */
 static void measure_node(struct pipeline *p)
 {
 	struct noderes *n = p->node.noderes;
@@ -287,8 +291,8 @@ static const char *node_annotation(const struct texts *of, const char *key)
 	return kv_text(of->annotations, of->n_annotations, site_name(of->names, key, &name));
 }
 
-/* Amounts that an annotation of the Node tells, under a key of its map, if one is said. What it
- * does not tell, and an annotation that makes no sense, leave what there is. */
+/* Reads amounts from an annotation of the Node, below `key` of its map (NULL: the map itself).
+ * Amounts that are missing, or an invalid annotation, leave *ret unchanged. */
 static void read_amounts(const struct texts *of, const char *annotation, const char *key,
 			 int64_t ret[RP_NR_AMOUNTS])
 {
@@ -304,7 +308,7 @@ static void read_amounts(const struct texts *of, const char *annotation, const c
 	fragment_free(f);
 }
 
-/* CPUs that the reservation lists count instead of an amount. */
+/* Replaces the reserved amount of CPU by the number of CPUs that the reservation lists. */
 static void read_reserved_cpus(const struct texts *of, int64_t reserved[RP_NR_AMOUNTS])
 {
 	struct fragment *f = NULL;
@@ -371,7 +375,7 @@ static void fill_measured(struct noderes *n, uint64_t now, const struct inputs *
 				     .age_ms = n->read.at_ms ? (int64_t)(now - n->read.at_ms)
 							     : RP_NOT_SET};
 	int64_t limit = n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
-	/* the average up to the last reading, which may be older than the window */
+	/* average up to the last reading, which may be older than the window */
 	m->degraded = !series_average(&n->measure.node, n->read.at_ms, window_ms(n),
 				      &m->node[RP_NR_CPU], &m->node[RP_NR_MEMORY]) ||
 		      m->age_ms > limit;

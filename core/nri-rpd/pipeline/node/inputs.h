@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pass calculates from, put together of the cache, the feed, the machine and what was
- * measured. */
+/* Input of one calculation pass, from the cache, the pod feed, the topology, the Node and
+ * measurements. */
 #ifndef PIPELINE_INPUTS_H
 #define PIPELINE_INPUTS_H
 
@@ -16,13 +16,14 @@ struct inputs {
 	} * bound; /* zones of pods */
 	struct rp_nr_zone *zones;
 	struct rp_nr_app *apps;
-	struct forecast_pod *expected; /* as many as pods that are on this host */
+	struct forecast_pod *expected; /* entries of in.pods that have containers here */
 	uint32_t n_expected;
 	struct cpu_facts cpu;
 	int64_t used[RP_NR_AMOUNTS]; /* by all pods and applications */
 };
 
-/* 0 or -ENOMEM; either way fini is due. Amounts of the Node go to p->noderes, too. */
+/* Fills the input. Also stores the Node's amounts in p->noderes. 0 or -ENOMEM; call inputs_fini()
+ * in any case. */
 int inputs_fill(struct pipeline *p, uint64_t now_ms, struct inputs *ret);
 void inputs_fini(struct inputs *in);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Publication of results on the Node: copy of the Node, comparison with the published entries, and
+ * wishes to the agent. */
 #include "core/nri-rpd/pipeline/node/lending.h"
 
 #include <string.h>
@@ -11,7 +13,7 @@
 #define LOG_SOURCE "node"
 #define UNIT 1000 /* thousandths */
 
-/* ---- a copy of the Node ---------------------------------------------------------------------- */
+/* ---- copy of the Node ------------------------------------------------------------------------ */
 
 static int lending_put(struct nr_result *to, const char *name, int64_t thousandths)
 {
@@ -20,17 +22,17 @@ static int lending_put(struct nr_result *to, const char *name, int64_t thousandt
 						      .quantity = thousandths});
 }
 
-/* CPU is told in thousandths, everything else in units. */
+/* Copies an amount of the Node. CPU is in thousandths there, all else in units. */
 static int put_amount(struct nr_result *to, const struct node_amount *a)
 {
 	int64_t thousandths = a->amount;
 	if (!str_eq(a->name, "cpu") && __builtin_mul_overflow(thousandths, UNIT, &thousandths))
-		return 0; /* no calculator's */
+		return 0; /* no calculator publishes such an amount */
 	return lending_put(to, a->name, thousandths);
 }
 
-/* -E2BIG is no failure: others may have put more on the Node, and longer texts, than calculators
- * may; they do not see that. */
+/* Accepts -E2BIG as a success: entries of other origin may exceed the limits for calculators, and
+ * calculators do not see those. */
 static int unless_big(int r)
 {
 	return r == -E2BIG ? 0 : r;
@@ -66,7 +68,7 @@ static int copy_node(const struct lending *l, const struct lending_pass *pass, s
 	return pass->node ? copy_object(pass->node, to) : copy_standing(&l->stands, to);
 }
 
-/* ---- what calculators have put there --------------------------------------------------------- */
+/* ---- entries of calculators ------------------------------------------------------------------ */
 
 static bool is_among(const struct instance *i, struct instance *const *list, unsigned n)
 {
@@ -85,7 +87,7 @@ static void keep_pairs(struct nr_result *r, struct nr_pair *pairs, const unsigne
 			(void)remove(r, pairs[i].key, NULL);
 }
 
-/* What nobody on the list has put there is left out. */
+/* Removes entries whose calculator is not listed. */
 static void keep_theirs(struct nr_result *r, struct instance *const *list, unsigned n)
 {
 	for (unsigned i = r->n_values; i-- > 0;)
@@ -95,7 +97,7 @@ static void keep_theirs(struct nr_result *r, struct instance *const *list, unsig
 	keep_pairs(r, r->labels, &r->n_labels, nr_result_label, list, n);
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- wishes ---------------------------------------------------------------------------------- */
 
 static void lending_say(int32_t r, const struct instance *by, const char *key)
 {
@@ -153,7 +155,7 @@ static unsigned wish_resources(const struct nr_result *next, const struct nr_res
 	return changed;
 }
 
-/* How many keys are not as they were. */
+/* Publishes the differences as wishes, if `tell`. Returns the number of changed keys. */
 static unsigned tell_wishes(const struct nr_result *next, const struct nr_result *before, bool tell)
 {
 	return wish_resources(next, before, tell) +
@@ -163,9 +165,9 @@ static unsigned tell_wishes(const struct nr_result *next, const struct nr_result
 			  before->n_labels, tell);
 }
 
-/* ---- deciding -------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
-/* A key that one of them had put there, and has not put there now, or the other way round. */
+/* Returns true if the sets of keys differ, or a label has another value. */
 static bool other_keys(const struct nr_result *stands, const struct nr_result *next)
 {
 	for (unsigned i = 0; i < next->n_labels; i++) {
@@ -194,7 +196,8 @@ static bool is_time(const struct lending *l, const struct lending_pass *p, struc
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-/* Amounts of one resource as they were, but for those that differ by more than the threshold. */
+/* Restores previous zone amounts that differ by less than the threshold. Returns true if others
+ * have changed. */
 static bool settle_zones(const struct nr_value *was, struct nr_value *now, int64_t threshold)
 {
 	bool changed = false;
@@ -225,7 +228,8 @@ static int copy_zones(const struct nr_result *from, struct nr_result *to)
 	return r;
 }
 
-/* Each amount by itself, and all of them when none has changed for long. */
+/* Decides each amount of a zone on its own, and all amounts together after a long time without a
+ * change. */
 static int decide_zones(struct lending *l, struct lending_pass *p, const struct nr_result *node,
 			uint64_t now_ms)
 {
@@ -251,14 +255,14 @@ static int decide_zones(struct lending *l, struct lending_pass *p, const struct 
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole decision ---------------------------------------------------------------------- */
 
 int lending_decide(struct lending *l, struct lending_pass *p, uint64_t now_ms)
 {
 	struct nr_result before = {0}, next = {0};
 	struct err failed[NR_CALCULATORS_MAX];
 	if (p->node && (!p->node->n_capacity || !p->node->n_allocatable))
-		return 0; /* its kubelet has not told what it has */
+		return 0; /* the kubelet has not reported its resources */
 	int r = copy_node(l, p, &before);
 	if (!r)
 		r = copy_node(l, p, &next);
@@ -285,7 +289,7 @@ void lending_keep(struct lending *l, struct instance *const *calculators, unsign
 	keep_theirs(&l->stands, calculators, n);
 	l->decided_ms = 0;
 	if (!n)
-		nr_result_fini(&l->zones); /* with others the next pass decides */
+		nr_result_fini(&l->zones); /* otherwise the next pass decides */
 }
 
 void lending_fini(struct lending *l)

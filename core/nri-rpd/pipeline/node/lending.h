@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calculators put on the Node: decided on a copy of it, the Node as the agent has told it last
- * or, where no agent has, one that holds what was decided before. What is decided is told as wishes
- * of the calculators (host/node.h), which the agent writes. A write that comes too late is refused
- * by the server; the Node that was there first is told, and all is put on a copy of that one.
+ * Publication of the calculators' results on the Node. Decides on a copy of the Node, taken from
+ * the agent's latest report or, without an agent, from previous decisions. Decisions are published
+ * as wishes of the calculators (host/node.h), which the agent writes. The API server refuses a
+ * write that is based on an outdated Node; after the agent's next report the results are applied to
+ * the new Node.
  */
 #ifndef PIPELINE_LENDING_H
 #define PIPELINE_LENDING_H
@@ -12,29 +13,30 @@
 #include "core/nri-rpd/noderes/result.h"
 #include "core/nri-rpd/noderes/strategy.h"
 
-/* All zeros: nothing was decided yet. */
+/* All zeros: nothing has been decided. */
 struct lending {
-	struct nr_result stands; /* what calculators have put there, and nothing else */
-	struct nr_result zones; /* what they have put on zones, as it was told last */
-	uint64_t zones_ms; /* monotonic: of the last change of that */
-	uint64_t writes; /* decisions that changed what stands */
-	uint64_t decided_ms; /* monotonic; 0: never */
+	struct nr_result stands; /* entries of calculators on the Node, without all others */
+	struct nr_result zones; /* zone amounts published last */
+	uint64_t zones_ms; /* last change of zones, monotonic */
+	uint64_t writes; /* number of decisions that changed `stands` */
+	uint64_t decided_ms; /* last decision, monotonic; 0: never */
 };
 
 struct lending_pass {
 	struct instance *const *calculators;
 	unsigned n_calculators;
 	const struct nr_result *result;
-	struct nr_cost *costs; /* of calculators */
+	struct nr_cost *costs; /* by calculator */
 	const struct strategy *strategy;
-	const struct node_object *node; /* NULL: no agent has told */
-	bool cluster; /* there is somebody to tell wishes to */
-	bool other_zones; /* out: what is to be told of zones has changed */
+	const struct node_object *node; /* NULL: no report from an agent */
+	bool cluster; /* an agent can receive wishes */
+	bool other_zones; /* output: the published zones have changed */
 };
 
-/* Decides anew, if it is time to or enough has changed. 0 or -ENOMEM: what stood stands. */
+/* Decides again if that is due or enough has changed. 0 or -ENOMEM: the previous decision is
+ * unchanged. */
 int lending_decide(struct lending *l, struct lending_pass *pass, uint64_t now_ms);
-/* Others than these have gone, and with them what they wished; it is time to decide. */
+/* Drops the entries of calculators that are not listed, and makes the next decision due. */
 void lending_keep(struct lending *l, struct instance *const *calculators, unsigned n);
 void lending_fini(struct lending *l);
 

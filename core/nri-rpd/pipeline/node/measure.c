@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Series of measured usage: node, containers and aggregates. */
 #include "core/nri-rpd/pipeline/node/measure.h"
 
 #include <stdlib.h>
@@ -8,12 +9,12 @@
 #include "core/nri-rpd/cache/usage.h"
 #include "core/lib/util/hash.h"
 
-#define OUTDATED_MS 30000u /* twice as long as pods may be measured at */
+#define OUTDATED_MS 30000u /* twice the longest interval of measurements */
 
 struct used {
 	rp_ctr ctr;
 	struct series series;
-	uint64_t round; /* the last one that saw it */
+	uint64_t round; /* last round in which the container existed */
 	UT_hash_handle hh;
 };
 
@@ -50,7 +51,8 @@ static struct used *used_of(struct measure *m, rp_ctr ctr)
 	return NULL;
 }
 
-/* Where the kernel does not tell it apart, files are counted in. */
+/* Returns the used memory. Includes file pages if `cached`, or if the kernel does not report them
+ * separately. */
 static int64_t memory_of(const struct usage *u, bool cached)
 {
 	const struct reading *kept = &u->now[FIG_MEMORY_KEPT], *files = &u->now[FIG_MEMORY_FILES];

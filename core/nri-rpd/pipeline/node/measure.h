@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node and each of its containers use over time: the last readings, of which averages are
- * made. Containers are read by the collector, the node by the pass (noderes.h).
+ * Usage of the node and of each container over time: series of readings for averages. Containers
+ * are read by the collector, the node by the timer of noderes.c.
  */
 #ifndef PIPELINE_MEASURE_H
 #define PIPELINE_MEASURE_H
@@ -12,27 +12,29 @@
 
 struct used;
 
-/* All zeros: nothing was measured yet. */
+/* All zeros: nothing has been measured. */
 struct measure {
 	struct series node;
-	struct series_reading last; /* of the node, that the last point of aggregates was made of */
-	struct aggregates aggregates; /* of the node */
+	struct series_reading last; /* node's reading of the latest aggregate */
+	struct aggregates aggregates; /* aggregates of the node */
 	struct used *used; /* by container */
 	uint64_t round;
 };
 
-void measure_forget(struct measure *m); /* all of it */
-/* What was read of one last. `cached`: memory that holds files counts, too. */
-/* What it uses as of its last two readings. False: it was not measured, or is not any more. */
+void measure_forget(struct measure *m); /* drops all measurements */
+/* Computes the present usage from the last two readings. `cached`: file pages count as used memory.
+ * Returns false if the container is not measured, or has not been for too long. */
 bool measure_rate(const struct usage *u, bool cached, uint64_t now_ms, int64_t ret[RP_NR_AMOUNTS]);
-/* The next reading of the node, and of what pods and applications use meanwhile; others NULL: not
- * all of them are measured. */
+/* Adds a reading of the node. `others`: usage of pods and applications at that time; NULL: not all
+ * of them are measured. */
 void measure_machine(struct measure *m, const struct series_reading *r, uint64_t window_ms,
 		     const int64_t *others);
+/* Adds the latest reading of a container or application to its series. */
 void measure_put(struct series *s, const struct usage *u, bool cached, uint64_t window_ms);
-/* What the collector has read since; containers that are gone are forgotten. */
+/* Adds the collector's latest readings of all containers, and drops series of removed
+ * containers. */
 void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms);
-/* NULL: nothing was measured. */
+/* Returns a container's series; NULL: not measured. */
 const struct series *measure_ctr(const struct measure *m, rp_ctr ctr);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass: read the machine on the worker, add what the collector has read of containers, fill the
- * calculators' input, calculate, and put the result on the Node when it differs enough from what is
- * there, or was put there too long ago.
+ * A pass reads the node's usage on the disk worker, adds the collector's readings of containers,
+ * fills the calculators' input, calculates, and publishes the result if it differs enough from the
+ * Node or the last publication is too old.
  *
- * Usage is the difference of two readings: until there are two of them after a start, nothing is
- * put on the Node, and nothing taken away.
+ * Usage is the difference of two readings. Before the second reading after a start the Node's
+ * entries are left alone.
  */
 #include "core/nri-rpd/pipeline/node/noderes.h"
 
@@ -30,10 +30,10 @@
 
 #define ZONE_NAME_MAX 32u
 #define APPS_KEY "nodeResources.hostApplications"
-#define FIRST_PASSES 2u /* as many as readings are needed */
+#define FIRST_PASSES 2u /* needed to get two readings */
 #define FIRST_PASS_MS 2000u
-#define SAMPLE_MS 15000u /* between two readings of the machine */
-#define PACE_MS 10000u /* the least time between two passes, however often the Node changes */
+#define SAMPLE_MS 15000u /* between two readings of the node */
+#define PACE_MS 10000u /* shortest time between two passes, however often the Node changes */
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -54,7 +54,8 @@ static int at_place(rp_cfg node, int r, struct err *err)
 	return r;
 }
 
-/* -EINVAL for what is not valid, whichever node it is for. */
+/* Merges the strategies of rp.conf for a node with these labels. Returns -EINVAL if any entry is
+ * invalid, also one for other nodes. */
 static int merge_configs(const struct conf *conf, const struct kv *labels, unsigned n_labels,
 			 struct strategy *ret, struct err *err)
 {
@@ -86,7 +87,8 @@ int noderes_check(const struct conf *conf, struct err *err)
 	return r ? r : host_apps_check(conf_get(conf_root(conf), APPS_KEY), err);
 }
 
-/* Those that are not among the host's own come after these, in the order of the configuration. */
+/* Returns a calculator's position. Built-in calculators come first, others keep the order of the
+ * configuration. */
 static unsigned noderes_rank(const char *name)
 {
 	unsigned i = 0;
@@ -117,7 +119,7 @@ static void take_calculators(struct pipeline *p)
 		    instance_role(c->instance) == RP_KIND_CALCULATOR)
 			noderes_insert(list, count++, c->instance);
 	}
-	/* what is known of those that stay */
+	/* keep the data of calculators that remain */
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; k < n->n_calculators; k++)
 			if (n->calculators[k] == list[i]) {
@@ -144,7 +146,7 @@ static uint64_t interval_ms(const struct noderes *n)
 					: 1000 * (uint64_t)n->strategy.values[RP_NR_REPORT_SECONDS];
 }
 
-/* The machine is read more often than passes are due. */
+/* Arms the timer for the next reading or pass. Readings are more frequent than passes. */
 static void noderes_arm(struct noderes *n, uint64_t now)
 {
 	uint64_t in = n->due_ms > now ? n->due_ms - now : 0;
@@ -169,7 +171,8 @@ struct texts node_texts(const struct pipeline *p)
 	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations, names};
 }
 
-/* Whoever has set it: the file, or an annotation of the Node. */
+/* Raises an interval to the least one of rp.conf, whether the interval comes from rp.conf or from
+ * the Node. */
 static void raise_interval(struct pipeline *p, uint32_t field, const char *least)
 {
 	int64_t *value = &p->node.noderes->strategy.values[field];
@@ -185,20 +188,20 @@ static void take_strategy(struct pipeline *p)
 	struct err err = ERR_INIT;
 	bool cached = counts_cached(n);
 	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
-		log_error("%s", err.text); /* noderes_check() found nothing */
+		log_error("%s", err.text); /* unexpected: noderes_check() has found no error */
 	strategy_of_node(&n->strategy, of.names, of.labels, of.n_labels, of.annotations,
 			 of.n_annotations);
 	raise_interval(p, RP_NR_REPORT_SECONDS, "nodeResources.least.report");
 	raise_interval(p, RP_NR_AGGREGATE_SECONDS, "nodeResources.least.aggregate");
 	if (cached == counts_cached(n))
 		return;
-	/* what was measured by the other rule is no part of an average by this one */
+	/* measurements by the other rule would falsify averages */
 	measure_forget(&n->measure);
 	host_apps_forget(&n->apps);
 }
 
-/* What calculators gave under other names is not kept; that it was wished for under them the next
- * pass sees. */
+/* Discards results under old names after a change of prefixes. The next pass calculates them
+ * again. */
 static void take_names(struct pipeline *p)
 {
 	struct noderes *n = p->node.noderes;
@@ -257,7 +260,8 @@ static void tell_failures(struct noderes *n, const struct err *before, const str
 	}
 }
 
-/* Enough was measured to go by, or will not be; whoever waited for that is told. */
+/* Ends the settling after the start when enough has been measured or the time limit is over, and
+ * notifies the daemon. */
 static void noderes_settle(struct pipeline *p, uint64_t now)
 {
 	struct noderes *n = p->node.noderes;
@@ -288,8 +292,8 @@ static int put_on_node(struct pipeline *p, uint64_t now)
 	return r;
 }
 
-/* Calculators of which what they gave stands when they fail: not for longer than one would go by
- * what was measured. */
+/* Returns the calculators whose previous results remain after a failure, as a bit mask. The limit
+ * is the same as for measurements. */
 static uint32_t kept_calculators(const struct noderes *n, uint64_t now)
 {
 	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
@@ -343,7 +347,7 @@ static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now
 	return r;
 }
 
-/* What was measured is learned from and, if a pass is due, calculated with. */
+/* Updates the series, trains the forecast, and runs a pass if `pass`. */
 static int noderes_look(struct pipeline *p, bool pass)
 {
 	struct noderes *n = p->node.noderes;
@@ -371,13 +375,13 @@ static int noderes_look(struct pipeline *p, bool pass)
 
 struct job {
 	struct pipeline *p;
-	bool pass; /* one is due then */
-	bool cached; /* memory that holds files counts */
+	bool pass; /* a pass follows */
+	bool cached; /* file pages count as used memory */
 	struct series_reading reading;
 	struct cpu_facts cpu;
 	struct err err;
-	char *inventory; /* its path; NULL: none */
-	char *devices; /* its text; NULL: it cannot be read, and why */
+	char *inventory; /* path of the inventory; NULL: none */
+	char *devices; /* content of the inventory; NULL: unreadable, see devices_failed */
 	int devices_failed;
 };
 
@@ -388,7 +392,7 @@ static void job_free(struct job *job)
 	free(job);
 }
 
-/* [worker] */
+/* Reads usage, CPU facts and the inventory. Runs on the disk worker. */
 static int read_machine(void *arg)
 {
 	struct job *job = arg;
@@ -400,7 +404,8 @@ static int read_machine(void *arg)
 	return series_read_node(&job->p->root, job->cached, &job->reading, &job->err);
 }
 
-/* Without a file there are no devices; what is malformed in it leaves those that there were. */
+/* Parses the inventory of devices. Without a file there are no devices; a malformed file leaves the
+ * previous ones. */
 static void take_devices(struct noderes *n, struct job *job)
 {
 	struct nr_devices devices = {0};
@@ -425,7 +430,7 @@ static void take_devices(struct noderes *n, struct job *job)
 	n->devices = devices;
 }
 
-/* By pods and applications. False: not all of them are measured. */
+/* Sums the present usage of pods and applications. Returns false if a container is not measured. */
 static bool used_by_others(struct pipeline *p, int64_t ret[RP_NR_AMOUNTS])
 {
 	struct noderes *n = p->node.noderes;
@@ -456,7 +461,7 @@ static void machine_read(void *arg, int result)
 	n->reading = false;
 	n->cpu = job->cpu;
 	if (job->cached != counts_cached(n)) {
-		job_free(job); /* of before a change of the configuration */
+		job_free(job); /* the reading follows the previous configuration */
 		return;
 	}
 	if (result) {
@@ -558,7 +563,7 @@ void noderes_fini(struct pipeline *p)
 	p->node.noderes = NULL;
 }
 
-/* ---- the collector --------------------------------------------------------------------------- */
+/* ---- applications, for the collector --------------------------------------------------------- */
 
 const struct host_apps *pipeline_host_apps(const struct pipeline *p)
 {
@@ -589,7 +594,7 @@ bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink)
 	return zones->n_values != 0;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 {

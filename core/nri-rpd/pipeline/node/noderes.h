@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's resources to lend: measured on a timer, calculated by the calculators of rp.conf, put
- * on the Node (lending.h). Nothing of it is on the way of a request.
+ * Overcommitted resources of the node (batch and mid resources): measures usage on a timer, runs
+ * the calculators of rp.conf, and publishes their results on the Node (lending.h). Runs outside of
+ * requests.
  */
 #ifndef PIPELINE_NODERES_H
 #define PIPELINE_NODERES_H
@@ -16,49 +17,52 @@ struct noderes;
 struct usage;
 
 struct noderes_view {
-	bool enabled; /* by the strategy */
+	bool enabled; /* as the strategy says */
 	const struct strategy *strategy;
 	const struct rp_nr_measured *measured;
 	const struct rp_nr_aggregated *aggregated;
 	uint32_t n_aggregated;
 	const int64_t *capacity, *allocatable; /* by RP_NR_… */
-	const struct nr_result *result; /* of the last pass, with messages */
-	const struct nr_result *node; /* what of it stands on the Node, or is to be written there */
+	const struct nr_result *result; /* result of the last pass, with messages */
+	/* part of the result that is on the Node or is to be written there */
+	const struct nr_result *node;
 	const struct past *past;
-	uint64_t passes, writes; /* a write: what stands has changed */
-	uint64_t cpu_ns; /* that passes have taken of the loop's thread */
-	bool settling; /* not enough was measured since the start: what the Node has stays */
-	uint64_t age_ms; /* of the last pass */
-	const char *error; /* of measuring; "" */
+	uint64_t passes, writes; /* writes: changes of `node` */
+	uint64_t cpu_ns; /* CPU time of the loop's thread in passes */
+	/* too little has been measured since the start: the Node's entries are unchanged */
+	bool settling;
+	uint64_t age_ms; /* since the last pass */
+	const char *error; /* error of the measurement; "": none */
 };
 
-/* 0 or -ENOMEM. */
+/* Creates the state; schedules no pass. 0 or -ENOMEM. */
 int noderes_init(struct pipeline *p);
 void noderes_fini(struct pipeline *p);
-/* -EINVAL with the place: strategy or node entries are not valid. Nothing has changed. */
+/* Checks the strategy and entries for nodes. -EINVAL with the place in err. Changes nothing. */
 int noderes_check(const struct conf *conf, struct err *err);
-/* Another configuration is in force. */
+/* Applies a new configuration. */
 void noderes_configure(struct pipeline *p);
-/* The agent has told another Node: results are put on that one at once, and calculated anew
- * soon. */
+/* Publishes the results on a new Node at once, and schedules a new pass. */
 void noderes_node_changed(struct pipeline *p);
-/* Calculators are about to end. */
+/* Disarms the timer, before the calculators end. */
 void noderes_stop(struct pipeline *p);
-/* False: there are no calculators. */
+/* Fills a view for status and metrics. Returns false if there are no calculators. */
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret);
 struct calculator_view {
 	const char *name, *error; /* error: of the last pass; "": none */
 	const struct nr_cost *cost;
 };
-/* The zones that calculators have told of, "node-K" of type "Node". False: none. */
+/* Writes the calculators' zones, "node-K" of type "Node". Returns false if there are none. */
 bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink);
-/* In the order in which they are asked. False: there are no more. */
+/* Fills the view of calculator number i, in the order of the passes. Returns false beyond the
+ * last. */
 bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator_view *ret);
-/* Applications outside of pods, which the collector reads; what it has read of one of a generation
- * of the list goes here. NULL: the list is another one by now. */
+/* Returns the applications outside of pods, which the collector reads; pipeline_app_usage() returns
+ * where a reading goes. NULL: the list has another generation by now. */
 const struct host_apps *pipeline_host_apps(const struct pipeline *p);
 struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index);
 
+/* Labels and annotations of the Node (state.h). */
 struct texts;
 
 struct texts node_texts(const struct pipeline *p);

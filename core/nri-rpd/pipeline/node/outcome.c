@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* File with the published entries: composes JSON, and writes it on the disk worker. */
 #include "core/nri-rpd/pipeline/node/outcome.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static void put_pairs(struct json *j, const char *key, const struct nr_pair *pai
 	json_end_obj(j);
 }
 
-/* NULL: no memory. Owned. */
+/* Returns the file's content, owned by the caller; NULL: out of memory. */
 static char *outcome_compose(const struct nr_result *stands)
 {
 	struct buf out = {0};
@@ -56,7 +57,7 @@ static char *outcome_compose(const struct nr_result *stands)
 	return text;
 }
 
-/* [worker] */
+/* Writes the file. Runs on the disk worker. */
 static int write_file(void *arg)
 {
 	struct writing *w = arg;

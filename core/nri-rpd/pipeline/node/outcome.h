@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands on the Node, as a file (nodeResources.file): for whoever has no agent, or no cluster,
- * and wants to do something with it. JSON, replaced as a whole whenever it has changed.
+ * File with the published entries (nodeResources.file), for users without an agent or a cluster.
+ * JSON; the whole file is replaced after a change.
  */
 #ifndef PIPELINE_OUTCOME_H
 #define PIPELINE_OUTCOME_H
@@ -11,17 +11,18 @@
 
 struct pipeline;
 
-/* All zeros: there is no such file. */
+/* All zeros: no file is configured. */
 struct outcome {
-	const char *path; /* the configuration's text; NULL: none */
-	char *written; /* what it has; NULL: nobody knows */
+	const char *path; /* text of the configuration; NULL: none */
+	char *written; /* content of the file; NULL: not known */
 	bool writing;
-	char error[ERR_TEXT_MAX]; /* that was logged */
+	char error[ERR_TEXT_MAX]; /* last logged error */
 };
 
+/* Sets the path. The next outcome_put() writes in any case. */
 void outcome_configure(struct outcome *o, const char *path);
-/* Written on the worker, if it is another than before. What changes during that waits for the next
- * call. */
+/* Writes the file on the disk worker if its content changes. During a write does nothing; the next
+ * call catches up. */
 void outcome_put(struct pipeline *p, struct outcome *o, const struct nr_result *stands);
 void outcome_fini(struct outcome *o);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The platform of Speed Select is read in forked children, as mailboxes take their time: by the
- * trial of a configuration, whose modules then see what the daemon's will see, and for itself when
- * the machine has changed. What comes back is as trustworthy as a module.
+ * Speed Select data is read in forked children, because mailboxes are slow: during the attempt of a
+ * configuration, whose modules then see the same values as in the daemon, and after a topology
+ * change. The child's data is validated like a module's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define LOG_SOURCE "machine"
 
-/* ---- in the child: nothing is freed ---------------------------------------------------------- */
+/* ---- in the child, which frees nothing ------------------------------------------------------- */
 
 static char *text_of(struct rp_ids ids)
 {
@@ -121,7 +121,7 @@ static int take_punit(const Trial__Punit *m, struct rp_idset *cpus, struct rp_id
 int speedselect_take(struct topo *t, const Trial__SpeedSelect *m)
 {
 	if (m->generation != topo_generation(t))
-		return -ESTALE; /* another machine by now */
+		return -ESTALE; /* the topology has changed since */
 	struct rp_idset *sets = calloc(2 * m->n_punits + 1, sizeof *sets);
 	struct rp_sst_punit *punits = calloc(m->n_punits + 1, sizeof *punits);
 	int r = sets && punits ? 0 : -ENOMEM;
@@ -144,7 +144,7 @@ void speedselect_took(struct pipeline *p, const Trial__Report *report)
 			    strerror(-r));
 }
 
-/* ---- another machine ------------------------------------------------------------------------- */
+/* ---- topology changes ------------------------------------------------------------------------ */
 
 struct machine_change {
 	struct pipeline *p;
@@ -227,5 +227,5 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 
 void speedselect_overtaken(struct pipeline *p)
 {
-	p->node.machine_change = NULL; /* speedselect_looked() frees it */
+	p->node.machine_change = NULL; /* speedselect_looked() frees the change */
 }

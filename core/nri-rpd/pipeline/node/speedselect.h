@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the platform tells of its frequencies, read in a child and taken over from there. */
+/* Transfer of Speed Select data from a forked child, where reading takes long, to the daemon. */
 #ifndef PIPELINE_CONFIG_SPEEDSELECT_H
 #define PIPELINE_CONFIG_SPEEDSELECT_H
 
@@ -8,22 +8,24 @@
 
 struct pipeline;
 
-/* ---- speedselect.c ---- */
-/* In a child: what the snapshot's getters tell; NULL: out of memory. It is not freed. */
+/* ---- speedselect.c --------------------------------------------------------------------------- */
+/* Reads the snapshot's Speed Select data into a message. Runs in a child, where nothing is freed.
+ * NULL: out of memory. */
 Trial__SpeedSelect *speedselect_told(struct topo *t);
-/* What a child has told of the same snapshot is what its getters tell. -ESTALE: of another one;
- * -EINVAL, -ENOMEM. */
+/* Stores a message in a snapshot. -ESTALE: the message is from another snapshot; -EINVAL,
+ * -ENOMEM. */
 int speedselect_take(struct topo *t, const Trial__SpeedSelect *m);
-/* The same of a trial, if that has asked for it; a failure is logged. */
+/* Stores the data of an attempt's report, if it has any; a failure is logged. */
 void speedselect_took(struct pipeline *p, const Trial__Report *report);
 /*
- * Where the platform is in use it is read before anybody is told of the changed machine: `then` is
- * called later and takes `now` over. False: it is not, and nothing is done.
+ * Reads Speed Select data of a new snapshot in a child, if the present snapshot uses it. Returns
+ * true if the read has started: `then` is called later and takes ownership of `now`. Returns false
+ * if Speed Select is not used: nothing is done.
  */
 bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_change *change,
 		       void (*then)(struct pipeline *p, struct topo *now,
 				    const struct topo_change *change));
-/* The machine has changed again: what is being read is of no use any more. */
+/* Cancels a running read because the topology has changed again. */
 void speedselect_overtaken(struct pipeline *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What noderes.c keeps between passes, for the files that it is in. */
+/* State of noderes.c between passes, shared with the files that it calls. */
 #ifndef PIPELINE_NODE_STATE_H
 #define PIPELINE_NODE_STATE_H
 
@@ -14,12 +14,13 @@
 
 struct noderes {
 	struct loop_timer *timer;
-	bool reading; /* a job is under way */
-	struct series_reading read; /* its result */
-	struct cpu_facts cpu; /* the same */
+	bool reading; /* a job of the disk worker is running */
+	struct series_reading read; /* latest result of the job */
+	struct cpu_facts cpu; /* latest result of the job */
 	char error[ERR_TEXT_MAX];
-	const char *inventory; /* the file of devices, the configuration's text; NULL: none */
-	char *inventory_text; /* as it was read last */
+	/* path of the inventory of devices, a text of the configuration; NULL: none */
+	const char *inventory;
+	char *inventory_text; /* content read last */
 	struct nr_devices devices;
 	char devices_error[ERR_TEXT_MAX];
 	struct measure measure;
@@ -27,7 +28,7 @@ struct noderes {
 	struct forecast_limits limits;
 	bool keep_on_error;
 	struct strategy strategy;
-	struct kv *labels, *annotations; /* texts are the configuration's */
+	struct kv *labels, *annotations; /* texts of the configuration */
 	unsigned n_labels, n_annotations;
 	struct host_apps apps;
 	int64_t capacity[RP_NR_AMOUNTS], allocatable[RP_NR_AMOUNTS];
@@ -36,36 +37,36 @@ struct noderes {
 	uint32_t n_aggregated;
 	struct nr_result result;
 	struct lending lending;
-	struct prefixes names; /* those that result has */
-	uint32_t zone_ids[NR_ZONES_MAX],
-		n_zones; /* of the machine's nodes, as calculators see them */
+	struct prefixes names; /* prefixes of the names in `result` */
+	/* NUMA nodes as calculators see them */
+	uint32_t zone_ids[NR_ZONES_MAX], n_zones;
 	struct past past;
 	struct outcome outcome;
-	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
-	bool settled; /* since the start enough was measured, or is not to be waited for any more */
+	uint64_t started_ms, due_ms; /* monotonic; due: the timer's next pass */
+	bool settled; /* enough was measured since the start, or the time limit is over */
 	struct err failed[NR_CALCULATORS_MAX];
-	uint64_t gave_ms[NR_CALCULATORS_MAX]; /* monotonic; 0: in no pass yet */
+	uint64_t gave_ms[NR_CALCULATORS_MAX]; /* last success, monotonic; 0: never */
 	struct nr_cost costs[NR_CALCULATORS_MAX];
 	struct instance *calculators[NR_CALCULATORS_MAX];
 	unsigned n_calculators;
-	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
-	uint64_t cpu_ns; /* that passes have taken */
+	uint64_t passes, pass_ms; /* pass_ms: last pass, monotonic; 0: never */
+	uint64_t cpu_ns; /* CPU time of passes */
 };
 
-/* Labels and annotations of the Node in the cluster; without one, those of rp.conf. */
+/* Labels and annotations of the Node; without a Node those of rp.conf. */
 struct texts {
 	const struct kv *labels, *annotations;
 	unsigned n_labels, n_annotations;
-	const struct prefixes *names; /* that the site has for their keys */
+	const struct prefixes *names; /* the site's prefixes of their keys */
 };
 
-/* How far averages reach back. */
+/* Returns the window of averages. */
 static inline uint64_t window_ms(const struct noderes *n)
 {
 	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];
 }
 
-/* Memory that holds files counts as used. */
+/* Returns true if file pages count as used memory. */
 static inline bool counts_cached(const struct noderes *n)
 {
 	return n->strategy.values[RP_NR_MEMORY_COLLECT] == RP_NR_COLLECT_WITH_CACHE;

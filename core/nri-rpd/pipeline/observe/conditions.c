@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of conditions, and what the other parts of the daemon report for it. */
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 
 #define LOG_SOURCE "pipeline"
 
-#define STORE_LATE_MS 5000u /* something waits to be stored for so long */
+#define STORE_LATE_MS 5000u /* age of data that waits to be stored */
 
 struct look {
 	const struct pipeline *p;
@@ -26,7 +27,7 @@ struct look {
 	unsigned n;
 };
 
-/* Says that a condition holds, and why. */
+/* Reports a condition with its text. */
 __attribute__((format(printf, 2, 3))) static void conditions_say(struct look *l, const char *fmt,
 								 ...)
 {
@@ -42,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static void conditions_say(struct look *l,
 	l->fn(&l->row, l->arg);
 }
 
-/* ---- each of them ---- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 static void files_refused(struct look *l)
 {
@@ -183,7 +184,7 @@ static void agent_unserved(struct look *l)
 	conditions_unserved(l, SERVICE_AGENT);
 }
 
-/* ---- the table ---- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct row {
 	struct condition c;
@@ -251,7 +252,7 @@ unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condi
 	return l.n;
 }
 
-/* ---- what others tell ---- */
+/* ---- reports of other parts ------------------------------------------------------------------ */
 
 void pipeline_served(struct pipeline *p, enum service s, const struct err *err)
 {

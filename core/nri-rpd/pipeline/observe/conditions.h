@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is not as it should be: one table, a row a condition. The daemon is degraded while any of
- * them holds. nri-rpctl status and doctor, the health check, the metrics and the unit's status text
- * all read it.
+ * Conditions that degrade the daemon: one table with one row for each condition. The daemon is
+ * degraded while any of them holds. Readers are nri-rpctl status and doctor, the health check, the
+ * metrics and the unit's status text.
  */
 #ifndef PIPELINE_CONDITIONS_H
 #define PIPELINE_CONDITIONS_H
@@ -14,34 +14,36 @@
 struct pipeline;
 
 #define CONDITION_TEXT_MAX (ERR_TEXT_MAX + 512)
-#define CONDITIONS_MAX 32u /* rows */
-#define REFUSED_IN_A_ROW 5u /* different containers, and none created in between */
+#define CONDITIONS_MAX 32u /* limit of rows */
+#define REFUSED_IN_A_ROW 5u /* different containers, with no creation in between */
 
 enum severity {
-	SEVERITY_DEGRADED, /* something is not done that ought to be */
-	SEVERITY_UNHEALTHY, /* containers may not be placed as they ought to be: not ready */
+	SEVERITY_DEGRADED, /* a function of the daemon is not available */
+	SEVERITY_UNHEALTHY, /* containers may be placed wrongly: the daemon is not ready */
 };
 
 struct condition {
-	const char *id; /* for programs: "config-refused" */
-	const char *about; /* what the doctor calls this part of the daemon */
+	const char *id; /* identifier for programs, as "config-refused" */
+	const char *about; /* part of the daemon in the doctor's report */
 	enum severity severity;
-	const char *hint; /* what to do */
-	const char *text; /* what is wrong */
+	const char *hint; /* remedy */
+	const char *text; /* problem */
 };
 
-/* Calls fn (may be NULL) for each that holds, in the order in which to mend them; how many there
- * are. A row may hold several times. */
+/* Calls fn (may be NULL) for each condition that holds, in the order of repair, and returns their
+ * number. A row may hold several times. */
 unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condition *c, void *arg),
 			 void *arg);
-/* The rows, for who shows those that do not hold, too: NULL past the last. Without text. */
+/* Returns row i without text, for reports that include conditions that do not hold; NULL beyond the
+ * last. */
 const struct condition *condition_row(unsigned i);
 
-/* What of the daemon serves others. */
+/* Services of the daemon for other programs. */
 enum service { SERVICE_CONTROL, SERVICE_METRICS, SERVICE_AGENT, N_SERVICES };
-/* A service works as configured from now on (err NULL), or fails for a reason. */
+/* Records that a service works as configured (err NULL), or why it does not. */
 void pipeline_served(struct pipeline *p, enum service s, const struct err *err);
 
+/* Record the success or refusal of a creation, for the condition of consecutive refusals. */
 void conditions_created(struct pipeline *p);
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of events and their log, a record log in the state directory. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,13 @@ static void event_fini(struct event *e)
 	free(e->detail);
 }
 
-/* Whether the cluster is told: events of daily life are no news there. */
+/* Returns true if the event goes to the cluster. Frequent events do not. */
 static bool is_news(enum event_kind kind)
 {
 	return kind != EV_CREATED && kind != EV_MOVED && kind != EV_RELEASED;
 }
 
-/* The place of a new one, whose predecessor is forgotten. */
+/* Returns the place of a new event and drops its previous occupant. */
 static struct event *next_event(struct pipeline *p, uint64_t seq)
 {
 	struct event *e = &p->observe.events[(seq - 1) % EVENTS_MAX];
@@ -66,7 +67,8 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 							     const char *detail, const char *fmt,
 							     va_list ap)
 {
-	char text[2 * EVENT_TEXT_MAX]; /* longer than what is kept: a cut has to see what it cuts */
+	/* larger than the stored text, so that the cut is at a character */
+	char text[2 * EVENT_TEXT_MAX];
 	if (p->env.trial)
 		return;
 	struct event *e = next_event(p, p->observe.last_event + 1);
@@ -105,7 +107,7 @@ void pipeline_event_of(struct pipeline *p, enum event_kind kind, const struct ct
 void events_degraded(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		/* committed: the stage holds what was before */
+		/* after the commit s->next holds the previous decision */
 		const struct blob *now = s->ctr->cur.degraded, *was = s->next.degraded;
 		if (now && !blob_equal(now, was))
 			pipeline_event_of(p, EV_DEGRADED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
@@ -120,7 +122,7 @@ const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq)
 	uint64_t oldest =
 		p->observe.last_event > EVENTS_MAX ? p->observe.last_event - EVENTS_MAX + 1 : 1;
 	uint64_t next = seq + 1 < oldest ? oldest : seq + 1;
-	/* numbers that were lost with an earlier process are passed over */
+	/* skip numbers that were lost with a previous process */
 	while (next < p->observe.last_event &&
 	       p->observe.events[(next - 1) % EVENTS_MAX].seq != next)
 		next++;
@@ -140,7 +142,7 @@ void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-#define EVENT_LOG_MAX (4u << 20) /* bytes */
+#define EVENT_LOG_MAX (4u << 20) /* size in bytes */
 
 static const struct reclog_head log_head = {
 	.kind = "events", .format = 1, .origin = "any", .version = NRI_RP_VERSION};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* State files of the kubelet: finds the kubelet's root directory, and reads a manager's policy. */
 #include "core/nri-rpd/pipeline/observe/kubelet.h"
 
 #include <jansson.h>
@@ -15,7 +16,8 @@ static const char *const kubelet_files[] = {
 	[KUBELET_MEMORY] = "memory_manager_state",
 };
 
-/* The kubelet's default, and those of k0s, MicroK8s, KubeSolo and Kubernetes of VMware. */
+/* Root directories of the kubelet: its default, and those of k0s, MicroK8s, K3s, RKE2, KubeSolo and
+ * Kubernetes of VMware. */
 static const char *const kubelet_dirs[] = {
 	"/var/lib/kubelet",
 	"/var/lib/k0s/kubelet",
@@ -90,7 +92,7 @@ static int kubelet_search_process(const char *pid, void *arg)
 	const char *found = kubelet_root_of(args, len);
 	if (!found)
 		return 0;
-	/* a value among several arguments of one text ends with a blank, a comma or a quote */
+	/* a value inside of a longer argument ends with a blank, a comma or a quote */
 	(void)snprintf(dir, sizeof dir, "%.*s", (int)strcspn(found, " ,\"'"), found);
 	return kubelet_read_file(s->root, dir, s->manager, s->ret);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State files of the kubelet's managers. They are in the kubelet's root directory: that of the
- * option --root-dir of a running kubelet, else one of the directories that distributions use.
+ * State files of the kubelet's CPU and memory managers. They are in the kubelet's root directory:
+ * that of the option --root-dir of a running kubelet, else one of the directories that
+ * distributions use.
  */
 #ifndef HOST_KUBELET_H
 #define HOST_KUBELET_H
@@ -11,13 +12,13 @@
 
 #include "core/lib/util/fs.h"
 
-#define KUBELET_STATE_MAX (4u << 20) /* bytes of a state file */
+#define KUBELET_STATE_MAX (4u << 20) /* largest state file in bytes */
 #define KUBELET_PATH_MAX 512u
 
 enum kubelet_manager { KUBELET_CPU, KUBELET_MEMORY };
 
 struct kubelet_state {
-	char path[KUBELET_PATH_MAX]; /* of the file, from "/" */
+	char path[KUBELET_PATH_MAX]; /* path of the file, from "/" */
 	char policy[64];
 };
 

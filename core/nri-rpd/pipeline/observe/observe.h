@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others show of the pipeline: status, figures, events. */
+/* Types of the pipeline's status and statistics, for the control socket and metrics. */
 #ifndef PIPELINE_LOOK_LOOK_H
 #define PIPELINE_LOOK_LOOK_H
 
@@ -13,36 +13,35 @@
 
 struct pipeline;
 
-/* ---- for status, metrics and the control socket ---------------------------------------------- */
+/* ---- status, metrics and control socket ------------------------------------------------------ */
 
 struct pipeline_status {
-	const char *policy; /* in force; "none" in safe mode */
+	const char *policy; /* active policy; "none" in safe mode */
 	const char *configured_policy;
 	bool safe_mode;
-	const char *safe_mode_reason; /* "" */
+	const char *safe_mode_reason; /* "": no safe mode */
 	const char *config_path;
 	uint64_t config_generation;
-	bool config_undone; /* what is in force was in force before what the files say */
-	bool config_ok; /* what is in force is what the files said last */
+	bool config_undone; /* the active configuration is older than the files */
+	bool config_ok; /* the active configuration equals the files read last */
 	const char *config_error;
-	const char *config_problems; /* all that is wrong with them, lines; NULL when nothing is */
-	/* the start could not use them: what is in force was so at that time; else 0 */
+	const char *config_problems; /* all problems of the files, lines; NULL: none */
+	/* activation time of the saved configuration if the start used that one; else 0 */
 	uint64_t config_kept_ns;
 	uint64_t started_ns; /* wall clock */
 	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
-	const char *store_state; /* "restored", "fresh", or what became of it at the start */
-	bool degraded; /* conditions.h has the reasons */
+	const char *store_state; /* "restored", "fresh", or another outcome of the start */
+	bool degraded; /* reasons: conditions.h */
 };
 
 struct controller_status {
 	const char *name, *mode;
 	bool running;
-	bool calculator; /* and no controller */
-	const char *error; /* why not */
+	bool calculator; /* false: a controller */
+	const char *error; /* reason why the controller does not run */
 	unsigned pending, done, partial, failed; /* containers */
 };
-/* What the controller said last of a container: one of RP_APPLY_…, with the reason; false:
- * nothing. */
+/* Latest report of a controller about a container: one of RP_APPLY_…, with the reason. */
 struct controller_result {
 	uint32_t result;
 	const char *text;
@@ -52,7 +51,8 @@ struct controller_result {
 struct request_stats {
 	uint64_t n, failed;
 	uint64_t total_ns, max_ns;
-	uint64_t bucket[HISTOGRAM_BUCKETS]; /* of histogram_le_us[], the last is the rest */
+	/* by histogram_le_us[]; the last counts all longer ones */
+	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 extern const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1];
 
@@ -63,14 +63,14 @@ struct pipeline_stats {
 		adopted, rebalances;
 };
 
-/* What measuring costs; the collector fills it in. */
+/* Cost of measuring usage, from the collector. */
 struct usage_stats {
 	bool on;
 	unsigned n_ctrs; /* in the last round */
-	uint64_t rounds, skipped; /* skipped: the one before was still under way */
+	uint64_t rounds, skipped; /* skipped: the previous round was still running */
 	uint64_t files, missing; /* missing: containers whose cgroup was not found */
-	uint64_t cpu_ns; /* of its thread */
-	uint64_t last_ns; /* that the last round took */
+	uint64_t cpu_ns; /* CPU time of the collector's thread */
+	uint64_t last_ns; /* duration of the last round */
 };
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Status of the pipeline and its controllers. */
 #include <utlist.h>
 
 #include "core/nri-rpd/pipeline/internal.h"

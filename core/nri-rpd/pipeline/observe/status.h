@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Status of the pipeline and its controllers, for the control socket and metrics. */
 #ifndef PIPELINE_OBSERVE_STATUS_H
 #define PIPELINE_OBSERVE_STATUS_H
 

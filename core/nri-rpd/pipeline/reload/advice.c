@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the policy's CPU settings against the node: CPUs that do not exist, and reservations that
+ * leave no CPU for other containers. */
 #include "core/nri-rpd/pipeline/reload/advice.h"
 
 #include <string.h>
@@ -10,7 +12,8 @@
 #define AVAILABLE "availableResources.cpu"
 #define RESERVED "reservedResources.cpu"
 
-/* The CPUs that the value lists; false: it is no list. */
+/* Reads the CPUs that a value lists; *ret_except: the value lists CPUs to leave out. Returns false
+ * if the value is not a list. */
 static bool advice_listed(rp_cfg node, bool *ret_except, struct rp_idset *ret)
 {
 	const char *text = conf_text(node, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a configuration works and is hardly what was meant, on this machine. */
+/* Warnings about settings that are valid but probably a mistake on this node. */
 #ifndef PIPELINE_ADVICE_H
 #define PIPELINE_ADVICE_H
 
@@ -7,7 +7,7 @@
 #include "core/lib/topo/topo.h"
 #include "core/lib/util/buf.h"
 
-/* Appends a warning a line. */
+/* Appends one line for each warning. */
 void config_advise(const struct conf *conf, const struct topo *topo, struct buf *warnings);
 
 #endif

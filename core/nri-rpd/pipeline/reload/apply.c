@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting a configuration in force. The same function runs in the trial child, where nothing is
+ * Activation of a configuration. The same steps run in the child of an attempt, where nothing is
  * committed and the moves are reported, and then in the daemon:
  *
- *   prepare   policy and controllers check it; nothing has changed yet, an error ends here
- *   commit    the policy takes it over (a switch: the new instance does), and places every
- *             container in one transaction
- *   check     invariants; an error takes the policy back to the former configuration
- *   take over controllers, the configuration itself
+ *   prepare    policy and controllers check the configuration; an error ends here without a change
+ *   commit     the policy adopts it (on a switch: the new instance does) and places every container
+ *              in one transaction
+ *   check      invariants; an error returns the policy to the previous configuration
+ *   take over  controllers, then the configuration itself
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +37,12 @@ struct placing {
 	struct adjustments *adjustments;
 	const struct conf_annotations *annotations;
 	bool switching, reset;
-	bool later; /* the first configuration of a process: the runtime's list comes first */
+	/* first configuration of a process: containers are placed when the runtime lists them */
+	bool later;
 };
 
-/* What the former policy kept to itself goes; its numbers and memory nodes are not decided until
- * somebody says so again. */
+/* Clears the parts of a decision that belong to the previous policy. Numbers and memory nodes
+ * remain unset until the new policy decides. */
 static void apply_forget(struct pipeline *p, struct decision *d)
 {
 	txn_put_set(p->env.cache, &d->exclusive, NULL);
@@ -53,8 +54,8 @@ static void apply_forget(struct pipeline *p, struct decision *d)
 	d->policy = d->group = 0;
 }
 
-/* What the policy of that number has decided itself, before another one was in force, is its own
- * again. */
+/* Clears the decisions of other policies. Decisions that policy `number` made in an earlier term
+ * are kept, unless `reset` is set. */
 static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct err *err)
 {
 	struct ctr *ctr;
@@ -68,9 +69,9 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 		if (d->policy == number && !reset)
 			continue;
 		apply_forget(p, d);
-		/* until the policy pins it */
+		/* the host confines the container until the policy pins it */
 		d->confined = d->confined || (d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU));
-		/* what somebody else had given it, too: policies look at that */
+		/* also resets CPUs that another component has set, because policies inspect them */
 		if (reset && (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
 			txn_put_set(p->env.cache, &d->cpus,
 				    intern_get(cache_sets(p->env.cache), inv.online));
@@ -78,7 +79,8 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 	return 0;
 }
 
-/* A number that the former policy had decided and the new one has not: the runtime's own again. */
+/* Returns a number that the new policy leaves unset to the runtime's value; `otherwise` if the
+ * runtime requested none. */
 static void give_number(int64_t *now, int64_t was, int64_t requested, int64_t otherwise)
 {
 	if (*now == RP_NOT_SET && was != RP_NOT_SET)
@@ -101,7 +103,7 @@ static void give_back(struct pipeline *p, const struct ctr *ctr, struct decision
 		    right ? intern_ref(asked->mems) : intern_get(cache_sets(p->env.cache), nodes));
 }
 
-/* The CPUs of containers that the policy has placed. */
+/* Collects the CPUs of containers that the policy has placed. */
 static void placed_cpus(const struct pipeline *p, uint32_t number, struct rp_idset *ret)
 {
 	const struct ctr *ctr;
@@ -113,8 +115,9 @@ static void placed_cpus(const struct pipeline *p, uint32_t number, struct rp_ids
 	}
 }
 
-/* With all that another policy has kept of it, should that be in force again. What it owns it owns,
- * unless the policy has put others there. */
+/* Restores a container's previous decision, including private data of the policy that made it, in
+ * case that policy becomes active again. Exclusive CPUs remain exclusive unless the new policy has
+ * placed containers on them. */
 static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct decision *d,
 			    struct rp_ids placed)
 {
@@ -134,8 +137,9 @@ static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct de
 	txn_put_set(p->env.cache, &d->mems, intern_ref(was->mems));
 }
 
-/* Returns numbers and memory nodes to what the runtime asked for; the host chooses the CPUs. What
- * another policy has saved with the container is kept, in case that policy becomes active again. */
+/* Returns numbers and memory nodes to what the runtime requested; the host chooses the CPUs. Data
+ * that another policy has saved with the container is kept, in case that policy becomes active
+ * again. */
 static void leave_unpinned(struct pipeline *p, const struct ctr *ctr, struct decision *d, bool own)
 {
 	const struct decision *was = &ctr->cur;
@@ -147,8 +151,8 @@ static void leave_unpinned(struct pipeline *p, const struct ctr *ctr, struct dec
 	txn_put_blob(&d->private_data, blob_ref(was->private_data));
 }
 
-/* Does a policy that pins containers leave this one unpinned? Its CPUs are the host's to choose
- * then, as those of the previous policy mean nothing any more. */
+/* Returns true if a policy that pins containers leaves this one unpinned. The host chooses its CPUs
+ * then, because the CPUs chosen by the previous policy have lost their meaning. */
 static bool apply_is_left_unpinned(struct instance *policy, const struct ctr *ctr,
 				   const struct decision *d)
 {
@@ -171,7 +175,7 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
 			continue;
-		/* A container that the policy has not touched stays as it is. */
+		/* A container that the policy has not touched is unchanged. */
 		if (apply_is_left_unpinned(policy, ctr, d))
 			leave_unpinned(p, ctr, d, d->policy == number);
 		else if (d->policy == number || reset)
@@ -182,8 +186,8 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 	return 0;
 }
 
-/* A policy may leave what is larger than it has to be where it is when it looks at all containers:
- * these have been resized. */
+/* Resizes containers whose resources the adjustments have changed. A policy that places all
+ * containers may leave a container on more CPUs than it needs now. */
 static int resize_adjusted(struct pipeline *p, struct instance *policy, struct err *err)
 {
 	struct ctr *ctr;
@@ -195,7 +199,7 @@ static int resize_adjusted(struct pipeline *p, struct instance *policy, struct e
 	return r;
 }
 
-/* Which annotations count. */
+/* Sets the rules for annotations that apply to containers. */
 static int apply_hear(struct pipeline *p, const struct conf_annotations *rules, struct err *err)
 {
 	int r = cache_hear(p->env.cache, rules);
@@ -226,9 +230,9 @@ static int place_all(struct pipeline *p, const struct placing *a, Trial__Report 
 	return r ? r : decide_check(p, err);
 }
 
-#define LOSERS_NAMED 8u /* a sentence about more of them says how many more */
+#define LOSERS_NAMED 8u /* further containers are counted */
 
-/* Containers that lose something in one way. */
+/* Containers that lose something in the same way. */
 struct losers {
 	const char *what;
 	struct buf names;
@@ -310,7 +314,8 @@ static void put_toptier(struct buf *lines, const struct ctr *ctr, int64_t was, i
 				 (long long)was, (long long)now);
 }
 
-/* The value that a container has under a decision: the decided one, else the requested one. */
+/* Returns the value that a container has under a decision: the decided one, else the requested
+ * one. */
 static int64_t effective_value(int64_t decided, int64_t requested)
 {
 	return decided != RP_NOT_SET ? decided : requested;
@@ -341,7 +346,7 @@ static void put_values(struct buf *lines, const struct stage *s)
 		  effective_value(now->mem_limit, asked->mem_limit));
 }
 
-/* What controllers would be told to set, where that is otherwise than in force. */
+/* Reports classes, shares, quotas and limits that the transaction changes, one line each. */
 static int report_classes(struct pipeline *p, Trial__Report *report)
 {
 	_cleanup_(buf_fini) struct buf lines = BUF_INIT;
@@ -358,8 +363,8 @@ static int report_classes(struct pipeline *p, Trial__Report *report)
 	return report->classes ? 0 : -ENOMEM;
 }
 
-/* What the open transaction would move, and who is left without a place where it is. The child that
- * calls this ends soon: nothing is freed. */
+/* Reports containers that the open transaction moves, and containers that stay but become degraded.
+ * The child that calls this ends soon, so nothing is freed. */
 static int report_moves(struct pipeline *p, Trial__Report *report)
 {
 	report->moves = calloc(txn_n_touched(p->txn) + 1, sizeof *report->moves);
@@ -381,7 +386,7 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	return r ? r : report_losses(p, report);
 }
 
-/* The reasons of the policy before are none of this one's; what it has noted itself stays. */
+/* Drops trails that the previous policy has written. Trails of this transaction are kept. */
 static void forget_trails(struct pipeline *p)
 {
 	struct ctr *ctr;
@@ -393,7 +398,8 @@ static void forget_trails(struct pipeline *p)
 	}
 }
 
-/* In a transaction of its own. A trial reports and leaves everything as it was. */
+/* Places all containers in a new transaction and commits it. An attempt reports and drops the
+ * transaction. */
 static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report,
 			    struct err *err)
 {
@@ -405,8 +411,8 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 		if (!r)
 			r = report_moves(p, report);
 		decide_drop(p);
-		/* Or it would go back to its former configuration from what it had made of this
-		 * one. That looks at everything anyway. */
+		/* Tell the policy of the roll-back. Its return value does not matter, because the
+		 * return to the previous configuration places every container again. */
 		if (!report)
 			(void)instance_rolled_back(a->policy);
 		return r;
@@ -419,8 +425,9 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 }
 
 /*
- * The policy is back where it was: same tree, same containers. One that was to be replaced has not
- * been told, but what it has set of the machine may be another's by now: it sets it again.
+ * Returns the policy to the previous configuration. Topology and containers are the same, but a
+ * replacement that was tried may have changed host settings of this policy, so the policy prepares
+ * and commits its configuration again, which sets them.
  */
 static void back_to_former(struct pipeline *p)
 {
@@ -444,7 +451,7 @@ static void back_to_former(struct pipeline *p)
 			  instance_name(p->policy), err.text);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole configuration ----------------------------------------------------------------- */
 
 int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
 		  struct err *err)
@@ -504,7 +511,8 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	if (r) {
 		p->policy = former;
 		p->requests.adjustments = former_adjustments;
-		/* Before the other one ends: it takes back what nobody else has taken over. */
+		/* Restore the previous policy before the new instance is freed: that reverts host
+		 * settings which no other instance has taken over. */
 		if (!report && former)
 			back_to_former(p);
 		if (!same)
@@ -530,7 +538,8 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 		r = put_policy(p, conf, adjustments, report, err);
 	if (r) {
 		controllers_abort(p);
-		(void)cache_hear(p->env.cache, heard_before(p)); /* none of one that goes */
+		/* restore the rules of the active configuration */
+		(void)cache_hear(p->env.cache, heard_before(p));
 		adjustments_free(adjustments);
 		return r;
 	}
@@ -541,7 +550,7 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	controllers_take_over(p);
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
-	persist_now(p); /* what they own from now on */
+	persist_now(p); /* saves the new ownership of settings */
 	conf_free(p->conf);
 	p->conf = conf;
 	p->reloads.generation++;

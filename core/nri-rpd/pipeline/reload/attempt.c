@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Forked attempts: prepares the child on both sides of host/trial.h, and keeps the list of running
+ * attempts. */
 #include "core/nri-rpd/pipeline/reload/attempt.h"
 
 #include <assert.h>
@@ -15,13 +17,14 @@ struct attempt {
 	struct attempt *prev, *next;
 };
 
-/* From whatever reaches out of the process. */
+/* Detaches the child from the worker and from the store's file. */
 static void cut_off(struct pipeline *p)
 {
 	assert(!p->env.trial);
 	p->env.trial = true;
 	p->env.worker = NULL;
-	p->store = store_abandon(p->store); /* modules get what they had saved, as they will */
+	/* modules still read their saved state from memory */
+	p->store = store_abandon(p->store);
 }
 
 static int attempt_run(void *arg, struct buf *out, struct err *err)
@@ -44,7 +47,7 @@ static struct trial_spec trial_of(struct attempt *a)
 		.loop = p->env.loop,
 		.crumb = p->env.crumb,
 		.watchdog = p->watchdog,
-		/* modules look at the machine when they check their sections */
+		/* modules read the topology when they check their sections */
 		.keep_fds = {p->root.fd, topo_root_fd(p->env.topo), topo ? topo_root_fd(topo) : -1},
 		.n_keep_fds = topo ? 3 : 2,
 	};

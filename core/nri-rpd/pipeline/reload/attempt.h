@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An attempt: a function in a forked child that knows all that the loop's thread knows at this
- * moment. A configuration, a pod, a look at slow hardware: whatever is tried, or takes its time, is
- * one of these.
+ * Attempts: runs a function in a forked child that has a copy of the daemon's state. Used for
+ * everything that may crash, hang or take long: configurations, pods of a manifest, reads of slow
+ * hardware.
  *
- * The child is cut off: it has no worker, and writes nothing of the state. It has a time limit, and
- * ends with the daemon. Attempts under way are in one list.
+ * The child has no worker and writes nothing of the daemon's state. It has a time limit and ends
+ * with the daemon. Running attempts are in one list.
  */
 #ifndef PIPELINE_ATTEMPT_H
 #define PIPELINE_ATTEMPT_H
@@ -15,30 +15,32 @@
 struct pipeline;
 struct topo;
 
-/* In the child: writes its answer to out. Nothing of what it allocates needs to be freed. A
+/* Runs in the child and writes its answer to out. Memory that it allocates need not be freed. A
  * negative result comes with err. */
 typedef int (*attempt_fn)(struct pipeline *p, void *arg, struct buf *out, struct err *err);
-/* In the daemon, once and never from within attempt_start. NULL: the daemon ends, and there is no
- * answer. */
+/* Receives the result in the daemon: called once, and never from within attempt_start(). NULL: the
+ * daemon stops, and there is no result. */
 typedef void (*attempt_done)(void *arg, const struct trial_result *res);
 
 struct attempt_spec {
-	const char *what; /* as in struct trial_spec */
+	const char *what; /* see struct trial_spec */
 	attempt_fn fn;
-	attempt_done done; /* of attempt_start */
-	void *arg; /* of both */
-	const struct topo
-		*topo; /* a snapshot that is looked at, beside the one in force; or NULL */
-	enum trial_log
-		log; /* HELD: the daemon does the same when this has gone well; DRY: it does not */
+	attempt_done done; /* called after attempt_start() only */
+	void *arg; /* argument of fn and done */
+	/* further topology that the child may read; NULL: none */
+	const struct topo *topo;
+	/* HELD: the daemon repeats the work after a success, so warnings are dropped then; DRY: it
+	 * does not */
+	enum trial_log log;
 };
 
+/* Starts an attempt. Returns after the fork; done() gets the result. */
 int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct err *err);
-/* The same while the caller waits, at a start. 0: there is a result, which the caller gives to
- * trial_result_fini. */
+/* Runs an attempt and waits for its end; used during a start. 0: *ret holds a result, which the
+ * caller releases with trial_result_fini(). */
 int attempt_wait(struct pipeline *p, const struct attempt_spec *spec, struct trial_result *ret,
 		 struct err *err);
-/* Ends all that are under way. */
+/* Cancels all running attempts; their done() gets NULL. */
 void attempts_fini(struct pipeline *p);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of configurations on disk: magic number, CRC-32C and a protobuf message. Reading limits
+ * memory; writing happens in reload.c, pushed.c and undo.c. */
 #include "core/nri-rpd/pipeline/reload/last_good.h"
 
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 
 static const uint8_t magic[MAGIC_SIZE] = {'n', 'r', 'i', '-', 'r', 'p', '/', 'c'};
 
-/* ---- writing ---- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put_sum(uint8_t *head, const uint8_t *data, size_t size)
 {
@@ -63,7 +65,7 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 	return last_good_pack(&message, out);
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int copy_source(struct kept *k, const Kept__Source *from)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last configuration in force, byte by byte with the names of its files, in a small file that
- * outlives reboots: a start uses it when the files themselves cannot be used. It lies in the
- * directory that the command line names for the state, or in the default one, and not where
- * cache.dir says: that is known only when the files can be used. A second one lies in the run-time
- * directory, for as long as the node is up: the state directory may be lost under running
- * containers. A start takes the later one.
+ * The last good configuration: a copy of the files of the last active configuration, in one small
+ * file that survives reboots. A start uses the copy if the files cannot be used.
+ *
+ * The copy is in the state directory of the command line, or in the default one. cache.dir does not
+ * apply, because it is known only if the files can be used. A second copy is in the run-time
+ * directory while the node is up, since the state directory may be lost under running containers. A
+ * start uses the newer copy.
  */
 #ifndef PIPELINE_KEPT_H
 #define PIPELINE_KEPT_H
@@ -13,24 +14,24 @@
 #include "core/lib/conf/conf.h"
 
 #define KEPT_FILE "configuration"
-#define KEPT_MAX (2u * CONF_TOTAL_MAX) /* bytes of the file */
+#define KEPT_MAX (2u * CONF_TOTAL_MAX) /* largest file in bytes */
 
 struct kept {
 	struct conf_files files;
-	uint64_t wall_ns; /* when it came into force */
+	uint64_t wall_ns; /* time of activation */
 };
 
-/* The whole file, into out. 0 or -ENOMEM. */
+/* Writes a complete copy to out. 0 or -ENOMEM. */
 int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out);
-/* -EBADMSG: damaged, or no such file at all; -E2BIG: more files than a configuration may have;
- * -ENOMEM. */
+/* Reads a copy. -EBADMSG: damaged, or a file of another kind. -E2BIG: more files than a
+ * configuration may have. -ENOMEM. */
 int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err);
-/* Reads what a directory keeps. -ENOENT without err: nothing is kept there; else what kept_parse or
- * fs_read_own say. */
+/* Reads the copy in a directory. -ENOENT without a text in err: there is none. Otherwise the errors
+ * of kept_parse() and fs_read_own(). */
 int kept_read(const char *dir, struct kept *ret, struct err *err);
-/* The same of another file than KEPT_FILE. */
+/* Reads another file than KEPT_FILE in the same format. */
 int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);
-/* Equal for the same files with the same content. */
+/* Returns a checksum of names and contents of the files. */
 uint32_t kept_sum(const struct conf_files *files);
 void kept_fini(struct kept *k);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is tried before it comes into force: the text of a configuration, and what has been made of
- * it. */
+/* Texts of configurations before they are active, and what an attempt receives. */
 #ifndef PIPELINE_CONFIG_PROPOSAL_H
 #define PIPELINE_CONFIG_PROPOSAL_H
 
@@ -9,28 +8,28 @@
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/lib/util/buf.h"
 
-struct reload; /* config.c */
+struct reload; /* reload.c */
 struct reload_waiter {
 	reload_done done;
 	void *arg;
 	struct reload_waiter *next;
 };
 
-/* ---- config.c ---- */
+/* ---- reload.c -------------------------------------------------------------------------------- */
 
-/* What the files of a configuration say, read once: who tries it and who puts it in force parse the
- * same bytes. */
+/* Text of a configuration, read once: the attempt and the daemon parse the same bytes. */
 struct config_text {
 	struct conf_files files;
-	int code; /* not all can be read, and problems has the reason */
+	int code; /* error if not all files could be read; `problems` holds the reason */
 	struct conf_errors problems;
 };
 
-/* What an attempt is about: a text, or what has been made of one already. */
+/* Subject of an attempt: a text, or a configuration that was parsed before. */
 struct proposal {
 	const struct config_text *text;
 	struct conf *conf;
-	bool first; /* nothing is in force yet, and this comes into force when it is good */
+	/* no configuration is active yet, and this one becomes active after a success */
+	bool first;
 };
 
 #endif

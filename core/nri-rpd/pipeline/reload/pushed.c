@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pushed configurations: keeps the active files in memory, compares and replaces them by kind, and
+ * saves them with the disk worker. */
 #include "core/nri-rpd/pipeline/reload/pushed.h"
 
 #include <errno.h>
@@ -47,7 +49,8 @@ static bool is_adjustments(const struct conf_source *s)
 	return str_has_prefix(s->name, PUSHED_ADJUSTMENTS);
 }
 
-/* Files from the cluster are kept in this order: the configuration, then adjustments. */
+/* Returns the pushed files of one kind. The list holds the configuration first, then
+ * adjustments. */
 static struct conf_files of_kind(const struct pipeline *p, bool adjustments)
 {
 	unsigned n = 0;
@@ -97,7 +100,7 @@ void pushed_load(struct pipeline *p)
 	p->reloads.pushed = kept.files;
 }
 
-/* What the disk's worker writes. */
+/* Job of the disk worker. */
 struct writing {
 	char path[CACHE_PATH_MAX + sizeof PUSHED_FILE];
 	struct buf data;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node agent has pushed and was accepted: read after the files whenever these are, and
- * kept beside the configuration that was in force last (kept.h), so that a start has it before the
- * agent comes. It counts as long as agent.cluster of the files says so.
+ * Configurations from the cluster: accepted files that the node agent has pushed. They are read
+ * after the daemon's own files, and saved beside the last good configuration (last_good.h), so that
+ * a start has them before the agent connects. They apply while agent.cluster in the files allows
+ * it.
  */
 #ifndef PIPELINE_PUSHED_H
 #define PIPELINE_PUSHED_H
@@ -10,24 +11,25 @@
 #include "core/lib/conf/conf.h"
 
 #define PUSHED_FILE "configuration.pushed"
-#define PUSHED_ADJUSTMENTS "Adjustments " /* what names of their sources begin with */
+#define PUSHED_ADJUSTMENTS "Adjustments " /* prefix of the names of pushed adjustments */
 
 struct pipeline;
 
-/* Copies, at the end of the files. 0 or -ENOMEM. */
+/* Appends copies to the files. 0 or -ENOMEM. */
 int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n);
-/* At a start. What cannot be read is told and done without: the agent brings it again. */
+/* Loads the saved files at a start. Unreadable files are logged and skipped; the agent pushes them
+ * again. */
 void pushed_load(struct pipeline *p);
-/* Is it what is in force of its kind? */
+/* Returns true if the sources equal the active ones of their kind. */
 bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
 	       bool adjustments);
-/* Copies of all that is pushed with these in the place of those of their kind, adjustments last. 0
- * or -ENOMEM. */
+/* Copies all pushed files into ret, with those of one kind replaced by `sources`; adjustments last.
+ * 0 or -ENOMEM. */
 int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
 		   bool adjustments, struct conf_files *ret);
-/* Where the configuration from the cluster came from; NULL: there is none. */
+/* Returns the name of the object that the configuration from the cluster comes from; NULL: none. */
 const char *pushed_source(const struct pipeline *p);
-/* Takes files over that are in force now, and keeps them for later starts. */
+/* Takes ownership of files that have become active, and saves them for later starts. */
 void pushed_take(struct pipeline *p, struct conf_files *files);
 void pushed_fini(struct pipeline *p);
 

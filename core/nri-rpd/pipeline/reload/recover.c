@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Recovery from safe mode: alternates between the files and the last good configuration, each tried
+ * with config_recover(). */
 #include "core/nri-rpd/pipeline/reload/recover.h"
 
 #include "core/lib/util/log.h"
@@ -22,7 +24,8 @@ void recover_later(struct pipeline *p)
 	recover_arm(p);
 }
 
-/* Tries the last good configuration. False: there is none, or it cannot be tried now. */
+/* Starts an attempt with the last good configuration. Returns false if there is none, or if the
+ * attempt cannot start now. */
 static bool recover_try_last_good(struct pipeline *p, struct err *err)
 {
 	struct kept kept = {0};
@@ -55,7 +58,7 @@ static void recover_try(void *arg)
 	bool last_good = r->tries_last_good;
 	if (!p->reloads.safe_mode_reason[0])
 		return;
-	/* Another reload, or a change of the machine, is under way: try after it. */
+	/* A reload or a topology change is running: try again after it. */
 	if (p->reloads.running || p->node.machine_change) {
 		recover_arm(p);
 		return;

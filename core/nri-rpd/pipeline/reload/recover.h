@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way out of safe mode. While the daemon is in it, the configuration that could not be used at
- * the start is tried again in a child, later and later: a module may have been cleared or
- * installed, CPUs may be online again, the machine may have time again. The first trial that passes
- * is applied, and safe mode is over. Files that were edited since wait for a reload.
+ * Recovery from safe mode. In safe mode the configuration that could not be used at the start is
+ * tried again in a child, with growing delays: a module may have been installed or re-enabled, CPUs
+ * may be online again, the node may be less busy. The first attempt that passes is applied and ends
+ * safe mode. Files that were edited after the start wait for a reload.
  */
 #ifndef PIPELINE_RELOAD_RECOVER_H
 #define PIPELINE_RELOAD_RECOVER_H
@@ -16,23 +16,25 @@
 struct loop_timer;
 struct pipeline;
 
-#define RECOVER_FIRST_MS 500u /* doubled after each try … */
-#define RECOVER_LAST_MS 60000u /* … up to this */
+#define RECOVER_FIRST_MS 500u /* delay of the first attempt, doubled after each */
+#define RECOVER_LAST_MS 60000u /* largest delay */
 
 struct recovery {
 	struct loop_timer *timer;
 	uint64_t delay_ms;
-	uint32_t files_sum; /* sum of the files at the start; 0: the files could not be read */
-	bool tries_last_good; /* instead of the files, at the next try */
+	uint32_t files_sum; /* checksum of the files at the start; 0: the files could not be read */
+	/* the next attempt uses the last good configuration instead of the files */
+	bool tries_last_good;
 };
 
 int recover_init(struct pipeline *p);
 void recover_fini(struct pipeline *p);
-/* At the end of a start. `files` were read for it; NULL: they could not be. */
+/* Starts recovery at the end of a start. `files`: the files read by it; NULL: they could not be
+ * read. */
 void recover_begin(struct pipeline *p, const struct conf_files *files);
-/* The cause may be gone: tries soon. Does nothing outside of safe mode. */
+/* Tries soon because the cause may have gone. Does nothing outside of safe mode. */
 void recover_soon(struct pipeline *p);
-/* A try has failed: arms the next one. */
+/* Arms the next attempt after a failure. */
 void recover_later(struct pipeline *p);
 
 #endif

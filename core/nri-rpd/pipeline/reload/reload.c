@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations: text, trying, putting in force.
+ * Configurations: reading, attempts, activation.
  *
- * A reload reads the files, and then does everything in a forked child first, modules and all: what
- * crashes, hangs or refuses there has done no harm. Only then does the daemon do the same, with the
- * same bytes.
+ * A reload reads the files, and then does everything in a forked child first, including the calls
+ * of modules: crashes, hangs and refusals there do no harm. Afterwards the daemon does the same
+ * with the same bytes.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -75,9 +75,9 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 		       text->files.sources[0].name);
 }
 
-/* ---- after it is in force -------------------------------------------------------------------- */
+/* ---- after an activation --------------------------------------------------------------------- */
 
-/* What the disk's worker writes. */
+/* Job of the disk worker. */
 struct keeping {
 	struct pipeline *p;
 	struct buf data;
@@ -85,7 +85,7 @@ struct keeping {
 	struct err err;
 };
 
-/* What has been kept becomes the former one, unless it is the same. */
+/* Saves the present last good configuration as the former one, unless it equals the new one. */
 static void keep_former(const struct keeping *k)
 {
 	struct err err = ERR_INIT;
@@ -113,8 +113,8 @@ static int write_kept(void *arg)
 {
 	struct keeping *k = arg;
 	struct err err = ERR_INIT;
-	/* Only helps where the other one is lost; a run-time directory that cannot be used is told
-	 * of anyway. */
+	/* Second copy in case the other one is lost. An unusable run-time directory is reported
+	 * elsewhere. */
 	(void)write_kept_to(k, k->p->reloads.run_dir, 0750, &err);
 	keep_former(k);
 	return write_kept_to(k, k->p->reloads.dir, 0710, &k->err);
@@ -136,9 +136,10 @@ static void kept_written(void *arg, int result)
 }
 
 /*
- * When a reload has been answered and the process is killed at once, a start may find the
- * configuration before: that is used only where the files cannot be. Before the first one there was
- * none: a start waits for the disk, and nobody waits for a start.
+ * Saves the last good configuration. If the process is killed right after a reload was answered, a
+ * start may find the previous configuration, which it uses only if the files are unusable. The
+ * first configuration is written synchronously: there is no previous one to fall back on, and a
+ * start may wait for the disk.
  */
 void config_keep(struct pipeline *p, const struct conf_files *files)
 {
@@ -181,7 +182,7 @@ void config_accepted(struct pipeline *p, const struct conf_files *files)
 		config_keep(p, files);
 }
 
-/* Each ends with a newline. */
+/* Logs lines, each of which ends with a newline. */
 static void log_problems(const char *lines)
 {
 	for (size_t n; *lines; lines += n + 1) {
@@ -201,7 +202,7 @@ void config_refused(struct pipeline *p, const char *problems, const struct err *
 		(void)buf_printf(&errors, "%.*s\n", (int)n, problems);
 		n_errors++;
 	}
-	if (n_errors > 1) /* a single one is what the error says */
+	if (n_errors > 1) /* a single error is in the error's own text */
 		log_problems(buf_text(&errors));
 	free(p->reloads.problems);
 	p->reloads.problems = strdup(n_errors ? buf_text(&errors) : err->text);
@@ -228,9 +229,9 @@ void config_in_force(struct pipeline *p)
 	take_core(p);
 }
 
-/* ---- in the child of an attempt -------------------------------------------------------------- */
+/* ---- child of an attempt --------------------------------------------------------------------- */
 
-#define SHOWN_MAX 240u /* bytes of a list or map in a change */
+#define SHOWN_MAX 240u /* largest size of a list or map in a change, in bytes */
 
 static int add_change(const struct conf_change *change, void *arg)
 {
@@ -256,7 +257,8 @@ struct restart {
 	struct buf *warnings;
 };
 
-/* The process may run an older build than what is on disk by now. */
+/* Warns if a restart could not load a module, because the file on disk is not the loaded one any
+ * more. */
 static int warn_of_restart(struct instance *i, void *arg)
 {
 	const struct restart *restart = arg;
@@ -276,7 +278,7 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	struct conf *conf = proposal->conf;
 	struct conf_errors errs;
 	conf_errors_init(&errs);
-	sst_forget(p->env.topo); /* what others have set up since is seen */
+	sst_forget(p->env.topo); /* read settings that other programs have changed since */
 	int r = conf ? 0 : config_parse(p, proposal->text, &conf, &errs, err);
 	conf_errors_print(&errs, &warnings);
 	if (!r)
@@ -298,8 +300,8 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	if (!report.warnings || !report.changes ||
 	    (sst_is_read(p->env.topo) && !report.speed_select))
 		return -ENOMEM;
-	/* later on what is in force may have set some of what is read here, and be about to put it
-	 * back */
+	/* During later attempts the active configuration may have changed these frequencies, and
+	 * would be about to restore them. */
 	if (!r && proposal->first)
 		frequencies_told(p->env.topo, &report);
 	int written = report_write(&report, out);
@@ -315,14 +317,16 @@ struct reload {
 	enum kind kind;
 	struct config_text text;
 	struct proposal proposal;
-	char *manifest, *manifest_name; /* TRY: the pods' */
+	char *manifest, *manifest_name; /* manifest of a TRY */
 	struct reload_waiter *waiters;
-	struct conf_files pushed; /* what is pushed from then on */
+	struct conf_files pushed; /* pushed files after a success */
 	bool pushes;
-	uint32_t confirm_s; /* not 0: it has to be confirmed */
-	bool recovers; /* leaves safe mode: a failure changes nothing and is not reported */
-	uint64_t last_good_ns; /* with `recovers`; not 0: it is the last good one, of that time */
-	uint32_t undoes; /* not 0: it is the one before, and this the sum of what is undone */
+	uint32_t confirm_s; /* seconds to confirm within; 0: no confirmation */
+	bool recovers; /* recovery from safe mode: a failure changes nothing and is not reported */
+	/* with `recovers`: activation time of the last good configuration; 0: the files are
+	 * tried */
+	uint64_t last_good_ns;
+	uint32_t undoes; /* checksum of the configuration that is undone; 0: this is no undo */
 	uint64_t began_us;
 };
 
@@ -333,7 +337,7 @@ static void tell_all(const struct reload_waiter *w, const struct reload_result *
 			w->done(res, w->arg);
 }
 
-/* The daemon does what the child has shown to work. */
+/* Activates in the daemon what the child has tried successfully. */
 static int put_in_force(struct pipeline *p, const struct config_text *text, struct err *err)
 {
 	struct conf *conf = NULL;
@@ -349,7 +353,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 	return r;
 }
 
-/* The reload is in force: for good, until it is confirmed, or instead of what the files say. */
+/* Records a successful reload: permanent, awaiting confirmation, or undone. */
 static void reload_accepted(struct reload *r)
 {
 	assert(r->p->reloads.running == r || !r->p->reloads.running);
@@ -385,7 +389,7 @@ static void reload_conclude(struct reload *r, const struct report *report,
 	if (r->kind != RELOAD)
 		return;
 	if (!res->code) {
-		assert(report->message); /* who has come to its end has reported */
+		assert(report->message); /* an attempt that succeeded has a report */
 		speedselect_took(p, report->message);
 		res->code = put_in_force(p, &r->text, &res->err);
 	}
@@ -435,7 +439,8 @@ static void reload_free(struct reload *r)
 	free(r);
 }
 
-/* Starts one reload for all callers that came during the previous one, answered in their order. */
+/* Starts one reload for all callers that arrived during the previous one; they are answered in
+ * their order. */
 static void start_again(struct pipeline *p)
 {
 	struct reload_waiter *again = p->reloads.waiting;
@@ -452,7 +457,7 @@ static void start_again(struct pipeline *p)
 	}
 }
 
-/* Tells those that wait for the outcome of a reload that there will be none. */
+/* Answers callers of a reload that will not take place. */
 static void tell_stopping(const struct reload_waiter *waiters)
 {
 	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
@@ -468,8 +473,7 @@ static void reload_stop(struct reload *r)
 	reload_free(r);
 }
 
-/* Warnings of modules in a dry run, which are in its answer and nowhere else, or in the trial of a
- * pushed configuration, which are in the status of its object as well as in the log. */
+/* Collects warnings of modules in a dry run: they go into the answer and not to the log. */
 struct dry_log {
 	const char *told;
 	struct buf text;
@@ -500,8 +504,9 @@ static void reload_tried(void *arg, const struct trial_result *t)
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
 	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
+	/* the daemon does not repeat the attempt, so log its warnings now */
 	if (e && r->kind == RELOAD && !r->recovers)
-		trial_tell_held(t); /* nobody is going to do the same, and say it */
+		trial_tell_held(t);
 	if (e && !res.code)
 		res.code = err_set(&res.err, e, "%s", broken.text);
 	if (report.message) {
@@ -566,7 +571,7 @@ static struct reload *reload_new(struct pipeline *p, enum kind kind, reload_done
 	return r;
 }
 
-/* Takes r over. */
+/* Starts the attempt and takes ownership of r. */
 static int reload_start(struct pipeline *p, struct reload *r, struct err *err)
 {
 	const struct attempt_spec spec = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations: put in force, taken back, planned and tried. */
+/* Configurations: reload, plan, undo, push from the cluster, and attempts to place pods. Also the
+ * shared steps that starts and recoveries use. */
 #ifndef PIPELINE_CONFIG_CONFIG_H
 #define PIPELINE_CONFIG_CONFIG_H
 
@@ -11,66 +12,66 @@
 
 struct pipeline;
 
-/* ---- configurations (config.c) --------------------------------------------------------------- */
+/* ---- configurations (reload.c) --------------------------------------------------------------- */
 
 #define RELOAD_TEXT_MAX 65536u
 
 struct move {
 	const char *ctr; /* namespace/pod/container */
 	const char *from_cpus, *to_cpus, *from_mems, *to_mems;
-	const char *note; /* "", or why it is degraded */
-	const char
-		*why; /* of a container of a pod that is tried: the explanation, lines; else "" */
-	bool moved; /* its CPUs or memory nodes change; else it is listed for its note */
+	const char *note; /* "", or why the container is degraded */
+	/* explanation, lines, for a container of a tried pod; else "" */
+	const char *why;
+	bool moved; /* CPUs or memory nodes change; false: listed for its note */
 };
 
-/* An adjustment that cannot be meant for a container that runs. */
+/* Adjustment that contradicts a running container. */
 struct conflict {
 	const char *adjustment, *ctr, *text;
 };
 
 struct reload_result {
-	/* 0: in force; -EINVAL: refused, the old one stays in force; -ESHUTDOWN: the pipeline ends;
-	 * another: failed */
+	/* 0: active. -EINVAL: refused, the old configuration stays active. -ESHUTDOWN: the pipeline
+	 * stops. Other: failed. */
 	int code;
 	struct err err;
-	const char *warnings; /* lines, "" */
+	const char *warnings; /* lines, "": none */
 	const char *changes; /* keys that changed, lines */
-	const char *classes; /* of containers that controllers would give others, or have, lines */
-	bool restart_needed; /* some of them only count after a restart */
+	const char *classes; /* lines: classes and values of containers that would change */
+	bool restart_needed; /* at least one changed key takes effect after a restart only */
 	const struct move *moves; /* containers that are moved */
 	unsigned n_moves;
-	const struct conflict *conflicts; /* of those that have been refused for that */
+	const struct conflict *conflicts; /* adjustments that caused the refusal */
 	unsigned n_conflicts;
 	uint64_t took_us;
 };
 typedef void (*reload_done)(const struct reload_result *res, void *arg);
 
-/* Reads the configuration again, tries it in a child, puts it in force. done (may be NULL) is
- * called once, later; the outcome is logged in any case. Reloads that come meanwhile are served by
- * one that follows. */
+/* Reads the configuration again, tries it in a child and activates it. Calls done (may be NULL)
+ * once, later; the outcome is logged in any case. Reloads during a running one share the reload
+ * that follows it. */
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
-/* The same; after so many seconds without pipeline_confirm() the one before comes back. -EBUSY: a
- * reload is under way. */
+/* Reloads with a time limit: without pipeline_confirm() within confirm_s seconds the previous
+ * configuration returns. -EBUSY: a reload is running. */
 int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
 			  struct err *err);
-/* As pipeline_plan, for a text; `name` is for messages. */
+/* Plans a configuration that is passed as text; `name` is used in messages. */
 int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
 		       void *arg, struct err *err);
-/* The same up to the list of moves for another file; nothing is put in force. */
+/* Tries the configuration in another file up to the list of moves; activates nothing. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
-/* Where would the pods of the manifest in `text` go, and who would move for them? res->code is why
- * one would be refused; res->moves has those before it even so. Controllers are not asked. `name`
- * is that of the manifest's file, for messages. */
+/* Finds where the pods of the manifest in `text` would be placed, and which containers would move.
+ * res->code tells why a pod would be refused; res->moves then lists the pods before it. Controllers
+ * are not asked. `name`: the manifest's file, for messages. */
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
 		 void *arg, struct err *err);
 /*
- * As a reload, with these sources of the node agent's instead of those that it pushed before; they
- * are copied. What is accepted is kept for later starts (pushed.h). Adjustments and the rest of a
- * configuration come from different objects: one is pushed, the other one stays. 1: that is what is
- * in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
- * CONF_PUSHED_MAX.
+ * Reloads with configuration sources pushed by the node agent, which replace the previous sources
+ * of their kind. Copies the sources, and saves them for later starts once accepted (pushed.h).
+ * Adjustments and other configuration come from different objects: pushing one kind leaves the
+ * other unchanged. Returns 1 without a call of done if the sources are active already. -EBUSY: a
+ * reload is running. -E2BIG: more than CONF_PUSHED_MAX sources.
  */
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
 		  bool adjustments, reload_done done, void *arg, struct err *err);
@@ -83,42 +84,42 @@ struct conf_files;
 struct config_text;
 struct proposal;
 
-/* The files, and after them what was pushed: copies. */
+/* Reads the files and appends the pushed ones; ret owns copies. */
 void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret);
 void config_unread(struct config_text *r);
 
-/* `errs` is overwritten, and has what cannot be read, too; the first error goes to err. */
+/* Parses a text. Overwrites `errs`, which also gets the problems of reading; the first error goes
+ * to err. */
 int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
 		 struct conf_errors *errs, struct err *err);
 
-/* In the child of an attempt: a report (report.h) of what would come of it goes to out. */
+/* Tries a proposal in the child of an attempt, and writes a report (report.h) to out. */
 int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *out,
 	       struct err *err);
 
-/* After apply_config(). */
+/* Notifies the rest of the daemon of the new configuration, after apply_config(). */
 void config_in_force(struct pipeline *p);
 
-/* Which policy is in force, for a later start. */
+/* Saves the active policy's name for later starts. */
 void config_keep_policy(struct pipeline *p);
 
-/* That was done with what the files say: it is kept for later starts, and nothing is wrong with
- * them any more. */
+/* Records that the active configuration is that of `files`: saves it as the last good one (NULL:
+ * not yet) and clears errors and safe mode. */
 void config_accepted(struct pipeline *p, const struct conf_files *files);
 
-/* It is what later starts use when they cannot use the files; what was kept before is the former
- * one. */
+/* Saves the files as the last good configuration. The one saved before becomes the former one. */
 void config_keep(struct pipeline *p, const struct conf_files *files);
 
-/* As a reload, with other text; *files is taken over. `sum`: of what is in force and not to come
- * back by itself. */
+/* Reloads with the text of a previous configuration; takes ownership of *files. `sum`: checksum of
+ * the configuration that is undone, which a start must not activate again. */
 int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
 		void *arg, struct err *err);
 
-/* The files are not what is in force. `problems`: lines, "" when err says all. */
+/* Records that the files were refused. `problems`: lines, "" if err holds everything. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);
 void config_fini(struct pipeline *p);
-/* Tries `files`, and applies them when the trial passes: safe mode is over then. Takes *files over.
- * `last_good_ns`: not 0: they are the last good configuration, active at that time. */
+/* Tries `files`, and applies them after a success, which ends safe mode. Takes ownership of *files.
+ * `last_good_ns`, if not 0: they are the last good configuration, active at that time. */
 int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
 		   struct err *err);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Packing and unpacking of reports. The unpacked report is in an arena of limited size, because the
+ * child's bytes are not trusted. */
 #include "core/nri-rpd/pipeline/reload/report.h"
 
 #include <stdlib.h>
@@ -51,8 +53,8 @@ int report_write(const Trial__Report *report, struct buf *out)
 
 struct room {
 	struct arena *arena;
-	bool failed; /* to give what was asked for … */
-	bool full; /* … as a report may not take that much */
+	bool failed; /* an allocation failed */
+	bool full; /* the report would exceed its limit */
 };
 
 static void *report_take(void *room, size_t size)
@@ -66,7 +68,7 @@ static void *report_take(void *room, size_t size)
 
 static struct move *moves_of(struct room *room, const Trial__Report *report)
 {
-	/* each of them was there already, as a larger one */
+	/* the limit holds: the message has larger entries for the same moves */
 	struct move *moves = report_take(room, (report->n_moves + 1) * sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of a start. Containers run on this node, and a daemon that does not come up
- * leaves them without protection, so a node that ever had a configuration gets one:
+ * The configuration of a start. Containers run on this node and are not protected without a daemon,
+ * so a node that has ever had a configuration gets one:
  *
- *   files     what the files say
- *   kept      else what was in force last, when the files are wrong or a module that they name
- *             cannot be used
- *   lenient   else the better of both without the required controllers that cannot be had
- *   none      else the policy none, with what the files say of the daemon itself
- *   nothing   else no policy at all: even none cannot be loaded
+ *   files    the files
+ *   kept     else the last good configuration, if the files are wrong or name an unusable module
+ *   lenient  else the better of both without the required controllers that cannot be loaded
+ *   none     else policy none, with the files' settings of the daemon itself
+ *   nothing  else no policy: not even none can be loaded
  *
- * Only with wrong files and nothing kept there is no start. Safe mode is left by itself
- * (recover.h). Each is tried in a child first: a
- * module that dies there, or has died three times in ten minutes, is one that cannot be used.
+ * A start fails only with wrong files on a node without a last good configuration. Recovery from
+ * safe mode is automatic (recover.h). Each candidate is tried in a child first. A module is
+ * unusable if it dies there, or has died three times in ten minutes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +34,16 @@
 #define LOG_SOURCE "config"
 #define SAFE_TEXT "policy: none\ncontrollers: []\nstrict: false\n"
 
-/* What there is to start with, read once. */
+/* Candidates for a start, read once. */
 struct first {
 	struct config_text files;
 	struct config_text kept;
 	bool has_kept;
-	bool had_one; /* the node has been configured before, or nobody can say that it has not */
+	bool had_one; /* the node has been configured before, or that is unknown */
 	uint64_t kept_ns;
 };
 
-/* One of them is said as the error anyway. */
+/* Logs the errors of a configuration, unless there is one only: the caller reports that one. */
 static void tell_errors(const struct conf_errors *errs)
 {
 	for (unsigned i = 0; errs->n_errors > 1 && i < errs->n_items; i++)
@@ -144,7 +143,7 @@ void first_forget(struct pipeline *p)
 	p->reloads.startup = NULL;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- attempt and activation of a candidate --------------------------------------------------- */
 
 static int startup_run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
@@ -156,8 +155,8 @@ static bool is_end_of_child(const struct trial_result *t)
 	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
 }
 
-/* 0: tried and good; -ECANCELED: a module has ended the child; -ENOMEM: it cannot be tried; else it
- * was refused. */
+/* Tries a candidate in a child. 0: good. -ECANCELED: a module has ended the child. -ENOMEM: the
+ * attempt was not possible. Other: refused. */
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
@@ -169,7 +168,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 	struct report report = {0};
 	int r = attempt_wait(p, &spec, &t, err);
 	if (r)
-		/* nothing is known of the configuration: another process may have more luck */
+		/* the configuration was not judged; a restarted process may succeed */
 		return -ENOMEM;
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
@@ -186,7 +185,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 	return r;
 }
 
-/* The policy that this names, and that of an earlier run. */
+/* Records the configured policy, and whether an earlier run had another one. */
 static void note_policies(struct pipeline *p, const struct conf *conf)
 {
 	size_t len;
@@ -215,7 +214,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	if (r)
 		return r == -ENOMEM ? r : -EINVAL;
 	if (p->reloads.lenient && !startup_requires(conf)) {
-		conf_free(conf); /* nothing about it is different from before */
+		conf_free(conf); /* without required controllers it equals the strict candidate */
 		return err_set(err, -EINVAL, "no controller is required");
 	}
 	for (unsigned i = 0; i < errs->n_items; i++)
@@ -235,10 +234,10 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	return r;
 }
 
-/* ---- the policy none ------------------------------------------------------------------------- */
+/* ---- policy none ----------------------------------------------------------------------------- */
 
-/* What a text says of the daemon itself (sockets, metrics, intervals) stands, without the modules
- * that it names. */
+/* Parses a text without its modules: settings of the daemon itself (sockets, metrics, intervals)
+ * remain. */
 static int parse_safe(struct pipeline *p, const struct config_text *text, struct conf **ret,
 		      struct err *err)
 {
@@ -285,10 +284,10 @@ static int take_none(struct pipeline *p, const struct first *f, struct err *err)
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- choice of a candidate ------------------------------------------------------------------- */
 
-/* A module is at fault, or what else was asked for of the node, and not the text. `missing`: so is
- * a module that is nowhere. */
+/* Returns true if a module or a requested property of the node is at fault, and not the text.
+ * `missing`: a module that is not installed counts, too. */
 static bool is_module_fault(int r, bool missing)
 {
 	return r == -ECANCELED || r == -ELIBBAD || (missing && r == -ENOENT);
@@ -297,7 +296,7 @@ static bool is_module_fault(int r, bool missing)
 static void enter_safe_mode(struct pipeline *p, const struct err *why)
 {
 	if (p->reloads.safe_mode_reason[0])
-		return; /* the first cause is the one to mend */
+		return; /* the first cause is the one to repair */
 	(void)snprintf(p->reloads.safe_mode_reason, sizeof p->reloads.safe_mode_reason, "%s",
 		       why->text);
 	log_error("safe mode: %s", why->text);
@@ -315,7 +314,8 @@ static bool same_text(const struct config_text *a, const struct config_text *b)
 	return same;
 }
 
-/* `why`: what became of the files; their text is wrong, or a module of theirs cannot be used. */
+/* Activates another candidate. `why`: error of the files. `wrong`: their text is wrong, else a
+ * module cannot be used. */
 static int take_another(struct pipeline *p, struct first *f, bool wrong, const struct err *why,
 			struct err *err)
 {
@@ -362,7 +362,7 @@ static void refuse_files(struct pipeline *p, const struct conf_errors *errs, con
 	pipeline_event(p, EV_CONFIG, "refused at the start: %s", why->text);
 }
 
-/* The files were undone, or nobody has confirmed them: the one before it is. */
+/* Starts with the previous configuration, because the files were undone or never confirmed. */
 static int start_undone(struct pipeline *p, struct first *f, struct err *err)
 {
 	struct conf_errors errs;
@@ -389,7 +389,8 @@ static int start_with(struct pipeline *p, struct first *f, struct err *err)
 		return r;
 	if (wrong && !f->had_one) {
 		tell_errors(&errs);
-		return -EINVAL; /* whatever it was: the configuration asked for it */
+		/* on a node without a configuration every failure is an error of the files */
+		return -EINVAL;
 	}
 	const struct err why = *err;
 	if (wrong)

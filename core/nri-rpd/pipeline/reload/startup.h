@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration of a start: chooses and activates one, from the files or the last good
+ * configuration down to policy none (order in startup.c).
+ */
 #ifndef PIPELINE_RELOAD_STARTUP_H
 #define PIPELINE_RELOAD_STARTUP_H
 
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 
-/* Reads what there is to start with. */
+/* Reads the files, the pushed files and the last good configuration. Fails without memory only. */
 int first_read(struct pipeline *p, struct err *err);
 
-/* Says where the directories are. Fails when that cannot be known, nor what else to start with.
- * Without err nothing is logged: who only checks a configuration tells all of it later. */
+/* Sets the state and run-time directories. Fails if the files cannot be parsed and there is no last
+ * good configuration. Without err nothing is logged: config_check() reports all problems later. */
 int first_dirs(struct pipeline *p, struct err *err);
+/* Releases what first_read() has read. */
 void first_forget(struct pipeline *p);
+/* Activates the first usable configuration. Returns -EINVAL if the files are wrong and this node
+ * never had a configuration. */
 int config_first(struct pipeline *p, struct err *err);
 
-/* Reads and tries it, in a child; problems and warnings go to report. */
+/* Parses the files and tries them in a child. Problems and warnings go to report. */
 int config_check(struct pipeline *p, struct buf *report, struct err *err);
 
 #endif

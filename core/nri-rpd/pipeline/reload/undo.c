@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Undo of configurations: the mark of undone files, the timer for confirmations, and the reload of
+ * the former configuration. */
 #include "core/nri-rpd/pipeline/reload/undo.h"
 
 #include <assert.h>
@@ -19,14 +21,14 @@
 
 #define LOG_SOURCE "config"
 #define SUM_TEXT_MAX 16u
-#define AGAIN_MS 5000u /* to the next try of what nobody has confirmed */
+#define AGAIN_MS 5000u /* delay before an undo that failed is tried again */
 
-/* ---- the mark -------------------------------------------------------------------------------- */
+/* ---- mark of undone files -------------------------------------------------------------------- */
 
-/* What the disk's worker does. */
+/* Job of the disk worker. */
 struct marking {
 	char path[CACHE_PATH_MAX + sizeof UNDONE_FILE];
-	uint32_t sum; /* 0: it is taken away */
+	uint32_t sum; /* 0: remove the mark */
 	struct err err;
 };
 
@@ -111,7 +113,7 @@ void undo_done(struct pipeline *p, uint32_t sum)
 	undo_mark(p, sum);
 }
 
-/* ---- what people ask ------------------------------------------------------------------------- */
+/* ---- confirm and undo ------------------------------------------------------------------------ */
 
 int pipeline_confirm(struct pipeline *p, struct err *err)
 {
@@ -134,8 +136,8 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 		       : 1;
 }
 
-/* The former one is read by the worker that writes it: a reload that has just been answered may not
- * have reached the disk. */
+/* Read of the former configuration by the disk worker, which also writes it: a file that belongs to
+ * a reload answered just before is complete then. */
 struct undoing {
 	struct pipeline *p;
 	const char *file;

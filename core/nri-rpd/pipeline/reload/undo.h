@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way back to the configuration before.
+ * Undo: the return to the previous configuration.
  *
- *   FORMER_FILE  in the directory of the kept one: what was kept before it
- *   UNDONE_FILE  the sum of the files that a start is not to use, although they are good: they were
- *                undone, or are not confirmed yet
+ *   FORMER_FILE  beside the last good configuration: the one that was saved before it
+ *   UNDONE_FILE  checksum of valid files that a start must not use, because they were undone or
+ *                are not confirmed yet
  *
- * What awaits confirmation is in force, but not kept: without a word the kept one comes back, in
- * this process or the next.
+ * A configuration that awaits confirmation is active but not saved. Without a confirmation the
+ * saved one returns, in this process or at the next start.
  */
 #ifndef PIPELINE_UNDO_H
 #define PIPELINE_UNDO_H
@@ -20,32 +20,34 @@
 #define UNDONE_FILE "configuration.undone"
 
 struct undo {
-	struct conf_files unconfirmed; /* in force, until it is confirmed or undone */
-	uint64_t due_ms; /* clock_ms; 0: nothing awaits confirmation */
+	struct conf_files unconfirmed; /* active files that await confirmation */
+	/* clock_ms() at the end of the time for confirmation; 0: none is awaited */
+	uint64_t due_ms;
 	struct loop_timer *timer;
-	bool undone; /* what is in force is not what the files say */
+	bool undone; /* the active configuration differs from the files */
 };
 
 int undo_init(struct pipeline *p);
 void undo_fini(struct pipeline *p);
-/* A start: were these files undone, or never confirmed? */
+/* Returns true if these files were undone or never confirmed. Called at a start. */
 bool undo_rejects(const struct pipeline *p, const struct conf_files *files);
-/* Another configuration is in force, from the files: nothing is undone, nothing awaits anything. */
+/* Ends any wait for confirmation and any undone state, because the files are active. */
 void undo_forget(struct pipeline *p);
-/* The configuration of `files` is in force for `seconds`, then it is undone unless it was
- * confirmed. Takes *files over. */
+/* Undoes the configuration of `files`, which is active, after `seconds` without a confirmation.
+ * Takes ownership of *files. */
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
-/* The former one is in force, instead of the files with that sum. */
+/* Records that the former configuration is active instead of the files with that checksum. */
 void undo_done(struct pipeline *p, uint32_t sum);
 
 struct err;
 
-/* What is in force stays. -ENOENT: nothing awaits that. */
+/* Confirms the active configuration. -ENOENT: it awaits no confirmation. */
 int pipeline_confirm(struct pipeline *p, struct err *err);
-unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: nothing awaits it */
+/* Returns the seconds left for a confirmation; 0: none is awaited. */
+unsigned pipeline_unconfirmed_s(const struct pipeline *p);
 
-/* As a reload, with the configuration that was in force before; a second one leads back again.
- * res->code is -EAGAIN when there is none. */
+/* Reloads the previous configuration; a second undo returns to the present one. res->code is
+ * -EAGAIN if there is no previous configuration. */
 int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
 
 #endif

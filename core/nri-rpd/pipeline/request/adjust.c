@@ -18,12 +18,12 @@
 #define CLASS_NAME_MAX 255u
 
 struct adjustment {
-	const char *name; /* the configuration's */
+	const char *name; /* borrowed from the configuration */
 	struct expressions *scopes[SCOPES_MAX];
 	unsigned n_scopes;
-	bool resizes; /* it has resources */
-	struct needs needs; /* RP_NOT_SET: as the pod says */
-	struct blob *rdt, *blockio; /* NULL: as without it */
+	bool resizes; /* the adjustment has resources */
+	struct needs needs; /* RP_NOT_SET: as in the pod */
+	struct blob *rdt, *blockio; /* NULL: unchanged */
 	int64_t toptier; /* 0: no limit */
 };
 
@@ -205,7 +205,7 @@ struct adjustments *adjustments_free(struct adjustments *a)
 	return NULL;
 }
 
-/* ---- what a container is placed by ----------------------------------------------------------- */
+/* ---- resources for the placement ------------------------------------------------------------- */
 
 static bool adjust_applies(const struct adjustment *a, const struct ctr *ctr)
 {
@@ -215,7 +215,7 @@ static bool adjust_applies(const struct adjustment *a, const struct ctr *ctr)
 	return false;
 }
 
-/* The first one from `from` on; NULL: there is none. */
+/* Returns the first matching adjustment from number `from` on; NULL: none. */
 static const struct adjustment *adjust_find(const struct adjustments *all, const struct ctr *ctr,
 					    uint32_t from)
 {
@@ -231,15 +231,15 @@ static void adjust_put(int64_t *to, int64_t amount)
 		*to = amount;
 }
 
-/* A limit of the pod that is less than what is requested now is none. */
+/* Raises a limit of the pod that is below the adjusted request. */
 static void adjust_lift(int64_t *limit, int64_t request)
 {
 	if (*limit && *limit < request)
 		*limit = request;
 }
 
-/* The adjustment in force for a container. Requests of a container that has none cannot be
- * adjusted. */
+/* Returns the active adjustment of a container, or NULL. An adjustment of resources does not apply
+ * to a container without requests. */
 static const struct adjustment *in_force(const struct pipeline *p, const struct ctr *ctr)
 {
 	const struct adjustment *a = adjust_find(p->requests.adjustments, ctr, 0);
@@ -276,7 +276,7 @@ unsigned pipeline_n_adjustments(const struct pipeline *p)
 	return p->requests.adjustments ? p->requests.adjustments->n : 0;
 }
 
-/* In the trial's child, which frees nothing. */
+/* Adds a conflict to the report. Runs in the child of an attempt, which frees nothing. */
 static int report_conflict(Trial__Report *report, const struct adjustment *a, const struct ctr *ctr,
 			   const char *text)
 {
@@ -297,7 +297,8 @@ static int report_conflict(Trial__Report *report, const struct adjustment *a, co
 	return 0;
 }
 
-/* Adjustments that cannot all be meant: what is wrong with them is said of each. */
+/* Returns -EINVAL if the container's adjustments contradict each other, and reports each of
+ * them. */
 static int adjust_contradiction(const struct pipeline *p, const struct ctr *ctr,
 				Trial__Report *report, struct err *err)
 {
@@ -345,7 +346,7 @@ static void adjust_note(struct pipeline *p, struct ctr *ctr, const struct adjust
 	host_note(p->env.cache, ctr, text);
 }
 
-/* Says which requests are the container's where its pod has resources of its own. */
+/* Notes in the trail which requests are the container's, if its pod has pod-level resources. */
 static void note_pod_resources(struct pipeline *p, struct ctr *ctr)
 {
 	char text[RP_TRAIL_MAX];
@@ -373,7 +374,7 @@ void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d)
 		adjust_note(p, ctr, a, &d->needs);
 }
 
-/* Is it staged as the adjustments in force have it? */
+/* Returns true if the staged resources match the active adjustments. */
 static bool as_adjusted(const struct pipeline *p, const struct ctr *ctr)
 {
 	const struct adjustment *a = in_force(p, ctr);

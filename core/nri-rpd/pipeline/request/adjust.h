@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than
- * their pods say, or that have other classes than the policy or an annotation gives them. They are
- * laid over what a container asks for wherever that becomes what it is placed by; what the runtime
- * was asked for stays known, and comes back with the last adjustment. A configuration whose
- * adjustments contradict each other on a container that runs is refused.
+ * Adjustments (`adjustments` of rp.conf): place containers with larger or smaller resources than
+ * their pods request, or with other classes than the policy or an annotation assigns.
+ *
+ * An adjustment overrides the requested resources wherever needs are staged. The requested values
+ * stay recorded and apply again when the last adjustment is removed. A configuration whose
+ * adjustments contradict each other for a running container is refused.
  */
 #ifndef PIPELINE_ADJUST_H
 #define PIPELINE_ADJUST_H
@@ -18,23 +19,28 @@
 
 struct adjustments;
 
-/* -EINVAL with the place, -ENOMEM. They point into the configuration. */
+/* Reads the adjustments of a configuration and borrows its texts. Returns -EINVAL with the place in
+ * err, or -ENOMEM. */
 int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustments **ret,
 		     struct err *err);
 struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; returns NULL */
-/* By those in force (p->adjustments): what the container is to be placed by. */
+/* Returns the resources that the container is placed by, under the active adjustments
+ * (p->adjustments). */
 void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret);
-/* For people: the name of the adjustment of a container; NULL: there is none. */
+/* Returns the name of a container's adjustment; NULL: none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
-unsigned pipeline_n_adjustments(const struct pipeline *p); /* in force */
-/* Is there a controller that writes limits of the top tier? */
+unsigned pipeline_n_adjustments(const struct pipeline *p); /* active ones */
+/* Returns true if a controller writes limits of the top memory tier. */
 bool pipeline_writes_toptier(const struct pipeline *p);
-/* -EINVAL: two are for one container that runs, or one is for a container without requests. All of
- * these, up to ADJUST_CONFLICTS_MAX, into the report, if there is one; the first one into err. */
+/* Checks running containers: -EINVAL if two adjustments match one container, or one matches a
+ * container without requests. Adds all conflicts, up to ADJUST_CONFLICTS_MAX, to the report (NULL:
+ * none); err holds the first. */
 int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *err);
-/* Stages what is otherwise for all containers. Of two adjustments the first one counts. */
+/* Stages all containers whose staged resources differ from their adjustments. The first matching
+ * adjustment applies. */
 int adjust_stage_all(struct pipeline *p, struct err *err);
-/* The same for one that is being created or resized; its trail tells. */
+/* Stages the resources of one container that is being created or resized, and notes them in its
+ * trail. */
 void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe
- * mode), does nothing (none), or could not place them. The host keeps such containers off the CPUs
- * that others own, as part of every decision, and lets them have these CPUs when their owners have
- * gone. A container that is to be left alone is left alone, but for one that was confined before a
- * policy came that says so: as long as somebody owns CPUs.
+ * Containers that no policy has pinned, beside containers with exclusive CPUs. The policy is
+ * missing (safe mode), does nothing (none), or could not place them. Every decision keeps such
+ * containers off exclusive CPUs and lets them use these CPUs again when their owners have ended.
+ *
+ * Containers that are configured to stay unpinned are not confined. One that was confined before
+ * the policy with that configuration became active remains confined as long as exclusive CPUs
+ * exist.
  */
 #include <utlist.h>
 
@@ -43,8 +45,8 @@ static bool anybody_owns(const struct pipeline *p)
 	return false;
 }
 
-/* A policy that pins others and has not refused this one leaves it unpinned because somebody has
- * said so (preserve, pinCPU). */
+/* Returns true if the container is unpinned on purpose (preserve, pinCPU): the policy pins other
+ * containers and has not refused this one. */
 static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
 {
 	return ctr->flags & RP_CTR_PRESERVE_CPU ||
@@ -76,7 +78,7 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, st
 	return 0;
 }
 
-/* Is there one among the containers that the decision touches? */
+/* Returns true if `is` holds for a container that the decision touches. */
 static bool confine_touches(const struct pipeline *p,
 			    bool (*is)(const struct pipeline *, const struct ctr *))
 {
@@ -86,8 +88,8 @@ static bool confine_touches(const struct pipeline *p,
 	return false;
 }
 
-/* All containers are looked at only where some own CPUs, or did so lately, and others are not
- * pinned. */
+/* Returns true if confine() has to check all containers: some have or recently had exclusive CPUs,
+ * and others are not pinned. */
 static bool is_needed(struct pipeline *p)
 {
 	p->requests.maybe_unpinned = p->requests.maybe_unpinned || confine_touches(p, is_loose);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of
- * them says no. */
+/*
+ * One decision: transaction, policy, controllers, invariants and commit; the roll-back if one of
+ * them refuses; and the steps after a commit.
+ */
 #include <assert.h>
 
 #include "core/nri-rpd/pipeline/internal.h"
@@ -17,7 +19,7 @@
 #include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "policy"
-#define OTHERS_TOLD 8u /* events about others of one reply */
+#define OTHERS_TOLD 8u /* events about other containers per reply */
 
 struct invariants decide_invariants(const struct pipeline *p)
 {
@@ -69,8 +71,8 @@ void decide_drop(struct pipeline *p)
 	confine_unknown(p);
 }
 
-/* Those who keep what is right still move only as they could not stay, so that no budget of moves
- * holds here. */
+/* Logs how many containers a resync moved. A resync moves only containers that cannot stay, so the
+ * limit on moves does not apply. */
 static void warn_of_moves(struct pipeline *p)
 {
 	unsigned n = rebalance_count(p);
@@ -87,8 +89,8 @@ static int place_anew(struct pipeline *p, struct err *err)
 	return r ? r : decide_check(p, err);
 }
 
-/* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is
- * decided anew and said later. */
+/* Lets the policy rebuild its tables from the cache, which they may no longer match. Containers
+ * that move get unsolicited updates. */
 static void decide_resync(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
@@ -149,7 +151,7 @@ const struct stage *decide_touched(const struct pipeline *p)
 	return p->txn ? txn_touched(p->txn) : NULL;
 }
 
-/* ---- what follows a decision ----------------------------------------------------------------- */
+/* ---- after a decision ------------------------------------------------------------------------ */
 
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip)
 {
@@ -172,7 +174,7 @@ bool moves_memory(const struct pipeline *p, const struct iset *was, const struct
 	return was != now && !rp_ids_equal(was ? was->ids : all, now ? now->ids : all);
 }
 
-/* false: it is where it was. */
+/* Returns false if neither CPUs nor memory nodes changed. */
 static bool describe_move(const struct pipeline *p, const struct stage *s, struct buf *text)
 {
 	const struct decision *was = &s->next, *now = &s->ctr->cur;
@@ -247,7 +249,7 @@ static uint32_t hook_mask(uint32_t changed)
 	       (changed & TXN_CHANGED_CLASS ? RP_CHANGED_CLASS : 0u);
 }
 
-/* A resize: the kubelet's values, which are no decision of ours. */
+/* Returns RP_CHANGED_… for values that the kubelet has changed in a resize. */
 static uint32_t needs_mask(const struct needs *a, const struct needs *b)
 {
 	return (a->mem_limit != b->mem_limit ? RP_CHANGED_MEMORY : 0u) |
@@ -273,7 +275,7 @@ static void run_hooks(struct pipeline *p, const struct ctr *created)
 	if (!p->controllers.n || p->env.trial)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		/* committed: the stage holds what was before */
+		/* after the commit s->next holds the previous decision */
 		uint32_t mask =
 			hook_mask(txn_changed(s)) | needs_mask(&s->ctr->cur.needs, &s->next.needs);
 		if (s->ctr != created && mask && ctr_can_update(s->ctr))
@@ -315,8 +317,8 @@ static int decide_do_release(struct pipeline *p, void *arg, struct err *err)
 	return decide_stage_release(p, arg, err);
 }
 
-/* The policy would not let go of it: it is taken out of the cache's live containers, and the policy
- * looks at the rest anew. */
+/* Marks a container that the policy refuses to release as exited. The policy then places the rest
+ * again. */
 static int release_by_force(struct pipeline *p, void *arg, struct err *err)
 {
 	int r = stage_exited(p, arg, err);

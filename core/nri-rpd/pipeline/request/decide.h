@@ -1,74 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One transaction through policy, controllers and invariants, and what follows it. */
+/*
+ * Runs a decision: one transaction through the policy, the controllers and the invariants to the
+ * commit. Afterwards reports the result: updates in a reply or in the queue, hooks, events.
+ */
 #ifndef PIPELINE_REQUEST_DECIDE_H
 #define PIPELINE_REQUEST_DECIDE_H
 
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 
-/* Updates of containers that lose CPUs come first, then by age. */
+/* Updates in the order in which they are sent: containers that lose CPUs first, then by age. */
 struct update_list {
 	struct update *items;
 	uint32_t n, cap;
 };
 
 struct updates {
-	rp_ctr *waiting; /* in order; ctr->in_updates says who is there */
+	rp_ctr *waiting; /* queue in order; ctr->in_updates: the container is in it */
 	uint32_t n, cap;
-	struct update_list batch; /* that is under way */
-	struct update_list reply; /* of the request that is being answered */
+	struct update_list batch; /* updates that have been sent and await the runtime's answer */
+	struct update_list reply; /* updates of the reply to the running request */
 	bool outstanding;
 	bool announced; /* since the last call of updates_next() */
-	uint32_t batch_max; /* smaller after a failure, to find the container that failed */
-	struct loop_timer *retry; /* the first container in back-off is due */
-	/* All that waits may go on waiting, for this timer (rp_host_cache.may_wait). */
+	/* batch size limit; smaller after a failure, to find the container that failed */
+	uint32_t batch_max;
+	struct loop_timer *retry; /* fires when the first container in back-off is due */
+	/* fires when a queue of deferrable updates (rp_host_cache.may_wait) has to be sent */
 	struct loop_timer *hold;
-	uint64_t held_until_ms; /* at the latest; 0: nothing is held */
+	uint64_t held_until_ms; /* latest time to send a deferred queue; 0: not deferred */
 };
 
-/* ---- decide.c ---- */
+/* ---- decide.c -------------------------------------------------------------------------------- */
 
 /*
- * Runs fn in a transaction, checks what it staged, and commits. On an error everything is as
- * before, the policy included. What follows a decision is done once: by decide_reply() and then
- * reply_sent() when a request waits, else by decide_settle(). Until then the transaction can be
- * read (decide_touched).
+ * Runs fn in a transaction, checks what fn staged, and commits. On an error cache and policy are
+ * restored to the previous state.
+ *
+ * After a success the caller reports the result once: a request with decide_reply() and then
+ * reply_sent(), other callers with decide_settle(). Until then decide_touched() returns the touched
+ * containers.
  */
 int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
 	   struct err *err);
-/* Fills the reply's updates with what the touched containers need, but for the one that is created
- * or stopped. */
+/* Fills the reply with updates of the touched containers, except `skip`, which is created or
+ * stopped. */
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip);
-/* Events about those whose CPUs have changed with a reply that was sent, but for its cause: daily
- * life, so that a few stand for all. */
+/* Records events about containers whose CPUs changed because of `cause`, after the reply was sent.
+ * Such changes are frequent: a few events are recorded, then a count. */
 void decide_tell_others(struct pipeline *p, const struct ctr *cause);
-/* Puts what the touched containers need into the unsolicited queue instead, and closes. */
+/* Queues updates of the touched containers instead of sending them in a reply, and closes the
+ * decision. */
 void decide_settle(struct pipeline *p);
-/* After the reply: hooks and data files of the touched containers, but for the created one. Nothing
- * when no decision is open. */
+/* Closes the decision after the reply: runs hooks and writes data files of the touched containers,
+ * except the created one. Does nothing without an open decision. */
 void decide_close(struct pipeline *p, const struct ctr *created);
-/* A decision of the policy's own, by the clock or as the machine has changed: settled, and people
- * are told who has moved. */
+/* Runs a decision of the policy itself (timer, changed topology). Queues the updates and records
+ * events about moved containers. */
 int decide_event(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err),
 		 void *arg, struct err *err);
-/* For a caller that stages and checks itself, and then either commits, as decide_event() does, or
- * drops that. */
+/* Begins a decision of a caller that stages and checks itself. The caller ends it with
+ * decide_take_effect() or decide_drop(). */
 int decide_begin(struct pipeline *p, struct err *err);
 void decide_take_effect(struct pipeline *p);
 void decide_drop(struct pipeline *p);
 const struct stage *decide_touched(const struct pipeline *p);
 /* Returns true if a container's memory nodes change. One that is not pinned may use all of them. */
 bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now);
-/* Checks only: for trials. */
+/* Checks the staged decision against the invariants without a commit. */
 int decide_check(struct pipeline *p, struct err *err);
 struct invariants decide_invariants(const struct pipeline *p);
-/* Gives up what a container holds, whatever the policy says about it. The decision is open then. */
+/* Releases a container. The policy's refusal is logged and overridden. The decision stays open. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
-/* Stages the same within a decision. */
+/* Stages a container's release within a running decision. */
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
 
-/* Puts back what the running request changed outside of its transaction, once. A refused decision
- * does that before the policy places all containers again. */
+/* Restores what the running request changed outside of its transaction; a second call does nothing.
+ * A refused decision does so before the policy places all containers again. */
 void request_undo(struct pipeline *p);
 
 #endif

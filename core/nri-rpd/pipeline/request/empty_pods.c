@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods that run nothing any more, and whose end the runtime has not reported: a runtime that was
- * killed does not report the sandboxes that it removes later. The pod feed, the runtime's list and
- * new sandboxes of the same pods tell of them. A pod that is removed too early is adopted again
- * when its next container is created.
+ * Pods that run nothing and whose end the runtime has not reported: a runtime that was killed does
+ * not report the sandboxes that it removes later. The pod feed, the runtime's list and new
+ * sandboxes of the same pods reveal them. A pod that is removed too early is adopted again when its
+ * next container is created.
  */
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 

@@ -12,10 +12,10 @@ struct fed_message;
 /* Returns true if a listed pod runs nothing, and either has a later sandbox or is unknown to a
  * cluster whose pods are all known. */
 bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod);
-/* A new sandbox of a pod was created: removes its earlier ones that run nothing. */
+/* Removes earlier sandboxes of a pod that run nothing, when its new sandbox was created. */
 void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod);
-/* Removes pods that run nothing and that this message of the pod feed, which has been taken, says
- * are gone. Outside of requests. */
+/* Removes pods that run nothing and that a message of the pod feed reports as gone. The cache has
+ * taken the message before. Called outside of requests. */
 void empty_pods_follow_feed(struct pipeline *p, const struct fed_message *m);
 
 #endif

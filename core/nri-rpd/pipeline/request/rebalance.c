@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the policy is told that moving containers may pay: by the clock, by an operator, because a
- * container lacks something. Each time it may move so many (rebalanceMoves) and no more: a decision
- * that goes beyond is dropped as a whole, so that the worst a policy can do to a loaded machine is
- * bounded.
+ * Occasions at which the policy may move containers: a timer, an operator's command, pressure of a
+ * container. Each occasion has a limit (rebalanceMoves). A decision that exceeds the limit is
+ * dropped as a whole, so that a policy's effect on a loaded node is bounded.
  */
 #include <stdio.h>
 
@@ -23,9 +22,9 @@ struct occasion {
 };
 
 /*
- * Who shares CPUs with others gets more or less of them when those move: it has not moved itself as
- * long as the policy keeps the same of it. One that had to run without a place, and finds one where
- * others have left, is not moved either: it gets what it was to have from the start.
+ * Returns true if the decision moves the container. Not counted: a container of a shared pool whose
+ * CPUs change while its private data stays equal, and a container that ran degraded and gets its
+ * place now.
  */
 static bool has_moved(const struct stage *s)
 {
@@ -159,7 +158,7 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 			    err_text(&err, r));
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- measurements ---------------------------------------------------------------------------- */
 
 void pipeline_measure(struct pipeline *p)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rebalancing: asks the policy to move containers, by a timer, by an operator's command, or when a
+ * container lacks resources. Bounds the number of moves.
+ */
 #ifndef PIPELINE_REQUEST_REBALANCE_H
 #define PIPELINE_REQUEST_REBALANCE_H
 
@@ -6,23 +10,25 @@
 #include "core/nri-rpd/pipeline/request/decide.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 
-/* A measured container has begun or ceased to lack something (RP_PRESSURE_…): people and the policy
- * are told. */
+/* Records that a measured container began or ceased to lack resources (RP_PRESSURE_…), and notifies
+ * the policy. */
 void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure);
 
-/* Controllers are asked for the figures that only they have. */
+/* Asks controllers for measurements that only they can make. */
 void pipeline_measure(struct pipeline *p);
+/* Returns the counters of usage measurements. Never NULL. */
 struct usage_stats *pipeline_usage_stats(struct pipeline *p);
 
-/* As the configuration in force says. */
+/* Arms the timer with the interval of the active configuration, or disarms it. */
 void pipeline_arm_rebalance(struct pipeline *p);
 void rebalance_timer(void *arg);
 
-/* Containers that the running transaction moves, or has moved. */
+/* Returns the number of containers that the running transaction moves or has moved. */
 unsigned rebalance_count(const struct pipeline *p);
 
-/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP:
- * it does not do so; -E2BIG: it wanted to move more, and none was moved. */
+/* Asks the policy to move containers where moving pays, at most `budget` of them (0: any number).
+ * -ENOTSUP: the policy does not rebalance. -E2BIG: the policy exceeded the budget, and no container
+ * was moved. */
 int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
 
 #endif

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime asks, one function a request. */
+/*
+ * Handling of the runtime's requests about pods and containers, one function a request: admission
+ * of pods, creation, resize, start, stop and removal of containers, and adoption of containers that
+ * the daemon does not know.
+ *
+ * Synchronize is in sync.c, the decision itself in decide.c. This file parses and sends nothing:
+ * the front end does.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -29,7 +36,7 @@
 #include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "request"
-#define ALLOWED_MS 2000u /* by a runtime that does not say */
+#define ALLOWED_MS 2000u /* default of a runtime that does not report its timeout */
 
 const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10,   25,   50,    100,    250,    500,
 							 1000, 5000, 25000, 100000, 1000000};
@@ -57,7 +64,7 @@ const char *request_name(enum request r)
 	return r < N_REQUESTS ? request_names[r] : "?";
 }
 
-/* ---- begin and end --------------------------------------------------------------------------- */
+/* ---- begin and end of a request -------------------------------------------------------------- */
 
 void request_begin(struct pipeline *p, enum request r)
 {
@@ -85,7 +92,7 @@ static void request_count(struct pipeline *p, bool failed)
 			    request_name(p->requests.kind), (unsigned long long)(took / 1000000));
 }
 
-/* The log and the events tell the same: it is put together once. */
+/* Writes one text about a created container to the log and to the events. */
 static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
@@ -104,8 +111,8 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
 }
 
-/* The cache does not take what the request is about: no policy hears of it, which would give its
- * reasons. */
+/* Logs a pod or container that the cache refuses, at a limited rate. Policies log their own
+ * refusals. */
 static int not_taken(const struct pipeline *p, int r, const struct err *err)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
@@ -131,7 +138,7 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	if (reply && !failed)
 		ack_reply(p, reply);
 	decide_close(p, reply ? reply->created : NULL);
-	/* a list that could not be read has placed nobody: what the last process has set stays */
+	/* A runtime list that could not be placed keeps the settings of the previous process. */
 	if (p->requests.kind == REQ_SYNCHRONIZE && !failed) {
 		controllers_sync(p);
 		if (!p->requests.sync_failed)
@@ -159,7 +166,7 @@ static void remove_pod(struct pipeline *p, struct pod *pod)
 	persist_later(p);
 }
 
-/* Plugins are asked to allocate what the policy has admitted. */
+/* Asks resource plugins to allocate for a pod that the policy has admitted. */
 static int plugins_admit(struct pipeline *p, struct pod *pod, bool known, struct err *err)
 {
 	int r = inquiry_admitted(p, pod, known, err);
@@ -211,8 +218,8 @@ void request_pause(struct pipeline *p)
 	watchdog_end(p->watchdog);
 }
 
-/* A container ends: what that changes for others goes into the reply, or without one (NULL) to the
- * queue. */
+/* Releases a container that ends. Updates of other containers go into the reply, or into the queue
+ * if reply is NULL. */
 static void request_release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
 {
 	decide_release(p, ctr);
@@ -223,7 +230,7 @@ static void request_release(struct pipeline *p, struct ctr *ctr, struct reply *r
 	controllers_post_stop(p, ctr);
 }
 
-/* Releases what a pod's containers still hold; nobody waits for the changes. */
+/* Releases the remaining containers of a pod. The updates of other containers go into the queue. */
 static void release_pod(struct pipeline *p, struct pod *pod)
 {
 	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
@@ -293,7 +300,7 @@ int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct po
 	return 0;
 }
 
-/* The pod and container of a request, adopted if they are not known. */
+/* Returns the container of a request. Adopts pod and container if they are unknown. */
 static int request_adopt(struct pipeline *p, const struct pod_desc *pod_desc,
 			 const struct ctr_desc *desc, struct ctr **ret, struct err *err)
 {
@@ -308,12 +315,14 @@ static int request_adopt(struct pipeline *p, const struct pod_desc *pod_desc,
 
 struct creation {
 	struct ctr *ctr;
-	struct ctr *replaced; /* has its name, and has gone without a word; NULL: nobody */
-	bool required; /* refused by one that has to agree: a controller, a resource plugin */
-	bool adopts; /* it runs already */
+	/* previous container of the same name, whose end was not reported; NULL: none */
+	struct ctr *replaced;
+	bool required; /* refused by a controller or resource plugin that has to agree */
+	bool adopts; /* the container runs already */
 };
 
-/* A controller that need not agree: the container comes without what it would have done. */
+/* Notes in the container's trail that an optional controller failed. The container starts without
+ * it. */
 static void explain_refusing(struct pipeline *p, struct ctr *ctr, const char *controller,
 			     const char *why)
 {
@@ -340,7 +349,8 @@ static int ask_controllers(struct pipeline *p, struct creation *c, struct err *e
 
 #define WITHHELD_TOLD 8u
 
-/* Annotations that say something to it, and do not count where its pod is. */
+/* Logs annotations of the container that are not allowed in its namespace, and notes them in its
+ * trail. */
 static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 {
 	const char *key = NULL;
@@ -355,7 +365,7 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 	}
 }
 
-/* What resource plugins have given it, which it has to have. */
+/* Stages the resources that resource plugins have allocated. A failure refuses the container. */
 static int request_grant(struct pipeline *p, struct creation *c, struct err *err)
 {
 	int r = granted_stage(p, c->ctr, !c->adopts, err);
@@ -392,7 +402,8 @@ static bool runs_unmanaged(const struct pipeline *p)
 	return pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED;
 }
 
-/* err has why the policy has not placed it. */
+/* Stages a container without the policy, on all CPUs that no container owns. On entry err holds the
+ * reason why the policy has not placed the container. */
 static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
@@ -420,7 +431,8 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 	return r;
 }
 
-/* What people read in the pod's event says which container it is about. */
+/* Adds the container's name to an error that does not mention it. The text becomes an event of the
+ * pod. */
 static void name_container(struct err *err, const struct ctr *ctr)
 {
 	if (!strstr(err->text, ctr->full_name))
@@ -436,7 +448,8 @@ static void request_refused(struct pipeline *p, struct ctr *ctr, struct err *err
 	request_forget_ctr(p, ctr);
 }
 
-/* The same name with another id: the runtime has lost the older one without a word. */
+/* Returns the live container of the same name with another id, or NULL. The runtime has not
+ * reported the end of such a container. */
 static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
 			       const struct ctr_desc *desc)
 {
@@ -444,11 +457,12 @@ static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
 	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
 }
 
-/* Where the policy has an error: *err. */
+/* Retries a refused creation without the policy (onPolicyError unmanaged). On failure err keeps the
+ * policy's error, unless a required controller or plugin refused. */
 static int create_unmanaged(struct pipeline *p, struct creation *c, struct err *err)
 {
 	struct err why = *err;
-	if (c->replaced) /* gone, whatever becomes of its successor */
+	if (c->replaced) /* the previous container has ended, even if its successor fails */
 		request_release(p, c->replaced, NULL);
 	c->replaced = NULL;
 	int r = decide(p, run_unmanaged, c, &why);
@@ -505,8 +519,8 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	reply_sent(p, reply, true);
 	if (!created)
 		return;
-	/* the runtime has refused it, or made it without us: then the next Synchronize tells of
-	 * it */
+	/* Either the runtime refused the container, or it created the container without the reply
+	 * and lists it in the next Synchronize. */
 	watchdog_begin(p->watchdog);
 	request_release(p, created, NULL);
 	watchdog_end(p->watchdog);
@@ -514,9 +528,10 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	persist_later(p);
 }
 
-/* ---- the rest of its life -------------------------------------------------------------------- */
+/* ---- start, resize, stop and removal --------------------------------------------------------- */
 
-/* Facts that later requests carry: state, pid, times, a cgroup that was not known before. */
+/* Updates the facts that later requests carry: state, pid, times, and a cgroup path if none is
+ * known yet. */
 static void request_refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
 			    uint32_t state)
 {
@@ -546,15 +561,15 @@ static int request_started(struct pipeline *p, void *arg, struct err *err)
 	return instance_event(p->policy, &ev, err);
 }
 
-/* Places a running container that the policy refuses. The container cannot be sent away, so it runs
- * unmanaged on CPUs that no container owns, whatever onPolicyError says. */
+/* Places a running container that the policy refuses. The daemon cannot stop the container, so it
+ * runs unmanaged on CPUs that no container owns, whatever onPolicyError says. */
 static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct err *why)
 {
 	struct err err = *why;
 	log_error("%s: was not known and cannot be placed: %s", c->ctr->full_name, why->text);
 	pipeline_event_of(p, EV_DEGRADED, c->ctr, c->ctr->trail.text, "%s: %s", c->ctr->full_name,
 			  why->text);
-	if (c->replaced) /* it has ended, whether its successor can be placed or not */
+	if (c->replaced) /* ended, even if its successor cannot be placed */
 		request_release(p, c->replaced, NULL);
 	c->replaced = NULL;
 	int r = decide(p, run_unmanaged, c, &err);
@@ -566,7 +581,8 @@ static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct e
 	return r;
 }
 
-/* An unknown container that lives: it came to be while nobody listened, and is placed now. */
+/* Adopts and places a running container that was created while the daemon was not connected.
+ * Returns NULL if the container cannot be adopted. */
 static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 				 const struct ctr_desc *desc)
 {
@@ -629,12 +645,12 @@ static bool needs_equal(const struct needs *a, const struct needs *b)
 
 struct resizing {
 	struct ctr *ctr;
-	struct values requested; /* before the resize */
+	struct values requested; /* values before the resize */
 	struct needs wanted;
 	uint32_t flags;
 };
 
-/* Makes the container ask for what it asked for before a resize that was refused. */
+/* Restores the container's requested values after a resize that was refused. */
 static void resize_undo(struct pipeline *p, void *arg)
 {
 	struct resizing *a = arg;
@@ -655,7 +671,7 @@ static int request_resize(struct pipeline *p, void *arg, struct err *err)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	decision_follow(d, &a->requested, &ctr->requested);
 	adjusted_needs(p, ctr, &needs);
-	/* a container without a request of its own may share what its pod gained or lost */
+	/* a container without a request may share resources that its pod gained or lost */
 	if (needs_equal(&d->needs, &needs) && !ctr->pod->resized)
 		return 0;
 	ctr->pod->resized = false;
@@ -704,12 +720,12 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	values_copy(&resizing.requested, &ctr->requested);
 	(void)values_overlay(c, &ctr->requested, res, true);
 	cache_derive_resized(c, ctr);
-	ctr->store.facts = false; /* what was asked for is stored with what was decided for it */
+	ctr->store.facts = false; /* requested values are stored together with the decision */
 	p->requests.undo = resize_undo;
 	p->requests.undo_arg = &resizing;
 	int r = decide(p, request_resize, &resizing, err);
 	if (r) {
-		request_undo(p); /* if no decision was begun */
+		request_undo(p); /* when decide() failed before it began a transaction */
 		name_container(err, ctr);
 		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
 		return r;
@@ -717,7 +733,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	p->requests.undo = NULL;
 	values_fini(c, &resizing.requested);
 	describe_resized(p, ctr, &resizing.wanted);
-	/* the runtime is about to have what was asked for; ours goes over it where it differs */
+	/* The runtime applies the requested values now, and the reply overrides those that
+	 * differ. */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->store.facts = false;
 	store_put_ctr(p->store, ctr);

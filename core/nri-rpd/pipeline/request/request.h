@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime asks, what it is answered, and what it is told without being asked. */
+/*
+ * Requests of the runtime and their replies: one function a request, called by the front end
+ * between request_begin() and reply_sent(). Also describes the runtime's connection, which the
+ * front end fills in.
+ */
 #ifndef PIPELINE_REQUEST_REQUEST_H
 #define PIPELINE_REQUEST_REQUEST_H
 
@@ -15,31 +19,32 @@ struct pipeline;
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-/* What a container is to be told. */
+/* Update of a container. */
 struct update {
-	/* to be sent; what is answered later finds it by its handle, or not any more */
+	/* container to update; a later answer finds it by `handle`, as it may have been removed */
 	struct ctr *ctr;
 	rp_ctr handle;
 	uint32_t fields; /* DIFF_…: which of the values */
-	bool loses; /* CPUs that it has */
-	struct values values; /* as decided when the update was made */
+	bool loses; /* the container loses CPUs that it has */
+	struct values values; /* values at the time when the update was made */
 };
 
 struct reply {
-	struct ctr *created; /* whose adjustment this is; NULL: none */
-	uint32_t created_fields; /* DIFF_… of its decision */
-	const struct extras *extras; /* its creation-only values; NULL: none */
-	/* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
+	struct ctr *created; /* container that the reply adjusts; NULL: none */
+	uint32_t created_fields; /* DIFF_…: adjusted values of its decision */
+	const struct extras *extras; /* values that can be set at creation only; NULL: none */
+	/* RP_TAKES_…: classes that controllers apply themselves and that are not sent to the
+	 * runtime */
 	uint32_t taken;
-	bool data_dir; /* it gets the data directory mounted: source in data_path */
+	bool data_dir; /* the data directory is mounted; its source is data_path */
 	char data_path[CACHE_PATH_MAX];
-	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs
-	 * first. */
+	/* Updates of other containers (an UpdateContainer: also of the container itself),
+	 * containers that lose CPUs first. */
 	const struct update *updates;
 	uint32_t n_updates;
 };
 
-/* ---- what the runtime asks (request.c, sync.c) ----------------------------------------------- */
+/* ---- requests (request.c, sync.c) ------------------------------------------------------------ */
 
 enum request {
 	REQ_CONFIGURE,
@@ -59,31 +64,31 @@ enum request {
 	REQ_OTHER,
 	N_REQUESTS
 };
-const char *request_name(enum request r); /* "CreateContainer" */
+const char *request_name(enum request r); /* for example "CreateContainer" */
 
-/* What a request is about, as far as that decides whether it has to wait. */
+/* Properties of a request that decide whether it has to wait. */
 struct request_about {
 	enum request kind;
 	uint64_t received_ns; /* clock_ns() */
-	const struct pod_desc *pod; /* of REQ_RUN_POD and REQ_CREATE */
-	const struct ctr_desc *ctr; /* of REQ_CREATE */
-	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
-	bool goes_on; /* a REQ_RUN_POD that request_run_pod() has not done with */
+	const struct pod_desc *pod; /* for REQ_RUN_POD and REQ_CREATE; else NULL */
+	const struct ctr_desc *ctr; /* for REQ_CREATE; else NULL */
+	bool begins, ends; /* first and last part of a REQ_SYNCHRONIZE */
+	bool goes_on; /* REQ_RUN_POD for which request_run_pod() returned 1 */
 };
 
 /*
- * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not
- * be delivered: its changes go to the unsolicited queue). An error comes with the sentence that the
- * runtime passes on to people; nothing has changed then. Pods and containers that are not known are
+ * A request begins with request_begin() and ends with reply_sent(), or with reply_dropped() if the
+ * reply could not be delivered: its updates are queued then. After an error nothing has changed,
+ * and err holds a sentence that the runtime reports to users. Unknown pods and containers are
  * adopted from the request.
  */
 void request_begin(struct pipeline *p, enum request r);
-/* 1: it goes on, without an answer: request_pause(), request_hold(), request_begin(), and then
- * request_pod_granted(). */
+/* Admits a pod. Returns 1 if resource plugins have to be asked first: call request_pause(),
+ * request_hold(), request_begin() and then request_pod_granted(). */
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 void request_pause(struct pipeline *p);
-/* A pod's own resources were resized: its containers' resizes follow. */
+/* Records new pod-level resources. Resizes of the pod's containers follow as separate requests. */
 void request_update_pod(struct pipeline *p, const struct pod_desc *desc,
 			const struct res_desc *res);
 void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
@@ -91,25 +96,25 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
 int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		   struct reply *ret, struct err *err);
 void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* PostStart, PostCreate, PostUpdate: what they tell of the container's state. */
+/* Updates a container's facts from PostStart, PostCreate or PostUpdate. */
 void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
 int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		   const struct res_desc *res, struct reply *ret, struct err *err);
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* `failed`: the request was answered with an error. */
+/* Ends a request. `failed`: the answer was an error. */
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
 
-/* For how long the runtime waits for an answer. */
+/* Returns the runtime's timeout for a request. */
 uint64_t request_allowed_ms(const struct pipeline *p);
 
 /* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
 
 #define UPDATE_BATCH_MAX 2048u
 
-/* ---- the runtime's connection, as the front end tells it ------------------------------------- */
+/* ---- the runtime's connection, filled in by the front end ------------------------------------ */
 
 struct runtime_state {
 	bool connected, synchronized;
@@ -117,16 +122,16 @@ struct runtime_state {
 	char nri_version[64];
 	uint64_t connected_ns, synchronized_ns, request_timeout_ms;
 	uint64_t connects, disconnects;
-	char last_error[ERR_TEXT_MAX]; /* why it is not connected */
-	const char *socket; /* where it is looked for; NULL: where rp.conf says */
-	const char *fallback; /* where else; "", NULL: nowhere */
-	bool on_fallback; /* that is where it is … */
-	char fallback_why[ERR_TEXT_MAX]; /* … and why */
+	char last_error[ERR_TEXT_MAX]; /* reason why there is no connection */
+	const char *socket; /* the runtime's socket; NULL: as in rp.conf */
+	const char *fallback; /* second socket; "" or NULL: none */
+	bool on_fallback; /* connected to the second socket */
+	char fallback_why[ERR_TEXT_MAX]; /* reason for using the second socket */
 };
 
 struct pod;
 
-/* A pod that a request is about and nobody has told of before. */
+/* Adopts a pod that is mentioned in a request and unknown to the cache. */
 int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
 		      struct err *err);
 /* Removes everything that the daemon has saved about a removed container, or about a pod and its

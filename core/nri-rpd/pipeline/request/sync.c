@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synchronize: the runtime's list replaces what the cache believes. What is known and still there
- * keeps its decision, and only what the runtime has otherwise is said; what is new is placed; what
- * is not listed is gone.
+ * Synchronize: replaces the cache's containers by the runtime's list. Listed containers that are
+ * known keep their decision, and only differing values are sent. New containers are placed,
+ * unlisted ones are removed.
  */
 #include <assert.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static bool sync_resized(const struct ctr *ctr, struct res_desc *res)
 	return shares || quota || mem_limit;
 }
 
-/* A runtime that tells of resources tells of all that are in force. A set that is not among them it
- * has not: the answer that gave it was lost, and the container has come without. */
+/* Clears acknowledged sets that a runtime which reports resources does not report. The reply that
+ * carried them was lost, and the container was created without them. */
 static void forget_sets(struct pipeline *p, struct ctr *ctr, const struct res_desc *res)
 {
 	if (res->shares == RP_NOT_SET)
@@ -123,8 +123,9 @@ static void sync_change_life(struct pipeline *p, struct ctr *ctr, uint32_t state
 }
 
 /*
- * Updates a tracked container: the values that the runtime reports are effective. Shares, quota or
- * memory limit that the daemon does not know were changed by the kubelet while the daemon was away.
+ * Updates a tracked container from the runtime's report: the reported values are effective. Shares,
+ * quota or memory limit that the daemon does not know were changed by the kubelet while the daemon
+ * was away.
  */
 static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
 {
@@ -199,8 +200,8 @@ static void drop_unlisted(struct pipeline *p)
 	}
 }
 
-/* Of two living containers with one name the newer counts: later creation, else created rather than
- * running, else seen later. */
+/* Returns true if a is newer than b. Compares the times of creation, then the states (created is
+ * newer than running), then the order of the list. */
 static bool sync_newer(const struct ctr *a, const struct ctr *b)
 {
 	if (a->created_ns != b->created_ns)
@@ -223,8 +224,8 @@ static void settle_names(struct pipeline *p)
 		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id,
 			   winner->id);
 		cache_claim_name(p->env.cache, winner);
-		/* nobody holds anything in its name yet: the policy is about to look at everything
-		 * anew */
+		/* Exclusive CPUs of the loser need no separate release: the policy places all
+		 * containers next. */
 		struct txn *t = txn_begin(p->env.cache);
 		struct decision *d = t ? txn_stage(t, loser) : NULL;
 		if (d) {
@@ -237,7 +238,8 @@ static void settle_names(struct pipeline *p)
 	}
 }
 
-/* Does another runtime synchronise than before, or one that can do other things? */
+/* Returns true if the runtime's name or features differ from those at the previous
+ * synchronization. */
 static bool is_other_runtime(struct pipeline *p)
 {
 	const struct runtime_facts was = p->requests.last_synced, *now = &p->runtime.facts;
@@ -266,9 +268,9 @@ static int sync_synchronize(struct pipeline *p, void *arg, struct err *err)
 	return r ? r : granted_stage_all(p, err);
 }
 
-/* What is decided for containers that the transaction did not touch may still be something else
- * than what the runtime has. Those in the reply are queued, too: nothing is left to be said of them
- * when it has been sent. */
+/* Queues containers whose decision differs from the runtime's values and that the transaction did
+ * not touch. Containers in the reply are queued too: once the reply was sent, they have no
+ * difference left and are skipped. */
 static void stage_differing(struct pipeline *p)
 {
 	struct ctr *ctr;
@@ -306,8 +308,8 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	devices_synchronizing(p);
 	confine_unknown(p);
 	p->requests.sync_failed =
-		/* but when the policy, told that nothing came of it, has placed them all the
-		 * same */
+		/* If decide() fails but the policy's resync places all containers, sync_recovered() clears
+	 * this. */
 		true;
 	bool other_runtime = is_other_runtime(p);
 	int r = decide(p, sync_synchronize, &other_runtime, &err);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronize: replaces the cache's containers by those that the runtime lists. The front end
+ * passes the list object by object: all pods, then all containers, then sync_end().
+ */
 #ifndef PIPELINE_REQUEST_SYNC_H
 #define PIPELINE_REQUEST_SYNC_H
 
 #include "core/nri-rpd/pipeline/request/decide.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 
-/* The policy has placed all containers, if not when the runtime listed them: what the last process
- * has set of the machine need not wait. */
+/* Records that a synchronization which had failed has now succeeded: releases the settings of the
+ * previous process. */
 void sync_recovered(struct pipeline *p);
 
-/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides.
- * `later`: what can be asked of a new one until then, its environment, mounts and devices; NULL:
- * nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
+/* Process the runtime's list. sync_ctr(): `later` describes a new container's environment, mounts
+ * and devices and stays valid until the end; NULL: none. sync_end() decides and fills the reply.
+ * sync_abandon() replaces sync_end() after an incomplete list: no container is removed. */
 void sync_begin(struct pipeline *p);
 void sync_pod(struct pipeline *p, const struct pod_desc *pod);
 void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Updates that nobody asked for: after a reload, a hot-plug, a timer of the policy. A container is
- * in the queue at most once, what is sent is what is decided when it is sent, and what the runtime
- * has already is not sent. One batch is under way at a time.
+ * Unsolicited updates: those after a reload, a hot-plug or a timer of the policy. A container is in
+ * the queue at most once. An update carries the decision at the time of sending, without values
+ * that the runtime has already. One batch is outstanding at a time.
  *
  * A runtime that fails one update of a batch does not say which. Batches are halved until a batch
  * of one container fails, and doubled again with each batch that succeeds. A container that failed
- * has a back-off of its own and is sent alone until that succeeds: it delays no other container.
+ * has its own back-off and is sent alone until that succeeds, so it delays no other container.
  *
- * A policy may let what it gives wait (rp_host_cache.may_wait): as long as all in the queue is of
- * that kind the queue is held, until the policy has been quiet for some time or the first of it has
- * waited long enough.
+ * A policy may allow that updates which only add CPUs wait (rp_host_cache.may_wait). While the
+ * queue holds only such updates it is deferred until the policy has been quiet for some time, or
+ * the first of them has waited long enough.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static void updates_announce(struct pipeline *p)
 	p->cfg.updates_ready(p->cfg.arg);
 }
 
-/* Announces again what may have been announced to a connection that has ended since. */
+/* Announces the queue again. A previous announcement may have gone to a connection that has
+ * ended. */
 static void updates_retry(void *arg)
 {
 	struct pipeline *p = arg;
@@ -100,7 +101,8 @@ static int updates_compare(const void *a, const void *b)
 	return x->ctr->seq < y->ctr->seq ? -1 : x->ctr->seq > y->ctr->seq;
 }
 
-/* Nobody may get a CPU before its former user has let go of it. */
+/* Sorts updates so that containers that lose CPUs come first: a CPU is released before another
+ * container gets it. */
 static void updates_sort(struct update_list *l)
 {
 	bool sorted = true;
@@ -110,7 +112,8 @@ static void updates_sort(struct update_list *l)
 		qsort(l->items, l->n, sizeof *l->items, updates_compare);
 }
 
-/* What was sent is what the runtime has; what is decided may have changed meanwhile. */
+/* Records the sent values as the runtime's. Queues the container again if its decision has changed
+ * since. */
 static void updates_acknowledge(struct pipeline *p, struct ctr *ctr, const struct update *update)
 {
 	ctr_ack_values(p->env.cache, ctr, update->fields, &update->values);
@@ -138,8 +141,8 @@ void updates_told(struct pipeline *p)
 	struct update_list *l = &p->requests.updates.reply;
 	for (uint32_t i = 0; i < l->n; i++) {
 		updates_acknowledge(p, l->items[i].ctr, &l->items[i]);
-		verify_later(p,
-			     l->items[i].ctr); /* a runtime does not say when it fails with these */
+		/* The runtime does not report whether updates in replies succeed. */
+		verify_later(p, l->items[i].ctr);
 	}
 	p->stats.updates_in_replies += l->n;
 	updates_drop(p, l);
@@ -236,7 +239,7 @@ void updates_settle(struct pipeline *p)
 			continue;
 		takes = takes || loses_cpus(s->ctr);
 		some = true;
-		s->ctr->update.from_ms = 0; /* the runtime may take the new decision */
+		s->ctr->update.from_ms = 0; /* the runtime may accept the new decision */
 		updates_enqueue(p, s->ctr);
 	}
 	if (!some)
@@ -249,7 +252,8 @@ void updates_settle(struct pipeline *p)
 		updates_announce(p);
 }
 
-/* Moves the container into the batch. Returns false without memory: it stays in the queue. */
+/* Moves the container into the batch. Returns false if memory is short; the container stays
+ * queued. */
 static bool updates_take(struct updates *u, struct ctr *ctr)
 {
 	uint32_t fields = ctr_can_update(ctr) ? ctr_diff(ctr) : 0;
@@ -336,7 +340,7 @@ void updates_acked(struct pipeline *p)
 	persist_later(p);
 }
 
-/* Puts the batch back where it was: before updates that came later. */
+/* Returns the batch to the front of the queue. */
 static void updates_put_back(struct pipeline *p)
 {
 	struct updates *u = &p->requests.updates;
@@ -352,7 +356,7 @@ static void updates_put_back(struct pipeline *p)
 	for (uint32_t i = 0; i < u->batch.n; i++) {
 		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
 		if (!ctr || ctr->in_updates)
-			continue; /* gone, or decided again meanwhile */
+			continue; /* removed, or queued again meanwhile */
 		u->waiting[n++] = ctr->handle;
 		ctr->in_updates = true;
 	}
@@ -360,7 +364,7 @@ static void updates_put_back(struct pipeline *p)
 	u->n += n;
 }
 
-/* The runtime refused the only update of the batch. */
+/* Starts the back-off of a container whose update failed alone in its batch. */
 static void updates_back_off(struct pipeline *p, struct ctr *ctr, const struct update *update,
 			     const char *reason)
 {

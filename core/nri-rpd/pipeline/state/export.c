@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data file of a container: what its policy wants it to know of its own placement, as shell
- * assignments, mounted read-only. Off by default (cache.exportData), since it is a mount more in
- * every container. The directory has to be there when the runtime mounts it; the file is written by
- * the disk worker, whole, under another name first.
+ * The data file of a container: its policy's data about its placement, as shell assignments,
+ * mounted read-only. Off by default (cache.exportData), because it adds a mount to every container.
+ * The directory has to exist when the runtime mounts it. The disk worker writes the file under
+ * another name and renames it.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 
 struct export_job {
 	char *dir;
-	struct blob *data; /* NULL: the directory goes */
+	struct blob *data; /* NULL: remove the directory */
 	struct err err;
 };
 
@@ -34,7 +34,8 @@ static bool export_enabled(const struct pipeline *p)
 	return p->conf && conf_core(p->conf)->export_data && !p->env.trial;
 }
 
-/* Ids come from the runtime: only what can be a file name of ours becomes one. */
+/* Returns the directory of a container, or NULL: ids come from the runtime and may be invalid as
+ * file names. */
 static char *dir_of(const struct pipeline *p, const char *id)
 {
 	if (strchr(id, '/') || *id == '.')
@@ -42,7 +43,7 @@ static char *dir_of(const struct pipeline *p, const char *id)
 	return str_printf("%s/containers/%s", p->state_dir, id);
 }
 
-/* A daemon that was killed while it wrote may have left the file under its other name, too. */
+/* Removes the directory with the file and temporary files of a killed daemon. */
 static int remove_dir(const struct export_job *job)
 {
 	_closedir_ DIR *dir = opendir(job->dir);
@@ -62,8 +63,8 @@ static int run_job(void *arg)
 	if (job->data) {
 		int r = fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
 				   &job->err);
-		/* A container of before the switch was turned on has none mounted; one that has
-		 * just gone needs none. */
+		/* There is no directory if the option was off at the container's creation, or if
+		 * the container has just been removed. */
 		return r == -ENOENT ? 0 : r;
 	}
 	int r = remove_dir(job);
@@ -87,8 +88,8 @@ static void export_submit(struct pipeline *p, const char *id, struct blob *data)
 	if (!job)
 		return;
 	job->dir = dir_of(p, id);
-	job->data = data ? blob_new(data->data, data->len)
-			 : NULL; /* a copy: counts of references are the loop's */
+	/* a copy, because reference counts belong to the loop's thread */
+	job->data = data ? blob_new(data->data, data->len) : NULL;
 	if (!job->dir || (data && !job->data) || worker_submit(p->disk, run_job, job_done, job))
 		job_done(job, -ENOMEM);
 }
@@ -134,8 +135,8 @@ void export_clean(struct pipeline *p)
 	const struct dirent *e;
 	while (dir && (e = readdir(dir))) {
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
-		/* What is known is written again: the daemon may have been killed between the
-		 * two. */
+		/* Existing files are written again: the daemon may have been killed between commit
+		 * and write. */
 		if (e->d_name[0] != '.' && (!ctr || (export_enabled(p) && ctr->cur.data)))
 			export_submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction
- * that decided anything about a live container is written before the reply leaves (no sync: the
- * page cache survives the process), with all that waits for it. Everything else, which the runtime
- * would tell again at the next Synchronize, is written a little later in one go.
+ * Times of writes to the store. A reply to the runtime has to survive kill -9, so a transaction
+ * that decided about a live container is written, with all pending changes, before the reply is
+ * sent. There is no sync, because the page cache survives the process. Other changes, which the
+ * runtime would report again at the next Synchronize, are written a little later in one go.
  */
 #include <malloc.h>
 
@@ -14,14 +14,14 @@
 
 #define LOG_SOURCE "store"
 
-#define QUIET_MS 250u /* without a change */
-#define QUIET_RECORDS 1000u /* written since the last time: fewer leave little to give back */
+#define QUIET_MS 250u /* time without a change */
+#define QUIET_RECORDS 1000u /* records since the last release; fewer free little memory */
 
 struct state_name {
 	char text[RP_NAME_MAX + sizeof "/controller"];
 };
 
-/* What the instances of a module keep, each in its role, must not be mixed up. */
+/* Returns the name of an instance's state. Roles of one module have separate states. */
 static const char *state_name(const struct instance *i, struct state_name *ret)
 {
 	uint32_t role = instance_role(i), kinds = instance_module(i)->kinds;
@@ -80,8 +80,8 @@ void persist_now(struct pipeline *p)
 	(void)loop_timer_arm(p->state.persist_timer, 5000);
 }
 
-/* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be
- * is no failure. */
+/* Shortens the store's log. Not done while a reply waits, because it rewrites everything. An error
+ * only leaves the log long. */
 static void persist_tidy(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
@@ -102,7 +102,7 @@ void persist_timer(void *arg)
 	watchdog_end(p->watchdog);
 }
 
-/* Busy times leave freed memory behind. */
+/* Returns memory that busy times have left free to the system. */
 void persist_quiet(void *arg)
 {
 	struct pipeline *p = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store is told and when, and what it tells at a start. */
+/* Decides when the store is written, and saves the modules' state in it. */
 #ifndef PIPELINE_REQUEST_PERSIST_H
 #define PIPELINE_REQUEST_PERSIST_H
 
@@ -11,15 +11,19 @@
 
 struct pipeline;
 
-/* ---- persist.c ---- */
-/* Notes what the transaction changed; before a reply when live containers are among it, later
- * otherwise. */
+/* ---- persist.c ------------------------------------------------------------------------------- */
+/* Passes the transaction's changes to the store. Writes them at once, before the reply, if live
+ * containers are among them, else later. */
 void persist_txn(struct pipeline *p);
+/* Saves the modules' state and writes all pending changes. Tries again later after an error. */
 void persist_now(struct pipeline *p);
+/* Schedules a write. */
 void persist_later(struct pipeline *p);
+/* Writes pending changes and tidies the store. Timer function. */
 void persist_timer(void *arg);
+/* Returns freed memory to the system after busy times. Timer function. */
 void persist_quiet(void *arg);
-/* The module's saved state is given back to it. */
+/* Passes a module its saved state. */
 void persist_load(struct pipeline *p, struct instance *i);
 
 #endif

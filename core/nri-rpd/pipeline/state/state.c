@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of earlier runs, at a start; and for who only checks a configuration, without touching
- * it. */
+/* State of previous runs: opens the store with retries, restores the cache, and reads a state
+ * without a change for the check of a configuration. */
 #include <string.h>
 #include <unistd.h>
 
@@ -17,9 +17,10 @@
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 #define BOOT_ID_MAX 64
-#define OPEN_TRIES 3u /* at a start, at once … */
+#define OPEN_TRIES 3u /* immediate attempts of a start */
 #define OPEN_PAUSE_US 50000u
-#define OPEN_AGAIN_MS 2000u /* … and from then on, while containers are placed without it */
+/* interval of later attempts, while containers are placed without a store */
+#define OPEN_AGAIN_MS 2000u
 
 static const char *const outcomes[] = {
 	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
@@ -54,14 +55,15 @@ static int open_in(struct pipeline *p, const char *dir, bool read_only, bool lat
 	return store_open(&params, &p->store, ret, err);
 }
 
-/* A full disk, or one that cannot be written yet; but not a directory of somebody else. */
+/* Returns true if the error may be temporary, as with a full disk or a disk that is still
+ * read-only. A directory of another user is no such case. */
 static bool may_pass(int r)
 {
 	return r && r != -EBUSY && r != -ENOMEM && r != -EPERM && r != -ENOTDIR;
 }
 
-/* Who owns the directory, or the link to it, may be up to something: nothing is written there. What
- * can outlive a boot there does not, then. */
+/* Writes the state in /run, because the directory or the link to it belongs to another user. The
+ * state is lost at a reboot then. */
 static void write_elsewhere(struct pipeline *p)
 {
 	if (str_eq(p->reloads.dir, p->state_dir))
@@ -107,8 +109,8 @@ int state_open(struct pipeline *p, struct err *err)
 	return r;
 }
 
-/* What is there is of before: since then the runtime has told of what there is, and it was placed
- * anew. */
+/* Opens the store while the daemon runs. Older records in it are outdated, since the runtime has
+ * listed its containers and they were placed again. */
 void state_open_late(struct pipeline *p)
 {
 	struct store_opening opening;
@@ -163,7 +165,7 @@ int state_open_settings(struct pipeline *p, struct err *err)
 	return 0;
 }
 
-/* -ENOENT without a word in err: there is none. */
+/* Opens and restores a state read-only. -ENOENT without a text in err: there is none. */
 static int state_do_look(struct pipeline *p, const char *dir, struct store_opening *opening,
 			 struct err *err)
 {

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of previous runs: opens the store at a start and restores the cache from it. Also reads a
+ * copy of the state for the check of a configuration.
+ */
 #ifndef PIPELINE_STATE_STATE_H
 #define PIPELINE_STATE_STATE_H
 
 #include "core/nri-rpd/pipeline/state/persist.h"
 
-/* Opens the store and fills the cache with what it has. Without a directory that can be used there
- * is none. */
+/* Opens the store and restores the cache. Without a usable directory there is no store, and the
+ * daemon runs without. */
 int state_open(struct pipeline *p, struct err *err);
 
-/* Where it could not be opened at the start, for a reason that may have passed. */
+/* Tries to open the store again, if the error at the start may be temporary. */
 void state_open_late(struct pipeline *p);
 
-/* What the last process has set of the machine; its directory is there. */
+/* Opens the record of settings that the previous process made on the node. The run-time directory
+ * has to exist. */
 int state_open_settings(struct pipeline *p, struct err *err);
 
-/* The state, as far as a check needs it: what is in dir stays as it is and nothing is ever written;
- * what is not used is told in report. */
+/* Restores the state in dir for a check of a configuration. Changes nothing in dir; ignored parts
+ * are listed in report. */
 void state_look(struct pipeline *p, const char *dir, struct buf *report);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Manifests: documents, lists, templates and numbers of replicas. */
 #include "core/nri-rpd/pipeline/try/manifest.h"
 
 #include <stdarg.h>
@@ -9,12 +10,12 @@
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
-#define LISTS_MAX 8u /* nested in one another */
+#define LISTS_MAX 8u /* levels of nested lists */
 
-/* What pods are made of; the paths of those that have no number of replicas are NULL. */
+/* Kind of object with a template of pods. Paths are NULL for kinds without a number of replicas. */
 struct template_kind {
 	const char *kind, *template, *replicas, *at_most;
-	bool numbered; /* its pods have numbers, the first one, too */
+	bool numbered; /* pod names end with a number, even if there is a single pod */
 };
 
 static const struct template_kind kinds[] = {
@@ -35,7 +36,7 @@ static const struct template_kind kinds[] = {
 	 .replicas = "spec.jobTemplate.spec.parallelism",
 	 .at_most = "spec.jobTemplate.spec.completions"},
 	{.kind = "PodTemplate", .template = "template"},
-	/* of anybody's own making */
+	/* custom kinds */
 	{.kind = NULL, .template = "spec.template", .replicas = "spec.replicas"},
 };
 
@@ -66,9 +67,9 @@ __attribute__((format(printf, 2, 3))) static int manifest_note(struct reading *r
 	return m->notes[m->n_notes++] ? 0 : no_memory(rd);
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
-/* One object of the cluster. */
+/* Object of the cluster. */
 struct object {
 	rp_cfg root;
 	const char *kind, *name, *ns;
@@ -83,8 +84,8 @@ static const char *name_of(struct reading *rd, rp_cfg root)
 	return arena_printf(rd->a, "%sx", stem);
 }
 
-/* Returns true if a list of containers is below `at`, each with a name: what else is called a
- * template, as that of a virtual machine, makes no pods. */
+/* Returns true if a list of containers is below `at`, each with a name. Other templates, as those
+ * of virtual machines, make no pods. */
 static bool has_containers(rp_cfg at)
 {
 	rp_cfg ctrs = conf_get(at, "spec.containers");
@@ -106,7 +107,7 @@ static bool has_condition(const struct object *o, const char *type)
 	return false;
 }
 
-/* Returns true if the object's pods have ended and have no CPUs any more. */
+/* Returns true if the object's pods have ended and use no CPUs. */
 static bool has_ended(const struct object *o)
 {
 	const char *phase = conf_text(conf_get(o->root, "status.phase"), "");
@@ -146,7 +147,7 @@ static int replicas_of(struct reading *rd, const struct object *o, const struct 
 		       : 0;
 }
 
-/* ---- its pods -------------------------------------------------------------------------------- */
+/* ---- pods of an object ----------------------------------------------------------------------- */
 
 static int add_pod(struct reading *rd, const struct object *o, struct manifest_source *source,
 		   uint32_t replica, uint32_t n_replicas)
@@ -228,7 +229,7 @@ static int add_any(struct reading *rd, rp_cfg root, unsigned depth)
 	return r;
 }
 
-/* Nothing is of use without a pod: the notes say what there is instead. */
+/* Returns -EINVAL if the manifest has no pods; the first note tells what it has instead. */
 static int check_any(struct reading *rd, unsigned n_docs)
 {
 	const struct manifest *m = rd->ret;

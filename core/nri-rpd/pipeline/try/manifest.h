@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods as people write them for the cluster, and what the kubelet would make of them on their way
- * to the runtime. Understood are Pods, and what has a template of one: Deployments, StatefulSets,
- * DaemonSets, Jobs, CronJobs and their like, alone, in Lists, and several documents after one
- * another.
+ * Manifests: reads pods as users write them for the cluster, with the values that the kubelet would
+ * send to the runtime. Accepts Pods and objects with a template of pods (Deployments, StatefulSets,
+ * DaemonSets, Jobs, CronJobs and similar), alone, in Lists, and in several documents.
  *
  *   manifest.c      documents, lists, templates, replicas
- *   manifest_pod.c  one pod: its containers, and the kubelet's arithmetic
+ *   manifest_pod.c  one pod: its containers, and the kubelet's calculations
  */
 #ifndef PIPELINE_MANIFEST_H
 #define PIPELINE_MANIFEST_H
@@ -16,7 +15,7 @@
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
 
-#define MANIFEST_CTRS_MAX 256u /* of a pod */
+#define MANIFEST_CTRS_MAX 256u /* per pod */
 #define MANIFEST_PODS_MAX 256u
 #define MANIFEST_ALL_CTRS_MAX 2048u
 #define MANIFEST_NOTES_MAX 64u
@@ -24,34 +23,34 @@
 
 struct manifest_ctr {
 	struct ctr_desc desc;
-	bool ends; /* an init container: it has ended before the next one begins */
+	bool ends; /* an init container, which ends before the next container begins */
 };
 
 struct manifest_pod {
-	const char *owner; /* "Deployment prod/shop" */
+	const char *owner; /* for example "Deployment prod/shop" */
 	uint32_t replica, n_replicas; /* from 1 */
 	struct pod_desc pod;
-	struct fed_pod *fed; /* the pod as the cluster has it */
-	struct manifest_ctr *ctrs; /* in the order that they would be created in */
+	struct fed_pod *fed; /* the pod as the cluster would report it */
+	struct manifest_ctr *ctrs; /* in the order of creation */
 	uint32_t n;
 };
 
-/* At least one pod. */
+/* Result; holds at least one pod. */
 struct manifest {
 	struct manifest_pod *pods;
-	uint32_t n, n_ctrs; /* n_ctrs: of all pods */
-	const char **notes; /* what of the manifest is left out, and why */
+	uint32_t n, n_ctrs; /* n_ctrs: sum of all pods */
+	const char **notes; /* ignored parts of the manifest, with the reasons */
 	uint32_t n_notes;
 };
 
-/* `name` is that of the file, for messages; `memory` of the machine, in bytes. All of *ret is in
- * the arena. -EINVAL with the reason, -E2BIG, -ENOMEM. */
+/* Reads a manifest. `name`: its file, for messages; `memory`: of the node, in bytes. All of *ret is
+ * in the arena. -EINVAL with the reason, -E2BIG, -ENOMEM. */
 int manifest_read(struct arena *a, const char *name, const char *text, uint64_t memory,
 		  struct manifest *ret, struct err *err);
 
-/* ---- manifest_pod.c ---- */
+/* ---- manifest_pod.c -------------------------------------------------------------------------- */
 
-/* A pod, or its template: what has `spec` and perhaps `metadata`. */
+/* Pod or template of one: an object with `spec` and perhaps `metadata`. */
 struct manifest_source {
 	struct arena *arena;
 	uint64_t memory;

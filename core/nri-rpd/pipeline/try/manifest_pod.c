@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pod of a manifest: resources, QoS class, shares, quota and OOM scores as the kubelet calculates
+ * them. */
 #include "core/nri-rpd/pipeline/try/manifest.h"
 
 #include <stdio.h>
@@ -10,9 +12,9 @@
 #define POD_ID "nri-rpctl-try"
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
-#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* mCPU; more is no limit on any machine */
+#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* mCPU; no node has more */
 #define AMOUNT_MAX                                                                                 \
-	(INT64_C(1) << 53) /* more is no amount of any machine, and sums do not overflow */
+	(INT64_C(1) << 53) /* largest amount: no node has more, and sums do not overflow */
 #define PERIOD_US 100000
 #define QUOTA_MIN_US 1000
 #define OOM_GUARANTEED (-997)
@@ -24,14 +26,14 @@ struct reading {
 	struct arena *a;
 	uint64_t memory;
 	struct manifest_pod *ret;
-	struct needs *wants; /* of each container, with the pod's limit where it has none */
-	struct fed_ctr *own; /* of each container, as the manifest has it */
-	struct needs of_pod; /* what the pod's own resources say */
-	bool has_own; /* the pod has resources of its own */
+	struct needs *wants; /* by container; the pod's limit for containers without one */
+	struct fed_ctr *own; /* by container, as in the manifest */
+	struct needs of_pod; /* pod-level resources */
+	bool has_own; /* the pod has pod-level resources */
 	struct err *err;
 };
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- texts and maps -------------------------------------------------------------------------- */
 
 static int no_memory(struct reading *rd)
 {
@@ -63,7 +65,7 @@ static int copy_map(struct reading *rd, rp_cfg map, const struct kv **ret, uint3
 
 /* ---- requests and limits --------------------------------------------------------------------- */
 
-/* Whose resources are read: "container app", "the pod". */
+/* Object whose resources are read, and its name for messages: "container app", "the pod". */
 struct holder {
 	rp_cfg node;
 	const char *what, *name;
@@ -97,7 +99,8 @@ static int check_limit(struct reading *rd, const struct holder *h, const char *r
 		       h->what, h->name, asked, resource, conf_text(conf_get(h->node, path), "?"));
 }
 
-/* A limit without a request is a request, too: so the API server has it. */
+/* Reads requests and limits. A limit without a request becomes the request, as in the API
+ * server. */
 static int read_wants(struct reading *rd, const struct holder *h, struct needs *ret)
 {
 	int r = read_amount(rd, h, "resources.requests.cpu", RP_T_CPU, &ret->cpu_request);
@@ -118,8 +121,8 @@ static int read_wants(struct reading *rd, const struct holder *h, struct needs *
 	return r;
 }
 
-/* What is asked for the pod as a whole bounds its containers, and is the limit of those that have
- * none of their own. */
+/* Applies pod-level resources: they bound the sums of the containers, and are the limits of
+ * containers without one. */
 static int apply_own(struct reading *rd)
 {
 	struct needs sum = {0}, *own = &rd->of_pod;
@@ -149,7 +152,7 @@ static int apply_own(struct reading *rd)
 	return 0;
 }
 
-/* ---- the kubelet's arithmetic ---------------------------------------------------------------- */
+/* ---- calculations of the kubelet ------------------------------------------------------------- */
 
 static bool is_guaranteed(const struct needs *w)
 {
@@ -177,7 +180,7 @@ static int64_t shares_of(int64_t milli)
 	return milli * 1024 / 1000 < SHARES_MIN ? SHARES_MIN : milli * 1024 / 1000;
 }
 
-/* What the pod requests beyond its containers counts for each of them alike. */
+/* Returns an equal share of the memory that the pod requests beyond its containers. */
 static int64_t unclaimed_memory(const struct reading *rd)
 {
 	int64_t sum = 0;
@@ -277,7 +280,7 @@ static int read_ctrs(struct reading *rd, const char *pod_id, rp_cfg spec)
 	return r;
 }
 
-/* The pod's own requests and limits. */
+/* Reads pod-level requests and limits. */
 static int read_own(struct reading *rd, rp_cfg spec)
 {
 	const struct holder holder = {spec, "the pod", ""};
@@ -313,7 +316,8 @@ static int read_names(struct reading *rd, const struct manifest_source *source, 
 			    &pod->n_annotations);
 }
 
-/* The pod as the cluster has it, and the values that the kubelet sends with its sandbox. */
+/* Fills the pod as the cluster would report it, and the values that the kubelet sends with its
+ * sandbox. */
 static int fill_pod(struct reading *rd)
 {
 	struct pod_desc *pod = &rd->ret->pod;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where would these pods go? All of it happens in a forked child: their containers are created
- * there, one after the other, and nobody hears of it. */
+/* Attempt to place the pods of a manifest: a forked child creates their containers one after the
+ * other with the requests that the runtime would send. The daemon is not affected. */
 #include "core/nri-rpd/pipeline/try/try.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define ARENA_BLOCK 4096u
 
-/* What a container had before. */
+/* Place of a container before the attempt. */
 struct seen {
 	rp_ctr ctr;
 	struct iset *cpus, *mems;
@@ -47,7 +47,7 @@ static unsigned try_look(struct pipeline *p, struct seen *seen)
 	return n;
 }
 
-/* ---- what controllers and the policy set besides CPUs and memory nodes ----------------------- */
+/* ---- settings besides CPUs and memory nodes -------------------------------------------------- */
 
 static void put_name(struct buf *text, const char *what, const struct blob *name)
 {
@@ -64,7 +64,7 @@ static void put_number(struct buf *text, const char *what, int64_t asked, int64_
 		(void)buf_printf(text, " (asked for: %lld)", (long long)asked);
 }
 
-/* What a secret may be in is named only. */
+/* Adds a setting. The values of environment variables are omitted, because they may be secret. */
 static void put_extra(struct buf *text, const struct extra *e)
 {
 	char value[EXTRA_VALUE_MAX];
@@ -99,12 +99,12 @@ static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct r
 		return;
 	_cleanup_(buf_fini) struct buf line = BUF_INIT;
 	(void)buf_printf(&line, "would be set: %s", buf_text(&text));
-	ctr->trail.txn =
-		cache_running_txn(p->env.cache); /* the decision is over, the trail goes on */
+	/* the decision is over; continue its trail */
+	ctr->trail.txn = cache_running_txn(p->env.cache);
 	host_note(p->env.cache, ctr, buf_text(&line));
 }
 
-/* ---- containers ------------------------------------------------------------------------------ */
+/* ---- containers and pods --------------------------------------------------------------------- */
 
 static int add_created(struct pipeline *p, const struct manifest_ctr *c, Trial__Report *report)
 {
@@ -132,7 +132,8 @@ static int try_create(struct pipeline *p, const struct manifest_pod *pod,
 	return 0;
 }
 
-/* Where the agent tells of pods, the daemon knows of this one what its manifest says. */
+/* Adds the pod to the cache's feed if the agent reports pods, so that it is known to the cluster's
+ * side. */
 static int try_feed(struct pipeline *p, const struct manifest_pod *pod, struct err *err)
 {
 	int r = p->node.feed.current ? feed_put(cache_feed(p->env.cache), pod->fed) : 0;
@@ -156,7 +157,7 @@ static int create_pod(struct pipeline *p, const struct manifest_pod *pod, Trial_
 	return r;
 }
 
-/* Containers that were there before, and are elsewhere now. */
+/* Adds containers that existed before and have moved. */
 static int add_moved(struct pipeline *p, const struct seen *seen, unsigned n, Trial__Report *report)
 {
 	int r = 0;
@@ -169,8 +170,8 @@ static int add_moved(struct pipeline *p, const struct seen *seen, unsigned n, Tr
 	return r;
 }
 
-/* Those that came later may have moved those before them: where they are is said at the end, of
- * what was refused, too. */
+/* Creates the pods and reports all places at the end, because later containers may move earlier
+ * ones. Places are reported also if a pod was refused. */
 static int try_place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
 		     struct err *err)
 {
@@ -201,8 +202,8 @@ static int add_notes(const struct manifest *m, Trial__Report *report)
 	return report->warnings ? 0 : -ENOMEM;
 }
 
-/* Nobody who knows pods is asked about these, as there are none: the kubelet has not chosen their
- * devices yet. */
+/* Turns off queries about devices, which the kubelet assigns later, and all log messages below
+ * errors. */
 static void ask_nobody(struct pipeline *p)
 {
 	p->env.pod_resource = NULL;

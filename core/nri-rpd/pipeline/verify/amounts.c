@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Comparison of cgroup files with expected amounts, for cgroup v1 and v2. */
 #include "core/nri-rpd/pipeline/verify/amounts.h"
 
 #include <inttypes.h>
@@ -52,8 +53,8 @@ static bool amounts_near(int64_t a, double b)
 	return (double)a >= b - 1 && (double)a <= b + 1;
 }
 
-/* Runtimes have two ways to make a weight of shares: along a line, and since 2025 along a curve on
- * which 1024 is 100. */
+/* Returns true if runtimes derive this weight from these shares. They use a linear formula, and
+ * since 2025 a curve on which 1024 shares are weight 100. */
 static bool is_weight_of(int64_t weight, int64_t shares)
 {
 	double s = (double)(shares < SHARES_MIN	  ? SHARES_MIN
@@ -64,7 +65,8 @@ static bool is_weight_of(int64_t weight, int64_t shares)
 	       amounts_near(weight, pow(10, (l * l + 125 * l) / 612 - 7.0 / 34));
 }
 
-/* systemd keeps a quota as a time a second, rounded up to 10 ms. */
+/* Returns true if the quota is the expected one. systemd stores a quota as time per second, rounded
+ * up to 10 ms. */
 static bool is_quota(int64_t found, int64_t found_period, int64_t quota)
 {
 	if (found < 0 || quota < 0)
@@ -74,7 +76,7 @@ static bool is_quota(int64_t found, int64_t found_period, int64_t quota)
 	return found == quota || found == second * found_period / 1000000;
 }
 
-/* The kernel takes whole pages. */
+/* Returns true if the limit is the expected one. The kernel rounds to whole pages. */
 static bool is_limit(int64_t found, int64_t limit)
 {
 	int64_t page = sysconf(_SC_PAGESIZE);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Drift: inotify watches on cgroups, and the search for the program that changed them. */
 #include "core/nri-rpd/pipeline/verify/drift.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "drift"
-#define EVENTS_AT_ONCE 4096u /* bytes */
+#define EVENTS_AT_ONCE 4096u /* buffer in bytes */
 
 struct watch {
 	int wd;
@@ -23,7 +24,7 @@ struct watch {
 	UT_hash_handle hh;
 };
 
-/* ---- who it may have been -------------------------------------------------------------------- */
+/* ---- culprits -------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text, *hint;
@@ -225,7 +226,7 @@ void drift_sweep(struct pipeline *p)
 			drop_watch(p, w);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start, end and statistics --------------------------------------------------------------- */
 
 int drift_init(struct pipeline *p)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kernel has what the runtime was told. Updates in replies are applied by the runtime
- * without a word when they fail, and others write cgroups, too (drift.h). So a while after a
- * container has started, after a reply and after a write to its cgroup, the kernel is asked: the
- * worker reads its sets and amounts, and who has something else than was said is told again, later
- * and later.
+ * Checks of cgroups. Runtimes apply updates in replies and report no failures of these, and other
+ * programs write cgroups, too (drift.h). So some time after a container's start, after a reply and
+ * after a write to its cgroup, the worker reads its sets and amounts. Differing values are sent to
+ * the runtime again, with growing delays.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,22 +21,25 @@
 
 #define LOG_SOURCE "verify"
 #define VERIFY_DELAY_MS 2000u
-#define SOON_PART 8u /* of the delay: for a container that is there as it was made */
-#define BACKOFF_SHIFT_MAX 7u /* of the delay: some four minutes */
-#define PEACE_MS 600000u /* without a fault: the pauses begin anew */
+#define SOON_PART 8u /* part of the delay for a container that has just started */
+/* largest factor of the delay, as a power of two: about four minutes */
+#define BACKOFF_SHIFT_MAX 7u
+#define PEACE_MS 600000u /* time without a difference after which delays start over */
 
 struct check {
 	rp_ctr ctr;
 	char *cgroups_path;
 	uint32_t pid;
 	struct iset *cpus,
-		*mems; /* expected; compared by value in the worker: immutable while referenced */
+		/* expected; the worker compares values, which are immutable while referenced */
+		*mems;
 	struct amounts amounts; /* expected */
 	bool watched[N_DRIFT_DIRS];
 	int watches[N_DRIFT_DIRS];
 	enum culprit culprit;
-	struct rp_idset *found_cpus, *found_mems; /* NULL: as expected, or nothing to be read */
-	uint32_t other; /* DIFF_…: of the amounts */
+	/* differing sets; NULL: as expected or unreadable */
+	struct rp_idset *found_cpus, *found_mems;
+	uint32_t other; /* DIFF_… of the differing amounts */
 	char other_text[AMOUNTS_TEXT_MAX];
 };
 
@@ -49,7 +51,7 @@ struct verify_job {
 	struct drift_traces traces;
 	struct check *checks;
 	uint32_t n;
-	/* the runtime was being told something when this began: what was read may be from before */
+	/* An update was outstanding at the beginning: the values read may be older. */
 	bool telling;
 };
 
@@ -72,8 +74,8 @@ static void job_free(struct verify_job *job)
 
 /* ---- on the worker --------------------------------------------------------------------------- */
 
-/* What is there instead; NULL: nothing else. With cgroup v1 the kernel takes out what goes
- * offline. */
+/* Returns the set found in a file if it differs, else NULL. With cgroup v1 the kernel removes
+ * offline CPUs. */
 static struct rp_idset *read_other(int dir, const char *file, uint32_t max, struct rp_ids expected,
 				   struct rp_ids there)
 {
@@ -89,7 +91,7 @@ static struct rp_idset *read_other(int dir, const char *file, uint32_t max, stru
 	return other;
 }
 
-/* Negative: it is not there. */
+/* Opens a watched directory of the container. Negative: it does not exist. */
 static int open_watched(struct verify_job *job, struct check *c, unsigned k)
 {
 	static const char *const controllers[N_DRIFT_DIRS] = {"cpuset", "cpu", "memory"};
@@ -139,7 +141,7 @@ static int read_cgroups(void *arg)
 	return 0;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void verify_acknowledge(struct pipeline *p, struct iset **acked,
 			       const struct rp_idset *found)
@@ -149,7 +151,7 @@ static void verify_acknowledge(struct pipeline *p, struct iset **acked,
 		txn_put_set(p->env.cache, acked, set);
 }
 
-/* "CPUs 0-15 instead of 0-3" */
+/* Describes a difference, as "CPUs 0-15 instead of 0-3". */
 static void say_what(const struct check *c, char *text, size_t size)
 {
 	const struct rp_idset *found = c->found_cpus ? c->found_cpus : c->found_mems;
@@ -163,7 +165,8 @@ static void say_what(const struct check *c, char *text, size_t size)
 		       set, c->found_cpus ? c->cpus->text : c->mems->text);
 }
 
-/* Nobody knows what the runtime makes of it: it is told. */
+/* Forgets acknowledged amounts that differ in the kernel, so that the next update sends them
+ * again. */
 static void forget_amounts(struct ctr *ctr, uint32_t other)
 {
 	if (other & DIFF_SHARES)
@@ -238,7 +241,7 @@ static void verify_verified(void *arg, int result)
 			continue; /* changed meanwhile */
 		bool other = c->found_cpus || c->found_mems || c->other;
 		if (other && (job->telling || updates_outstanding(p) || ctr->in_updates))
-			verify_later(p, ctr); /* it may be what is being told just now */
+			verify_later(p, ctr); /* the update may be on its way */
 		else if (other)
 			say_again(p, ctr, c);
 		else if (missed && watched)
@@ -247,7 +250,7 @@ static void verify_verified(void *arg, int result)
 	job_free(job);
 }
 
-/* ---- who is asked about ---------------------------------------------------------------------- */
+/* ---- containers to check --------------------------------------------------------------------- */
 
 static bool add_check(struct verify_job *job, const struct ctr *ctr)
 {
@@ -276,8 +279,8 @@ static bool is_given(const struct pipeline *p, const struct ctr *ctr)
 	       ((ctr->cur.cpus && ctr->acked.cpus) || verify_has_amounts(p, ctr));
 }
 
-/* Takes those whose time has come; the others stay, and so does one that there is no memory for.
- * Returns when the first of those is due. */
+/* Moves containers that are due into the job; the others remain queued, as does one for which there
+ * is no memory. Returns the time when the first of these is due. */
 static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 {
 	uint64_t now = clock_ms(), first = UINT64_MAX;
@@ -315,7 +318,7 @@ static uint64_t soon_ms(const struct pipeline *p)
 	return p->verify.delay_ms / SOON_PART;
 }
 
-/* The worker has not taken it. */
+/* Schedules the job's containers again after the worker has refused it. */
 static void put_back(struct pipeline *p, struct verify_job *job)
 {
 	for (uint32_t i = 0; i < job->n; i++) {
@@ -347,9 +350,9 @@ static void start_job(void *arg)
 				   .telling = updates_outstanding(p)};
 	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
 	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
+	/* wait at least this long: further containers join the check */
 	if (next != UINT64_MAX)
-		verify_arm(p, next > soonest ? next
-					     : soonest); /* those that come meanwhile go along */
+		verify_arm(p, next > soonest ? next : soonest);
 	p->verify.running =
 		job->n && worker_submit(p->disk, read_cgroups, verify_verified, job) == 0;
 	if (!p->verify.running)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the kernel has what the runtime was told. */
+/* Checks that the kernel's cgroups have the values that were sent to the runtime, and has
+ * differences repaired. */
 #ifndef PIPELINE_LOOK_VERIFY_H
 #define PIPELINE_LOOK_VERIFY_H
 
@@ -8,14 +9,14 @@
 struct pipeline;
 
 int verify_init(struct pipeline *p);
-void verify_fini(struct pipeline *p); /* the worker has ended before */
-/* Somebody ought to look whether the kernel has what the runtime was told. */
+void verify_fini(struct pipeline *p); /* called after the end of the worker */
+/* Schedules a check of a container. */
 void verify_later(struct pipeline *p, struct ctr *ctr);
-/* The same where nobody has to be waited for: a container that starts has its cgroup. */
+/* Schedules an early check of a container that starts, whose cgroup is complete. */
 void verify_soon(struct pipeline *p, struct ctr *ctr);
-/* At all that run and were given something. */
+/* Schedules checks of all running containers with decided values. */
 void verify_all(struct pipeline *p);
-/* Are any of its amounts ours to look after? */
+/* Returns true if the daemon has decided amounts of the container that are to be checked. */
 bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Admission of pods: waits for the pod feed, asks the policy, and releases grants of pods that have
+ * ended. */
 #include "core/nri-rpd/pipeline/wait/admit.h"
 
 #include "core/nri-rpd/cache/feed.h"
@@ -23,7 +25,7 @@ static bool policy_follows_pods(const struct pipeline *p)
 
 /* ---- waiting for the feed -------------------------------------------------------------------- */
 
-/* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
+/* The limit is at most three quarters of the runtime's timeout; the rest is for the reply. */
 uint64_t admit_limit_ms(const struct pipeline *p)
 {
 	uint64_t allowed = request_allowed_ms(p) * 3 / 4;
@@ -31,8 +33,9 @@ uint64_t admit_limit_ms(const struct pipeline *p)
 	return limit < allowed ? limit : allowed;
 }
 
-/* What plugins are to give, only the cluster can tell. One that tells nothing is not waited for:
- * pods have to come to be before the cluster itself runs. */
+/* Returns true if pods have to wait because of resource plugins: only the cluster knows which
+ * resources a pod requests from them. Without a current feed there is no wait, because pods have to
+ * start before the cluster itself runs. */
 static bool plugins_wait(const struct pipeline *p)
 {
 	return plugins_any(p) &&
@@ -46,7 +49,7 @@ static uint64_t limit_ms(const struct pipeline *p)
 	return otherwise && limit > ADMIT_AUTO_WAIT_MS ? ADMIT_AUTO_WAIT_MS : limit;
 }
 
-/* Somebody may still tell. */
+/* Returns true if the cluster may still report the pod. */
 static bool is_waited_for(const struct pipeline *p)
 {
 	enum conf_request_source source = conf_core(p->conf)->admit.source;
@@ -54,7 +57,7 @@ static bool is_waited_for(const struct pipeline *p)
 	       (source == CONF_REQUESTS_AUTO && p->node.feed.current);
 }
 
-/* Is any pod going to be waited for? */
+/* Returns true if any pod would have to wait. */
 static bool admit_waits(const struct pipeline *p)
 {
 	return plugins_wait(p) || (policy_admits(p) && is_waited_for(p));
@@ -70,7 +73,7 @@ uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t re
 	return clock_ms() < until ? until : 0;
 }
 
-/* Nobody has said what it asks for, and the time is over. 0: it may come all the same. */
+/* Decides about a pod that the cluster has not reported in time. 0: admitted without the feed. */
 static int take_without_feed(struct pipeline *p, const struct pod *pod, struct err *err)
 {
 	const struct conf_core *core = conf_core(p->conf);
@@ -95,7 +98,7 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 		       pod->uid);
 }
 
-/* Which of the two is meant? */
+/* Returns -EINVAL if a container requests one resource under two names. */
 static int asks_twice(const struct fed_pod *fed, struct err *err)
 {
 	for (uint32_t i = 0; i < fed->n_ctrs; i++)
@@ -112,7 +115,7 @@ const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
 	return &p->wait.admit;
 }
 
-/* ---- asking the policy ----------------------------------------------------------------------- */
+/* ---- the policy's decision ------------------------------------------------------------------- */
 
 static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
 {
@@ -173,9 +176,10 @@ void admit_end(struct pipeline *p, struct pod *pod)
 	decide_settle(p);
 }
 
-/* ---- pods that have ended -------------------------------------------------------------------- */
+/* ---- ended pods ------------------------------------------------------------------------------ */
 
-/* The kubelet may keep the sandbox of such a pod for days: nothing is held for it until then. */
+/* Returns true if a pod has ended according to the cluster and runs nothing. The kubelet may keep
+ * the sandbox of such a pod for days, so its grants are released before. */
 static bool is_over(const struct pipeline *p, const struct pod *pod)
 {
 	const struct fed_pod *fed = feed_find(cache_feed(p->env.cache), pod->uid);

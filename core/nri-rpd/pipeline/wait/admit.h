@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods before their containers. A policy that admits pods is asked when a pod's sandbox is about
- * to be made; the request waits before that, with the loop going on, until the cluster has told
- * what the pod asks for, or the time for it is over.
+ * Admission of pods before their containers. A policy that admits pods is asked before a pod's
+ * sandbox is created. The request is deferred, while the event loop runs, until the cluster has
+ * reported the pod's requested resources or the time limit is reached.
  */
 #ifndef PIPELINE_REQUEST_ADMIT_H
 #define PIPELINE_REQUEST_ADMIT_H
@@ -13,36 +13,34 @@
 
 struct pipeline;
 
-/*
- * Where the cluster is asked first and the runtime is believed in the end, longer than this is not
- * waited.
- */
+/* Longest wait where the cluster is preferred and the runtime's sums are acceptable. */
 #define ADMIT_AUTO_WAIT_MS 500u
 
 struct admit_counts {
-	uint64_t by_feed, by_runtime; /* pods that came, by who has said what they ask for */
-	uint64_t waited; /* requests that had to wait for it */
-	uint64_t late; /* those of them that went on without it */
+	uint64_t by_feed, by_runtime; /* pods by the source of their requested resources */
+	uint64_t waited; /* deferred requests */
+	uint64_t late; /* deferred requests that continued without the cluster's report */
 };
 
 /*
- * Until when the pod's RunPodSandbox has to wait, by clock_ms(); 0: it need not. `first`: it has
- * not waited yet.
+ * Returns the time (clock_ms) until which the pod's RunPodSandbox has to wait; 0: it need not wait.
+ * `first`: the request has not waited yet.
  */
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
 		    bool first);
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 
-/* What a pod's admission may take, from when it came. */
+/* Returns the longest time for a pod's admission, from the arrival of its request. */
 uint64_t admit_limit_ms(const struct pipeline *p);
-/* 0: the pod may come. What that changes for others is told later. An error refuses it. */
+/* Admits a pod; an error refuses it. Updates of other containers are queued. */
 int admit_pod(struct pipeline *p, struct pod *pod, struct err *err);
-/* Somebody else than the policy refuses it after all: what it was granted is free. err has why, and
- * then the sentence for people. */
+/* Refuses a pod for another reason than the policy's, and releases what it was granted. On entry
+ * err holds the reason, afterwards the sentence for users. */
 int admit_refused(struct pipeline *p, struct pod *pod, struct err *err);
-/* The pod is gone, or will run nothing any more: what it was granted is free. */
+/* Releases what was granted to a pod that has been removed or will run nothing more. */
 void admit_end(struct pipeline *p, struct pod *pod);
-/* The cluster may have told that pods have ended. Outside of requests. */
+/* Releases what was granted to pods that the cluster reports as ended. Called outside of
+ * requests. */
 void admit_settle(struct pipeline *p);
 
 #endif

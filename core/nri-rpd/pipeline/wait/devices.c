@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queries about devices of pods: their states, answers and time limits, and the notes in trails. */
 #include "core/nri-rpd/pipeline/wait/devices.h"
 
 #include <stdio.h>
@@ -17,11 +18,12 @@
 
 #define LOG_SOURCE "devices"
 #define ARENA_BLOCK 256u
-#define ARENA_MAX (16u << 20) /* of one pod */
+#define ARENA_MAX (16u << 20) /* per pod */
 #define KEPT_BLOCK (16u << 10)
 #define KEPT_MAX (64u << 20)
 #define NOTE_MAX 512u
-#define HINTS_KEY "topologyhints.resource-policy.nri.io" /* which kinds of hints a pod wants */
+/* annotation: kinds of hints that a pod wants */
+#define HINTS_KEY "topologyhints.resource-policy.nri.io"
 #define HINTS_STEM "topologyhints."
 
 enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
@@ -31,12 +33,12 @@ struct device {
 	struct rp_ids nodes;
 };
 
-/* What is asked of the kubelet about one pod. */
+/* Query to the kubelet about one pod. */
 struct query {
 	rp_pod pod;
 	enum query_state state;
 	uint64_t failed_ms;
-	struct arena *arena; /* of the list, or of why; NULL: neither */
+	struct arena *arena; /* owns list and why; NULL: neither */
 	const struct device *list;
 	uint32_t n;
 	const char *why;
@@ -47,10 +49,10 @@ struct devices {
 	struct device_source source;
 	bool reachable;
 	char why_not[ERR_TEXT_MAX];
-	bool warned; /* that nobody can be asked */
+	bool warned; /* logged that the agent cannot be asked */
 	struct query *queries;
 	bool listing;
-	/* A list that has come before the pods of the Synchronize that asked for it. */
+	/* List that arrived before the pods of its Synchronize. */
 	struct arena *kept;
 	struct pod_devices_desc *kept_pods;
 	uint32_t n_kept;
@@ -59,7 +61,7 @@ struct devices {
 	struct log_limit failures;
 };
 
-/* ---- who wants them -------------------------------------------------------------------------- */
+/* ---- containers that want hints -------------------------------------------------------------- */
 
 static bool is_one_of(const char *word, size_t len, const char *const words[], size_t n)
 {
@@ -69,8 +71,8 @@ static bool is_one_of(const char *word, size_t len, const char *const words[], s
 	return false;
 }
 
-/* Are hints from devices of the kubelet's among those that an annotation lists? Without it all
- * are. */
+/* Returns true if an annotation lists hints from the kubelet's devices. Without the annotation
+ * (NULL) hints are on. */
 static bool is_listed(const char *text)
 {
 	static const char between[] = " \t\r\n,[]\"'-";
@@ -92,7 +94,7 @@ static bool ctr_wants(const struct pod *pod, const char *ctr)
 	return is_listed(annotation_effective(pod, ctr, HINTS_KEY, NULL));
 }
 
-/* Any of its containers: which ones there will be is not known yet. */
+/* Returns true if any container of the pod may want hints. The containers are not known yet. */
 static bool pod_wants(const struct pod *pod)
 {
 	if (ctr_wants(pod, ""))
@@ -204,7 +206,7 @@ static void devices_take(struct devices *d, struct query *q, const struct device
 	d->answered++;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries to the source ------------------------------------------------------------------- */
 
 static void warn_once(struct devices *d)
 {
@@ -289,14 +291,15 @@ static int pod_cmp(const void *a, const void *b)
 	return c ? c : strcmp(x->name, y->name);
 }
 
-/* The list has all pods that have devices: those which nobody knows anything of have none. */
+/* Stores the list's answers. The list holds all pods with devices, so a pod without a query that is
+ * not listed has none. */
 static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods, uint32_t n)
 {
 	struct devices *d = p->wait.devices;
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
 		struct query *q = devices_find(d, pod->handle);
-		/* A question about this pod alone gets the better answer. */
+		/* the answer to a query about this pod alone is newer */
 		if (pod->stopped || (q && q->state == QUERY_ASKED))
 			continue;
 		const struct pod_devices_desc *listed =
@@ -388,7 +391,7 @@ static uint64_t devices_until(uint64_t received_ns, uint64_t limit_ms)
 	return clock_ms() < end ? end : 0;
 }
 
-/* Half of the time that the runtime gives us, at most. */
+/* Returns a limit of at most half of the runtime's timeout. */
 static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
 {
 	uint64_t half = request_allowed_ms(p) / 2;
@@ -408,7 +411,7 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 		return 0;
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
 	if (!pod && (!*desc->name || request_adopt_pod(p, desc, &pod, NULL)))
-		return 0; /* whoever handles the request will say what is wrong with it */
+		return 0; /* the handler of the request reports the error */
 	if (!ctr_wants(pod, ctr))
 		return 0;
 	struct query *q = devices_find(d, pod->handle);
@@ -429,7 +432,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 	if (!d)
 		return 0;
 	if (begin)
-		drop_kept(d); /* it was of another time */
+		drop_kept(d); /* the list of an earlier Synchronize is out of date */
 	if (begin && d->reachable && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 	if (!d->listing)
@@ -443,7 +446,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 	return end;
 }
 
-/* ---- what modules and people are told -------------------------------------------------------- */
+/* ---- answers for modules, trail and log ------------------------------------------------------ */
 
 static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			void *arg)
@@ -498,7 +501,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 		log_warning("%s: placed without knowing its devices: %s", ctr->full_name, why);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 bool pipeline_devices_are_on(const struct pipeline *p)
 {
@@ -558,7 +561,8 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 		return;
 	}
 	d->warned = false;
-	/* What was missed meanwhile; the Synchronize that is to come asks by itself. */
+	/* Devices that were missed while the agent was gone. A Synchronize to come queries by
+	 * itself. */
 	if (p->runtime.synchronized && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 }

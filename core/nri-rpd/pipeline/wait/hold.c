@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The deferred request: computes its time limit from admission, devices and plugins, and resumes
+ * it. */
 #include "core/nri-rpd/pipeline/wait/hold.h"
 
 #include <assert.h>
@@ -12,7 +14,8 @@
 
 #define LOG_SOURCE "request"
 
-/* clock_ms() until when it has to wait, 0: it need not. `first`: it has just come. */
+/* Returns the time (clock_ms) until which the request has to wait; 0: it need not wait. `first`:
+ * the request has just arrived. */
 static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bool first)
 {
 	uint64_t until;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that has come and not begun: somebody outside has to say something first, the cluster
- * what a pod asks for, the kubelet which devices it has given. The loop goes on meanwhile. One
- * request is held at a time, as runtimes ask for one thing at a time; its continuation is kept
- * here.
+ * Deferred requests: a request that has arrived and waits before it begins, because the cluster has
+ * to report a pod's resources, the kubelet its devices, or plugins their grants. The event loop
+ * runs meanwhile. One request is deferred at a time, because runtimes send one request at a time.
+ * Its continuation is stored here.
  */
 #ifndef PIPELINE_REQUEST_HOLD_H
 #define PIPELINE_REQUEST_HOLD_H
@@ -11,28 +11,29 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 
 struct hold {
-	struct loop_timer
-		*timer; /* to look again: it is too late now, or somebody has said something */
+	/* fires when the wait is over, or when it has to be checked again */
+	struct loop_timer *timer;
 	struct request_about about;
-	void (*resume)(void *arg); /* NULL: nothing is held */
+	void (*resume)(void *arg); /* NULL: no request is deferred */
 	void *arg;
-	unsigned told; /* times that somebody has said something */
+	unsigned told; /* number of hold_told() calls */
 };
 
 int hold_init(struct pipeline *p);
 void hold_fini(struct pipeline *p);
-/* What a request may wait for is known, or will not be: a held one is looked at again, soon. */
+/* Checks a deferred request again soon, because an answer has arrived or will not come. */
 void hold_told(struct pipeline *p);
 
 /*
- * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
- * longer `resume` is called, from the loop, and what `about` points to stays as it is until then.
- * Nothing else may begin meanwhile. False: it may begin.
+ * Defers a request, before request_begin(), if it has to wait. Returns true if the request is
+ * deferred: `resume` is called from the loop when it need not wait any longer. Until then the
+ * caller keeps what `about` points to, and begins no other request. Returns false if the request
+ * may begin now.
  */
 bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
 		  void *arg);
 
-/* What is held is nobody's any more, or begins at once: resume is not called. */
+/* Ends a deferral without a call of resume: the request was dropped or begins at once. */
 void request_unhold(struct pipeline *p);
 
 #endif

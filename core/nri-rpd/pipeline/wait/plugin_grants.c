@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grants in decisions and replies. The policy comes first: CPUs, memory nodes and a limit that it
- * has decided stay; a plugin's are taken where it leaves them alone.
+ * Grants of resource plugins in decisions and replies. The policy has precedence: CPUs, memory
+ * nodes and limits that it has decided are unchanged, and a plugin's values apply where the policy
+ * has decided nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +31,10 @@ struct granted {
 	struct pipeline *p;
 	struct ctr *ctr;
 	struct decision *d;
-	struct arena *arena; /* lives until the next one is staged */
-	uint32_t had; /* of `granted`, before */
-	bool comes; /* it is being created: all else counts, too, and people are told */
+	struct arena *arena; /* valid until the next container is staged */
+	uint32_t had; /* bits of `granted` before */
+	/* the container is being created: settings for creation apply, and conflicts are noted */
+	bool comes;
 };
 
 static void plugin_grants_note(const struct granted *g, const Grants__Grant *from, const char *what,
@@ -51,7 +53,7 @@ static void plugin_grants_note(const struct granted *g, const Grants__Grant *fro
 		log_notice("%s: %s", g->ctr->full_name, text);
 }
 
-/* ---- grants that do not fit -------------------------------------------------------------- */
+/* ---- grants that do not fit ------------------------------------------------------------------ */
 
 /* Returns -EINVAL, with the reason and its cause, if `set` has members that are not `allowed`. */
 static int grants_outside(const char *what, const char *text, const struct rp_idset *set,
@@ -66,8 +68,8 @@ static int grants_outside(const char *what, const char *text, const struct rp_id
 	return err_set(err, -EINVAL, "%s %.100s, of which %s %s", what, text, some, why);
 }
 
-/* Returns true if the grant is for the container: `ctr` itself, or one of the pod if that is
- * NULL. */
+/* Returns true if the grant is for container `other`: it is `ctr`, or, if ctr is NULL, belongs to
+ * the grant's pod. */
 static bool grants_concern(const struct pod *pod, const struct ctr *ctr, const Grants__Grant *from,
 			   const struct ctr *other)
 {
@@ -116,8 +118,8 @@ int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struc
 		 : 0;
 }
 
-/* A grant that does not fit: refuses a container that is being created, and is dropped for one that
- * runs, so that it affects no other container. */
+/* Handles a grant that does not fit: refuses a container that is being created, drops the grant of
+ * a running one, so that no other container is affected. */
 static int grants_dropped(const struct granted *g, const struct err *why, struct err *err)
 {
 	if (g->comes)
@@ -182,10 +184,10 @@ static int put_sets(const struct granted *g, const Grants__Grant *from)
 	return r ? r : put_limit(g, from);
 }
 
-/* ---- what only a creation can give ----------------------------------------------------------- */
+/* ---- settings for creation ------------------------------------------------------------------- */
 
-/* Two plugins that set one variable: the one that has registered first counts, as it was asked
- * first. */
+/* Returns true if an earlier plugin sets the same variable. The plugin that registered first has
+ * precedence. */
 static bool is_taken(const Grants__Grants *all, const struct granted *g, const Grants__Grant *from,
 		     const Grants__Pair *pair)
 {
@@ -239,7 +241,7 @@ static int put_mount(const struct granted *g, const Grants__Grant *from, const G
 		err);
 }
 
-/* A device is given by its numbers, which the file below /dev has. */
+/* Adds a device node. Containers get devices by number, which is read from the file below /dev. */
 static int put_device(const struct granted *g, const Grants__Grant *from, const Grants__Device *d,
 		      struct err *err)
 {
@@ -298,8 +300,8 @@ static int stage_one(const struct granted *g, const Grants__Grants *all, const G
 	return g->comes ? put_extras(g, all, from, err) : 0;
 }
 
-/* What no plugin gives any more: CPUs are those of a container that is not pinned, all else is as
- * it was asked for. */
+/* Reverts values that no plugin grants any more: the container counts as unpinned, memory nodes and
+ * limit become those requested. */
 static void take_back(const struct granted *g)
 {
 	struct pipeline *p = g->p;

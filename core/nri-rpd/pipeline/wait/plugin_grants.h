@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grants of resource plugins in decisions and replies: checks that they fit the node, and stages
+ * them.
+ */
 #ifndef PIPELINE_WAIT_PLUGIN_GRANTS_H
 #define PIPELINE_WAIT_PLUGIN_GRANTS_H
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
-/* Stages what plugins have given a new container. `comes`: the container is being created, not
- * adopted, and a grant that does not fit refuses it. */
+/* Stages the grants of plugins for a new container. `comes`: the container is being created, so a
+ * grant that does not fit refuses it; false: it is adopted. */
 int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *err);
 
-/* The sets and limits of all containers, where the policy leaves them alone. */
+/* Stages the CPUs, memory nodes and limits that plugins have granted to all containers, where the
+ * policy has not decided them. */
 int granted_stage_all(struct pipeline *p, struct err *err);
 
 struct pod;
@@ -16,7 +21,7 @@ struct pod;
 /*
  * Returns -EINVAL, with a reason that names the plugin, if the grant has CPUs that are not online
  * or are exclusive CPUs of another container, or memory nodes without memory. `ctr`: the container
- * that is to have it; NULL: all containers of the pod that it is for.
+ * that gets the grant; NULL: all containers of the pod that the grant is for.
  */
 int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
 		    const Grants__Grant *g, struct err *err);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The question that plugins are asked for a request, which is held meanwhile. Requests come one at
- * a time, so there is one question. */
+/*
+ * The question to resource plugins for the deferred request. Requests arrive one at a time, so
+ * there is one question with up to three steps: hints, allocation, pre-start call. Each step has a
+ * serial number, and ends with an answer, a failure or the time limit.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,26 +31,26 @@
 #define MAIN_KEY "kubernetes.io/main-container-name"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 #define AGGREGATED_MAX 65536u
-#define WHY_SHOWN 60u /* of a plugin's reason, where hints are described */
+#define WHY_SHOWN 60u /* largest part of a plugin's reason in a description of hints, in bytes */
 
 enum step { STEP_NONE, STEP_HINTS, STEP_ALLOCATE, STEP_PRE_START };
 enum state { STATE_ASKED, STATE_ANSWERED, STATE_FAILED };
 
 struct inquiry {
-	struct arena *arena; /* of all below; made when first needed */
+	struct arena *arena; /* owns all below; created at the first use */
 	enum step step;
 	enum state state;
 	uint32_t serial;
-	bool known; /* the pod was there before its RunPodSandbox */
-	bool late; /* it has failed as there was no time left */
-	bool counted; /* that it is too late */
-	const char *uid, *ctr; /* whom it is about; ctr "": the pod */
+	bool known; /* the pod was known before its RunPodSandbox */
+	bool late; /* failed because the time was over */
+	bool counted; /* the delay has been logged */
+	const char *uid, *ctr; /* subject; ctr "": the pod */
 	struct plugin_wanted *wanted;
 	uint32_t n_wanted;
-	struct plugin_wanted *hinted; /* those that hints were asked of … */
-	struct plugin_hints *hints; /* … and theirs; NULL: nobody was asked for any */
+	struct plugin_wanted *hinted; /* resources that hints were requested for … */
+	struct plugin_hints *hints; /* … and their hints; NULL: none requested */
 	uint32_t n_hinted;
-	uint64_t received_ns; /* that the request came; 0: nobody has said */
+	uint64_t received_ns; /* arrival of the request; 0: not known */
 	struct packed_grants {
 		const void *data;
 		size_t len;
@@ -55,14 +58,14 @@ struct inquiry {
 	char why[ERR_TEXT_MAX];
 };
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- wanted resources ------------------------------------------------------------------------ */
 
-/* The pod that a request is about, in the cache or not yet. */
+/* Pod of a request, from the cache or from the request. */
 struct about {
 	const char *uid, *ns, *name, *cgroup_parent;
 	const struct kv *labels, *annotations;
 	uint32_t n_labels, n_annotations;
-	const struct fed_pod *fed; /* NULL: the cluster has not told of it */
+	const struct fed_pod *fed; /* the cluster's report; NULL: none */
 };
 
 static const char *plugin_question_annotation(const struct about *a, const char *key)
@@ -122,7 +125,8 @@ static double amount_of(const struct fed_ctr *c, const char *resource)
 	return fed_extended(c, resource, &request, &limit) ? 0 : (double)request;
 }
 
-/* A number, or a quantity as text. Negative: it is neither. */
+/* Returns the amount of a number, or of a quantity as text. Negative: neither. Large quantities are
+ * parsed as bytes, since their thousandths would overflow. */
 static double plugin_question_quantity(const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -130,11 +134,11 @@ static double plugin_question_quantity(const json_t *value)
 	if (!text)
 		return json_is_number(value) ? json_number_value(value) : -1;
 	return !str_to_milli(text, &n)	 ? (double)n / 1000
-	       : !str_to_bytes(text, &n) ? (double)n /* thousandths of it would be too many */
+	       : !str_to_bytes(text, &n) ? (double)n
 					 : -1;
 }
 
-/* What the pod asks for as a whole, by its annotation; 0: nothing of it. */
+/* Reads the amount that the pod requests as a whole by its annotation; 0: none. */
 static int plugin_question_aggregated(const struct about *a, const char *resource, double *ret,
 				      struct err *err)
 {
@@ -181,8 +185,8 @@ static bool is_wanted(const struct about *a, const char *resource)
 	return false;
 }
 
-/* Adds what the containers, or the pod as a whole, want of one resource. An annotation that cannot
- * be read matters to those alone that ask for it. */
+/* Adds the amounts of one resource that the containers, or the pod as a whole, request. An
+ * unreadable annotation is an error only if a container requests the resource. */
 static int plugin_question_collect(const struct about *a, struct inquiry *q, const char *resource,
 				   const char *ctr, struct err *err)
 {
@@ -217,7 +221,8 @@ static int plugin_question_collect(const struct about *a, struct inquiry *q, con
 	return 0;
 }
 
-/* What the cluster has told may be told anew while a question is under way. */
+/* Copies the texts, because the cluster may report the pod again while a question is
+ * outstanding. */
 static int own_texts(struct inquiry *q)
 {
 	for (uint32_t i = 0; i < q->n_wanted; i++) {
@@ -229,8 +234,8 @@ static int own_texts(struct inquiry *q)
 	return 0;
 }
 
-/* All that its containers want of plugins, in the order in which the plugins came; `ctr`: of that
- * one, "": of all. */
+/* Collects all resources that containers request from plugins, in the order of registration. `ctr`:
+ * one container's; "": of all. */
 static int find_wanted(const struct pipeline *p, struct inquiry *q, const struct about *a,
 		       const char *ctr, struct err *err)
 {
@@ -267,7 +272,7 @@ static bool is_aligned(const struct plugin_wanted *w, void *arg)
 static bool is_allocated(const struct plugin_wanted *w, void *arg)
 {
 	(void)arg;
-	return w->kind != PLUGIN_CTR_INIT; /* they run with what the pod has */
+	return w->kind != PLUGIN_CTR_INIT; /* init containers use the pod's allocations */
 }
 
 static bool is_missing(const struct plugin_wanted *w, void *arg)
@@ -280,7 +285,7 @@ static bool is_missing(const struct plugin_wanted *w, void *arg)
 	return w->kind != PLUGIN_CTR_INIT;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 void inquiry_reset(struct pipeline *p)
 {
@@ -313,7 +318,7 @@ static uint64_t end_ms(const struct pipeline *p, const struct inquiry *q)
 	       admit_limit_ms(p);
 }
 
-/* Names the plugin that has not answered, for people. */
+/* Names the plugin that has not answered. */
 static void name_asked(const struct pipeline *p, const struct inquiry *q, char *ret, size_t size)
 {
 	const struct plugin_desc *d = q->n_wanted ? plugins_of(p, q->wanted[0].resource) : NULL;
@@ -363,7 +368,8 @@ static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step
 		plugin_question_fail(p, q, false, strerror(-r));
 }
 
-/* 0: nothing is waited for any more. */
+/* Returns the time limit of an outstanding question. 0: none is outstanding. A question beyond its
+ * limit fails. */
 static uint64_t still_asked(struct pipeline *p, struct inquiry *q)
 {
 	char whom[512], why[ERR_TEXT_MAX];
@@ -521,7 +527,7 @@ static int hints_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool pre
 
 const struct hint_ops inquiry_hint_ops = {hints_list, hints_one, hints_choose};
 
-/* ---- a pod's admission ----------------------------------------------------------------------- */
+/* ---- admission of a pod ---------------------------------------------------------------------- */
 
 uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 {
@@ -536,7 +542,7 @@ uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 		return 0;
 	about_desc(p, about->pod, &a);
 	if (find_wanted(p, q, &a, "", NULL))
-		return 0; /* the allocation will find that out, too */
+		return 0; /* the allocation reports the same error */
 	keep_wanted(q, is_aligned, p);
 	if (!q->n_wanted)
 		return 0;
@@ -549,7 +555,8 @@ static bool allows_late(const struct pipeline *p)
 	return conf_core(p->conf)->admit.on_timeout == CONF_ALLOW;
 }
 
-/* What has failed refuses, but where there was no time and rp.conf says that it does not. */
+/* Returns an error if the question has failed. A failure for lack of time is accepted if rp.conf
+ * allows it (admit.onTimeout). */
 static int plugin_question_judge(struct pipeline *p, struct inquiry *q, const char *who,
 				 struct err *err)
 {
@@ -575,7 +582,7 @@ static void say_nodes(struct buf *to, struct rp_ids nodes, bool preferred)
 	(void)buf_printf(to, " %s%s", text, preferred ? "*" : "");
 }
 
-/* The hints of one resource and what came of them, as a line. */
+/* Writes the hints of one resource and the chosen nodes as one line. */
 static void describe_hints(const struct plugin_hints *h, const struct plugin_wanted *w,
 			   struct buf *to)
 {
@@ -594,7 +601,7 @@ static void describe_hints(const struct plugin_hints *h, const struct plugin_wan
 	}
 }
 
-/* Keeps with each grant what its resource's hints were. */
+/* Stores with each grant the hints of its resource. */
 static int keep_hints(struct inquiry *q, struct err *err)
 {
 	const Grants__Grants *m;
@@ -625,7 +632,7 @@ static int keep_hints(struct inquiry *q, struct err *err)
 	return 0;
 }
 
-/* What the policy has chosen by the hints of before. */
+/* Copies the nodes that the policy has chosen from the hints into the allocation's question. */
 static void take_choices(struct inquiry *q)
 {
 	for (uint32_t i = 0; i < q->n_wanted; i++) {
@@ -694,11 +701,12 @@ int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct
 	r = take_granted(p, q, pod, err);
 	if (r)
 		return r;
-	persist_now(p); /* before the runtime is answered */
+	/* before the runtime gets the answer */
+	persist_now(p);
 	return 0;
 }
 
-/* ---- a container's creation ------------------------------------------------------------------ */
+/* ---- creation of a container ----------------------------------------------------------------- */
 
 static int find_pre_start(const struct pipeline *p, struct inquiry *q, const Grants__Grants *has,
 			  const char *ctr)
@@ -718,8 +726,8 @@ static int find_pre_start(const struct pipeline *p, struct inquiry *q, const Gra
 	return q->wanted ? own_texts(q) : -ENOMEM;
 }
 
-/* What the container still lacks is asked for, then those are that want to be asked before it
- * begins. */
+/* Asks in two steps: first for resources that the container still lacks, then the plugins that want
+ * a pre-start call. */
 static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, const char *ctr)
 {
 	bool lacks = q->step == STEP_NONE;
@@ -764,7 +772,7 @@ uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
 		}
 	}
 	if (!pod && (!*about->pod->name || request_adopt_pod(p, about->pod, &pod, NULL)))
-		return 0; /* whoever handles the request will say what is wrong with it */
+		return 0; /* the handler of the request reports the error */
 	if (!plugin_question_begins(q))
 		return 0;
 	ask_for_ctr(p, q, pod, about->ctr->name);
@@ -784,7 +792,7 @@ int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err)
 	return r;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creation and release -------------------------------------------------------------------- */
 
 struct inquiry *inquiry_new(void)
 {

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions to resource plugins for one deferred request: hints and allocation for a pod,
+ * allocation and pre-start call for a container. Answers arrive from the agent through the
+ * pipeline_plugins_… functions.
+ */
 #ifndef PIPELINE_WAIT_PLUGIN_QUESTION_H
 #define PIPELINE_WAIT_PLUGIN_QUESTION_H
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
-/* Answers; all of it is copied. */
+/* Receive the agent's answers to the question with that serial number; an outdated serial is
+ * ignored. All data is copied. `late`: the time was over. */
 void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
 			     uint32_t n);
 void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void *grants,
@@ -12,19 +18,23 @@ void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void 
 void pipeline_plugins_ready(struct pipeline *p, uint32_t serial);
 void pipeline_plugins_failed(struct pipeline *p, uint32_t serial, bool late, const char *why);
 
-/* A request comes: what was asked for another one is of no interest. */
+/* Drops the present question, because another request begins. */
 void inquiry_reset(struct pipeline *p);
 
-/* Until when (clock_ms) it has to wait; 0: it need not. */
+/* Return the time (clock_ms) until which the request has to wait for plugins; 0: it need not wait.
+ * Ask the plugins if necessary. */
 uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about);
 uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about);
 
-/* The policy has admitted the pod. 0: that is all; 1: plugins have been asked to allocate, and
- * inquiry_granted() tells what came of it; an error refuses it. */
+/* Asks plugins to allocate for a pod that the policy has admitted. 0: nothing to allocate. 1:
+ * plugins were asked, and inquiry_granted() returns the outcome later. An error refuses the pod.
+ * `known`: the pod was known before the request. */
 int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err *err);
+/* Stores the allocations after the wait. An error refuses the pod. *ret_known: as passed to
+ * inquiry_admitted(). */
 int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct err *err);
 
-/* A container whose creation is decided: does anything keep it from coming? */
+/* Returns an error if a plugin's failure prevents the creation of the container. */
 int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err);
 struct inquiry *inquiry_new(void);
 struct inquiry *inquiry_free(struct inquiry *q);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Registered resource plugins: their list, the allocations of pods, and reconciliation with a
+ * plugin's own data. */
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 #define ARENA_BLOCK (16u << 10)
 #define ARENA_MAX (16u << 20)
 
-/* ---- who is known ---------------------------------------------------------------------------- */
+/* ---- registered plugins ---------------------------------------------------------------------- */
 
 static void desc_fini(struct plugin_desc *d)
 {
@@ -59,7 +61,8 @@ bool plugins_any(const struct pipeline *p)
 	return p->wait.plugins.n && conf_core(p->conf)->agent.cluster;
 }
 
-/* A daemon that is started anew knows whose resources are whose before the agent is there again. */
+/* Saves the list, so that a restarted daemon knows the plugins' resources before the agent
+ * connects. */
 void plugins_keep(struct pipeline *p)
 {
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
@@ -101,7 +104,7 @@ void plugins_restore(struct pipeline *p)
 		plugins_do_recall(p, line);
 }
 
-/* ---- what pods have -------------------------------------------------------------------------- */
+/* ---- allocations of pods --------------------------------------------------------------------- */
 
 bool grant_is_for(const Grants__Grant *g, const char *ctr)
 {
@@ -115,7 +118,7 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a)
 	struct err err = ERR_INIT;
 	if (!pod->grants)
 		return &none;
-	/* The grants were checked when they came. */
+	/* the grants were checked when they arrived */
 	return grants_unpack(a, pod->grants->data, pod->grants->len, &m, &err) ? NULL : m;
 }
 
@@ -137,8 +140,8 @@ static int cmp_grants(const void *a, const void *b, void *arg)
 	return r ? r : strcmp(x->part, y->part);
 }
 
-/* In the order in which the plugins have registered, whoever has said something last. 1: they are
- * other ones than before. */
+/* Stores grants, sorted by the order of registration. Returns 1 if they differ from the previous
+ * ones. */
 static int put_grants(struct pipeline *p, struct pod *pod, Grants__Grant **list, size_t n)
 {
 	Grants__Grants m = GRANTS__GRANTS__INIT;
@@ -173,7 +176,7 @@ static bool is_same(const Grants__Grant *a, const Grants__Grant *b)
 	       str_eq(a->part, b->part);
 }
 
-/* Returns the grant of the same container, resource and part; NULL: there is none. */
+/* Returns the grant of the same container, resource and part; NULL: none. */
 static Grants__Grant *grant_like(const Grants__Grants *m, const Grants__Grant *g)
 {
 	for (size_t i = 0; i < m->n_grants; i++)
@@ -211,7 +214,7 @@ static bool has_uid(const struct pipeline *p, const struct pod *but, const char 
 	return false;
 }
 
-/* A pod whose sandbox was made anew keeps what it has. */
+/* Tells the plugin that a pod has gone. A pod that has another sandbox retains its allocations. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 {
 	const struct plugins *s = &p->wait.plugins;
@@ -225,7 +228,7 @@ static int stage_all(struct pipeline *p, void *arg, struct err *err)
 	return granted_stage_all(p, err);
 }
 
-/* Containers that run have what their pods have now. */
+/* Applies the present grants of pods to running containers. */
 static void plugins_apply(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
@@ -235,7 +238,8 @@ static void plugins_apply(struct pipeline *p)
 	watchdog_end(p->watchdog);
 }
 
-/* What of a plugin's that is forgotten counts no more. */
+/* Drops the pod's allocations of plugins that are no longer registered. Returns true if any were
+ * dropped. */
 static bool drop_strangers(struct pipeline *p, struct pod *pod)
 {
 	_arena_ struct arena *a = pod->grants ? arena_new(ARENA_BLOCK, ARENA_MAX) : NULL;
@@ -252,7 +256,7 @@ static bool drop_strangers(struct pipeline *p, struct pod *pod)
 	return put_grants(p, pod, list, n) == 1;
 }
 
-/* ---- what the agent tells -------------------------------------------------------------------- */
+/* ---- reports of the agent -------------------------------------------------------------------- */
 
 static void tell_changes(struct pipeline *p, const struct plugin_desc *before, uint32_t n)
 {
@@ -300,7 +304,7 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 	plugins_keep(p);
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
 		dropped = drop_strangers(p, pod) || dropped;
-	/* While a request is decided, or before Synchronize, the next change of grants does it. */
+	/* during a decision, or before a Synchronize, the next change of grants applies this one */
 	if (dropped && p->runtime.synchronized && !p->txn)
 		plugins_apply(p);
 	hold_told(p);
@@ -324,7 +328,7 @@ void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *sou
 	hold_told(p);
 }
 
-/* ---- what a plugin says that pods have ------------------------------------------------------- */
+/* ---- reconciliation -------------------------------------------------------------------------- */
 
 struct by_uid {
 	const char *uid;
@@ -355,7 +359,7 @@ static Grants__Grant *reconcile_grant(struct pipeline *p, struct pod *pod, Grant
 {
 	struct err err = ERR_INIT;
 	if (was)
-		now->hints = was->hints; /* the hints are said when the plugin allocates */
+		now->hints = was->hints; /* hints are reported at the allocation only */
 	if (!grant_check_fit(p, pod, NULL, now, &err))
 		return now;
 	if (log_allowed(&p->wait.plugins.failures, LOG_SOURCE))
@@ -364,7 +368,7 @@ static Grants__Grant *reconcile_grant(struct pipeline *p, struct pod *pod, Grant
 	return was;
 }
 
-/* True: it has something else of this plugin now. */
+/* Replaces a pod's grants of one plugin. Returns true if they have changed. */
 static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resource,
 			  const Grants__Grants *now)
 {
@@ -387,7 +391,7 @@ static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resou
 	return list && put_grants(p, pod, list, n) == 1;
 }
 
-/* The first of that UID, of which there may be several sandboxes; NULL: none. */
+/* Returns the first entry with that UID, which several sandboxes may share; NULL: none. */
 static struct by_uid *find_pod(struct by_uid *list, uint32_t n, const char *uid)
 {
 	const struct by_uid key = {.uid = uid};
@@ -397,7 +401,7 @@ static struct by_uid *find_pod(struct by_uid *list, uint32_t n, const char *uid)
 	return found;
 }
 
-/* What the plugin does not tell of, it has taken back. */
+/* Drops the plugin's grants of pods that it does not list. */
 static uint32_t drop_unlisted(struct pipeline *p, const struct by_uid *list, uint32_t n,
 			      const char *resource)
 {
@@ -445,7 +449,7 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 	return 0;
 }
 
-/* ---- life and status ------------------------------------------------------------------------- */
+/* ---- start, end and status ------------------------------------------------------------------- */
 
 uint32_t pipeline_plugins(const struct pipeline *p, const struct plugin_desc **ret)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource plugins as the pipeline knows them: the agent speaks with them, and is asked by the
- * source below. Three things are asked, each while the request that wants it is held:
+ * Resource plugins. The node agent talks to the plugins, and the pipeline asks the agent through
+ * struct plugin_source. There are three kinds of questions, each while its request is deferred:
  *
- *	RunPodSandbox    ──▶ hints ──▶ the policy admits, and chooses ──▶ allocation ──▶ the answer
- *	CreateContainer  ──▶ (allocation of what is missing) ──▶ pre-start ──▶ the policy places
+ *   RunPodSandbox    ──▶ hints ──▶ the policy admits, and chooses ──▶ allocation ──▶ the answer
+ *   CreateContainer  ──▶ (allocation of what is missing) ──▶ pre-start ──▶ the policy places
  *
- * What was allocated stays with the pod (util/grants.h) and goes into the reply of its containers'
- * creation. A plugin that fails, or has stopped, refuses what wants its resource; one that does not
- * answer within the time for an admission does what admit.onTimeout says.
+ * Allocations are stored with the pod (core/lib/util/grants.h) and go into the replies that create
+ * its containers. If a plugin fails or has stopped, requests for its resource are refused. For a
+ * plugin that does not answer within the time for an admission, admit.onTimeout decides.
  *
- *   plugins.c   who is known, what pods have, what plugins say that they have
- *   inquiry.c   the question under way
- *   granted.c   grants in the reply of a creation
+ *   plugins.c          registered plugins, allocations of pods, reconciliation
+ *   plugin_question.c  the outstanding question
+ *   plugin_grants.c    grants in decisions and replies
  */
 #ifndef PIPELINE_REQUEST_PLUGINS_H
 #define PIPELINE_REQUEST_PLUGINS_H
@@ -24,21 +24,21 @@
 #define PLUGINS_MAX 32u
 
 struct plugin_desc {
-	const char *resource, *endpoint, *error; /* error: "" for none */
+	const char *resource, *endpoint, *error; /* error: "": none */
 	bool connected, aligns, pre_start, reconciles;
 	uint64_t calls, failures;
 };
 
 enum plugin_ctr { PLUGIN_CTR_INIT, PLUGIN_CTR_MAIN, PLUGIN_CTR_SIDECAR };
 
-/* A resource that a container wants of a plugin. */
+/* Amount of a plugin's resource that a container requests. */
 struct plugin_wanted {
 	const char *ctr; /* "": the pod as a whole */
 	enum plugin_ctr kind;
 	uint32_t index;
 	const char *resource;
 	double amount; /* CPUs, bytes, or units */
-	bool chosen; /* for an allocation: at these nodes (none: any) */
+	bool chosen; /* for an allocation: `nodes` was chosen by the policy (empty: any) */
 	bool preferred;
 	struct rp_ids nodes;
 };
@@ -49,14 +49,14 @@ struct plugin_hint {
 };
 
 struct plugin_hints {
-	bool told; /* there is a list, of no hints where nothing fits */
+	bool told; /* the plugin gave hints; an empty list means that no placement fits */
 	const char *error; /* NULL: none */
 	const struct plugin_hint *list;
 	uint32_t n;
 };
 
 struct plugin_question {
-	uint32_t serial; /* that the answer is given with */
+	uint32_t serial; /* number that the answer refers to */
 	const char *uid, *ns, *name, *qos;
 	const struct kv *labels, *annotations;
 	uint32_t n_labels, n_annotations;
@@ -65,8 +65,8 @@ struct plugin_question {
 	uint32_t timeout_ms;
 };
 
-/* The way to the plugins. A question returns 0: its answer comes later, by the functions below,
- * never from inside. */
+/* Connection to the plugins. A question returns 0 if its answer follows through the functions
+ * below, never from inside the call. */
 struct plugin_source {
 	int (*hints)(void *arg, const struct plugin_question *q);
 	int (*allocate)(void *arg, const struct plugin_question *q);
@@ -75,11 +75,12 @@ struct plugin_source {
 	void *arg;
 };
 
-/* ---- for the source ---- */
+/* ---- for the source -------------------------------------------------------------------------- */
 
-/* NULL: nobody can be asked. Nothing that was asked is answered then. */
+/* Sets the source; NULL: the agent is gone. Outstanding questions get no answer then. */
 void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *source);
-/* All plugins; what others have allocated does not count any more. -E2BIG, -ENOMEM. */
+/* Replaces the list of plugins. Allocations of plugins that are not listed are dropped. -E2BIG,
+ * -ENOMEM. */
 int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uint32_t n);
 
 struct plugin_pod {
@@ -87,57 +88,62 @@ struct plugin_pod {
 	const Grants__Grants *grants;
 };
 /*
- * What a plugin says that pods have of it. `gone` gets the UIDs of those that are not here. With
- * `reconcile` the others have that from now on. -EAGAIN: it is not known yet which pods there are.
+ * Compares a plugin's allocations with the known pods. Calls `gone` for each UID that is unknown.
+ * With `reconcile` the plugin's data replaces the pods' allocations. -EAGAIN: the pods are not
+ * known yet, or a decision is open.
  */
 int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconcile,
 			   const struct plugin_pod *pods, uint32_t n,
 			   void (*gone)(const char *uid, void *arg), void *arg);
 
-/* ---- for status ---- */
+/* ---- for status ------------------------------------------------------------------------------ */
 
 struct plugins_counts {
 	uint64_t asked, answered, failed, late;
-	uint64_t reconciled; /* allocations that a plugin has changed by itself */
-	uint64_t dropped; /* grants of running containers that did not fit the node any more */
-	uint64_t left_alone; /* what the policy has decided otherwise than a plugin */
+	uint64_t reconciled; /* allocations that a plugin has changed itself */
+	uint64_t dropped; /* grants of running containers that do not fit the node any more */
+	uint64_t left_alone; /* grants that the policy has overridden */
 };
 uint32_t pipeline_plugins(const struct pipeline *p, const struct plugin_desc **ret);
 const struct plugins_counts *pipeline_plugins_counts(const struct pipeline *p);
 bool pipeline_plugins_reachable(const struct pipeline *p);
 
-/* ---- within the pipeline ---- */
+/* ---- within the pipeline --------------------------------------------------------------------- */
 
 struct inquiry;
 struct plugins {
-	struct plugin_desc list[PLUGINS_MAX]; /* texts are its own */
+	struct plugin_desc list[PLUGINS_MAX]; /* texts are owned */
 	uint32_t n;
 	bool reachable;
 	struct plugin_source source;
 	struct plugins_counts counts;
 	struct inquiry *inquiry;
-	struct arena *staged; /* granted.c */
+	struct arena *staged; /* memory of staged grants (plugin_grants.c) */
 	struct log_limit failures;
 };
 
 int plugins_init(struct pipeline *p);
 void plugins_fini(struct pipeline *p);
+/* Saves the list of plugins. */
 void plugins_keep(struct pipeline *p);
-void plugins_restore(struct pipeline *p); /* those of the last process, from the store */
-/* Is any pod to be asked about? */
+/* Restores the list that the previous process saved. */
+void plugins_restore(struct pipeline *p);
+/* Returns true if plugins are registered and the cluster is enabled. */
 bool plugins_any(const struct pipeline *p);
+/* Returns the plugin of a resource; NULL: none. */
 const struct plugin_desc *plugins_of(const struct pipeline *p, const char *resource);
-/* The pod is gone, or refused: all that plugins have given it is free. */
+/* Releases all allocations of a pod that has been removed or refused. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod);
-/* A pod's grants, in the arena; a pod without any has an empty list. NULL: out of memory. */
+/* Returns a pod's grants, unpacked into the arena; an empty list if there are none. NULL: out of
+ * memory. */
 const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
-/* Adds to what the pod has, in place of what is of the same container, resource and part. */
+/* Adds grants to the pod's. A grant replaces the one of the same container, resource and part. */
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
 		       struct err *err);
-/* Whether a grant is for a container: its own, or the pod's. */
+/* Returns true if a grant is for a container: its own, or one of the whole pod. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
 
-/* ---- inquiry.c ---- */
+/* ---- plugin_question.c ----------------------------------------------------------------------- */
 
 extern const struct hint_ops inquiry_hint_ops;
 
