@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline itself, which the files of all its rooms share. */
+/*
+ * struct pipeline: what all rooms of the pipeline share, and the state of each room (room.h). Private
+ * to the pipeline. Other code uses pipeline.h and the headers of the rooms.
+ */
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H
 
@@ -52,7 +55,7 @@ struct pipeline {
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
 
-	/* one for each room, changed by its own files only */
+	/* state of the rooms, each changed by its room's files only */
 	struct requests requests;
 	struct controllers controllers;
 	struct waits wait;

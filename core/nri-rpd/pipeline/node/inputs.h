@@ -22,8 +22,8 @@ struct inputs {
 	int64_t used[RP_NR_AMOUNTS]; /* by all pods and applications */
 };
 
-/* Fills the input. Also stores the Node's amounts in p->noderes. 0 or -ENOMEM; call inputs_fini()
- * in any case. */
+/* Fills the input, and stores the Node's amounts in p->node.noderes. 0 or -ENOMEM; call
+ * inputs_fini() in any case. */
 int inputs_fill(struct pipeline *p, uint64_t now_ms, struct inputs *ret);
 void inputs_fini(struct inputs *in);
 

@@ -15,9 +15,9 @@ struct node_room {
 	struct evictions *evictions;
 	struct feed_counts feed;
 	struct cluster_state *cluster; /* NULL: the agent has not reported */
-	struct arena *arena; /* of env.node */
+	struct arena *arena; /* owns env.node */
 	uint64_t published_ns;
-	/* the last change of the machine, while its Speed Select state is being read */
+	/* topology change whose Speed Select data is being read; NULL: none */
 	struct machine_change *machine_change;
 };
 

@@ -16,9 +16,9 @@ struct refusals {
 struct observer {
 	uint64_t started_ns;
 	struct refusals refusals;
-	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* why a service is not served; "": it is */
+	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* reason, by service; "": it is served */
 	struct event events[EVENTS_MAX];
-	uint64_t last_event, logged_event; /* logged_event: number of the last one in the log */
+	uint64_t last_event, logged_event; /* logged_event: last event in the log */
 	struct reclog event_log;
 	bool event_log_ready;
 	void (*on_event)(void *arg);

@@ -386,7 +386,7 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	return r ? r : report_losses(p, report);
 }
 
-/* Drops trails that the previous policy has written. Trails of this transaction are kept. */
+/* Drops trails that the previous policy has written. Trails of this transaction remain. */
 static void forget_trails(struct pipeline *p)
 {
 	struct ctr *ctr;

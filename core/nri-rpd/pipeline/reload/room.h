@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State that only the reload room changes: the active configuration and the trials of others. */
+/* State that only the reload room changes: properties of the active configuration, and running
+ * attempts. */
 #ifndef PIPELINE_RELOAD_ROOM_H
 #define PIPELINE_RELOAD_ROOM_H
 
@@ -12,27 +13,27 @@ struct first; /* startup.c */
 struct reload; /* reload.c */
 
 struct reloads {
-	char dir[CACHE_PATH_MAX],
-		run_dir[CACHE_PATH_MAX]; /* of the saved configuration (last_good.h) */
+	/* directories of the saved configuration (last_good.h) */
+	char dir[CACHE_PATH_MAX], run_dir[CACHE_PATH_MAX];
 	uint64_t generation; /* counts activations */
-	char error[ERR_TEXT_MAX]; /* of the last reload or start; "": it was accepted */
+	char error[ERR_TEXT_MAX]; /* error of the last reload or start; "": it was accepted */
 	char *problems; /* all problems of a refused configuration, lines; NULL without an error */
-	/* time at which the active configuration was first active; 0: it is that of the files */
+	/* activation time of the saved configuration if that one is active; 0: read from the files */
 	uint64_t saved_ns;
-	uint32_t saved_sum; /* identity of the saved configuration */
+	uint32_t saved_sum; /* checksum of the saved configuration */
 	char save_error[ERR_TEXT_MAX]; /* why the active configuration is not saved; "": it is */
-	struct first *startup; /* during a start only */
+	struct first *startup; /* exists during a start (startup.c) */
 	bool lenient; /* during a start: required controllers may be missing */
 	bool without_policy; /* during a start: not even the policy none can be loaded */
 	char configured_policy[RP_NAME_MAX];
 	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
-	struct attempt *attempts; /* running trials */
-	struct reload *running; /* the trial whose configuration is to become active; NULL: none */
-	struct reload_waiter *waiting; /* callers that came while a reload was running */
+	struct attempt *attempts; /* running attempts */
+	struct reload *running; /* attempt whose configuration is to be activated; NULL: none */
+	struct reload_waiter *waiting; /* callers that arrived while a reload was running */
 	struct undo undo;
 	struct recovery recovery;
 	struct conf_files pushed; /* configuration pushed by the agent (pushed.h) */
-	bool stopping; /* no further trial is started */
+	bool stopping; /* no further attempt is started */
 };
 
 #endif

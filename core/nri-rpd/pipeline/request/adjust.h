@@ -25,7 +25,7 @@ int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustm
 		     struct err *err);
 struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; returns NULL */
 /* Returns the resources that the container is placed by, under the active adjustments
- * (p->adjustments). */
+ * (p->requests.adjustments). */
 void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret);
 /* Returns the name of a container's adjustment; NULL: none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One decision: transaction, policy, controllers, invariants and commit; the roll-back if one of
+ * A decision: transaction, policy, controllers, invariants and commit; the roll-back if one of
  * them refuses; and the steps after a commit.
  */
 #include <assert.h>

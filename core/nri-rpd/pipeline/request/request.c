@@ -733,8 +733,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	p->requests.undo = NULL;
 	values_fini(c, &resizing.requested);
 	describe_resized(p, ctr, &resizing.wanted);
-	/* The runtime applies the requested values now, and the reply overrides those that
-	 * differ. */
+	/* The runtime applies the requested values now. The reply overrides differing ones. */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->store.facts = false;
 	store_put_ctr(p->store, ctr);

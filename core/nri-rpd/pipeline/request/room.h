@@ -9,16 +9,16 @@
 struct adjustments; /* adjust.c */
 
 struct requests {
-	enum request kind; /* of the running request */
+	enum request kind; /* kind of the running request */
 	uint64_t began_ns;
 	/* restores what the running request changed outside of its transaction; NULL: nothing */
 	void (*undo)(struct pipeline *p, void *arg);
 	void *undo_arg;
 	struct updates updates;
 	struct loop_timer *rebalance_timer;
-	struct runtime_facts last_synced; /* of the runtime that synchronized last */
+	struct runtime_facts last_synced; /* facts of the runtime that synchronized last */
 	struct usage_stats usage;
-	/* the restored decisions are those of another policy than the configured one */
+	/* the restored decisions were made by another policy than the configured one */
 	bool other_policy;
 	bool sync_failed;
 	/* the policy has not placed the runtime's containers: containers without CPUs are confined
@@ -29,7 +29,7 @@ struct requests {
 	bool maybe_unpinned, maybe_confined;
 	bool warned_kubelet;
 	uint32_t sync_mark; /* mark of pods and containers listed by the current Synchronize */
-	struct adjustments *adjustments; /* of the active configuration; NULL: none */
+	struct adjustments *adjustments; /* adjustments of the active configuration; NULL: none */
 };
 
 #endif

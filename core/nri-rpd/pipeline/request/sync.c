@@ -307,10 +307,9 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	settle_names(p);
 	devices_synchronizing(p);
 	confine_unknown(p);
-	p->requests.sync_failed =
-		/* If decide() fails but the policy's resync places all containers, sync_recovered() clears
+	/* If decide() fails but the policy's resync places all containers, sync_recovered() clears
 	 * this. */
-		true;
+	p->requests.sync_failed = true;
 	bool other_runtime = is_other_runtime(p);
 	int r = decide(p, sync_synchronize, &other_runtime, &err);
 	if (!r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State that only the state room changes: what is saved and where. */
+/* State that only the state room changes: writes to the store, and unusable directories. */
 #ifndef PIPELINE_STATE_ROOM_H
 #define PIPELINE_STATE_ROOM_H
 
@@ -7,9 +7,9 @@
 
 struct saved_state {
 	struct loop_timer *persist_timer, *quiet_timer;
-	uint64_t quiet_records; /* the store's count when memory was released last */
+	uint64_t quiet_records; /* the store's record count at the last release of free memory */
 	char store_state[ERR_TEXT_MAX];
-	/* why the directory cannot be used; "": it can */
+	/* reason why the directory cannot be used; "": it can */
 	char state_error[ERR_TEXT_MAX], run_error[ERR_TEXT_MAX];
 	bool may_come; /* the state directory may become usable later */
 };

@@ -9,7 +9,7 @@ struct verifier {
 	rp_ctr *queue;
 	uint32_t n, cap;
 	uint64_t delay_ms, due_ms;
-	bool running; /* the worker is reading */
+	bool running; /* a job of the worker is running */
 	struct loop_timer *timer;
 	struct drift drift;
 };
