@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct pipeline: what all rooms of the pipeline share, and the state of each room (room.h). Private
- * to the pipeline. Other code uses pipeline.h and the headers of the rooms.
+ * struct pipeline: what all rooms of the pipeline share, and the state of each room (room.h).
+ * Private to the pipeline. Other code uses pipeline.h and the headers of the rooms.
  */
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H

@@ -18,7 +18,7 @@ struct reloads {
 	uint64_t generation; /* counts activations */
 	char error[ERR_TEXT_MAX]; /* error of the last reload or start; "": it was accepted */
 	char *problems; /* all problems of a refused configuration, lines; NULL without an error */
-	/* activation time of the saved configuration if that one is active; 0: read from the files */
+	/* activation time of the saved configuration if that is active; 0: read from the files */
 	uint64_t saved_ns;
 	uint32_t saved_sum; /* checksum of the saved configuration */
 	char save_error[ERR_TEXT_MAX]; /* why the active configuration is not saved; "": it is */
