@@ -6,7 +6,7 @@
  *
  * An instance lives as a controller's does:
  *
- * 	create ─▶ prepare ─▶ commit ─▶ { calculate | reset | apply | … }* ─▶ destroy
+ *	create ─▶ prepare ─▶ commit ─▶ { calculate | reset | apply | … }* ─▶ destroy
  *
  * All callbacks run on the main thread and must return within the time limit of a stage (one
  * second). Slow work belongs on the host's worker.

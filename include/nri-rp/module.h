@@ -185,7 +185,7 @@ struct rp_elf_note {
 /*
  * Defines the module. Used once, in one source file, at file scope:
  *
- * 	RP_MODULE_DEFINE("mine", "1.0", RP_KIND_POLICY, .summary = "…", .create = …);
+ *	RP_MODULE_DEFINE("mine", "1.0", RP_KIND_POLICY, .summary = "…", .create = …);
  *
  * name, version and kinds must be literals, because the ELF note repeats them.
  */

@@ -6,7 +6,8 @@
 #define TEXT_MAX 64u
 #define PAGE 4096
 
-/* A file that is not there is none of this kernel's, or its cgroup has gone. */
+/* Writes a file. A missing file means that the kernel does not have it or the cgroup was
+ * removed. */
 static int32_t put(const struct modhost *h, struct batch_item *b, const char *dir, const char *file,
 		   const char *text)
 {
@@ -23,7 +24,8 @@ static int32_t put_cpu(const struct modhost *h, struct batch_item *b, const char
 {
 	char shares[TEXT_MAX], quota[TEXT_MAX];
 	int64_t weight =
-		1 + (l->shares - 2) * 9999 / 262142; /* as the runtimes make it of shares */
+		/* the conversion of runtimes */
+		1 + (l->shares - 2) * 9999 / 262142;
 	if (v1) {
 		(void)ctl_format(shares, sizeof shares, "%lld", (long long)l->shares);
 		(void)ctl_format(quota, sizeof quota, "%lld", (long long)l->quota);
@@ -50,7 +52,7 @@ static int32_t put_memory(const struct modhost *h, struct batch_item *b, const c
 	return put(h, b, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
 }
 
-/* The container's before the pod's, which are at least as large. */
+/* Writes the values of the container before those of the pod, which are at least as large. */
 static int32_t put_both(const struct modhost *h, struct batch_item *b, const char *controller,
 			bool v1,
 			int32_t (*put_limits)(const struct modhost *h, struct batch_item *b,

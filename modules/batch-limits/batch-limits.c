@@ -7,20 +7,20 @@
 #include "modules/lib/section.h"
 
 #define AGAIN_COOKIE UINT64_C(0xba7c)
-#define AGAIN_MS 10000u /* what others write is put back */
+#define AGAIN_MS 10000u /* interval of restoring values that other programs changed */
 
 struct rp_plan {
-	double ratio; /* 0: what the Node says */
-	bool scales; /* quotas of others than batch pods, too */
+	double ratio; /* 0: use the Node's annotation */
+	bool scales; /* also scale quotas of containers outside of batch pods */
 };
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	struct ctl_queue *queue;
 	bool running;
-	uint32_t n_ctrs; /* as it was counted last */
-	int64_t ratio; /* that quotas were scaled by last */
+	uint32_t n_ctrs; /* as of the last count */
+	int64_t ratio; /* ratio of the last scaling */
 	uint64_t n_writes;
 };
 
@@ -56,13 +56,13 @@ static void limits_commit(struct rp_instance *inst, struct rp_plan *plan)
 	inst->plan = plan;
 }
 
-/* In hundredths. */
+/* Returns the capacity of a CPU in hundredths of a nominal CPU. */
 static int64_t ratio_of(const struct rp_instance *inst)
 {
 	return koord_cpu_worth(&inst->h, inst->plan->ratio);
 }
 
-/* The same for quotas of others. */
+/* Returns the ratio for quotas of containers outside of batch pods. */
 static int64_t scale_of(const struct rp_instance *inst)
 {
 	return inst->running && inst->plan->scales ? ratio_of(inst) : 100;
@@ -98,7 +98,7 @@ static bool is_up(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret)
 	       ret->state != RP_STATE_CREATING;
 }
 
-/* What the pod's quota is made of; 0: it has none, or that is not known. */
+/* Returns the CPU limit that the pod's quota is derived from; 0: none, or unknown. */
 static int64_t pod_limit(const struct modhost *h, rp_pod pod)
 {
 	struct rp_pod_info info = {.size = sizeof info};
@@ -106,14 +106,14 @@ static int64_t pod_limit(const struct modhost *h, rp_pod pod)
 	return known ? info.cpu_limit : 0;
 }
 
-/* A quota that the policy has decided is not the limit's. */
+/* Scales a container's quota, unless the policy has decided it. */
 static int32_t scale(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	int64_t ratio = scale_of(inst);
 	bool anew = ratio != inst->ratio;
 	if (!koord_has_quota(&inst->h, info) || info->quota != RP_NOT_SET)
 		return 0;
-	inst->n_ctrs += inst->plan->scales; /* the ratio may change while there are any */
+	inst->n_ctrs += inst->plan->scales; /* the ratio may change while such containers exist */
 	if (ratio == 100 && !anew)
 		return 0;
 	const struct batch_item item = {
@@ -145,7 +145,7 @@ static void apply_one(void *arg, rp_ctr ctr)
 	(void)apply(arg, ctr);
 }
 
-/* All of them, and again as long as there are any. */
+/* Applies the limits of all containers, and again periodically as long as there are some. */
 static void apply_all(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
@@ -235,7 +235,7 @@ static void scale_back(void *arg, rp_ctr ctr)
 		(void)scale(inst, &info);
 }
 
-/* Quotas that were made smaller are what they were; what batch pods have asked for stays. */
+/* Restores reduced quotas. Limits of batch pods are kept. */
 static void limits_stop(struct rp_instance *inst)
 {
 	inst->running = false;
@@ -247,7 +247,7 @@ static void limits_stop(struct rp_instance *inst)
 	inst->n_ctrs = 0;
 }
 
-/* ---- the worker ------------------------------------------------------------------------------ */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
 static void run_item(void *arg, struct ctl_item *item)
 {
@@ -279,7 +279,7 @@ static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_s
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "cpuNormalizationRatio",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch-limits.so: what a container gets that asks for batch resources. Its pod has no requests
- * that the runtime knows of and runs among those of BestEffort; what it asked for is in an
- * annotation of the pod. And, where a CPU is worth more than one, the quota of those whose limit
- * does not know of that.
+ * batch-limits.so: limits of containers that request batch resources. The runtime knows no requests
+ * of such a pod and places it in the BestEffort cgroup; the pod's annotation has the requests. On
+ * nodes whose CPUs are worth more than a nominal CPU, the module also reduces the quotas of other
+ * containers, whose limits count nominal CPUs.
  *
- *	spec.c		annotation → what a container and its pod are to have
- *	apply.c		[worker] that, in the files of their cgroups
- *	scale.c		[worker] smaller quotas of others
+ *	spec.c		annotation → limits of a container and its pod
+ *	apply.c		[worker] limits into the files of their cgroups
+ *	scale.c		[worker] reduced quotas of other containers
  *	batch-limits.c	the module
  */
 #ifndef BATCH_LIMITS_H
@@ -24,30 +24,31 @@
 
 struct batch_limits {
 	int64_t shares; /* 2 … 262144 */
-	int64_t quota; /* microseconds a period, or BATCH_UNLIMITED */
+	int64_t quota; /* microseconds per period, or BATCH_UNLIMITED */
 	int64_t memory; /* bytes, or BATCH_UNLIMITED */
 };
 
 /*
- * 1: the container asks for batch resources; 0: it does not. -RP_EINVAL with `why`: its pod's
- * annotation cannot be read. ratio: what a CPU is worth here, in hundredths of one that requests
- * are made for.
+ * Determines the limits of a container and its pod. Returns 1 if the container requests batch
+ * resources, else 0. -RP_EINVAL with `why`: the pod's annotation is malformed. ratio: capacity of a
+ * CPU of this node in hundredths of a nominal CPU.
  */
 int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info, int64_t ratio,
 			struct batch_limits *ret_ctr, struct batch_limits *ret_pod,
 			char why[CTL_TEXT_MAX]);
 
-/* Limits of a container and of its pod, in milli-CPU that are worth one; 0: none. */
+/* CPU limits of a container and its pod in milli-CPU of nominal CPUs; 0: none. */
 struct batch_scale {
 	int64_t limit, pod_limit;
-	int64_t ratio; /* as above */
-	bool anew; /* it was another one before: less than the limit, too, was put there by us */
+	int64_t ratio; /* capacity of a CPU in hundredths of a nominal CPU */
+	/* the ratio has changed: a quota below the limit was written by this module too */
+	bool anew;
 };
 
 struct batch_item {
 	struct ctl_item item;
-	char *ref; /* of the container's cgroup */
-	bool scales; /* by its limit; otherwise it asks for batch resources */
+	char *ref; /* reference to the container's cgroup */
+	bool scales; /* true: scale the quota; false: apply batch limits */
 	struct batch_limits ctr, pod;
 	struct batch_scale scale;
 	uint32_t n_writes;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quotas of containers whose limit counts CPUs that are worth one, where a CPU is worth more. */
+/* Reduced quotas of containers whose limit counts nominal CPUs, on nodes whose CPUs are worth
+ * more. */
 #include <stdio.h>
 #include <string.h>
 
 #include "modules/batch-limits/batch-limits.h"
 
 #define TEXT_MAX 64u
-#define QUOTA_MIN 1000 /* less the kernel does not take */
+#define QUOTA_MIN 1000 /* the kernel's minimum */
 
 struct place {
 	char dir[CTL_PATH_MAX];
-	int64_t quota, period; /* that it has; quota -1: none */
-	int64_t target; /* what it is to be; quota: it stays */
+	int64_t quota, period; /* present values; quota -1: no limit */
+	int64_t target; /* value to write; equal to quota: none */
 };
 
-/* A number, or -1 for one below zero. */
+/* Reads a number; negative ones are stored as -1. */
 static int32_t read_number(const struct modhost *h, const char *dir, const char *file, int64_t *ret)
 {
 	char text[TEXT_MAX];
@@ -36,8 +37,8 @@ static int32_t read_quota(const struct modhost *h, bool v1, struct place *p)
 	return r ? r : read_number(h, p->dir, "cpu.cfs_period_us", &p->period);
 }
 
-/* What the runtime or the kubelet has written is replaced; a quota that somebody else has made
- * larger, as cpu-burst does, or has taken away, is theirs. */
+/* Determines the quota to write. A value of the runtime or the kubelet is replaced. A quota that
+ * another program (such as cpu-burst) enlarged or removed is left to it. */
 static int32_t look(const struct modhost *h, struct batch_item *b, bool v1, int64_t limit,
 		    struct place *p)
 {
@@ -88,7 +89,7 @@ void batch_scale(const struct modhost *h, struct batch_item *b)
 	if (look(h, b, v1, b->scale.limit, &own) ||
 	    (has_pod && look(h, b, v1, b->scale.pod_limit, &pod)))
 		return;
-	/* a container's quota is never above its pod's, which v1 insists on */
+	/* cgroup v1 requires that a container's quota never exceeds its pod's. */
 	bool grows = has_pod && pod.target > pod.quota;
 	if (grows)
 		r = put(h, b, v1, &pod);

@@ -7,15 +7,15 @@
 #define SPEC "node.koordinator.sh/extended-resource-spec"
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
-#define QUOTA_MIN 1000 /* less the kernel does not take */
-#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of them stay within 64 bits */
+#define QUOTA_MIN 1000 /* the kernel's minimum */
+#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of such amounts fit 64 bits */
 
 struct asked {
-	int64_t request, cpu, memory; /* milli-CPU, bytes; limits: BATCH_UNLIMITED */
+	int64_t request, cpu, memory; /* milli-CPU, bytes; limits may be BATCH_UNLIMITED */
 	bool any;
 };
 
-/* none: what stands for a resource that is not there. */
+/* Reads an amount; `none` is the result for an absent resource. */
 static int32_t amount(const struct modhost *h, rp_cfg map, const char *resource, int64_t none,
 		      bool *any, int64_t *ret)
 {
@@ -55,7 +55,7 @@ static struct batch_limits limits_of(const struct asked *a, int64_t ratio)
 		   : l.shares > SHARES_MAX ? SHARES_MAX
 					   : l.shares;
 	if (a->cpu != BATCH_UNLIMITED) {
-		/* rounded up, as the quotas of other pods (scale.c) */
+		/* rounded up, like the quotas of other pods (scale.c) */
 		l.quota = (a->cpu * (BATCH_PERIOD / 1000) * 100 + ratio - 1) / ratio;
 		l.quota = l.quota < QUOTA_MIN ? QUOTA_MIN : l.quota;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A class into the files of a cgroup. What the files say already is not written again, what they
- * say of other devices is reset, and what was written is read back.
+ * Applies a class to the files of a cgroup: writes values that differ, resets those of other
+ * devices, and reads written values back.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 struct want {
 	uint32_t major, minor;
-	uint32_t weight; /* 0: the default one */
+	uint32_t weight; /* 0: the default weight */
 	uint64_t rate[BLKIO_N_RATES];
 	bool weighs;
 	char name[64];
@@ -23,15 +23,15 @@ struct apply {
 	char dir[CTL_PATH_MAX];
 	struct want *want;
 	uint32_t n_want;
-	uint32_t weight; /* the default one; 0: not set */
-	const struct blkio_entry *entry; /* that is being expanded */
+	uint32_t weight; /* default weight; 0: not set */
+	const struct blkio_entry *entry; /* entry being expanded */
 	uint32_t n_done, n_failed;
-	char why[CTL_TEXT_MAX]; /* the first failure */
+	char why[CTL_TEXT_MAX]; /* first failure */
 	char note[CTL_TEXT_MAX];
 	bool out_of_memory;
 };
 
-/* ---- what a class means here ----------------------------------------------------------------- */
+/* ---- expansion of a class -------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void note(struct apply *a, const char *fmt, ...)
 {
@@ -116,8 +116,8 @@ __attribute__((format(printf, 3, 4))) static int32_t put(struct apply *a, const 
 	return r;
 }
 
-/* Takes the device at the start of a line: "8:16 …". Moves on to what follows; false: another kind
- * of line. */
+/* Parses the device at the start of a line, "8:16 …", and moves *line behind it. False: the line
+ * has none. */
 static bool take_device(const char **line, uint32_t *major, uint32_t *minor)
 {
 	uint64_t a, b;
@@ -131,7 +131,7 @@ static bool take_device(const char **line, uint32_t *major, uint32_t *minor)
 	return true;
 }
 
-/* What follows the device in its line; NULL: it has none. */
+/* Returns the rest of the line of a device; NULL: there is no such line. */
 static const char *line_of(const char *text, uint32_t major, uint32_t minor)
 {
 	for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n') {
@@ -151,7 +151,7 @@ static const struct want *wanted(const struct apply *a, uint32_t major, uint32_t
 	return NULL;
 }
 
-/* ---- v2 -------------------------------------------------------------------------------------- */
+/* ---- cgroup v2 ------------------------------------------------------------------------------- */
 
 static const char *const max_keys[] = {"rbps", "wbps", "riops", "wiops"};
 
@@ -163,7 +163,7 @@ static bool has_rates(const struct want *w)
 	return false;
 }
 
-/* The rates in "rbps=1024 wbps=max …"; without a line there are none. */
+/* Parses rates such as "rbps=1024 wbps=max …"; without a line all are unset. */
 static void parse_rates(const char *line, uint64_t rate[BLKIO_N_RATES])
 {
 	size_t end = line ? strcspn(line, "\n") : 0;
@@ -251,10 +251,10 @@ static void apply_max(struct apply *a)
 /* ---- weights --------------------------------------------------------------------------------- */
 
 struct weight_files {
-	const char *file, *devices; /* the same on v2 */
+	const char *file, *devices; /* equal on v2 */
 	bool v2;
-	bool wide; /* 1 … 10000 */
-	uint32_t initial; /* what the kernel starts with */
+	bool wide; /* range 1 … 10000 */
+	uint32_t initial; /* the kernel's initial value */
 };
 
 static uint32_t scaled(const struct weight_files *f, uint32_t weight)
@@ -264,7 +264,7 @@ static uint32_t scaled(const struct weight_files *f, uint32_t weight)
 	return 1 + (weight - BLKIO_WEIGHT_MIN) * 9999 / (BLKIO_WEIGHT_MAX - BLKIO_WEIGHT_MIN);
 }
 
-/* "default 100" or, on v1, "100" */
+/* Parses the default weight: "default 100", on v1 "100". Returns 0 if there is none. */
 static uint32_t parse_default(const char *text)
 {
 	uint64_t v;
@@ -299,7 +299,7 @@ static void apply_device_weights(struct apply *a, const struct weight_files *f, 
 		uint64_t is = 0;
 		if (line)
 			(void)ctl_number(line, 10, &is, &line);
-		/* a disk whose scheduler knows no weights has been noted */
+		/* a disk whose scheduler has no weights was noted before */
 		if (w->weight && (w->weighs || f->wide) && is != scaled(f, w->weight))
 			(void)put(a, f->devices, "%u:%u %u", w->major, w->minor,
 				  scaled(f, w->weight));
@@ -314,7 +314,7 @@ static bool wants_weights(const struct apply *a)
 	return a->weight != 0;
 }
 
-/* The first kind of files that is there, on v2 each. */
+/* Writes weights to the first existing kind of files; on v2 to each kind. */
 static void apply_weights(struct apply *a, bool v2)
 {
 	static const struct weight_files kinds[] = {
@@ -346,7 +346,7 @@ static void apply_weights(struct apply *a, bool v2)
 		(void)ctl_format(a->why, sizeof a->why, "the kernel has no weights of block I/O");
 }
 
-/* ---- v1 -------------------------------------------------------------------------------------- */
+/* ---- cgroup v1 ------------------------------------------------------------------------------- */
 
 static void apply_throttle(struct apply *a, enum blkio_rate rate)
 {
@@ -378,7 +378,7 @@ static void apply_throttle(struct apply *a, enum blkio_rate rate)
 		free(text);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 static void look_for_devices(struct blkio_worker *w, struct apply *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module: which class a container has, what to do when. */
+/* The module blkio: chooses the class of each container and queues work. */
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
@@ -14,13 +14,13 @@ struct rp_plan {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_controller controller; /* its `takes` follows the configuration */
-	struct blkio_config *config; /* in force */
+	struct rp_controller controller; /* `takes` depends on the configuration */
+	struct blkio_config *config; /* active configuration */
 	struct ctl_queue *queue;
-	struct ctl_table done; /* containers that were given something */
+	struct ctl_table done; /* containers with applied values */
 	bool running, again;
 	uint64_t n_writes;
-	struct blkio_worker worker; /* the worker's alone */
+	struct blkio_worker worker; /* used by the worker only */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void blkio_commit(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* NULL: none. */
+/* Returns the class of a container; NULL: none. */
 static const char *choose(struct rp_instance *inst, const struct rp_ctr_info *info,
 			  const char **ret_source)
 {
@@ -106,7 +106,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	const char *class = choose(inst, &info, &source);
 	const struct ctl_entry *was = ctl_table_know(&inst->done, &info);
 	if (!class && !was) {
-		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* nothing of ours to undo */
+		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* there is nothing to undo */
 		return 0;
 	}
 	if (!all && was && !was->stale && strcmp(was->class, class ? class : "") == 0)
@@ -180,7 +180,7 @@ static void run_item(void *arg, struct ctl_item *item)
 	blkio_apply(&inst->worker, (struct blkio_item *)(void *)item);
 }
 
-/* Disks that came or went concern everybody who has a class. */
+/* Applies all classes again after disks were added or removed. */
 static void look_again(struct rp_instance *inst)
 {
 	inst->again = true;
@@ -193,7 +193,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 {
 	struct rp_instance *inst = arg;
 	struct blkio_item *b = (struct blkio_item *)(void *)item;
-	bool first = !inst->again; /* the list is compared with an empty one then */
+	bool first = !inst->again; /* the first list is compared with an empty one */
 	if (ran)
 		inst->n_writes += b->n_writes;
 	bool news = ran && b->new_devices;
@@ -227,8 +227,8 @@ static void blkio_stop(struct rp_instance *inst)
 {
 	inst->running = false;
 	ctl_queue_clear(inst->queue);
-	ctl_table_mark_stale(
-		&inst->done); /* what waited has not been done, if it is ever started again */
+	/* waiting items were dropped: apply them at the next start */
+	ctl_table_mark_stale(&inst->done);
 }
 
 static int32_t blkio_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -252,7 +252,7 @@ static int32_t blkio_load(struct rp_instance *inst, const void *data, uint32_t s
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "enable",

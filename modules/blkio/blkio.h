@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blkio.so: block I/O of containers by class: weights and throttles, of devices that are named by
- * patterns.
+ * blkio.so: block I/O of containers by class: weights and throttles of devices, which are selected
+ * by patterns.
  *
  *	config.c	the section: classes, each a list of entries
- *	devices.c	[worker] patterns → the disks that there are now
- *	apply.c		[worker] a class → blkio.* of cgroup v1, io.* of v2; what is not wanted any
- *                      more is reset; read back
- *	blkio.c		the module: which class a container has, what to do when
+ *	devices.c	[worker] patterns → existing disks
+ *	apply.c		[worker] a class → blkio.* of cgroup v1, io.* of v2; resets old values and
+ *			reads new ones back
+ *	blkio.c		the module: classes of containers, hooks
  *
- * Without classes of its own the section only passes class names on to the runtime, whose own file
- * has the classes then.
+ * Without classes, the section only passes class names to the runtime, whose own file then defines
+ * the classes.
  *
- * io.max takes one device a write, and what a runtime writes for a container is one write a file:
- * so nothing of this goes through the runtime.
+ * The module does not use the runtime to write values: io.max takes one device per write, and a
+ * runtime makes only one write per file.
  */
 #ifndef BLKIO_H
 #define BLKIO_H
@@ -33,10 +33,10 @@
 enum blkio_rate { BLKIO_RBPS, BLKIO_WBPS, BLKIO_RIOPS, BLKIO_WIOPS, BLKIO_N_RATES };
 
 struct blkio_entry {
-	char **devices; /* patterns; none: the default weight */
+	char **devices; /* patterns; none: the entry sets the default weight */
 	uint32_t n_devices;
 	uint32_t weight; /* 0: not set */
-	uint64_t rate[BLKIO_N_RATES]; /* BLKIO_NOT_SET */
+	uint64_t rate[BLKIO_N_RATES]; /* BLKIO_NOT_SET: no limit */
 };
 
 struct blkio_class {
@@ -45,7 +45,7 @@ struct blkio_class {
 	uint32_t n;
 };
 
-/* Shared by the main thread and items under way. */
+/* Shared by the main thread and queued items. */
 struct blkio_config {
 	uint32_t refs;
 	bool enable, qos_default, forward;
@@ -54,15 +54,15 @@ struct blkio_config {
 };
 
 int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_config **ret);
-void blkio_config_unref(struct blkio_config *c); /* [main]; NULL is fine */
+void blkio_config_unref(struct blkio_config *c); /* [main]; accepts NULL */
 const struct blkio_class *blkio_config_class(const struct blkio_config *c, const char *name);
 
 /* ---- devices: [worker] ----------------------------------------------------------------------- */
 
 struct blkio_device {
-	char name[64]; /* sda; ! stands for / */
+	char name[64]; /* such as sda; '!' stands for '/' */
 	uint32_t major, minor;
-	bool weighs; /* its scheduler knows weights */
+	bool weighs; /* the scheduler supports weights */
 };
 
 struct blkio_devices {
@@ -70,11 +70,12 @@ struct blkio_devices {
 	uint32_t n;
 };
 
-/* The disks (no partitions) that there are. */
+/* Reads the existing disks, without partitions. */
 int32_t blkio_devices_read(const struct modhost *h, struct blkio_devices *ret);
 void blkio_devices_fini(struct blkio_devices *d);
 bool blkio_devices_equal(const struct blkio_devices *a, const struct blkio_devices *b);
-/* Calls fn for each disk that the pattern names, by its own name or through links; how many. */
+/* Calls fn for each disk that the pattern matches, by its name or through links. Returns their
+ * number. */
 uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, const char *pattern,
 		     void (*fn)(void *arg, const struct blkio_device *device), void *arg);
 
@@ -83,11 +84,11 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 struct blkio_item {
 	struct ctl_item item;
 	uint32_t serial;
-	char *ref; /* of its cgroup */
+	char *ref; /* reference to the container's cgroup */
 	struct blkio_config *config;
-	const struct blkio_class *class; /* NULL: back to the kernel's defaults */
-	char unknown[CTL_CLASS_MAX]; /* a class that is not configured */
-	bool new_devices; /* on return: other disks than last time */
+	const struct blkio_class *class; /* NULL: restore the kernel's defaults */
+	char unknown[CTL_CLASS_MAX]; /* name of a class that is not configured */
+	bool new_devices; /* set by run: disks differ from those of the last item */
 	uint32_t n_writes;
 };
 

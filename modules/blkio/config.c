@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section. Keys are those of the class files of the runtimes, in any case. */
+/* Reads the section. Its keys are those of the runtimes' class files, in any case of letters. */
 #include <stdlib.h>
 
 #include "modules/blkio/blkio.h"
@@ -74,7 +74,8 @@ static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_ent
 	for (unsigned i = 0; !r && i < BLKIO_N_RATES; i++) {
 		rp_cfg rate = section_get(h, node, rate_keys[i]);
 		int64_t v = h->config->value(h->ctx, rate, RP_T_BYTES, -1);
-		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET; /* 0: no limit */
+		/* 0 in the configuration means no limit */
+		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET;
 		if (rate && !e->n_devices)
 			r = modhost_fail_at(h, rate, -RP_EINVAL,
 					    "an entry without devices has a weight alone: devices "

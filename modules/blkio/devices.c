@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disks, from /sys/block, and the patterns that name them: looked at whenever a class is applied,
- * since disks come and go. */
+/* Disks of /sys/block and the patterns that select them. They are read whenever a class is applied,
+ * since disks may be added and removed. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ struct lister {
 	struct blkio_devices *to;
 };
 
-/* The scheduler in force is in brackets: "mq-deadline [bfq] none". */
+/* Returns true if the active scheduler supports weights; its name is in brackets: "mq-deadline
+ * [bfq] none". */
 static bool knows_weights(const struct modhost *h, const char *name)
 {
 	char path[CTL_PATH_MAX], text[256];
@@ -36,7 +37,7 @@ static int32_t add_device(void *arg, const char *name, uint32_t kind)
 	if (strlen(name) >= sizeof d.name || l->to->n == BLKIO_DEVICES_MAX ||
 	    ctl_format(path, sizeof path, "/sys/block/%s/dev", name) ||
 	    l->h->work->read_file(l->h->ctx, path, text, sizeof text) < 0)
-		return 0; /* gone meanwhile */
+		return 0; /* removed meanwhile */
 	if (ctl_number(text, 10, &major, &at) || *at != ':' ||
 	    ctl_number(at + 1, 10, &minor, NULL) || major > UINT32_MAX || minor > UINT32_MAX)
 		return 0;
@@ -87,11 +88,12 @@ struct matcher {
 	void (*fn)(void *arg, const struct blkio_device *device);
 	void *arg;
 	uint32_t n;
-	const char *dir, *part, *rest; /* a folder, the pattern of its entries, what follows */
+	/* a folder, the pattern for its entries, and the rest of the pattern */
+	const char *dir, *part, *rest;
 	unsigned depth;
 };
 
-/* "/dev/cciss/c0d0" is cciss!c0d0 */
+/* Returns the disk of a device path: "/dev/cciss/c0d0" is the disk cciss!c0d0. */
 static const struct blkio_device *device_at(const struct blkio_devices *d, const char *path)
 {
 	if (strncmp(path, "/dev/", 5) != 0)
@@ -106,7 +108,7 @@ static const struct blkio_device *device_at(const struct blkio_devices *d, const
 	return NULL;
 }
 
-/* Takes "x/../" and "./" out, in place. */
+/* Removes "x/../" and "./" in place. */
 static void tidy(char *path)
 {
 	char *to = path;
@@ -124,7 +126,7 @@ static void tidy(char *path)
 	*to = '\0';
 }
 
-/* The disk that a path is, after its links. */
+/* Returns the disk that a path refers to, following links. */
 static const struct blkio_device *resolve(const struct matcher *m, const char *path)
 {
 	char at[CTL_PATH_MAX], target[CTL_PATH_MAX / 2], next[CTL_PATH_MAX];
@@ -162,7 +164,7 @@ static void walk(struct matcher *m, const char *dir, const char *pattern, unsign
 static int32_t walk_entry(void *arg, const char *name, uint32_t kind)
 {
 	struct matcher *m = arg;
-	const struct matcher here = *m; /* walk() goes on to other folders */
+	const struct matcher here = *m; /* walk() changes *m */
 	char path[CTL_PATH_MAX];
 	if (fnmatch(here.part, name, FNM_PATHNAME | FNM_PERIOD) != 0 ||
 	    ctl_format(path, sizeof path, "%s/%s", here.dir, name))
@@ -198,7 +200,7 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 		     void (*fn)(void *arg, const struct blkio_device *device), void *arg)
 {
 	struct matcher m = {.h = h, .d = d, .fn = fn, .arg = arg};
-	/* what the kernel itself calls them needs no look at /dev */
+	/* Names of the kernel match without reading /dev. */
 	for (uint32_t i = 0; i < d->n; i++) {
 		char path[80];
 		(void)snprintf(path, sizeof path, "/dev/%s", d->list[i].name);

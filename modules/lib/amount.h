@@ -2,10 +2,10 @@
 /*
  * Amounts of CPU in sections of policies (availableResources.cpu, reservedResources.cpu):
  *
- * 	2  750m  1.5            a quantity
- * 	cpuset:0-3,8  0-3,8     a set of CPUs (without the prefix it must contain "-" or ",")
- * 	exclude-cpuset:0-3      all online CPUs except these
- * 	cgroup:PATH  /PATH      the CPUs of a cgroup
+ *	2  750m  1.5            a quantity
+ *	cpuset:0-3,8  0-3,8     a set of CPUs (without the prefix it must contain "-" or ",")
+ *	exclude-cpuset:0-3      all online CPUs except these
+ *	cgroup:PATH  /PATH      the CPUs of a cgroup
  */
 #ifndef NRI_RP_LIB_AMOUNT_H
 #define NRI_RP_LIB_AMOUNT_H

@@ -9,9 +9,9 @@
  * may appear later or the kernel may refuse a write temporarily. An item sets `final` if only a
  * change of the configuration can mend its failure.
  *
- * 	struct my_item { struct ctl_item item; char ref[RP_CGROUP_REF_MAX]; … };
- * 	q = ctl_queue_new(&inst->h, &(struct ctl_ops){run, done}, inst);
- * 	ctl_queue_add(q, &my->item);  in a hook
+ *	struct my_item { struct ctl_item item; char ref[RP_CGROUP_REF_MAX]; … };
+ *	q = ctl_queue_new(&inst->h, &(struct ctl_ops){run, done}, inst);
+ *	ctl_queue_add(q, &my->item);  in a hook
  */
 #ifndef NRI_RP_LIB_CTL_QUEUE_H
 #define NRI_RP_LIB_CTL_QUEUE_H

@@ -32,7 +32,7 @@ void memqos_apply(const struct modhost *h, struct memqos_item *m)
 		(void)put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
 }
 
-/* ---- above containers ------------------------------------------------------------------------ */
+/* ---- directories above containers ------------------------------------------------------------ */
 
 void memqos_dirs_free(struct memqos_dir *d)
 {
@@ -67,7 +67,7 @@ static void add(const struct modhost *h, struct memqos_sums *sums, const struct 
 {
 	char dir[CTL_PATH_MAX];
 	if (h->work->cgroup_find(h->ctx, part->ref, "", dir, sizeof dir))
-		return; /* it is gone, or told of by its own item */
+		return; /* removed, or reported by the container's own item */
 	while (koord_dir_above(dir)) {
 		struct memqos_dir *d = dir_of(sums->dirs, dir);
 		if (!d)
@@ -78,7 +78,8 @@ static void add(const struct modhost *h, struct memqos_sums *sums, const struct 
 	}
 }
 
-/* Nothing is said of those that never were kept anything: they may be others' to set. */
+/* Writes the sums of directories above containers. Directories that never had a protected container
+ * are left unchanged: other programs may set them. */
 void memqos_sum(const struct modhost *h, struct memqos_sums *sums)
 {
 	for (struct memqos_dir *d = *sums->dirs; d; d = d->next) {

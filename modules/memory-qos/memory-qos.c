@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define SUMS_COOKIE UINT64_C(0x5e75)
-#define SUMS_DELAY_MS 200u /* containers that come together are one sum */
+#define SUMS_DELAY_MS 200u /* delay that combines containers created together into one sum */
 
 enum { KIND_VALUES, KIND_SUMS };
 
@@ -15,13 +15,13 @@ struct rp_plan {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	struct ctl_queue *queue;
-	struct ctl_table done; /* containers that were given something */
-	struct memqos_dir *dirs; /* of the worker */
+	struct ctl_table done; /* containers with applied values */
+	struct memqos_dir *dirs; /* used by the worker only */
 	bool sums_wanted, running;
 	uint64_t n_writes;
-	char why[CTL_TEXT_MAX]; /* the last sum's failure */
+	char why[CTL_TEXT_MAX]; /* failure of the last sum */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void memqos_commit(struct rp_instance *inst, struct rp_plan *plan)
 	ctl_table_mark_stale(&inst->done);
 }
 
-/* ---- what is above containers ---------------------------------------------------------------- */
+/* ---- sums above containers ------------------------------------------------------------------- */
 
 static void want_sums(struct rp_instance *inst)
 {
@@ -190,7 +190,8 @@ static int32_t stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char
 	return h->cache->set_pair(h->ctx, txn, ctr, RP_F_UNIFIED, file, text);
 }
 
-/* Values come with the creation, so that they are there before its first instruction. */
+/* Stages the values at creation, so that they are effective before the container's first
+ * instruction. */
 static int32_t memqos_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
@@ -320,7 +321,7 @@ static int32_t memqos_load(struct rp_instance *inst, const void *data, uint32_t 
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- given figures --------------------------------------------------------------------------- */
+/* ---- decisions for given figures ------------------------------------------------------------- */
 
 static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question *q,
 			     const struct rp_answer *a)
@@ -341,7 +342,7 @@ static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question 
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 #define PERCENT(path_, doc_)                                                                       \
 	{                                                                                          \

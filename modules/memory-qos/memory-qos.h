@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory-qos.so: memory that the kernel keeps for containers (memory.min, memory.low), and from
- * which point on it holds them back (memory.high), by the class of their pods. cgroup v2 alone has
- * these.
+ * memory-qos.so: memory that the kernel protects for containers (memory.min, memory.low), and the
+ * amount from which it throttles them (memory.high), by the class of their pods. Requires cgroup
+ * v2.
  *
- *	rule.c		what a container is to have
- *	apply.c		[worker] that, and what it comes to for pods and all that is above them
+ *	rule.c		values of a container
+ *	apply.c		[worker] writes them, and their sums for pods and the directories above
  *	memory-qos.c	the module
  */
 #ifndef MEMORY_QOS_H
@@ -26,15 +26,16 @@
 enum memqos_class { MEMQOS_LSR, MEMQOS_LS, MEMQOS_BE, MEMQOS_CLASSES };
 
 struct memqos_rule {
-	int64_t min_percent, low_percent; /* of the request */
-	int64_t high_percent; /* of the way from request to limit; 0: it is not held back */
+	int64_t min_percent, low_percent; /* percent of the request */
+	int64_t high_percent; /* percent of the way from request to limit; 0: no throttling */
 };
 
 struct memqos_values {
-	int64_t min, low, high; /* bytes; high: or MEMQOS_NO_LIMIT */
+	int64_t min, low, high; /* bytes; high may be MEMQOS_NO_LIMIT */
 };
 
-/* limit 0: none, what all pods of the node may have counts. */
+/* Returns the values for a request and a limit in bytes. limit 0: none, so the node's allocatable
+ * memory is used. */
 struct memqos_values memqos_decide(const struct memqos_rule *rule, int64_t request, int64_t limit,
 				   int64_t allocatable);
 
@@ -44,8 +45,8 @@ struct memqos_config {
 	int64_t allocatable;
 };
 
-/* The values of a container. -RP_EINVAL with `why`: its annotation cannot be read; values are those
- * without it. */
+/* Determines the values of a container. -RP_EINVAL with `why`: its annotation is malformed, and
+ * *ret has the values without it. */
 int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
 			 const struct rp_ctr_info *info, struct memqos_values *ret,
 			 char why[CTL_TEXT_MAX]);
@@ -53,12 +54,12 @@ static inline bool memqos_is_nothing(const struct memqos_values *v)
 {
 	return !v->min && !v->low && v->high == MEMQOS_NO_LIMIT;
 }
-/* As the files have it. size: at least 32. */
+/* Writes a value in the format of the files. size: at least 32. */
 void memqos_text(int64_t value, char *buf, size_t size);
 
 /* ---- [worker] -------------------------------------------------------------------------------- */
 
-/* A container's own. */
+/* Values of a container. */
 struct memqos_item {
 	struct ctl_item item;
 	uint32_t serial;
@@ -68,7 +69,7 @@ struct memqos_item {
 };
 void memqos_apply(const struct modhost *h, struct memqos_item *item);
 
-/* Directories above containers, and what those below are kept. */
+/* A directory above containers, with the sums of the values below. */
 struct memqos_dir {
 	char *path;
 	int64_t min, low;
@@ -76,10 +77,10 @@ struct memqos_dir {
 	struct memqos_dir *next;
 };
 
-/* Of all containers at once. */
+/* Values of all containers. */
 struct memqos_sums {
 	struct ctl_item item;
-	struct memqos_dir **dirs; /* the instance's: touched by the worker alone */
+	struct memqos_dir **dirs; /* belongs to the instance; used by the worker only */
 	uint32_t n, n_writes;
 	struct memqos_part {
 		char *ref;

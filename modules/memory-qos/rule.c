@@ -44,7 +44,7 @@ static struct memqos_rule rule_of(const struct modhost *h, const struct memqos_c
 	case RP_KOORD_BE:
 		return c->rules[MEMQOS_BE];
 	default:
-		return (struct memqos_rule){0}; /* parts of the system have what they were given */
+		return (struct memqos_rule){0}; /* system pods keep their values */
 	}
 }
 
@@ -58,7 +58,7 @@ static bool take_percent(const struct modhost *h, rp_cfg map, const char *key, i
 	return true;
 }
 
-/* The pod's annotation: its policy, and with `auto` its own percentages. */
+/* Applies the pod's annotation: its policy, and with `auto` its own percentages. */
 static int32_t annotate(const struct modhost *h, rp_pod pod, struct memqos_rule *rule,
 			char why[CTL_TEXT_MAX])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/memory/memory.h"
 
-/* Numbers count, not how they are written; v1 shows "no limit" as the largest number of pages. */
+/* Returns true if a file has the wanted value. Numbers are compared by value; v1 shows "no limit"
+ * as the largest number of pages. */
 static bool same(const char *is, const char *want)
 {
 	uint64_t a, b;
@@ -27,7 +28,7 @@ static bool is_toptier(const struct memory_value *v)
 	return strcmp(v->file, MEMORY_TOPTIER_FILE) == 0;
 }
 
-/* 0, or -errno with a sentence in `why`. */
+/* Writes a value. Returns 0, or -errno with a sentence in `why`. */
 static int32_t put(const struct modhost *h, struct memory_item *item, const char *dir,
 		   const struct memory_value *v, char why[CTL_TEXT_MAX])
 {
@@ -39,7 +40,7 @@ static int32_t put(const struct modhost *h, struct memory_item *item, const char
 		return 0;
 	if (r == -RP_ENOENT && is_toptier(v)) {
 		(void)ctl_format(why, CTL_TEXT_MAX, "this kernel has no " MEMORY_TOPTIER_FILE);
-		return item->values.toptier ? r : 0; /* nothing to take back, then */
+		return item->values.toptier ? r : 0; /* a reset is not necessary then */
 	}
 	if (r >= 0) {
 		item->n_writes++;
@@ -64,7 +65,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	bool missing = false;
 	int32_t r = h->work->cgroup_find(h->ctx, item->ref, "memory", dir, sizeof dir);
 	if (item->values.why[0]) {
-		/* what it has of a class that is gone is taken back all the same */
+		/* Values of a class that is no longer configured are reset nevertheless. */
 		for (uint32_t i = 0; !r && i < item->values.n; i++)
 			(void)put(h, item, dir, &item->values.list[i], why);
 		item->item.final = 1;
@@ -84,7 +85,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 		if (!n_failed++)
 			memcpy(why, reason, sizeof why);
 	}
-	/* such a file does not come while the kernel runs */
+	/* the file cannot appear while the kernel runs */
 	item->item.final = n_failed == 1 && missing;
 	ctl_say(&item->item,
 		!n_failed		    ? RP_APPLY_DONE

@@ -14,11 +14,11 @@ struct rp_plan {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	struct ctl_queue *queue;
-	struct ctl_table
-		done; /* containers that were given something; recorded: those with a class */
-	struct ctl_table tiers; /* those that were given a limit of the top tier */
+	/* containers with applied values; the record has those with a class */
+	struct ctl_table done;
+	struct ctl_table tiers; /* containers with a top-tier limit */
 	unsigned char *saved; /* both records */
 	struct memory_migrations *migrations;
 	uint64_t n_writes;
@@ -82,7 +82,7 @@ static struct memory_item *new_item(const struct modhost *h, rp_ctr ctr)
 	return NULL;
 }
 
-/* A class that is gone takes its limit with it, and so does an adjustment. */
+/* Adds resets for the limits of a class and of an adjustment that no longer apply. */
 static void undo(const struct rp_instance *inst, const struct ctl_entry *was,
 		 const struct ctl_entry *tier, struct memory_values *v)
 {
@@ -94,7 +94,7 @@ static void undo(const struct rp_instance *inst, const struct ctl_entry *was,
 		memory_values_add(v, MEMORY_TOPTIER_FILE, "-1");
 }
 
-/* It is about to get what m says; tier: whether it has a limit of the top tier. */
+/* Records that a container is about to receive the values of m; tier: it has a top-tier limit. */
 static int32_t give(struct rp_instance *inst, const struct rp_ctr_info *info, bool tier,
 		    struct memory_item *m)
 {
@@ -155,7 +155,7 @@ static int32_t memory_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 		return modhost_fail(h, r, "%s", *v.why ? v.why : "the container is not known");
 	if (v.class[0])
 		modhost_note(h, ctr, "memory class %s", v.class);
-	/* runtimes refuse such values on v1: they are written when the container starts */
+	/* Runtimes refuse such values on v1, so they are written when the container starts. */
 	for (uint32_t i = 0; !r && !inst->plan->v1 && i < v.n; i++)
 		r = h->cache->set_pair(h->ctx, txn, ctr, RP_F_UNIFIED, v.list[i].file,
 				       v.list[i].text);
@@ -191,7 +191,7 @@ static void sync_one(void *arg, rp_ctr ctr)
 	(void)apply(arg, ctr, false);
 }
 
-/* So that it stays in the record. */
+/* Keeps a container in the record of top-tier limits. */
 static void know_tier(void *arg, rp_ctr ctr)
 {
 	struct rp_instance *inst = arg;
@@ -258,7 +258,7 @@ static void memory_stop(struct rp_instance *inst)
 {
 	ctl_queue_clear(inst->queue);
 	ctl_table_mark_stale(
-		&inst->done); /* what waited has not been done, if it is ever started again */
+		&inst->done); /* waiting items were dropped: apply them at the next start */
 }
 
 static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -272,7 +272,8 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 	return 0;
 }
 
-/* The record of classes, as ever, where no container has a limit of the top tier; else both. */
+/* Saves the record of classes alone, as earlier versions did, or both records if a container has a
+ * top-tier limit. */
 static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	const void *done, *tiers;
@@ -295,7 +296,7 @@ static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint
 	return 0;
 }
 
-/* The length of the first record is before it. */
+/* Loads both records, which follow the length of the first one. */
 static int32_t load_both(struct rp_instance *inst, const unsigned char *data, uint32_t size)
 {
 	uint64_t n;
@@ -318,7 +319,7 @@ static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t 
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

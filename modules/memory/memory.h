@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.so: when the kernel begins to reclaim a container's memory, whether it may swap, and how
- * much of the fastest memory it may keep.
+ * memory.so: memory settings of containers: the amount from which the kernel reclaims, the
+ * permission to swap, and the amount of the fastest memory tier.
  *
  *	config.c	the section
- *	qos.c		what a container's class and annotations come to
+ *	qos.c		values from a container's class and annotations
  *	apply.c		[worker] values into files of a cgroup
- *	pages.c		[worker] a part of a container's pages to other nodes
- *	migrate.c	which containers' pages are on their way, and how fast
+ *	pages.c		[worker] migration of a part of a container's pages
+ *	migrate.c	the containers whose pages are migrated, and the rate
  *	memory.c	the module
  *
- * On cgroup v2 values go to the runtime with the container's creation, so that they are there
- * before its first instruction; what changes later, and everything on v1, is written here.
+ * On cgroup v2 values are sent to the runtime at creation, so that they are effective before the
+ * container's first instruction. Later changes, and all values on v1, are written here.
  */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -26,25 +26,25 @@
 
 #define MEMORY_CLASSES_MAX 256u
 #define MEMORY_FILES_MAX 32u
-#define MEMORY_FILE_MAX 64u /* bytes of a file's name, with its NUL */
+#define MEMORY_FILE_MAX 64u /* limit of a file name, with its NUL */
 #define MEMORY_VALUE_MAX 64u
 #define MEMORY_PAGE 4096
-/* Only some kernels have it; on both versions of cgroups, and -1 is no limit. */
+/* Present only in some kernels, with both versions of cgroups; -1 means no limit. */
 #define MEMORY_TOPTIER_FILE "memory.toptier_soft_limit_in_bytes"
 
 struct memory_class {
 	char name[CTL_CLASS_MAX];
-	double swap_ratio; /* the part of the limit that may be swapped out */
+	double swap_ratio; /* part of the memory limit that may be swapped out */
 };
 
 struct memory_config {
 	bool enable, qos_default;
 	struct memory_class *classes;
 	uint32_t n_classes;
-	char files[MEMORY_FILES_MAX][MEMORY_FILE_MAX]; /* that annotations may set */
+	char files[MEMORY_FILES_MAX][MEMORY_FILE_MAX]; /* files that annotations may set */
 	uint32_t n_files;
 	bool migrate;
-	uint64_t migrate_rate; /* bytes a second */
+	uint64_t migrate_rate; /* bytes per second */
 };
 
 int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret);
@@ -57,19 +57,19 @@ struct memory_value {
 struct memory_values {
 	struct memory_value list[MEMORY_FILES_MAX + 1];
 	uint32_t n;
-	bool toptier; /* one of them is a limit of the top tier */
+	bool toptier; /* `list` contains a top-tier limit */
 	char class[CTL_CLASS_MAX]; /* "": none */
-	char why[CTL_TEXT_MAX]; /* why it cannot be */
+	char why[CTL_TEXT_MAX]; /* why the values are not possible */
 };
 
-/* What a container is to get; -RP_EINVAL and ret->why when that cannot be. v1: the files of cgroup
- * v1 that come closest. */
+/* Determines the values of a container. -RP_EINVAL with ret->why: they are not possible. v1: uses
+ * the nearest equivalent files of cgroup v1. */
 int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
 			 bool v1, struct memory_values *ret);
 
-/* Adds what an adjustment says of the top tier, whatever else is in the way. */
+/* Adds the top-tier limit of an adjustment, also if the other values are not possible. */
 void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values *ret);
-/* Adds a value, unless there is one for that file. */
+/* Adds a value, unless the file has one already. */
 void memory_values_add(struct memory_values *v, const char *file, const char *text);
 
 struct memory_item {
@@ -84,37 +84,37 @@ void memory_apply(const struct modhost *h, struct memory_item *item);
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-#define MEMORY_MOVE_MAX 8192u /* pages that one step moves at most … */
-#define MEMORY_LOOK_MAX 65536u /* … and looks at */
+#define MEMORY_MOVE_MAX 8192u /* largest number of pages that one step moves … */
+#define MEMORY_LOOK_MAX 65536u /* … and checks */
 #define MEMORY_EMPTY_MAX                                                                           \
 	(UINT64_C(1)                                                                               \
-	 << 24) /* after so many in a row that are not there (64 GiB) a mapping is left */
+	 << 24) /* after so many absent pages in a row (64 GiB) a step leaves a mapping */
 
 enum memory_move { MEMORY_MOVE_ON, MEMORY_MOVE_DONE, MEMORY_MOVE_TOO_EARLY };
 
-/* One step: pages of a container that are on other nodes, from a place on. */
+/* A step of a migration: moves pages of a container to its memory nodes, from a position on. */
 struct memory_step {
-	struct ctl_item
-		item; /* about no container: the result is told by whoever makes steps of it */
-	uint64_t serial; /* of the migration that it is a step of */
+	/* with ctr 0: migrate.c reports the results, not the queue */
+	struct ctl_item item;
+	uint64_t serial; /* number of the migration */
 	char *ref;
-	struct rp_idset nodes; /* where they ought to be */
-	uint32_t pid; /* where to go on: this process … */
-	uint64_t addr; /* … from this address on; both are moved on */
-	/* pages before it, in the same mapping, that are not there; moved on as well */
+	struct rp_idset nodes; /* target nodes */
+	uint32_t pid; /* position: process … */
+	uint64_t addr; /* … and address; both are advanced */
+	/* absent pages before the position in the same mapping; advanced */
 	uint64_t n_empty;
-	uint32_t budget; /* pages, at most MEMORY_MOVE_MAX */
+	uint32_t budget; /* pages to move, at most MEMORY_MOVE_MAX */
 	enum memory_move outcome;
-	uint64_t n_moved, n_shared,
-		n_left; /* pages; shared ones stay, left: the kernel would not move them */
-	uint32_t n_sparse; /* mappings that were left */
-	/* -errno of the last that was left, or of a process that could not be touched */
+	/* pages; shared ones are not moved, n_left: refused by the kernel */
+	uint64_t n_moved, n_shared, n_left;
+	uint32_t n_sparse; /* mappings left because of absent pages */
+	/* -errno of the last refused page, or of an inaccessible process */
 	int32_t why;
 };
 
 void memory_step_run(const struct modhost *h, struct memory_step *s);
-/* A line of /proc/PID/maps: where its pages are. False: it makes no sense, or has none that can be
- * moved. */
+/* Parses a line of /proc/PID/maps and stores the range of its pages. False: malformed, or
+  * pages that cannot be moved. */
 bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end);
 
 #define MEMORY_MOVE_COOKIE UINT64_C(0x9a9e5)
@@ -124,11 +124,11 @@ struct memory_migrations;
 struct memory_migrations *memory_migrations_new(const struct modhost *h, struct ctl_queue *queue,
 						uint32_t kind);
 void memory_migrations_free(struct memory_migrations *m);
-/* Its memory nodes have changed. -RP_ENOMEM. */
+/* Starts or restarts the migration of a container whose memory nodes have changed. -RP_ENOMEM. */
 int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr);
 void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr);
 void memory_migrate_timer(struct memory_migrations *m, const struct memory_config *c);
-/* A step has ended; frees it. */
+/* Handles the end of a step and frees it. */
 void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
 			 struct memory_step *s, bool ran);
 void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which containers' pages are on their way. One container at a time, a step at a time: after each
- * the timer waits for as long as the rate says that the moved bytes take, and status tells how far
- * it has come.
+ * Migration of containers' pages: one container at a time and one step at a time. After each step a
+ * timer waits as long as the configured rate requires for the moved bytes. Status shows the
+ * progress.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,13 +11,13 @@
 
 #include "modules/memory/memory.h"
 
-#define FIRST_MS 3000u /* until the runtime has been told of the nodes and has written them */
-#define STEP_MS 10u /* between two steps at least … */
-/* … and doubled up to 640 ms as long as there are but addresses with nothing there: others use the
- * worker, too */
+#define FIRST_MS 3000u /* time for the runtime to receive and write the nodes */
+#define STEP_MS 10u /* shortest delay between two steps … */
+/* … doubled up to 640 ms while steps find only absent pages, since other modules use the worker
+ * too */
 #define IDLE_SHIFT_MAX 6u
 #define EARLY_TRIES_MAX 20u
-#define PASSES_MAX 3u /* pages that were busy may not be the next time */
+#define PASSES_MAX 3u /* passes over a container: busy pages may be movable later */
 #define AGAIN_MS 1000u
 
 struct migration {
@@ -27,7 +27,7 @@ struct migration {
 	uint32_t pid;
 	uint64_t addr, n_empty;
 	uint64_t n_moved, n_shared, n_left;
-	uint32_t n_sparse, n_idle; /* idle: steps in a row that found nothing */
+	uint32_t n_sparse, n_idle; /* n_idle: steps in a row without a page */
 	int32_t why;
 	uint32_t n_early, n_passes;
 	uint64_t due_ms;
@@ -38,8 +38,9 @@ struct memory_migrations {
 	const struct modhost *h;
 	struct ctl_queue *queue;
 	uint32_t kind;
-	struct migration *list; /* the first one is at work */
-	bool under_way; /* a step of the first one, unless that has been dropped since */
+	struct migration *list; /* the first one is active */
+	/* a step of the first migration is running, unless this was dropped since */
+	bool under_way;
 	uint64_t last_serial;
 	uint64_t n_moved, n_left, n_done;
 };
@@ -104,7 +105,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 	struct rp_ctr_info info = {.size = sizeof info};
 	if (!c->enable || !c->migrate || h->cache->get_ctr(h->ctx, ctr, &info))
 		return 0;
-	drop(m, ctr); /* to other nodes now: from the beginning */
+	drop(m, ctr); /* new target nodes: start from the beginning */
 	if (rp_ids_empty(info.mems) || info.state != RP_STATE_RUNNING)
 		return 0;
 	struct migration *new = calloc(1, sizeof *new), **end = &m->list;
@@ -166,7 +167,7 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 		memory_migrate_forget(m, at->ctr);
 		return;
 	}
-	/* no more in one step than a quarter of a second may move */
+	/* Limit a step to the pages of a quarter of a second. */
 	uint64_t budget = c->migrate_rate / MEMORY_PAGE / 4;
 	if (budget < s->budget)
 		s->budget = (uint32_t)budget;
@@ -174,7 +175,7 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 	ctl_queue_add(m->queue, &s->item);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 4, 5))) static void say(const struct memory_migrations *m,
 						      const struct migration *at, uint32_t result,
@@ -195,7 +196,8 @@ static unsigned mib(uint64_t pages)
 	return (unsigned)(pages * MEMORY_PAGE >> 20);
 }
 
-/* A process of others is closed to who may not trace it. */
+/* Returns the remedy for an error. A process without permission to trace others cannot move their
+ * pages. */
 static const char *remedy(int32_t why)
 {
 	return why == -EACCES || why == -EPERM
@@ -221,7 +223,7 @@ static void finish(struct memory_migrations *m, const struct migration *at)
 	drop(m, at->ctr);
 }
 
-/* Whoever has another turn goes to the end. */
+/* Moves the first migration to the end of the list. */
 static void rotate(struct memory_migrations *m)
 {
 	struct migration *first = m->list, **end = &m->list;
@@ -259,7 +261,7 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 		finish(m, at);
 	} else if (s->outcome == MEMORY_MOVE_ON) {
 		say(m, at, RP_APPLY_PENDING, "%u MiB moved so far", mib(at->n_moved));
-		if (!s->n_moved) /* a lot of addresses with nothing there: others need not wait */
+		if (!s->n_moved) /* only absent pages were found: let other containers go first */
 			rotate(m);
 	} else if (++at->n_early < EARLY_TRIES_MAX) {
 		at->due_ms = now_ms(m) + FIRST_MS;
@@ -274,7 +276,7 @@ void memory_migrate_done(struct memory_migrations *m, const struct memory_config
 			 struct memory_step *s, bool ran)
 {
 	m->under_way = false;
-	/* it may have begun anew meanwhile, or ended */
+	/* The container may have restarted its migration meanwhile, or have ended. */
 	if (ran && m->list && m->list->serial == s->serial)
 		take(m, c, m->list, s);
 	step_free(s);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a container's pages to other nodes. The kernel tells for each page where it is, and
- * moves those that are not where they ought to be; what is shared with others it leaves. */
+/* Moves a part of a container's pages. The kernel reports the node of each page and moves those on
+ * other nodes than wanted. Pages that other processes share are not moved. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "modules/memory/memory.h"
 
-#define CHUNK 1024u /* pages of one call */
+#define CHUNK 1024u /* pages per call */
 #define HUGE_PAGE_BITS 21u
 #define HUGE_PAGE (UINT64_C(1) << HUGE_PAGE_BITS)
-#define STOPS_MAX 32u /* of a chunk; the rest waits for the next pass */
+#define STOPS_MAX 32u /* stops per chunk; the rest waits for the next pass */
 #define PROCESSES_MAX 65536u
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -54,7 +54,8 @@ bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end)
 	if (ctl_number(line, 16, &start, &p) || *p++ != '-' || ctl_number(p, 16, &end, &p) ||
 	    *p++ != ' ' || end <= start || start % MEMORY_PAGE || end % MEMORY_PAGE)
 		return false;
-	/* "---p" has no pages; those of the kernel are none of the process's */
+	/* mappings without access ("---p") have no pages; those of the kernel do not belong to the
+	 * process */
 	if (strncmp(p, "---", 3) == 0 || strlen(p) < 4)
 		return false;
 	size_t len = strcspn(p, "\n");
@@ -79,8 +80,8 @@ struct mover {
 	int32_t before[CHUNK], status[CHUNK], nodes[CHUNK];
 };
 
-/* The target nodes in turn, a huge page at a time: the kernel moves one as a whole, and would do so
- * again for each of its pages that is wanted elsewhere. */
+/* Returns the target node for a page: the nodes in turn, one huge page each. The kernel moves a
+ * huge page as a whole, and would move it again for each of its pages with another target. */
 static int32_t node_for(const struct mover *m, const void *page)
 {
 	struct rp_ids nodes = rp_ids_of(&m->s->nodes);
@@ -102,7 +103,7 @@ static void count_result(struct mover *m, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t r = m->status[i];
 		if (r == -EACCES) {
-			m->s->n_shared++; /* other processes map it, too */
+			m->s->n_shared++; /* mapped by other processes as well */
 		} else if (!is_there(m, r) && r != -ENOENT) {
 			m->s->n_left++;
 			m->s->why = r < 0 ? r : -EBUSY;
@@ -110,8 +111,8 @@ static void count_result(struct mover *m, uint32_t n)
 	}
 }
 
-/* The kernel stops at a page that cannot be moved, and says nothing of those behind it: these are
- * tried without it. */
+/* Moves pages. The kernel stops at a page that it cannot move and reports nothing about the
+ * following ones, which are tried again without it. */
 static int64_t move_away(struct mover *m, uint32_t n)
 {
 	const struct rp_host_work *work = m->h->work;
@@ -132,8 +133,8 @@ static int64_t move_away(struct mover *m, uint32_t n)
 	return 0;
 }
 
-/* Of the whole chunk: with one page of a huge one the kernel moves all of them, also those that
- * were not to be moved yet. */
+/* Counts moved pages of the whole chunk: for one page of a huge page the kernel moves all of them,
+ * also those that were not requested yet. */
 static int64_t count_moved(struct mover *m, uint32_t n)
 {
 	int64_t r =
@@ -144,7 +145,7 @@ static int64_t count_moved(struct mover *m, uint32_t n)
 	return r;
 }
 
-/* How many of a chunk, after the last one that is there. */
+/* Counts the absent pages after the last present one of a chunk. */
 static void count_empty(struct mover *m, uint32_t n)
 {
 	uint32_t last = n;
@@ -153,8 +154,8 @@ static void count_empty(struct mover *m, uint32_t n)
 	m->s->n_empty = last ? n - last : m->s->n_empty + n;
 }
 
-/* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the
- * chunk were dealt with, or -errno. */
+/* Moves the pages of a chunk that are on other nodes, within the budget. Returns the number of
+ * pages handled, or -errno. */
 static int64_t move_chunk(struct mover *m, uint32_t n)
 {
 	const struct rp_host_work *work = m->h->work;
@@ -186,12 +187,12 @@ static bool is_over(const struct mover *m)
 	return m->s->n_moved >= m->s->budget || m->n_looked >= MEMORY_LOOK_MAX;
 }
 
-/* A chunk from an address on, which does not end within a huge page: the next one would find the
- * rest of it moved. */
+/* Fills a chunk from an address on. It does not end within a huge page, as the rest of that page
+ * would be found moved by the next chunk. */
 static uint32_t take_chunk(struct mover *m, uint64_t at, uint64_t end)
 {
 	uint64_t last = at + CHUNK * MEMORY_PAGE;
-	last -= last % HUGE_PAGE; /* after `at`, as a chunk is two of them long */
+	last -= last % HUGE_PAGE; /* after `at`, as a chunk is two huge pages long */
 	if (last > end)
 		last = end;
 	uint32_t n = 0;
@@ -200,7 +201,8 @@ static uint32_t take_chunk(struct mover *m, uint64_t at, uint64_t end)
 	return n;
 }
 
-/* 0: all of it; 1: the step is over; -errno. s->addr says how far it came. */
+/* Moves the pages of a mapping. Returns 0 at its end, 1 if the step is over, or -errno. s->addr is
+ * the position reached. */
 static int32_t move_mapping(struct mover *m, uint64_t start, uint64_t end)
 {
 	uint64_t at = m->s->addr > start ? m->s->addr : start;
@@ -244,9 +246,10 @@ static int32_t move_process(struct mover *m)
 	return r;
 }
 
-/* ---- a step ---------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
-/* The kernel moves nothing to nodes that the container may not use: the runtime comes first. */
+/* Returns true if the container may use the target nodes. The kernel moves pages only to allowed
+ * nodes, so the runtime must write them first. */
 static bool may_use(const struct modhost *h, const struct memory_step *s)
 {
 	char dir[CTL_PATH_MAX], path[CTL_PATH_MAX], text[4096];
@@ -286,7 +289,7 @@ static void move_all(struct mover *m, const struct pids *pids)
 			return;
 		}
 		if (r < 0 && r != -ESRCH && r != -ENOENT)
-			s->why = r; /* the others may be more willing */
+			s->why = r; /* other processes may be accessible */
 	}
 	s->outcome = MEMORY_MOVE_DONE;
 }

@@ -6,13 +6,14 @@
 
 #define DOMAIN "memory-qos.nri.io"
 
-/* Files that an annotation may want to set: who names one that is not allowed gets to know. */
+/* Files that people may expect to set by annotation: an error explains those that are not
+ * allowed. */
 static const char *const known_files[] = {"memory.min",	      "memory.low",	  "memory.high",
 					  "memory.max",	      "memory.swap.high", "memory.swap.max",
 					  "memory.zswap.max", "memory.oom.group"};
 
-/* On the pod, for the container alone (in the older plugin's notation or the common one) or for all
- * of them. */
+/* Returns an annotation of the pod: for this container (in the older plugin's notation or the
+ * common one) or for all of its containers. */
 static const char *annotation(const struct modhost *h, const struct rp_ctr_info *info,
 			      const char *what)
 {
@@ -153,6 +154,7 @@ void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values
 	ret->toptier = true;
 	for (uint32_t i = 0; i < ret->n; i++)
 		if (strcmp(ret->list[i].file, MEMORY_TOPTIER_FILE) == 0)
-			ret->n = i; /* an annotation's, and it is the last one that is kept */
+			/* drop the value of an annotation, which is the last one of the list */
+			ret->n = i;
 	memory_values_add(ret, MEMORY_TOPTIER_FILE, text);
 }

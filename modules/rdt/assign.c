@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All tasks of a container into a group. Tasks are moved one by one, and until then their children
- * are born where they are themselves: so the cgroup is read again until a pass finds nobody new.
+ * Moves all tasks of a container into a resctrl group. Tasks are moved one by one, and a task that
+ * is not moved yet creates its children in the old group. Therefore the cgroup is read again until
+ * a pass finds no new task.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #define PASSES_MAX 16u
 
-/* ---- who was seen ---------------------------------------------------------------------------- */
+/* ---- tasks seen so far ----------------------------------------------------------------------- */
 
 struct tids {
 	uint32_t *slots; /* 0: free */
@@ -25,7 +26,7 @@ static uint32_t *slot_of(const struct tids *t, uint32_t tid)
 	return &t->slots[i];
 }
 
-/* 1: it is new; 0: it was there. */
+/* Adds a task. Returns 1 if it is new, 0 if it was there, or -RP_ENOMEM. */
 static int32_t tids_add(struct tids *t, uint32_t tid)
 {
 	if (t->n * 2 >= t->cap) {
@@ -51,7 +52,8 @@ static int32_t tids_add(struct tids *t, uint32_t tid)
 
 struct mover {
 	struct rdt_groups *g;
-	const char *tasks, *monitor_tasks; /* files; NULL: no monitoring group */
+	/* paths of files; monitor_tasks NULL: no monitoring group */
+	const char *tasks, *monitor_tasks;
 	struct tids seen;
 	uint32_t n_new, n_moved, n_failed, n_unmonitored;
 	int32_t why, why_unmonitored;
@@ -69,7 +71,7 @@ static int32_t move_one(void *arg, uint32_t tid)
 	const struct modhost *h = m->g->h;
 	r = h->work->write_file(h->ctx, m->tasks, text);
 	if (r == -ESRCH)
-		return 0; /* it has ended */
+		return 0; /* the task has ended */
 	if (r) {
 		m->n_failed++;
 		m->why = r;
@@ -143,10 +145,10 @@ static void drop_monitor(struct rdt_groups *g, const char *class, const char *na
 {
 	char dir[CTL_PATH_MAX];
 	if (*name && monitor_dir(g, class, name, dir, sizeof dir) == 0)
-		(void)g->h->work->remove_dir(g->h->ctx, dir); /* gone with its class, mostly */
+		(void)g->h->work->remove_dir(g->h->ctx, dir); /* usually removed with its class */
 }
 
-/* Makes it. Else its tasks are moved without monitoring. */
+/* Creates the monitoring group. After an error the tasks are moved without monitoring. */
 static int32_t make_monitor(struct rdt_groups *g, const struct rdt_assign *a, const char *class,
 			    char *tasks, size_t size)
 {
@@ -159,8 +161,8 @@ static int32_t make_monitor(struct rdt_groups *g, const struct rdt_assign *a, co
 	return r == -EEXIST ? 0 : r;
 }
 
-/* RMIDs are scarce: that there is none left is no failure. Anything else is worth another
- * attempt. */
+/* Reports a missing monitoring group. The lack of a free RMID is no failure, since RMIDs are
+ * scarce; other errors are worth another attempt. */
 static void judge_monitor(struct rdt_assign *a, int32_t r)
 {
 	if (r == -ENOSPC)
@@ -181,8 +183,8 @@ static bool is_there(const struct rdt_groups *g, const char *class)
 	return g->h->work->read_file(g->h->ctx, path, text, sizeof text) != -ENOENT;
 }
 
-/* The class in fact: one whose group is missing leaves its containers to the root group. Returns
- * why, NULL when all is well. */
+/* Determines the class to use: without a group, the containers of a class belong to the root group.
+ * Returns the reason, or NULL if the class is usable. */
 static const char *usable_class(const struct rdt_groups *g, const struct rdt_assign *a,
 				const char **ret_class)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories of resctrl: those of ours that are not wanted any more go, those that are wanted are
- * made and get their schemata. */
+/* Directories of resctrl: removes groups that are no longer wanted, creates missing ones and writes
+ * their schemata. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ const struct rdt_group *rdt_group_of(const struct rdt_groups *g, const char *cla
 
 /* ---- schemata -------------------------------------------------------------------------------- */
 
-/* The values of the line that begins like `line` up to its colon; NULL: none. */
+/* Returns the values of the line with the same key (up to the colon) as `line`; NULL: none. */
 static const char *line_of(const char *text, const char *line)
 {
 	size_t key = strcspn(line, ":") + 1;
@@ -65,7 +65,7 @@ static const char *line_of(const char *text, const char *line)
 	}
 }
 
-/* "ID=VALUE" of an id within a line. */
+/* Reads the value of an id from the "ID=VALUE" items of a line. */
 static bool value_of(const char *values, uint64_t id, int base, uint64_t *ret)
 {
 	while (*values && *values != '\n') {
@@ -103,7 +103,7 @@ bool rdt_schemata_equal(const char *have, const char *want)
 	return true;
 }
 
-/* The kernel's own words on the last failure, or what the number means. */
+/* Writes the kernel's own description of the last failure, or else the meaning of the code. */
 static void explain(const struct rdt_groups *g, int32_t code, char *buf, size_t size)
 {
 	char path[CTL_PATH_MAX], text[160];
@@ -179,7 +179,7 @@ static bool is_wanted(const struct rdt_setup *s, const char *name)
 struct sweep {
 	struct rdt_groups *g;
 	struct rdt_setup *s;
-	struct rdt_names left; /* of the record, still there */
+	struct rdt_names left; /* recorded groups that still exist */
 };
 
 static int32_t has_tasks(const struct rdt_groups *g, const char *dir)
@@ -230,13 +230,13 @@ static void remove_unwanted(struct rdt_groups *g, struct rdt_setup *s)
 	int32_t r = g->h->work->list_dir(g->h->ctx, g->root, sweep_one, &w);
 	if (r < 0) {
 		(void)ctl_format(s->text, sizeof s->text, "%s: %s", g->root, ctl_why(r));
-		return; /* the record stays as it is */
+		return; /* the record is unchanged */
 	}
 	rdt_names_fini(&s->owned);
 	s->owned = w.left;
 }
 
-/* Takes over the list of what is wanted; what is known of groups that stay is kept. */
+/* Replaces the list of wanted groups. The state of groups that remain wanted is kept. */
 static int32_t take_list(struct rdt_groups *g, const struct rdt_setup *s)
 {
 	struct rdt_group *list = calloc(s->n_want + 1, sizeof *list);

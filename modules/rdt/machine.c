@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel's resctrl offers. */
+/* The capabilities of the kernel's resctrl file system. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ const char *rdt_level_name(enum rdt_level level)
 	return level == RDT_L2 ? "L2" : "L3";
 }
 
-/* ---- where it is ----------------------------------------------------------------------------- */
+/* ---- mount point ----------------------------------------------------------------------------- */
 
 static bool has_option(const char *options, const char *name)
 {
@@ -21,7 +21,7 @@ static bool has_option(const char *options, const char *name)
 	return false;
 }
 
-/* The first line of type resctrl: "DEVICE MOUNTPOINT TYPE OPTIONS 0 0". */
+/* Finds the first line of type resctrl: "DEVICE MOUNTPOINT TYPE OPTIONS 0 0". */
 static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 {
 	char *text = NULL;
@@ -46,9 +46,9 @@ static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 	return found ? modhost_fail(h, found, "the mount point of resctrl is too long") : 0;
 }
 
-/* ---- info/ ----------------------------------------------------------------------------------- */
+/* ---- contents of info/ ----------------------------------------------------------------------- */
 
-/* -RP_ENOENT: not there. */
+/* Reads a number from info/. -RP_ENOENT: the file does not exist. */
 static int32_t read_info(const struct modhost *h, const struct rdt_machine *m, const char *what,
 			 const char *file, int base, uint64_t *ret)
 {
@@ -117,7 +117,7 @@ static int32_t read_bandwidth(const struct modhost *h, struct rdt_machine *m)
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* "L3:0=7fff;1=7fff" → 0, 1 */
+/* Reads the ids of a schemata line: "L3:0=7fff;1=7fff" has 0 and 1. */
 static int32_t parse_ids(const char *values, uint32_t *ids, uint32_t *n)
 {
 	*n = 0;

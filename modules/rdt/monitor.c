@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache occupancy and bandwidth as the kernel counts them, by group and by monitoring group. */
+/* Reads the kernel's counters of cache occupancy and bandwidth, for each group and monitoring
+ * group. */
 #include <stdlib.h>
 
 #include "modules/rdt/rdt.h"
@@ -9,12 +10,12 @@
 struct reader {
 	const struct rdt_groups *g;
 	struct rdt_readings *to;
-	const char *dir; /* the one that is being listed */
+	const char *dir; /* directory being listed */
 	const char *class, *monitor;
 	const struct rdt_names *keep;
 };
 
-/* "mon_L3_01" */
+/* Reads a domain directory such as "mon_L3_01". */
 static int32_t read_domain(void *arg, const char *name, uint32_t kind)
 {
 	static const char *const files[] = {"llc_occupancy", "mbm_local_bytes", "mbm_total_bytes"};
@@ -29,7 +30,7 @@ static int32_t read_domain(void *arg, const char *name, uint32_t kind)
 		char path[CTL_PATH_MAX];
 		if (ctl_format(path, sizeof path, "%s/%s/%s", r->dir, name, files[i]))
 			continue;
-		/* "Unavailable", "Error" are no numbers */
+		/* the texts "Unavailable" and "Error" are no numbers */
 		v.has[i] = ctl_read_u64(r->g->h, path, &v.value[i]) == 0;
 	}
 	struct rdt_readings *to = r->to;
@@ -88,7 +89,7 @@ static int32_t sweep_monitor(void *arg, const char *name, uint32_t kind)
 	return 0;
 }
 
-/* Each of our groups, the root group first. */
+/* Calls fn for the monitoring groups of each group of the module, the root group first. */
 static void each_group(const struct reader *r,
 		       int32_t (*fn)(void *arg, const char *name, uint32_t kind))
 {

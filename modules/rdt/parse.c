@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The section as it is written. Of the shares there are long forms, those of the custom resources,
- * and short ones:
+ * Reads the section. Shares have a long form, which is that of the custom resources, and a short
+ * one:
  *
- *	l3Allocation: {all: {unified: 50%}, 0-1: {unified: 60%, code: 0xf0, data: 0xff}}
- *	l3Allocation: {all: 50%}		l3Allocation: 50%
- *	mbAllocation: {all: [50%, 1500MBps]}	mbAllocation: [50%]
+ *   l3Allocation: {all: {unified: 50%}, 0-1: {unified: 60%, code: 0xf0, data: 0xff}}
+ *   l3Allocation: {all: 50%}                l3Allocation: 50%
+ *   mbAllocation: {all: [50%, 1500MBps]}    mbAllocation: [50%]
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static int32_t parse_mask(const char *text, struct rdt_share *ret)
 			return -RP_EINVAL;
 		s.mask = bits.w[0];
 	}
-	/* one block: what is above its lowest bit is a power of two less one */
+	/* A mask of one block of bits, shifted down, is a power of two minus one. */
 	uint64_t block = s.mask ? s.mask >> __builtin_ctzll(s.mask) : 0;
 	if (!block || (block & (block + 1)))
 		return -RP_EINVAL;
@@ -171,7 +171,7 @@ static int32_t read_key(const struct modhost *h, const char *key, rp_cfg value, 
 	return 0;
 }
 
-/* Is it a map from cache ids, and not already what all of them get? */
+/* Returns true if the node is a map from cache ids, and not the value for all of them. */
 static bool is_by_id(const struct modhost *h, rp_cfg node)
 {
 	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)

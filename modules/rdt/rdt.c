@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module: which class a container has, what to do when. Everything that touches resctrl is an
- * item for the worker. */
+/* The module rdt: chooses the class of each container and queues work. All access to resctrl
+ * happens in items for the worker. */
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
@@ -9,7 +9,8 @@
 #include "modules/rdt/rdt.h"
 
 #define CLASS_KEY "rdtclass.resource-policy.nri.io"
-#define QOS_CLASS "/PodQos" /* an annotation's way of saying "that of its QoS class" */
+/* value of the annotation that stands for the class of the container's QoS */
+#define QOS_CLASS "/PodQos"
 #define STATE_HEAD "rdt 1\n"
 
 struct rp_plan {
@@ -17,12 +18,12 @@ struct rp_plan {
 	struct rdt_machine machine;
 };
 
-/* What was done for a container last. */
+/* The last assignment of a container. */
 struct known {
 	rp_ctr ctr;
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	bool stale; /* the configuration has changed since */
-	bool counted[2]; /* occupancy, traffic: in the last reading */
+	bool counted[2]; /* occupancy and traffic: present in the last reading */
 	uint64_t sum[2];
 	UT_hash_handle hh;
 };
@@ -32,7 +33,7 @@ enum { KIND_ASSIGN, KIND_SETUP, KIND_READ };
 struct setup_item {
 	struct ctl_item item;
 	struct rdt_setup setup;
-	bool last; /* the one behind the containers: what has become free can be used now */
+	bool last; /* queued behind the containers, when freed groups can be reused */
 	bool sweep_monitors;
 	struct rdt_names monitors;
 };
@@ -44,16 +45,16 @@ struct read_item {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	struct ctl_queue *queue;
 	struct known *known;
-	struct rdt_names owned; /* groups of no class any more that are still there */
-	char *state; /* last saved */
+	struct rdt_names owned; /* groups without a class that still exist */
+	char *state; /* state as saved last */
 	bool running, reading;
-	bool measure; /* the host wants what is read next */
+	bool measure; /* the host wants the figures of the next reading */
 	struct rdt_readings readings;
 	uint64_t n_moved, n_setup_failures;
-	struct rdt_groups groups; /* the worker's alone */
+	struct rdt_groups groups; /* used by the worker only */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ static void queue_setup(struct rp_instance *inst, bool last)
 	ctl_queue_add(inst->queue, &s->item);
 }
 
-/* Groups of classes that are gone belong to the record until they are gone, too. */
+/* Adds the groups of removed classes to the record until they are removed. */
 static void keep_record(struct rp_instance *inst, const struct rdt_config *former)
 {
 	const struct rdt_config *c = &inst->plan->config;
@@ -173,7 +174,7 @@ static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
 
 struct choice {
 	char class[RDT_NAME_MAX];
-	const char *source; /* for people */
+	const char *source; /* source of the class, for people */
 	bool known, mild;
 };
 
@@ -253,7 +254,7 @@ static struct rdt_assign *new_assign(struct rp_instance *inst, rp_ctr ctr)
 	return NULL;
 }
 
-/* `all`: also when it is where it ought to be already. */
+/* Assigns a container to its class. `all`: also if it is assigned already. */
 static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 {
 	const struct modhost *h = &inst->h;
@@ -269,7 +270,7 @@ static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!all && was && !was->stale && strcmp(was->class, choice.class) == 0)
 		return 0;
 	if (!choice.class[0] && choice.known && !was && !monitored && !inst->owned.n) {
-		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* nothing of ours to undo */
+		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* there is nothing to undo */
 		return 0;
 	}
 	struct rdt_assign *a = new_assign(inst, ctr);
@@ -396,7 +397,7 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 	setup_free(s);
 	if (!again)
 		return;
-	/* classes that had no group before have one now */
+	/* Classes that had no group before have one now. */
 	mark_stale(inst);
 	assign_all(inst);
 }
@@ -415,14 +416,14 @@ static int find_monitor(const void *name, const void *b)
 
 static void count_reading(struct known *k, const struct rdt_reading *v)
 {
-	static const unsigned part[2] = {0, 2}; /* of a reading: occupancy, all traffic */
+	static const unsigned part[2] = {0, 2}; /* indexes in a reading: occupancy, total traffic */
 	for (unsigned i = 0; i < 2; i++) {
 		k->counted[i] |= v->has[part[i]];
 		k->sum[i] += v->has[part[i]] ? v->value[part[i]] : 0;
 	}
 }
 
-/* A container's figures are the sums over all caches. */
+/* Reports the figures of containers, which are sums over all caches. */
 static void tell_figures(struct rp_instance *inst)
 {
 	static const uint32_t figures[2] = {RP_FIGURE_LLC, RP_FIGURE_TRAFFIC};
@@ -466,7 +467,7 @@ static int32_t queue_reading(struct rp_instance *inst)
 	return 0;
 }
 
-/* A reading that a scrape has begun serves as well. */
+/* Starts a reading for the host's figures. A reading that a scrape has started serves as well. */
 static void rdt_measure(struct rp_instance *inst)
 {
 	if (!RP_HAS(inst->h.work, figure) ||
@@ -509,7 +510,8 @@ static void rdt_again(void *arg, rp_ctr ctr)
 	(void)assign(arg, ctr, true);
 }
 
-/* What is tried again may have failed as its group could not be made. */
+/* Handles the timer of repetitions. An item may have failed because its group could not be created,
+ * so the groups are set up again first. */
 static void rdt_timer(struct rp_instance *inst, uint64_t cookie)
 {
 	if (inst->running && inst->plan->config.enable)
@@ -527,12 +529,12 @@ static void rdt_stop(struct rp_instance *inst)
 {
 	inst->running = false;
 	ctl_queue_clear(inst->queue);
-	mark_stale(inst); /* what waited has not been done, if it is ever started again */
+	mark_stale(inst); /* waiting items were dropped: apply them at the next start */
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Label values as the exposition format wants them. */
+/* Escapes a label value for the exposition format. */
 static void quote(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -563,8 +565,8 @@ static void put_reading(const struct rp_metric_sink *sink, const struct rdt_read
 			      (double)v->value[2]);
 }
 
-/* The figures are those of the time of the last scrape: a scrape has the next ones read, and
- * nothing happens between scrapes. */
+/* Reports the figures of the last reading. Each scrape starts the next reading; without scrapes
+ * nothing is read. */
 static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	for (uint32_t i = 0; i < inst->readings.n; i++)
@@ -577,7 +579,7 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 	return queue_reading(inst);
 }
 
-/* ---- state: the record of what is ours ------------------------------------------------------- */
+/* ---- saved state: the record of groups ------------------------------------------------------- */
 
 static void append_name(char *text, size_t *len, const char *name)
 {
@@ -626,7 +628,7 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 #define SHARES(prefix, what)                                                                       \
 	{.path = prefix "l2Allocation",                                                            \

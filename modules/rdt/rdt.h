@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rdt.so: cache ways and memory bandwidth of containers by the kernel's resctrl file system.
+ * rdt.so: cache ways and memory bandwidth of containers, by the kernel's resctrl file system.
  *
- *	machine.c	what there is: levels, masks, ids, from info/ and the root group's schemata
+ *	machine.c	capabilities: levels, masks, ids, from info/ and the root group's schemata
  *	parse.c		the section: partitions and classes with their shares, as written
- *	resolve.c	shares → masks of this machine, the schemata text of every class
- *	groups.c	[worker] directories and schemata of resctrl, and which of them are ours
+ *	resolve.c	shares → masks of this machine, and the schemata text of each class
+ *	groups.c	[worker] directories and schemata of resctrl; the record of groups
  *	assign.c	[worker] all tasks of a container into a group; monitoring groups
- *	rdt.c		the module: which class a container has, what to do when
+ *	monitor.c	[worker] counters of groups and monitoring groups
+ *	rdt.c		the module: classes of containers, hooks, figures, metrics
  *
- * Groups are directories nri-rp.CLASS. Only those are ever made, written or removed, and of those
- * that no class has any more only what is in the record that is kept with the daemon's state (or
- * everything with the prefix when `force` is set).
+ * Groups are directories nri-rp.CLASS. The module creates, writes and removes only these. Of groups
+ * without a class it removes only those in the record, which is saved with the daemon's state (with
+ * `force`: all with the prefix).
  */
 #ifndef RDT_H
 #define RDT_H
@@ -25,12 +26,12 @@
 #define RDT_PREFIX "nri-rp."
 #define RDT_ROOT_CLASS "system/default"
 #define RDT_IDS_MAX 128u /* cache ids of a level */
-#define RDT_CLASSES_MAX 128u /* of all partitions; hardware has 4 to 64 */
-#define RDT_NAME_MAX 128u /* bytes of a class or partition name, with its NUL */
+#define RDT_CLASSES_MAX 128u /* in all partitions; hardware has 4 to 64 classes */
+#define RDT_NAME_MAX 128u /* limit of the name of a class or partition, with its NUL */
 #define RDT_PATH_MAX 512u
 #define RDT_SCHEMATA_MAX 16384u
 
-/* ---- the machine ----------------------------------------------------------------------------- */
+/* ---- machine --------------------------------------------------------------------------------- */
 
 enum rdt_level { RDT_L2, RDT_L3, RDT_N_LEVELS };
 enum rdt_part { RDT_UNIFIED, RDT_CODE, RDT_DATA, RDT_N_PARTS };
@@ -43,17 +44,18 @@ struct rdt_cache {
 };
 
 struct rdt_machine {
-	char root[RDT_PATH_MAX]; /* the mount point */
+	char root[RDT_PATH_MAX]; /* mount point */
 	struct rdt_cache cache[RDT_N_LEVELS];
 	struct {
-		bool present, mbps; /* mbps: the unit is MBps */
+		bool present, mbps; /* mbps: the unit is MBps instead of percent */
 		uint32_t min, n_ids, ids[RDT_IDS_MAX];
 	} mb;
-	uint32_t num_closids; /* 0: not known */
+	uint32_t num_closids; /* 0: unknown */
 	bool monitors;
 };
 
-/* -RP_ENOTSUP: no resctrl, fail() says why; another -errno: it cannot be read. */
+/* Reads the capabilities. -RP_ENOTSUP: there is no resctrl, fail() has the reason; another -errno:
+ * it cannot be read. */
 int32_t rdt_machine_read(const struct modhost *h, struct rdt_machine *ret);
 const char *rdt_level_name(enum rdt_level level);
 
@@ -63,7 +65,7 @@ enum rdt_form { RDT_NOTHING, RDT_PERCENT, RDT_MASK };
 
 struct rdt_share {
 	enum rdt_form form;
-	uint32_t low, high; /* percent; low 0 and high N unless a range was given */
+	uint32_t low, high; /* percent; low is 0 and high the value unless a range was configured */
 	bool range;
 	uint64_t mask;
 };
@@ -71,12 +73,12 @@ struct rdt_share {
 struct rdt_entry {
 	bool all;
 	uint64_t ids[RDT_IDS_MAX / 64];
-	struct rdt_share part[RDT_N_PARTS]; /* of a cache */
-	uint32_t percent, mbps; /* of bandwidth; UINT32_MAX: not given */
+	struct rdt_share part[RDT_N_PARTS]; /* shares of a cache */
+	uint32_t percent, mbps; /* shares of bandwidth; UINT32_MAX: not configured */
 	rp_cfg node;
 };
 
-struct rdt_alloc { /* one key …Allocation */
+struct rdt_alloc { /* a key …Allocation */
 	bool given;
 	struct rdt_entry *entries;
 	uint32_t n;
@@ -85,7 +87,7 @@ struct rdt_alloc { /* one key …Allocation */
 
 #define RDT_MB RDT_N_LEVELS
 struct rdt_shares {
-	struct rdt_alloc alloc[RDT_N_LEVELS + 1]; /* by level, then RDT_MB */
+	struct rdt_alloc alloc[RDT_N_LEVELS + 1]; /* index: level, or RDT_MB */
 };
 
 struct rdt_partition {
@@ -99,7 +101,7 @@ struct rdt_class {
 	uint32_t partition;
 	struct rdt_shares shares;
 	rp_cfg node;
-	char *schemata; /* by rdt_resolve */
+	char *schemata; /* set by rdt_resolve() */
 };
 
 enum rdt_monitoring { RDT_MONITOR_OFF, RDT_MONITOR_CLASSES, RDT_MONITOR_CONTAINERS };
@@ -114,33 +116,33 @@ struct rdt_config {
 	uint32_t n_classes;
 };
 
-/* Errors go through fail_at(). What was read before an error is in *ret all the same:
- * rdt_config_fini. */
+/* Reads the section. Errors go through fail_at(). After an error *ret contains what was read
+ * before, which the caller frees with rdt_config_fini(). */
 int32_t rdt_config_read(const struct modhost *h, rp_cfg cfg, struct rdt_config *ret);
 void rdt_config_fini(struct rdt_config *c);
-/* The class of a configuration, or NULL. */
+/* Returns the class with this name, or NULL. */
 const struct rdt_class *rdt_config_class(const struct rdt_config *c, const char *name);
 bool rdt_is_root(const char *class);
 
-/* Text of a share, for tests and messages of its own; `who` is what is being read. */
+/* Parses the text of a share. Returns 0 or -RP_EINVAL, without a message. */
 int32_t rdt_share_parse(const char *text, bool range_allowed, struct rdt_share *ret);
 
-/* Fills every class's schemata. -RP_EINVAL: it cannot be; -RP_ENOTSUP: this machine has no such
- * thing. */
+/* Sets the schemata of all classes. -RP_EINVAL: the configuration is not possible; -RP_ENOTSUP:
+ * this machine lacks a capability. */
 int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct rdt_machine *m);
 
 /* ---- groups: [worker] ------------------------------------------------------------------------ */
 
-/* What the kernel ought to have, handed from the main thread to the worker. */
+/* Wanted state of a group, passed from the main thread to the worker. */
 struct rdt_want {
-	char name[RDT_NAME_MAX]; /* class */
-	char *schemata; /* NULL: not ours to write */
+	char name[RDT_NAME_MAX]; /* name of the class */
+	char *schemata; /* NULL: the schemata are not written by this module */
 };
 
 struct rdt_group {
 	char name[RDT_NAME_MAX];
-	bool there, right; /* the directory; its schemata */
-	char why[CTL_TEXT_MAX]; /* when one of the two is missing */
+	bool there, right; /* there: the directory exists; right: the schemata are as wanted */
+	char why[CTL_TEXT_MAX]; /* reason if one of the two is false */
 };
 
 struct rdt_groups {
@@ -152,8 +154,8 @@ struct rdt_groups {
 	uint32_t n_writes, n_failures;
 };
 
-/* The directory of a class's group: the root group for "", the class's name as it is when groups
- * are others' (discovery). */
+/* Writes the path of a class's group: the root group for "", and without the prefix if another
+ * program manages the groups (discovery). */
 int32_t rdt_group_dir(const struct rdt_groups *g, const char *class, char *buf, size_t size);
 const struct rdt_group *rdt_group_of(const struct rdt_groups *g, const char *class);
 
@@ -168,44 +170,46 @@ void rdt_names_fini(struct rdt_names *names);
 struct rdt_setup {
 	struct rdt_want *want;
 	uint32_t n_want;
-	struct rdt_names
-		owned; /* the record, without what is wanted; on return what of it is still there */
+	/* the record without wanted groups; on return those that still exist */
+	struct rdt_names owned;
 	bool force, discovery;
 	char root[RDT_PATH_MAX];
-	uint32_t n_made; /* groups that were not usable before and are now */
+	uint32_t n_made; /* groups that became usable */
 	uint32_t n_failed;
-	char text[CTL_TEXT_MAX]; /* the first failure, or what was left alone */
+	char text[CTL_TEXT_MAX]; /* the first failure, or groups that were left unchanged */
 };
 
-/* Removes what nobody wants any more, makes what is missing, writes what differs. */
+/* Removes groups that are no longer wanted, creates missing ones, and writes schemata that
+ * differ. */
 void rdt_groups_set_up(struct rdt_groups *g, struct rdt_setup *s);
 void rdt_groups_fini(struct rdt_groups *g);
-/* Are the lines of `want` what `have` says? Numbers count, not how they are written. */
+/* Returns true if `have` contains all lines of `want`, compared by number and not by notation. */
 bool rdt_schemata_equal(const char *have, const char *want);
 
 /* ---- containers: [worker] -------------------------------------------------------------------- */
 
 struct rdt_assign {
 	struct ctl_item item;
-	char *ref; /* of its cgroup */
+	char *ref; /* reference to the container's cgroup */
 	char class[RDT_NAME_MAX]; /* "": the root group */
 	char monitor[RDT_NAME_MAX]; /* name of the monitoring group; "": none */
-	char former[RDT_NAME_MAX]; /* class whose monitoring group is given up; = class: none */
+	/* class with a monitoring group to be removed; equal to `class`: none */
+	char former[RDT_NAME_MAX];
 	bool known; /* false: the class is not configured */
-	/* nobody asked for the class: without a group it is the root group's, and that is no
-	 * failure */
+	/* The class was chosen by default: without a group its containers use the root group, and
+	 * that is no failure. */
 	bool mild;
-	bool gone; /* the container has ended: its monitoring group goes, too */
+	bool gone; /* the container has ended: remove its monitoring group too */
 	uint32_t n_moved;
 };
 
 void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a);
 
-/* One line of monitoring data. */
+/* The monitoring data of a group and cache. */
 struct rdt_reading {
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	uint32_t cache_id;
-	bool has[3]; /* occupancy, local, total */
+	bool has[3]; /* occupancy, local traffic, total traffic */
 	uint64_t value[3]; /* bytes */
 };
 
@@ -214,9 +218,9 @@ struct rdt_readings {
 	uint32_t n, cap;
 };
 
-/* Reads what all groups of ours have; a file that has nothing to say is left out. */
+/* Reads the counters of all groups of the module; files without a value are skipped. */
 void rdt_monitor_read(const struct rdt_groups *g, struct rdt_readings *ret);
-/* Removes monitoring groups with our prefix that are in none of `keep`. */
+/* Removes monitoring groups with the module's prefix that are not in `keep`. */
 void rdt_monitor_sweep(const struct rdt_groups *g, const struct rdt_names *keep);
 
 #endif

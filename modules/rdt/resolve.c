@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares → masks. A partition's share of a cache is its own alone: masks lie side by side from way
- * 0 on, in the order of the partitions' names. A class takes its share of what its partition got,
- * and overlaps other classes there.
+ * Conversion of shares to masks. A partition has its share of a cache exclusively: masks lie side
+ * by side from way 0 on, in the order of the partitions' names. A class has its share of its
+ * partition's mask, and overlaps the other classes there.
  */
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "modules/rdt/rdt.h"
 
-/* What a partition got, by index of the cache id. */
+/* Masks of a partition, indexed by the position of the cache id. */
 struct masks {
 	uint64_t of[RDT_IDS_MAX];
 };
@@ -18,11 +18,11 @@ struct resolver {
 	const struct modhost *h;
 	struct rdt_config *c;
 	const struct rdt_machine *m;
-	struct masks *masks[RDT_N_LEVELS][RDT_N_PARTS]; /* by partition */
-	uint32_t *by_name; /* partitions in order of their names */
+	struct masks *masks[RDT_N_LEVELS][RDT_N_PARTS]; /* index: partition */
+	uint32_t *by_name; /* partitions in the order of their names */
 };
 
-/* ---- shares of an id ------------------------------------------------------------------------- */
+/* ---- shares by cache id ---------------------------------------------------------------------- */
 
 static const struct rdt_entry *entry_of(const struct rdt_alloc *a, uint32_t id)
 {
@@ -77,7 +77,7 @@ static int32_t too_little(const struct resolver *v, const struct rdt_alloc *at, 
 			       "the partitions' shares are too small for the ways of cache %u", id);
 }
 
-/* Ways for each request: the smallest first, the last one gets what remains. */
+/* Distributes the ways: smallest request first, the last one gets the rest. */
 static int32_t deal_out(const struct resolver *v, const struct rdt_cache *cache,
 			const struct rdt_alloc *at, uint32_t id, struct request *list, uint32_t n)
 {
@@ -184,14 +184,14 @@ static int32_t partition_id(const struct resolver *v, enum rdt_level level, uint
 	return place_shares(v, level, i, part);
 }
 
-/* Parts that the schemata of this machine have: [first, end). */
+/* Returns the parts that schemata of this machine have: [first, end). */
 static void parts_of(const struct rdt_cache *cache, enum rdt_part *first, enum rdt_part *end)
 {
 	*first = cache->cdp ? RDT_CODE : RDT_UNIFIED;
 	*end = cache->cdp ? RDT_N_PARTS : RDT_CODE;
 }
 
-/* Whether partitions have shares of this at all: all or none. */
+/* Returns whether partitions have shares of this kind. All of them must have one, or none. */
 static int32_t all_or_none(const struct resolver *v, unsigned what, bool *ret)
 {
 	static const char *const names[] = {"L2", "L3", "MB"};
@@ -273,7 +273,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t *len
 	va_start(ap, fmt);
 	int n = vsnprintf(text + *len, RDT_SCHEMATA_MAX - *len, fmt, ap);
 	va_end(ap);
-	*len += n < 0 ? 0 : (size_t)n; /* 128 ids of 5 lines of 30 bytes are below the limit */
+	*len += n < 0 ? 0 : (size_t)n; /* 128 ids, 5 lines and 30 bytes each are below the limit */
 }
 
 static int by_id(const void *a, const void *b)
@@ -282,7 +282,7 @@ static int by_id(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The ids in ascending order, as pointers into the machine's list. */
+/* Writes the ids in ascending order, as pointers into the machine's list. */
 static void sorted_ids(const uint32_t *ids, uint32_t n, const uint32_t **ret)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -320,7 +320,7 @@ static int32_t class_level(const struct resolver *v, const struct rdt_class *k,
 	return 0;
 }
 
-/* The share of an id in the machine's unit. */
+/* Stores the share of an id in the machine's unit, percent or MBps. */
 static int32_t rate_of(const struct resolver *v, const struct rdt_alloc *a, uint32_t id,
 		       uint32_t *ret)
 {
@@ -382,7 +382,7 @@ static int32_t class_schemata(const struct resolver *v, struct rdt_class *k)
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 static void sort_names(const struct rdt_config *c, uint32_t *order)
 {
