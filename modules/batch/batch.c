@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch resources: what pods of high priority do not use, to be lent to those that can be stopped
- * at any time.
+ * batch.so: batch resources, which are resources that high-priority pods do not use, overcommitted
+ * to pods that can be stopped at any time.
  *
  *	value = capacity - margin - system - high-priority usage            by usage
- *	      = capacity - margin - reserved - high-priority requests by request (memory alone)
+ *	      = capacity - margin - reserved - high-priority requests       by request (memory only)
  *	      = capacity - margin - system - max of usage and request       by the larger of both
  *
- * and never below 0, nor above the strategy's percentage of capacity. The same by zone, from the
- * shares of each. Shares of a zone are rounded up to a milli-CPU and to a thousandth of a byte.
+ * The value is at least 0 and at most the strategy's percentage of capacity. Zones have the same
+ * formula with their shares of the amounts, rounded up to a milli-CPU and to a thousandth of a
+ * byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +31,13 @@
 static const char *const names[] = {CPU_NAME, MEMORY_NAME, NULL};
 static const char *const no_names[] = {NULL};
 
-/* Zones work in milli-CPU, and in thousandths of a byte. */
+/* Units of amounts in zones: milli-CPU, and thousandths of a byte. */
 static const int64_t fineness[RP_NR_AMOUNTS] = {1, THOUSANDTHS};
 
-/* What counts against one place, the node or a zone, of CPU or of memory. */
+/* Amounts of the node or of a zone, for CPU or memory. */
 struct sums {
 	int64_t capacity, reserved, system;
-	int64_t request, used, max; /* of pods of high priority */
+	int64_t request, used, max; /* pods of high priority */
 };
 
 struct calculation {
@@ -67,7 +68,8 @@ static void add(struct sums *s, int64_t request, int64_t used)
 	s->max += calc_max(request, used);
 }
 
-/* Of one pod: what it asks for and uses of one amount. Dangling samples ask for nothing. */
+/* Adds the request and usage of a pod for one amount. A sample without a listed pod has no
+ * request. */
 static void add_pod_amount(struct calculation *c, const struct rp_nr_pod *pod, uint32_t k)
 {
 	bool active = pod->flags & RP_NR_POD_ACTIVE, sampled = pod->flags & RP_NR_POD_SAMPLED;
@@ -143,7 +145,7 @@ static int64_t policy_of(const struct calculation *c, uint32_t k)
 	return k == RP_NR_CPU && policy == RP_NR_BY_REQUEST ? RP_NR_BY_USAGE : policy;
 }
 
-/* message: MESSAGE_MAX bytes, or NULL. */
+/* Returns the value of the node or a zone. message: a buffer of MESSAGE_MAX bytes, or NULL. */
 static int64_t value_of(const struct calculation *c, const struct sums *s, uint32_t k,
 			char *message)
 {
@@ -207,9 +209,10 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 	return 0;
 }
 
-/* ---- on the Node ----------------------------------------------------------------------------- */
+/* ---- changes of the Node --------------------------------------------------------------------- */
 
-/* One CPU of a fast model counts as more: the ratio of this pass, if it can be read. */
+/* Multiplies by the ratio of this pass, if it is valid: a CPU of a fast model counts as more than
+ * one. */
 static int64_t normalized(const struct rp_nr_edit *node, int64_t quantity)
 {
 	const char *text = node->result_annotation(node->ctx, NORMALIZATION_KEY);
@@ -218,7 +221,7 @@ static int64_t normalized(const struct rp_nr_edit *node, int64_t quantity)
 				    : quantity;
 }
 
-/* What others have handed out of a resource, in thousandths. */
+/* Returns the amount of a resource that other components have allocated, in thousandths. */
 static int64_t lent_by_others(const struct modhost *h, rp_cfg root, const char *name)
 {
 	rp_cfg list = section_get(h, root, "allocations");
@@ -234,7 +237,8 @@ static int64_t lent_by_others(const struct modhost *h, rp_cfg root, const char *
 	return sum;
 }
 
-/* Keeps what there was before, and takes away what others have handed out. */
+/* Records the original amounts in an annotation and subtracts what other components have
+ * allocated. */
 static void subtract_others(struct rp_instance *inst, const struct rp_nr_edit *node)
 {
 	const struct modhost *h = &inst->h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of given figures. */
+/* Decisions of cpu-burst for given figures. */
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"

@@ -10,8 +10,8 @@ struct place {
 	const struct modhost *h;
 	struct burst_item *b;
 	char dir[CTL_PATH_MAX];
-	int64_t quota, period,
-		burst; /* that it has; burst RP_NOT_SET: the kernel has no such file */
+	/* present values; burst RP_NOT_SET: the kernel does not have the file */
+	int64_t quota, period, burst;
 };
 
 static int32_t failed(struct burst_item *b, const char *dir, const char *file, int32_t r)
@@ -48,8 +48,8 @@ static int32_t put_burst(struct place *p, int64_t burst)
 	return p->burst == RP_NOT_SET ? 0 : put(p, "cpu.max.burst", text);
 }
 
-/* The kernel refuses a burst above the quota: of what shrinks the burst goes first, of what grows
- * the quota. */
+/* Writes quota and burst. The kernel refuses burst > quota: when shrinking, write the burst first;
+ * when growing, the quota first. */
 static int32_t put_both(struct place *p, int64_t quota, int64_t burst)
 {
 	char text[64];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round every interval, as long as there are containers that may burst:
+ * The module cpu-burst. It works in rounds, one per interval, as long as there are containers that
+ * may burst:
  *
- *	tick ──▶ [worker] what the node has used ──▶ decide for each container ──▶ [worker] write where something is to change
+ *   tick ──▶ [worker] read the node's usage ──▶ decide by container ──▶ [worker] write changes
  */
 #include "modules/cpu-burst/cpu-burst.h"
 
@@ -18,9 +19,10 @@
 #include "modules/lib/section.h"
 
 #define TICK_COOKIE UINT64_C(0xb125)
-#define STALE_MS 10000 /* usage that is older counts as not known */
-#define RETRY_MS 30000u /* after a failure */
-#define FIRST_SAVINGS_PERMILLE 250 /* of what can be saved: neither nothing nor half of it */
+#define STALE_MS 10000 /* older usage is treated as unknown */
+#define RETRY_MS 30000u /* delay after a failure */
+/* initial savings as a part of the capacity: more than none, less than half */
+#define FIRST_SAVINGS_PERMILLE 250
 #define KEY "koordinator.sh/cpuBurst"
 
 enum { KIND_LOOK, KIND_WRITE };
@@ -32,20 +34,20 @@ struct rp_plan {
 	uint64_t interval_ms;
 };
 
-/* What is known of a container that may burst. */
+/* State of a container that may burst. */
 struct known {
 	rp_ctr ctr;
 	struct burst_savings savings;
-	int64_t quota, kernel_percent; /* written last; quota RP_NOT_SET: not known */
+	int64_t quota, kernel_percent; /* written last; quota RP_NOT_SET: unknown */
 	int64_t limit;
 	uint64_t at_ms, retry_ms;
-	bool waits; /* an item is under way */
+	bool waits; /* an item is queued */
 	UT_hash_handle hh;
 };
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	const struct rp_host_usage *usage;
 	struct ctl_queue *queue;
 	struct koord_rate rate;
@@ -67,7 +69,7 @@ const struct modhost *burst_host(const struct rp_instance *inst)
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-/* Keys of the section, and of the annotation, over what there is. */
+/* Reads the keys of the section or of the annotation; absent keys keep their value. */
 static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config *c)
 {
 	const struct {
@@ -130,7 +132,7 @@ static void burst_commit(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* What holds for the container's pod. An annotation that cannot be read counts as none. */
+/* Returns the configuration for the container's pod. A malformed annotation is ignored. */
 static struct burst_config config_of(const struct rp_instance *inst, rp_pod pod)
 {
 	const struct modhost *h = &inst->h;
@@ -150,7 +152,8 @@ static bool may_burst(const struct rp_instance *inst, const struct rp_ctr_info *
 	return info->state == RP_STATE_RUNNING && koord_has_quota(&inst->h, info);
 }
 
-/* In CPUs of this node, of which each may be worth more than one that the limit counts. */
+/* Returns the limit in CPUs of this node, each of which may be worth more than the nominal CPU that
+ * the limit counts. */
 static int64_t limit_here(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	int64_t worth = koord_cpu_worth(&inst->h, 0);
@@ -220,8 +223,8 @@ static void add_item(struct rp_instance *inst, struct known *k, enum burst_way w
 
 struct survey {
 	struct rp_instance *inst;
-	int64_t node, used,
-		shared; /* milli-CPU; used: of those that count for the shared CPUs not */
+	/* milli-CPU; used: by containers whose usage does not count for the shared CPUs */
+	int64_t node, used, shared;
 	uint64_t now;
 	uint32_t n;
 };
@@ -284,7 +287,7 @@ static void steer(void *arg, rp_ctr ctr)
 		    burst_quota(way, base, c.quota_percent, k->quota) == k->quota;
 	bool first_of_nothing = k->quota == RP_NOT_SET && !c.by_quota && !c.by_kernel;
 	if (first_of_nothing)
-		k->quota = base; /* what nobody wants otherwise is left alone */
+		k->quota = base; /* the first round wants no change: leave the file alone */
 	else if (!same)
 		add_item(inst, k, way, &c);
 }
@@ -307,7 +310,7 @@ static void begin_round(struct rp_instance *inst)
 		ctl_queue_add(inst->queue, &l->item);
 	}
 	if (s.n)
-		arm(inst); /* without any the next one that starts goes on */
+		arm(inst); /* without containers, the next one that starts continues the rounds */
 }
 
 static void decide(struct rp_instance *inst, const struct look *l)
@@ -344,9 +347,8 @@ static void written(struct rp_instance *inst, const struct burst_item *b, bool r
 	k->quota = RP_NOT_SET;
 	if (ran && b->item.result == RP_APPLY_FAILED)
 		k->retry_ms = inst->h.timer->now_ms(inst->h.ctx) + RETRY_MS;
-	else if (ran &&
-		 b->ret_quota <
-			 0) /* somebody took its limit away: nothing to do until it is another */
+	else if (ran && b->ret_quota < 0)
+		/* another program removed the limit: nothing to do until it has one again */
 		k->quota = burst_quota(BURST_RESET, k->limit * 100, b->quota_percent, 0);
 	else if (ran && b->ret_period > 0)
 		k->quota = b->ret_quota * 100000 / b->ret_period;
@@ -381,7 +383,7 @@ static int32_t burst_post_start(struct rp_instance *inst, rp_ctr ctr)
 	return 0;
 }
 
-/* The runtime has written its limit. */
+/* Handles an update: the runtime has written its limit. */
 static int32_t burst_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
 	struct known *k = find(inst, ctr);
@@ -433,7 +435,7 @@ static int32_t burst_start(struct rp_instance *inst)
 	return 0;
 }
 
-/* Who has a larger quota, or savings, loses them. */
+/* Resets larger quotas and savings. */
 static void burst_stop(struct rp_instance *inst)
 {
 	const struct burst_config none = {.quota_percent = 100};
@@ -464,7 +466,7 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "policy",

@@ -17,7 +17,7 @@ enum burst_node burst_node_state(int64_t shared, int64_t used, int64_t threshold
 {
 	if (used == RP_NOT_SET)
 		return BURST_UNKNOWN;
-	/* used / shared against the threshold, and against nine tenths of it */
+	/* compare used / shared with the threshold, and with nine tenths of it */
 	int64_t part = shared > 0 ? 1000 * used : 1000, whole = shared > 0 ? shared : 1;
 	if (part >= 10 * threshold_percent * whole)
 		return BURST_OVERLOAD;

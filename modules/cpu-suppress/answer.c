@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of given figures. */
+/* Decisions of cpu-suppress for given figures. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
 	return h->config->value(h->ctx, section_get(h, map, key), RP_T_CPU, 0);
 }
 
-/* Usage of a list, and of those in it that are not BE. */
+/* Adds up the usage of a list, and of its members that are not BE. */
 static void sum(const struct modhost *h, rp_cfg list, int64_t *ret_all, int64_t *ret_kept)
 {
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round every interval, as long as there are BestEffort pods:
+ * The module cpu-suppress. It works in rounds, one per interval, as long as there are BestEffort
+ * pods:
  *
- *	tick ──▶ [worker] what the node has used, what their cgroup has ──▶ decide ──▶ [worker] write what is to change
+ *   tick ──▶ [worker] read the node's usage and the BestEffort cgroup ──▶ decide ──▶ [worker] write
  */
 #include "modules/cpu-suppress/cpu-suppress.h"
 
@@ -17,8 +18,8 @@
 #include "modules/lib/section.h"
 
 #define TICK_COOKIE UINT64_C(0x5099)
-#define STALE_MS 10000 /* usage that is older counts as not known */
-#define PATIENCE_MS 3000u /* until it is said that nobody measures */
+#define STALE_MS 10000 /* older usage is treated as unknown */
+#define PATIENCE_MS 3000u /* delay before missing measurements are reported */
 #define VALUE_MAX 8192u
 
 enum { KIND_READ, KIND_WRITE };
@@ -32,28 +33,29 @@ struct rp_plan {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	const struct rp_host_usage *usage;
 	struct ctl_queue *queue;
 	struct koord_rate rate;
-	uint64_t known_ms; /* when usage was known last, or the first of them came */
+	/* time of the last round with known usage; before one, of the first round */
+	uint64_t known_ms;
 	bool running, armed;
-	bool steered[2]; /* CPUs, quota: something was written */
-	int64_t ceiling; /* of the last round; RP_NOT_SET: none was possible */
+	bool steered[2]; /* values were written: CPUs, quota */
+	int64_t ceiling; /* result of the last round; RP_NOT_SET: none */
 	uint64_t n_rounds, n_writes;
-	char why[CTL_TEXT_MAX]; /* nothing can be decided, or written */
+	char why[CTL_TEXT_MAX]; /* why no decision or write is possible */
 };
 
 struct round {
 	struct ctl_item item;
-	char *ref; /* of any container */
+	char *ref; /* reference to the cgroup of any BestEffort container */
 	char dir[CTL_PATH_MAX];
 	int32_t failed;
 	int64_t busy_us, quota, period;
-	char cpus[VALUE_MAX]; /* read */
-	const char *file; /* to write … */
+	char cpus[VALUE_MAX]; /* present CPUs */
+	const char *file; /* file to write … */
 	char value[VALUE_MAX];
-	char free_value[VALUE_MAX]; /* … and what it has when nobody steers */
+	char free_value[VALUE_MAX]; /* … and its value without suppression */
 };
 
 const struct modhost *suppress_host(const struct rp_instance *inst)
@@ -109,16 +111,16 @@ static void suppress_commit(struct rp_instance *inst, struct rp_plan *plan)
 	inst->plan = plan;
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- survey of containers -------------------------------------------------------------------- */
 
 struct survey {
 	const struct rp_instance *inst;
 	struct suppress_usage usage;
 	struct suppress_sets sets;
-	struct rp_idset pinned; /* where a policy has put BE containers */
-	rp_ctr any; /* a BestEffort one */
+	struct rp_idset pinned; /* CPUs to which a policy has pinned BE containers */
+	rp_ctr any; /* any BestEffort container */
 	uint32_t n, n_sampled; /* BE containers */
-	bool apart; /* not all of them may run on the same CPUs */
+	bool apart; /* the BE containers have different CPU sets */
 };
 
 static void look_at_lent(struct survey *s, const struct rp_ctr_info *info, bool sampled)
@@ -217,11 +219,11 @@ static void begin_round(struct rp_instance *inst)
 		round_free(r);
 	}
 	if (s->n)
-		arm(inst); /* without any the next one that starts goes on */
+		arm(inst); /* without containers, the next one that starts continues the rounds */
 	free(s);
 }
 
-/* [worker] */
+/* [worker] Reads the usage of the node, and the CPUs and quota of the BestEffort cgroup. */
 static void read_round(const struct modhost *h, struct round *r)
 {
 	ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
@@ -251,7 +253,7 @@ static struct suppress_cpu *list_cpus(const struct modhost *h, uint32_t *ret_n)
 	return list;
 }
 
-/* Which file is written, and what it has when nobody steers. */
+/* Sets the file to write and its value without suppression. */
 static void aim(const struct modhost *h, struct round *r, bool at_quota)
 {
 	struct rp_idset online;
@@ -263,7 +265,7 @@ static void aim(const struct modhost *h, struct round *r, bool at_quota)
 		(void)rp_ids_format(rp_ids_of(&online), r->free_value, sizeof r->free_value);
 }
 
-/* What BE pods may have, were they let: those where a policy has put them, else all. */
+/* Excludes CPUs outside of those to which a policy has pinned BE pods, if there are any. */
 static void within_pinned(struct survey *s, const struct rp_idset *online)
 {
 	struct rp_idset outside;
@@ -306,7 +308,8 @@ static bool decide_quota(struct rp_instance *inst, struct round *r)
 	return quota != now;
 }
 
-/* What was steered before, and is not any more, is over at once. */
+/* Resets the file that was written under an earlier configuration. Returns true if the round
+ * continues with a write. */
 static bool recover(struct rp_instance *inst, struct round *r)
 {
 	for (unsigned at_quota = 0; at_quota < 2; at_quota++) {
@@ -321,8 +324,8 @@ static bool recover(struct rp_instance *inst, struct round *r)
 	return false;
 }
 
-/* True: the round goes on, to write. */
-/* Without their usage all that the node uses would count as others'. */
+/* Returns true if the usage of BE pods is measured. Otherwise the whole usage of the node would
+ * count as that of other pods. */
 static bool is_measured(struct rp_instance *inst, const struct survey *s, uint64_t now)
 {
 	if (s->n_sampled || !inst->known_ms)
@@ -357,7 +360,7 @@ static bool decide(struct rp_instance *inst, struct round *r)
 	return go_on;
 }
 
-/* [worker] What was there before anybody steered is put back by the host when the module ends. */
+/* [worker] Writes the file. The host restores the original value when the module ends. */
 static void write_round(const struct modhost *h, struct round *r)
 {
 	char path[CTL_PATH_MAX];
@@ -469,7 +472,7 @@ static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

@@ -4,8 +4,8 @@
 #include "modules/cpu-suppress/cpu-suppress.h"
 #include "modules/lib/calc.h"
 
-#define GROWTH_PARTS 10 /* a tenth of all CPUs a time */
-#define NOISE_PARTS 100 /* a quota that differs by less than a hundredth of them stays */
+#define GROWTH_PARTS 10 /* growth per round: a tenth of all CPUs */
+#define NOISE_PARTS 100 /* changes of a quota by less than a hundredth of all CPUs are ignored */
 
 int64_t suppress_ceiling(const struct suppress_usage *u, int64_t threshold_percent,
 			 int64_t min_percent)
@@ -30,12 +30,12 @@ int64_t suppress_quota(int64_t ceiling, int64_t capacity, int64_t current)
 	return growth > all / GROWTH_PARTS ? current + all / GROWTH_PARTS : quota;
 }
 
-/* ---- which CPUs ------------------------------------------------------------------------------ */
+/* ---- choice of CPUs -------------------------------------------------------------------------- */
 
-/* CPUs that can be picked, by bucket (node and socket), there by core. */
+/* A CPU that may be chosen. They are sorted by bucket (node and socket), then core. */
 struct candidate {
 	struct suppress_cpu at;
-	uint32_t bucket_size, bucket_first; /* its CPUs, the lowest of them */
+	uint32_t bucket_size, bucket_first; /* CPUs of the bucket, and the lowest of them */
 	bool taken;
 };
 
@@ -89,7 +89,7 @@ static uint32_t bucket_end(const struct candidate *list, uint32_t n, uint32_t fi
 	return end;
 }
 
-/* Takes two threads of one core of a bucket, or one CPU of it. */
+/* Takes two threads of a core in a bucket, or one CPU of it. */
 static bool take(struct candidate *list, uint32_t first, uint32_t end, uint32_t size,
 		 struct rp_idset *ret)
 {
@@ -107,10 +107,11 @@ static bool take(struct candidate *list, uint32_t first, uint32_t end, uint32_t 
 	return false;
 }
 
-/* k of a list that has as many: whole cores by turns, then single CPUs. */
+/* Chooses k CPUs of a list with at least as many: whole cores from the buckets in turn, then single
+ * CPUs. */
 static void pick(struct candidate *list, uint32_t n, uint32_t k, struct rp_idset *ret)
 {
-	uint32_t at = 0, in_vain = 0; /* in_vain: CPUs of buckets without what is looked for */
+	uint32_t at = 0, in_vain = 0; /* in_vain: CPUs of buckets checked without success */
 	sort(list, n);
 	for (uint32_t size = 2; size; size--) {
 		in_vain = 0;

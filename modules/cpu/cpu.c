@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.so: frequencies, governor and idle states of the CPUs that containers run on, by the CPU
+ * cpu.so: frequencies, governor and idle states of the CPUs on which containers run, by the CPU
  * class of the container.
  *
- * A CPU has the class of the container that it belongs to exclusively, else of the oldest one that
- * may run on it and has a class. What classes write and how is modules/lib/cpuclass.h's; here it is
- * only found out which CPUs have which class, and whose containers are told when some of them could
- * not be written. Containers without a class cost a look-up.
+ * A CPU has the class of the container that owns it exclusively, else that of the oldest container
+ * with a class that may run on it. modules/lib/cpuclass.h applies classes; this module determines
+ * the class of each CPU, and reports to containers whose CPUs could not be written. Containers
+ * without a class cost a look-up.
  */
 #include <stdlib.h>
 
@@ -26,11 +26,11 @@ struct rp_plan {
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	struct cpuclass *classes;
-	struct ctl_table with_class; /* containers that have one */
-	struct rp_idset taken, shared; /* while CPUs are given out */
-	uint32_t n_failing; /* containers that are stale: their class is not on all of their CPUs */
+	struct ctl_table with_class; /* containers with a class */
+	struct rp_idset taken, shared; /* scratch of give_out() */
+	uint32_t n_failing; /* containers that are stale: not all of their CPUs have their class */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -100,14 +100,15 @@ static void cpu_abort(struct rp_instance *inst, struct rp_plan *plan)
 	free(plan);
 }
 
-/* ---- which CPUs have which class ------------------------------------------------------------- */
+/* ---- assignment of classes ------------------------------------------------------------------- */
 
 static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ctr ctr)
 {
 	return ctl_table_find(&inst->with_class, ctr);
 }
 
-/* Exclusive CPUs first, then shared ones: the first to come gets a CPU. */
+/* Puts those CPUs into a class that are not taken yet. Exclusive CPUs are assigned before shared
+ * ones. */
 static void give(struct rp_instance *inst, uint32_t class, struct rp_ids cpus)
 {
 	rp_idset_andnot(&inst->shared, cpus, rp_ids_of(&inst->taken));
@@ -133,7 +134,7 @@ static void give_to(void *arg, rp_ctr ctr)
 		give(inst, class, round->exclusive ? info.exclusive : info.cpus);
 }
 
-/* All of it anew: cpuclass writes only what differs. */
+/* Assigns classes to all CPUs; cpuclass writes only differences. */
 static void give_out(struct rp_instance *inst)
 {
 	struct round round = {inst, true};
@@ -150,9 +151,9 @@ static void give_out(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
-/* ---- what became of it ----------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* Of a container's CPUs that have its class, how many there are and how many failed. */
+/* Counts the container's CPUs that have its class, and those of them that failed. */
 static void count_cpus(const struct rp_instance *inst, const struct rp_ctr_info *info,
 		       uint32_t class, uint32_t *ret_n, uint32_t *ret_failing)
 {
@@ -184,7 +185,7 @@ static void tell(void *arg, rp_ctr ctr)
 	inst->n_failing += n_failing > 0;
 }
 
-/* The worker is through with what it was given. */
+/* Reports results after the worker has finished a commit. */
 static void tell_all(void *arg)
 {
 	struct rp_instance *inst = arg;
@@ -202,7 +203,7 @@ static void cpu_timer(struct rp_instance *inst, uint64_t cookie)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* Whether anything about classes has changed by it. */
+/* Determines the class of a container. Returns true if it has changed. */
 static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
@@ -296,7 +297,7 @@ static void cpu_sync(struct rp_instance *inst)
 		give_out(inst);
 }
 
-/* Everything is as it was before the first class: there is none any more. */
+/* Removes all classes, so that the original state is restored. */
 static void put_all_back(struct rp_instance *inst)
 {
 	static const struct cpuclass_defs none;
@@ -318,7 +319,7 @@ static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
 	else if (!plan->enable && former && former->enable)
 		put_all_back(inst);
-	free(former); /* its texts were the former configuration's */
+	free(former); /* the texts belonged to the previous configuration */
 }
 
 static int32_t cpu_start(struct rp_instance *inst)
@@ -329,8 +330,8 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
-	/* what comes back from the worker now is nobody's matter, and the configuration with the
-	 * names may be gone by then */
+	/* Later results of the worker are not reported, since the configuration with the names may
+	 * be gone by then. */
 	cpuclass_retry(inst->classes, 0, NULL, NULL);
 	cpuclass_stop(inst->classes);
 }
@@ -353,7 +354,7 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of given figures. */
+/* Decisions of evict for given figures. */
 #include <string.h>
 
 #include "modules/evict/evict.h"
 #include "modules/lib/section.h"
 
-/* No limit is said as what cannot be shared: one of what is lent. */
+/* Returns the limit of overcommitted capacity. Zero would disable the rule, so it is replaced by
+ * one unit. */
 static int64_t lent_limit(const struct modhost *h, const struct rp_question *q)
 {
 	int64_t allocatable = decide_in(h, q, "allocatable", RP_T_INT, 0);

@@ -15,8 +15,8 @@
 
 struct round {
 	struct ctl_item item;
-	char *ref; /* of any BE container; NULL: there is none */
-	int64_t capacity; /* of the online CPUs, milli-CPU */
+	char *ref; /* reference to the cgroup of any BE container; NULL: there is none */
+	int64_t capacity; /* online CPUs in milli-CPU */
 	struct evict_reading read;
 };
 
@@ -118,7 +118,7 @@ static void evict_commit(struct rp_instance *inst, struct rp_plan *plan)
 	evict_rounds_reset(inst->rounds);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
 static bool kib_of(const char *text, const char *key, int64_t *ret)
 {
@@ -134,7 +134,7 @@ static bool kib_of(const char *text, const char *key, int64_t *ret)
 	return true;
 }
 
-/* [worker] */
+/* [worker] Reads total and used memory of the node. */
 static int32_t read_memory(const struct modhost *h, struct evict_reading *ret)
 {
 	char *text = NULL;
@@ -151,8 +151,8 @@ static int32_t read_memory(const struct modhost *h, struct evict_reading *ret)
 	return 0;
 }
 
-/* [worker] Reads what BE pods may use: the smaller one of their CPUs and their quota, and at most
- * `capacity`. All in milli-CPU. */
+/* [worker] Reads the CPU that BE pods may use: the smaller one of their CPU set and their quota,
+ * limited by `capacity`. All in milli-CPU. */
 static int32_t read_be(const struct modhost *h, const char *ref, int64_t capacity, int64_t *ret)
 {
 	char dir[CTL_PATH_MAX], text[VALUE_MAX];
@@ -172,7 +172,7 @@ static int32_t read_be(const struct modhost *h, const char *ref, int64_t capacit
 	return 0;
 }
 
-/* [worker] */
+/* Runs on the worker. */
 static void run_item(void *arg, struct ctl_item *item)
 {
 	const struct rp_instance *inst = arg;
@@ -188,8 +188,8 @@ static void run_item(void *arg, struct ctl_item *item)
 		ctl_say(item, RP_APPLY_FAILED, "/proc/meminfo: %s", ctl_why(bad));
 	r->read.be_limit = RP_NOT_SET;
 	if (r->ref && read_be(&inst->h, r->ref, r->capacity, &r->read.be_limit))
-		r->read.be_limit =
-			RP_NOT_SET; /* its cgroup has gone, or is none of the kubelet's */
+		/* the cgroup was removed, or does not belong to the kubelet */
+		r->read.be_limit = RP_NOT_SET;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void arm(struct rp_instance *inst)
 
 struct looking {
 	const struct modhost *h;
-	rp_ctr be; /* any that runs */
+	rp_ctr be; /* any running BE container */
 	uint32_t n;
 };
 
@@ -230,7 +230,7 @@ static void begin_round(struct rp_instance *inst)
 		ctl_queue_add(inst->queue, &r->item);
 	}
 	if (l.n)
-		arm(inst); /* without any the next one that starts goes on */
+		arm(inst); /* without containers, the next one that starts continues the rounds */
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
@@ -281,7 +281,7 @@ static void evict_stop(struct rp_instance *inst)
 	evict_rounds_reset(inst->rounds);
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 #define PERCENT(key, most, text)                                                                   \
 	{                                                                                          \

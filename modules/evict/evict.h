@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evict.so: pods that had better run elsewhere when a node that lends its capacity runs short of
- * it. Six rules look at the node every interval; each says how much has to be released, and in
- * which order pods go until that is so.
+ * evict.so: evicts pods when a node with overcommitted capacity runs short of it. Six rules check
+ * the node each interval. Each rule determines how much must be released, and the order in which
+ * pods are evicted until that is achieved.
  *
- *	rule.c		how much; the order of pods
- *	answer.c	the same of given figures
- *	pods.c		what is known of each pod
- *	rounds.c	a round: read on the worker, decide, ask
+ *	rule.c		amounts to release, order of pods
+ *	answer.c	decisions for given figures
+ *	pods.c		requests, usage and annotations of pods
+ *	rounds.c	a round: readings, decisions, requests for evictions
  *	evict.c		the module
  */
 #ifndef EVICT_H
@@ -19,11 +19,11 @@
 #include "modules/lib/decide.h"
 #include "modules/lib/koord.h"
 
-/* Named as the annotation koordinator.sh/eviction-policy does. */
+/* Rules, named as in the annotation koordinator.sh/eviction-policy. */
 enum evict_rule {
-	EVICT_BE_CPU, /* BE pods get much less than they ask for */
-	EVICT_CPU, /* of the node, by usage */
-	EVICT_CPU_ALLOCATABLE, /* more was asked for than there is to lend */
+	EVICT_BE_CPU, /* BE pods get much less than they request */
+	EVICT_CPU, /* usage of the node */
+	EVICT_CPU_ALLOCATABLE, /* requests exceed the overcommitted capacity */
 	EVICT_BE_MEMORY,
 	EVICT_MEMORY,
 	EVICT_MEMORY_ALLOCATABLE,
@@ -31,99 +31,104 @@ enum evict_rule {
 };
 extern const char *const evict_rule_names[EVICT_RULES];
 
-/* ---- how much -------------------------------------------------------------------------------- */
+/* ---- amounts to release ---------------------------------------------------------------------- */
 
-/* Of all BE pods together, in milli-CPU. */
+/* All BE pods together, in milli-CPU. */
 struct evict_be {
-	int64_t count; /* readings that it is an average of; 0: none */
+	int64_t count; /* number of averaged readings; 0: none */
 	int64_t limit, used, request;
 };
 
 struct evict_satisfaction {
 	int64_t lower_percent, upper_percent, usage_percent;
 	int64_t window_s, period_s;
-	struct evict_be average, current; /* current.count 0: the average alone */
+	struct evict_be average, current; /* current.count 0: use the average alone */
 };
 
-/* Milli-CPU of requests that have to go; 0: none. */
+/* Returns the requests to release in milli-CPU; 0: none. */
 int64_t evict_by_satisfaction(const struct evict_satisfaction *s);
-/* Of cap, both in one unit; lower_percent RP_NOT_SET: two less than the threshold. */
+/* Returns the amount of cap to release; both have the same unit. lower_percent RP_NOT_SET: two less
+ * than the threshold. */
 int64_t evict_by_usage(int64_t cap, int64_t used, int64_t threshold_percent, int64_t lower_percent);
-/* allocatable RP_NOT_SET: the node does not have the resource. */
+/* Returns the requests to release. allocatable RP_NOT_SET: the node does not have the resource. */
 int64_t evict_by_allocatable(int64_t allocatable, int64_t request, int64_t threshold_percent,
 			     int64_t lower_percent);
 
-/* ---- who ------------------------------------------------------------------------------------- */
+/* ---- choice of pods -------------------------------------------------------------------------- */
 
-/* Of a resource that is lent. */
+/* Classes of overcommitted resources. */
 enum { EVICT_BATCH, EVICT_MID, EVICT_LENT };
 
 struct evict_pod {
 	rp_pod pod;
 	const char *name;
-	int64_t priority; /* numeric; that of its class where it is not known */
-	int64_t order, sub_priority; /* by its annotation and label */
+	int64_t priority; /* numeric priority; if unknown, that of the pod's class */
+	int64_t order, sub_priority; /* from its annotation and its label */
 	bool is_be, opted_in;
-	bool leaves; /* it is being evicted already */
-	uint32_t features; /* bits of rules that may choose it */
+	bool leaves; /* being evicted already */
+	uint32_t features; /* rules that may choose the pod, as bits */
 	int64_t used[RP_NR_AMOUNTS];
 	int64_t request[EVICT_LENT][RP_NR_AMOUNTS];
 };
 
-uint32_t evict_class(int64_t priority); /* EVICT_…; EVICT_LENT: nothing is lent to such pods */
+/* returns EVICT_…; EVICT_LENT: such pods use no overcommitted resources */
+uint32_t evict_class(int64_t priority);
 
-/* What one rule is about to release. */
+/* The release that a rule requires. */
 struct evict_need {
 	enum evict_rule rule;
 	uint32_t amount; /* RP_NR_… */
-	uint32_t lent; /* EVICT_…: of the rules by allocatable */
+	uint32_t lent; /* EVICT_… of a rule by allocatable */
 	int64_t release;
-	int64_t priority_max; /* RP_NOT_SET: any */
+	int64_t priority_max; /* highest priority of evicted pods; RP_NOT_SET: any */
 };
 
 /*
- * Puts those first, in their order, that have to go, and returns their number. What leaves already
- * counts as released.
+ * Moves the pods to evict to the front of the list, in their order, and returns their number. Pods
+ * that are being evicted already count as released.
  */
 uint32_t evict_choose(struct evict_pod *list, uint32_t n, const struct evict_need *need);
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module ---------------------------------------------------------------------------------- */
 
 struct evict_percents {
-	int64_t threshold, lower; /* RP_NOT_SET: the rule is off; two less */
+	/* threshold RP_NOT_SET: the rule is off; lower RP_NOT_SET: two less than the threshold */
+	int64_t threshold, lower;
 };
 
 struct rp_plan {
-	bool enable, by_allocatable; /* by_allocatable: limit of BE pods is what is lent */
+	/* by_allocatable: the limit of BE pods is the overcommitted capacity */
+	bool enable, by_allocatable;
 	int64_t be_lower, be_upper, be_usage, be_window_s;
 	struct evict_percents by_usage[RP_NR_AMOUNTS], by_lent[RP_NR_AMOUNTS];
-	int64_t priority_max, lent_priority_max; /* RP_NOT_SET: nobody */
+	int64_t priority_max, lent_priority_max; /* RP_NOT_SET: no pod */
 	uint64_t interval_ms, cool_ms[RP_NR_AMOUNTS];
 };
 
-/* What a round has read. */
+/* Readings of a round. */
 struct evict_reading {
 	int64_t busy_us, mem_total, mem_used;
-	int64_t be_limit; /* milli-CPU; RP_NOT_SET: nobody is BE */
+	int64_t be_limit; /* milli-CPU; RP_NOT_SET: there are no BE pods */
 };
 
 struct evict_rounds;
 
 struct rp_instance {
 	struct modhost h;
-	struct rp_plan *plan; /* in force */
+	struct rp_plan *plan; /* active plan */
 	const struct rp_host_usage *usage;
 	struct ctl_queue *queue;
 	struct evict_rounds *rounds;
 	bool running, armed;
 };
 
-/* Every live pod, malloc'd; NULL: no memory. Names are valid until the callback returns. */
+/* Returns all live pods, in memory of malloc(); NULL: out of memory. Names are valid until the
+ * callback returns. */
 struct evict_pod *evict_survey(const struct rp_instance *inst, uint32_t *ret_n);
 
 struct evict_rounds *evict_rounds_new(void);
 void evict_rounds_free(struct evict_rounds *r);
-/* What was seen is of another configuration, or of before a stop. */
+/* Drops the readings, which belong to another configuration or to the time before a stop. */
 void evict_rounds_reset(struct evict_rounds *r);
 void evict_decide(struct rp_instance *inst, const struct evict_reading *read);
 int32_t evict_collect(struct rp_instance *inst, const struct rp_metric_sink *sink);

@@ -12,9 +12,9 @@
 #define SUB_PRIORITY "koordinator.sh/priority"
 #define POLICY "koordinator.sh/eviction-policy"
 #define CLASS "koordinator.sh/priority-class"
-#define STALE_MS 10000 /* usage that is older counts as not known */
-#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of them stay within 64 bits */
-#define LIST_MAX 512u /* bytes of the list of rules */
+#define STALE_MS 10000 /* older usage is treated as unknown */
+#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of such amounts fit 64 bits */
+#define LIST_MAX 512u /* limit of the list of rules, bytes */
 #define ALL_FEATURES ((1u << EVICT_RULES) - 1)
 
 static const char *const lent_names[EVICT_LENT][RP_NR_AMOUNTS] = {
@@ -28,9 +28,9 @@ struct survey {
 	uint32_t n, cap;
 };
 
-/* ---- a pod ----------------------------------------------------------------------------------- */
+/* ---- one pod --------------------------------------------------------------------------------- */
 
-/* The upper end of its class, where the cluster has not told its number. */
+/* Returns the pod's priority, or the upper end of its class if the cluster has not reported it. */
 static int64_t priority_of(const struct modhost *h, const struct rp_pod_info *info, bool is_be)
 {
 	static const struct {
@@ -49,8 +49,8 @@ static int64_t priority_of(const struct modhost *h, const struct rp_pod_info *in
 	return is_be ? 5999 : 9999;
 }
 
-/* Which rules may choose it: all, unless it lists those that may. A list that cannot be read allows
- * none. */
+/* Returns the rules that may choose the pod: all, unless its annotation lists some. A malformed
+ * list allows none. */
 static uint32_t features_of(const struct modhost *h, rp_pod pod)
 {
 	const char *text = h->cache->pod_annotation(h->ctx, pod, POLICY);
@@ -83,7 +83,7 @@ static int64_t amount(const struct modhost *h, rp_cfg map, const char *resource)
 	return v > 0 && v <= AMOUNT_MAX ? v : 0;
 }
 
-/* What the pod's containers ask for by its annotation, where the cluster has not told of it. */
+/* Adds the requests of the pod's annotation, if the cluster has not reported the pod. */
 static void add_spec(const struct modhost *h, struct evict_pod *p)
 {
 	const char *text = h->cache->pod_annotation(h->ctx, p->pod, SPEC);
@@ -119,14 +119,15 @@ static void describe(const struct modhost *h, const struct rp_pod_info *info, st
 			  eviction == RP_EVICTION_GRANTED,
 		.features = features_of(h, info->pod)};
 	if (eviction == RP_EVICTION_REFUSED || eviction == RP_EVICTION_FAILED)
-		p->features = 0; /* others are to go instead */
+		p->features = 0; /* evict other pods instead */
 	if (!(info->flags & RP_POD_FED))
 		add_spec(h, p);
 }
 
-/* ---- its containers -------------------------------------------------------------------------- */
+/* ---- containers of pods ---------------------------------------------------------------------- */
 
-/* Containers come by creation, those of one pod not always one after the other. */
+/* Returns the entry of a pod. Containers are visited by creation, so those of a pod may be
+ * apart. */
 static struct evict_pod *pod_of(struct survey *s, rp_pod pod)
 {
 	const struct modhost *h = &s->inst->h;

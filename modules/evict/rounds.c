@@ -8,14 +8,14 @@
 
 #include "modules/evict/evict.h"
 
-#define WINDOW_READINGS 600u /* of BE pods: one a second for the longest window */
+#define WINDOW_READINGS 600u /* one reading per second of BE pods for the longest window */
 #define REASON_MAX 200u
 
-/* A pod that one of the rules has chosen. */
+/* A pod chosen by a rule. */
 struct chosen {
 	rp_pod pod;
 	uint32_t rule;
-	uint64_t round; /* the last one in which that rule was short of something */
+	uint64_t round; /* last round in which the rule still needed a release */
 	UT_hash_handle hh;
 };
 
@@ -26,22 +26,22 @@ struct be_reading {
 
 struct evict_rounds {
 	struct koord_rate rate;
-	struct be_reading be[WINDOW_READINGS]; /* a ring */
+	struct be_reading be[WINDOW_READINGS]; /* ring buffer */
 	uint32_t n_be, next_be;
-	uint64_t cooled_ms[RP_NR_AMOUNTS]; /* monotonic: not before that again */
+	uint64_t cooled_ms[RP_NR_AMOUNTS]; /* monotonic time of the next possible eviction */
 	struct chosen *chosen;
 	uint64_t round;
 	uint64_t n_asked[EVICT_RULES], n_told[EVICT_RULES];
 };
 
-/* One round. */
+/* State of one round. */
 struct deciding {
 	struct rp_instance *inst;
 	struct evict_rounds *r;
 	struct evict_pod *pods;
 	uint32_t n;
 	uint64_t now;
-	bool cluster; /* there is somebody to ask */
+	bool cluster; /* a node agent is connected */
 };
 
 struct evict_rounds *evict_rounds_new(void)
@@ -71,14 +71,14 @@ void evict_rounds_reset(struct evict_rounds *r)
 	r->n_be = r->next_be = 0;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 static struct chosen *choose(struct evict_rounds *r, rp_pod pod, uint32_t rule)
 {
 	struct chosen *c;
 	HASH_FIND(hh, r->chosen, &pod, sizeof pod, c);
 	if (c)
-		return NULL; /* that was said already */
+		return NULL; /* already chosen and logged */
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return NULL;
@@ -111,7 +111,7 @@ static void ask(const struct deciding *d, const struct evict_pod *pod, uint32_t 
 		    pod->name, reason);
 }
 
-/* Pods that were asked for on behalf of a rule that is short of something still. */
+/* Keeps the pods chosen by a rule that still needs a release. */
 static void still_wanted(struct evict_rounds *r, uint32_t rule)
 {
 	for (struct chosen *c = r->chosen; c; c = c->hh.next)
@@ -142,7 +142,7 @@ __attribute__((format(printf, 3, 4))) static void release(struct deciding *d,
 		d->r->cooled_ms[need->amount] = d->now + d->inst->plan->cool_ms[need->amount];
 }
 
-/* What nobody is short of any more, and was not granted, need not be. */
+/* Withdraws requests that are not granted and that no rule needs any more. */
 static void withdraw_others(struct deciding *d)
 {
 	const struct modhost *h = &d->inst->h;

@@ -4,10 +4,10 @@
 
 #include "modules/evict/evict.h"
 
-#define LOWER_BELOW 2 /* percent below the threshold, where no lower bound is said */
+#define LOWER_BELOW 2 /* percent below the threshold, unless a lower bound is configured */
 #define BE_LOWER_MAX 60
 #define BE_UPPER_MAX 99
-#define SMALL_LIMIT 1000 /* milli-CPU: usage of so little says nothing */
+#define SMALL_LIMIT 1000 /* milli-CPU: usage of smaller limits is not meaningful */
 
 const char *const evict_rule_names[EVICT_RULES] = {
 	[EVICT_BE_CPU] = "BECPUEvict",
@@ -18,7 +18,7 @@ const char *const evict_rule_names[EVICT_RULES] = {
 	[EVICT_MEMORY_ALLOCATABLE] = "MemoryAllocatableEvict",
 };
 
-/* part × 100 ≥ percent × whole, which may be beyond 64 bits. */
+/* Returns part × 100 ≥ percent × whole, which may exceed 64 bits. */
 static bool is_at_least(int64_t part, int64_t percent, int64_t whole)
 {
 	return (__int128)part * 100 >= (__int128)whole * percent;
@@ -72,7 +72,7 @@ int64_t evict_by_allocatable(int64_t allocatable, int64_t request, int64_t thres
 		0, request - calc_percent(allocatable, lower_of(threshold_percent, lower_percent)));
 }
 
-/* ---- who ------------------------------------------------------------------------------------- */
+/* ---- order of pods --------------------------------------------------------------------------- */
 
 uint32_t evict_class(int64_t priority)
 {
@@ -99,7 +99,7 @@ static bool may_go(const struct evict_pod *p, const struct evict_need *need)
 	return by_be ? p->is_be : p->opted_in;
 }
 
-/* What the node has more of when the pod is gone. */
+/* Returns the amount that the node gains when the pod is gone. */
 static int64_t amount_of(const struct evict_pod *p, const struct evict_need *need)
 {
 	if (is_by_lent(need->rule))
@@ -113,7 +113,8 @@ static int by(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-/* The one that uses more of what it asked for goes first; one that asked for nothing before all. */
+/* Orders pods by usage relative to their request, the highest first; pods without a request come
+ * before all others. */
 static int by_share(const struct evict_pod *a, const struct evict_pod *b)
 {
 	int64_t of_a = a->request[EVICT_BATCH][RP_NR_CPU],

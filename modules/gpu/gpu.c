@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphics processors: what the healthy ones of the inventory have, and what they are. */
+/* gpu.so: extended resources and labels of the healthy graphics processors of the node's
+ * inventory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #define MEMORY "koordinator.sh/gpu-memory"
 #define MEMORY_RATIO "koordinator.sh/gpu-memory-ratio"
 #define SHARED "koordinator.sh/gpu.shared"
-#define SHARES 100 /* of one device */
+#define SHARES 100 /* shares of a device */
 #define THOUSANDTHS 1000
 
 struct rp_plan {
@@ -25,9 +26,9 @@ static const char *const summed[] = {CORE, MEMORY, MEMORY_RATIO};
 #define N_SUMMED (sizeof summed / sizeof *summed)
 
 struct sums {
-	int64_t of[N_SUMMED], gpu; /* units; RP_NOT_SET: no device has such a resource */
+	int64_t of[N_SUMMED], gpu; /* units; RP_NOT_SET: no device has the resource */
 	uint32_t n, n_healthy;
-	struct rp_nr_device first; /* that is healthy */
+	struct rp_nr_device first; /* first healthy device */
 };
 
 static void add(int64_t *to, int64_t amount)

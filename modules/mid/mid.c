@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mid resources: what prod pods are predicted not to need, and a part of what nobody has asked for.
+ * mid.so: mid resources, which are resources that prod pods are predicted not to need, and a part
+ * of the resources that no pod requests.
  *
  *	unused      = capacity - usage of the node
  *	unallocated = capacity - max(reserved, system) - requests of prod pods
  *	value       = min(reclaimable, unused) + unallocated × midUnallocatedPercent
  *
- * never below 0, nor above midCPU/MemoryThresholdPercent of capacity. With midReclaimMode static it
- * is a percentage of capacity, whatever was measured.
+ * The value is at least 0 and at most midCPU/MemoryThresholdPercent of capacity. With
+ * midReclaimMode static it is a percentage of capacity, independent of measurements.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy that does nothing: containers stay wherever they are. Controllers still work. It is
- * what the daemon falls back to when another policy cannot be used, so it must not be able to fail.
+ * none.so: the policy without any decision. Containers keep their CPUs. Controllers still work. The
+ * daemon falls back to this policy when another one cannot be used, so it must not fail.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,7 @@ struct rp_instance {
 	struct rp_plan plan;
 };
 
-/* The keys that all policies have, so that switching to none needs no other change of the
- * section. */
+/* Keys of other policies, so that a switch to none requires no other change of the section. */
 static const struct rp_key keys[] = {
 	{.path = "availableResources", .type = RP_T_MAP, .doc = "Accepted and not used."},
 	{.path = "availableResources.cpu", .type = RP_T_ANY, .doc = "Accepted and not used."},

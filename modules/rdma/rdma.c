@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RDMA devices: 100 for each healthy one of the inventory. */
+/* rdma.so: the extended resource of RDMA devices, 100 units for each healthy device of the node's
+ * inventory. */
 #include <stdio.h>
 #include <string.h>
 
 #include "modules/lib/calc.h"
 
-#define PARTS 100 /* of one device */
+#define PARTS 100 /* units of a device */
 
 static const char *const names[] = {"koordinator.sh/rdma", NULL};
 static const char *const no_names[] = {NULL};

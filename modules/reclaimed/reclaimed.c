@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reclaimed CPU: what pods of reclaimed_cores (the policy qos) may ask for.
+ * reclaimed.so: CPU that pods of reclaimed_cores (policy qos) may request.
  *
  *	value = allocatable - (reserve + max(usage, load of 1 and of 5 minutes), in whole CPUs)
  *
- * and never below 0. What pods of reclaimed_cores use themselves does not count: not as usage, nor
- * its part of the load.
+ * The value is at least 0. Usage and load of pods of reclaimed_cores themselves are not counted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ static void plan_free(struct rp_plan *p)
 	free(p);
 }
 
-/* Of containers of reclaimed pods, in milli-CPU. -RP_ENOMEM with a message. */
+/* Stores the usage of reclaimed pods' containers in milli-CPU. -RP_ENOMEM with a message. */
 static int32_t used_by_them(const struct modhost *h, int64_t *ret)
 {
 	const struct rp_host_usage *usage = h->host->service(h->ctx, RP_HOST_USAGE_1);

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete calculator, to be copied. Rename it, change what calculate() works out, and you have
- * yours. It lends a part of the memory that nobody uses, for caches that can be dropped:
+ * A complete calculator to be copied. Rename it and change the result of calculate() to get your
+ * own calculator. It overcommits a part of the unused memory, for caches that can be dropped:
  *
  *	calculators: [batch, template-calculator]
  *	template-calculator:
- *	  percent: 50		# of what is unused; default
+ *	  percent: 50		# percent of the unused memory; default
  *
- * What to know before you start:
+ * Before you start:
  *
- *  - The host calls every function on one thread, one at a time, and waits: a call has a second,
- *    and one that hangs ends the daemon, which then begins without the module.
- *  - Remember nothing. What there is to calculate from is asked for in each pass, and equal inputs
- *    have to give equal results: nri-rp-modcheck looks for that.
- *  - Amounts of nodes and pods are milli-CPU and bytes, or RP_NOT_SET. calc_known() makes that 0.
- *  - A resource that is not given in a pass is taken from the Node, and so is one that is reset; so
- *    never give 0 for "I do not know". After an error what was given last stands for a while.
+ *  - The host calls every function on one thread, one at a time, and waits. A call has one
+ *    second; a call that hangs ends the daemon, which then restarts without the module.
+ *  - Store nothing. Request the inputs in each pass; equal inputs must give equal results, which
+ *    nri-rp-modcheck checks.
+ *  - Amounts of nodes and pods are milli-CPU and bytes, or RP_NOT_SET. calc_known() converts that
+ *    to 0.
+ *  - A resource that is not reported in a pass, or is reset, is removed from the Node. So do not
+ *    report 0 for an unknown amount. After an error the last result remains for a while.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Optional helpers that are linked into the module; modules/lib/README has a list of them. */
+/* Optional helpers that are linked into the module; modules/lib/README lists them. */
 #include "modules/lib/calc.h"
 #include "modules/lib/section.h"
 
 #define TEXT_MAX 160u
 
-/* Names that are yours alone: the host puts them on the Node, and takes them from it. */
+/* Names that belong to this module: the host adds them to the Node and removes them. */
 static const char *const names[] = {"example.com/spare-memory", NULL};
 static const char *const annotations[] = {NULL};
 
-/* ---- what may be configured ------------------------------------------------------------------ */
+/* ---- configuration keys ---------------------------------------------------------------------- */
 
-/* The host checks rp.conf against this table before you see it; help and manual come from it. */
+/* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
 	{.path = "percent",
 	 .type = RP_T_INT,
@@ -49,12 +50,12 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-/* A section that has been checked. The name is given, the contents are yours. */
+/* A checked section. The name is given, the members are yours. */
 struct rp_plan {
 	int64_t percent;
 };
 
-/* Must not change anything that is in force: the new plan may yet be dropped. */
+/* Checks a section. Must not change the active plan: the new one may be dropped. */
 static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
@@ -70,9 +71,9 @@ static void plan_free(struct rp_plan *p)
 	free(p);
 }
 
-/* ---- a pass ---------------------------------------------------------------------------------- */
+/* ---- calculation ----------------------------------------------------------------------------- */
 
-/* Memory of pods that have asked for it and were not measured yet: it may be used any time. */
+/* Returns the requested memory of pods without measurements, which they may use at any time. */
 static int64_t promised(const struct modhost *h)
 {
 	struct rp_nr_pod pod = {.size = sizeof pod};
@@ -80,7 +81,7 @@ static int64_t promised(const struct modhost *h)
 	for (uint32_t i = 0; !h->noderes->pod(h->ctx, i, &pod); i++) {
 		if ((pod.flags & RP_NR_POD_ACTIVE) && !(pod.flags & RP_NR_POD_SAMPLED))
 			sum += calc_known(pod.request[RP_NR_MEMORY]);
-		pod.size = sizeof pod; /* the host may have filled in less than this header has */
+		pod.size = sizeof pod; /* the host may have reduced it to the size that it knows */
 	}
 	return sum;
 }
@@ -101,7 +102,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	int64_t used = calc_known(m.node[RP_NR_MEMORY]), asked = promised(h);
 	int64_t spare = calc_max(0, has - used - asked);
 	int64_t lent = calc_percent(spare, inst->plan->percent);
-	/* `nri-rpctl node` shows this. */
+	/* shown by `nri-rpctl node` */
 	(void)snprintf(text, sizeof text,
 		       "%lld = %lld%% of allocatable %lld - used %lld - asked %lld",
 		       (long long)lent, (long long)inst->plan->percent, (long long)has,
@@ -110,7 +111,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_calculator calculator = {
 	CALC_LIFE,
@@ -121,6 +122,6 @@ static const struct rp_calculator calculator = {
 
 static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
 
-/* The one exported symbol, and the note that the host reads before it loads the file. */
+/* The one exported symbol, and the ELF note that the host reads before it loads the file. */
 CALC_MODULE("template-calculator", "1.0", ops, calculator,
 	    .summary = "a part of the memory that nobody uses", .licence = "Apache-2.0");

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy, to be copied. Rename it, change what wanted() and stage() decide, and you have
- * yours. Containers of kube-system run on reserved CPUs, those of Guaranteed pods that ask for
- * whole CPUs get these for themselves, and all others share the rest:
+ * A complete policy to be copied. Rename it and change the decisions of wanted() and stage() to get
+ * your own policy. Containers of kube-system run on reserved CPUs. Containers of Guaranteed pods
+ * that request whole CPUs get exclusive CPUs, and all others share the rest:
  *
  *	template:
  *	  availableResources: {cpu: "cpuset:2-15"}	# default: all online CPUs
  *	  reservedResources: {cpu: 2}			# for kube-system; required
- *	  pinCPU: true					# default; false: leave containers alone
+ *	  pinCPU: true					# default; false: do not pin containers
  *
- * What to know before you start:
+ * Before you start:
  *
  *  - The host calls every function on one thread, one at a time. Decide quickly and return: no
  *    files, no sleeping, no threads.
- *  - Containers are handles. A struct rp_ctr_info tells about one; ctr_stage() says what you want
- *    for one. This only *stages*: when your function returns 0 the host checks everything and makes
- *    it true. After an error nothing has happened, and rolled_back() is called to do the same with
- *    your own tables.
- *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what
- *    your variables know does not. This policy remembers which container owns which CPU, and finds
- *    that out anew in sync().
+ *  - Containers are handles. A struct rp_ctr_info describes one, and ctr_stage() *stages* your
+ *    decision for one. When your function returns 0, the host checks all staged decisions and
+ *    applies them. After an error it drops them and calls rolled_back(), so that you restore your
+ *    own tables.
+ *  - Store as little as you can. The host's cache survives a restart of the daemon, your
+ *    variables do not. This policy stores which container owns which CPU, and rebuilds that in
+ *    sync().
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/policy.h>
 
-/* Optional helpers that are linked into the module; modules/lib/README has a list of them. */
+/* Optional helpers that are linked into the module; modules/lib/README lists them. */
 #include "modules/lib/bounds.h"
 #include "modules/lib/life.h"
 #include "modules/lib/owners.h"
 #include "modules/lib/section.h"
 
-/* ---- what may be configured ------------------------------------------------------------------ */
+/* ---- configuration keys ---------------------------------------------------------------------- */
 
-/* The host checks rp.conf against this table before you see it; help and manual come from it. */
+/* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("What the containers of kube-system have for themselves.",
 		    "Their CPUs: a set, or a quantity of the available ones."),
@@ -45,25 +45,25 @@ static const struct rp_schema schema = {
 	.keys = keys,
 	.n_keys = sizeof keys / sizeof keys[0],
 	.key_size = sizeof(struct rp_key),
-	.cr_kind = "TemplatePolicy", /* custom resources of this kind are read as this section */
+	.cr_kind = "TemplatePolicy", /* custom resources of this kind contain this section */
 };
 
-/* A checked configuration and what follows from it. Its name is given, the contents are yours. */
+/* A checked configuration and values derived from it. The name is given, the members are yours. */
 struct rp_plan {
 	rp_cfg section;
 	bool pin_cpu;
-	struct bounds cpus; /* reserved ones, and the rest, on the machine as it is */
-	struct cpualloc *alloc; /* chooses CPUs: whole cores first, near each other */
+	struct bounds cpus; /* online CPUs: reserved ones, and the rest */
+	struct cpualloc *alloc; /* chooses CPUs: whole cores first, close to each other */
 };
 
-/* Your module's memory. A trial of a new configuration has an instance of its own. */
+/* The memory of your module. A trial of a new configuration has an instance of its own. */
 struct rp_instance {
-	/* first: h, the host's services; plan, the configuration in force; and more (life.h) */
+	/* first: h, the host's services; plan, the active configuration; and more (life.h) */
 	LIFE;
-	struct owners owners; /* of the CPUs that are some container's own */
+	struct owners owners; /* owners of exclusive CPUs */
 };
 
-/* ---- taking a configuration into use --------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static struct rp_plan *plan_free(struct rp_plan *plan)
 {
@@ -73,7 +73,8 @@ static struct rp_plan *plan_free(struct rp_plan *plan)
 	return NULL;
 }
 
-/* Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
+/* Builds a plan. An error is one sentence for people, with the place in rp.conf if a key is
+ * wrong. */
 static int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 			struct rp_plan **ret)
 {
@@ -94,15 +95,14 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, const struct re
 	return r;
 }
 
-/* What the next plan has to know: reserved CPUs stay reserved over reloads, restarts and CPUs
- * that go offline, and CPUs that containers own are not reserved while there are others. */
+/* Stores what the next plan must know. Reserved CPUs stay reserved over reloads, restarts and CPUs
+ * that go offline; CPUs that containers own are not reserved while there are others. */
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);
 }
 
-/* Checks a configuration. Must not change anything that is in force: the new plan may yet be
- * dropped. */
+/* Checks a configuration. Must not change the active plan: the new one may be dropped. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	struct reserve_past before;
@@ -110,20 +110,20 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	return r ? r : plan_new(&inst->h, section, &before, ret);
 }
 
-/* CPUs have come or gone: the plan for the machine as it is now. sync() comes next. */
+/* Builds a plan after CPUs went online or offline. sync() follows. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	return plan(inst, inst->plan->section, ret);
 }
 
-/* ---- placing containers ---------------------------------------------------------------------- */
+/* ---- placement ------------------------------------------------------------------------------- */
 
 static bool is_system(const struct rp_ctr_info *info)
 {
 	return strcmp(info->pod_namespace, "kube-system") == 0;
 }
 
-/* How many CPUs a container is to have for itself. */
+/* Returns the number of exclusive CPUs that a container should have. */
 static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	bool whole = info->qos == RP_QOS_GUARANTEED && info->cpu_request % 1000 == 0 &&
@@ -131,7 +131,8 @@ static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *
 	return inst->plan->pin_cpu && whole && !is_system(info) ? info->cpu_request / 1000 : 0;
 }
 
-/* As many CPUs as the container wants, or none. One at least stays for those who share. */
+/* Gives a container its exclusive CPUs, or none. At least one CPU remains for containers that
+ * share. */
 static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, free;
@@ -148,8 +149,8 @@ static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return true;
 }
 
-/* Says what a container gets, after give(): what is already so costs nothing. Those whose CPUs are
- * all off line join the others. */
+/* Stages the decision for a container after give(); an unchanged decision costs nothing. A
+ * container whose exclusive CPUs are all offline runs on the shared ones. */
 static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, shared;
@@ -167,7 +168,8 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
-/* Those that lack CPUs of their own may have what is free, then all are told where they run. */
+/* Gives free CPUs to containers that lack exclusive ones (pass 0), then stages all containers (pass
+ * 1). */
 static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			  const struct life_walk *w)
 {
@@ -181,14 +183,14 @@ static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 	return life_walk(inst, txn, (struct life_walk){settle_one, RP_ORDER_SYNC, 2, except, 0, 0});
 }
 
-/* A container is created or resized. An error refuses that. */
+/* Places a container that is created or resized. An error refuses the operation. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset before = inst->owners.taken;
 	if (!give(inst, info))
 		return modhost_fail(&inst->h, -RP_ENOSPC, "no %lld CPUs are free to be its own",
 				    (long long)wanted(inst, info));
-	/* `nri-rpctl explain` shows this. */
+	/* shown by `nri-rpctl explain` */
 	const char *kind = wanted(inst, info) ? "its own" : "shared";
 	modhost_note(&inst->h, info->ctr, "namespace %s: %s CPUs", info->pod_namespace,
 		     is_system(info) ? "reserved" : kind);
@@ -197,14 +199,14 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : stage(inst, txn, info);
 }
 
-/* A container has gone. Others have to hear of that only when it had something of its own. */
+/* Releases a container that has ended. Others change only if it had exclusive CPUs. */
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset had;
 	return owners_release(&inst->owners, info->ctr, &had) ? settle(inst, txn, info->ctr) : 0;
 }
 
-/* The cache knows what containers own; they keep that while it is right. */
+/* Restores a container's exclusive CPUs from the cache, if they are still valid. */
 static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		    const struct life_walk *w)
 {
@@ -219,7 +221,7 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return 0;
 }
 
-/* After a start, a reload, a reconnect, or CPUs that came or went: all are where they should be. */
+/* Places all containers: after a start, a reload, a reconnect, or a change of the online CPUs. */
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
@@ -227,7 +229,7 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : settle(inst, txn, 0);
 }
 
-/* In case that the host drops the transaction. */
+/* Begins to record changes, in case the host drops the transaction. */
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
@@ -239,7 +241,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct life_ops ops = {
 	.plan = plan,
@@ -254,7 +256,7 @@ static const struct life_ops ops = {
 	.schema = &schema,
 };
 
-/* The one exported symbol, and the note that the host reads before it loads the file. */
+/* The one exported symbol, and the ELF note that the host reads before it loads the file. */
 LIFE_MODULE("template", "1.0", ops,
 	    .summary = "reserved CPUs for kube-system, exclusive ones for Guaranteed pods",
 	    .licence = "Apache-2.0");
