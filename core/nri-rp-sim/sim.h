@@ -115,9 +115,8 @@ struct sim_ctr {
 	uint32_t pid;
 	unsigned number; /* counted from the node's first container */
 	uint64_t took_us; /* duration of the answer to its creation */
-	uint64_t n_updates,
-		/* updates of the container, and those that changed its CPUs or memory nodes */
-		n_moves;
+	/* updates of the container, and those that changed its CPUs or memory nodes */
+	uint64_t n_updates, n_moves;
 };
 
 struct sim_pod {

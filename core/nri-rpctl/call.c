@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking the daemon. */
+/* Calls to the daemon over its control socket. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ void answer_fini(struct answer *a)
 	*a = (struct answer){.text = BUF_INIT};
 }
 
-/* One answer: its piece of the document is added; *ret_rest: where the next one is. */
+/* Makes one call and appends its part of the document. *ret_rest: position of the next part. */
 static int call_once(struct link *l, const char *method, const Control__Request *req,
 		     unsigned timeout_ms, struct answer *a, bool first, uint64_t *ret_rest,
 		     struct err *err)

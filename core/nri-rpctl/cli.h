@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rpctl: what its files share. */
+/*
+ * nri-rpctl: types and functions that its files share.
+ *
+ *   main.c            options, table of commands, help
+ *   commands.c        one function for each command: call the daemon, show the answer
+ *   call.c            connection to the daemon's control socket
+ *   show_status.c     output of status
+ *   show_lists.c      output of pods, containers and explain
+ *   show_node.c       output of node
+ *   show_machine.c    output of zones, topology --table and Speed Select
+ *   show_map.c        output of topology: head, map, legend
+ *   show_misc.c       output of events, reloads, trials, modules, log level, doctor
+ *   local.c           checks and shows configurations without a daemon; config schema
+ *   local_doctor.c    findings of doctor that need no daemon
+ *   jsonschema.c      key tables as a JSON schema and as custom resource definitions
+ *   import.c          converts configurations of other resource managers to rp.conf
+ *   import_managers.c configurations of the kubelet, CMK and Weka
+ *   import_slo.c      configurations of koordinator
+ *   import_write.c    writes imported values as YAML
+ */
 #ifndef RPCTL_CLI_H
 #define RPCTL_CLI_H
 
@@ -10,10 +29,11 @@
 #include "core/lib/term/out.h"
 #include "core/lib/util/err.h"
 
-#define WAIT_MS 10000u /* for an answer */
-#define WAIT_TRIAL_MS 60000u /* for one that takes a trial, maybe behind another */
+#define WAIT_MS 10000u /* time limit for an answer */
+/* time limit for an answer that needs a trial, possibly after another trial */
+#define WAIT_TRIAL_MS 60000u
 
-/* Options of commands, a bit each. */
+/* Options of commands, as bits. */
 #define OPT_MEMORY 0x01u
 #define OPT_FOLLOW 0x02u
 #define OPT_SINCE 0x04u
@@ -29,10 +49,10 @@
 struct cli {
 	const char *socket;
 	bool json;
-	const char *host_root; /* for a check without a daemon; NULL: this machine */
-	unsigned options; /* OPT_… that were given */
+	const char *host_root; /* root for checks without a daemon; NULL: "/" */
+	unsigned options; /* the OPT_… bits that were given */
 	const char *since, *confirm;
-	const char *config; /* --config, for what needs no daemon */
+	const char *config; /* argument of --config, for commands that need no daemon */
 	const char *const *module_dirs;
 	unsigned n_module_dirs;
 	const char *const *args;
@@ -46,32 +66,32 @@ struct question {
 	const char *method;
 	const char *const *args;
 	unsigned n_args;
-	const char *text; /* NULL: none */
+	const char *text; /* text argument; NULL: none */
 	uint64_t after;
 	uint32_t wait_ms, flags;
 	unsigned timeout_ms; /* 0: WAIT_MS */
 };
 
 struct answer {
-	struct buf text; /* the document */
+	struct buf text; /* text of `doc` */
 	json_t *doc;
 	int exit;
 };
 
-/* A connection to the daemon. */
+/* Connection to the daemon. */
 struct link;
-/* -ENOENT, -ECONNREFUSED: no daemon is running. */
+/* Connects to the daemon. -ENOENT, -ECONNREFUSED: no daemon is running. */
 int link_open(const char *socket, struct link **ret, struct err *err);
 struct link *link_close(struct link *l);
 int link_call(struct link *l, const struct question *req, struct answer *ret, struct err *err);
 void answer_fini(struct answer *a);
-/* Opens, calls, closes. What went wrong is printed; the result is the exit status, -1 when *ret is
- * to be shown. */
+/* Connects, calls and disconnects; prints errors. Returns the exit status of a failure, or -1 if
+ * *ret has to be shown. */
 int ask(struct cli *cli, const struct question *req, struct answer *ret);
-/* Prints why there is no connection; the exit status for it. */
+/* Prints why the connection failed and returns the exit status for it. */
 int tell_no_link(const struct cli *cli, int r, const struct err *err);
 
-/* Says why it failed: on stderr, or with --json as {"error": TEXT} on stdout. */
+/* Prints an error: on stderr, or with --json as {"error": TEXT} on stdout. */
 void complain(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- json ---- */
@@ -92,7 +112,7 @@ static inline bool jb(const json_t *o, const char *key)
 	return json_is_true(json_object_get(o, key));
 }
 
-/* ---- commands: exit statuses ---- */
+/* ---- commands; they return exit statuses ----------------------------------------------------- */
 
 int cmd_status(struct cli *cli);
 int cmd_pods(struct cli *cli);
@@ -104,11 +124,11 @@ int cmd_explain(struct cli *cli);
 int cmd_confirm(struct cli *cli);
 int cmd_undo(struct cli *cli);
 int cmd_import(struct cli *cli);
-/* What is wrong with the text of an rp.conf, without a daemon. */
+/* Checks the text of an rp.conf without a daemon and calls fn for each problem. */
 void local_problems(const struct cli *cli, const char *text,
 		    void (*fn)(const char *problem, void *arg), void *arg);
-/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. NULL:
- * it has complained. */
+/* Reads a file, or standard input for "-", of at most CTL_TEXT_MAX bytes; the text is malloc'd.
+ * NULL: the error has been printed. */
 char *cli_read_text(const struct cli *cli, const char *path);
 int cmd_events(struct cli *cli);
 int cmd_reload(struct cli *cli);
@@ -126,7 +146,7 @@ int cmd_log_debug(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_version(struct cli *cli);
 
-/* ---- renderers: a document to text ---- */
+/* ---- output of documents as text ------------------------------------------------------------- */
 
 void show_status(struct out *o, const json_t *doc);
 void show_pods(struct out *o, const json_t *doc);
@@ -144,13 +164,13 @@ void show_modules(struct out *o, const json_t *doc);
 void show_log(struct out *o, const json_t *doc);
 void show_findings(struct out *o, const json_t *doc);
 
-/* ---- without a daemon (local.c, local_doctor.c) ---- */
+/* ---- commands without a daemon (local.c, local_doctor.c) ------------------------------------- */
 
 int local_check(struct cli *cli, const char *path);
 int local_show(struct cli *cli, const char *path);
-/* A list of findings like that of Doctor. NULL: no memory. */
+/* Returns a list of findings in the format of Doctor. NULL: out of memory. */
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err);
-/* Adds what is to be said of the installed runc, given the daemon's findings. */
+/* Adds findings about the installed runc, given those of the daemon. */
 void local_runc_findings(json_t *list, const json_t *findings);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function a command: ask, show, exit status. */
+/* Commands, one function each: call the daemon, show the answer, return the exit status. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "core/lib/util/number.h"
 
 #define EVENTS_WAIT_MS 25000u
-#define EVENTS_BEFORE 10u /* events that --follow begins with */
+#define EVENTS_BEFORE 10u /* number of earlier events that --follow begins with */
 #define RECONNECT_MS 1000u
 
 static struct question commands_plain(const struct cli *cli, const char *method)
@@ -24,7 +24,7 @@ static struct question commands_plain(const struct cli *cli, const char *method)
 	return (struct question){.method = method, .args = cli->args, .n_args = cli->n_args};
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- status and lists ------------------------------------------------------------------------ */
 
 int cmd_status(struct cli *cli)
 {
@@ -180,7 +180,7 @@ int cmd_reload(struct cli *cli)
 	const char *args[] = {cli->confirm};
 	struct question req = {.method = "Reload", .args = args, .n_args = cli->confirm != NULL};
 	int64_t ms;
-	/* a time with its unit; a bare number is one of seconds */
+	/* a time with its unit; a plain number is in seconds */
 	if (cli->confirm && strpbrk(cli->confirm, "smh") && str_to_ms(cli->confirm, &ms) == 0 &&
 	    ms > 0) {
 		(void)snprintf(seconds, sizeof seconds, "%lld", (long long)((ms + 999) / 1000));
@@ -206,7 +206,7 @@ int cmd_confirm(struct cli *cli)
 	return show_with(cli, "Confirm", show_confirmed);
 }
 
-/* The daemon's working directory is another one. */
+/* Returns the absolute path of a file, because the daemon has another working directory. */
 static int commands_absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
 {
 	if (realpath(path, ret))
@@ -215,7 +215,7 @@ static int commands_absolute(const struct cli *cli, const char *path, char ret[P
 	return -1;
 }
 
-/* Into CTL_TEXT_MAX + 2 bytes: 0, or an errno. */
+/* Reads a file into CTL_TEXT_MAX + 2 bytes. Returns 0 or an errno. */
 static int read_all(const char *path, char *text)
 {
 	FILE *f = str_eq(path, "-") ? stdin : fopen(path, "re");
@@ -244,7 +244,8 @@ char *cli_read_text(const struct cli *cli, const char *path)
 	return NULL;
 }
 
-/* Has the daemon try a configuration: a file by its absolute path, or the standard input's text. */
+/* Makes the daemon try a configuration: a file by its absolute path, or the text of standard
+ * input. */
 static int try_config(struct cli *cli, const char *method, const char *file, const char *verb)
 {
 	char path[PATH_MAX];
@@ -256,7 +257,7 @@ static int try_config(struct cli *cli, const char *method, const char *file, con
 		text = cli_read_text(cli, file);
 		if (!text)
 			return CTL_FAILED;
-		/* a text has to be there, or the argument would be a path */
+		/* an empty text would make the daemon treat the argument as a path */
 		req.text = *text ? text : "\n";
 	} else if (file && commands_absolute(cli, file, path)) {
 		return CTL_FAILED;
@@ -306,7 +307,7 @@ int cmd_rebalance(struct cli *cli)
 	return show_with(cli, "Rebalance", show_moved);
 }
 
-/* Is anybody there to ask? */
+/* Returns true if a daemon answers on the socket. */
 static bool commands_running(const struct cli *cli)
 {
 	struct link *l = NULL;
@@ -352,7 +353,7 @@ int cmd_config_show(struct cli *cli)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* A number of an event, or how long ago: "10m". */
+/* Parses --since: the number of an event, or a time before now such as "10m". */
 static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_time)
 {
 	int64_t ms;
@@ -390,11 +391,11 @@ static void show_events(struct cli *cli, const struct answer *a, int64_t from, s
 	}
 }
 
-/* What comes, until the link breaks. */
+/* Shows new events until the connection breaks. */
 static int commands_follow(struct cli *cli, struct link *l, struct question *req, int64_t from,
 			   struct err *err)
 {
-	/* without --since the last few before the first one that is waited for */
+	/* without --since: only the last few earlier events */
 	size_t most = cli->since || req->after ? SIZE_MAX : EVENTS_BEFORE;
 	for (;; most = SIZE_MAX) {
 		struct answer a;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes an rp.conf of the configuration of another resource manager, with comments that say what
- * has no equivalent. import.c unwraps documents and reads those of NRI resource policies and of CRI
- * Resource Manager; import_managers.c reads those of the kubelet, CMK and Weka, import_slo.c those
- * of koordinator, and import_write.c writes YAML.
+ * Converts the configuration of another resource manager to an rp.conf, with comments about parts
+ * that have no equivalent. import.c unwraps documents and reads those of NRI resource policies and
+ * of CRI Resource Manager. import_managers.c reads those of the kubelet, CMK and Weka, import_slo.c
+ * those of koordinator. import_write.c writes YAML.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 #include "core/nri-rpctl/import_slo.h"
 #include "core/nri-rpctl/import_write.h"
 
-#define EMBEDDED_MAX 16u /* texts of a ConfigMap that are documents themselves */
+#define EMBEDDED_MAX 16u /* limit of texts in a ConfigMap that are documents themselves */
 
-/* ---- what has no equivalent ------------------------------------------------------------------ */
+/* ---- parts without an equivalent ------------------------------------------------------------- */
 
 struct leftover {
 	const char *key, *why;
@@ -45,7 +45,7 @@ static void tell_rest(struct import *im, rp_cfg map, const struct leftover *know
 	}
 }
 
-/* ---- parts that all policies have ------------------------------------------------------------ */
+/* ---- parts common to all policies ------------------------------------------------------------ */
 
 static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
 #define N_COMMON (sizeof common_parts / sizeof common_parts[0])
@@ -60,7 +60,7 @@ static bool is_common(const char *key)
 
 /* ---- RDT ------------------------------------------------------------------------------------- */
 
-/* Modes of rdt.options.mode, as CRI Resource Manager and goresctrl have it. */
+/* Modes of rdt.options.mode in CRI Resource Manager and goresctrl. */
 enum rdt_mode { RDT_FULL, RDT_DISCOVERY, RDT_DISABLED };
 
 static enum rdt_mode import_rdt_mode(rp_cfg rdt)
@@ -71,7 +71,8 @@ static enum rdt_mode import_rdt_mode(rp_cfg rdt)
 	return str_eq_nocase(mode, "discovery") ? RDT_DISCOVERY : RDT_FULL;
 }
 
-/* Older names of RDT's keys, and keys that are written by import_put_rdt or have no equivalent. */
+/* Converts older names of RDT keys. Omits keys that import_put_rdt writes or that have no
+ * equivalent. */
 static void import_rdt_key(const char *key, char *buf, size_t size)
 {
 	static const char *const gone[] = {"mode", "monitoringDisabled", "kubernetes", "enable"};
@@ -209,7 +210,7 @@ static bool from_resource(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* Returns the policy that a name of a chart, image or plugin has in it, or NULL. */
+/* Returns the policy whose name is part of the name of a chart, image or plugin, or NULL. */
 static const char *policy_of_name(const char *name)
 {
 	static const char *const names[] = {"balloons", "topology-aware", "template"};
@@ -219,8 +220,8 @@ static const char *policy_of_name(const char *name)
 	return NULL;
 }
 
-/* Returns the policy that values are for: by the image, else by keys that one policy alone has.
- * NULL if neither says so. Keys decide nothing where the image is known to be another one. */
+/* Returns the policy that Helm values are for, by the image, or else by keys that only one policy
+ * has. NULL: undecided, or the image is a different one. */
 static const char *policy_of_values(rp_cfg root, rp_cfg config)
 {
 	static const char *const own[][2] = {{"balloonTypes", "balloons"},
@@ -247,7 +248,7 @@ static const char *policy_of_values(rp_cfg root, rp_cfg config)
 
 static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback);
 
-/* `policy` is the one that the chart is known to be for, or NULL. */
+/* Writes Helm values. `policy`: the policy of the chart if it is known, or NULL. */
 static bool put_values(struct import *im, rp_cfg root, const char *policy)
 {
 	static const struct leftover known[] = {
@@ -296,7 +297,7 @@ static bool from_values(struct import *im, rp_cfg root)
 	       put_values(im, root, NULL);
 }
 
-/* The resource of the operator that installs the charts. */
+/* Imports a resource of the operator that installs the charts. */
 static bool from_operator(struct import *im, rp_cfg root)
 {
 	rp_cfg spec = conf_get(root, "spec");
@@ -366,7 +367,8 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 		import_put(im, conf_key(own, i), conf_item(own, i), 2, import_camel);
 }
 
-/* Keys of the controllers cpu and blkio in our case; names of classes are unchanged. */
+/* Writes keys of the controllers cpu and blkio in the case that nri-rpd uses; names of classes are
+ * unchanged. */
 static void import_controller_key(const char *key, char *buf, size_t size)
 {
 	static const char *const keys[] = {
@@ -423,7 +425,7 @@ static bool from_manager(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- which of them --------------------------------------------------------------------------- */
+/* ---- recognition of the source --------------------------------------------------------------- */
 
 #define IMPORT_DEPTH_MAX 3u /* lists of ConfigMaps of documents */
 
@@ -439,8 +441,8 @@ static void import_root(struct import *im, rp_cfg root)
 		(void)sources[i](im, root);
 }
 
-/* Imports a text of a ConfigMap that is a document of its own. Texts that are no YAML, as scripts,
- * are passed over. */
+/* Imports a text of a ConfigMap that is a document itself. Texts that are not YAML, such as
+ * scripts, are skipped. */
 static void import_text_of(struct import *im, const char *key, const char *text, unsigned depth)
 {
 	struct err err = ERR_INIT;
@@ -451,7 +453,8 @@ static void import_text_of(struct import *im, const char *key, const char *text,
 	documents_fini(&docs);
 }
 
-/* Sections of CRI Resource Manager, one a key of its ConfigMap, put together to one document. */
+/* Joins the sections of CRI Resource Manager, one in each key of its ConfigMap, to one document and
+ * imports it. */
 static void import_sections(struct import *im, rp_cfg data, unsigned depth)
 {
 	struct buf all = BUF_INIT;
@@ -479,8 +482,8 @@ static void import_config_map(struct import *im, rp_cfg data, unsigned depth)
 		import_text_of(im, conf_key(data, i), conf_text(conf_item(data, i), ""), depth);
 }
 
-/* Imports a document, or what is wrapped in it: a ConfigMap's texts, a list's items, the kubelet's
- * configuration in what its endpoint configz answers and in OpenShift's resource. */
+/* Imports a document, or those in it: a ConfigMap's texts, a list's items, or the kubelet's
+ * configuration in the answer of its endpoint configz or in OpenShift's resource. */
 static void import_document(struct import *im, rp_cfg root, unsigned depth)
 {
 	const char *kind = conf_text(conf_get(root, "kind"), "");
@@ -544,7 +547,7 @@ static int import_all(struct import *im, const char *name, const char *text, str
 		name);
 }
 
-/* What a check of it says, against the modules that are installed. */
+/* Adds a problem that the check of the result has found, with the installed modules. */
 static void add_problem(const char *text, void *arg)
 {
 	import_note(arg, "check: %s", text);

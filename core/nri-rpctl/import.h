@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outcome of import so far, and the functions that write it. */
+/* State of an import, and the functions that write its result. */
 #ifndef RPCTL_IMPORT_H
 #define RPCTL_IMPORT_H
 
@@ -9,10 +9,10 @@
 #define IMPORT_NOTES_MAX 64u
 
 struct import {
-	struct buf text; /* the rp.conf */
-	char *notes[IMPORT_NOTES_MAX]; /* what is not the same */
+	struct buf text; /* the new rp.conf */
+	char *notes[IMPORT_NOTES_MAX]; /* differences from the source */
 	unsigned n_notes;
-	const char *source; /* NULL: nothing is known of the documents so far */
+	const char *source; /* name of the source format; NULL: no document was recognised yet */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations of the kubelet's CPU manager, of CMK and of the Weka CPUSet plugin as an rp.conf.
+ * Converts configurations of the kubelet's CPU manager, of CMK and of the Weka CPUSet plugin to
+ * rp.conf.
  */
 #include <ctype.h>
 #include <string.h>
@@ -31,8 +32,8 @@ static void managers_put_reserved(struct import *im, rp_cfg root)
 		import_printf(im, "  reservedResources: {cpu: 1} # not set there, required here\n");
 }
 
-/* Notes the options of the topology manager. The policy static always prefers nodes that are close
- * to each other, so this option is met. */
+/* Notes the options of the topology manager. The policy static always prefers close nodes, so the
+ * option for it needs no equivalent. */
 static void managers_note_topology_options(struct import *im, rp_cfg options)
 {
 	for (uint32_t i = 0; i < conf_count(options); i++) {
@@ -133,7 +134,7 @@ static void managers_put_weka(struct import *im, const char *index, const char *
 		    "annotations weka.io/cores-ids and weka.io/forbid-core-ids count as before");
 }
 
-/* Returns true if one of the texts that name a workload has both words of the plugin's name. */
+/* Returns true if a name, an image or a label of the workload contains the plugin's name. */
 static bool managers_is_weka(rp_cfg root, rp_cfg ctr)
 {
 	const char *const texts[] = {conf_text(conf_get(ctr, "image"), ""),
@@ -179,7 +180,7 @@ bool import_weka(struct import *im, rp_cfg root)
 
 /* ---- CMK ------------------------------------------------------------------------------------- */
 
-/* Names of pools are unchanged. */
+/* Writes keys of pools in the usual case; names of pools are unchanged. */
 static void managers_pool_key(const char *key, char *buf, size_t size)
 {
 	static const char *const keys[] = {"exclusive", "cpuLists", "cpuset", "socket"};
@@ -210,8 +211,8 @@ static bool managers_has_only(const char *text, const char *letters)
 	return *text && strspn(text, letters) == strlen(text);
 }
 
-/* Returns true for what CMK stores in its ConfigMap: pools by name, sockets by number, and lists of
- * CPUs with the tasks on them. */
+/* Returns true for the state that CMK stores in its ConfigMap: pools by name, sockets by number,
+ * and lists of CPUs with their tasks. */
 static bool managers_is_cmk_state(rp_cfg root)
 {
 	unsigned n = 0;

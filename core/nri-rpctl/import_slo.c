@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Koordinator's ConfigMap slo-controller-config, and its resource NodeSLO, as an rp.conf. Values of
- * the ConfigMap are JSON texts. The cluster's strategy is taken; strategies for nodes with certain
- * labels have an equivalent in nodeResources alone.
+ * Converts koordinator's ConfigMap slo-controller-config, and its resource NodeSLO, to rp.conf.
+ * Values of the ConfigMap are JSON texts. The strategy of the cluster is converted. Strategies for
+ * nodes with certain labels have an equivalent only in nodeResources.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ enum slo_part {
 	SLO_PARTS
 };
 
-/* Keys of the ConfigMap, and what a NodeSLO calls the same strategy. */
+/* Keys of the ConfigMap, and the names of the same strategies in a NodeSLO. */
 static const struct {
 	const char *key, *of_node;
 } slo_parts[SLO_PARTS] = {
@@ -84,8 +84,7 @@ static const char *const slo_strategy[] = {"enable",
 					   "extensions",
 					   NULL};
 
-/* The name of a list that a key has, whatever the case of its letters, as Go's JSON reader has it.
- * NULL: none. */
+/* Returns the name in a list that equals a key, ignoring case like Go's JSON reader. NULL: none. */
 static const char *slo_name(const char *const *names, const char *key)
 {
 	for (; *names; names++)
@@ -94,7 +93,7 @@ static const char *slo_name(const char *const *names, const char *key)
 	return NULL;
 }
 
-/* Writes the members of a map that are named in a list. Returns how many there were. */
+/* Writes the members of a map whose keys are in a list. Returns their number. */
 static unsigned slo_put_known(struct import *im, rp_cfg map, const char *const *names,
 			      unsigned indent)
 {
@@ -107,7 +106,7 @@ static unsigned slo_put_known(struct import *im, rp_cfg map, const char *const *
 	return n;
 }
 
-/* Notes the members of a map that no list names. `lists` ends with NULL. */
+/* Notes the members of a map whose keys are in none of the lists. `lists` ends with NULL. */
 static void slo_note_unknown(struct import *im, const char *part, rp_cfg map,
 			     const char *const *const *lists)
 {
@@ -128,8 +127,8 @@ static bool slo_enabled(rp_cfg strategy)
 
 /* ---- nodeResources --------------------------------------------------------------------------- */
 
-/* Writes an entry of nodeConfigs, behind the key if it is the first. Returns false if it is left
- * out. */
+/* Writes an entry of nodeConfigs, preceded by that key if it is the first entry. Returns false if
+ * the entry is omitted. */
 static bool slo_put_node_config(struct import *im, rp_cfg entry, bool first)
 {
 	static const char *const own[] = {"name", "nodeSelector", NULL};
@@ -200,7 +199,8 @@ static void slo_put_calculators(struct import *im, const rp_cfg *roots)
 
 /* ---- controllers ----------------------------------------------------------------------------- */
 
-/* The strategy for all nodes: a ConfigMap has it below clusterStrategy, a NodeSLO as it is. */
+/* Returns the strategy for all nodes: below clusterStrategy in a ConfigMap, or the whole map in a
+ * NodeSLO. */
 static rp_cfg slo_cluster(struct import *im, enum slo_part part, rp_cfg root)
 {
 	rp_cfg cluster = import_get(root, "clusterStrategy");
@@ -256,7 +256,7 @@ static void slo_put_memory_qos(struct import *im, rp_cfg strategy)
 	}
 }
 
-/* Notes the parts of resource-qos-config that no controller here takes from it. */
+/* Notes the parts of resource-qos-config that no controller uses. */
 static void slo_note_qos(struct import *im, rp_cfg strategy)
 {
 	static const struct {
@@ -359,8 +359,8 @@ static int slo_part_of(const char *key)
 	return -1;
 }
 
-/* Parses the text of a key. Notes what is wrong with it: a single broken text does not spoil the
- * others, as in the source. */
+/* Parses the text of a key. An invalid text is noted and omitted; as in koordinator, the other keys
+ * still apply. */
 static void slo_parse(struct import *im, const char *key, const char *text, struct documents *docs,
 		      rp_cfg *root)
 {

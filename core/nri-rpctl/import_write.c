@@ -36,7 +36,7 @@ void import_note(struct import *im, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20) /* a note is a line of a comment */
+		if ((unsigned char)*c < 0x20) /* keep the note on one line of a comment */
 			*c = ' ';
 	if (im->n_notes < IMPORT_NOTES_MAX && (im->notes[im->n_notes] = strdup(text)))
 		im->n_notes++;
@@ -66,7 +66,7 @@ void import_camel(const char *key, char *buf, size_t size)
 	(void)snprintf(buf, size, "%s", key);
 	while (isupper((unsigned char)buf[n]))
 		n++;
-	/* the last capital of several begins the next word */
+	/* the last of several capitals begins the next word */
 	size_t lower = n > 1 && islower((unsigned char)buf[n]) ? n - 1 : n;
 	for (size_t i = 0; i < lower; i++)
 		buf[i] = (char)tolower((unsigned char)buf[i]);
@@ -114,7 +114,7 @@ static void put_text(struct import *im, const char *s)
 	(void)buf_add_str(&im->text, "\"");
 }
 
-/* By the numbers that older configurations have. */
+/* Names of priorities, which older configurations give as numbers. */
 static const char *const priorities[] = {"high", "normal", "low", "none"};
 
 typedef void (*rename_fn)(const char *key, char *buf, size_t size);
@@ -122,7 +122,7 @@ typedef void (*rename_fn)(const char *key, char *buf, size_t size);
 static void put_value(struct import *im, rp_cfg node, unsigned indent, rename_fn rename,
 		      bool in_list);
 
-/* The name that a key is written by. Empty: the member is left out. */
+/* Name under which a key is written; empty: the member is omitted. */
 struct member_name {
 	char text[CONF_KEY_MAX + 1];
 };
@@ -173,7 +173,7 @@ static void put_map(struct import *im, rp_cfg node, unsigned indent, rename_fn r
 	}
 }
 
-/* Behind "key:" or "-", to the end of its last line. */
+/* Writes a value after "key:" or "-", including the end of its last line. */
 static void put_value(struct import *im, rp_cfg node, unsigned indent, rename_fn rename,
 		      bool in_list)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables for editors, as a JSON schema, and for API servers, as definitions of custom resources.
- * Schemas in these have to be *structural*: each value of one type, an object with named members or
- * with any, no alternatives.
+ * Writes key tables as a JSON schema for editors and as custom resource definitions for API
+ * servers. Schemas in definitions must be *structural*: each value has one type, an object has
+ * either named members or any members, and there are no alternatives.
  */
 #include "core/nri-rpctl/jsonschema.h"
 
@@ -17,8 +17,9 @@
 
 struct style {
 	bool structural;
-	bool fold; /* names in any case */
-	bool whole; /* below a list, whose members are in one file: lists replace, maps merge */
+	bool fold; /* keys match in any case */
+	/* below a list, all members are in one file: files merge maps, but replace lists */
+	bool whole;
 };
 
 static void json_type(struct json *j, const char *type)
@@ -26,8 +27,8 @@ static void json_type(struct json *j, const char *type)
 	json_kstr(j, "type", type);
 }
 
-/* Writes the type. A key of an rp.conf can be null, too, and the loader reads scalars as text, so
- * that some types have several names there, separated by '|'. */
+/* Writes the types of a value. Outside of structural schemas a key may be null, and scalars may
+ * have other types, because the loader reads them as text: `others`, separated by '|'. */
 static void json_types(struct json *j, bool structural, const char *type, const char *others)
 {
 	if (structural) {
@@ -48,7 +49,7 @@ static void json_types(struct json *j, bool structural, const char *type, const 
 	json_end_arr(j);
 }
 
-/* Writes what readers of YAML may have made of a choice: a boolean of "off", a number of "0". */
+/* Writes the value that a YAML reader makes of a choice: a boolean for "off", a number for "0". */
 static void json_choice_read(struct json *j, const char *word)
 {
 	bool truth;
@@ -78,7 +79,7 @@ static void json_choices(struct json *j, const char *choices, bool structural)
 	json_end_arr(j);
 }
 
-/* JavaScript's numbers, which an API server counts with, are exact up to here. */
+/* Largest integer that API servers handle exactly: they use JavaScript's numbers. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
 static bool worth_saying(int64_t bound, int64_t none, bool structural)
@@ -114,7 +115,7 @@ static void json_default(struct json *j, const struct rp_key *key)
 	}
 }
 
-/* What a definition of a custom resource has for "anything". */
+/* Writes that any value is allowed, in a custom resource definition. */
 static void json_anything(struct json *j)
 {
 	json_kbool(j, "x-kubernetes-preserve-unknown-fields", true);
@@ -139,7 +140,7 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 		json_anything(j);
 	if (schema_open(s))
 		return;
-	/* Structural schemas have either. */
+	/* Structural schemas have either named or arbitrary members. */
 	if (style.structural && !s->first) {
 		json_members(j, s, style);
 		return;
@@ -157,8 +158,8 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 	json_end_obj(j);
 	if (!style.structural)
 		json_members(j, s, style);
-	/* A name in another case satisfies the loader, but no editor. A key that another file of
-	 * rp.conf.d has is not missing. */
+	/* Required keys are omitted where an editor would report them wrongly: the loader accepts
+	 * another case, and another file of rp.conf.d may have the key. */
 	if (!required || style.fold || !(style.structural || style.whole))
 		return;
 	json_key(j, "required");
@@ -239,7 +240,8 @@ static void json_non_empty(struct json *j, const struct rp_key *key, bool struct
 		json_kint(j, "minLength", 1);
 }
 
-/* In the cluster a default stays a word: what it is may change with the version of each node. */
+/* Writes a key's description. In custom resource definitions the default is part of the text,
+ * because it may change with the version on each node. */
 static void json_words(struct json *j, const struct rp_key *key, bool structural)
 {
 	bool tell = structural && key->fallback && *key->fallback;
@@ -274,7 +276,7 @@ static void json_node(struct json *j, const struct schema_node *s, struct style 
 
 /* ---- parts of the core in policies ----------------------------------------------------------- */
 
-/* Parts that custom resources have beside the keys of the policy (rewrite.c). */
+/* Parts of custom resources besides the keys of the policy (rewrite.c). */
 static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
 #define COMMON_PARTS (sizeof common_parts / sizeof *common_parts)
 
@@ -286,8 +288,8 @@ static bool is_common(const char *key)
 	return false;
 }
 
-/* Adds members of the core's part to those that the policy's table has of the same part, as
- * control. Where the core leaves a member open, other keys are allowed beside the policy's. */
+/* Adds the core's members of a part such as control to the policy's members of that part. Where the
+ * core allows any key in a member, so does the result. */
 static int merge_part(struct arena *arena, struct schema_node *own, const struct schema_node *core)
 {
 	struct schema_node **end = &own->first, *added;
@@ -315,8 +317,8 @@ static int merge_part(struct arena *arena, struct schema_node *own, const struct
 	return 0;
 }
 
-/* Adds the common parts to the tree of a policy: to its resource, and to its section, where one may
- * have been pasted. */
+/* Adds the common parts to the tree of a policy: for its resource, and for its section, into which
+ * a resource's spec may have been copied. */
 static int add_common_parts(struct arena *arena, struct schema_tree *tree,
 			    const struct schema_tree *core)
 {
@@ -357,7 +359,7 @@ static int build_all(struct arena *arena, const struct conf_named_schema *module
 	return rc;
 }
 
-/* A document of rp.conf can be a whole custom resource. */
+/* Writes the keys of a custom resource, because a document of rp.conf can be a complete one. */
 static void json_resource_keys(struct json *j)
 {
 	static const char *const keys[][2] = {{"apiVersion", "string"},
@@ -398,7 +400,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 	}
 	json_resource_keys(&j);
 	json_end_obj(&j);
-	/* Sections of modules that are not installed here. */
+	/* Sections of modules that are not installed. */
 	json_key(&j, "additionalProperties");
 	json_obj(&j);
 	json_types(&j, false, "object", NULL);
@@ -412,7 +414,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 #define CRD_GROUP "config.nri"
 #define NAME_MAX_CRD 64u
 
-/* "BalloonsPolicy" is one of "balloonspolicies". */
+/* Returns the plural of a kind: "BalloonsPolicy" becomes "balloonspolicies". */
 static void plural_of(const char *singular, char *ret, size_t size)
 {
 	size_t len = strlen(singular);
@@ -442,7 +444,7 @@ static void put_property(struct json *j, const char *name, const char *type)
 	json_end_obj(j);
 }
 
-/* What nri-rp-agent says of each node. */
+/* Writes the schema of the status, in which nri-rp-agent reports for each node. */
 static void put_status(struct json *j)
 {
 	static const char *const texts[] = {"status", "errors", "warnings", "timestamp"};
@@ -469,7 +471,7 @@ static void put_status(struct json *j)
 	json_end_obj(j);
 }
 
-/* The keys of the policy, and beside them what custom resources have of the core (rewrite.c). */
+/* Writes the schema of the spec: the keys of the policy and the core's common parts (rewrite.c). */
 static void put_spec(struct json *j, const struct schema_tree *policy,
 		     const struct schema_tree *core)
 {
@@ -494,7 +496,7 @@ static void put_spec(struct json *j, const struct schema_tree *policy,
 	json_end_obj(j);
 }
 
-/* What kubectl get shows of an object. */
+/* Writes the columns that kubectl get shows of a resource. */
 static void put_columns(struct json *j)
 {
 	static const char *const columns[][3] = {{"Generation", "integer", ".metadata.generation"},

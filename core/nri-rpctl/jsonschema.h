@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The modules' key tables as a JSON schema for editors and as custom resource definitions for API
- * servers.
+ * Writes the modules' key tables as a JSON schema for editors, and as custom resource definitions
+ * for API servers.
  */
 #ifndef NRI_RPCTL_JSONSCHEMA_H
 #define NRI_RPCTL_JSONSCHEMA_H
@@ -9,8 +9,8 @@
 #include "core/lib/conf/conf.h"
 
 /*
- * Writes a JSON schema (2020-12) of a whole rp.conf with the sections of these modules. Returns 0,
- * -EINVAL for a table that cannot be expressed, or -ENOMEM.
+ * Writes a JSON schema (2020-12) of a complete rp.conf with the sections of these modules. Returns
+ * 0, -EINVAL for a table that cannot be expressed, or -ENOMEM.
  */
 int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
 

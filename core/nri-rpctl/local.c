@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations without a running daemon: the daemon's program checks them, and the same reader
- * and the installed modules' tables show them. */
+/* Checks configurations without a running daemon by the program nri-rpd, and shows them with the
+ * daemon's reader and the tables of the installed modules. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,11 +44,11 @@ static void local_warn(const char *text)
 	fprintf(stderr, "nri-rpctl: %s\n", text);
 }
 
-/* ---- the daemon's own check ------------------------------------------------------------------ */
+/* ---- check by nri-rpd ------------------------------------------------------------------------ */
 
 #define CHECK_ARGS_MAX 64u
 
-/* The program beside this one, else where packages have it. */
+/* Finds nri-rpd: in the folder of this program, or where packages install it. */
 static bool find_daemon(char *ret, size_t size)
 {
 	static const char *const dirs[] = {NULL, "/usr/sbin", "/usr/bin"};
@@ -69,7 +69,7 @@ static bool find_daemon(char *ret, size_t size)
 	return false;
 }
 
-/* Without any module every policy would be refused. */
+/* Returns true if there are modules. Without any, every policy would be refused. */
 static bool has_modules(const struct cli *cli)
 {
 	for (unsigned i = 0; i < conf_module_dirs.n; i++)
@@ -78,7 +78,7 @@ static bool has_modules(const struct cli *cli)
 	return cli->n_module_dirs != 0;
 }
 
-/* Makes a text a file that a child can open. It is gone when this process ends. */
+/* Stores a text in a memory file that a child can open until this process ends. */
 static int local_text_file(const char *text, char *ret, size_t size)
 {
 	int fd = memfd_create("rp.conf", 0);
@@ -99,8 +99,8 @@ static void add_named(struct buf *out, const char *text, const char *path, const
 	(void)buf_add_str(out, text);
 }
 
-/* Runs nri-rpd --check-config on a file. Returns its exit status with what it has said, or -1 if
- * there is no such program. */
+/* Runs nri-rpd --check-config on a file. Returns its exit status with its output, or -1 if the
+ * program does not exist. */
 static int local_run_check(const struct cli *cli, const char *path, const char *name,
 			   struct buf *ret)
 {
@@ -199,7 +199,7 @@ static int status_of(int r)
 	return r == -EINVAL ? CTL_CONFIG : CTL_FAILED;
 }
 
-/* Checks a file against the modules' tables alone, where there is no nri-rpd to ask. */
+/* Checks a file only against the modules' tables, without nri-rpd. */
 static int local_check_tables(struct cli *cli, const char *path)
 {
 	_free_ struct local *l = calloc(1, sizeof *l);
@@ -230,8 +230,8 @@ static int local_check_tables(struct cli *cli, const char *path)
 	return status_of(r);
 }
 
-/* Returns the message of a line of the daemon's log, "TIME nri-rpd LEVEL: SOURCE: TEXT", or the
- * line if it is none. NULL: it is no problem. */
+/* Returns the message of a line of the daemon's log, "TIME nri-rpd LEVEL: SOURCE: TEXT", or a line
+ * in another format unchanged. NULL: not a problem. */
 static const char *line_problem(const char *line, bool *ret_warning)
 {
 	static const char mark[] = "Z nri-rpd ";
@@ -247,7 +247,7 @@ static const char *line_problem(const char *line, bool *ret_warning)
 	return text ? text + 1 : NULL;
 }
 
-/* Prints the verdict of nri-rpd --check-config: `text` are its lines. */
+/* Prints the result of nri-rpd --check-config, whose output is `text`. */
 static void print_verdict(struct cli *cli, const char *path, char *text, bool good)
 {
 	json_t *list = json_array();
@@ -388,7 +388,7 @@ static void print_help(struct cli *cli, const char *name, const struct rp_schema
 	buf_fini(&text);
 }
 
-/* Some keys for people. */
+/* Prints the keys of a module, or of the core, for people. */
 static bool print_keys(struct cli *cli, const struct local *l, const char *name)
 {
 	if (str_eq(name, "core")) {
@@ -403,7 +403,7 @@ static bool print_keys(struct cli *cli, const struct local *l, const char *name)
 	return false;
 }
 
-/* All installed ones; NULL: out of memory. */
+/* Opens the tables of all installed modules; NULL: out of memory. */
 static struct local *schemas_open(struct cli *cli)
 {
 	struct local *l = calloc(1, sizeof *l);
@@ -414,7 +414,7 @@ static struct local *schemas_open(struct cli *cli)
 		return NULL;
 	}
 	l->cli = cli;
-	/* For its modules.path; whatever else is in it, or wrong with it, does not matter here. */
+	/* Only modules.path of the configuration is used here; errors in it do not matter. */
 	if (local_load(l, cli->config ? cli->config : CONF_DEFAULT_PATH, &conf, errs) == 0)
 		conf_free(conf);
 	if (!l->loader) {
@@ -431,7 +431,8 @@ static void schemas_close(struct local *l)
 	free(l);
 }
 
-/* With names of modules, or `core`: their keys for people. Without: a JSON schema of everything. */
+/* Shows keys of the given modules, or of `core`, for people. Without arguments, prints a JSON
+ * schema of all. */
 int cmd_config_schema(struct cli *cli)
 {
 	struct local *l = schemas_open(cli);

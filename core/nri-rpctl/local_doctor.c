@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be found out without the daemon's help, above all why there is no daemon. */
+/* Findings of doctor that need no daemon, above all why no daemon is running. */
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static void look_at_config(json_t *list, const char *path)
 				     errs->n_items ? errs->items[0].text : strerror(-r));
 }
 
-/* Where packages and runtimes have it. */
+/* Paths at which packages and runtimes install runc. */
 static const char *const runc_paths[] = {
 	"/usr/sbin/runc",      "/usr/bin/runc",		 "/usr/local/sbin/runc",
 	"/usr/local/bin/runc", "/usr/libexec/crio/runc", "/usr/lib/cri-o-runc/sbin/runc",
@@ -109,7 +109,7 @@ static bool same_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* One of those before it under another name. */
+/* Returns true if an earlier path is the same file. */
 static bool seen_before(size_t p)
 {
 	for (size_t i = 0; i < p; i++)

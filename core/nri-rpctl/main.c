@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rpctl: the operator's command line. */
+/* nri-rpctl: command line of the operator. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct option {
 	const char *name, *argument;
-	unsigned bit; /* of a command; 0: of all */
+	unsigned bit; /* OPT_… of a command; 0: option of all commands */
 	const char *help;
 };
 
@@ -58,7 +58,7 @@ static const struct option options[] = {
 #define N_OPTIONS (sizeof options / sizeof options[0])
 
 struct command {
-	const char *name, *sub; /* two words, or one */
+	const char *name, *sub; /* second word of the command; NULL: none */
 	const char *arguments;
 	unsigned min_args, max_args;
 	unsigned options;
@@ -215,7 +215,7 @@ static int take_global(struct line *l, unsigned which, const char *value)
 	}
 }
 
-/* The option of that name, its "=value" cut off. */
+/* Returns the option with that name, without "=value". */
 static const struct option *find_option(const char *name, size_t len)
 {
 	for (size_t i = 0; i < N_GLOBAL; i++)
@@ -227,7 +227,7 @@ static const struct option *find_option(const char *name, size_t len)
 	return NULL;
 }
 
-/* argv[*at] is "--…". */
+/* Parses the option at argv[*at], which begins with "--". */
 static int take_option(struct line *l, int argc, char **argv, int *at)
 {
 	const char *name = argv[*at] + 2, *value = strchr(name, '=');
@@ -309,7 +309,7 @@ static int unknown_command(const struct line *l, const char *first, const char *
 	return -1;
 }
 
-/* By one word or two; the words used are counted. */
+/* Finds a command of one or two words; *ret_used: the number of its words. */
 static const struct command *find_command(const struct line *l, unsigned *ret_used)
 {
 	const struct command *single = NULL;
@@ -388,7 +388,7 @@ int main(int argc, char **argv)
 	if (!l.cli.socket || !*l.cli.socket)
 		l.cli.socket = CTL_DEFAULT_SOCKET;
 	(void)signal(SIGPIPE, SIG_DFL);
-	/* what is wrong with the rest of the line is told as JSON, too */
+	/* find --json first, so that errors in the command line are JSON, too */
 	for (int i = 1; i < argc && !str_eq(argv[i], "--"); i++)
 		l.cli.json = l.cli.json || str_eq(argv[i], "--json");
 	if (rpctl_parse(&l, argc, argv))

@@ -20,7 +20,7 @@ static const char *amount_bytes(int64_t bytes, char buf[UNIT_MAX])
 	return bytes ? unit_bytes((uint64_t)bytes, buf) : "-";
 }
 
-/* The beginning, as other tools show it; explain takes it for the whole. */
+/* Adds the beginning of an id, as other tools show it; explain accepts it. */
 static void add_id(struct table *t, const json_t *o)
 {
 	char text[ID_LENGTH + 1];
@@ -79,7 +79,8 @@ static enum style state_style(const char *state)
 	return str_eq(state, "exited") ? DIM : PLAIN;
 }
 
-/* "2-3" of its own, "4-7" shared, "2-3 + 4-7" both; alone: shared, with nobody now. */
+/* Describes the CPUs of a container: "exclusive", "shared", "alone" (shared, without others at
+ * present), or the exclusive part of its CPUs. */
 static const char *own_part(const json_t *c)
 {
 	const char *exclusive = js(c, "exclusive");

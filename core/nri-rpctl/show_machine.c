@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zones, and the table of CPUs; the map is in map.c. */
+/* Output of zones, and of the table of CPUs. show_map.c draws the map. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static unsigned depth_of(const json_t *doc, const json_t *zone)
 	return depth;
 }
 
-/* "12 of 16": available of allocatable, and the capacity when it is more. */
+/* Adds an amount as "12 of 16": available of allocatable, and the capacity if it is larger. */
 static void add_resource(struct table *t, const json_t *zone, const char *name)
 {
 	const json_t *r;
@@ -101,7 +101,7 @@ static void add_number(struct table *t, const json_t *o, const char *key)
 	table_add(t, PLAIN, text);
 }
 
-/* Who may run on the CPU: the first few names, and how many more. */
+/* Adds the containers that may use a CPU: the first few names, and the number of the others. */
 static void add_users(struct table *t, const json_t *groups, struct rp_idset *sets, uint32_t cpu)
 {
 	struct buf text = BUF_INIT;

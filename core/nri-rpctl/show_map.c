@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's machine document: a head, the map (core/lib/term/cpumap.h), a legend. */
+/* Output of the machine: a head, the map (core/lib/term/cpumap.h), a legend. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct map {
 	struct cpumap_cpu *cpus;
 	struct cpumap_node *nodes;
 	struct cpumap_group *sets;
-	char (*near)[NEAR_MAX]; /* by node */
+	char (*near)[NEAR_MAX]; /* texts by node */
 	struct cpumap drawn;
 };
 
@@ -64,8 +64,8 @@ static void read_nodes(struct map *m)
 	}
 }
 
-/* Groups come with what is exclusive first, then the smaller ones: the first that has a CPU says
- * most about it. */
+/* Reads the groups, which come in order: exclusive ones, then smaller ones. The first group with a
+ * CPU determines how it is drawn. */
 static void read_groups(struct map *m)
 {
 	uint32_t n_exclusive = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events, outcomes of configurations, modules, log levels, findings. */
+/* Output of events, results of configurations, modules, log levels, and findings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void show_moves(struct out *o, const json_t *moves)
 	table_end(t, o);
 }
 
-/* Containers whose CPUs or memory nodes change. The others are listed for what is noted of them. */
+/* Counts containers whose CPUs or memory nodes change; others are listed only for their notes. */
 static size_t count_moved(const json_t *moves)
 {
 	const json_t *m;
@@ -118,7 +118,7 @@ static void show_refusal(struct out *o, const json_t *doc)
 	out_put(o, json_array_size(problems) ? ":\n" : ": ");
 	if (json_array_size(problems))
 		show_lines(o, problems, NULL, PLAIN);
-	/* The first problem again, as a rule. */
+	/* The error usually repeats the first problem. */
 	const char *error = js(doc, "error"),
 		   *first = json_string_value(json_array_get(problems, 0));
 	if (first && strncmp(error, first, strlen(first)) == 0)
@@ -163,7 +163,8 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_moves(o, moves);
 }
 
-/* "default/shop-3/c" and "default/shop-4/c"? */
+/* Returns true for names that differ only in numbers, such as "default/shop-3/c" and
+ * "default/shop-4/c". */
 static bool same_but_numbers(const char *a, const char *b)
 {
 	for (;; a++, b++) {
@@ -174,7 +175,7 @@ static bool same_but_numbers(const char *a, const char *b)
 	}
 }
 
-/* Of replicas the reasons of the first. */
+/* Shows the reasons of moves; of several replicas only those of the first. */
 static void show_reasons(struct out *o, const json_t *moves)
 {
 	const json_t *m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rpctl node: the Node as the cluster has it, what it has to lend, and why. */
+/* Output of node: the Node object, its overcommitted resources, and how they were calculated. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static const char *quantity_text(const json_t *r, int64_t v, char text[UNIT_MAX]
 	return text;
 }
 
-/* From nothing to the most that there was in the hour; a blank: there was none. */
+/* Shows values as bars, from 0 to the maximum of the hour; a blank is a missing value. */
 static void show_graph(struct out *o, const json_t *past, int64_t most)
 {
 	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -156,7 +156,7 @@ static void show_aggregated(struct out *o, const json_t *list)
 	}
 }
 
-/* One value, or several. */
+/* Shows a number, or a list of numbers. */
 static void show_value(struct out *o, const json_t *value)
 {
 	const json_t *v;
@@ -182,7 +182,8 @@ static void show_strategy(struct out *o, const json_t *list)
 	}
 }
 
-/* What steers pods; annotations, which are many and long, are in --json. */
+/* Shows labels and taints, which affect scheduling. Annotations, which are many and long, are only
+ * in --json. */
 static void show_object(struct out *o, const json_t *node)
 {
 	const json_t *t, *value;

@@ -51,7 +51,7 @@ static void show_head(struct out *o, const json_t *doc)
 	out_put(o, "\n");
 }
 
-/* The first one is among the reasons above. */
+/* Shows problems if there are several; a single one is among the reasons already. */
 static void show_problems(struct out *o, const json_t *problems)
 {
 	size_t i;
@@ -175,7 +175,7 @@ static void show_controllers(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
-/* Only where something is asked of an agent. */
+/* Shows the agent, if one is configured. */
 static void show_agent(struct out *o, const json_t *doc)
 {
 	const json_t *a = json_object_get(doc, "agent");
@@ -190,7 +190,7 @@ static void show_agent(struct out *o, const json_t *doc)
 		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
 }
 
-/* Only where the cluster is listened to. */
+/* Shows the cluster, if the agent takes configurations from it. */
 static void show_cluster(struct out *o, const json_t *doc)
 {
 	const json_t *c = json_object_get(doc, "cluster"), *problem, *written;
@@ -218,7 +218,7 @@ static void show_cluster(struct out *o, const json_t *doc)
 		show_status_field(o, "  off", "%s", json_string_value(problem));
 }
 
-/* Where annotations that take from other containers count. */
+/* Shows the namespaces whose annotations may take resources from other containers. */
 static void show_annotations(struct out *o, const json_t *doc)
 {
 	const json_t *a = json_object_get(doc, "annotations"), *ns;
@@ -242,7 +242,7 @@ static void show_annotations(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
-/* Only where there are any. */
+/* Shows the number of adjustments, if there are any. */
 static void show_adjustments(struct out *o, const json_t *doc)
 {
 	char text[UNIT_MAX];
@@ -284,7 +284,7 @@ static void show_evictions(struct out *o, const json_t *doc)
 				  js(v, "answer"), js(v, "module"), js(v, "reason"));
 }
 
-/* Those there are: without CPU classes that are published nobody has to know. */
+/* Shows extended resources, if any are published. */
 static void show_extended(struct out *o, const json_t *doc)
 {
 	const json_t *list =
