@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods before their containers. What the runtime is told of a pod as a whole reserves room for it:
- * nobody else is given that until the main container has come, and again when it has gone, as long
- * as the pod is there. Nothing is written anywhere by it.
+ * Admission of pods before their containers exist. The request of the pod as a whole reserves
+ * capacity (a grant): no other pod gets it until the main container is created, and again after the
+ * main container has ended, as long as the pod exists. Admission changes no container.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 struct kept {
 	struct record is; /* role ROLE_GRANT */
-	char main[MAIN_NAME_MAX + 1]; /* the main container, once it has come; "": it has not */
+	/* name of the main container once it was created; "": not yet */
+	char main[MAIN_NAME_MAX + 1];
 };
 
 static uint64_t hash_of(const char *text)
@@ -50,7 +51,8 @@ static int32_t drop(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	return inst->h.cache->set_pod_private(inst->h.ctx, txn, pod, NULL, 0);
 }
 
-/* The pods that the host has, into the scratch list. How many, or -RP_ENOMEM with a message. */
+/* Reads the pods of the host into the scratch list. Returns their number, or -RP_ENOMEM with a
+ * message. */
 static int32_t list_pods(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
@@ -79,7 +81,7 @@ int32_t admit_load(struct rp_instance *inst)
 	return r;
 }
 
-/* Its sandbox has been made anew: what the former one was granted is the pod's. */
+/* Moves the grant of an earlier sandbox of the same pod to the new one. */
 static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
 			 uint64_t uid, struct record *ret)
 {
@@ -95,7 +97,7 @@ static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_p
 	return 0;
 }
 
-/* Room that was granted and nobody has taken since need not be looked for. */
+/* Returns true if an earlier grant of a shared pod suffices, so that no search is necessary. */
 static bool is_granted(const struct ask *a, const struct record *former)
 {
 	return former && a->level == LEVEL_SHARED && former->level == LEVEL_SHARED &&
@@ -103,7 +105,8 @@ static bool is_granted(const struct ask *a, const struct record *former)
 	       former->mem >= a->mem;
 }
 
-/* Nodes of a former grant serve again, if that was as large and they still suit. */
+/* Chooses nodes, preferably those of an earlier grant if it was at least as large and they still
+ * suit. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, struct record *rec)
 {
@@ -123,12 +126,13 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		inst->h.why = kept_why;
 		if (!r)
 			return 0;
-		inst->counters = counters; /* it is not refused yet */
+		inst->counters = counters; /* not refused yet */
 	}
 	return hints_choose(inst, ctr, a, &room, rec);
 }
 
-/* CPU that the pod itself requests beyond its containers, which its main container counts for. */
+/* Returns the CPU that the pod requests beyond its containers, which is counted for its main
+ * container. */
 static int64_t extra_of(const struct rp_instance *inst, const struct rp_pod_info *pod)
 {
 	const struct modhost *h = &inst->h;
@@ -145,7 +149,8 @@ static int64_t extra_of(const struct rp_instance *inst, const struct rp_pod_info
 	return pod->cpu_request > most ? pod->cpu_request - most : 0;
 }
 
-/* The main container's, where the cluster has told of it, else those of the pod as a whole. */
+/* Sets the amounts of the main container if the cluster has reported it, else those of the pod as a
+ * whole. */
 static void asked_of(const struct rp_instance *inst, const struct rp_pod_info *pod, struct ask *a)
 {
 	struct rp_pod_ctr_info main = {.size = sizeof main};
@@ -194,7 +199,7 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	if (r || nothing || table_main(inst, pod))
 		return r;
 	if (e)
-		table_remove(inst, e); /* asked again: anew */
+		table_remove(inst, e); /* admitted again: start from nothing */
 	r = ask_read(inst, pod, &a);
 	if (r)
 		return r;

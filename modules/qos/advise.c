@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The advisor: pools that are not bound are as large as what is used of them, not as what is asked
- * for.
+ * The advisor: sizes unbound pools by usage instead of by request.
  *
- *	wanted = reserve + max(usage, load of 1 and of 5 minutes), LEAST CPUs at least
+ *	wanted = reserve + max(usage, load of 1 and of 5 minutes), at least LEAST CPUs
  *
- * Usage is what the collector has measured of a pool's containers. Of the machine's load a pool
- * counts the part that it has of the usage of all containers, or of what pools ask for as long as
- * nobody uses anything. Once a period a pool grows by GROW or shrinks by SHRINK CPUs at most, and
- * minReclaimedCPUs are left. A pool begins with what its pods ask for. Nothing is kept of all this:
- * how large a pool was is how many CPUs its containers have.
+ * Usage is measured for a pool's containers. Of the machine's load a pool counts its part of the
+ * usage of all containers, or its part of all requests as long as nothing is used. Once per period
+ * a pool grows by at most GROW or shrinks by at most SHRINK CPUs, and minReclaimedCPUs are left. A
+ * pool starts with the requests of its pods. Nothing of this is saved: the size of a pool after a
+ * restart is the number of CPUs that its containers have.
  */
 #include <string.h>
 
@@ -64,9 +63,10 @@ void advise_learn(struct rp_instance *inst)
 	}
 }
 
-/* ---- what is used ---------------------------------------------------------------------------- */
+/* ---- usage ----------------------------------------------------------------------------------- */
 
-/* Milli-CPU; RP_NOT_SET: nothing was measured. pool NULL: of all containers. */
+/* Returns the usage of a pool's containers in milli-CPU, with pool NULL of all containers.
+ * RP_NOT_SET: nothing was measured. */
 static int64_t used(const struct rp_instance *inst, const char *pool)
 {
 	int64_t sum = RP_NOT_SET;
@@ -82,8 +82,8 @@ static int64_t used(const struct rp_instance *inst, const char *pool)
 }
 
 struct measured {
-	int64_t used, asked; /* of all containers, of all pools; milli-CPU */
-	int64_t load; /* likewise */
+	int64_t used, asked; /* usage of all containers, requests of all pools; milli-CPU */
+	int64_t load; /* load of the machine in milli-CPU */
 };
 
 static struct measured measure(const struct rp_instance *inst)
@@ -107,7 +107,7 @@ static int64_t load_of(const struct measured *m, const struct pool *p, int64_t u
 			    : 0;
 }
 
-/* ---- how large pools are to be --------------------------------------------------------------- */
+/* ---- sizes of pools -------------------------------------------------------------------------- */
 
 static uint32_t step(uint32_t now, uint32_t wanted)
 {
@@ -124,7 +124,7 @@ static void advise(struct rp_instance *inst, const struct measured *m, const str
 	struct advice *a = add(inst, p->name, now);
 	a->used = used(inst, p->name);
 	if (a->used == RP_NOT_SET)
-		return; /* it stays as it is */
+		return; /* the size is unchanged */
 	a->load = load_of(m, p, a->used);
 	int64_t most = a->used > a->load ? a->used : a->load;
 	a->wanted = ask_whole(inst->plan->advise_reserve + most);
@@ -132,7 +132,7 @@ static void advise(struct rp_instance *inst, const struct measured *m, const str
 	a->size = step(now, a->wanted);
 }
 
-/* What is to be reclaimed is left, of the largest pools first. */
+/* Leaves minReclaimedCPUs by reducing the largest pools. */
 static void leave_some(struct rp_instance *inst)
 {
 	uint32_t n = rp_ids_count(rp_ids_of(&inst->pools.common)), sum = 0;
@@ -185,7 +185,7 @@ int32_t advise_now(struct rp_instance *inst, rp_txn txn)
 	leave_some(inst);
 	tell(inst);
 	inst->n_blind = inst->n_advice && m.used == RP_NOT_SET ? inst->n_blind + 1 : 0;
-	if (inst->n_blind == 2) /* the first reading gives no rate */
+	if (inst->n_blind == 2) /* the first reading has no rates */
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
 			    "advisor: nothing is measured of any container, and pools stay as they "
 			    "are: is metrics.collectInterval set?");

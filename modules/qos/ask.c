@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pod asks for, by its annotations. Any user of the cluster writes those: what makes no
- * sense refuses the pod. */
+/* Reads the request of a pod from its annotations. Any user of the cluster can write those, so a
+ * malformed one refuses the pod. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #define BIND_RESULT_KEY DOMAIN "numa_bind_result"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 
-/* An enhancement: the JSON of an annotation, else annotations of their own, else the
- * configuration's defaults. */
+/* An enhancement of a pod: the JSON of its annotation, else separate annotations, else defaults of
+ * the configuration. */
 struct enhancement {
 	struct rp_instance *inst;
 	rp_pod pod;
@@ -69,7 +69,7 @@ static int32_t bad(struct rp_instance *inst, const char *key, const char *value,
 			    value, expected);
 }
 
-/* A number of at least 0. */
+/* Parses a number of at least 0. */
 static int32_t read_number(struct rp_instance *inst, const char *key, const char *text, int64_t max,
 			   int64_t *ret)
 {
@@ -97,7 +97,7 @@ static int32_t read_nodes(struct rp_instance *inst, const char *key, const char 
 	return 0;
 }
 
-/* What a pod may say, and nothing here acts by. */
+/* Notes a key that pods may set, but that this policy does not support. */
 static void look_for(const struct enhancement *e, const char *key, struct ask *a)
 {
 	uint32_t n = 0;
@@ -277,7 +277,8 @@ static bool is_debugged(const struct rp_instance *inst, rp_pod pod)
 	return false;
 }
 
-/* One on every node: it takes what is there, but for those that are part of the system. */
+/* Returns true if the pod belongs to a DaemonSet and is not at level system_cores. Such pods run on
+ * every node and are not pinned. */
 static bool is_of_daemon_set(const struct rp_instance *inst, rp_pod pod)
 {
 	const struct modhost *h = &inst->h;
@@ -297,8 +298,8 @@ static bool was_left_alone(const struct rp_instance *inst, rp_pod pod)
 	       size == sizeof left_alone && !memcmp(data, left_alone, size);
 }
 
-/* What only the cluster knows is kept with the pod: after a restart nobody may be there to say it
- * again. */
+/* Saves with the pod what only the cluster reports, as the cluster may be unavailable after a
+ * restart. */
 int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why)
 {
 	const struct modhost *h = &inst->h;
@@ -312,7 +313,7 @@ int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const 
 		       : 0;
 }
 
-/* A request that nobody knows counts as the limit, and where there is none as nothing. */
+/* Returns the memory to count: the request if it is known, else the limit, else 0. */
 int64_t ask_memory(int64_t request, int64_t limit)
 {
 	int64_t mem = request > 0 ? request : limit;

@@ -197,7 +197,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-/* ---- the section ----------------------------------------------------------------------------- */
+/* ---- section --------------------------------------------------------------------------------- */
 
 static rp_cfg at(const struct modhost *h, rp_cfg node, const char *path)
 {
@@ -215,7 +215,7 @@ static int64_t value_at(const struct modhost *h, rp_cfg node, const char *path, 
 	return h->config->value(h->ctx, at(h, node, path), type, fallback);
 }
 
-/* A part of something: 0 to 1. */
+/* Reads a fraction between 0 and 1. */
 static int32_t part_at(const struct modhost *h, rp_cfg node, const char *path, double *ret)
 {
 	*ret = h->config->number(h->ctx, at(h, node, path), 0);
@@ -357,7 +357,7 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 	return NULL;
 }
 
-/* ---- the machine ----------------------------------------------------------------------------- */
+/* ---- reserved CPUs and nodes ----------------------------------------------------------------- */
 
 static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg node,
 			      const struct reserve_past *past)
@@ -443,7 +443,7 @@ static int32_t look_at_nodes(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* What is not reserved, as a whole and of each node. */
+/* Determines the CPUs that are not reserved, in total and for each node. */
 static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
 			    const struct reserve_past *past)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment variables that tell a container where it is. */
+/* Environment variables that describe a container's placement. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
 
 #define VALUE_MAX 8192u
 
-/* ---- environment ----------------------------------------------------------------------------- */
+/* ---- values and placeholders ----------------------------------------------------------------- */
 
 enum word { W_LEVEL, W_POOL, W_CPUS, W_MEMS, W_NODES, W_POD, W_NAMESPACE, W_CTR, W_UID, N_WORDS };
 static const char *const words[N_WORDS] = {
@@ -15,8 +15,8 @@ static const char *const words[N_WORDS] = {
 	[W_UID] = "podUid",	[W_NAMESPACE] = "namespace", [W_CTR] = "containerName",
 };
 
-/* The placeholder at `text`, which begins with "${"; N_WORDS: none that is known. *ret_len: its
- * bytes. */
+/* Returns the placeholder at `text`, which begins with "${"; N_WORDS: unknown. *ret_len is its
+ * length in bytes. */
 static enum word word_at(const char *text, size_t *ret_len)
 {
 	const char *end = strchr(text, '}');
@@ -144,5 +144,5 @@ int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 		expand(inst, info, e, env->value, value);
 		r = h->cache->set_pair(h->ctx, txn, info->ctr, RP_F_ENV, env->name, value);
 	}
-	return r == -RP_ENOTSUP ? 0 : r; /* one that runs already: its environment is what it is */
+	return r == -RP_ENOTSUP ? 0 : r; /* a running container keeps its environment */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which NUMA nodes suit a pod: what others leave, the hints of CPUs and memory, and what comes of
- * both. */
+/* Choice of NUMA nodes for a pod: free capacity, hints of CPUs and memory, and their merged
+ * result. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
@@ -12,10 +12,10 @@ static uint64_t bit(const struct node *node)
 	return UINT64_C(1) << node->id;
 }
 
-/* ---- what others leave ----------------------------------------------------------------------- */
+/* ---- free capacity --------------------------------------------------------------------------- */
 
-/* Memory of a bound pod is that of its nodes, the lower ones first; an exclusive one has all of
- * it. */
+/* Subtracts the memory of a bound pod from its nodes, lower ones first. An exclusive pod has all
+ * memory of its nodes. */
 static void take_memory(const struct rp_plan *p, const struct record *rec, struct room *room)
 {
 	uint64_t left = rec->mem > 0 ? (uint64_t)rec->mem : 0;
@@ -37,7 +37,7 @@ static bool wants_no_neighbour(const struct ask *a, const struct record *rec)
 	return !alike && ((a->flags | rec->flags) & ASK_ALONE);
 }
 
-/* What of the pod's CPUs are on each of its nodes: dedicated ones are whole. */
+/* Returns the pod's CPU on each of its nodes in milli-CPU; dedicated CPUs are whole. */
 static int64_t part_of(const struct record *rec)
 {
 	uint32_t n = hints_size(rec->nodes);
@@ -67,7 +67,7 @@ static void count(const struct rp_plan *p, const struct record *rec, const struc
 		room->exclusive |= rec->nodes;
 	if (wants_no_neighbour(a, rec))
 		room->refused |= rec->nodes;
-	/* what a grant has of dedicated CPUs nobody has taken yet */
+	/* no container has taken the dedicated CPUs of a grant yet */
 	bool asks = rec->level == LEVEL_SHARED || rec->role == ROLE_GRANT;
 	for (uint32_t i = 0; asks && i < p->n_nodes; i++)
 		if (rec->nodes & bit(&p->nodes[i]))
@@ -115,7 +115,7 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 			ret->unbound_cpus += p->nodes[i].n_cpus;
 }
 
-/* ---- CPUs ------------------------------------------------------------------------------------ */
+/* ---- hints of CPUs --------------------------------------------------------------------------- */
 
 static uint32_t nodes_needed(const struct rp_plan *p, const struct ask *a)
 {
@@ -128,13 +128,13 @@ static uint32_t free_in(const struct room *room, const struct node *node)
 	return rp_ids_count_and(rp_ids_of(&room->free), rp_ids_of(&node->cpus));
 }
 
-/* What bound shared pods do not ask for, in milli-CPU. */
+/* Returns the CPU of a node that bound shared pods do not request, in milli-CPU. */
 static int64_t rest_of(const struct rp_plan *p, const struct room *room, uint32_t i)
 {
 	return 1000 * (int64_t)free_in(room, &p->nodes[i]) - room->bound_cpu[i];
 }
 
-/* Would the unbound shared pods find too few CPUs elsewhere? */
+/* Returns true if unbound shared pods would have too few CPUs outside of these nodes. */
 static bool starves(const struct rp_plan *p, const struct room *room, uint64_t nodes)
 {
 	int64_t left = room->unbound_cpus;
@@ -190,7 +190,7 @@ static uint32_t sockets_of(const struct rp_plan *p, uint64_t nodes)
 	return n;
 }
 
-/* Has every one of the nodes its part free? */
+/* Returns true if each of the nodes has an equal part of the n CPUs free. */
 static bool divides(const struct rp_plan *p, const struct room *room, uint64_t nodes, uint32_t n)
 {
 	uint32_t n_nodes = hints_size(nodes);
@@ -235,7 +235,7 @@ static bool suits_dedicated(const struct rp_plan *p, const struct ask *a, const 
 	return suits_flags(p, a, room, nodes, &cpus);
 }
 
-/* Preferred: as many nodes as the pod names, else as few as any that suit. */
+/* Prefers hints with the number of nodes that the pod specifies, else with the fewest. */
 static void prefer_size(const struct ask *a, struct hint *list, uint32_t n)
 {
 	uint32_t wanted = a->numa_number;
@@ -262,7 +262,7 @@ static uint32_t dedicated_hints(const struct rp_plan *p, const struct ask *a,
 	return n;
 }
 
-/* What of a node would be left, in thousandths of it. */
+/* Returns the part of a node that would remain free, in thousandths. */
 static int64_t left_ratio(const struct rp_plan *p, const struct room *room, uint32_t i, int64_t cpu)
 {
 	return (rest_of(p, room, i) - cpu) / (p->nodes[i].n_cpus ? p->nodes[i].n_cpus : 1);
@@ -292,7 +292,7 @@ static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const 
 	return n;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- hints of memory ------------------------------------------------------------------------- */
 
 static uint64_t memory_of(const struct rp_plan *p, const struct room *room, uint64_t nodes)
 {
@@ -311,7 +311,7 @@ static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const
 	if (p->n_nodes > HINTS_ALL_MASKS_NODES)
 		least = a->numa_number ? a->numa_number : nodes_needed(p, a);
 	uint32_t n_masks = hints_masks(p->node_mask & ~room->exclusive, least, masks);
-	bool within = false; /* one socket suffices */
+	bool within = false; /* a single socket suffices */
 	for (uint32_t i = 0; i < n_masks; i++) {
 		if (memory_of(p, room, masks[i]) < needed)
 			continue;
@@ -327,7 +327,7 @@ static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const
 	return kept;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static void say_nodes(struct line *l, uint64_t nodes)
 {
@@ -363,7 +363,7 @@ static int32_t refuse(struct rp_instance *inst, enum refusal why, const char *te
 	return modhost_fail(&inst->h, -RP_ENOSPC, "%s", text);
 }
 
-/* A pod that is not bound: there has to be room for all of them together. */
+/* Checks that an unbound pod fits beside all other unbound pods together. */
 static int32_t check_unbound(struct rp_instance *inst, const struct ask *a, const struct room *room)
 {
 	const struct rp_plan *p = inst->plan;
@@ -396,7 +396,7 @@ static int32_t check_size(struct rp_instance *inst, const struct ask *a)
 		       : 0;
 }
 
-/* The scheduler's wish is met where it is possible. */
+/* Prefers the nodes that the scheduler chose, if they are possible. */
 static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
 {
 	for (uint32_t i = 0; a->wished && i < n; i++)
@@ -407,7 +407,7 @@ static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
 		}
 }
 
-/* What the pod was granted before is all that is looked at. */
+/* Reduces the hints to the nodes that the pod was granted before. */
 static uint32_t keep_granted(const struct ask *a, struct hint *list, uint32_t n)
 {
 	for (uint32_t i = 0; a->granted && i < n; i++)
@@ -435,8 +435,9 @@ static bool is_listed(const struct hints *l, uint64_t nodes)
 }
 
 /*
- * What two sets of nodes have in common may have less than either, where no set is preferred by
- * both. Then the smallest one that is listed for CPUs and for memory does. 0: there is none.
+ * Returns the smallest set of nodes that is listed for CPUs and for memory; 0: none. If no set is
+ * preferred by both, their intersection may have less capacity than either set, and this one is
+ * used instead.
  */
 static uint64_t listed_by_both(const struct hints both[2])
 {
@@ -454,7 +455,7 @@ static uint64_t nodes_of(const struct rp_plan *p, const struct hint *h)
 	return h->nodes == HINTS_ANY ? p->node_mask : h->nodes;
 }
 
-/* With the hints of resource plugins, if there are any: they are told. */
+/* Merges with the hints of resource plugins, if there are any, and sends the plugins the result. */
 static int32_t merge_all(struct rp_instance *inst, rp_pod admitted, const struct hints both[2],
 			 struct hint result[HINTS_RESOURCES_MAX])
 {
@@ -481,7 +482,7 @@ static int32_t merge(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
 	struct hint result[HINTS_RESOURCES_MAX];
 	struct line l = {.n = 0};
 	int32_t r = 0;
-	if (p->topology == HINTS_NONE) { /* the CPUs' best alone */
+	if (p->topology == HINTS_NONE) { /* by the CPUs alone */
 		(void)hints_merge(HINTS_BEST_EFFORT, p->node_mask, both, 1, result);
 		result[1] = result[0];
 	} else {
@@ -507,7 +508,7 @@ static int32_t merge(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
 	return 0;
 }
 
-/* What was merged has enough, or what both list instead has. */
+/* Checks that the merged nodes have enough capacity, else tries nodes listed by both. */
 static int32_t settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		      const struct room *room, const struct hints both[2], struct record *rec)
 {
@@ -536,8 +537,8 @@ static bool is_preferred(const struct hint *list, uint32_t n, uint64_t nodes)
 	return false;
 }
 
-/* Of the nodes that dedicated CPUs and their memory prefer alike, the tightest ones stay preferred,
- * so that the largest holes are left to others. */
+/* Keeps only the tightest nodes preferred, of those that hints of dedicated CPUs and of memory
+ * prefer equally, so that the largest free areas are left to other pods. */
 static void prefer_tight(const struct rp_plan *p, const struct room *room, struct hint *cpu,
 			 uint32_t n_cpu, const struct hint *memory, uint32_t n_memory)
 {
@@ -567,7 +568,8 @@ static bool has_other_hints(struct rp_instance *inst, rp_pod admitted)
 
 #define TOLD_NODES 8u
 
-/* There is no container yet whose explanation would have the table. */
+/* Refuses a pod that is being admitted. No container exists yet whose explanation could have the
+ * table, so the message contains it. */
 static int32_t refuse_cpus(struct rp_instance *inst, const struct ask *a, const struct room *room)
 {
 	const struct rp_plan *p = inst->plan;
@@ -615,7 +617,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	return r ? r : settle(inst, ctr, a, room, both, rec);
 }
 
-/* The node with most reclaimed CPUs for each of its bound pods. */
+/* Chooses the node with most reclaimed CPUs for each of its bound pods. */
 static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;

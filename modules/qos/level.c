@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a level sets beyond CPUs and memory nodes, and what pods say of that. */
+/* Settings of a level beyond CPUs and memory nodes, and the annotations of pods about them. */
 #include <string.h>
 
 #include "modules/lib/koord.h"
 #include "modules/qos/qos.h"
 
 #define DEFAULT_PERIOD 100000
-#define QUOTA_MIN 1000 /* microseconds; the kernel takes no less */
+#define QUOTA_MIN 1000 /* microseconds; the kernel's minimum */
 
-/* ---- what follows a resize, and another configuration ---------------------------------------- */
+/* ---- settings that may change later ---------------------------------------------------------- */
 
-/* What the level has set before and sets no more is as the runtime asked for it. */
+/* Stages the quota of the level. A quota that the level no longer sets is restored to the runtime's
+ * value. */
 static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			   struct record *rec)
 {
@@ -33,7 +34,7 @@ static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp
 	return r ? r : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, quota);
 }
 
-/* A class that an annotation names is the controller's to find. */
+/* Stages a class of the level. A class that an annotation names is left to the controller. */
 static int32_t stage_class(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct record *rec,
 			   uint32_t k)
 {
@@ -73,9 +74,9 @@ int32_t level_stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rec
 	return r;
 }
 
-/* ---- what comes with the creation alone ------------------------------------------------------ */
+/* ---- settings of a creation ------------------------------------------------------------------ */
 
-/* Runtimes refuse such files on v1. */
+/* Stages a cgroup file. Runtimes refuse such files on v1. */
 static int32_t stage_file(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *file,
 			  int64_t value)
 {
@@ -87,10 +88,10 @@ static int32_t stage_file(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, cons
 	}
 	(void)snprintf(text, sizeof text, "%lld", (long long)value);
 	int32_t r = h->cache->set_pair(h->ctx, txn, ctr, RP_F_UNIFIED, file, text);
-	return r == -RP_ENOTSUP ? 0 : r; /* it runs already */
+	return r == -RP_ENOTSUP ? 0 : r; /* the container runs already */
 }
 
-/* What a pod says of bursts beyond its quota. */
+/* Stages the pod's setting for bursts beyond its quota. */
 static int32_t stage_burst(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			   const struct ask *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints of resource plugins, which the host has asked: they are merged with those of CPUs and
- * memory, and what comes of it the plugins are told. */
+/* Hints of resource plugins, which the host has queried: reads them, merges them with those of CPUs
+ * and memory, and sends the choice to the plugins. */
 #include <stdlib.h>
 
 #include "modules/qos/qos.h"
@@ -75,7 +75,8 @@ void others_choose(const struct rp_instance *inst, rp_pod pod, const struct othe
 		   const struct hint *results, const struct hint *pods)
 {
 	for (uint32_t i = 0; i < o->n_lists; i++) {
-		const struct hint *hint = pods; /* other containers go with the main one */
+		/* other containers use the main container's result */
+		const struct hint *hint = pods;
 		for (uint32_t k = 0; k < o->n; k++)
 			if (o->list[k].list == i)
 				hint = &results[k];

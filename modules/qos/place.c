@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one container gets. Pools are not looked at here: they are made from all containers,
- * afterwards. */
+/* Placement of one container. Pools are not computed here, but from all containers afterwards
+ * (pools.c). */
 #include <string.h>
 
 #include "modules/qos/qos.h"
@@ -17,7 +17,8 @@ static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_inf
 		return ROLE_SIDECAR;
 	if (ask_main(inst, info->pod, &told))
 		return strcmp(told.name, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
-	/* what ran alone and has ended may have been an init container: nobody says so */
+	/* A lone container that has ended may have been an init container, which is not
+	 * reported. */
 	if ((!main || !*main) && !table_has_pod(inst, info->pod))
 		return ROLE_MAIN;
 	if (!main || !*main)
@@ -45,7 +46,8 @@ static void take_dedicated(const struct rp_plan *p, const struct ask *a, uint64_
 	}
 }
 
-/* Its pod may have CPUs still, by a sidecar: the main container has come again. */
+/* Assigns dedicated CPUs. The pod may still own some through a sidecar when its main container is
+ * created again. */
 static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64_t nodes,
 			   rp_pod pod, struct room *room)
 {
@@ -78,9 +80,9 @@ void place_loose(struct rp_instance *inst)
 	}
 }
 
-/* ---- the main container ---------------------------------------------------------------------- */
+/* ---- main containers ------------------------------------------------------------------------- */
 
-/* Chooses its nodes and CPUs. What is refused leaves the table as it was. */
+/* Chooses nodes and CPUs of a main container. After an error the table is unchanged. */
 static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			  struct ask *a, struct entry *e)
 {
@@ -124,7 +126,8 @@ static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 			follow_main(main, e);
 }
 
-/* Unbound shared pods share a pool whoever is there; all others wait for their main container. */
+/* Places a sidecar. In unbound shared pods it uses the pool in any case; in others it waits for the
+ * main container. */
 static void place_sidecar(struct rp_instance *inst, const struct ask *a, struct entry *e)
 {
 	const struct entry *main = table_main(inst, e->pod);
@@ -210,7 +213,7 @@ int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info)
 	struct entry e;
 	char why[MODHOST_TEXT_MAX];
 	inst->waiting = true;
-	inst->h.why = why; /* that it asks for nonsense was said before */
+	inst->h.why = why; /* the malformed annotation was reported before */
 	if (ask_of(inst, info, &a))
 		a = (struct ask){.level = LEVEL_SHARED, .pool = SHARE_POOL};
 	inst->h.why = NULL;
@@ -240,7 +243,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 		r = place_main(inst, txn, &info, &a, &now);
 	if (r)
 		return r;
-	e = table_find(inst, now.ctr); /* a grant has gone, and the table moved */
+	e = table_find(inst, now.ctr); /* the table may have moved when the grant was removed */
 	*e = now;
 	inst->table.keys[e - inst->table.list].uid = now.is.uid;
 	if (e->is.role == ROLE_MAIN)
@@ -249,7 +252,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	return 0;
 }
 
-/* ---- other amounts --------------------------------------------------------------------------- */
+/* ---- resize ---------------------------------------------------------------------------------- */
 
 static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu, int64_t mem)
 {
@@ -263,7 +266,7 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 	a.cpu = cpu;
 	a.mem = mem;
 	if (a.level == LEVEL_SHARED && e->is.nodes)
-		a.numa_ids = e->is.nodes; /* it cannot move */
+		a.numa_ids = e->is.nodes; /* the container cannot move */
 	room_of(inst, e->pod, &a, &room);
 	for (uint32_t i = 0; e->is.nodes && i < p->n_nodes; i++)
 		if (!(e->is.mem_nodes >> p->nodes[i].id & 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How large pools are, and where. They are worked out as a whole, from what main containers ask for
- * and from what was reclaimed before, and not changed step by step: whoever comes or goes in
- * whatever order, the same containers have the same pools.
+ * Sizes and CPUs of pools. They are computed as a whole, from the requests of main containers and
+ * from the CPUs reclaimed before, and not changed step by step. So the same containers have the
+ * same pools, whatever the order in which they were created.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void take_out(struct rp_idset *set, const struct rp_idset *of)
 	rp_idset_andnot(set, rp_ids_of(set), rp_ids_of(of));
 }
 
-/* ---- what pools are asked for ---------------------------------------------------------------- */
+/* ---- requests of pools ----------------------------------------------------------------------- */
 
 static uint64_t node_of(const struct record *rec)
 {
@@ -110,13 +110,13 @@ static int by_node(const void *a, const void *b)
 {
 	const struct pool *x = a, *y = b;
 	if (x->node != y->node)
-		return x->node - 1 < y->node - 1 ? -1 : 1; /* 0 is the last */
+		return x->node - 1 < y->node - 1 ? -1 : 1; /* unbound pools come last */
 	return strcmp(x->name, y->name);
 }
 
-/* ---- sharing out ----------------------------------------------------------------------------- */
+/* ---- distribution ---------------------------------------------------------------------------- */
 
-/* Pools of one node, or those that are not bound: the list is sorted. */
+/* The pools of a node, or the unbound pools; adjacent in the sorted list. */
 struct group {
 	struct pool *list;
 	uint32_t n, sum;
@@ -147,8 +147,8 @@ static struct pool *largest(struct group *g)
 	return r;
 }
 
-/* All of `from`, each pool by its size; the whole of it for everybody when it has not even one for
- * each. */
+/* Distributes all CPUs of `from` by the pools' sizes. If there are fewer CPUs than pools, each pool
+ * has all of them. */
 static void take_parts(const struct rp_plan *p, struct group *g, struct rp_idset *from)
 {
 	uint32_t n = n_of(from), sum = 0;
@@ -168,7 +168,7 @@ static void take_parts(const struct rp_plan *p, struct group *g, struct rp_idset
 	take_sizes(p, g, from);
 }
 
-/* What is left of `from` is reclaimed. */
+/* Distributes CPUs to a group of pools; the rest of `from` is reclaimed. */
 static void share_out(struct rp_instance *inst, struct group *g, struct rp_idset *from,
 		      bool may_leave)
 {
@@ -179,7 +179,7 @@ static void share_out(struct rp_instance *inst, struct group *g, struct rp_idset
 	add_to(&inst->pools.reclaim, from);
 }
 
-/* Without reclaiming the pools have all but a few CPUs. */
+/* Without reclaiming, distributes all reclaimed CPUs except the minimum to the pools. */
 static void give_surplus(struct rp_instance *inst, struct group *g)
 {
 	struct rp_idset *reclaim = &inst->pools.reclaim;
@@ -198,8 +198,8 @@ static void give_surplus(struct rp_instance *inst, struct group *g)
 	}
 }
 
-/* How many CPUs of a pool reclaimed containers run on, too: as large a part as before, at first
- * what is not asked for. */
+/* Returns the number of a pool's CPUs on which reclaimed containers run too: the same part as
+ * before, at first the part that is not requested. */
 static uint32_t lent(const struct rp_instance *inst, const struct pool *p)
 {
 	uint32_t n = n_of(&p->cpus);
@@ -218,7 +218,7 @@ static void lend(struct rp_instance *inst, struct group *g)
 	}
 }
 
-/* Nothing is left: CPUs of others, of dedicated pods last. */
+/* Reclaims CPUs although none are left: those of pools first, those of dedicated pods last. */
 static void reclaim_anyway(struct rp_instance *inst)
 {
 	struct rp_idset from;
@@ -232,7 +232,7 @@ static void reclaim_anyway(struct rp_instance *inst)
 			     &inst->pools.reclaim);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all pools ------------------------------------------------------------------------------- */
 
 static void make_sizes(struct rp_instance *inst)
 {

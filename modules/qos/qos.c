@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the qos policy. What the policy does is told in qos.h. */
+/* The callbacks of the qos policy; qos.h describes what the policy does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	/* a lost reply makes the runtime ask again: what was given is kept */
+	/* The runtime repeats a request whose reply was lost: keep the placement. */
 	struct entry *e = table_find(inst, info->ctr);
 	int32_t r = 0;
 	if (e)
@@ -115,7 +115,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
 }
 
-/* ---- what is kept of the past ---------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 #define SAVED_VERSION 1u
 
@@ -157,7 +157,7 @@ static int32_t qos_load(struct rp_instance *inst, const void *data, uint32_t siz
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state), .save = qos_save, .load = qos_load};
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- instance -------------------------------------------------------------------------------- */
 
 static void fini(struct rp_instance *inst)
 {
@@ -191,7 +191,7 @@ static const struct life_ops ops = {
 	.state = &state,
 };
 
-/* Groups that share CPUs, what is kept with pods. */
+/* The policy requires groups that share CPUs, and private data of pods. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("qos", "1.0", ops,

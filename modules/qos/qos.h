@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The qos policy: pods say how well they want to be served, in four levels.
+ * The qos policy: pods request one of four levels of service.
  *
- *	dedicated_cores  CPUs of its own on NUMA nodes that hints choose; an exclusive pod has its
- *                       nodes to itself
- *	shared_cores     a pool, as large as its pods ask for; with binding one for each node
- *	reclaimed_cores  what the pools leave
+ *	dedicated_cores  exclusive CPUs on NUMA nodes chosen by hints; an exclusive pod has all CPUs
+ *	                 of its nodes
+ *	shared_cores     a pool sized by the requests of its pods; with binding, one pool per node
+ *	reclaimed_cores  the CPUs that the pools leave
  *	system_cores     the pools that it names, else all CPUs
  *
- * A pod is its main container: that one is placed, sidecars have what it has. What was decided of a
- * container is kept with it in the host's cache; `struct table` is an index over that, and pools
- * are worked out from the table as a whole.
+ * A pod is represented by its main container: this one is placed, and sidecars use its CPUs. The
+ * decision for a container is saved with it in the host's cache. `struct table` is an index over
+ * these records, and pools are computed from the whole table.
  *
- *	config.c  section and machine → plan       hints.c  which nodes suit a pod
- *	ask.c     what a pod asks for              place.c  what one container gets
- *	admit.c   pods before their containers
- *	table.c   who is there                     stage.c  into the transaction
- *	take.c    which CPUs of a set sync.c everything at once, those that wait, ramp-up
- *	pools.c   how large pools are, and where   env.c    environment
- *	level.c   what else a level sets           report.c zones, metrics
- *	advise.c  pools by what is used            qos.c    the callbacks
+ *	config.c  section and machine → plan       hints.c  nodes for a pod
+ *	ask.c     request of a pod                 others.c hints of resource plugins
+ *	admit.c   pods before their containers     place.c  placement of one container
+ *	table.c   containers and grants            stage.c  decisions into the transaction
+ *	take.c    CPUs of a set                    sync.c   synchronization, retries, ramp-up
+ *	pools.c   sizes and CPUs of pools          env.c    environment
+ *	level.c   other settings of a level        report.c zones, metrics
+ *	advise.c  sizes by usage                   qos.c    the callbacks
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
@@ -39,8 +39,8 @@
 
 #define SET_TEXT_MAX 256u
 #define POOL_NAME_MAX 63u
-#define POOLS_MAX 256u /* at a time: their names are those of annotations */
-#define NODES_MAX 64u /* numbers of NUMA nodes are below this: sets of them are words */
+#define POOLS_MAX 256u /* pools at a time; their names come from annotations */
+#define NODES_MAX 64u /* limit of node numbers: sets of nodes are 64-bit words */
 #define SHARE_POOL "share"
 
 enum level { LEVEL_DEDICATED, LEVEL_SHARED, LEVEL_RECLAIMED, LEVEL_SYSTEM, N_LEVELS };
@@ -53,39 +53,39 @@ enum quota { QUOTA_AS_IS, QUOTA_NONE, QUOTA_LIMIT, QUOTA_BURST };
 
 enum { CLASS_RDT, CLASS_BLOCKIO, CLASS_CPU, N_CLASSES };
 
-/* What a level sets beyond CPUs and memory nodes. */
+/* Settings of a level beyond CPUs and memory nodes. */
 struct level_settings {
-	bool any; /* quota or a class */
+	bool any; /* true: a quota or a class is set */
 	enum quota quota;
 	int64_t burst; /* percent of the limit */
-	double memory_low, memory_high; /* of the request, of the limit; 0: not set */
+	double memory_low, memory_high; /* parts of the request and of the limit; 0: not set */
 	const char *classes[N_CLASSES]; /* "": not set */
 };
 
 struct env {
 	const char *name, *value;
-	uint32_t levels; /* bits of the levels that have it */
+	uint32_t levels; /* levels that have the variable, as bits */
 	bool override;
 };
 
 struct node {
-	uint32_t id, unit, socket; /* unit, socket: indexes of the machine's */
-	struct rp_idset cpus; /* but for reserved ones */
+	uint32_t id, unit, socket; /* unit, socket: indexes in the machine */
+	struct rp_idset cpus; /* CPUs that are not reserved */
 	uint32_t n_cpus;
-	uint64_t memory; /* bytes */
+	uint64_t memory; /* memory of the node in bytes */
 };
 
 struct rp_plan {
 	rp_cfg section;
 	bool reclaim, overlap, pin_cpu, pin_memory, memory_check;
-	bool parity; /* of NUMA nodes that suit dedicated pods alike the lowest is chosen */
+	bool parity; /* choose the lowest of NUMA nodes that suit a dedicated pod equally */
 	int64_t ramp_up_ms;
 	enum spreading spreading;
 	double low_threshold;
 	enum hints_policy topology;
 	bool numeric_cpu, numeric_memory;
 	uint32_t min_reclaimed;
-	bool advise; /* pools are as large as what is used of them */
+	bool advise; /* size pools by usage */
 	int64_t advise_reserve; /* milli-CPU */
 	uint64_t advise_period_ms;
 	struct blocks memory;
@@ -95,26 +95,27 @@ struct rp_plan {
 	struct level_settings levels[N_LEVELS];
 
 	struct machine *machine;
-	struct rp_idset reserved, pool; /* pool: what is not reserved */
-	struct rp_idset listed; /* named by reservedCPUs, online or not */
-	struct node *nodes; /* those with CPUs, by number */
-	uint32_t n_nodes, node_cpus; /* node_cpus: CPUs of a node, on average, rounded up */
+	struct rp_idset reserved, pool; /* pool: CPUs that are not reserved */
+	struct rp_idset listed; /* CPUs named by reservedCPUs, online or not */
+	struct node *nodes; /* nodes with CPUs, by number */
+	uint32_t n_nodes, node_cpus; /* node_cpus: average number of CPUs of a node, rounded up */
 	uint32_t n_sockets, socket_cpus, socket_nodes;
-	uint64_t node_mask; /* their numbers */
+	uint64_t node_mask; /* numbers of the nodes, as bits */
 };
 
 extern const struct rp_schema qos_schema;
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* May it follow another one, with these CPUs dedicated? -RP_EBUSY with a message. */
+/* Checks whether the plan may follow another one with these dedicated CPUs. -RP_EBUSY with a
+ * message: it may not. */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
-/* CPUs of a set of nodes, but for reserved ones. */
+/* Stores the CPUs of a set of nodes that are not reserved. */
 void plan_cpus_of(const struct rp_plan *p, uint64_t nodes, struct rp_idset *ret);
-/* A default of a key of an enhancement; NULL: none. */
+/* Returns the configured default of an enhancement's key; NULL: none. */
 const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key);
 
-/* ---- what a pod asks for (ask.c) ------------------------------------------------------------- */
+/* ---- requests of pods (ask.c) ---------------------------------------------------------------- */
 
 #define ASK_BOUND 0x01u
 #define ASK_EXCLUSIVE 0x02u
@@ -122,27 +123,28 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 #define ASK_ALIGN_SOCKET 0x08u
 #define ASK_EVEN 0x10u
 #define ASK_PAIRING 0x20u
-#define ASK_LOST 0x40u /* it could not be placed, and runs on what is nobody's own */
-#define ASK_WAITS 0x80u /* a sidecar whose main container has not come yet */
-/* a grant whose main container is there, and in the table in its place */
+#define ASK_LOST 0x40u /* could not be placed, and runs on unassigned CPUs */
+#define ASK_WAITS 0x80u /* a sidecar whose main container was not created yet */
+/* a grant whose main container exists, and replaces it in the table */
 #define ASK_USED 0x100u
 
 struct ask {
 	enum level level;
 	uint32_t flags;
-	char pool[POOL_NAME_MAX + 1]; /* "": not named */
-	uint32_t numa_number; /* 0: not given */
-	uint64_t numa_ids, wished; /* 0: not given */
-	/* the nodes that it has to have, as it had them before; 0: any that suit */
+	char pool[POOL_NAME_MAX + 1]; /* "": not specified */
+	uint32_t numa_number; /* 0: not specified */
+	uint64_t numa_ids, wished; /* 0: not specified */
+	/* nodes that the pod must get, because it had them before; 0: any */
 	uint64_t granted;
 	int64_t cpu, mem; /* milli-CPU, bytes */
-	rp_pod admitted; /* the pod that is being admitted; 0: none is */
-	const char *burst_policy; /* NULL: not given */
+	rp_pod admitted; /* the pod that is being admitted; 0: none */
+	const char *burst_policy; /* NULL: not specified */
 	int64_t burst_percent;
-	const char *not_followed[4]; /* keys that nothing here acts by; NULL: no more */
+	/* keys of the pod that this policy does not support; NULL ends the list */
+	const char *not_followed[4];
 };
 
-/* Whole CPUs for a request: one at least, as none would mean any. */
+/* Returns a request in whole CPUs, at least one, as 0 would mean any number. */
 static inline uint32_t ask_whole(int64_t mcpu)
 {
 	if (mcpu > 1000 * (int64_t)RP_CPUS_MAX)
@@ -150,18 +152,20 @@ static inline uint32_t ask_whole(int64_t mcpu)
 	return mcpu > 0 ? (uint32_t)((mcpu + 999) / 1000) : 1;
 }
 
-/* 0, or -RP_EINVAL and another error with a message. */
+/* Reads the request of a pod. Returns 0, -RP_EINVAL for a malformed annotation, or another error,
+ * with a message. */
 int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);
-/* What the pod as a whole is to be counted with; 0: not said. */
+/* Stores the amounts to count for the pod as a whole; 0: not specified. */
 int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem);
-/* A pod that is neither admitted nor pinned, and why; NULL: it is none. */
+/* Determines whether the pod is left unpinned and not admitted. *ret_why is the reason; NULL: it is
+ * a normal pod. */
 int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why);
 int64_t ask_memory(int64_t request, int64_t limit);
-/* A pod's main container, if the cluster has told of it. */
+/* Reads a pod's main container if the cluster has reported it. */
 #define MAIN_KEY "kubernetes.io/main-container-name"
 bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret);
 
-/* ---- who is there (table.c) ------------------------------------------------------------------ */
+/* ---- containers and grants (table.c) --------------------------------------------------------- */
 
 enum role {
 	ROLE_MAIN,
@@ -169,20 +173,20 @@ enum role {
 	ROLE_INIT,
 	ROLE_GRANT,
 	N_ROLES
-}; /* ROLE_GRANT: a pod's (admit.c) */
+}; /* ROLE_GRANT: the grant of a pod (admit.c) */
 
-/* What is kept with a container. */
+/* The data saved with a container. */
 struct record {
 	uint32_t version;
 	uint16_t level, role;
 	uint32_t flags; /* ASK_… */
-	uint32_t set; /* SET_…: by its level */
+	uint32_t set; /* SET_…: settings made by the level */
 	int64_t cpu, mem;
-	uint64_t nodes; /* chosen by hints, by their numbers; 0: none */
-	int64_t ramp_end_ms; /* wall clock; 0: it is where it belongs */
-	uint64_t uid; /* a hash of its pod's; of grants, and main containers that used one */
+	uint64_t nodes; /* numbers of the nodes chosen by hints, as bits; 0: none */
+	int64_t ramp_end_ms; /* end of the ramp-up, wall clock; 0: none */
+	uint64_t uid; /* hash of the pod's UID, for grants and for main containers that used one */
 	char pool[POOL_NAME_MAX + 1];
-	uint64_t mem_nodes; /* likewise for memory; since version 2 */
+	uint64_t mem_nodes; /* nodes for memory, as bits; since version 2 */
 };
 #define RECORD_VERSION 2u
 #define RECORD_1_SIZE offsetof(struct record, mem_nodes)
@@ -191,39 +195,41 @@ struct record {
 #define SET_RDT 0x2u
 #define SET_BLOCKIO 0x4u
 #define SET_CPU_CLASS 0x8u
-#define SET_LOOSE 0x10u /* pinCPU was off: its CPUs in the cache are not the dedicated ones */
+#define SET_LOOSE 0x10u /* pinCPU was off: the CPUs in the cache are not the dedicated ones */
 
 struct entry {
-	rp_ctr ctr; /* 0: of a grant */
+	rp_ctr ctr; /* 0: a grant */
 	rp_pod pod;
-	bool changed; /* it has to be staged, whatever the pools are */
+	bool changed; /* must be staged even if the pools are unchanged */
 	struct record is;
 };
 
-/* What an entry is looked for by: of thousands of them these are a part of the bytes. */
+/* Search key of an entry. Thousands of keys have a fraction of the entries' bytes. */
 struct key {
 	rp_pod pod;
-	rp_ctr ctr; /* 0: of a grant */
-	uint64_t uid; /* of a grant and of a main container that had one; else 0 */
+	rp_ctr ctr; /* 0: a grant */
+	/* hash of the UID of a grant, and of a main container that used one; else 0 */
+	uint64_t uid;
 };
 
 struct table {
 	struct entry *list; /* by creation */
-	struct key *keys; /* of the entries, one each */
+	struct key *keys; /* search keys, in the order of list */
 	uint32_t n, cap;
 };
 
-/* Whoever has a record in the cache; dedicated CPUs go to the owners. Errors of the host. */
+/* Loads all containers with a record in the cache, and gives dedicated CPUs to their owners. Errors
+ * are those of the host. */
 int32_t table_load(struct rp_instance *inst);
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
-/* The next one of a pod, the latest first: *at is 0 at first. NULL: there is none. Whoever is asked
- * for has often come last. */
+/* Returns the next entry of a pod, the latest first; *at is 0 at the start. NULL: none. The search
+ * begins at the end, because recent pods are searched most often. */
 struct entry *table_next(const struct rp_instance *inst, rp_pod pod, uint32_t *at);
-/* The main container of a pod; NULL: it is not there. */
+/* Returns the main container of a pod; NULL: none. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
-/* The next grant, or main container that used one, from *at on whose pod may have this UID, by its
- * hash; *at is moved behind it. */
+/* Returns the next grant, or main container that used one, from *at on whose pod may have this UID
+ * (by its hash), and moves *at behind it. */
 struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
@@ -236,10 +242,10 @@ static inline bool entry_counts(const struct entry *e)
 	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST);
 }
 
-/* ---- which CPUs of a set (take.c) ------------------------------------------------------------ */
+/* ---- CPUs of a set (take.c) ------------------------------------------------------------------ */
 
-/* Each adds n CPUs of `from`, all of them when there are fewer, to `ret`, and takes them out of
- * `from`. `last`: the highest ones. */
+/* Move n CPUs of `from`, or all if there are fewer, to `ret`. `last`: the highest
+ * ones. */
 void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
 		  struct rp_idset *ret);
 void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
@@ -251,105 +257,109 @@ void take_topology(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 
 struct pool {
 	char name[POOL_NAME_MAX + 1];
-	uint64_t node; /* its bit; 0: not bound */
-	int64_t request; /* milli-CPU of main containers */
+	uint64_t node; /* bit of the node; 0: not bound */
+	int64_t request; /* requests of main containers in milli-CPU */
 	uint32_t size;
 	struct rp_idset cpus;
 };
 
 struct pools {
-	struct pool list[POOLS_MAX]; /* by node, those that are not bound last; then by name */
+	struct pool list[POOLS_MAX]; /* by node, unbound pools last; then by name */
 	uint32_t n;
 	struct rp_idset open; /* neither reserved nor dedicated */
-	struct rp_idset common; /* of that, nodes without bound pools: where pods ramp up */
+	/* open CPUs on nodes without bound pools, for containers in ramp-up */
+	struct rp_idset common;
 	struct rp_idset reclaim;
-	struct rp_idset unbound_reclaim; /* of that, for reclaimed pods that are not bound */
-	/* Nodes of pods that are bound, by level; those of them that are exclusive. */
+	struct rp_idset unbound_reclaim; /* reclaimed CPUs for unbound reclaimed pods */
+	/* Nodes of bound pods by level, and nodes of exclusive pods. */
 	uint64_t shared, dedicated, reclaimed, exclusive;
-	bool overlapping; /* somebody runs on dedicated CPUs */
-	int64_t next_ramp_ms; /* when the next of those that ramp up is done; 0: none does */
-	uint64_t digest; /* of all this */
+	bool overlapping; /* a container runs on dedicated CPUs of another pod */
+	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
+	uint64_t digest; /* digest of all other members */
 };
 
-/* From the table and the owners. -RP_E2BIG: too many pools. */
+/* Computes the pools from the table and the owners. -RP_E2BIG: too many pools. */
 int32_t pools_make(struct rp_instance *inst);
-/* The pool of a container of shared_cores; NULL: there is none. */
+/* Returns the pool of a container of shared_cores; NULL: none. */
 const struct pool *pools_of(const struct rp_instance *inst, const struct record *rec);
-/* How a pool is called: its name, of bound ones with the node. */
+/* Writes the display name of a pool: its name, for bound ones with the node. */
 #define POOL_TEXT_MAX (POOL_NAME_MAX + 16u)
 const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX]);
-/* The one that a container belongs to; "": none. */
+/* Writes the display name of a container's pool; "": none. */
 const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX]);
 
-/* ---- pools by what is used (advise.c) -------------------------------------------------------- */
+/* ---- sizes by usage (advise.c) --------------------------------------------------------------- */
 
 #define RAMP_TIMER 1u
 #define ADVISE_TIMER 2u
 
 struct advice {
 	char pool[POOL_NAME_MAX + 1];
-	uint32_t size, wanted; /* CPUs; wanted: as soon as it may be */
+	uint32_t size, wanted; /* CPUs; wanted: the size without the limit per period */
 	int64_t used, load; /* milli-CPU; used RP_NOT_SET: nothing was measured */
 };
 
-/* How large a pool is that `asked` CPUs are asked for. */
+/* Returns the size of a pool for which `asked` CPUs are requested. */
 uint32_t advise_size(const struct rp_instance *inst, const struct pool *p, uint32_t asked);
-/* From the CPUs that containers have. */
+/* Learns the sizes of pools from the CPUs of their containers. */
 void advise_learn(struct rp_instance *inst);
 void advise_arm(struct rp_instance *inst);
 int32_t advise_now(struct rp_instance *inst, rp_txn txn);
 
 /* ---- hints of resource plugins (others.c) ---------------------------------------------------- */
 
-/* Besides CPUs and memory; what is more is not looked at. */
+/* Resources besides CPUs and memory; further ones are ignored. */
 #define OTHERS_MAX (HINTS_RESOURCES_MAX - 2u)
 
 struct other {
-	uint32_t list; /* the host's number of it */
+	uint32_t list; /* index of the host's list */
 	const char *resource;
 	struct hints is;
 	struct hint hints[HINTS_MAX];
 };
 
-/* Of the pod that is being admitted. */
+/* The hints for the pod that is being admitted. */
 struct others {
-	uint32_t n_lists; /* all that the host has, of all containers */
+	uint32_t n_lists; /* number of lists of the host, for all containers */
 	uint32_t n;
-	struct other list[OTHERS_MAX]; /* those of the main container, or of the pod as a whole */
+	struct other list[OTHERS_MAX]; /* lists of the main container, or of the pod as a whole */
 };
 
-/* NULL: there are none, or the pod is not being admitted. */
+/* Reads the hints. *ret is NULL if there are none, or the pod is not being admitted. */
 int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **ret);
-struct others *others_free(struct others *o); /* NULL is fine; returns NULL */
-/* The plugins are told: a result for each of list, and `pods` for those of other containers. */
+struct others *others_free(struct others *o); /* accepts NULL; returns NULL */
+/* Sends the plugins the choice: a result for each member of list, and `pods` for the lists of other
+ * containers. */
 void others_choose(const struct rp_instance *inst, rp_pod pod, const struct others *o,
 		   const struct hint *results, const struct hint *pods);
-/* Merges them alone, for pods that are bound to no nodes. */
+/* Merges the hints of plugins alone, for pods that are not bound to nodes. */
 int32_t others_merge(struct rp_instance *inst, rp_pod pod);
-/* own: "CPUs and memory", ""; o: may be NULL. -RP_ENOSPC. */
+/* Refuses a pod with a message about the resources. own: "CPUs and memory" or ""; o may be NULL.
+ * Returns -RP_ENOSPC. */
 int32_t others_refuse(struct rp_instance *inst, const struct others *o, const char *own);
 
 /* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
-/* What others leave of the machine. */
+/* Free capacity of the machine for a pod. */
 struct room {
-	uint64_t bound, dedicated,
-		exclusive; /* nodes by who is on them; bound: shared and dedicated pods */
-	uint64_t refused; /* nodes of which this pod or a neighbour wants no other one */
-	int64_t unbound_cpu, unbound_mem; /* that unbound shared pods ask for */
-	int64_t bound_cpu[NODES_MAX]; /* that bound shared pods ask for; by index of the node */
+	/* nodes by the pods on them; bound: shared and dedicated pods */
+	uint64_t bound, dedicated, exclusive;
+	uint64_t refused; /* nodes that are excluded, because this pod or one there must be alone */
+	int64_t unbound_cpu, unbound_mem; /* requests of unbound shared pods */
+	int64_t bound_cpu[NODES_MAX]; /* requests of bound shared pods, by index of the node */
 	uint64_t mem_free[NODES_MAX];
 	struct rp_idset free; /* neither reserved nor dedicated */
-	int64_t unbound_cpus; /* of nodes without bound pods */
+	int64_t unbound_cpus; /* CPUs of nodes without bound pods */
 };
 
-/* Without the pod itself. */
+/* Computes the free capacity, without counting the pod `but` itself. */
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
-/* What of each node's memory is counted as this entry's; by index of the node. */
+/* Stores the memory that is counted for this entry, by index of the node. */
 void room_memory_of(const struct rp_instance *inst, const struct entry *of,
 		    uint64_t ret[NODES_MAX]);
-/* Chooses the nodes for a pod (rec->nodes, mem_nodes), or finds that it fits where none is chosen
- * (0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
+/* Chooses the nodes of a pod (rec->nodes, mem_nodes); 0 for a pod that fits without nodes.
+ * -RP_ENOSPC and -RP_EINVAL with a message. ctr: the container whose trail explains the choice; 0:
+ * none. */
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct room *room, struct record *rec);
 
@@ -357,76 +367,77 @@ int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 
 #define MAIN_NAME_MAX 63u
 
-/* Reserves what the pod asks for as a whole; an error refuses it. */
+/* Reserves the request of the pod as a whole. An error refuses the pod. */
 int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod);
-/* The grants that the host has, into the table. */
+/* Loads the host's grants into the table. */
 int32_t admit_load(struct rp_instance *inst);
-/* What is kept of a pod; false: nothing. */
+/* Reads the grant of a pod; false: there is none. */
 bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret);
-/* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if
- * they do. */
+/* Chooses nodes as hints_choose() does, within the free capacity, preferably those of an earlier
+ * grant (may be NULL). */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, struct record *rec);
-/* The main container has come, and is counted in place of the grant; has gone, and what it had
- * stays granted. */
+/* admit_use() replaces a grant in the table by the created main container. admit_unuse() restores
+ * the grant after that container has ended. */
 int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, const char *name);
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod);
-/* The name of the main container that the pod had; "". */
+/* Returns the name of the pod's main container, "" if it was never created. */
 const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAIN_NAME_MAX + 1]);
-/* At sync: grants of nodes that are gone, or of containers that nobody told of. */
+/* For sync: drops grants of nodes that no longer exist, and grants of containers whose end was not
+ * reported. */
 int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 
-/* ---- what one container gets (place.c) ------------------------------------------------------- */
+/* ---- placement of one container (place.c) ---------------------------------------------------- */
 
-/* A container that has no entry yet gets one. `ramp`: it is new, and ramps up. */
+/* Creates and places the entry of a container without one. `ramp`: it is new, and ramps up. */
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
-/* The container asks for other amounts. */
+/* Handles changed requests of a container. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e);
-/* It runs on what is nobody's own, until there is room. */
+/* Adds a container that cannot be placed: it runs on unassigned CPUs until there is capacity. */
 int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
-/* One that is lost is placed, if there is room. */
-/* Chooses dedicated CPUs for pods that own none as pinCPU was off when they came. */
+/* place_loose() chooses dedicated CPUs for pods that own none because pinCPU was off at their
+ * creation. place_again() places a lost container if there is capacity. */
 void place_loose(struct rp_instance *inst);
 int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e);
-/* -RP_ENOSPC with a message: the pools leave somebody without CPUs. */
+/* Checks that the pools leave CPUs for every container. -RP_ENOSPC with a message. */
 int32_t place_check(struct rp_instance *inst);
 
-/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
+/* ---- decisions into the transaction (stage.c) ------------------------------------------------ */
 
-/* What the entry has, by the pools; empty: it is not pinned. */
+/* Store the CPUs and memory nodes of an entry by the present pools; empty: not pinned. */
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
-/* Makes the pools again and stages all containers that this changes. */
+/* Computes the pools and stages all containers that this changes. */
 int32_t stage_all(struct rp_instance *inst, rp_txn txn);
-/* The same for a request or another configuration, which place_check() may refuse. What has
- * happened already, as CPUs that went offline and containers that ended, cannot be refused. */
+/* Does the same for a request or another configuration, which place_check() may refuse. Events such
+ * as CPUs that went offline and containers that ended cannot be refused. */
 int32_t stage_checked(struct rp_instance *inst, rp_txn txn);
 
-/* ---- everything at once (sync.c) ------------------------------------------------------------- */
+/* ---- synchronization (sync.c) ---------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* Something came free: the lost are tried again. */
+/* Tries again to place lost containers, after capacity became free. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
-/* Those whose time has come move to their pools. */
+/* Moves containers whose ramp-up has ended to their pools. */
 int32_t sync_ramp(struct rp_instance *inst, rp_txn txn);
-/* A timer for the next one of them. */
+/* Arms the timer for the end of the next ramp-up. */
 void sync_arm(struct rp_instance *inst);
-int64_t sync_now_ms(void); /* wall clock: times are kept over restarts */
+int64_t sync_now_ms(void); /* wall clock: times are saved over restarts */
 
 /* ---- environment (env.c) --------------------------------------------------------------------- */
 
-/* "": it is fine; else the placeholder that is not known. */
+/* Returns the first unknown placeholder, or "". */
 const char *env_unknown(const char *value);
 int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		  const struct entry *e);
 
-/* ---- what else a level sets (level.c) -------------------------------------------------------- */
+/* ---- other settings of a level (level.c) ----------------------------------------------------- */
 
-/* Quota and classes, which follow a resize and another configuration. */
+/* Stages quota and classes, which change with a resize and with the configuration. */
 int32_t level_stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct record *rec);
-/* Files of its cgroup, which come with its creation alone, and what is said of the rest. */
+/* Stages cgroup files, which exist only at creation, and notes about other settings. */
 int32_t level_begin(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		    const struct ask *a);
 
@@ -445,30 +456,30 @@ struct counters {
 	uint64_t placed[N_LEVELS], refused[N_REFUSALS];
 };
 
-/* What cannot be worked out from containers. */
+/* State that cannot be computed from containers. */
 struct past {
-	bool sized; /* pools have been sized since the node was empty */
-	bool overlap; /* reclaim is that of the overlap mode */
+	bool sized; /* pools were sized since the node was empty */
+	bool overlap; /* `reclaim` is that of the overlap mode */
 	struct rp_idset reclaim;
 };
 
 struct rp_instance {
 	LIFE;
-	struct owners owners; /* of dedicated CPUs; an owner is a pod */
+	struct owners owners; /* owners of dedicated CPUs; an owner is a pod */
 	struct table table;
 	struct pools pools;
-	struct past past, past_before; /* before: this callback */
-	uint64_t staged; /* the digest of the pools that all have */
-	int64_t armed_ms; /* when the timer goes off; 0: it does not */
-	int64_t fired_ms; /* the time for which it went off last */
-	const struct rp_host_usage *usage; /* NULL: the host has none */
+	struct past past, past_before; /* past_before: state before this callback */
+	uint64_t staged; /* digest of the pools that are staged for all containers */
+	int64_t armed_ms; /* expiry of the timer; 0: not armed */
+	int64_t fired_ms; /* the time for which it expired last */
+	const struct rp_host_usage *usage; /* NULL: the host does not have the service */
 	struct advice advice[POOLS_MAX];
 	uint32_t n_advice;
 	uint32_t n_blind; /* periods in a row without a measurement */
 	struct counters counters;
-	rp_pod *pods; /* scratch, for n_pods of them */
+	rp_pod *pods; /* scratch array of n_pods elements */
 	uint32_t n_pods;
-	uint8_t saved[16 + sizeof(struct rp_idset)]; /* for the host */
+	uint8_t saved[16 + sizeof(struct rp_idset)]; /* buffer for the saved state */
 };
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */

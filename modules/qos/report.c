@@ -43,7 +43,8 @@ int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memo
 	return 0;
 }
 
-/* Names are those of annotations: what a label cannot have becomes a line. */
+/* Writes the label of a pool. Names come from annotations: characters that a label cannot have are
+ * replaced by '_'. */
 static void label(const char *name, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size, "pool=\"");

@@ -8,7 +8,7 @@
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* Never none: a container that runs has to run somewhere. */
+/* Replaces an empty set by another one: a running container needs CPUs. */
 static void or_else(struct rp_idset *set, const struct rp_idset *other)
 {
 	if (rp_ids_empty(rp_ids_of(set)))
@@ -50,7 +50,7 @@ static bool begins_with(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The pools that are called so, or whose names begin so; without any all CPUs. */
+/* Stores the CPUs of pools with this name or prefix; all CPUs if there are none. */
 static void system_cpus(const struct rp_instance *inst, const struct record *rec,
 			struct rp_idset *ret)
 {
@@ -93,7 +93,8 @@ void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Nodes of these that have memory; of one without any the nearest. */
+/* Stores those of the nodes that have memory; a node without memory is replaced by the nearest
+ * one. */
 static void memory_at(const struct rp_instance *inst, uint64_t nodes, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -131,9 +132,10 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 	or_else(ret, &all);
 }
 
-/* ---- into the transaction -------------------------------------------------------------------- */
+/* ---- staging --------------------------------------------------------------------------------- */
 
-/* Do these CPUs mean that the dedicated ones are not dedicated any more? */
+/* Returns true if the entry runs on dedicated CPUs of other pods, which are then no longer
+ * exclusive. */
 static bool overlaps(const struct rp_instance *inst, const struct entry *e)
 {
 	struct rp_idset cpus;
@@ -154,8 +156,8 @@ static bool anybody_overlaps(const struct rp_instance *inst)
 	return false;
 }
 
-/* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of
- * them. */
+/* Stages the CPUs of an entry. Containers of a pod share its dedicated CPUs: they form a group,
+ * numbered by the first of them. */
 static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	struct rp_idset cpus;

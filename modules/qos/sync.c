@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything at once: whoever has a place that is right keeps it, then those that have none get
- * one, main containers first. */
+/* Synchronization: keeps valid placements, then places the other containers, main containers first.
+ * Also retries of lost containers, and the end of ramp-ups. */
 #include <time.h>
 
 #include "modules/qos/qos.h"
@@ -14,9 +14,9 @@ int64_t sync_now_ms(void)
 
 #define RAMP_RETRY_MS 1000u
 
-/* ---- those that are lost --------------------------------------------------------------------- */
+/* ---- lost containers ------------------------------------------------------------------------- */
 
-/* A refusal is no error here. */
+/* Calls a function whose refusal is no error. */
 static int32_t quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
 		       void *arg)
 {
@@ -38,7 +38,8 @@ static int32_t again(struct rp_instance *inst, void *arg)
 	return place_again(inst, a->txn, table_find(inst, a->ctr));
 }
 
-/* A container that is placed takes its pod's grant out of the table, so that entries move. */
+/* Tries to place lost containers. A placed container removes its pod's grant from the table, so
+ * entries move. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	bool lost = false;
@@ -66,7 +67,7 @@ void sync_arm(struct rp_instance *inst)
 	int64_t next = inst->pools.next_ramp_ms, now;
 	if (!h->timer || next == inst->armed_ms)
 		return;
-	/* a ramp whose end was refused is tried again, and not at once */
+	/* a ramp-up whose end was refused is tried again after a delay */
 	uint64_t overdue_ms = next == inst->fired_ms ? RAMP_RETRY_MS : 1;
 	inst->armed_ms = next;
 	now = sync_now_ms();
@@ -76,7 +77,7 @@ void sync_arm(struct rp_instance *inst)
 					  : (uint64_t)(next - now));
 }
 
-/* Nobody ramps up for longer than the configuration says, whatever the clock was. */
+/* Ends due ramp-ups. None is longer than configured, even if the clock was changed. */
 static bool end_ramps(struct rp_instance *inst)
 {
 	int64_t now = sync_now_ms(), latest = now + inst->plan->ramp_up_ms;
@@ -101,9 +102,10 @@ int32_t sync_ramp(struct rp_instance *inst, rp_txn txn)
 	return stage_all(inst, txn);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- full synchronization -------------------------------------------------------------------- */
 
-/* Dedicated CPUs that are not there any more, or are reserved by now, are nobody's. */
+/* Returns true if the placement is still valid. Dedicated CPUs that are offline or reserved now
+ * make it invalid. */
 static bool is_right(const struct rp_instance *inst, const struct entry *e)
 {
 	struct rp_idset cpus;
@@ -130,7 +132,7 @@ static void forget_wrong(struct rp_instance *inst)
 	}
 }
 
-/* An exclusive pod has its nodes whole, and CPUs may have come to them. */
+/* Extends exclusive pods to new CPUs of their nodes. */
 static void grow_exclusive(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++) {

@@ -10,7 +10,7 @@ bool record_is_sound(const struct record *rec)
 	       memchr(rec->pool, '\0', sizeof rec->pool);
 }
 
-/* Version 1 did not tell nodes for memory apart. */
+/* Reads a record of version 1, which has no separate nodes for memory. */
 static bool read_former(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
 	if (!ctr_record(&inst->h, ctr, 1, ret, RECORD_1_SIZE))

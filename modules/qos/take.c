@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs of a set. Everything is in the order of numbers: the same question always has the same
- * answer. */
+/* Selection of CPUs from a set. All orders are by number, so equal input gives equal results. */
 #include <stdlib.h>
 
 #include "modules/qos/qos.h"
@@ -29,10 +28,10 @@ static const struct machine_unit *node_unit(const struct rp_plan *p, uint32_t i,
 	return &p->machine->level[MACHINE_NODE].units[node->unit];
 }
 
-/* ---- node after node ------------------------------------------------------------------------- */
+/* ---- by node --------------------------------------------------------------------------------- */
 
-/* The next CPU of the node that is in `from`; MACHINE_NOWHERE: there is none left. `at` counts what
- * was looked at. */
+/* Returns the next CPU of the node that is in `from`; MACHINE_NOWHERE: none. `at` counts the
+ * checked CPUs. */
 static uint32_t next_thread(const struct machine_unit *u, const struct rp_idset *from, bool last,
 			    uint32_t *at)
 {
@@ -62,7 +61,7 @@ void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bo
 	}
 }
 
-/* The next core of the node that is wholly in `from` and has at most n CPUs. */
+/* Returns the next core of the node that is wholly in `from` and has at most n CPUs. */
 static const struct machine_unit *next_core(const struct rp_plan *p, const struct machine_unit *u,
 					    const struct rp_idset *from, bool last, uint32_t n,
 					    uint32_t *at)
@@ -95,7 +94,7 @@ void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool
 	take_threads(p, from, n, last, ret);
 }
 
-/* ---- near together --------------------------------------------------------------------------- */
+/* ---- by distance ----------------------------------------------------------------------------- */
 
 static uint32_t take_sockets(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 			     struct rp_idset *ret)
@@ -111,8 +110,8 @@ static uint32_t take_sockets(const struct rp_plan *p, struct rp_idset *from, uin
 	return n;
 }
 
-/* The cache with the fewest free CPUs that are enough; NULL: none has. *ret_largest: the one with
- * most; NULL: none has any. */
+/* Returns the cache with the fewest free CPUs, but at least n; NULL: none. *ret_largest: the cache
+ * with most free CPUs; NULL: there are none. */
 static const struct machine_unit *best_cache(const struct rp_plan *p, const struct rp_idset *from,
 					     uint32_t n, const struct machine_unit **ret_largest)
 {
@@ -144,7 +143,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Cores with free CPUs: of sockets with few of them first, then those that have few themselves. */
+/* Ranks cores with free CPUs: by the free CPUs of their socket, then by their own, fewest first. */
 static uint32_t rank_cores(const struct rp_plan *p, const struct rp_idset *from)
 {
 	const struct machine *m = p->machine;
@@ -166,7 +165,7 @@ static uint32_t rank_cores(const struct rp_plan *p, const struct rp_idset *from)
 	return n;
 }
 
-/* Whole cores, then threads, those beside busy ones first. */
+/* Takes whole cores, then threads, first those beside busy ones. */
 static void take_ranked(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 			struct rp_idset *ret)
 {
