@@ -48,6 +48,7 @@ static const struct rp_key keys[] = {
 		       "with most room, as with parity. Other containers get the one with most "
 		       "room."),
 	SECTION_PARITY,
+	RELIEF_KEYS,
 	SECTION_CHOICE("bestEffortOverflow", "reserved|refuse", "reserved",
 		       "Where containers that ask for nothing run while exclusive containers have "
 		       "all other CPUs."),
@@ -286,6 +287,7 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->colocate_namespaces = section_bool(h, c, "colocateNamespaces", false);
 	s->test_hints = section_bool(h, c, "testHints", is_simulated(h));
 	s->parity = section_bool(h, c, "parity", false);
+	relief_read(h, c, s->parity, &s->relief);
 	s->tight = strcmp(section_text(h, c, "packing", s->parity ? "balanced" : "tight"),
 			  "tight") == 0;
 	s->burstable_level = level_parse(section_text(h, c, "unlimitedBurstable", "package"));

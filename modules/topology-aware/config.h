@@ -12,6 +12,7 @@
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/glob.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/relief.h"
 #include "modules/lib/mempolicy.h"
 #include "modules/lib/schedclass.h"
 
@@ -31,6 +32,7 @@ struct settings {
 	struct blocks memory; /* of the lists below */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
 		colocate_namespaces, test_hints;
+	struct relief_settings relief;
 	bool parity; /* the order of the original */
 	bool tight; /* packing: exclusive containers leave large holes */
 	struct texts reserved_namespaces;

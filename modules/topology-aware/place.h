@@ -119,6 +119,17 @@ int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *o
 /* Takes a grant out of ledger and memory. */
 void place_release(struct rp_instance *inst, struct grant *g);
 
+/* ---- room in one NUMA node (place_relief.c) -------------------------------------------------- */
+
+/* For a new container that has just been placed, after the log had n_log entries: moves others if
+ * it is spread over nodes and the configuration asks for relief at admission. *ret may be another
+ * grant then. */
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
+			    struct grant **ret);
+/* Helps containers that wait for room in one node, with at most `budget` containers moved (0: any
+ * number). Returns how many were moved, or an error. stage_others() follows. */
+int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget);
+
 /* ---- better places (place_better.c) ---------------------------------------------------------- */
 
 /* Moves at most `budget` containers (0: any number). */

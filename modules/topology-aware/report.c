@@ -259,6 +259,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	sink->gauge(sink->ctx, "policy_topologyaware_misplaced_containers",
 		    "Running containers that could not be placed as they ask for.", "",
 		    count_flag(p, GRANT_MISPLACED));
+	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_topologyaware_placements_total", "Containers placed.", "",
 		      (double)inst->counters.placed);
 	sink->counter(sink->ctx, "policy_topologyaware_refusals_total",

@@ -81,6 +81,8 @@ static void begin(struct rp_instance *inst)
 	inst->resync = false;
 	inst->n_moved = 0;
 	ledger_begin(inst);
+	relief_begin(&inst->relief);
+	inst->relief.set = inst->plan->settings.relief;
 	memalloc_keep(inst->plan->mem);
 	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
 }
@@ -109,7 +111,11 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	int32_t e = request_read(inst, info, known, &r);
 	if (e)
 		return e;
+	uint32_t n_log = inst->ledger.n_log;
 	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
+	if (!e && !old)
+		e = relief_at_admission(inst, txn, &r, n_log, &g);
+	relief_arm(&inst->h, &inst->relief);
 	if (e)
 		inst->counters.refused++;
 	else if (old)
@@ -141,19 +147,41 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	place_release(inst, g);
 	if (cold)
 		cold_arm(inst);
+	relief_arm(&inst->h, &inst->relief);
 	r = sync_retry(inst, txn);
 	return r ? r : stage_others(inst, txn, info->ctr);
 }
 
+static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t budget)
+{
+	int32_t n = relief_help_waiting(inst, txn, budget);
+	if (n < 0 || (budget && (uint64_t)n >= budget))
+		return n < 0 ? n : stage_others(inst, txn, 0);
+	int32_t r = rebalance_all(inst, txn, budget ? budget - (uint64_t)n : 0);
+	return r || !n ? r : stage_others(inst, txn, 0);
+}
+
 static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
+	if (cookie == RELIEF_COOKIE) {
+		int32_t n = relief_help_waiting(inst, txn, 0);
+		return n <= 0 ? n : stage_others(inst, txn, 0);
+	}
 	if (inst->classes)
 		cpuclass_timer(inst->classes, cookie);
 	return cold_timer(inst, txn);
 }
 
+/* After a start it is not known which containers wait. */
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
+{
+	inst->relief.waits = true;
+	return sync_all(inst, txn);
+}
+
 static int32_t rolled_back(struct rp_instance *inst)
 {
+	relief_undo(&inst->relief);
 	if (inst->resync)
 		return RP_RESYNC;
 	if (inst->memory_begun)
@@ -185,6 +213,7 @@ static void fini(struct rp_instance *inst)
 	free(inst->ledger.log);
 	free(inst->moved);
 	ctr_list_free(&inst->order);
+	relief_fini(&inst->relief);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);
 }
@@ -199,11 +228,11 @@ static const struct life_ops ops = {
 	.leave = leave,
 	.enter = enter,
 	.begin = begin,
-	.sync = sync_all,
+	.sync = sync,
 	.place = give,
 	.resize = resize,
 	.release = release,
-	.rebalance = rebalance_all,
+	.rebalance = rebalance,
 	.pressure = rebalance_one,
 	.started = cold_started,
 	.timer = timer,

@@ -14,6 +14,7 @@
  *	            place_score    which pool is best
  *	            place_ledger   who has what in which pool, and the way back
  *	            place_better   better places for those that run
+ *	            place_relief   other places for some, so that another fits into one NUMA node
  *	stage       into the transaction, and what is kept with a container
  *	            stage_cold     memory that comes later
  *	            stage_hardware scheduling and CPU classes, interrupts
@@ -30,6 +31,7 @@
 #include "modules/topology-aware/place_ledger.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/life.h"
+#include "modules/lib/relief_owned.h"
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;
@@ -39,6 +41,7 @@ struct rp_instance {
 	LIFE;
 	struct ledger ledger;
 	struct counters counters;
+	struct relief relief;
 	bool resync; /* the running callback cannot be undone from the log */
 	bool replaced; /* another plan was in force before */
 	bool memory_begun;

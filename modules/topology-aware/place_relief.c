@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fragmentation relief (relief.h): containers are moved to other NUMA nodes so that one with
+ * exclusive CPUs, which would be spread over several, fits into one. What is moved is placed again
+ * with the rules of a placement; the result counts only if all of them lie in one node each and no
+ * memory of other containers had to make room.
+ */
+#include <stdlib.h>
+
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
+
+struct relief_plan {
+	uint32_t n_units, n_items;
+	uint32_t pools[RELIEF_UNITS_MAX]; /* of the units */
+	struct relief_unit units[RELIEF_UNITS_MAX];
+	struct relief_item items[RELIEF_ITEMS_MAX];
+	struct grant *grants[RELIEF_ITEMS_MAX]; /* of the items */
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t n_moves, unit;
+};
+
+/* ---- what there is to move ------------------------------------------------------------------- */
+
+static int64_t grant_size(const struct grant *g)
+{
+	return 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
+}
+
+static int64_t request_size(const struct request *r)
+{
+	return 1000 * r->full + r->fraction;
+}
+
+static bool is_within(const struct rp_plan *p, uint32_t pool, uint32_t unit)
+{
+	return pool <= unit && pool >= p->pools[unit].first;
+}
+
+static bool is_unit(const struct rp_plan *p, uint32_t pool)
+{
+	uint32_t parent = p->pools[pool].parent;
+	return __builtin_popcountll(p->pools[pool].nodes) == 1 &&
+	       (parent == NO_POOL || __builtin_popcountll(p->pools[parent].nodes) > 1);
+}
+
+static void find_units(struct rp_plan *p, const struct request *r, struct relief_plan *ret)
+{
+	ledger_rooms(p);
+	ledger_slices(p);
+	for (uint32_t i = 0; i < p->n_pools && ret->n_units < RELIEF_UNITS_MAX; i++) {
+		uint32_t n;
+		if (!is_unit(p, i))
+			continue;
+		(void)ledger_sliceable(p, i, &n);
+		int64_t free = p->room[i], whole = 1000 * (int64_t)n + r->fraction;
+		free = r->full && whole < free ? whole : free;
+		ret->pools[ret->n_units] = i;
+		ret->units[ret->n_units++].free = free > 0 ? free : 0;
+	}
+}
+
+/* Grants that a move could take something from, or that are where they are for a reason, stay. */
+static bool is_fixed(const struct rp_plan *p, const struct grant *g)
+{
+	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
+			     GRANT_PRESERVE_MEM;
+	return g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g) ||
+	       (g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated)));
+}
+
+static void add_item(struct rp_instance *inst, rp_ctr ctr, struct relief_plan *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct grant *g = ledger_find(inst, ctr);
+	if (!g || is_fixed(p, g) || ctr_info(&inst->h, ctr, &info) ||
+	    !relief_may_move(&inst->h, &p->settings.relief, &inst->relief.moved, &info,
+			     g->exclusive != NULL))
+		return;
+	for (uint32_t i = 0; i < ret->n_units; i++) {
+		if (!is_within(p, g->pool, ret->pools[i]))
+			continue;
+		ret->grants[ret->n_items] = g;
+		ret->items[ret->n_items++] = (struct relief_item){
+			.unit = i,
+			.size = grant_size(g),
+			.allowed = UINT64_MAX,
+			.cost = g->mem_size + (g->exclusive ? RELIEF_COST_EXCLUSIVE : 0),
+		};
+		return;
+	}
+}
+
+/* The moves for a container that is in the ledger no more, or not yet. 0, or -RP_ENOSPC. */
+static int32_t find_moves(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
+			  struct relief_plan *ret)
+{
+	find_units(inst->plan, r, ret);
+	int32_t n = ctr_list(&inst->h, &inst->relief.list, RP_ORDER_CREATED);
+	for (int32_t i = 0; i < n && ret->n_items < RELIEF_ITEMS_MAX; i++)
+		if (inst->relief.list.ctrs[i] != r->info.ctr)
+			add_item(inst, inst->relief.list.ctrs[i], ret);
+	if (n >= 0)
+		n = relief_find(ret->units, ret->n_units, ret->items, ret->n_items, request_size(r),
+				UINT64_MAX, max_moves, ret->moves, &ret->unit);
+	ret->n_moves = n > 0 ? (uint32_t)n : 0;
+	return n < 0 ? n : 0;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* The smallest pool of a unit that suffices; NO_POOL: none does. */
+static uint32_t find_within(struct rp_instance *inst, const struct request *r, uint32_t unit)
+{
+	const struct rp_plan *p = inst->plan;
+	struct scoring all;
+	score_pools(inst, r, &all);
+	for (uint32_t i = p->pools[unit].first; i <= unit; i++) {
+		struct score s;
+		score_pool(inst, r, i, &s);
+		if (score_sufficient(r, &s))
+			return i;
+	}
+	return NO_POOL;
+}
+
+/* Places a container in a unit, where no other one's memory has to make room for it. 0, -RP_ENOSPC
+ * or another error. */
+static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_t unit,
+			    struct grant **ret)
+{
+	const struct rp_plan *p = inst->plan;
+	uint32_t n_moved = inst->n_moved;
+	int32_t e = affinity_weigh(inst, r);
+	if (e)
+		return e;
+	r->pool_hint = find_within(inst, r, unit);
+	if (r->pool_hint == NO_POOL || r->strict_isolated || r->selective)
+		return -RP_ENOSPC;
+	e = place(inst, r, ret);
+	if (e)
+		return e;
+	return is_within(p, (*ret)->pool, unit) && inst->n_moved == n_moved ? 0 : -RP_ENOSPC;
+}
+
+static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct relief_plan *m,
+			 uint32_t at, const struct rp_ctr_info *other)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct relief_move *move = &m->moves[at];
+	const struct grant *old = m->grants[move->item];
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct request r;
+	struct grant *g;
+	int32_t e = ctr_info(&inst->h, old->ctr, &info);
+	if (!e)
+		e = request_read(inst, &info, old->hints, &r);
+	if (e)
+		return -RP_ENOSPC;
+	r.mem_types = old->mem_types;
+	r.cold_ms = 0;
+	e = place_within(inst, &r, m->pools[move->to], &g);
+	if (!e && (r.full != (int64_t)cpus_count(old->exclusive) || r.fraction != old->portion))
+		e = -RP_ENOSPC;
+	if (!e)
+		e = stage_grant(inst, txn, g);
+	request_fini(&r);
+	if (e)
+		return e;
+	relief_note_move(&inst->h, &inst->relief.moved, old->ctr);
+	inst->relief.n_noted++;
+	inst->relief.counters.moved++;
+	relief_note_moved(&inst->h, old->ctr, p->pools[m->pools[m->items[move->item].unit]].id,
+			  p->pools[m->pools[move->to]].id, other);
+	return 0;
+}
+
+static int32_t apply_moves(struct rp_instance *inst, rp_txn txn, struct request *r,
+			   const struct relief_plan *m, struct grant **ret)
+{
+	int32_t e = ledger_reserve(inst, 2 * (RELIEF_MOVES_MAX + 1));
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < m->n_moves; i++)
+		place_release(inst, m->grants[m->moves[i].item]);
+	e = place_within(inst, r, m->pools[m->unit], ret);
+	for (uint32_t i = 0; !e && i < m->n_moves; i++)
+		e = move_item(inst, txn, m, i, &r->info);
+	if (e)
+		return e;
+	inst->relief.counters.placed++;
+	relief_note_placed(&inst->h, r->info.ctr, inst->plan->pools[m->pools[m->unit]].id,
+			   m->n_moves);
+	return 0;
+}
+
+/* ---- the way back ---------------------------------------------------------------------------- */
+
+static int32_t begin_memory(struct rp_instance *inst)
+{
+	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
+	return inst->memory_begun ? 0 : modhost_fail(&inst->h, -RP_EBUSY, "memory is in use");
+}
+
+/* Takes back all that came after the log had n_log entries, and what the memory allocator did since
+ * it began. */
+static int32_t take_back(struct rp_instance *inst, uint32_t n_log, uint32_t n_moved,
+			 uint32_t n_noted)
+{
+	memalloc_drop(inst->plan->mem);
+	ledger_undo_to(inst, n_log);
+	inst->n_moved = n_moved;
+	relief_forget_moves(&inst->relief.moved, inst->relief.n_noted - n_noted);
+	inst->relief.n_noted = n_noted;
+	return begin_memory(inst);
+}
+
+/* ---- who needs it ---------------------------------------------------------------------------- */
+
+/* Is a container with exclusive CPUs spread over nodes although it would fit into one? */
+static bool is_spread(const struct rp_plan *p, const struct grant *g)
+{
+	struct rp_idset nodes;
+	if (!g->exclusive || g->type != GRANT_NORMAL ||
+	    (g->portion && __builtin_popcountll(p->pools[g->pool].nodes) < 2))
+		return false;
+	machine_nodes_of(p->machine, cpus_ids(g->exclusive), &nodes);
+	if (!g->portion && rp_ids_count(rp_ids_of(&nodes)) < 2)
+		return false;
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		if (is_unit(p, i) && 1000 * (int64_t)p->pools[i].n_cap_sharable >= grant_size(g))
+			return true;
+	return false;
+}
+
+static struct relief_plan *plan_of_moves(struct rp_instance *inst)
+{
+	struct relief_plan *m = calloc(1, sizeof *m);
+	if (!m)
+		(void)modhost_no_memory(&inst->h);
+	return m;
+}
+
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
+			    struct grant **ret)
+{
+	const struct relief_settings *s = &inst->plan->settings.relief;
+	uint32_t n_noted = inst->relief.n_noted;
+	if (!s->moves || !is_spread(inst->plan, *ret))
+		return 0;
+	inst->relief.waits = true;
+	if (s->at != RELIEF_ADMISSION) {
+		modhost_note_line(&inst->h, r->info.ctr, "waits for room in one NUMA node");
+		return 0;
+	}
+	struct relief_plan *m = plan_of_moves(inst);
+	if (!m)
+		return -RP_ENOMEM;
+	struct request fresh = *r;
+	int32_t e = take_back(inst, n_log, 0, n_noted);
+	if (!e)
+		e = find_moves(inst, r, s->moves, m);
+	if (!e)
+		e = apply_moves(inst, txn, r, m, ret);
+	free(m);
+	if (e != -RP_ENOSPC)
+		return e;
+	*r = fresh;
+	inst->relief.counters.failed++;
+	e = take_back(inst, n_log, 0, n_noted);
+	if (!e)
+		e = place(inst, r, ret);
+	if (!e)
+		modhost_note_line(&inst->h, r->info.ctr, "waits for room in one NUMA node");
+	return e;
+}
+
+/* Returns how many containers were moved for one that waits, itself included. */
+static int32_t help(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t moves)
+{
+	struct rp_plan *p = inst->plan;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct grant *g, *old = ledger_find(inst, ctr);
+	struct request r;
+	if (!old || is_fixed(p, old) || !is_spread(p, old) || ctr_info(&inst->h, ctr, &info))
+		return 0;
+	inst->relief.waits = true;
+	if (info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED ||
+	    !relief_may_be_moved(&inst->h, &p->settings.relief, &info, true) ||
+	    request_read(inst, &info, old->hints, &r))
+		return 0;
+	r.cold_ms = 0;
+	uint32_t n_log = inst->ledger.n_log, n_moved = inst->n_moved,
+		 n_noted = inst->relief.n_noted;
+	struct relief_plan *m = plan_of_moves(inst);
+	int32_t e = m ? ledger_reserve(inst, 1) : -RP_ENOMEM;
+	if (!e && inst->memory_begun)
+		memalloc_keep(p->mem);
+	if (!e)
+		e = begin_memory(inst);
+	if (!e) {
+		place_release(inst, old);
+		e = find_moves(inst, &r, moves, m);
+	}
+	if (!e)
+		e = apply_moves(inst, txn, &r, m, &g);
+	if (!e)
+		e = stage_grant(inst, txn, g);
+	int32_t n = m ? (int32_t)m->n_moves + 1 : 0;
+	free(m);
+	request_fini(&r);
+	inst->resync = true;
+	if (e == -RP_ENOSPC) {
+		inst->relief.counters.failed++;
+		e = take_back(inst, n_log, n_moved, n_noted);
+		return e;
+	}
+	return e ? e : n;
+}
+
+int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget)
+{
+	const struct relief_settings *s = &inst->plan->settings.relief;
+	struct ctr_list list = {0};
+	uint64_t n_moved = 0;
+	if (!s->moves || !inst->relief.waits)
+		return 0;
+	inst->relief.waits = false;
+	int32_t n = ctr_list(&inst->h, &list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	for (int32_t i = 0; i < n && r >= 0; i++) {
+		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
+		if (!left) {
+			inst->relief.waits = true;
+			break;
+		}
+		r = help(inst, txn, list.ctrs[i],
+			 left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
+		n_moved += r > 0 ? (uint64_t)r : 0;
+	}
+	ctr_list_free(&list);
+	return r < 0 ? r : (int32_t)n_moved;
+}
