@@ -43,6 +43,8 @@ static void begin(struct rp_instance *inst)
 {
 	inst->in_sync = false;
 	inst->counters.rebalanced_before = inst->counters.rebalanced;
+	inst->relief.set = inst->plan->relief;
+	relief_begin(&inst->relief);
 	if (inst->state)
 		state_begin(inst->state);
 }
@@ -109,7 +111,10 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	inst->counters.placed++;
 	report_placed(inst, info, &c);
 	struct member *m = state_member(inst->state, info->ctr);
-	r = pin_record(inst, txn, m);
+	r = relief_at_admission(inst, txn, m);
+	relief_arm(&inst->h, &inst->relief);
+	if (!r)
+		r = pin_record(inst, txn, m);
 	if (!r && info->state == RP_STATE_CREATING)
 		r = pin_scheduling(inst, txn, info->ctr, c.type);
 	r = end(inst, txn, r, m);
@@ -196,19 +201,26 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	if (r)
 		return modhost_fail(&inst->h, r, "%s[%u] can not be shrunk: %s", b->type->name,
 				    b->instance, why);
+	relief_arm(&inst->h, &inst->relief);
 	return end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
+	inst->relief.waits = true;
 	inst->in_sync = true;
 	return sync_all(inst, txn);
 }
 
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	return inst->state ? end(inst, txn, rebalance_all(inst, txn, budget), NULL)
-			   : no_state(inst);
+	if (!inst->state)
+		return no_state(inst);
+	int32_t n = relief_help_waiting(inst, txn, budget);
+	if (n < 0 || (budget && (uint64_t)n >= budget))
+		return end(inst, txn, n < 0 ? n : 0, NULL);
+	uint64_t left = budget ? budget - (uint64_t)n : 0;
+	return end(inst, txn, rebalance_all(inst, txn, left), NULL);
 }
 
 static int32_t pressure(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
@@ -219,7 +231,10 @@ static int32_t pressure(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64
 
 static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
-	(void)txn;
+	if (cookie == RELIEF_COOKIE && inst->state) {
+		int32_t n = relief_help_waiting(inst, txn, 0);
+		return n > 0 ? end(inst, txn, 0, NULL) : n;
+	}
 	cpuclass_timer(inst->classes, cookie);
 	return 0;
 }
@@ -227,6 +242,7 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->counters.rebalanced = inst->counters.rebalanced_before;
+	relief_undo(&inst->relief);
 	/* What sync() was to restore is still there. */
 	if (inst->in_sync)
 		inst->state = state_free(inst->state);
@@ -259,6 +275,7 @@ static void fini(struct rp_instance *inst)
 	free(inst->image.data);
 	free(inst->before.data);
 	free(inst->unplaced);
+	relief_fini(&inst->relief);
 }
 
 static const struct life_ops ops = {

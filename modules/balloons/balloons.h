@@ -24,6 +24,7 @@
  *	            place_devices  devices that containers have
  *	            place_better   who would be placed better
  *	            place_compact  better CPUs for a balloon
+ *	            place_relief   other nodes for some, so that another balloon lies in one
  *	stage       into the transaction
  *	            stage_hardware CPU classes, interrupts
  *	sync        everything at once
@@ -40,6 +41,7 @@
 #include "modules/balloons/sync.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/life.h"
+#include "modules/lib/relief_owned.h"
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;
@@ -55,6 +57,7 @@ struct rp_instance {
 	struct irq *irq;
 	bool outside_ready; /* they were told the present configuration */
 	struct counters counters;
+	struct relief relief;
 	struct unplaced {
 		rp_ctr ctr;
 		/* runs unmanaged: it has no CPUs to keep, and follows those that are idle */

@@ -45,6 +45,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL("preferSpreadOnPhysicalCores", "false",
 		     "Give a balloon threads of different cores first."),
 	SECTION_PARITY,
+	RELIEF_KEYS,
 	SECTION_BOOL("showContainersInNrt", "false",
 		     "Report containers as zones below their balloon's."),
 	SECTION_TEXTS("controllableInterrupts",
@@ -433,6 +434,7 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	p->section = section;
 	p->pin_cpu = section_bool(h, section, "pinCPU", true);
 	p->parity = section_bool(h, section, "parity", false);
+	relief_read(h, section, p->parity, &p->relief);
 	p->pin_memory = section_bool(h, section, "pinMemory", true);
 	p->balancing = section_bool(h, section, "allocatorTopologyBalancing", false);
 	p->spread_cores = section_bool(h, section, "preferSpreadOnPhysicalCores", false);

@@ -55,6 +55,17 @@ void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, e
 struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
 			       const struct balloon *but);
 
+/* ---- room in one NUMA node (place_relief.c) -------------------------------------------------- */
+
+/* A container has just joined a balloon: moves others if that is spread over nodes and the
+ * configuration asks for relief at admission. 0 or an error. */
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct member *m);
+/* Helps balloons that wait for room in one node, with at most `budget` balloons moved (0: any
+ * number). Returns how many were moved, or an error. */
+int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget);
+/* Does the memory of all members fit near the CPUs of their balloon, and may it be there? */
+bool better_memory_fits(const struct state *s, const struct balloon *b);
+
 /* ---- devices of containers (place_devices.c) ------------------------------------------------- */
 
 #define POD_RESOURCE "podresourceapi:"

@@ -236,7 +236,7 @@ static uint32_t count_usable(const struct state *s, const struct balloon *b)
 	return rp_ids_count(rp_ids_of(&all)) + b->n_cpus;
 }
 
-static bool all_memory_fits(const struct state *s, const struct balloon *b)
+bool better_memory_fits(const struct state *s, const struct balloon *b)
 {
 	for (uint32_t i = 0; i < b->n_members; i++)
 		if (b->members[i]->preserve_memory ||
@@ -257,7 +257,7 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 	struct rp_idset before = b->cpus;
 	int32_t e = compact(s, b, &why);
 	/* Parts of a composite one may have gone apart. */
-	if (e <= 0 || count_usable(s, b) < usable || !all_memory_fits(s, b) ||
+	if (e <= 0 || count_usable(s, b) < usable || !better_memory_fits(s, b) ||
 	    !is_no_wider(s->plan->machine, rp_ids_of(&before), b)) {
 		state_undo_to(s, mark);
 		return e < 0 ? e : 0;

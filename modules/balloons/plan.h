@@ -8,6 +8,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/config.h"
+#include "modules/lib/relief.h"
 #include "modules/lib/reserve.h"
 
 struct rp_plan {
@@ -15,6 +16,7 @@ struct rp_plan {
 	rp_cfg section;
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
+	struct relief_settings relief;
 	bool parity; /* balloons are created with minCPUs and grow from there, as in the original */
 	struct texts reserved_namespaces, controllable;
 	struct exprs preserve;

@@ -242,6 +242,7 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 		{"policy_balloons_irq_failures_total",
 		 "Affinities of interrupts that could not be written.", q.failures},
 	};
+	relief_report(&inst->relief.counters, sink);
 	for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
 		sink->counter(sink->ctx, counters[i].name, counters[i].help, "",
 			      (double)counters[i].value);

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fragmentation relief (relief.h): balloons are moved to other NUMA nodes so that one that is spread
+ * over several lies in one. Composite balloons and the reserved one stay, and so do balloons near
+ * devices and those whose memory would not fit.
+ */
+#include <stdlib.h>
+
+#include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
+
+struct balloon_relief {
+	struct relief_unit units[RELIEF_UNITS_MAX]; /* by number of the node */
+	struct rp_idset cpus[RELIEF_UNITS_MAX]; /* of a node */
+	uint32_t n_units, n_items;
+	struct relief_item items[RELIEF_ITEMS_MAX];
+	struct balloon *balloons[RELIEF_ITEMS_MAX];
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t n_moves, unit;
+};
+
+/* ---- what there is to move ------------------------------------------------------------------- */
+
+static uint32_t node_of(const struct state *s, const struct balloon *b)
+{
+	return s->plan->machine->node_of[rp_ids_first(rp_ids_of(&b->cpus))];
+}
+
+static uint32_t count_nodes(const struct state *s, const struct balloon *b)
+{
+	return compact_count(s->plan->machine, TREE_NUMA, rp_ids_of(&b->cpus));
+}
+
+static bool is_fixed(const struct state *s, const struct balloon *b)
+{
+	return b->n_parts || b->type == s->plan->reserved_type || b->near || b->type->close.n ||
+	       !b->n_cpus || !b->n_members;
+}
+
+/* May all containers of a balloon be moved? `lately`: also not if one was moved a short time ago. */
+static bool members_may_move(struct rp_instance *inst, const struct balloon *b, bool lately)
+{
+	const struct relief_settings *set = &inst->plan->relief;
+	for (uint32_t i = 0; i < b->n_members; i++) {
+		struct rp_ctr_info info = {.size = sizeof info};
+		const struct member *m = b->members[i];
+		if (m->preserve_memory || ctr_info(&inst->h, m->ctr, &info) ||
+		    !(lately ? relief_may_move(&inst->h, set, &inst->relief.moved, &info, true)
+			     : relief_may_be_moved(&inst->h, set, &info, true)))
+			return false;
+	}
+	return true;
+}
+
+static int64_t memory_of(const struct balloon *b)
+{
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < b->n_members; i++)
+		sum += b->members[i]->mem_limit;
+	return sum;
+}
+
+static void find_units(const struct state *s, struct balloon_relief *ret)
+{
+	const struct plan_machine *m = s->plan->machine;
+	RP_IDS_EACH (cpu, rp_ids_of(&s->plan->allowed)) {
+		uint32_t node = cpu < m->cpu_end ? m->node_of[cpu] : RELIEF_UNITS_MAX;
+		if (node >= RELIEF_UNITS_MAX)
+			continue;
+		rp_idset_add(&ret->cpus[node], cpu);
+		ret->n_units = node >= ret->n_units ? node + 1 : ret->n_units;
+	}
+	for (uint32_t i = 0; i < ret->n_units; i++)
+		ret->units[i].free =
+			rp_ids_count_and(rp_ids_of(&s->free), rp_ids_of(&ret->cpus[i]));
+}
+
+static void find_items(struct rp_instance *inst, const struct balloon *but,
+		       struct balloon_relief *ret)
+{
+	const struct state *s = inst->state;
+	for (uint32_t i = 0; i < s->n && ret->n_items < RELIEF_ITEMS_MAX; i++) {
+		struct balloon *b = s->list[i];
+		if (b == but || is_fixed(s, b) || count_nodes(s, b) != 1 ||
+		    node_of(s, b) >= ret->n_units || !members_may_move(inst, b, true))
+			continue;
+		ret->balloons[ret->n_items] = b;
+		ret->items[ret->n_items++] = (struct relief_item){
+			.unit = node_of(s, b),
+			.size = b->n_cpus,
+			.allowed = UINT64_MAX,
+			.cost = RELIEF_COST_EXCLUSIVE + memory_of(b),
+		};
+	}
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* The balloon's CPUs are free. */
+static void drain_cpus(struct state *s, struct balloon *b)
+{
+	state_save(s, b);
+	rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
+	rp_idset_clear(&b->cpus);
+	b->n_cpus = 0;
+}
+
+/* Gives a balloon without CPUs n of a node. 0, -RP_ENOSPC or -RP_ENOMEM. */
+static int32_t fill_from(struct state *s, struct balloon *b, uint32_t n, struct rp_ids node)
+{
+	struct rp_idset all = s->free, got;
+	rp_idset_and(&s->free, rp_ids_of(&all), node);
+	int32_t r = resize_grow(s, b, n, &got);
+	s->free = all;
+	if (r)
+		return r;
+	rp_idset_copy(&b->cpus, rp_ids_of(&got));
+	rp_idset_andnot(&s->free, rp_ids_of(&s->free), rp_ids_of(&got));
+	balloon_count_cpus(b);
+	return better_memory_fits(s, b) ? 0 : -RP_ENOSPC;
+}
+
+static int32_t apply_moves(struct state *s, struct balloon *b, const struct balloon_relief *q)
+{
+	uint32_t n = b->n_cpus;
+	state_save_free(s);
+	drain_cpus(s, b);
+	for (uint32_t i = 0; i < q->n_moves; i++)
+		drain_cpus(s, q->balloons[q->moves[i].item]);
+	int32_t r = fill_from(s, b, n, rp_ids_of(&q->cpus[q->unit]));
+	for (uint32_t i = 0; i < q->n_moves && !r; i++) {
+		const struct relief_move *m = &q->moves[i];
+		r = fill_from(s, q->balloons[m->item], (uint32_t)q->items[m->item].size,
+			      rp_ids_of(&q->cpus[m->to]));
+	}
+	return r;
+}
+
+static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct balloon_relief *q,
+			  const struct rp_ctr_info *other)
+{
+	for (uint32_t i = 0; i < q->n_moves; i++) {
+		struct balloon *b = q->balloons[q->moves[i].item];
+		b->dirty = true;
+		inst->relief.counters.moved++;
+		for (uint32_t k = 0; k < b->n_members; k++) {
+			struct member *m = b->members[k];
+			m->follow = true;
+			relief_note_move(&inst->h, &inst->relief.moved, m->ctr);
+			inst->relief.n_noted++;
+			relief_note_moved(&inst->h, m->ctr, q->items[q->moves[i].item].unit,
+					  q->moves[i].to, other);
+			int32_t r = pin_record(inst, txn, m);
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* Returns how many balloons were moved, the one itself included; 0: there is no way; or an error. */
+static int32_t relieve(struct rp_instance *inst, rp_txn txn, struct balloon *b, rp_ctr ctr,
+		       uint32_t moves)
+{
+	struct state *s = inst->state;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct balloon_relief *q = calloc(1, sizeof *q);
+	if (!q || ctr_info(&inst->h, ctr, &info)) {
+		free(q);
+		return q ? 0 : -RP_ENOMEM;
+	}
+	uint32_t mark = state_mark(s);
+	find_units(s, q);
+	RP_IDS_EACH (cpu, rp_ids_of(&b->cpus))
+		if (s->plan->machine->node_of[cpu] < q->n_units)
+			q->units[s->plan->machine->node_of[cpu]].free++;
+	find_items(inst, b, q);
+	int32_t r = relief_find(q->units, q->n_units, q->items, q->n_items, b->n_cpus, UINT64_MAX,
+				moves, q->moves, &q->unit);
+	q->n_moves = r > 0 ? (uint32_t)r : 0;
+	if (r >= 0)
+		r = apply_moves(s, b, q);
+	if (r == -RP_ENOSPC) {
+		state_undo_to(s, mark);
+		inst->relief.counters.failed++;
+		free(q);
+		return s->failed_undo ? -RP_ENOMEM : 0;
+	}
+	b->dirty = true;
+	if (!r)
+		r = tell_moved(inst, txn, q, &info);
+	if (!r) {
+		inst->relief.counters.placed++;
+		relief_note_placed(&inst->h, ctr, q->unit, q->n_moves);
+	}
+	int32_t n = (int32_t)q->n_moves + 1;
+	free(q);
+	return r ? r : n;
+}
+
+/* ---- who needs it ---------------------------------------------------------------------------- */
+
+static bool is_spread(const struct state *s, const struct balloon *b)
+{
+	const struct plan_machine *m = s->plan->machine;
+	if (is_fixed(s, b) || b->type->balancing || count_nodes(s, b) < 2)
+		return false;
+	RP_IDS_EACH (cpu, rp_ids_of(&s->plan->allowed)) {
+		const struct tree_node *n = &m->plain.nodes[m->at[TREE_NUMA][cpu]];
+		if (n->end - n->first >= b->n_cpus)
+			return true;
+	}
+	return false;
+}
+
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct member *m)
+{
+	const struct relief_settings *set = &inst->plan->relief;
+	struct balloon *b = m->balloon;
+	if (!inst->plan->pin_cpu || !set->moves || !is_spread(inst->state, b))
+		return 0;
+	inst->relief.waits = true;
+	int32_t r = 0;
+	/* Containers that are in the balloon already move with it. */
+	bool may = b->n_members == 1 || members_may_move(inst, b, false);
+	if (set->at == RELIEF_ADMISSION && may)
+		r = relieve(inst, txn, b, m->ctr, set->moves);
+	if (!r)
+		modhost_note_line(&inst->h, m->ctr, "waits for room in one NUMA node");
+	return r < 0 ? r : 0;
+}
+
+static int32_t help(struct rp_instance *inst, rp_txn txn, struct balloon *b, uint32_t moves)
+{
+	if (!is_spread(inst->state, b))
+		return 0;
+	inst->relief.waits = true;
+	if (!members_may_move(inst, b, false))
+		return 0;
+	int32_t r = relieve(inst, txn, b, b->members[0]->ctr, moves);
+	for (uint32_t i = 0; r > 0 && i < b->n_members; i++) {
+		b->members[i]->follow = true;
+		int32_t e = pin_record(inst, txn, b->members[i]);
+		r = e ? e : r;
+	}
+	return r;
+}
+
+int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget)
+{
+	const struct relief_settings *set = &inst->plan->relief;
+	uint64_t n_moved = 0;
+	int32_t r = 0;
+	if (!inst->plan->pin_cpu || !set->moves || !inst->relief.waits)
+		return 0;
+	inst->relief.waits = false;
+	for (uint32_t i = 0; i < inst->state->n && r >= 0; i++) {
+		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
+		if (!left) {
+			inst->relief.waits = true;
+			break;
+		}
+		r = help(inst, txn, inst->state->list[i],
+			 left - 1 < set->moves ? (uint32_t)left - 1 : set->moves);
+		n_moved += r > 0 ? (uint64_t)r : 0;
+	}
+	return r < 0 ? r : (int32_t)n_moved;
+}
