@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation relief (relief.h): balloons are moved to other NUMA nodes so that one that is spread
- * over several lies in one. Composite balloons and the reserved one stay, and so do balloons near
- * devices and those whose memory would not fit.
+ * Fragmentation relief (relief.h): balloons are moved to other NUMA nodes so that one that is
+ * spread over several lies in one. Composite balloons and the reserved one stay, and so do balloons
+ * near devices and those whose memory would not fit.
  */
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ static bool is_fixed(const struct state *s, const struct balloon *b)
 	       !b->n_cpus || !b->n_members;
 }
 
-/* May all containers of a balloon be moved? `lately`: also not if one was moved a short time ago. */
+/* May all containers of a balloon be moved? `lately`: not if one was moved a short time ago. */
 static bool members_may_move(struct rp_instance *inst, const struct balloon *b, bool lately)
 {
 	const struct relief_settings *set = &inst->plan->relief;
@@ -159,7 +159,8 @@ static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct bal
 	return 0;
 }
 
-/* Returns how many balloons were moved, the one itself included; 0: there is no way; or an error. */
+/* Returns how many balloons were moved, the one itself included; 0: there is no way; or an error.
+ */
 static int32_t relieve(struct rp_instance *inst, rp_txn txn, struct balloon *b, rp_ctr ctr,
 		       uint32_t moves)
 {
