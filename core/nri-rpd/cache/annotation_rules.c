@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rules for annotations: which ones take effect in a namespace, and which are restricted by default
+ * because they take resources from other pods. */
 #include "core/nri-rpd/cache/annotation_rules.h"
 
 #include <stdlib.h>
@@ -14,10 +16,10 @@
 #define DOMAIN "." ANNOTATION_DOMAIN
 
 /*
- * What takes from others: CPUs that others own or share, or that are few; memory and cache that are
- * protected from others; a class that goes before others; a pool that is somebody's; that others
- * are evicted first; and requests that no scheduler has counted. Annotations that only change how a
- * pod has what it has anyway are not among them.
+ * Annotations that take from other pods: exclusive, shared or scarce CPUs, protected memory and
+ * cache, precedence by a class, named pools, earlier eviction of others, and requests that no
+ * scheduler has counted. Annotations that only change how a pod uses its own resources are not
+ * listed.
  */
 static const char *const takers[] = {
 	"cpu.preserve" DOMAIN,
@@ -49,9 +51,9 @@ static const char *const takers[] = {
 	"noderesource.dev/resources",
 };
 
-/* Annotations that say the same thing, each under the name of the first. What the JSON of one of
- * Katalyst's enhancements can say is read from annotations of its own, too, with that domain or
- * without it. */
+/* Groups of annotations with one meaning; the first one represents the group in rules. The values
+ * in the JSON of Katalyst's enhancements are also read from separate annotations, with or without
+ * its domain. */
 #define KATALYST "katalyst.kubewharf.io/"
 static const char *const families[][12] = {
 	{KATALYST "memory_enhancement", "numa_binding", "numa_exclusive", "rss_overuse_threshold",
@@ -92,7 +94,7 @@ static bool hear_namespace(const struct conf_strings *globs, const char *ns)
 	return false;
 }
 
-/* Returns true if the annotation counts in pods of this namespace. */
+/* Returns true if the annotation takes effect in pods of this namespace. */
 static bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
 {
 	bool named = false;
@@ -126,7 +128,7 @@ static int annotation_rules_filter(const struct cache *c, struct pod *pod)
 	if (!pod->withheld)
 		return 0;
 	_free_ struct kv *list = malloc((kept + 1) * sizeof *list);
-	if (!list) /* none counts */
+	if (!list) /* no annotation takes effect */
 		return -ENOMEM;
 	n = 0;
 	KVS_EACH(k, v, &pod->annotations)
@@ -167,7 +169,7 @@ int cache_hear(struct cache *c, const struct conf_annotations *rules)
 	return r;
 }
 
-/* Is it of the pod, or of this container of it? */
+/* Returns true if the key concerns the whole pod or this container. */
 static bool annotation_rules_concerns(const char *key, const char *ctr_name)
 {
 	const char *name = strstr(key, "/container.");

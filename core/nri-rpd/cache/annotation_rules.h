@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Annotations of pods that count (`annotations` of rp.conf). Whoever may create pods in a namespace
- * writes them, so the operator says what they may ask for there. This is the one place that decides
- * it: all that reads an annotation to act on it goes by pod_heard(), and what is withheld is shown
- * only.
+ * Rules for pods' annotations (`annotations` of rp.conf). Users who may create pods in a namespace
+ * write annotations, and the operator decides which of them take effect there. pod_heard() returns
+ * the annotations that take effect; all code that acts on an annotation uses it. Withheld
+ * annotations are only shown.
  */
 #ifndef CACHE_HEAR_H
 #define CACHE_HEAR_H
@@ -11,23 +11,24 @@
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/conf/conf.h"
 
-/* From now on these count, which are the caller's and stay until others are given; NULL: all do.
- * All pods are looked at anew. -ENOMEM: of some pods none counts. Requests that were derived from
- * an annotation stay what they are. */
+/* Sets the rules (borrowed until the next call; NULL: all annotations take effect) and applies them
+ * to all pods. -ENOMEM: no annotation of some pods takes effect. Requests that were derived from an
+ * annotation before are unchanged. */
 int cache_hear(struct cache *c, const struct conf_annotations *rules);
-/* The same for one pod whose annotations or namespace are new. */
+/* Applies the rules to one pod whose annotations or namespace are new. */
 int hear_pod(const struct cache *c, struct pod *pod);
 
-/* What the site calls names of pods and nodes; NULL: as they are. */
+/* Returns the site's prefixes for names of pods and nodes; NULL: the defaults. */
 const struct prefixes *cache_prefixes(const struct cache *c);
 
+/* Returns the annotations that take effect. */
 static inline const struct kvs *pod_heard(const struct pod *pod)
 {
 	return pod->withheld ? &pod->heard : &pod->annotations;
 }
 
-/* The next key after `after` (NULL: the first one) that says something to a container and does not
- * count; NULL: there is none. */
+/* Returns the next withheld key that concerns a container, after `after` (NULL: the first one);
+ * NULL: none. */
 const char *withheld_next(const struct ctr *ctr, const char *after);
 
 #endif

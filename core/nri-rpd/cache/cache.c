@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache in short. Facts come from the runtime (cache_put_pod, cache_put_ctr) and are replaced
- * whenever it repeats them. Decisions come from policies, through transactions (txn.c). Sets are
- * interned (util/intern.h), so a decision is a handful of pointers, and staging one costs a copy of
- * those. Handles given to modules are a slot's index and generation: the slot of a removed object
- * is used again under the next generation, which is how stale handles are told from good ones.
+ * The cache's objects. Facts come from the runtime (cache_put_pod, cache_put_ctr) and are replaced
+ * whenever the runtime repeats them. Decisions come from policies through transactions (txn.c).
+ * Sets are interned (core/lib/util/intern.h), so a decision is a few pointers, and staging it
+ * copies those. A handle is a slot's index and generation. The slot of a removed object is used
+ * again with the next generation, which makes old handles invalid.
  */
 #include "core/nri-rpd/cache/cache.h"
 
@@ -23,7 +23,7 @@
 #include "core/nri-rpd/cache/resources.h"
 
 #define LOG_SOURCE "cache"
-#define DERIVED_SIBLINGS_MAX 256u /* containers of a pod */
+#define DERIVED_SIBLINGS_MAX 256u /* per pod */
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
@@ -359,7 +359,7 @@ static int check_pod(const struct pod_desc *d, struct err *err)
 	return r;
 }
 
-/* Replaces *field, and says so in *changed, unless it is that text already. */
+/* Replaces *field and sets *changed, unless the text is equal. */
 static int put_text(char **field, const char *text, bool *changed)
 {
 	if (*field && str_eq(*field, text))
@@ -373,8 +373,8 @@ static int put_text(char **field, const char *text, bool *changed)
 	return 0;
 }
 
-/* Labels and annotations are what they were when the runtime made the pod or container: told once,
- * they stay. */
+/* Stores labels or annotations once: they do not change after the creation of a pod or
+ * container. */
 static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n, bool *changed)
 {
 	if (!n || field->n)
@@ -414,7 +414,7 @@ static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_des
 	bool changed = false;
 	fill_sums(pod, d->sums);
 	if (!*d->name && pod->name && *pod->name)
-		return 0; /* containerd, when its sandbox is gone: only an id */
+		return 0; /* containerd reports only an id after the end of a sandbox */
 	int r = put_text(&pod->name, d->name, &changed);
 	if (!r)
 		r = put_text(&pod->uid, d->uid, &changed);
@@ -529,7 +529,8 @@ void cache_derive_resized(struct cache *c, struct ctr *ctr)
 		ctr->pod->sums_stale = true;
 }
 
-/* What was said in so many words, by the cluster or by a webhook of it. -ENOENT: nothing. */
+/* Reads exact needs from the cluster's feed or a webhook's annotation. -ENOENT: neither has
+ * them. */
 static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret, bool *ret_init,
 		      struct err *err)
 {
@@ -544,8 +545,8 @@ static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret,
 	return 0;
 }
 
-/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
- * and its pod's annotations. */
+/* Derives the container's needs and flags from the runtime's values (ctr->requested) and the pod's
+ * annotations. */
 static void cache_derive(struct cache *c, struct ctr *ctr)
 {
 	bool init = false;
@@ -680,8 +681,8 @@ void cache_claim_name(struct cache *c, struct ctr *ctr)
 		HASH_DELETE(hh_name, c->by_name, old);
 }
 
-/* Derives the needs of the pod's other containers of a Synchronize again, which are known by now to
- * share the pod's resources with this one. Decided ones are left alone. */
+/* Derives the needs of the pod's other containers again, after a Synchronize has revealed that they
+ * share the pod's resources with this one. Containers with a decision are skipped. */
 static void derive_siblings(struct cache *c, const struct ctr *ctr)
 {
 	uint32_t n = 0;

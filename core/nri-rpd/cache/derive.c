@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Derived values: QoS class, requests from shares and OOM score, and the spellings of
+ * annotations. */
 #include "core/nri-rpd/cache/derive.h"
 
 #include <string.h>
@@ -32,7 +34,7 @@ static bool qos_names(const char *name, size_t len, const char *class)
 	return false;
 }
 
-/* The last two components tell; folders above them have names that people choose. */
+/* The last two components decide. Directories above have names chosen by users. */
 uint32_t derive_qos(const char *cgroup_parent)
 {
 	const char *end = cgroup_parent + strlen(cgroup_parent);
@@ -103,7 +105,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 	if (res->mem_limit != RP_NOT_SET && res->mem_limit > 0)
 		n.mem_limit = res->mem_limit;
 	if (qos == RP_QOS_GUARANTEED) {
-		/* the scale of shares ends at 256 CPUs, that of quotas does not */
+		/* the scale of shares ends at 256 CPUs, the scale of quotas does not */
 		if (res->shares >= SHARES_MAX && res->quota > 0 && res->period > 0)
 			n.cpu_request = derive_quota_to_mcpu(res->quota, res->period);
 		n.cpu_limit = n.cpu_request;
@@ -129,10 +131,10 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 #define SPELLINGS 4u
 #define NO_RANK UINT32_MAX
 
-/* The rest of text behind prefix, or NULL. */
+/* Returns the rest of text after the prefix, or NULL. */
 static const char *derive_after(const char *text, const char *prefix, size_t len)
 {
-	/* most differ in the first character */
+	/* most texts differ in the first character */
 	return *text == *prefix && strncmp(text, prefix, len) == 0 ? text + len : NULL;
 }
 
@@ -147,9 +149,9 @@ static const char *after_domain(const char *text, uint32_t *ret_alias)
 }
 
 /*
- * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN,
- * DOMAIN/STEM, and both with the predecessor's domain. A key of somebody else's domain is taken as
- * it stands.
+ * Returns the rest of the key after the name in one of its spellings, or NULL. Spellings in order
+ * of preference: STEM.DOMAIN, DOMAIN/STEM, and both with the alias domain. Keys of other domains
+ * have one spelling.
  */
 static const char *behind_name(const char *key, const char *stem, size_t len, bool ours,
 			       uint32_t *ret_spelling)
@@ -176,7 +178,8 @@ static uint32_t scope_of(const char *suffix, const char *ctr_name)
 	return strcmp(suffix, "/pod") == 0 ? RP_SCOPE_POD : 0;
 }
 
-/* The length of the key without our domain; *ret_ours is false for a key of somebody else's. */
+/* Returns the length of the key without our domain. *ret_ours: false for a key of another
+ * domain. */
 static size_t stem_of(const char *key, bool *ret_ours)
 {
 	size_t n = strlen(key), domain = sizeof ANNOTATION_DOMAIN - 1;

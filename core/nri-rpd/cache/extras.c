@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for values that only a creation can set: storage, comparison and display. */
 #include "core/nri-rpd/cache/extras.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #define EXTRAS_ARENA (512u * 1024u)
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- display --------------------------------------------------------------------------------- */
 
 const char *extra_name(uint32_t field)
 {
@@ -77,7 +78,7 @@ void extra_value(const struct extra *e, char ret[EXTRA_VALUE_MAX])
 	ret[utf8_cut(ret, EXTRA_VALUE_MAX - 1)] = '\0';
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static bool same_mount(const struct rp_mount *a, const struct rp_mount *b)
 {
@@ -114,7 +115,7 @@ static int extras_conflict(const struct extra *had, const struct extra *e, struc
 		       e->by, other);
 }
 
-/* ---- putting --------------------------------------------------------------------------------- */
+/* ---- storage --------------------------------------------------------------------------------- */
 
 static struct arena *extras_room(struct extras *x)
 {
@@ -129,7 +130,7 @@ static bool copy_text(struct arena *a, const char **text)
 	return *text != NULL;
 }
 
-/* False: no room. */
+/* Copies the texts into the arena. Returns false if it is full. */
 static bool extras_copy(struct arena *a, struct extra *e)
 {
 	if ((e->key && !copy_text(a, &e->key)) || (e->text && !copy_text(a, &e->text)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be asked for: all of it ends up in a container's specification. */
+/* Validation of requests, since all of them go into the container's specification. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +34,9 @@ static bool extras_check_plain(const char *text, size_t max)
 	return extra_text(text, max);
 }
 
-/* An absolute path in the one spelling that this place has, so that askers can be told apart by it,
- * and not below the folder that the host mounts. */
+/* Returns the reason why a path is not allowed; NULL: it is. Paths are absolute, in their only
+ * normal form, so that requests can be compared by path, and not below the data directory, which
+ * the daemon mounts. */
 static const char *bad_place(const char *path)
 {
 	size_t ours = sizeof RP_DATA_DIR - 1;
@@ -115,7 +116,7 @@ static size_t run_of(const char *text, const char *also)
 	return n;
 }
 
-/* VENDOR/CLASS=NAME, each beginning and ending with a letter or a digit. */
+/* Checks a CDI name: VENDOR/CLASS=NAME, where each part begins and ends with a letter or digit. */
 static const char *bad_cdi(const char *name)
 {
 	static const struct {
@@ -132,7 +133,7 @@ static const char *bad_cdi(const char *name)
 	return strlen(name) > CDI_NAME_MAX ? "too long" : NULL;
 }
 
-/* What cgroups call a page size is a power of two and its unit. */
+/* Checks a page size: a power of two and its unit, as cgroups name it. */
 static const char *bad_hugepages(const struct extra *e)
 {
 	char *unit;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Validation of requests for values that only a creation can set. */
 #ifndef CACHE_EXTRAS_CHECK_H
 #define CACHE_EXTRAS_CHECK_H
 
 #include "core/nri-rpd/cache/extras.h"
 
-/* Is it well-formed? -EINVAL with what is not. */
+/* Checks a request. -EINVAL with the reason in err. */
 int extra_check(const struct extra *e, struct err *err);
 
-/* UTF-8 of at most max bytes. */
+/* Returns true if the text is UTF-8 of at most max bytes. */
 bool extra_text(const char *text, size_t max);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The pod feed: storage by UID, resources that count as others, and sums over a pod's
+ * containers. */
 #include "core/nri-rpd/cache/feed.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 #define POD_BLOCK 512u
 #define POD_MAX (1u << 20)
 
-/* ---- what counts as what --------------------------------------------------------------------- */
+/* ---- resources that count as others ---------------------------------------------------------- */
 
 static const char *feed_renamed(const struct feed *f, const char *name)
 {
@@ -274,7 +276,8 @@ static void fed_put_own(int64_t *sum, int64_t own)
 		*sum = own;
 }
 
-/* An init container runs beside the sidecars before it; the apps run beside all sidecars. */
+/* Sums the containers that run at the same time: an init container with the sidecars before it, the
+ * apps with all sidecars. */
 static struct needs fed_sum(const struct fed_pod *pod, bool all_limited)
 {
 	struct needs running = {0}, peak = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pod feed: what the cluster says of the pods of this node, by UID. A pod may be here before
- * the runtime has it, and stay when the runtime has it no more; what is here changes no container
- * that was placed already.
+ * The pod feed: the cluster's data about the pods of this node, by UID. A pod may be in the feed
+ * before the runtime reports it, and after the runtime has removed it. The feed does not change
+ * containers that are already placed.
  */
 #ifndef CACHE_FEED_H
 #define CACHE_FEED_H
@@ -11,17 +11,18 @@
 #include "core/lib/conf/conf.h"
 
 #define FEED_PODS_MAX 4096u
-#define FEED_BYTES_MAX (32u << 20) /* that all take */
-#define FEED_CTRS_MAX 64u /* of one pod */
-#define FEED_AMOUNTS_MAX 16u /* extended resources of one container */
-#define FEED_AMOUNT_MAX (INT64_C(1) << 56) /* so that sums stay within 64 bit */
+#define FEED_BYTES_MAX (32u << 20) /* memory of all pods */
+#define FEED_CTRS_MAX 64u /* per pod */
+#define FEED_AMOUNTS_MAX 16u /* extended resources per container */
+#define FEED_AMOUNT_MAX (INT64_C(1) << 56) /* largest amount; sums stay within 64 bits */
 
 enum fed_kind { FED_APP, FED_INIT, FED_SIDECAR };
 
 struct fed_amount {
 	const char *name;
 	int64_t request, limit; /* units; 0: none */
-	const char *counts_as; /* the feed's own: another resource (feed_rename); NULL: itself */
+	/* set by the feed: resource that this one counts as (feed_rename); NULL: itself */
+	const char *counts_as;
 };
 
 struct fed_ctr {
@@ -31,70 +32,71 @@ struct fed_ctr {
 	const struct fed_amount *extended;
 	uint32_t n_extended;
 
-	/* the feed's own */
-	struct needs told; /* without what other resources count for */
-	const char *twice; /* a resource that counts for one that it asks for, too; NULL: none */
+	/* set by the feed */
+	struct needs told; /* needs without resources that count as CPU or memory */
+	/* resource that counts as another one that the container also requests; NULL: none */
+	const char *twice;
 };
 
 struct fed_pod {
 	const char *uid, *ns, *name;
-	const char *owner; /* kind of its controller; "": none */
+	const char *owner; /* kind of the controller; "": none */
 	int32_t priority;
-	bool ended; /* nothing runs in it any more */
-	bool has_own; /* the pod has resources of its own (spec.resources): `own` */
-	struct needs own; /* 0: the pod leaves this amount to its containers */
-	const struct fed_ctr *ctrs; /* those that begin before the apps come first */
+	bool ended; /* the pod has ended */
+	bool has_own; /* the pod has pod-level resources (spec.resources): `own` */
+	struct needs own; /* 0: left to the containers */
+	const struct fed_ctr *ctrs; /* init containers and sidecars first */
 	uint32_t n_ctrs;
 
-	/* the feed's own */
-	bool listed; /* in the list that has begun */
-	struct arena *arena; /* that all of it is in */
+	/* set by the feed */
+	bool listed; /* in the list that is being received */
+	struct arena *arena; /* owns the pod and its texts */
 	UT_hash_handle hh;
 };
 
-struct feed; /* of a cache (cache_feed) */
+struct feed; /* part of a cache (cache_feed) */
 
-/* A list begins; what is not put until it is complete is dropped then. */
+/* Begin and complete a list of all pods. feed_complete() drops pods that were not put since
+ * feed_begin(). */
 void feed_begin(struct feed *f);
 void feed_complete(struct feed *f);
 /*
- * Copied, in place of what is known by that UID. -ENOSPC: over FEED_PODS_MAX or FEED_BYTES_MAX;
- * -ENOMEM. What is not taken is not known from then on.
+ * Stores a copy of a pod, which replaces the one with that UID. -ENOSPC: over FEED_PODS_MAX or
+ * FEED_BYTES_MAX; -ENOMEM. After an error the feed has no pod with that UID.
  */
 int feed_put(struct feed *f, const struct fed_pod *desc);
 void feed_del(struct feed *f, const char *uid);
 void feed_clear(struct feed *f);
-/* NULL: not known. Valid until it is put or dropped. */
+/* Returns a pod, valid until it is replaced or dropped; NULL: unknown. */
 const struct fed_pod *feed_find(const struct feed *f, const char *uid);
-const struct fed_pod *feed_pods(const struct feed *f); /* uthash list, by insertion */
+const struct fed_pod *feed_pods(const struct feed *f); /* uthash list, in order of insertion */
 unsigned feed_n_pods(const struct feed *f);
-unsigned feed_n_ended(const struct feed *f); /* pods */
+unsigned feed_n_ended(const struct feed *f); /* number of ended pods */
 
 /*
- * Which resources count as which others, by the name that pods ask for: "cpu" and "memory" are
- * those of needs (CPUs, but thousandths where the name ends in FEED_MILLI; bytes), others are found
- * by both names. Copied, and for pods that are known, too. -ENOMEM: all is as before.
+ * Sets which resource names count as other resources: "cpu" (in CPUs, or thousandths if the name
+ * ends in FEED_MILLI) and "memory" (in bytes) count for needs, others are found under both names.
+ * Copies the list, and applies it to known pods. -ENOMEM: nothing has changed.
  */
 #define FEED_MILLI "millicpu"
 int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n);
 
-/* Is what the feed says of requests to be used? It is, until this says otherwise. */
+/* Turns the use of the feed's resource requests on (default) or off. */
 void feed_use(struct feed *f, bool yes);
-/* What the cluster has told of a pod of the cache, for its requests. NULL: nothing, or it is not to
- * be used. */
+/* Returns the feed's data about a pod of the cache; NULL: none, or the use is off. */
 const struct fed_pod *pod_fed(const struct cache *c, const struct pod *pod);
-const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* NULL: it has none */
-/* -ENOENT: it asks for none. */
+const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* NULL: unknown */
+/* Returns a container's amounts of an extended resource. -ENOENT: it requests none. */
 int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_request,
 		 int64_t *ret_limit);
 /* Returns the CPU that the pod itself requests beyond its containers, for its first application
  * container; 0 for the others. */
 int64_t fed_cpu_extra(const struct fed_pod *pod, const struct fed_ctr *ctr);
-/* Returns what the scheduler counts for the pod: its own amounts, else what all containers take
- * that run at the same time, at most. A limit that not every container has is 0. */
+/* Returns the pod's needs as the scheduler counts them: pod-level amounts, else the largest sum of
+ * containers that run at the same time. A limit is 0 if some container has none. */
 struct needs fed_needs(const struct fed_pod *pod);
-/* Returns the same as the kubelet sends it with the pod's sandbox: limits are summed up even if
- * containers without a limit exist. */
+/* Returns the pod's needs as the kubelet sends them with the sandbox: limits are summed even if
+ * some container has none. */
 struct needs fed_sandbox_needs(const struct fed_pod *pod);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share and nobody else needs. */
+/* struct cache and counts of CPU owners, shared by the files of this folder only. */
 #ifndef CACHE_INTERNAL_H
 #define CACHE_INTERNAL_H
 
@@ -15,7 +15,7 @@ struct slot {
 
 struct slots {
 	struct slot *slot;
-	uint32_t n, cap, free; /* free: 1 + index of the first free one */
+	uint32_t n, cap, free; /* free: 1 + index of the first free slot; 0: none */
 };
 
 struct stage;
@@ -25,7 +25,7 @@ struct feed {
 	size_t bytes;
 	unsigned n_ended;
 	bool unused;
-	struct arena *names; /* renamed is in it */
+	struct arena *names; /* owns `renamed` */
 	const struct conf_rename *renamed;
 	uint32_t n_renamed;
 };
@@ -38,7 +38,7 @@ struct cache {
 	struct ctr *ctrs; /* utlist, by seq */
 	struct slots pod_slots, ctr_slots;
 	struct feed feed;
-	const struct conf_annotations *hears; /* hear.h */
+	const struct conf_annotations *hears; /* annotation_rules.h */
 	uint64_t seq;
 	char *policies[POLICY_NAMES_MAX];
 	uint32_t n_policies;
@@ -47,24 +47,24 @@ struct cache {
 	uint64_t txn_ids;
 	struct stage *spare_stages;
 	/*
-	 * Per CPU: how many sets in use contain it for others than those who own it; whose alone it
-	 * is (owner_key below, 0: nobody's), and in how many of that owner's sets.
+	 * By CPU: number of sets in use that contain it for other containers than its
+	 * owners; key of its owner (owner_key; 0: none); number of that owner's sets with it.
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
-	uint32_t n_owned; /* CPUs that are somebody's alone */
+	uint32_t n_owned; /* CPUs with an owner */
 };
 
 #define OWNER_GROUP 0x80000000u
-#define OWNER_POLICY_SHIFT 16u /* groups are numbered by their policy, up to RP_GROUP_MAX */
+#define OWNER_POLICY_SHIFT 16u /* groups are numbered by policy, up to RP_GROUP_MAX */
 
-/* What a container has for itself, NULL: nothing. */
+/* Returns the exclusive CPUs of a decision; NULL: none. */
 static inline struct iset *owned_of(const struct decision *d)
 {
 	return d->exclusive && d->exclusive->count ? d->exclusive : NULL;
 }
 
-/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in.
- * 0: there are none. */
+/* Returns the key of the owner of a decision's exclusive CPUs: the container (slot + 1) or its
+ * group. 0: no exclusive CPUs. */
 static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d)
 {
 	if (!owned_of(d))

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold for the node whatever a policy says. A transaction is tried on the per-CPU counts
- * of the cache: the touched containers' former decisions are taken out, the staged ones put in,
- * each is looked at, and the counts are put back (txn_commit does it again for good). The work is
- * that of the touched containers' sets, each different set looked at once.
+ * Invariants of the node that hold for every policy. A check removes the touched containers'
+ * previous decisions from the cache's per-CPU counts, adds the staged ones, checks each, and
+ * restores the counts; txn_commit() repeats this permanently. The cost depends on the touched
+ * containers' sets only, and each distinct set is checked once.
  */
 #include "core/nri-rpd/cache/internal.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/cache/invariant.h"
 
-/* A container that owns the CPU; of a group, any of its members that this transaction leaves alone,
- * for people. */
+/* Returns the name of a container that owns the CPU, or a text for a group of containers. */
 static const char *invariant_owner(struct cache *c, uint32_t cpu)
 {
 	uint32_t key = c->cpu_owner[cpu];
@@ -30,7 +29,7 @@ static int invariant_outside(const struct ctr *ctr, const char *what, struct rp_
 		       text, why);
 }
 
-/* What can be said of one container alone. */
+/* Checks the invariants of a single container. */
 static int check_alone(const struct stage *s, const struct invariants *inv, struct err *err)
 {
 	const struct decision *d = &s->next, *was = &s->ctr->cur;
@@ -73,8 +72,8 @@ static int invariant_overlap(struct cache *c, const struct ctr *ctr, const struc
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
-/* A container's own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of
- * their owners. */
+/* Checks that exclusive CPUs have no other owner, and that every container there is one of the
+ * owners. */
 static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			   struct err *err)
 {
@@ -86,7 +85,7 @@ static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct 
 	return 0;
 }
 
-/* The others' exclusive CPUs are not in its set. */
+/* Checks that the container's set has no exclusive CPUs of others. */
 static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			struct err *err)
 {
@@ -97,7 +96,7 @@ static int check_shared(struct cache *c, const struct ctr *ctr, const struct dec
 	return 0;
 }
 
-/* Is what holds for `last` known to hold for the other one, too? */
+/* Returns true if a successful check of `last` also covers `s`: same sets, same owner. */
 static bool is_like(const struct stage *last, const struct stage *s)
 {
 	return last && last->next.cpus == s->next.cpus &&

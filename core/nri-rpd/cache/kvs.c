@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Packing, sorting and lookup of labels and annotations. */
 #include "core/nri-rpd/cache/kvs.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 struct ranked {
 	const struct kv *kv;
 	uint32_t index;
-	size_t key, value; /* bytes, with their NUL */
+	size_t key, value; /* sizes in bytes, with the NUL */
 };
 
 static int ranked_cmp(const void *a, const void *b)
@@ -57,7 +58,7 @@ static uint32_t kvs_pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 	return left_out;
 }
 
-/* Insertion sort: maps are small, and mostly come in order. */
+/* Sorts the pairs. Insertion sort, because maps are small and mostly sorted already. */
 static void kvs_sort(struct ranked *r, uint32_t n)
 {
 	if (n > SMALL) {

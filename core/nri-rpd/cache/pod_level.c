@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pod-level resources: decides from the sums of a pod which amounts of a container are its own. */
 #include "core/nri-rpd/cache/pod_level.h"
 
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/derive.h"
 
-#define SIBLINGS_MAX 256u /* containers of a pod that are summed up; no pod has more */
+#define SIBLINGS_MAX 256u /* containers of a pod that are summed; no pod has more */
 
-/* Returns the pod's CPU request, INT64_MAX if it cannot be told: shares end at 256 CPUs. */
+/* Returns the pod's CPU request; INT64_MAX: unknown, because shares end at 256 CPUs. */
 static int64_t pod_level_total(const struct pod *pod)
 {
 	const struct needs *sums = &pod->sums;
@@ -23,7 +24,7 @@ static int64_t pod_level_quota_of(const struct ctr *ctr)
 	return v->quota > 0 && v->period > 0 ? derive_quota_to_mcpu(v->quota, v->period) : 0;
 }
 
-/* Returns true if the container's CPU limit may be the pod's: it has the same value. */
+/* Returns true if the container's CPU limit may be the pod's, because the values are equal. */
 static bool pod_level_may_be_pods(const struct ctr *ctr)
 {
 	const struct needs *sums = &ctr->pod->sums;
@@ -34,8 +35,8 @@ static bool pod_level_may_be_pods(const struct ctr *ctr)
 }
 
 struct siblings {
-	struct needs all; /* of all live containers of the pod but this one */
-	int64_t certain; /* CPU requests of those whose limit is certainly not the pod's */
+	struct needs all; /* sum of the pod's other live containers */
+	int64_t certain; /* CPU requests of containers whose limit is certainly not the pod's */
 };
 
 static struct siblings pod_level_siblings(const struct ctr *ctr)
@@ -43,7 +44,7 @@ static struct siblings pod_level_siblings(const struct ctr *ctr)
 	struct siblings sum = {0};
 	uint32_t n = 0;
 	for (const struct ctr *s = ctr->pod->ctrs; s && n < SIBLINGS_MAX; s = s->pod_next, n++) {
-		/* a container that is created again has the name of the one that has ended */
+		/* a container that is created again has the name of the ended one */
 		if (s == ctr || !ctr_live(s->cur.state) || str_eq(s->name, ctr->name))
 			continue;
 		sum.all.cpu_request += s->wanted.cpu_request;
@@ -55,10 +56,10 @@ static struct siblings pod_level_siblings(const struct ctr *ctr)
 }
 
 /*
- * A request above what the pod's other containers leave of the pod's own is not the container's.
- * Values that are certainly the containers' own and exceed the pod's are no sign of that: the pod's
- * are from before a resize then. At a Synchronize the order of containers means nothing, so that
- * those with values of their own come first.
+ * Returns true if the container's request exceeds the rest of the pod's request, and therefore is
+ * the pod's. If the containers' certain values exceed the pod's, the pod's values are older than a
+ * resize and prove nothing. A Synchronize lists containers in any order, so containers with certain
+ * values are counted first.
  */
 static bool pod_level_exceeds(const struct ctr *ctr, const struct siblings *sum)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The resources annotation: {"containers": {NAME: {"requests": {"cpu": "500m", …}, "limits": {…}}},
- * "initContainers": {…}}, written by a mutating webhook of the cluster. It is text from outside:
- * bounded by KVS_VALUE_MAX, and believed only as far as it parses.
+ * "initContainers": {…}}, written by a mutating webhook of the cluster. Its text comes from
+ * outside: it is limited by KVS_VALUE_MAX, and invalid parts are rejected.
  */
 #include <jansson.h>
 
@@ -20,7 +20,7 @@ static void resources_decref(json_t **j)
 }
 #define _json_ __attribute__((cleanup(resources_decref)))
 
-/* The container's entry, borrowed from *ret_doc. */
+/* Returns the container's entry, borrowed from *ret_doc; NULL: none. */
 static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **ret_doc,
 			bool *ret_init, struct err *err)
 {
@@ -105,7 +105,7 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 				       "quantity",
 				       pod->ns, pod->name, fields[i].name, ctr_name);
 	}
-	/* the API server's defaulting: a missing request equals the limit */
+	/* as the API server does: a missing request equals the limit */
 	if (!n.cpu_request)
 		n.cpu_request = n.cpu_limit;
 	if (!n.mem_request)

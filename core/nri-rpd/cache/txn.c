@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions: stages of decisions, commit and roll-back, and the per-CPU counts of sets and
+ * owners. */
 #include "core/nri-rpd/cache/txn.h"
 
 #include <assert.h>
@@ -68,8 +70,8 @@ void decision_fini(struct cache *c, struct decision *d)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* A CPU that another owner has already stays that one's: the look at the new owner finds it
- * there. */
+/* Counts an owner's set with the CPU. A CPU with another owner is not counted; the check of the new
+ * owner's container finds the conflict. */
 static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
 {
 	if (in && !c->cpu_owner[cpu]) {
@@ -86,9 +88,9 @@ static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
 	}
 }
 
-/* Most who have a set have it with the same part for themselves, or none: the first of them is
- * counted for all. Those few who have it with another part, which is mostly about to be refused,
- * are counted one by one. */
+/* Returns true if this use of a set needs no counting. Most users of a set have the same owner key
+ * and exclusive part as the first one, so one count covers all of them. Users with other exclusive
+ * CPUs, mostly about to be refused, are counted one by one. */
 static bool counted_already(struct iset *cpus, const struct iset *own, uint32_t key, bool in)
 {
 	if (!cpus->users && in) {
@@ -118,7 +120,7 @@ void count_decision(struct cache *c, const struct ctr *ctr, const struct decisio
 	}
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 struct txn *txn_begin(struct cache *c)
 {
@@ -152,8 +154,8 @@ struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr)
 	struct iset *own = owned_of(&ctr->cur);
 	if (!own || !ctr_live(ctr->cur.state))
 		return NULL;
-	/* Containers of one group are counted together if they have the same set, and one by one
-	 * if the set was first counted for other owners. */
+	/* Containers of one group are counted together if they have the same set, and one by one if
+	 * the set was first counted for other owners. */
 	const struct iset *cpus = ctr->cur.cpus;
 	bool together = cpus->users_own == own && cpus->users_key == owner_key(ctr, &ctr->cur);
 	if (together && cpus->users > 1)
@@ -317,8 +319,8 @@ void txn_commit(struct txn *t)
 		s->ctr->store.missing |= txn_changed(s) & ~TXN_CHANGED_TOPTIER;
 		count_decision(c, s->ctr, &s->ctr->cur, false);
 	}
-	/* all former owners have left: a CPU that changes hands is nobody's when its new owner
-	 * comes */
+	/* All previous owners are removed, so a CPU that changes hands has no owner when its new
+	 * one is counted. */
 	for (struct stage *s = t->first; s; s = s->link) {
 		struct decision before = s->ctr->cur;
 		count_decision(c, s->ctr, &s->next, true);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transaction: what a request is going to change. Decisions are staged on copies; txn_check tries
- * them against the invariants, txn_commit makes them the containers' own, txn_rollback forgets
- * them. There is at most one transaction at a time.
+ * A transaction: the changes of one request. Decisions are staged as copies; txn_check() checks the
+ * invariants, txn_commit() makes the copies current, txn_rollback() drops them. At most one
+ * transaction exists at a time.
  *
- * Costs follow the containers touched: per CPU the cache counts how many different sets in use
- * contain it and who owns it exclusively, so that no check ever looks at the containers that a
- * request leaves alone.
+ * Costs depend on the touched containers only: the cache counts for each CPU the distinct sets that
+ * contain it and its exclusive owner, so that checks never visit other containers.
  */
 #ifndef CACHE_TXN_H
 #define CACHE_TXN_H
@@ -19,11 +18,11 @@ struct txn;
 struct stage {
 	struct ctr *ctr;
 	struct decision next;
-	struct stage *link; /* touched containers, in order of first touch */
+	struct stage *link; /* touched containers, in order of the first touch */
 	bool counted;
 };
 
-/* What a policy keeps with a pod. */
+/* Staged private data of a policy about a pod. */
 struct pod_stage {
 	struct pod *pod;
 	struct blob *private_data;
@@ -31,35 +30,38 @@ struct pod_stage {
 	struct pod_stage *link;
 };
 
+/* Begins a transaction; no other may exist. NULL: out of memory. */
 struct txn *txn_begin(struct cache *c);
 uint64_t txn_id(const struct txn *t);
 struct cache *txn_cache(const struct txn *t);
-/* The running one, NULL when there is none or the id is another's. */
+/* Returns the running transaction if it has that id, else NULL. */
 struct txn *txn_of(struct cache *c, uint64_t id);
-/* The container's staged decision, a copy of the current one at first. NULL: out of memory. */
+/* Returns the container's staged decision, at first a copy of the current one. NULL: out of
+ * memory. */
 struct decision *txn_stage(struct txn *t, struct ctr *ctr);
-/* As it will be: the staged decision if there is one. */
+/* Returns the staged decision of a container, or the current one if none is staged. */
 const struct decision *txn_view(const struct ctr *ctr);
-/* Keeps it with the pod, NULL: nothing; takes over the reference. -ENOMEM. */
+/* Stages private data of a policy about a pod (NULL: none) and takes ownership of the reference.
+ * -ENOMEM. */
 int txn_put_pod_private(struct txn *t, struct pod *pod, uint32_t policy, struct blob *data);
-/* As it will be; *ret_policy: whose it is. */
+/* Returns the staged or current private data of a pod; *ret_policy: the number of its policy. */
 const struct blob *txn_pod_private(const struct pod *pod, uint32_t *ret_policy);
-const struct pod_stage *txn_pods(const struct txn *t); /* through ->link */
-/* The container being created by this transaction, if any: the extras are its. */
+const struct pod_stage *txn_pods(const struct txn *t); /* list through ->link */
+/* Sets the container that the transaction creates, which the extras belong to. */
 void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);
-struct extras *txn_extras(struct txn *t); /* its creation-only values */
+struct extras *txn_extras(struct txn *t); /* the created container's extras */
 bool txn_committed(const struct txn *t);
-const struct stage *txn_touched(const struct txn *t); /* through ->link */
+const struct stage *txn_touched(const struct txn *t); /* list through ->link */
 unsigned txn_n_touched(const struct txn *t);
 
-/* Puts a set or a blob into a staged field, with its references. */
-void txn_put_set(struct cache *c, struct iset **field,
-		 struct iset *set); /* takes over the reference */
-void txn_put_blob(struct blob **field, struct blob *blob); /* takes over the reference */
+/* Put a set or blob into a staged field. Take ownership of the reference, and release the previous
+ * one. */
+void txn_put_set(struct cache *c, struct iset **field, struct iset *set);
+void txn_put_blob(struct blob **field, struct blob *blob);
 
-/* How long what it gives may be kept from the runtime (rp_host_cache.may_wait). All zeros: not at
- * all. */
+/* Time by which updates that only add CPUs may be deferred (rp_host_cache.may_wait). All zeros: not
+ * deferred. */
 struct patience {
 	uint32_t quiet_ms, longest_ms;
 };
@@ -70,31 +72,32 @@ struct invariants {
 	struct rp_ids online, mem_nodes;
 };
 
-/* A changed container, from before to after; `changed` are DIFF_… bits of decided values and
- * TXN_CHANGED_… */
+/* Return DIFF_… of changed decided values and TXN_CHANGED_… of other changes between the current
+ * and the staged decision. */
 #define TXN_CHANGED_CLASS 0x100u
 #define TXN_CHANGED_OTHER 0x200u
-#define TXN_CHANGED_TOPTIER 0x40000000u /* nothing that is stored */
+#define TXN_CHANGED_TOPTIER 0x40000000u /* not stored */
 uint32_t txn_changed(const struct stage *s);
-/* The stages stay readable (holding the former decisions) until txn_end. */
+/* Commits the stages. They remain readable until txn_end(), and hold the previous decisions. */
 void txn_commit(struct txn *t);
 void txn_rollback(struct txn *t);
-/* Ends it; an open one is rolled back. */
+/* Ends a transaction; an uncommitted one is rolled back. */
 void txn_end(struct txn *t);
 
-/* By what is committed: does any container own CPUs; and those of a container that it owns without
- * others of a group, or NULL. */
+/* By committed decisions: cache_owned() returns true if any container has exclusive CPUs;
+ * ctr_exclusive() returns a container's exclusive CPUs that it shares with no member of a group, or
+ * NULL. */
 bool cache_owned(const struct cache *c);
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
 
-/* The id of the running transaction, 0: none. */
+/* Returns the id of the running transaction; 0: none. */
 uint64_t cache_running_txn(const struct cache *c);
 
-/* The number of the transaction that was begun last, whether it runs or not. */
+/* Returns the id of the latest transaction, running or not. */
 uint64_t cache_last_txn(const struct cache *c);
 void decision_fini(struct cache *c, struct decision *d);
 
-/* Takes a decision into the per-CPU counts, or out of them. */
+/* Adds a decision to the per-CPU counts, or removes it. */
 void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);
 
 #endif

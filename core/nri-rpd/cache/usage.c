@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Storage and rates of measured usage. */
 #include "core/nri-rpd/cache/usage.h"
 
 void usage_put(struct usage *u, enum figure f, uint64_t value, uint64_t now_ms)
