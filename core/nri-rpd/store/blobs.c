@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blobs and notes. What was removed has to be remembered until the log knows. */
+/* Blobs and notes. A removed one remains in the list until the log has recorded the removal. */
 #include "core/nri-rpd/store/internal.h"
 
 #include "core/lib/util/cleanup.h"

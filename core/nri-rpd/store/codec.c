@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding and decoding of records. Decoders check every length, set and number. */
 #include "core/nri-rpd/store/codec.h"
 
 #include "core/lib/util/grants.h"
@@ -6,15 +7,14 @@
 #include "core/lib/util/pb.h"
 #include "core/nri-rpd/cache/feed.h"
 
-/* What of a container's flags outlives the daemon; the others follow from the rest of its
- * records. */
+/* Flags of containers that are stored; the others are derived from the rest of the records. */
 #define FLAGS_STORED                                                                               \
 	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
 	 RP_CTR_INIT | RP_CTR_POD_RESOURCES)
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
-/* The messages' fields are not const, but nobody writes to what is packed. */
+/* Returns a text as a non-const pointer for message fields; encoders do not write to it. */
 static char *codec_text(const char *s)
 {
 	return (char *)(s ? s : "");
@@ -234,7 +234,7 @@ size_t record_pack(const struct record *r, uint8_t *room, size_t size)
 	return RECORD_HEAD + len;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 int record_open(const void *record, size_t len, struct record_view *ret)
 {
@@ -274,8 +274,8 @@ static int check_id(const char *what, const char *s, struct err *err)
 	return check_text(what, s, CACHE_ID_MAX, err);
 }
 
-/* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it
- * is. */
+/* Checks packed pairs ("key NUL value NUL …", keys ascending). The format is that of the cache, so
+ * no conversion is needed. */
 static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 {
 	*ret = (struct kvs){0};
@@ -353,7 +353,7 @@ static int read_bytes(struct stored_bytes *ret, protobuf_c_boolean has, Protobuf
 		return 0;
 	if (b.len > max)
 		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
-	/* empty bytes have no memory of their own; they are present all the same */
+	/* protobuf-c has no memory for empty bytes, but they are present */
 	*ret = (struct stored_bytes){b.len ? (const void *)b.data : "", (uint32_t)b.len};
 	return 0;
 }
@@ -403,8 +403,8 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	return r;
 }
 
-/* What the runtime asked for, as it said it; the text of the sets is checked and then taken as it
- * is. */
+/* Reads the values requested by the runtime. The texts of the sets are checked and kept as they
+ * are. */
 static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct err *err)
 {
 	struct stored_values v;

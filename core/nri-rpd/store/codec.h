@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the store: the way between the cache's objects and proto/store.proto.
+ * Records of the store: conversion between the cache's objects and proto/store.proto.
  *
- * Decoders take bytes from anywhere. What they return is within the limits of the cache (lengths,
- * sets, states) and lives in the arena or in the caller's struct; the bytes themselves are not
- * referred to any more.
+ * Decoders accept arbitrary bytes. Their results are within the limits of the cache (lengths, sets,
+ * states), live in the arena or in the caller's struct, and do not point into the bytes.
  */
 #ifndef CACHE_STORE_CODEC_H
 #define CACHE_STORE_CODEC_H
@@ -25,20 +24,20 @@ enum record_kind {
 	RECORD_POD = 'p',
 };
 
-#define RECORD_HEAD 9u /* bytes in front of the message: the kind, the number */
-#define RECORD_TEXT_MAX (1u << 20) /* a class, a reason, the lines of a data file */
-/* The largest: a pod whose labels and annotations fill their limits, or a blob; with room for the
- * rest. */
+#define RECORD_HEAD 9u /* bytes before the message: kind and number */
+#define RECORD_TEXT_MAX (1u << 20) /* largest class, reason or data file */
+/* Largest record: a pod whose labels and annotations reach their limits, or a blob, and the
+ * remaining fields. */
 #define RECORD_MAX (STORE_BLOB_MAX + 65536u)
 #define RECORD_ARENA_LIMIT ((size_t)32 << 20)
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
-/* A message that points into the object it is of; valid while that does not change. Not to be
- * copied: it points into itself. */
+/* Message that points into its object; valid while the object is unchanged. Must not be copied,
+ * because it points into itself. */
 struct record {
 	enum record_kind kind;
-	uint64_t number; /* of the object; 0: it has none */
+	uint64_t number; /* number of the object; 0: none */
 	union {
 		RpStore__Pod pod;
 		RpStore__Facts facts;
@@ -48,28 +47,30 @@ struct record {
 	} u;
 	RpStore__Values values[3];
 	RpStore__Needs needs;
-	const ProtobufCMessage *message; /* NULL: the head says it all */
+	const ProtobufCMessage *message; /* NULL: the record has a head only */
 };
 
-/* policy: the name of that whose private data the pod has. */
+/* Fill a record from an object. `policy`: name of the policy that owns the private data. */
 void record_of_pod(struct record *r, const struct pod *pod, const char *policy);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
-/* acked: the runtime has those of these sets that there are. */
+/* Fills a record of sets that several containers got. acked: the runtime has acknowledged the
+ * present ones. */
 void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems, bool acked,
 		     const uint64_t *numbers, uint32_t n);
-/* kind: RECORD_BLOB, RECORD_NOTE; data NULL: it has been removed. */
+/* Fills a record of a blob or note (kind). data NULL: it was removed. */
 void record_of_blob(struct record *r, enum record_kind kind, const char *name, const char *version,
 		    const void *data, size_t len);
 void record_of_gone(struct record *r, uint64_t number);
-/* Bytes of the record. */
+/* Returns the size of the encoded record in bytes. */
 size_t record_size(const struct record *r);
-/* Exactly record_size bytes. */
+/* Writes exactly record_size() bytes. */
 void record_write(const struct record *r, uint8_t *out);
-/* The same into the end of some room, in one go: what it is long. 0: there is not room enough. */
+/* Writes the record into the end of `room` in a single pass, and returns its size. 0: the room is
+ * too small. */
 size_t record_pack(const struct record *r, uint8_t *room, size_t size);
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 struct record_view {
 	enum record_kind kind;
@@ -78,7 +79,7 @@ struct record_view {
 	size_t len;
 };
 
-/* -EINVAL: it is of no kind that there is, or too short or long. */
+/* Splits a record into head and message. -EINVAL: unknown kind, or a wrong size. */
 int record_open(const void *record, size_t len, struct record_view *ret);
 
 struct stored_bytes {
@@ -90,7 +91,7 @@ struct stored_pod {
 	struct pod_desc desc; /* without labels and annotations */
 	struct kvs labels, annotations;
 	bool stopped;
-	const char *policy; /* whose private_data is; "" */
+	const char *policy; /* policy of private_data; "": none */
 	struct stored_bytes private_data, grants;
 };
 
@@ -125,18 +126,18 @@ struct stored_decision {
 struct stored_moved {
 	struct stored_set cpus, mems;
 	bool acked;
-	const uint64_t *numbers; /* of containers */
+	const uint64_t *numbers; /* numbers of containers */
 	uint32_t n;
 };
 
 struct stored_blob {
 	const char *name;
 	const char *version; /* "": none */
-	const void *data; /* NULL: it has been removed */
+	const void *data; /* NULL: it was removed */
 	size_t len;
 };
 
-/* 0; -EINVAL with what is wrong; -ENOMEM (also of the arena's limit). */
+/* Decode messages. 0; -EINVAL with the reason in err; -ENOMEM, also at the limit of the arena. */
 int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct stored_pod *ret,
 		      struct err *err);
 int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,

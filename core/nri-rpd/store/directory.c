@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The state directory. Refuses a directory of another user, and one that is a link; corrects modes;
+ * waits for the lock of a previous process. */
 #include "core/nri-rpd/store/internal.h"
 
 #include <fcntl.h>
@@ -26,7 +28,8 @@ void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_
 	(void)snprintf(ret, STORE_PATH_MAX, "%s/%s", d->path, name);
 }
 
-/* The name without slashes at its end, with which open(2) would follow a link. */
+/* Returns a copy of the path without trailing slashes, because open(2) follows a link with a
+ * slash. */
 static char *directory_trimmed(const char *path)
 {
 	char *copy = strdup(path);
@@ -82,7 +85,8 @@ static int lock_holder(int fd)
 	return str_to_i64(text, &pid) || pid < 1 || pid > INT32_MAX ? 0 : (int)pid;
 }
 
-/* A predecessor that was killed may have left a child that has its lock until it notices. */
+/* Locks the file, and tries again for a while: a killed predecessor may have left a child that
+ * holds the lock until it notices. */
 static int lock_patiently(int fd, unsigned tries)
 {
 	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
@@ -93,8 +97,8 @@ static int lock_patiently(int fd, unsigned tries)
 	return 0;
 }
 
-/* -ENOENT: there is none, and none can be made, nor anything else; who else there is cannot write
- * either. */
+/* Opens the lock file. -ENOENT: there is none and none can be created; the directory is read-only
+ * then, for other instances as well. */
 static int open_lock(const struct store_dir *d)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
@@ -104,7 +108,8 @@ static int open_lock(const struct store_dir *d)
 	return fd < 0 ? -errno : fd;
 }
 
-/* With another name it may be anybody's file, which a lock does no harm. */
+/* Returns true if the file has further names. It may be any user's file then: locking it does no
+ * harm, writing would. */
 static bool is_linked(int fd)
 {
 	struct stat st;
@@ -134,7 +139,7 @@ static int take_lock(struct store_dir *d, unsigned tries, struct err *err)
 			       "this one a directory of its own",
 			       d->path);
 	}
-	/* for the message above alone, so a full disk does not matter */
+	/* the pid is for the message above only, so a full disk does not matter */
 	int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
 	if (is_linked(fd))
 		log_warning("%s/" STORE_FILE_LOCK " has other names: it is left as it is", d->path);
@@ -144,7 +149,7 @@ static int take_lock(struct store_dir *d, unsigned tries, struct err *err)
 	return 0;
 }
 
-/* -ENOENT without a word: there is none. */
+/* Opens the directory. -ENOENT without a text in err: there is none. */
 static int open_dir(struct store_dir *d, const char *path, struct err *err)
 {
 	d->path = directory_trimmed(path);
@@ -202,7 +207,7 @@ bool store_dir_has(const struct store_dir *d, const char *name)
 	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* ---- what is set aside ----------------------------------------------------------------------- */
+/* ---- quarantined files ----------------------------------------------------------------------- */
 
 struct bad_list {
 	unsigned n;
@@ -219,7 +224,8 @@ static int note_bad(const char *name, void *arg)
 	return 0;
 }
 
-/* Leaves room for one more; entries come in natural order, which is that of their times. */
+/* Removes the oldest quarantined files until there is room for one more. fs_list() returns natural
+ * order, which is the order of their times. */
 static void drop_oldest(const struct store_dir *d)
 {
 	struct fs_root root = {.fd = d->fd, .path = d->path};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the store share:
+ * Shared by the files of the store:
  *
- *   directory.c  the directory: its modes, the lock, quarantined files
+ *   directory.c  the state directory: modes, the lock, quarantined files
  *   codec.c      records
- *   restore.c    records to cache
+ *   restore.c    from records to the cache
  *   blobs.c      blobs and notes
  *   store.c      opening, pending changes, and commits
  */
@@ -30,9 +30,9 @@ struct store_dir {
 #define STORE_PATH_MAX 4096u
 
 enum store_aside {
-	ASIDE_OLD, /* it is called store.old */
-	ASIDE_BAD, /* it is called store.bad.TIME */
-	ASIDE_COPY, /* it is called that, too */
+	ASIDE_OLD, /* renamed to store.old */
+	ASIDE_BAD, /* renamed to store.bad.TIME */
+	ASIDE_COPY, /* linked as store.bad.TIME, too */
 };
 
 /* ---- store.c --------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_GONE };
 
 struct change {
 	enum change_what what;
-	uint64_t number; /* the object's handle; CHANGE_GONE: its number */
+	uint64_t number; /* handle of the object; CHANGE_GONE: its number */
 };
 
 struct saved_blob {
@@ -58,26 +58,28 @@ struct store {
 	struct reclog log;
 	struct cache *cache;
 	char *boot_id;
-	void *found; /* an earlier log, not restored yet */
+	void *found; /* log of a previous run, not restored yet */
 	size_t found_size;
-	bool abandoned; /* this is a child or a look: nothing is written */
-	bool lost_track; /* a change could not be noted */
+	bool abandoned; /* in a child or read-only: nothing is written */
+	bool lost_track; /* a change could not be recorded */
 	struct change *changes; /* since the last commit */
 	uint32_t n_changes, cap_changes;
-	struct ctr **moved; /* of the commit that is being put together */
+	struct ctr **moved; /* containers of the running commit of which only the sets changed */
 	uint32_t n_moved, cap_moved;
 	struct saved_blob *kept;
 	uint32_t n_kept;
 	struct store_stats stats;
 };
 
-/* ---- blobs.c ---- */
+/* ---- blobs.c --------------------------------------------------------------------------------- */
 
-/* Puts a blob or a note in its place; a copy is made of the data. */
+/* Stores a blob or note in memory, with a copy of the data. */
 int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
 	       const void *data, size_t len);
+/* Returns true if a blob or note waits for a commit. */
 bool store_kept_pending(const struct store *s);
-void store_kept_settled(struct store *s); /* a commit has written all of them */
+/* Marks all blobs and notes as written, after a commit. */
+void store_kept_settled(struct store *s);
 void store_kept_free(struct store *s);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Restores the cache: sorts the log's records by object, takes the last ones of each, decodes and
+ * inserts them. Invalid records are skipped with a warning. */
 #include "core/nri-rpd/store/internal.h"
 
 #include "core/nri-rpd/cache/annotation_rules.h"
@@ -10,10 +12,10 @@
 
 #define LOG_SOURCE "store"
 #define ARENA_BLOCK 16384u
-#define RECORDS_MAX (1u << 22) /* of one log */
-#define WARNINGS 20u /* then they are only counted */
+#define RECORDS_MAX (1u << 22) /* per log */
+#define WARNINGS 20u /* further ones are counted only */
 
-/* A record of the log. */
+/* Record of the log. */
 struct found {
 	uint64_t number;
 	uint32_t order;
@@ -22,23 +24,23 @@ struct found {
 	size_t len;
 };
 
-/* The last records of a container. */
+/* Last records of a container. */
 struct found_ctr {
 	const struct found *facts, *decision;
-	struct ctr *ctr; /* what they became; NULL: nothing */
+	struct ctr *ctr; /* restored container; NULL: none */
 };
 
 struct restore {
 	struct store *s;
 	struct cache *cache;
-	struct arena *arena; /* for one record at a time */
-	/* records of objects, by number and order; moves, in their order, have no number and come
-	 * first */
+	struct arena *arena; /* reset for each record */
+	/* Records of objects, sorted by number and order. Moves have no number and come first, in
+	 * their order. */
 	struct found *at;
 	uint32_t n, cap;
 	struct found_ctr *ctrs; /* by number */
 	uint32_t n_ctrs;
-	struct stored_decision decision; /* large */
+	struct stored_decision decision; /* here because of its size */
 	struct store_counts counts;
 };
 
@@ -168,7 +170,7 @@ static int fill_decision(struct cache *c, struct decision *d, const struct store
 	return r;
 }
 
-/* Through a transaction, so that the cache's counts of who has which CPU are right. */
+/* Applies a decision in a transaction, which keeps the cache's per-CPU counts correct. */
 static int apply_decision(struct restore *r, struct ctr *ctr, const struct stored_decision *from)
 {
 	struct txn *t = txn_begin(r->cache);
@@ -216,7 +218,7 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	if (!res && cache_ctr(r->cache, s.desc.id))
 		res = err_set(&err, -EEXIST, "container %s is there already", s.desc.id);
 	if (!res) {
-		s.desc.state = RP_STATE_RUNNING; /* if there is no decision to tell */
+		s.desc.state = RP_STATE_RUNNING; /* default without a decision */
 		res = cache_put_ctr(r->cache, &s.desc, ret, &err);
 	}
 	if (res == -ENOMEM)
@@ -242,7 +244,7 @@ static int restore_pair(struct restore *r, struct found_ctr *f)
 	return res || !f->ctr || !f->decision ? res : restore_decision(r, f->ctr, f->decision);
 }
 
-/* ---- sets that many containers were given ---------------------------------------------------- */
+/* ---- sets of many containers ----------------------------------------------------------------- */
 
 static const struct found_ctr *find_ctr(const struct restore *r, uint64_t number)
 {
@@ -278,7 +280,7 @@ static int move_ctr(struct restore *r, struct txn *t, struct ctr *ctr,
 	return res;
 }
 
-/* What was decided for a container later than that is in its own record. */
+/* Applies a move to containers whose decision is older. A later decision has its own record. */
 static int apply_moved(struct restore *r, const struct stored_moved *moved, uint32_t order)
 {
 	struct txn *t = txn_begin(r->cache);
@@ -319,7 +321,7 @@ static int restore_remember(struct restore *r, const struct record_view *v)
 	return 0;
 }
 
-/* What is neither of an object nor known by a name is a move. */
+/* Collects a record. A record without a number that is no blob or note is a move. */
 static int sort_record(void *arg, const void *record, size_t len)
 {
 	struct restore *r = arg;
@@ -345,7 +347,7 @@ static int compare_found(const void *left, const void *right)
 	return a->order < b->order ? -1 : 1;
 }
 
-/* The last records of the object at `from`; where the next one begins. */
+/* Finds the last records of the object at `from`. Returns the position of the next object. */
 static uint32_t last_of(const struct restore *r, uint32_t from, const struct found **ret_pod,
 			struct found_ctr *ret_ctr)
 {
@@ -360,7 +362,7 @@ static uint32_t last_of(const struct restore *r, uint32_t from, const struct fou
 			ret_ctr->facts = f;
 		else if (f->kind == RECORD_DECISION)
 			ret_ctr->decision = f;
-		else { /* it is gone, with all that was said of it */
+		else { /* removed, with all earlier records */
 			*ret_pod = NULL;
 			*ret_ctr = (struct found_ctr){0};
 		}
@@ -368,8 +370,8 @@ static uint32_t last_of(const struct restore *r, uint32_t from, const struct fou
 	return i;
 }
 
-/* In the order of their numbers, which is that of their arrival; a container comes later than its
- * pod. */
+/* Restores objects in the order of their numbers, which is their order of arrival: pods precede
+ * their containers. */
 static int restore_objects(struct restore *r, uint32_t from)
 {
 	int res = 0;

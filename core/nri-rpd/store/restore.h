@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Restores the cache from the log of a previous run. */
 #ifndef STORE_RESTORE_H
 #define STORE_RESTORE_H
 
 #include "core/nri-rpd/store/store.h"
 
 /*
- * Ties the store to the cache and fills that with what was found; to be called once, also when
- * nothing was. Containers get RP_CTR_RESTORED, and nothing of their CPUs is checked against the
- * machine. An error (-ENOMEM) leaves a cache with a part of it.
+ * Connects the store with the cache and restores the log of a previous run, if there is one. Call
+ * it once, also without a log. Restored containers have RP_CTR_RESTORED, and their CPUs are not
+ * checked against the topology. After an error (-ENOMEM) the cache is partly filled.
  */
 int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, pending changes and commits. A commit writes the changes, or everything into a new
+ * log. */
 #include "core/nri-rpd/store/internal.h"
 
 #include <assert.h>
@@ -33,7 +35,7 @@ static void store_tell(struct store_opening *o, enum store_outcome outcome, cons
 	va_end(ap);
 }
 
-/* What becomes of a file, for the end of a sentence about it. */
+/* Moves or quarantines a file. ret: the result, for the end of a sentence about the file. */
 static void set_aside(const struct store *s, const char *file, enum store_aside how, char ret[128])
 {
 	char name[64];
@@ -87,7 +89,7 @@ static void look_into(struct store *s, struct store_opening *ret)
 	}
 }
 
-/* -ENOMEM; what else is wrong is an outcome. */
+/* Reads the existing log. Returns -ENOMEM; other problems are outcomes. */
 static int store_look(struct store *s, bool reset, struct store_opening *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -171,9 +173,10 @@ struct store *store_abandon(struct store *s)
 	return s;
 }
 
-/* ---- notes of changes ------------------------------------------------------------------------ */
+/* ---- pending changes ------------------------------------------------------------------------- */
 
-/* Or everything gets written anyway, or nothing. */
+/* Returns false if the store is closed (nothing is written) or has lost track of changes
+ * (everything will be written). */
 static bool takes_notes(const struct store *s)
 {
 	return s && reclog_is_open(&s->log) && !s->lost_track;
@@ -224,16 +227,16 @@ bool store_pending(const struct store *s)
 	       (!reclog_is_open(&s->log) || s->n_changes || s->lost_track || store_kept_pending(s));
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-/* One commit; the first error stays. */
+/* Running commit; rc is the first error. */
 struct writing {
 	struct store *s;
 	int rc;
 	uint32_t n;
 };
 
-/* Most records fit into a little room, and are put together only once. */
+/* Writes a record. Most records fit into the local buffer and are encoded in one pass. */
 static int put_record(struct reclog *log, const struct record *r)
 {
 	uint8_t room[RECORD_USUAL];
@@ -298,9 +301,8 @@ static void put_kept(struct writing *w, bool all)
 /* ---- sets of many containers ----------------------------------------------------------------- */
 
 /*
- * Containers of which only the sets are others than those that are stored are many at a time: all
- * that share CPUs which have become more or fewer. One record (Moved) says it for all that have the
- * same ones.
+ * Containers of which only the sets have changed come in large numbers: all containers of a shared
+ * pool that grows or shrinks. One record (Moved) covers all containers with the same sets.
  */
 
 static bool has_what_was_decided(const struct ctr *ctr)
@@ -309,7 +311,8 @@ static bool has_what_was_decided(const struct ctr *ctr)
 	       (!ctr->cur.mems || ctr->acked.mems == ctr->cur.mems);
 }
 
-/* Is it stored, but for its sets, and can the record say what the runtime has? */
+/* Returns true if only the container's sets are not stored, and a Moved record can express what the
+ * runtime has acknowledged. */
 static bool moved_only(const struct ctr *ctr)
 {
 	return ctr->store.facts && !(ctr->store.missing & ~(SETS | CTR_UNSTORED_ACKED_SETS)) &&
@@ -329,8 +332,7 @@ static int compare_pointers(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-/* Sorts so that containers with the same sets are next to each other, in the order of their
- * arrival. */
+/* Orders containers with the same sets next to each other, in their order of arrival. */
 static int compare_moved(const void *left, const void *right)
 {
 	const struct ctr *a = *(struct ctr *const *)left, *b = *(struct ctr *const *)right;
@@ -374,7 +376,7 @@ static void put_ctr(struct writing *w, struct ctr *ctr)
 {
 	if (ctr->store.facts && !ctr->store.missing)
 		return;
-	/* without its pod it could not be restored */
+	/* a container cannot be restored without its pod */
 	if (!ctr->pod->store.facts && !ctr->pod->store.noted)
 		put_pod(w, ctr->pod);
 	if (moved_only(ctr) && note_moved(w->s, ctr))
@@ -456,7 +458,7 @@ static int write_changes(struct store *s, uint32_t *ret_n, struct err *err)
 	return 0;
 }
 
-/* Pods and containers in the order of their arrival, which is that of their numbers. */
+/* Writes pods and containers in the order of their arrival, which is that of their numbers. */
 static void put_objects(struct writing *w)
 {
 	const struct pod *pod = cache_pods(w->s->cache);
@@ -500,7 +502,7 @@ static int write_anew(struct store *s, uint32_t *ret_n, struct err *err)
 static int store_do_commit(struct store *s, bool anew, struct err *err)
 {
 	uint32_t n = 0;
-	assert(s->cache); /* or what is to be restored would be written over */
+	assert(s->cache); /* otherwise the log that is to be restored would be overwritten */
 	uint64_t start = clock_ns();
 	int r = anew ? write_anew(s, &n, err) : write_changes(s, &n, err);
 	if (r == -EFBIG && !anew)
