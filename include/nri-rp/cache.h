@@ -88,9 +88,9 @@ struct rp_ctr_info {
 	/* Values that the runtime requested at creation or in the last resize, before anything was
 	 * derived from them; RP_NOT_SET: not reported */
 	int64_t asked_shares, asked_quota, asked_period;
-	/* CPU in milli that its pod itself (spec.resources) requests beyond the pod's containers,
-	 * for the pod's first application container; 0 for the others. It is to be counted, and is
-	 * no reason for exclusive CPUs. */
+	/* The part of the pod's own request (spec.resources) that exceeds its containers' requests,
+	 * in milli-CPU; set for the pod's first application container, 0 for the others. A policy
+	 * counts it, but gives no exclusive CPUs for it. */
 	int64_t pod_cpu_extra;
 };
 
@@ -203,15 +203,15 @@ struct rp_pod_ctr_info {
 #define RP_PRIVATE_MAX 4096u /* limit of set_private(), bytes */
 #define RP_ANNOTATION_MAX 65536u /* longer annotations are hidden from lookups, with a warning */
 
+/* A mount of a container as the runtime reports it. */
 struct rp_mount_info {
-	/* A mount of a container as the runtime reports it. */
 	uint32_t size;
 	uint32_t read_only;
 	const char *source, *destination, *type;
 };
 
+/* A device of a container as the runtime reports it. */
 struct rp_device_info {
-	/* A device of a container as the runtime reports it. */
 	uint32_t size;
 	uint32_t writable;
 	const char *path, *type; /* type: c, b, u, p */

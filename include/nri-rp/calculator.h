@@ -159,23 +159,23 @@ struct rp_nr_app {
 	uint32_t prio; /* RP_PRIO_… */
 	int64_t usage[RP_NR_AMOUNTS];
 };
-/* A NUMA zone, in the order of the NodeResourceTopology. */
 
+/* A NUMA zone, in the order of the NodeResourceTopology. */
 struct rp_nr_zone {
 	uint32_t size;
 	uint32_t id;
 	int64_t allocatable[RP_NR_AMOUNTS];
 };
-/* The node's CPU model. */
 
+/* The node's CPU model. */
 struct rp_nr_cpu {
 	uint32_t size;
 	uint32_t hyper_threads, turbo; /* 0 or 1 */
 	uint32_t pad;
 	const char *model;
 };
-/* A device that the node reports. */
 
+/* A device that the node reports. */
 struct rp_nr_device {
 	uint32_t size;
 	uint32_t healthy; /* 0 or 1 */

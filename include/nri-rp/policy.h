@@ -149,8 +149,8 @@ struct rp_policy {
 /* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and
  * `nri-rpctl zones`. The host calls zones() between transactions. */
 #define RP_ZONES_1 "nri-rp.zones/1"
-/* Receives the zones. Texts are copied. */
 
+/* Receives the zones. Texts are copied. */
 struct rp_zone_sink {
 	uint32_t size;
 	uint32_t pad;

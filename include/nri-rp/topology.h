@@ -93,8 +93,7 @@ struct rp_node_info {
 	struct rp_ids cpus;
 	/* package and die of its CPUs; of the closest node with CPUs if it has none
 	 * itself */
-	uint32_t package_id,
-		die_id;
+	uint32_t package_id, die_id;
 };
 
 #define RP_CACHE_DATA 1u

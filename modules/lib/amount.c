@@ -58,7 +58,7 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 	if (!h->work)
 		return modhost_fail_at(h, node, -RP_ENOTSUP, "this host can not read cgroups");
 	const char *slash = name[0] == '/' ? "" : "/";
-	/* Only an absolute path is tried without a mount point before it. */
+	/* An absolute path is also tried without a mount point before it. */
 	for (size_t i = name[0] == '/' ? 0 : 1; i < sizeof mounts / sizeof mounts[0]; i++) {
 		char dir[CGROUP_PATH_MAX];
 		int n = snprintf(dir, sizeof dir, "%s%s%s", mounts[i], slash, name);

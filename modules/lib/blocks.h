@@ -38,6 +38,7 @@ static inline void *blocks_alloc(struct blocks *p, size_t n, size_t size)
 	return b->data;
 }
 
+/* Frees all blocks. */
 static inline void blocks_fini(struct blocks *p)
 {
 	while (p->first) {

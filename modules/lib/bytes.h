@@ -23,6 +23,7 @@ struct bytes_left {
 	const uint8_t *at, *end;
 };
 
+/* Begins to read bytes. */
 static inline struct bytes_left bytes_of(const void *data, size_t size)
 {
 	return (struct bytes_left){data, (const uint8_t *)data + size};

@@ -51,6 +51,7 @@ struct rp_instance {
 	struct rp_plan *plan; /* NULL: no configuration was committed yet */
 };
 
+/* The callbacks of struct rp_module and struct rp_calculator, used by CALC_MODULE and CALC_LIFE. */
 int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,
 		    struct rp_instance **ret);
 void calc_destroy(struct rp_instance *inst);

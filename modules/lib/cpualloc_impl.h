@@ -69,6 +69,7 @@ static inline uint32_t count_bits(uint64_t w)
 	return (uint32_t)__builtin_popcountll(w);
 }
 
+/* Returns how many CPUs of the span are in set. */
 static inline uint32_t span_count(const struct span *s, const uint64_t *set)
 {
 	uint32_t n = 0;
@@ -77,6 +78,7 @@ static inline uint32_t span_count(const struct span *s, const uint64_t *set)
 	return n;
 }
 
+/* Returns how many CPUs of the span are in both sets. */
 static inline uint32_t span_count_and(const struct span *s, const uint64_t *set,
 				      const uint64_t *mask)
 {

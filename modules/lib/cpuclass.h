@@ -199,6 +199,7 @@ void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg)
 void cpuclass_timer(struct cpuclass *c, uint64_t cookie);
 /* Returns the number of CPUs that differ from their class after the last attempt. */
 uint32_t cpuclass_n_failing(const struct cpuclass *c);
+/* Returns true if a CPU differs from its class after the last attempt. */
 bool cpuclass_fails(const struct cpuclass *c, uint32_t cpu);
 /* Returns the reason of one of the failures, and whether it will be repeated, in one line. */
 const char *cpuclass_why(const struct cpuclass *c);

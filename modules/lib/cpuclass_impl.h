@@ -75,7 +75,7 @@ struct seat {
 	/* class + 1, 0: none; `done` also records turbo and the CLOS */
 	uint16_t wanted, done;
 	bool online, allowed, failed, again;
-	bool touched; /* was in a class under this or an earlier configuration */
+	bool touched; /* has been in a class under this or an earlier configuration */
 };
 #define WITH_TURBO 0x8000u
 #define CLOS_SHIFT 8u /* CLOS + 1; 0: unchanged */
@@ -130,10 +130,12 @@ struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct p
 					int32_t *ret_result);
 /* Replaces the Speed Select part and the setup to be removed; takes ownership of both. */
 void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo);
+/* Returns true if a platform job is due now. */
 bool cpuclass_platform_to_do(const struct cpuclass *c);
 /* Adds to the job the removal of the previous setup, or the new setup. Both put all CPUs into CLOS
  * 0. False: out of memory. */
 bool cpuclass_add_platform(struct cpuclass *c, struct cpuclass_job *job);
+/* Takes the setup back from a job that could not be submitted. */
 void cpuclass_not_submitted(struct cpuclass *c, struct cpuclass_job *job);
 /* Records the result of a platform job. False: the platform was configured again meanwhile, so the
  * result is obsolete. */

@@ -33,11 +33,13 @@ static inline struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code)
 	return c;
 }
 
+/* Returns a view of the set. */
 static inline struct rp_ids cpus_ids(const struct cpus *c)
 {
 	return c ? (struct rp_ids){c->w, c->nw, 0} : rp_ids_none();
 }
 
+/* Returns the number of CPUs in the set. */
 static inline uint32_t cpus_count(const struct cpus *c)
 {
 	return c ? c->n : 0;

@@ -43,6 +43,7 @@ static inline int64_t ctr_counted_cpu(const struct rp_ctr_info *info)
 
 /* Returns the CPU shares for a request in milli-CPU, as the kubelet computes them. */
 int64_t ctr_shares_of(int64_t mcpu);
+/* Stages the CPU shares for a request in milli-CPU. */
 int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu);
 
 /* Stores the NUMA nodes of these CPUs. A node without memory is replaced by the nearest one with
@@ -64,12 +65,14 @@ struct ctr_stage {
 	uint32_t group;
 	const char *degraded; /* why the container has less than it requests; NULL: it has all */
 };
+/* Stages a complete decision. Returns 0 or an error of the host. */
 int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s);
 
 /* Reads the record that the policy saved with the container: a struct that begins with its version,
  * a uint32_t. False: there is no record of this version and size, because another policy or none
  * has decided; *ret is unchanged. */
 bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size);
+/* Saves a record with the container, for ctr_record(). */
 int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
 		       uint32_t size);
 /* Drops the container's exclusive CPUs, group and record. */
@@ -80,6 +83,7 @@ int32_t ctr_forget(const struct modhost *h, rp_txn txn, rp_ctr ctr);
 #define CTR_DATA_MAX 4096u
 const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
 			  char text[CTR_DATA_MAX + 1]);
+/* Stages a set as a line KEY="list" of the container's data file. */
 int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
 			  struct rp_ids cpus);
 /* Stages SHARED_CPUS, and of the exclusive CPUs ISOLATED_CPUS (those that the kernel isolates) and

@@ -15,6 +15,7 @@ const char *decide_in_text(const struct modhost *h, const struct rp_question *q,
 /* Stores a list of CPUs; empty if it is not given or malformed. */
 void decide_in_cpus(const struct modhost *h, const struct rp_question *q, const char *path,
 		    struct rp_idset *ret);
+/* Writes a number as a result. */
 void decide_out(const struct rp_answer *a, const char *name, int64_t value);
 
 #endif

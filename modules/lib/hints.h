@@ -57,6 +57,7 @@ bool hints_merge(enum hints_policy policy, uint64_t nodes, const struct hints *r
  */
 uint32_t hints_masks(uint64_t nodes, uint32_t least, uint64_t ret[HINTS_MAX]);
 
+/* Returns the number of nodes. */
 static inline uint32_t hints_size(uint64_t nodes)
 {
 	return (uint32_t)__builtin_popcountll(nodes);

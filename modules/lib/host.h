@@ -69,6 +69,7 @@ int32_t modhost_no_memory(const struct modhost *h); /* records the failure and r
  * modhost_fail(). */
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Logs a formatted line. `object` is the container or pod that it is about, or 0. */
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

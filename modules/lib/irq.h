@@ -39,7 +39,7 @@ struct irq_mask {
 	bool strict; /* also if these CPUs are claimed for the interrupt */
 };
 
-/* A wanted state. irq_commit() copies what it needs. */
+/* A wanted state, which irq_commit() copies. */
 struct irq_wish {
 	bool active; /* false: there are no rules (any more) */
 	const struct irq_claim *claims;

@@ -55,6 +55,8 @@ struct koord_rate {
 	uint64_t at_ms; /* 0: no reading yet */
 	int64_t busy_us;
 };
+/* Returns the usage since the last reading in milli-CPU, and stores this reading. RP_NOT_SET: there
+ * was none. */
 int64_t koord_used(struct koord_rate *last, uint64_t now_ms, int64_t busy_us);
 
 /* Returns true if the controller has a hierarchy of cgroup v1. */

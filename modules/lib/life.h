@@ -183,6 +183,7 @@ bool life_may_refuse(const struct rp_instance *inst);
  * ops.plan when the section was active before and does not suit the online CPUs any more. */
 int32_t life_past(struct rp_instance *inst, struct reserve_past *ret);
 
+/* The callbacks of struct rp_module, used by LIFE_MODULE. */
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret);
 void life_destroy(struct rp_instance *inst);

@@ -16,7 +16,9 @@ struct line {
 	char text[LINE_MAX_BYTES]; /* NUL-terminated after the first append */
 };
 
+/* Appends a text. */
 void line_say(struct line *l, const char *text);
+/* Appends a number in decimal digits. */
 void line_number(struct line *l, int64_t value);
 /* Appends formatted text; slow, for rare cases. */
 void line_printf(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -60,8 +60,8 @@ struct machine {
  * message. */
 int32_t machine_new(const struct modhost *h, struct machine **ret);
 struct machine *machine_free(struct machine *m); /* returns NULL */
-/* Returns the unit of a CPU, or NULL. */
 
+/* Returns the unit of a CPU, or NULL. */
 static inline const struct machine_unit *machine_unit_of(const struct machine *m,
 							 enum machine_level level, uint32_t cpu)
 {

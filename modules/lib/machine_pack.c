@@ -108,7 +108,7 @@ bool machine_tightest(const struct machine *m, enum machine_level level, struct 
 
 /* ---- best fit -------------------------------------------------------------------------------- */
 
-/* One NUMA node as a place for n CPUs. */
+/* A NUMA node as a candidate for n CPUs. */
 struct fit {
 	uint32_t n_free, n_package; /* free CPUs of the node, and of its package */
 	bool broken; /* whole cores are wanted, and the node has too few */
@@ -200,7 +200,7 @@ bool machine_narrow(const struct machine *m, struct rp_idset *free, uint32_t n, 
 	for (uint32_t i = 0; !(node = find_node(m, rp_ids_of(&left), n, cores)); i++) {
 		n = i < 2 ? keep_widest(m, levels[i], n, &left, &kept) : 0;
 		if (!n)
-			return false; /* some CPUs are in no unit */
+			return false; /* a part of the CPUs is in no unit */
 		if (machine_tightest(m, levels[i], rp_ids_of(&left), n, &near))
 			left = near;
 		one = false;

@@ -157,6 +157,7 @@ int memalloc_follow(struct memalloc *m, const struct memalloc_request *req,
  */
 int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32_t types,
 		    memalloc_mask *ret_zone);
+/* Releases a request. -RP_ENOENT: there is none with this id. */
 int memalloc_release(struct memalloc *m, uint64_t id);
 void memalloc_reset(struct memalloc *m); /* releases all requests */
 

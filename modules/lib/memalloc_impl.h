@@ -72,7 +72,7 @@ struct memalloc {
 	uint32_t n_nodes;
 	uint32_t types; /* types of memory that the machine has */
 	memalloc_mask all, with_memory, normal;
-	memalloc_mask of_type[N_TYPES]; /* nodes with memory of a kind */
+	memalloc_mask of_type[N_TYPES]; /* nodes with memory of a type */
 	memalloc_mask of_kind[N_TYPES]; /* nodes of a type, with or without memory */
 	int64_t total;
 
@@ -103,6 +103,7 @@ int memalloc_fail(struct memalloc *m, int code, const char *fmt, ...)
 
 /* Returns the zone of these nodes, creating it if necessary; NULL: out of memory. */
 struct zone *memalloc_get_zone(struct memalloc *m, memalloc_mask nodes);
+/* Returns the zone of exactly these nodes, or NULL. */
 struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes);
 /* Returns the bytes of all requests whose zones lie within nodes. */
 int64_t memalloc_used_by(const struct memalloc *m, memalloc_mask nodes);
@@ -110,6 +111,8 @@ int64_t memalloc_used_by(const struct memalloc *m, memalloc_mask nodes);
 void memalloc_tidy(struct memalloc *m);
 /* Reserves memory for n more users, so that memalloc_assign() cannot fail. */
 int memalloc_reserve_users(struct zone *z, uint32_t n);
+/* Adds a request to the users of a zone, or removes it, and updates the usage of all zones
+ * around. */
 void memalloc_assign(struct memalloc *m, struct zone *z, struct request *req);
 void memalloc_unassign(struct memalloc *m, struct request *req);
 /*
@@ -119,12 +122,14 @@ void memalloc_unassign(struct memalloc *m, struct request *req);
 int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *to, uint32_t types,
 			    uint32_t priority, int64_t bytes);
 
+/* Finds, adds or removes a request in the table of ids. */
 struct request *memalloc_find(const struct memalloc *m, uint64_t id);
 int memalloc_insert(struct memalloc *m, struct request *req);
 void memalloc_erase(struct memalloc *m, struct request *req);
 
 /* Reserves memory for n more changes, so that memalloc_note() cannot fail. */
 int memalloc_reserve_journal(struct memalloc *m, uint32_t n);
+/* Records the request in the journal before a change. Returns the record. */
 struct change *memalloc_note(struct memalloc *m, struct request *req);
 /* Undoes all changes down to a length of the journal. */
 void memalloc_undo(struct memalloc *m, uint32_t n_journal);

@@ -76,6 +76,7 @@ struct pools_pool {
 
 /* Returns the index of a pool; n: there is none. */
 uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name);
+/* Sets the name of a pool, cut at POOLS_NAME_MAX. */
 void pools_name(struct pools_pool *pool, const char *name);
 
 /*
@@ -96,6 +97,7 @@ struct pools_saved {
 	uint8_t *bytes;
 	uint32_t size, cap;
 };
+/* Saves the pools. */
 int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct pools_pool *list,
 		   uint32_t n); /* -RP_ENOMEM with a message */
 /* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */

@@ -8,9 +8,9 @@
 /* ---- the search ------------------------------------------------------------------------------ */
 
 /*
- * A unit is short when it has less than nothing free, or is the one that is wanted and has less
- * than the size. Each step moves one item out of a unit that is short. That finds every shortest
- * list: while a unit is short, some move that is still missing has to leave it.
+ * A unit is short if it is overfull, or if it is the wanted one and has less free than the size.
+ * Each step moves one item out of a short unit. This finds every shortest list: as long as a unit
+ * is short, one of the missing moves must leave it.
  */
 struct search {
 	const struct relief_item *items;
@@ -19,13 +19,13 @@ struct search {
 	int64_t free[RELIEF_UNITS_MAX];
 	uint32_t n_candidates[RELIEF_UNITS_MAX];
 	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX]; /* smaller ones first */
-	uint32_t unit; /* that is to have room */
+	uint32_t unit; /* the wanted unit */
 	uint32_t work;
-	/* The list in hand. */
+	/* The list being built. */
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t n_moves;
 	int64_t cost;
-	/* The best one so far. */
+	/* The best list so far. */
 	struct relief_move best[RELIEF_MOVES_MAX];
 	uint32_t n_best, best_unit;
 	int64_t best_cost;
@@ -37,7 +37,7 @@ static int64_t search_lacks(const struct search *s, uint32_t unit)
 	return (unit == s->unit ? s->size : 0) - s->free[unit];
 }
 
-/* The wanted unit if it is short, else the lowest one that is; n_units: none. */
+/* Returns the wanted unit if it is short, else the lowest short unit; n_units: none. */
 static uint32_t search_short_unit(const struct search *s)
 {
 	if (search_lacks(s, s->unit) > 0)
@@ -67,7 +67,7 @@ static void search_keep(struct search *s)
 
 static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after);
 
-/* Tries all other units for an item of a unit that is short. */
+/* Tries all other units for an item of a short unit. */
 static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t at)
 {
 	uint32_t item = s->candidates[unit][at];
@@ -89,8 +89,8 @@ static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t
 	}
 }
 
-/* Goes on with the list in hand. Items of one unit that are moved one after the other are in
- * ascending order, so that each set of them is tried once. */
+/* Extends the list by one move. Consecutive moves of items of one unit are in ascending order, so
+ * that each set of items is tried once. */
 static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after)
 {
 	uint32_t unit = search_short_unit(s);
@@ -110,7 +110,7 @@ static void search_step(struct search *s, uint32_t left, uint32_t unit_before, u
 	}
 }
 
-/* Adds an item to the smallest ones of its unit. */
+/* Adds an item to the candidates of its unit, if it is one of the smallest. */
 static void search_add_candidate(struct search *s, uint32_t item)
 {
 	uint32_t unit = s->items[item].unit, n = s->n_candidates[unit], at = n;
@@ -170,7 +170,7 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 	};
 }
 
-/* ---- who may be moved ------------------------------------------------------------------------ */
+/* ---- movable containers ---------------------------------------------------------------------- */
 
 static int64_t relief_now_ms(const struct modhost *h)
 {
@@ -220,7 +220,7 @@ bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 	       relief_may_be_moved(h, s, info, exclusive);
 }
 
-/* ---- explaining ------------------------------------------------------------------------------ */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
 		       const struct rp_ctr_info *other)

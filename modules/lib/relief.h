@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation relief: which containers to move so that one NUMA node has room for another
- * container. Nodes are called units here, as the same question is asked of caches and packages.
+ * Fragmentation relief: the choice of containers to move so that one NUMA node has enough free CPUs
+ * for another container. Nodes are called units here, since the search applies to caches and
+ * packages as well.
  *
- * relief_find() is pure: it asks nobody and remembers nothing. The same question has the same
- * answer. The configuration, which all policies with relief have in common, follows below.
+ * relief_find() is a pure function: equal arguments give equal results. The configuration that all
+ * policies with relief share follows below.
  */
 #ifndef NRI_RP_LIB_RELIEF_H
 #define NRI_RP_LIB_RELIEF_H
@@ -19,38 +20,39 @@ extern "C" {
 
 #define RELIEF_MOVES_MAX 3u
 #define RELIEF_UNITS_MAX 64u
-#define RELIEF_CANDIDATES_MAX 14u /* of one unit: the smallest ones that may move */
-#define RELIEF_ITEMS_MAX 256u /* of all units: those that come first */
-#define RELIEF_WORK_MAX 20000u /* moves that are tried; then the best list found so far counts */
-/* Cost of other exclusive CPUs, in bytes of memory that is moved. */
+#define RELIEF_CANDIDATES_MAX 14u /* candidates of one unit: the smallest items that may move */
+#define RELIEF_ITEMS_MAX 256u /* items of all units; further ones are ignored */
+/* limit of tried moves; the search then returns the best list so far */
+#define RELIEF_WORK_MAX 20000u
+/* Cost of an exchange of exclusive CPUs, in bytes of migrated memory. */
 #define RELIEF_COST_EXCLUSIVE (INT64_C(1) << 30)
 
 struct relief_unit {
-	int64_t free; /* 0 or more */
+	int64_t free; /* at least 0 */
 };
 
-/* A container that lies in exactly one unit. */
+/* A container whose CPUs lie in exactly one unit. */
 struct relief_item {
 	uint32_t unit;
 	uint32_t pad;
 	int64_t size; /* more than 0 */
-	uint64_t allowed; /* bits of the units that it may lie in */
-	int64_t cost; /* 0 or more */
+	uint64_t allowed; /* units in which the container may lie, as bits */
+	int64_t cost; /* at least 0 */
 };
 
 struct relief_move {
-	uint32_t item, to; /* indexes */
+	uint32_t item, to; /* indexes of the item and of its new unit */
 };
 
 /*
  * Finds the cheapest list of at most max_moves moves after which one of the wanted units has `size`
- * free and no unit has less than nothing: of the shortest lists that with the lowest sum of costs,
- * then with the lowest numbers. Moves count as one step: an item may take the place of another one
+ * free and no unit is overfull. Shorter lists come first, then those with lower total cost, then
+ * those with lower indexes. All moves are made at once: an item may take the place of another one
  * that is moved.
  *
- * Returns the number of moves (0: a unit has room already) and the unit that has room then, or
- * -RP_ENOSPC. Exact where no unit has more than RELIEF_CANDIDATES_MAX items that may move and the
- * work suffices.
+ * Returns the number of moves (0: a unit has enough already) and stores the unit, or returns
+ * -RP_ENOSPC. The result is exact if no unit has more than RELIEF_CANDIDATES_MAX movable items and
+ * RELIEF_WORK_MAX suffices.
  */
 int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 		    const struct relief_item *items, uint32_t n_items, int64_t size,
@@ -90,14 +92,15 @@ struct relief_settings {
 /* Reads the section `relief` of a policy's section. */
 void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct relief_settings *ret);
 
-/* The annotation that lets exclusive CPUs of a running container be exchanged, or forbids moves. */
+/* The annotation that allows a running container's exclusive CPUs to be exchanged, or forbids
+ * moves. */
 #define RELIEF_MOVABLE "movable.resource-policy.nri.io"
 
-/* ---- who may be moved ------------------------------------------------------------------------ */
+/* ---- movable containers ---------------------------------------------------------------------- */
 
 #define RELIEF_MOVED_MAX 256u
 
-/* The containers that were moved last, and when. All zeros: none was. */
+/* The containers that were moved last, with the times of the moves. All zeros: none. */
 struct relief_moved {
 	struct {
 		rp_ctr ctr;
@@ -106,19 +109,19 @@ struct relief_moved {
 	uint32_t next;
 };
 
-/* Notes that a container has been moved for another one. */
+/* Records that a container was moved for another one. */
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr);
-/* Takes the last n notes back. */
+/* Removes the last n records. */
 void relief_forget_moves(struct relief_moved *m, uint32_t n);
-/* Do its annotations and the configuration allow that a running container is moved? */
+/* Returns true if annotations and configuration allow that a running container is moved. */
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive);
-/* The same for a move on behalf of another container, now: it has to run, and must not have been
- * moved lately. Devices, hints and affinities are the policy's to check. */
+/* Returns true if the container may be moved for another one now: it also runs, and was not moved
+ * within the cooldown. The policy checks devices, hints and affinities. */
 bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive);
 
-/* Explains both sides of a move, by the numbers of NUMA nodes. */
+/* Explain both sides of a move in the trails of the containers, by the numbers of NUMA nodes. */
 void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
 		       const struct rp_ctr_info *other);
 void relief_note_placed(const struct modhost *h, rp_ctr ctr, uint32_t node, uint32_t n_moves);

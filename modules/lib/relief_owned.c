@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- a question of relief.h ------------------------------------------------------------------ */
+/* ---- arguments of relief_find() -------------------------------------------------------------- */
 
 struct owned_question {
 	struct rp_idset free;
@@ -76,9 +76,9 @@ static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *
 	return n < 0 ? n : 0;
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
-/* Chooses n CPUs of a node, of those that are free by then. False: the policy finds none. */
+/* Chooses n CPUs of a node that are free after the moves. False: the policy finds none. */
 static bool owned_choose(const struct relief_call *c, struct owned_question *q,
 			 const struct rp_ctr_info *info, uint32_t unit, uint32_t n,
 			 struct rp_idset *ret)
@@ -186,9 +186,9 @@ int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info
 	return 0;
 }
 
-/* ---- those that wait ------------------------------------------------------------------------- */
+/* ---- waiting containers ---------------------------------------------------------------------- */
 
-/* Returns how many containers were moved for one that waits, itself included. */
+/* Moves containers for a waiting one. Returns the number of moved containers, itself included. */
 static int32_t relief_help(const struct relief_call *c, rp_ctr ctr, uint32_t moves)
 {
 	struct rp_ctr_info info = {.size = sizeof info};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation relief for policies whose containers own CPUs (owners.h). The policy says which
- * CPUs it could give, and stages what comes of a move; here are the choice of the moves, their
- * bookkeeping, and what is shown of them.
+ * Fragmentation relief for policies whose containers own CPUs (owners.h). The policy names the CPUs
+ * that it could assign, and stages moved containers. This part chooses the moves, records them, and
+ * reports them.
  *
- * A container that crosses the border of a NUMA node although it would fit into one waits. With
- * `at: rebalance` a timer helps the waiting containers soon after they were placed, and after each
- * release; rebalancing helps them too.
+ * A container that crosses the border of a NUMA node although it would fit into one node waits.
+ * With `at: rebalance` a timer starts the search for waiting containers soon after they were
+ * placed, and after each release; rebalancing starts it too.
  */
 #ifndef NRI_RP_LIB_RELIEF_OWNED_H
 #define NRI_RP_LIB_RELIEF_OWNED_H
@@ -20,29 +20,29 @@
 #include "modules/lib/owners.h"
 #include "modules/lib/relief.h"
 
-#define RELIEF_COOKIE UINT64_C(0x7265) /* of the timer */
+#define RELIEF_COOKIE UINT64_C(0x7265) /* cookie of the timer */
 #define RELIEF_DELAY_MS 20u
 
 struct rp_instance;
 
 struct relief_ops {
-	/* CPUs that could become the container's own, without those that it has. */
+	/* Stores the free CPUs that the container could own, without those that it owns already. */
 	void (*free)(struct rp_instance *inst, const struct rp_ctr_info *info,
 		     struct rp_idset *ret);
-	/* n of these CPUs. 0 or an error. */
+	/* Chooses n of these CPUs. Returns 0 or an error. */
 	int32_t (*choose)(struct rp_instance *inst, const struct rp_ctr_info *info,
 			  struct rp_ids from, uint32_t n, struct rp_idset *ret);
-	/* The container owns other CPUs by now: its sets, memory and record follow. */
+	/* Stages sets, memory and record of a container that owns other CPUs now. */
 	int32_t (*stage)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 struct rp_ids cpus);
-	/* Optional: may this one not be moved for a reason of the policy's? */
+	/* Optional: returns true if the policy does not allow the container to be moved. */
 	bool (*is_fixed)(struct rp_instance *inst, const struct rp_ctr_info *info);
 };
 
 struct relief_counters {
-	uint64_t moved; /* containers that were moved for others */
-	uint64_t placed; /* containers that got one node by that */
-	uint64_t failed; /* no list of moves was found */
+	uint64_t moved; /* containers moved for others */
+	uint64_t placed; /* containers that moves brought into one node */
+	uint64_t failed; /* searches without a result */
 };
 
 struct relief {
@@ -50,17 +50,18 @@ struct relief {
 	struct relief_moved moved;
 	struct relief_counters counters;
 	struct ctr_list list;
-	bool waits; /* perhaps some container waits for room in one node; only ever too true */
-	/* Since relief_begin(). */
+	bool waits; /* a container may wait; false: none does */
+	/* State of the transaction since relief_begin(). */
 	struct relief_counters counters_before;
 	uint32_t n_noted;
 };
 
-/* A transaction begins: what came before is final. */
+/* Begins a transaction; earlier changes are final. */
 void relief_begin(struct relief *r);
+/* Undoes the records of the transaction. */
 void relief_undo(struct relief *r);
 
-/* What all functions below have in common. */
+/* Common arguments of the functions below. */
 struct relief_call {
 	struct rp_instance *inst;
 	const struct modhost *h;
@@ -71,26 +72,27 @@ struct relief_call {
 	const struct relief_ops *ops;
 };
 
-/* Does a set of CPUs lie in several nodes although n would fit into one? */
+/* Returns true if the CPUs lie in several nodes although as many would fit into one. */
 bool relief_crosses(const struct machine *m, struct rp_ids cpus);
 /*
- * Makes room in one node for n CPUs of a container, whose CPUs of now count as free, by at most
- * `moves` moves. Returns 1 with the CPUs, which the container does not own yet; 0: no room can be
- * made, nothing is changed; or an error.
+ * Frees n CPUs in one node for a container by at most `moves` moves; the container's present CPUs
+ * count as free. Returns 1 with the CPUs, which the container does not own yet; 0 if there is no
+ * solution and nothing has changed; or an error.
  */
 int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
 		     uint32_t moves, struct rp_idset *ret);
-/* For a container that is being placed and would get `cpus`: with `at: admission` these become CPUs
- * of one node, else the container waits. The same results. */
+/* For a container that is being placed on `cpus`: with `at: admission` replaces these by CPUs of
+ * one node, else the container waits. Results are those of relief_owned(). */
 int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info,
 		     struct rp_idset *cpus);
-/* Helps containers that wait, with at most `budget` containers moved (0: any number). Returns how
- * many were moved, or an error. */
+/* Moves containers for those that wait, at most `budget` of them (0: any number). Returns the
+ * number of moved containers, or an error. */
 int32_t relief_rebalance(const struct relief_call *c, uint64_t budget);
-/* Arms the timer if some container may wait; after a callback that placed or released one. */
+/* Arms the timer if a container may wait. Called after a callback that placed or released one. */
 void relief_arm(const struct modhost *h, const struct relief *r);
+/* Frees the memory. */
 void relief_fini(struct relief *r);
-/* The metric of moves, by outcome. */
+/* Reports the counters as a metric of moves by outcome. */
 void relief_report(const struct relief_counters *c, const struct rp_metric_sink *sink);
 
 #endif

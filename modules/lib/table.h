@@ -22,6 +22,7 @@ void *table_get(const struct table *t, uint64_t key); /* NULL: there is no entry
 int32_t table_reserve(struct table *t, uint32_t n);
 /* Adds or replaces an entry. Replacing cannot fail. -RP_ENOMEM. */
 int32_t table_put(struct table *t, uint64_t key, void *value);
+/* Removes an entry, if there is one. */
 void table_del(struct table *t, uint64_t key);
 
 #endif

@@ -15,8 +15,10 @@ struct text {
 	bool failed; /* out of memory; further text is dropped */
 };
 
+/* Frees the text. It is empty afterwards. */
 void text_fini(struct text *t);
-void text_clear(struct text *t); /* makes the text empty; `failed` is kept */
+void text_clear(struct text *t); /* makes the text empty; does not reset `failed` */
+/* Appends a text, or the list form of a set. */
 void text_put(struct text *t, const char *more);
 void text_put_set(struct text *t, struct rp_ids ids);
 const char *text_of(const struct text *t); /* "" if it has failed */
