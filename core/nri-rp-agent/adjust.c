@@ -17,7 +17,7 @@
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "adjust"
-#define SETTLE_MS 200u /* changes that come together are one */
+#define SETTLE_MS 200u /* delay that collects changes which come together */
 #define ANSWER_ARENA (1u << 20)
 #define PROBLEM "adjustments"
 #define N_KINDS 2u
@@ -26,10 +26,10 @@
 struct kind {
 	struct adjust *adjust;
 	const char *group;
-	const char *prefix; /* of names of its objects here */
-	bool former; /* those of a former program, whose status is only what is wrong */
+	const char *prefix; /* prefix of the objects' names in `objects` */
+	bool former; /* kind of a predecessor program, whose status contains only errors */
 	struct watch *watch;
-	bool known; /* all of them are there */
+	bool known; /* the list is complete */
 };
 
 struct adjust {
@@ -37,12 +37,12 @@ struct adjust {
 	struct link *link;
 	char *node, *ns;
 	struct kind kinds[N_KINDS];
-	json_t *objects; /* by prefix and name, what counts of them */
+	json_t *objects; /* relevant parts of the objects, by prefix and name */
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	char *asked; /* the text that the daemon was asked to take; NULL: it has to be asked */
+	char *asked; /* text last sent to the daemon; NULL: must be sent */
 	bool under_way, answered;
-	char *errors; /* why it has not taken it; NULL: it has */
+	char *errors; /* why the daemon has refused it; NULL: accepted */
 	json_t *conflicts; /* name → container → text */
 };
 
@@ -51,9 +51,10 @@ static const struct kind kinds[N_KINDS] = {
 	{.group = "criresmgr.intel.com", .prefix = "criresmgr.intel.com/", .former = true},
 };
 
-/* ---- what is said for this node -------------------------------------------------------------- */
+/* ---- adjustments of this node ---------------------------------------------------------------- */
 
-/* "n1", "n*"; none at all is every node. */
+/* Returns true if a list of names and prefixes ("n1", "n*") matches the node. An empty list matches
+ * all nodes. */
 static bool names_node(const json_t *nodes, const char *node)
 {
 	json_t *item;
@@ -71,7 +72,7 @@ static bool names_node(const json_t *nodes, const char *node)
 	return false;
 }
 
-/* Of the scopes those that name this node, without that. */
+/* Returns the scopes that match this node, without their lists of nodes. */
 static json_t *scopes_of(const json_t *spec, const char *node)
 {
 	json_t *scopes = json_array(), *one;
@@ -110,7 +111,8 @@ static int cmp_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One a line, by name; "": none is for this node. NULL: no memory. */
+/* Composes the text for the daemon, an adjustment a line, sorted by name; "": none for this node.
+ * NULL: no memory. */
 static char *adjust_compose(const struct adjust *a)
 {
 	struct buf text = BUF_INIT;
@@ -160,7 +162,8 @@ static void status_written(const struct kube_answer *answer, void *arg)
 			 answer->error && answer->error != -ENOENT ? answer->text : NULL);
 }
 
-/* The patch that makes `want` of `has`; NULL: they are the same. Both may be null. */
+/* Returns the merge patch that changes `has` to `want`; NULL: they are equal. Both may be null
+ * values. */
 json_t *adjust_merge(json_t *has, json_t *want)
 {
 	const char *key;
@@ -211,7 +214,8 @@ static void put_status(const struct adjust *a, const char *key, json_t *verdict)
 			    key);
 }
 
-/* What a former program's users look at: container → error. What is no container's goes by "*". */
+/* Returns the status in the format of the predecessor program: container → error, with "*" for
+ * errors that concern no single container. */
 static json_t *former_verdict(const char *errors, json_t *conflicts)
 {
 	json_t *map = conflicts ? json_copy(conflicts)
@@ -236,8 +240,8 @@ static json_t *verdict_of(const struct adjust *a, const char *key, const json_t 
 			 "generation", generation, "errors", errors, "containers", conflicts);
 }
 
-/* What is there already is not written again: the write itself comes back as a change of the
- * object. */
+/* Writes an object's status if it differs. An equal one is not written again, because each write
+ * comes back as a change of the object. */
 static void tell_status(const struct adjust *a, const char *key, const json_t *object)
 {
 	json_t *has = json_object_get(object, "said");
@@ -289,7 +293,7 @@ static void adjust_answered(const struct rpc_result *result, void *arg)
 	ProtobufCAllocator alloc = pb_arena(arena);
 	a->under_way = false;
 	if (result->error == -ECANCELED || result->error == -ECONNRESET)
-		return; /* adjust_daemon_connected() begins anew */
+		return; /* adjust_daemon_connected() starts again */
 	const Agent__SetConfigResponse *m =
 		arena && !result->error ? agent__set_config_response__unpack(
 						  &alloc, result->payload_len, result->payload)
@@ -359,8 +363,8 @@ void adjust_daemon_connected(struct adjust *a)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* What counts of an object, so that it does not matter how much else there is: its generation, what
- * it says, what we have said of it. Owned; NULL: no memory. */
+/* Returns the relevant parts of an object, so that its size does not matter: generation, spec, and
+ * this node's status. Owned; NULL: no memory. */
 static json_t *adjust_essence(const struct adjust *a, const json_t *object)
 {
 	json_t *spec = json_object_get(object, "spec");
@@ -437,7 +441,8 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 	case WATCH_LISTED:
 		k->known = true;
 		break;
-	case WATCH_DENIED: /* nobody says that they are gone; a former kind is rarely there */
+	/* the objects may still exist; a predecessor's kind is rarely installed */
+	case WATCH_DENIED:
 		if (!k->former || k->known)
 			return;
 		k->known = true;

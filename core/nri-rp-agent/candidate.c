@@ -8,8 +8,8 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/str.h"
 
-#define WHOLE_FILE "rp.conf" /* the key of a ConfigMap that holds all of it */
-#define INDENT 2 /* a line for each key, so that a message's place means something */
+#define WHOLE_FILE "rp.conf" /* key of a ConfigMap with a complete rp.conf */
+#define INDENT 2 /* puts each key on its own line, so that positions in messages are useful */
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static char *generation_of(const json_t *meta, bool config_map)
 			  json_integer_value(json_object_get(meta, "generation")));
 }
 
-/* What the daemon reads of a custom resource: no status, no history. */
+/* Returns the parts of a custom resource that the daemon reads, without status and history. */
 static char *resource_text(const struct candidate *c, const json_t *object)
 {
 	json_t *spec = json_object_get(object, "spec");
@@ -39,7 +39,7 @@ static char *resource_text(const struct candidate *c, const json_t *object)
 	return text;
 }
 
-/* The text becomes the value of a key by being moved to the right. */
+/* Returns the text as the value of a key, by indenting it. */
 static char *section_text(const char *key, const char *text)
 {
 	struct buf out = BUF_INIT;
@@ -156,7 +156,7 @@ struct candidate *candidate_free(struct candidate *c)
 	return NULL;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparisons ----------------------------------------------------------------------------- */
 
 bool candidate_same(const struct candidate *a, const struct candidate *b)
 {

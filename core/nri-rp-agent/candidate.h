@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the cluster's configurations is this node's. Candidates are the objects that may be it:
+ * Chooses this node's configuration among the cluster's. Candidates are objects with these names:
  *
- *   node.NODE     wins
- *   group.GROUP   else, where the node has a group; then `default` is not looked at, be there such
- *                 a group or not
- *   default       else
+ *   node.NODE     first choice
+ *   group.GROUP   second choice, if the node has a group; `default` is then ignored, even if the
+ *                 group's object does not exist
+ *   default       choice for nodes without a group
  *
- * A custom resource wins over a ConfigMap. Several kinds of the same name: the one that was created
- * last, so that a change of the policy begins when its resource is created.
+ * A custom resource precedes a ConfigMap. Of several kinds with the same name the one created last
+ * is chosen, so that a change of the policy takes effect when its resource is created.
  */
 #ifndef NRI_RP_AGENT_CHOICE_H
 #define NRI_RP_AGENT_CHOICE_H
@@ -21,15 +21,16 @@
 
 enum level { LEVEL_NODE, LEVEL_SHARED, N_LEVELS };
 
-/* One object as the daemon is told of it. All of it owned. */
+/* A configuration object as sent to the daemon. Owns its members. */
 struct candidate {
 	char *kind, *ns, *name, *uid;
-	char *generation; /* a ConfigMap's is its resourceVersion */
-	char *created; /* RFC 3339, sorts as text */
+	char *generation; /* metadata.generation; for a ConfigMap its resourceVersion */
+	char *created; /* in RFC 3339, which sorts as text */
 	bool config_map;
-	char *refused; /* why the daemon need not be asked; NULL: it has to be */
+	/* why the object is refused without asking the daemon; NULL: ask the daemon */
+	char *refused;
 	struct section {
-		char *name; /* of a ConfigMap's key; "": the object as a whole */
+		char *name; /* key of a ConfigMap; "": the object as a whole */
 		char *text;
 		/* the text begins with a line for the key; see Section of agent.proto */
 		bool keyed;
@@ -37,12 +38,12 @@ struct candidate {
 	size_t n_sections;
 };
 
-/* -EINVAL: the server would not send such a thing; -ENOMEM. */
+/* Reads a candidate from an object. -EINVAL: no server would send such an object; -ENOMEM. */
 int candidate_new(const json_t *object, bool config_map, struct candidate **ret, struct err *err);
-struct candidate *candidate_free(struct candidate *c); /* NULL is fine; returns NULL */
-/* The same object in the same state. Either may be NULL. */
+struct candidate *candidate_free(struct candidate *c); /* accepts NULL; returns NULL */
+/* Returns true for equal objects in equal states. Both may be NULL. */
 bool candidate_same(const struct candidate *a, const struct candidate *b);
-/* Of the two of the same level: a when it wins. Either may be NULL. */
+/* Returns the preferred candidate of two on one level. Both may be NULL. */
 const struct candidate *candidate_better(const struct candidate *a, const struct candidate *b);
 
 #endif

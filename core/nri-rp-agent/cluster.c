@@ -24,7 +24,7 @@
 
 #define LOG_SOURCE "cluster"
 #define NODE_MAX 254u
-#define STATE_QUIET_MS 200u /* what changes together is told together */
+#define STATE_QUIET_MS 200u /* delay that collects changes which are sent together */
 #define STATE_TIMEOUT_MS 5000u
 
 struct cluster {
@@ -37,7 +37,7 @@ struct cluster {
 	struct adjust *adjust;
 	struct node_feed *node_feed;
 	struct pod_feed *pod_feed;
-	struct pod_feed *bridge_feed; /* NULL: there is no bridge */
+	struct pod_feed *bridge_feed; /* NULL: no bridge */
 	struct watch *node_watch;
 	struct link *link;
 	struct link_client client, bridge_client;
@@ -49,7 +49,7 @@ struct cluster {
 
 /* ---- the node -------------------------------------------------------------------------------- */
 
-/* Where the group is; the ones after the first are those of former programs. */
+/* Labels that name the node's group; those after the first belong to predecessor programs. */
 static const char *const group_labels[] = {
 	"config.nri/group",
 	"group.config.nri",
@@ -93,7 +93,8 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Whether it arrives does not matter: a daemon that comes later is told then. */
+/* Sends the state of the cluster's side to the daemon. A failed call does not matter: a daemon that
+ * connects later gets the state again. */
 static void tell_state(void *arg)
 {
 	struct cluster *c = arg;

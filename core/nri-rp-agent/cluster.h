@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cluster's side of the agent: this node's object, and what is done for the node there.
+ * The cluster's side of the agent: watches this node's object and writes for the node.
  *
- *   kubeconfig.c  where the API server is
- *   http.c        requests on the loop
- *   kube.c        how many, and when
- *   watch.c       objects kept in view
- *   node.c        the Node, for the daemon
- *   evict.c       pods that have to leave the node
- *   configs.c     which configuration is this node's, and what became of it
- *   choice.c      which of several it is
- *   verdict.c     the status of it
- *   published.c   what is said of the node
- *   wishes.c      what modules want it to have
- *   report.c      events of pods and of the node
- *   adjust.c      containers that are placed by other requests than their pods have
- *   writer.c      writes of one object, one after the other
+ *   kube.c           requests to the API server: rate, order, back-off
+ *   watch.c          lists and watches objects
+ *   writer.c         writes one object, one write at a time
+ *   rbac_hint.c      the missing right or kind behind a refusal
+ *   node.c           sends the Node to the daemon
+ *   pods.c           sends the node's pods to the daemon
+ *   configs.c        finds this node's configuration and sends it to the daemon
+ *   candidate.c      chooses among several configurations
+ *   object_status.c  writes the outcome into the object's status
+ *   adjust.c         adjustments of containers
+ *   published.c      NodeResourceTopology and extended resources
+ *   node_patch.c     labels, annotations and taints of the Node
+ *   report.c         events of pods and of the node
+ *   evict.c          evicts pods
+ *
+ * Addresses and credentials of the API server, and HTTP, are in core/lib/kube.
  */
 #ifndef NRI_RP_AGENT_CLUSTER_H
 #define NRI_RP_AGENT_CLUSTER_H
@@ -27,23 +29,24 @@ struct cluster;
 struct cluster_config {
 	struct loop *loop;
 	struct link *link;
-	struct link *bridge; /* NULL: there is none */
-	const char *kubeconfig, *context; /* NULL: in the cluster; the current one */
-	const char *service_account; /* the folder of its files */
-	const char *node; /* NULL: NODE_NAME of the environment, else the host's name */
-	const char *ns; /* NULL: ours, else CLUSTER_DEFAULT_NAMESPACE */
+	struct link *bridge; /* link to nri-rp-bridge; NULL: none */
+	const char *kubeconfig, *context; /* NULL: the service account; the current context */
+	const char *service_account; /* folder of the service account's files */
+	const char *node; /* NULL: $NODE_NAME, or the host name */
+	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */
 	const char *config_map;
 };
 
 #define CLUSTER_DEFAULT_NAMESPACE "kube-system"
 #define CLUSTER_DEFAULT_CONFIG_MAP "nri-rp-config"
 
-/* *ret NULL: this is no cluster, and none is named. */
+/* Starts the cluster's side. *ret NULL: no cluster was found and none was configured. */
 int cluster_new(const struct cluster_config *config, struct cluster **ret, struct err *err);
-/* After the link is gone, which may be in the middle of a call. NULL is fine; returns NULL. */
+/* Call after link_free, which may be running one of the link's calls. Accepts NULL; returns
+ * NULL. */
 struct cluster *cluster_free(struct cluster *c);
-/* The agent stops: done is called, perhaps from inside, when the cluster has been told, or cannot
- * be. */
+/* Writes final states before the agent stops. Calls done, possibly before it returns, when they are
+ * written or cannot be. */
 void cluster_retire(struct cluster *c, void (*done)(void *arg), void *arg);
 
 #endif

@@ -19,23 +19,23 @@
 
 #define LOG_SOURCE "configs"
 #define GROUP_PATH "/apis/config.nri/v1alpha1"
-#define KINDS_MAX 32u /* of custom resources */
+#define KINDS_MAX 32u /* limit of kinds of custom resources */
 #define PLURAL_MAX 64u
-#define SETTLE_MS 100u /* changes that come together are one */
+#define SETTLE_MS 100u /* delay that collects changes which come together */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
 #define RETIRE_POLL_MS 50u
 #define RETIRE_MAX_MS 10000u
 
-/* One object that is looked for. */
+/* A name of an object that is watched. */
 struct slot {
 	struct kind *kind;
 	struct watch *watch;
 	char *name;
-	struct candidate *held; /* NULL: it is not there */
-	bool known; /* whether it is there */
-	bool denied; /* the cluster does not let it be read: nothing is known by its absence */
-	bool seen; /* in the list that is being read */
+	struct candidate *held; /* NULL: no such object */
+	bool known; /* `held` is valid */
+	bool denied; /* no right to read the object, so its absence means nothing */
+	bool seen; /* present in the current list */
 };
 
 struct kind {
@@ -50,17 +50,17 @@ struct configs {
 	char *node, *ns, *config_map;
 	char *group; /* NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
-	bool cleared; /* the daemon knows that the cluster has no configuration for it */
-	struct kind *kinds[KINDS_MAX + 1]; /* the first one is that of ConfigMaps */
+	bool cleared; /* the daemon has been told that the cluster has no configuration for it */
+	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is that of ConfigMaps */
 	unsigned n_kinds;
 	struct kube_call *discovery;
 	struct loop_timer *discover_timer, *settle_timer, *retire_timer;
 	struct verdicts *verdicts;
-	struct kube_backoff backoff; /* of what the daemon could not take */
-	const struct slot *sending; /* NULL: nothing is under way */
-	struct candidate *sent; /* what the daemon was asked to take last; kept by identity only */
-	bool sent_counts; /* it has answered, and is still the same daemon */
-	bool stale; /* the answer that is under way is of a daemon that is gone */
+	struct kube_backoff backoff; /* for configurations that the daemon could not process */
+	const struct slot *sending; /* NULL: no call is under way */
+	struct candidate *sent; /* identity of the configuration last sent to the daemon */
+	bool sent_counts; /* the daemon has answered, and is still connected */
+	bool stale; /* the pending answer is of an earlier connection */
 	bool warned_none;
 	void (*retired)(void *arg);
 	void *retired_arg;
@@ -121,7 +121,7 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		s->held = candidate_free(s->held);
 		s->known = true;
 		s->denied = false;
-		configs_discover(s->kind->configs); /* perhaps the kind is no longer there */
+		configs_discover(s->kind->configs); /* the kind may have been removed */
 		break;
 	}
 	if (s->known)
@@ -206,7 +206,7 @@ static bool configs_is_listed(const json_t *resources, const char *plural)
 	return false;
 }
 
-/* Forgets kinds whose definition was removed from the cluster, and what was wrong with them. */
+/* Forgets kinds whose definition was removed from the cluster, and their problems. */
 static void configs_forget_kinds(struct configs *c, const json_t *resources)
 {
 	unsigned n = 1;
@@ -219,7 +219,8 @@ static void configs_forget_kinds(struct configs *c, const json_t *resources)
 	c->n_kinds = n;
 }
 
-/* What the cluster has in our group; a kind that is taken away is one that has no objects. */
+/* Handles the list of kinds in the group config.nri. A removed kind counts as one without
+ * objects. */
 static void configs_discovered(const struct kube_answer *answer, void *arg)
 {
 	struct configs *c = arg;
@@ -255,7 +256,7 @@ static void configs_discover(void *arg)
 		(void)loop_timer_arm(c->discover_timer, kube_backoff_next_ms(&c->backoff));
 }
 
-/* ---- to the daemon --------------------------------------------------------------------------- */
+/* ---- configuration for the daemon ------------------------------------------------------------ */
 
 static void configs_tell(struct configs *c, const struct slot *s, const char *errors,
 			 const char *warnings)
@@ -298,7 +299,7 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 		return;
 	}
 	kube_backoff_reset(&c->backoff);
-	/* What has changed meanwhile is about to be sent, and told of then. */
+	/* An object that has changed in the meantime is sent next, and reported then. */
 	if (s && candidate_same(s->held, c->sent))
 		configs_tell(c, s,
 			     refused	   ? result->text
@@ -309,7 +310,7 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 	settle_later(c, SETTLE_MS);
 }
 
-/* What is compared with later, without the texts. */
+/* Returns a copy without texts, for later comparisons. */
 static struct candidate *configs_identity(const struct candidate *of)
 {
 	struct candidate *c = calloc(1, sizeof *c);
@@ -356,11 +357,11 @@ static void configs_send(struct configs *c, const struct slot *s)
 	c->sent_counts = !r;
 	if (!r)
 		c->sending = s;
-	else if (r != -ENOTCONN) /* configs_daemon_connected comes */
+	else if (r != -ENOTCONN) /* configs_daemon_connected() will send it */
 		try_again(c);
 }
 
-/* ---- none ------------------------------------------------------------------------------------ */
+/* ---- no configuration ------------------------------------------------------------------------ */
 
 static void configs_clear_answered(const struct rpc_result *result, void *arg)
 {
@@ -394,7 +395,7 @@ static void configs_clear(struct configs *c)
 		(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
 }
 
-/* Returns true if an object cannot be missed: all kinds may be read. */
+/* Returns true if all kinds are readable, so that no object can be overlooked. */
 static bool configs_all_readable(const struct configs *c)
 {
 	for (unsigned i = 0; i < c->n_kinds; i++)
@@ -404,7 +405,7 @@ static bool configs_all_readable(const struct configs *c)
 	return !c->discovery_denied;
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- choice of the configuration ------------------------------------------------------------- */
 
 static bool level_known(const struct configs *c, enum level level)
 {
@@ -464,7 +465,7 @@ static void configs_settle(void *arg)
 {
 	struct configs *c = arg;
 	if (c->sending || c->retired)
-		return; /* its answer comes back here */
+		return; /* the pending answer calls this function again */
 	if (c->group_changed)
 		change_group(c);
 	configs_choose(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration that the cluster has for this node: found among custom resources of all kinds
- * that the cluster has in the group config.nri, and ConfigMaps (choice.h), sent to the daemon, and
- * what became of it written back (verdict.h).
+ * Finds the configuration that the cluster has for this node (candidate.h), sends it to the daemon,
+ * and writes the outcome back (object_status.h). Objects are ConfigMaps and custom resources of all
+ * kinds in the group config.nri.
  */
 #ifndef NRI_RP_AGENT_CONFIGS_H
 #define NRI_RP_AGENT_CONFIGS_H
@@ -15,22 +15,21 @@ struct configs;
 struct configs_config {
 	struct kube *kube;
 	struct link *link;
-	const char *node; /* its name */
-	const char *ns; /* where the objects are */
-	const char *config_map; /* what names of ConfigMaps begin with: "nri-rp-config" */
+	const char *node; /* name of the node */
+	const char *ns; /* namespace of the objects */
+	const char *config_map; /* prefix of the ConfigMaps' names: "nri-rp-config" */
 };
 
 int configs_new(const struct configs_config *config, struct configs **ret, struct err *err);
-struct configs *configs_free(struct configs *c); /* NULL is fine; returns NULL */
-/* The node's group; NULL: it has none. Until this is called for the first time the shared objects
- * are not looked at. */
+struct configs *configs_free(struct configs *c); /* accepts NULL; returns NULL */
+/* Sets the node's group; NULL: none. Shared objects are ignored until the first call. */
 void configs_set_group(struct configs *c, const char *group);
-/* The Node has changed. */
+/* Call when the Node has changed. */
 void configs_node_seen(const struct configs *c, const json_t *node);
-/* The daemon is there, or there again. */
+/* Call when the daemon has connected, or connected again. */
 void configs_daemon_connected(struct configs *c);
-/* The agent stops: done is called, perhaps from inside, when the cluster has been told, or cannot
- * be. */
+/* Withdraws the statuses before the agent stops. Calls done, possibly before it returns, when they
+ * are written or cannot be. */
 void configs_retire(struct configs *c, void (*done)(void *arg), void *arg);
 
 #endif

@@ -11,14 +11,14 @@
 #include "proto/podresources.pb-c.h"
 
 #define ARENA_BLOCK (16u << 10)
-#define FIELD_POD 1u /* of both answers */
+#define FIELD_POD 1u /* number of the field in both answers */
 
 struct group {
 	Agent__Devices devices;
 	struct rp_idset nodes;
 };
 
-/* Of one container. */
+/* Resources of one container. */
 struct groups {
 	struct group *list;
 	uint32_t n;
@@ -30,7 +30,7 @@ static bool good_name(const char *name)
 	return len && len < AGENT_NAME_MAX;
 }
 
-/* By name of the resource. */
+/* Finds or inserts a group, sorted by the name of the resource. */
 static struct group *group_of(struct groups *g, const char *resource)
 {
 	uint32_t at = 0;
@@ -54,8 +54,9 @@ static bool is_node(int64_t id)
 }
 
 /*
- * A resource comes with an entry for each set of nodes that its devices are at: what counts is all
- * of these. A plugin that does not know where its device is gives no node, or the kernel's -1.
+ * Adds an entry of a resource. A resource has an entry for each set of nodes of its devices; the
+ * union of these sets is used. A plugin that does not know a device's place gives no node, or the
+ * kernel's -1.
  */
 static int add_entry(struct groups *g, const Podresources__ContainerDevices *d, struct err *err)
 {
@@ -91,7 +92,7 @@ static int list_nodes(struct arena *a, struct group *g)
 	return 0;
 }
 
-/* NULL in *ret: it has no devices that are anywhere. */
+/* Reads a container. *ret NULL: no device with a known place. */
 static int read_container(struct arena *a, const Podresources__ContainerResources *c,
 			  Agent__ContainerDevices **ret, struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kubelet says of pods, as the daemon wants it: a resource of a container with the nodes
- * of all its devices. */
+/* Converts the kubelet's data about pods for the daemon: for each resource of a container the nodes
+ * of its devices. */
 #ifndef NRI_RP_AGENT_DEVICES_H
 #define NRI_RP_AGENT_DEVICES_H
 
@@ -12,13 +12,13 @@
 #include "core/lib/util/err.h"
 #include "proto/agent.pb-c.h"
 
-/* Memory that reading one pod may take. */
+/* Memory limit for reading one pod. */
 #define DEVICES_POD_ARENA (64u << 20)
 
 /*
- * The pods of the kubelet's answer to List, or the one of Get, one after the other: fn gets each,
- * valid for the call. An error of fn ends it. -EBADMSG: it makes no sense; -E2BIG: it is over a
- * limit; -ENOMEM.
+ * Calls fn for each pod of the kubelet's answer to List, or for the one of Get; the pod is valid
+ * during the call. An error of fn ends the iteration. -EBADMSG: invalid answer; -E2BIG: a limit is
+ * exceeded; -ENOMEM.
  */
 int devices_each_pod(const uint8_t *data, size_t n,
 		     int (*fn)(const Agent__PodDevices *pod, void *arg), void *arg,

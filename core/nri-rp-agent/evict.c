@@ -25,7 +25,7 @@ struct eviction {
 
 struct evict {
 	struct kube *kube;
-	/* of group policy, that the server's evictions are of; "": not known */
+	/* Version of the group policy for evictions by the server; "": unknown. */
 	char version[VERSION_MAX];
 	struct eviction *list;
 	unsigned n;
@@ -54,7 +54,7 @@ static void evict_finish(struct eviction *v, Agent__EvictOutcome outcome, const 
 	eviction_free(v);
 }
 
-/* A conflict is that of the uid: the pod of that name is another one. */
+/* Converts an error to an outcome. A conflict is about the uid: another pod has that name. */
 static Agent__EvictOutcome outcome_of(int error)
 {
 	switch (error) {
@@ -139,7 +139,7 @@ static void evict_discovered(const struct kube_answer *answer, void *arg)
 			     answer->error ? answer->text : "this API server has no evictions");
 }
 
-/* The group's version is v1beta1 or v1, as the server is older or newer than 1.22. */
+/* Requests the version of the group policy: v1beta1 for servers older than 1.22, otherwise v1. */
 static void evict_discover(struct eviction *v)
 {
 	const struct kube_request request = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evictions by the API server, which asks disruption budgets and ends the pod. The pod that is
- * meant is told by its uid. Each request is answered once; whoever asks comes again.
+ * Evicts pods through the API server, which respects disruption budgets and ends the pod. The uid
+ * identifies the pod. Each request is answered once and not repeated here: the caller may send it
+ * again.
  */
 #ifndef NRI_RP_AGENT_EVICT_H
 #define NRI_RP_AGENT_EVICT_H
@@ -10,14 +11,14 @@
 #include "core/lib/wire/rpc.h"
 #include "proto/agent.pb-c.h"
 
-#define EVICT_MAX 16u /* under way at a time */
+#define EVICT_MAX 16u /* limit of evictions under way */
 
 struct evict;
 
 struct evict *evict_new(struct kube *k); /* NULL: no memory */
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct evict *evict_free(struct evict *e);
-/* Answers req, perhaps later. */
+/* Serves an eviction request; answers req, possibly later. */
 void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_request *req);
 
 #endif

@@ -18,11 +18,12 @@
 
 #define LOG_SOURCE "kube"
 #define NS_PER_S UINT64_C(1000000000)
-#define REQUEST_COST 1000u /* of an allowance that grows by KUBE_RATE_PER_S a millisecond */
+/* cost of a request, from an allowance that grows by KUBE_RATE_PER_S each millisecond */
+#define REQUEST_COST 1000u
 
 struct kube_call {
 	struct kube *kube;
-	struct http_call *http; /* NULL: it waits */
+	struct http_call *http; /* NULL: waiting */
 	char *method, *path, *content_type, *body;
 	uint32_t timeout_ms;
 	unsigned attempts;
@@ -38,14 +39,14 @@ struct kube {
 	struct loop *loop;
 	struct kubeconfig config;
 	struct http *http;
-	struct loop_timer *timer; /* to the next request that may go */
+	struct loop_timer *timer; /* for the next request */
 	struct kube_call *waiting, *running;
 	unsigned n_calls;
 	uint64_t allowance, counted_ms;
-	uint64_t hold_until_ms; /* the server wants to hear nothing before */
-	char last_error[ERR_TEXT_MAX]; /* why it cannot be reached; "": it can */
+	uint64_t hold_until_ms; /* end of a delay requested by the server */
+	char last_error[ERR_TEXT_MAX]; /* why the server is not reachable; "": reachable */
 	struct problem {
-		char *key, *text; /* NULL: a free place */
+		char *key, *text; /* NULL: unused entry */
 	} problems[KUBE_PROBLEMS_MAX];
 	struct kube_written written[KUBE_WRITTEN_MAX];
 	unsigned n_written;
@@ -80,7 +81,7 @@ void kube_backoff_reset(struct kube_backoff *b)
 	*b = (struct kube_backoff){.n_denied = 0};
 }
 
-/* ---- what people want to know ---------------------------------------------------------------- */
+/* ---- state for people ------------------------------------------------------------------------ */
 
 static void tell_changed(const struct kube *k)
 {
@@ -165,14 +166,14 @@ void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg)
 	k->changed_arg = arg;
 }
 
-/* ---- when requests may go -------------------------------------------------------------------- */
+/* ---- rate limit ------------------------------------------------------------------------------ */
 
 static void pump_later(struct kube *k, uint64_t delay_ms)
 {
 	(void)loop_timer_arm(k->timer, delay_ms);
 }
 
-/* Milliseconds until the next request may go; 0: now. */
+/* Returns the milliseconds until the next request may be sent; 0: now. */
 static uint64_t wait_ms(struct kube *k)
 {
 	uint64_t now = clock_ms();
@@ -238,7 +239,7 @@ static int error_of_status(unsigned status)
 	}
 }
 
-/* A sentence of the server's, when it has sent one, after what would help. */
+/* Composes the error text: status, remedy if known, and the server's message if there is one. */
 static void kube_describe(const struct kube_call *c, unsigned status, const json_t *body, char *ret,
 			  size_t size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the API server: as many a second as is polite, in the order in which they were asked
- * for, JSON in and out. A server that says when to come back (429, 503 with Retry-After) is obeyed
- * by all requests, and asked again.
+ * Requests to the API server, in the order of their calls, with a limited rate, as JSON. If the
+ * server asks for a delay (429, or 503 with Retry-After), all requests wait for it, and the delayed
+ * request is repeated.
  */
 #ifndef NRI_RP_AGENT_KUBE_H
 #define NRI_RP_AGENT_KUBE_H
@@ -16,30 +16,30 @@
 
 #define KUBE_RATE_PER_S 5u
 #define KUBE_BURST 10u
-#define KUBE_ANSWER_MAX (8u << 20) /* bytes of one answer that is no stream */
-#define KUBE_QUEUE_MAX 256u /* requests that wait or are under way */
+#define KUBE_ANSWER_MAX (8u << 20) /* limit of an answer that is not a stream, in bytes */
+#define KUBE_QUEUE_MAX 256u /* limit of requests waiting or under way */
 #define KUBE_TIMEOUT_MS 30000u
-#define KUBE_ATTEMPTS_MAX 5u /* of a request that the server puts off */
-#define KUBE_HOLD_MAX_S 300u /* that it may put it off for at a time */
+#define KUBE_ATTEMPTS_MAX 5u /* attempts for a request that the server delays */
+#define KUBE_HOLD_MAX_S 300u /* longest delay that is accepted */
 
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
 #define KUBE_JSON_PATCH "application/json-patch+json"
-#define KUBE_APPLY_PATCH "application/apply-patch+yaml" /* JSON is YAML */
+#define KUBE_APPLY_PATCH "application/apply-patch+yaml" /* JSON is valid YAML */
 #define KUBE_JSON "application/json"
 
 struct kube;
 struct kube_call;
 
-/* Valid during the callback only. */
+/* The answer to a request; valid during the callback. */
 struct kube_answer {
 	/*
-	 * 0: done; -EACCES: we may not, or are not known (401, 403); -ENOENT; -EEXIST: a conflict;
-	 * -ESTALE: 410 Gone; -EINVAL: the server refuses what it was sent; -EAGAIN: it cannot now
-	 * (429, 5xx); -EBADMSG: its answer makes no sense; -E2BIG: it is too large; -ECANCELED:
-	 * stream() has ended it; -ETIMEDOUT, -ECONNRESET, -EPROTO: it cannot be reached; -ENOMEM.
-	 */
+ * 0: done; -EACCES: not permitted or not authenticated (401, 403); -ENOENT; -EEXIST: a conflict;
+ * -ESTALE: 410 Gone; -EINVAL: the server refuses the content; -EAGAIN: temporary failure (429,
+ * 5xx); -EBADMSG: invalid answer; -E2BIG: the answer is too long; -ECANCELED: stream() has ended
+ * the call; -ETIMEDOUT, -ECONNRESET, -EPROTO: not reachable; -ENOMEM.
+ */
 	int error;
-	const char *text; /* "": no error */
+	const char *text; /* error text; "": no error */
 	json_t *body; /* NULL: none */
 };
 
@@ -47,62 +47,64 @@ struct kube_request {
 	const char *method, *path; /* copied, as is the body */
 	const char *content_type, *body; /* NULL: none */
 	uint32_t timeout_ms; /* 0: KUBE_TIMEOUT_MS */
-	bool takes_429; /* it may be about the object: an answer like others, -EAGAIN */
-	/* The body of a good answer in pieces, instead of answer->body; not 0 ends the call. Must
-	 * not start or cancel calls. */
+	/* passes 429 to done() as -EAGAIN instead of repeating the request: in an eviction, 429 is
+	 * the verdict about the pod */
+	bool takes_429;
+	/* Receives the body of a successful answer in pieces, in place of answer->body. A non-zero
+	 * result ends the call. Must not start or cancel calls. */
 	int (*stream)(const void *data, size_t n, void *arg);
-	/* Called exactly once, never from inside kube_call; not after kube_cancel. */
+	/* Called exactly once, unless the call is cancelled; never from inside kube_call. */
 	void (*done)(const struct kube_answer *answer, void *arg);
 	void *arg;
 };
 
-/* Takes what k holds over, also when this fails. */
+/* Takes over the content of k, even on failure. */
 int kube_new(struct loop *loop, struct kubeconfig *k, struct kube **ret, struct err *err);
-/* Calls that wait or are under way are dropped. Not from inside a callback. NULL is fine; returns
- * NULL. */
+/* Drops all calls without calling done. Not from inside a callback. Accepts NULL; returns NULL. */
 struct kube *kube_free(struct kube *k);
-/* NULL: no memory, or KUBE_QUEUE_MAX are waiting. */
+/* Queues a request. NULL: no memory, or KUBE_QUEUE_MAX requests are pending. */
 struct kube_call *kube_call(struct kube *k, const struct kube_request *request);
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct kube_call *kube_cancel(struct kube_call *c);
 /*
- * What is off: `key` names it, NULL for text says that it is not any more. Told to people by
- * whoever listens; at most KUBE_PROBLEMS_MAX are kept.
+ * Problems to be shown to people. kube_set_problem records one under `key`, or removes it if text
+ * is NULL. At most KUBE_PROBLEMS_MAX are stored.
  */
 #define KUBE_PROBLEMS_MAX 16u
 void kube_set_problem(struct kube *k, const char *key, const char *text);
 unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX]);
-/* What was written last, told like that: `what` is a constant text; at most KUBE_WRITTEN_MAX. */
+/* Records the latest write of each kind; `what` is a constant text. At most KUBE_WRITTEN_MAX are
+ * stored. */
 #define KUBE_WRITTEN_MAX 8u
 struct kube_written {
 	const char *what;
-	int64_t time_s; /* wall clock */
+	int64_t time_s; /* wall-clock time */
 };
 void kube_set_written(struct kube *k, const char *what);
 unsigned kube_written(const struct kube *k, const struct kube_written **ret);
-const char *kube_unreachable(
-	const struct kube *k); /* why the server does not answer; "": it does */
+const char *kube_unreachable(const struct kube *k); /* cause; "": reachable */
 const char *kube_server(const struct kube *k);
-/* Called when one of these has changed, from anywhere; it must not start or cancel calls. */
+/* Registers `changed`, which is called when a problem, a write or the reachability has changed,
+ * from inside any function; it must not start or cancel calls. */
 void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg);
 struct loop *kube_loop(const struct kube *k);
-const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
+const char *kube_namespace(const struct kube *k); /* the agent's; NULL: unknown */
 
-/* Once more later: 1 s doubling to 60 s, each time between half of that and all of it, so that a
- * thousand agents do not come at once. */
+/* Delays between retries: from 1 s, doubling up to 60 s. Each is chosen between half of the value
+ * and the value, so that many agents do not retry at once. */
 struct kube_backoff {
 	struct backoff delay;
-	unsigned n_denied; /* in a row */
+	unsigned n_denied; /* consecutive refusals */
 };
-uint32_t kube_jitter(uint32_t below); /* 0 … below - 1 */
+uint32_t kube_jitter(uint32_t below); /* random number below `below` */
 uint32_t kube_backoff_next_ms(struct kube_backoff *b);
 #define BACKOFF_MIN_MS 1000u
 #define BACKOFF_MAX_MS 60000u
 /*
- * The same where we may not, or there is no such thing. A server that has only just started knows
- * neither its roles nor all of its kinds, and says so of everybody: the first few times it is asked
- * again as after any failure, then every 20 seconds, so that rights that are given back are noticed
- * within 30.
+ * Returns the delay after a missing right or kind. An API server that has just started knows
+ * neither its roles nor all kinds and refuses every request. Therefore the first refusals are
+ * treated as other failures. Later requests are repeated every 20 seconds, so that restored rights
+ * are noticed within 30 seconds.
  */
 uint32_t kube_backoff_denied_ms(struct kube_backoff *b);
 #define DENIED_SOON 5u

@@ -46,14 +46,15 @@ static int connect_now(struct kubelet *k, struct err *err)
 	return 0;
 }
 
-/* A connection that takes no more calls: those under way are waited for before there is another. */
+/* Drops a connection that accepts no more calls. Fails while calls are pending on it, which have to
+ * end before the next connection. */
 static int drop_unusable(struct kubelet *k, struct err *err)
 {
 	struct h2 *h = k->conn ? grpc_conn_h2(k->conn) : NULL;
 	if (!h || h2_usable(h))
 		return 0;
 	if (h2_is_closed(h))
-		k->conn = NULL; /* on_ended is on its way */
+		k->conn = NULL; /* on_ended will be called */
 	else if (h2_n_streams(h))
 		return err_set(err, -EAGAIN, "%s: the kubelet is closing the connection",
 			       k->socket);

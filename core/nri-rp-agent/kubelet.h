@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's socket on the loop. It is connected to when there is something to ask, and again
- * when the connection has ended; a kubelet that is not there, or does not listen, is an error of
- * the call.
+ * Calls to the kubelet's socket on the loop. The connection is opened by the first call and again
+ * after it has ended. If the kubelet is not reachable, the call fails.
  */
 #ifndef NRI_RP_AGENT_KUBELET_H
 #define NRI_RP_AGENT_KUBELET_H
@@ -16,12 +15,13 @@
 struct kubelet;
 
 int kubelet_new(struct loop *loop, const char *socket, struct kubelet **ret, struct err *err);
-/* Calls under way end with -ECANCELED. NULL is fine; returns NULL. Not from inside a callback. */
+/* Ends pending calls with -ECANCELED. Accepts NULL; returns NULL. Not from inside a callback. */
 struct kubelet *kubelet_free(struct kubelet *k);
-/* done as grpc_call has it; an error has a sentence. */
+/* Starts a call; `done` is that of grpc_call. On failure err has a complete sentence. */
 int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
 		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err);
-/* Which connection this is, from 1: the next one may be to another kubelet. */
+/* Returns the number of the connection, from 1. Each connection may be to another kubelet
+ * process. */
 unsigned kubelet_connection(const struct kubelet *k);
 
 #endif

@@ -24,16 +24,16 @@
 
 struct link {
 	struct loop *loop;
-	struct podres *podres; /* NULL: the peer asks for no devices */
+	struct podres *podres; /* NULL: no answers about devices */
 	const char *peer;
 	char *socket;
 	struct trunk *trunk;
 	struct loop_timer *reconnect;
 	struct backoff backoff;
-	const struct link_client *client; /* NULL: nobody */
-	struct plugins *plugins; /* NULL: there are none */
+	const struct link_client *client; /* NULL: none */
+	struct plugins *plugins; /* NULL: none */
 	bool registered;
-	char last_error[ERR_TEXT_MAX]; /* what was logged, so that it is said once */
+	char last_error[ERR_TEXT_MAX]; /* last logged error, which is not logged again */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void on_list(const struct podres_list *result, void *arg)
 	link_answer(arg, result->error, result->text, &result->list.base);
 }
 
-/* ---- what the daemon asks -------------------------------------------------------------------- */
+/* ---- requests of the daemon ------------------------------------------------------------------ */
 
 static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
 {
@@ -192,7 +192,7 @@ static void link_registered(const struct rpc_result *result, void *arg)
 		if (l->client)
 			l->client->connected(l->client->arg);
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
-		link_lost(l, result->text); /* else on_closed tells */
+		link_lost(l, result->text); /* otherwise on_closed reports it */
 	}
 }
 

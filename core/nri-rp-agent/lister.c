@@ -26,7 +26,7 @@ struct lister {
 	struct lister_config config;
 	struct grpc_server *server;
 	struct unary_service service;
-	struct kubelet *kubelet; /* NULL: nobody is asked for devices */
+	struct kubelet *kubelet; /* NULL: devices are not listed */
 	unsigned n_calls;
 };
 
@@ -35,21 +35,21 @@ static const struct {
 	const char *name, *daemon, *kubelet;
 } methods[] = {
 	[METHOD_LIST] = {SERVICE "List", "ListAllocations", SERVICE "List"},
-	/* The kubelet's own Get is younger than its List, and may be switched off. */
+	/* The kubelet has Get only since a later version than List, and it may be disabled. */
 	[METHOD_GET] = {SERVICE "Get", "ListAllocations", SERVICE "List"},
 	[METHOD_ALLOCATABLE] = {SERVICE "GetAllocatableResources", "GetAllocatable",
 				SERVICE "GetAllocatableResources"},
 };
 
-/* One call of a client's, while others are asked for it. */
+/* A client's call, while the daemon and the kubelet are asked. */
 struct call {
 	struct lister *lister;
 	struct unary *unary;
 	enum method method;
 	struct arena *arena;
-	const char *ns, *name; /* of a Get */
+	const char *ns, *name; /* names in a Get request */
 	struct listmsg_bytes daemon, kubelet;
-	unsigned waiting; /* answers, and one while they are asked for */
+	unsigned waiting; /* pending answers, plus one while the calls are started */
 	struct err err;
 };
 
@@ -111,7 +111,7 @@ static void go_on(struct call *c)
 		: c->method == METHOD_ALLOCATABLE ? answer_allocatable(c)
 						  : answer_pods(c);
 	if (r) {
-		utf8_mend(c->err.text); /* it may quote somebody */
+		utf8_mend(c->err.text); /* the text may quote another program */
 		log_debug("%s: %s", methods[c->method].name, c->err.text);
 		unary_fail(c->unary, status_of(r), c->err.text);
 	}
@@ -139,7 +139,7 @@ static void on_daemon(const struct rpc_result *result, void *arg)
 static void on_kubelet(const struct grpc_result *result, void *arg)
 {
 	struct call *c = arg;
-	/* Its own library may have looked at the clock first. */
+	/* The kubelet's gRPC library may have detected the timeout first. */
 	bool late = result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED;
 	if (result->error)
 		(void)err_set(&c->err, late ? -ETIMEDOUT : result->error,
@@ -170,14 +170,15 @@ static void ask_daemon(struct call *c)
 
 static void ask_kubelet(struct call *c)
 {
-	Podresources__ListRequest m = PODRESOURCES__LIST_REQUEST__INIT; /* both are empty */
+	/* the requests of both methods are empty */
+	Podresources__ListRequest m = PODRESOURCES__LIST_REQUEST__INIT;
 	if (c->lister->kubelet && !c->err.code &&
 	    !kubelet_call(c->lister->kubelet, methods[c->method].kubelet, &m.base, KUBELET_MS,
 			  on_kubelet, c, &c->err))
 		c->waiting++;
 }
 
-/* Names of a Get; others take nothing of the request. */
+/* Reads the names in a Get request; the other methods have no parameters. */
 static int read_request(struct call *c, const uint8_t *payload, size_t n)
 {
 	ProtobufCAllocator alloc = pb_arena(c->arena);
@@ -281,7 +282,7 @@ struct lister *lister_free(struct lister *l)
 {
 	if (!l)
 		return NULL;
-	kubelet_free(l->kubelet); /* ends the calls that wait for it */
+	kubelet_free(l->kubelet); /* also ends the calls that wait for the kubelet */
 	grpc_server_free(l->server);
 	free(l);
 	return NULL;

@@ -12,7 +12,7 @@
 
 #define MEMORY_TYPE "memory"
 
-/* ---- what the daemon says -------------------------------------------------------------------- */
+/* ---- data of the daemon ---------------------------------------------------------------------- */
 
 static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *ret_n,
 		    struct err *err)
@@ -31,7 +31,7 @@ static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *re
 	return 0;
 }
 
-/* One block of memory, of those nodes. */
+/* Creates a block of memory on these nodes. */
 static Podresources__Memory *memory_new(struct arena *a, uint64_t bytes, const uint32_t *nodes,
 					size_t n)
 {
@@ -79,9 +79,10 @@ static int put_memory(struct arena *a, const Agent__ContainerAllocation *from,
 	return r ? err_errno(err, r, "memory") : 0;
 }
 
-/* ---- what the kubelet says ------------------------------------------------------------------- */
+/* ---- data of the kubelet --------------------------------------------------------------------- */
 
-/* They are passed on as they are, to readers that have no doubts about them. */
+/* Checks that devices can be decoded: they are passed on unchanged to clients that may not check
+ * them. */
 static int check_devices(const ProtobufCBinaryData *list, size_t n, struct err *err)
 {
 	_arena_ struct arena *a = arena_new(4096, AGENT_MESSAGE_MAX);
@@ -98,7 +99,7 @@ static int check_devices(const ProtobufCBinaryData *list, size_t n, struct err *
 	return 0;
 }
 
-/* CPUs and memory are the daemon's: what the kubelet says of them does not count on this node. */
+/* Accepts a pod of the kubelet without its CPUs and memory, which on this node are the daemon's. */
 static int take_over(Podresources__ServedPod *pod, struct err *err)
 {
 	int r = 0;
@@ -145,7 +146,7 @@ static int read_kubelet(struct arena *a, const struct listmsg_bytes *bytes, cons
 	return 0;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- joined result --------------------------------------------------------------------------- */
 
 static int cmp_pods(const void *a, const void *b)
 {
@@ -204,7 +205,8 @@ static int put_containers(struct arena *a, const Agent__PodAllocation *from,
 	return r;
 }
 
-/* The kubelet's come first, by name, then those that it does not list. */
+/* Adds the daemon's pods. The kubelet's pods come first, sorted by name, then those that it does
+ * not list. */
 static int put_pods(struct arena *a, const Agent__AllocationsResponse *from,
 		    Podresources__ServedList *to, struct err *err)
 {

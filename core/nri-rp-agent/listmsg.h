@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The messages of the pod-resources API that is served (proto/podresources.proto): what the daemon
- * says of containers, and the devices that the kubelet says they have, put together by namespace,
- * pod and container. What only the kubelet has is there as well, with its devices alone: whoever
- * counts devices must not miss one. Of what makes no sense nothing is taken, and err says what.
+ * Messages of the served pod-resources API (proto/podresources.proto). Joins the daemon's
+ * allocations and the kubelet's devices by namespace, pod and container. Pods that only the kubelet
+ * lists are included with their devices, because programs that count devices must not miss any. An
+ * invalid answer is rejected as a whole, and err says why.
  */
 #ifndef NRI_RP_AGENT_LISTMSG_H
 #define NRI_RP_AGENT_LISTMSG_H
@@ -19,14 +19,15 @@ struct listmsg_bytes {
 };
 
 /*
- * daemon: an AllocationsResponse; kubelet: its answer to List, NULL: it was not asked. ns and name:
- * that pod alone, or NULL. Out of the arena, but for what lies in the answers. -EBADMSG, -E2BIG,
- * -ENOMEM.
+ * Joins the answers about pods. daemon: an AllocationsResponse; kubelet: its answer to List, NULL:
+ * not asked. ns and name: only this pod, or NULL for all. The result is in the arena and refers to
+ * both answers. -EBADMSG, -E2BIG, -ENOMEM.
  */
 int listmsg_pods(struct arena *a, const struct listmsg_bytes *daemon,
 		 const struct listmsg_bytes *kubelet, const char *ns, const char *name,
 		 Podresources__ServedList *ret, struct err *err);
-/* daemon: an AllocatableResponse; kubelet: its answer to GetAllocatableResources. */
+/* Joins the answers about the node. daemon: an AllocatableResponse; kubelet: its answer to
+ * GetAllocatableResources. */
 int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 			const struct listmsg_bytes *kubelet, Podresources__ServedAllocatable *ret,
 			struct err *err);

@@ -1,15 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-agent: what nri-rpd wants to know from the kubelet and the cluster. A program of its own,
- * so that the daemon, which is root, neither talks to them nor reads what they say.
+ * nri-rp-agent: connects nri-rpd with the kubelet and the cluster. It is a program of its own, so
+ * that the daemon, which runs as root, neither talks to them nor parses their data.
  *
- *   kubelet.c   the kubelet's socket
- *   devices.c   its answers, as the daemon wants them
- *   podres.c    Get, or List and what it remembers
- *   cluster.c   the API server
- *   plugins.c   resource plugins
- *   lister.c    the pod-resources API, served
- *   link.c      the connection to nri-rpd
+ *   main.c           start and stop
+ *   options.c        command line options
+ *   link.c           connection to nri-rpd, or to nri-rp-bridge
+ *
+ * Kubelet:
+ *   kubelet.c        calls to the kubelet's socket
+ *   podres.c         client of the pod-resources API
+ *   devices.c        converts the kubelet's data for the daemon
+ *   lister.c         serves the pod-resources API
+ *   listmsg.c        messages of the served API
+ *   unary.c          server side of simple gRPC calls
+ *
+ * Resource plugins:
+ *   plugins.c        registration, the folder, the saved list of plugins
+ *   plugin.c         connection of one plugin
+ *   pluginask.c      the daemon's requests to plugins
+ *   pluginmsg.c      messages of plugins
+ *
+ * Cluster:
+ *   cluster.c        the agent's part in the cluster
+ *   kube.c           requests to the API server: rate, order, back-off
+ *   watch.c          lists and watches objects
+ *   writer.c         writes one object, one write at a time
+ *   rbac_hint.c      the missing right or kind behind a refusal
+ *   node.c           sends the Node to the daemon
+ *   pods.c           sends the node's pods to the daemon
+ *   configs.c        finds this node's configuration and sends it to the daemon
+ *   candidate.c      chooses among several configurations
+ *   object_status.c  writes the outcome into the object's status
+ *   adjust.c         adjustments of containers
+ *   published.c      NodeResourceTopology and extended resources
+ *   node_patch.c     labels, annotations and taints of the Node
+ *   report.c         events of pods and of the node
+ *   evict.c          evicts pods
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -30,10 +57,10 @@ struct agent {
 	struct loop_signal *signals[2];
 	struct podres *podres;
 	struct link *link;
-	struct link *bridge; /* NULL: none was named */
-	struct cluster *cluster; /* NULL: there is none */
-	struct plugins *plugins; /* NULL: there are none */
-	struct lister *lister; /* NULL: nothing is served */
+	struct link *bridge; /* NULL: none */
+	struct cluster *cluster; /* NULL: no cluster */
+	struct plugins *plugins; /* NULL: none */
+	struct lister *lister; /* NULL: not served */
 	bool stopping;
 };
 
@@ -42,7 +69,7 @@ static void agent_retired(void *arg)
 	loop_stop(arg);
 }
 
-/* A second signal does not wait for the cluster. */
+/* Stops the agent. A second signal stops it without waiting for the cluster. */
 static void on_signal(int signo, void *arg)
 {
 	struct agent *a = arg;
@@ -105,7 +132,7 @@ static int agent_start(struct agent *a, const struct options *o, struct err *err
 	if (!a->loop)
 		return err_errno(err, -ENOMEM, "start");
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN); /* there is nothing to read anew */
+	(void)signal(SIGHUP, SIG_IGN); /* no configuration to reload */
 	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
 		a->signals[i] = loop_signal_new(a->loop, signos[i], on_signal, a);
 		if (!a->signals[i])
@@ -137,7 +164,7 @@ static void agent_stop(struct agent *a)
 	a->bridge = link_free(a->bridge);
 	if (a->link)
 		link_set_plugins(a->link, NULL);
-	a->link = link_free(a->link); /* calls for plugins that are under way end here */
+	a->link = link_free(a->link); /* also ends the pending calls of plugins */
 	a->lister = lister_free(a->lister);
 	a->plugins = plugins_free(a->plugins);
 	a->cluster = cluster_free(a->cluster);
@@ -165,7 +192,8 @@ int main(int argc, char **argv)
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-agent %s", NRI_RP_VERSION);
-	/* The sockets of nri-rpd and the kubelet are root's, and this may be another user. */
+	/* The capability to override file permissions is kept: the sockets of nri-rpd and the
+	 * kubelet belong to root, and the agent may run as another user. */
 	int r = privileges_drop(PRIVILEGE(CAP_DAC_OVERRIDE), &err);
 	if (!r)
 		r = agent_start(&a, &o, &err);

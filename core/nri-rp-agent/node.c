@@ -13,21 +13,22 @@
 
 #define LOG_SOURCE "node"
 #define ARENA_BLOCK (16u << 10)
-#define ARENA_LIMIT (16u << 20) /* of an object that a server may send at all */
-#define QUIET_MS 100u /* changes that come together are one */
+/* memory for one object of the largest size that a server may send */
+#define ARENA_LIMIT (16u << 20)
+#define QUIET_MS 100u /* delay that collects changes which come together */
 #define ANSWER_TIMEOUT_MS 5000u
 #define PROBLEM "the daemon's Node"
 
 struct node_feed {
 	struct kube *kube;
 	struct link *link;
-	struct arena *arena; /* what the message is in; NULL: there is none */
+	struct arena *arena; /* memory of the message; NULL: no message */
 	Agent__SetNodeRequest message;
-	uint8_t *packed; /* the same, to compare with; NULL: none */
+	uint8_t *packed; /* packed form of the message, for comparisons; NULL: none */
 	size_t packed_len;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	bool under_way, again; /* again: what is under way is not what is wanted */
+	bool under_way, again; /* a call is under way; its content is outdated */
 };
 
 /* ---- a Node as a message --------------------------------------------------------------------- */
@@ -91,14 +92,14 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 	return r;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void node_told(const struct rpc_result *result, void *arg)
 {
 	struct node_feed *f = arg;
 	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
 	f->under_way = false;
-	if (lost) /* node_feed_daemon_connected() begins anew */
+	if (lost) /* node_feed_daemon_connected() starts again */
 		return;
 	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
 	if (!result->error)

@@ -22,11 +22,11 @@
 struct wishes {
 	struct kube *kube;
 	struct writer *writer;
-	json_t *wanted; /* NULL: nobody has said */
-	json_t *seen; /* NULL: not seen */
+	json_t *wanted; /* NULL: not received yet */
+	json_t *seen; /* NULL: not seen yet */
 };
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- wanted items ---------------------------------------------------------------------------- */
 
 static void put_pairs(json_t *map, Agent__Pair *const *list, size_t n)
 {
@@ -44,9 +44,8 @@ static void put_taints(json_t *map, Agent__Taint *const *list, size_t n)
 }
 
 /*
- * For tests: what is wanted, {"labels": {KEY: VALUE}, "annotations": …, "taints": {"KEY:EFFECT":
- * VALUE}, "resources": {NAME: true}}, and the patch that makes a Node so; *ret NULL: it is so.
- * Owned. foreign, of ERR_TEXT_MAX bytes: what is somebody else's; "": nothing. -ENOMEM.
+ * Returns what is wanted, owned: {"labels": {KEY: VALUE}, "annotations": …, "taints":
+ * {"KEY:EFFECT": VALUE}, "resources": {NAME: true}}.
  */
 static json_t *wishes_wanted(const Agent__PublishedRequest *m)
 {
@@ -61,10 +60,10 @@ static json_t *wishes_wanted(const Agent__PublishedRequest *m)
 			 TAINTS, taints, RESOURCES, resources, SETTLING, m->settling);
 }
 
-/* ---- what is ours on the Node ---------------------------------------------------------------- */
+/* ---- record of the agent's items ------------------------------------------------------------- */
 
-/* {"labels": [KEY, …], …}; an empty object when there is none, or it makes no sense: then nothing
- * is ours. */
+/* Returns the record {"labels": [KEY, …], …}. If it is missing or invalid, returns an empty object:
+ * no item belongs to the agent. */
 static json_t *read_record(const json_t *node)
 {
 	const json_t *annotations = json_object_get(json_object_get(node, "metadata"), ANNOTATIONS);
@@ -96,14 +95,14 @@ bool wishes_recorded(const json_t *node, const char *resource)
 	return ours;
 }
 
-/* ---- what there is to be done ---------------------------------------------------------------- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 struct comparing {
 	json_t *node, *wanted, *record;
 	json_t *labels, *annotations; /* to be merged */
-	json_t *taints; /* the whole list, as it is to be; NULL: no memory */
+	json_t *taints; /* the complete new list; NULL: no memory */
 	bool other_taints;
-	json_t *next; /* the record */
+	json_t *next; /* new record */
 	char *foreign;
 };
 
@@ -117,7 +116,7 @@ static void node_patch_note(struct comparing *c, const char *part, const char *k
 	(void)json_array_append_new(list, json_string(key));
 }
 
-/* The first one is told by name. */
+/* Reports an item that belongs to another program; only the first one is reported. */
 static void node_patch_refuse(struct comparing *c, const char *what, const char *key)
 {
 	if (!*c->foreign)
@@ -161,7 +160,7 @@ static char *taint_key(const json_t *taint)
 	return str_printf("%s:%s", key ? key : "", effect ? effect : "");
 }
 
-/* One that the Node has: kept, changed or left out. */
+/* Handles a taint of the Node: keeps, changes or removes it. */
 static void compare_taint(struct comparing *c, json_t *taint, json_t *missing)
 {
 	_free_ char *key = taint_key(taint);
@@ -207,7 +206,8 @@ static void compare_taints(struct comparing *c)
 	json_decref(missing);
 }
 
-/* What a kubelet does not know it sets to nothing: that is nobody's. */
+/* Returns true if no component owns the resource: its amount is missing or 0, as a kubelet reports
+ * unknown resources. */
 static bool is_nobodys(const json_t *amount)
 {
 	const char *text = json_string_value(amount);
@@ -244,7 +244,8 @@ static void compare_record(struct comparing *c)
 				  json_object_size(c->next) ? json_string(text) : json_null());
 }
 
-/* What is ours on the Node, and nobody has asked for yet, is wanted as it is. */
+/* Adds the agent's items on the Node that no module has requested yet to the wanted ones,
+ * unchanged. */
 static void keep_map(const struct comparing *c, const char *part)
 {
 	json_t *has = json_object_get(json_object_get(c->node, "metadata"), part), *value;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels, annotations and taints that the daemon's modules want the Node to have. What was put
- * there for them is noted on the Node itself, as the annotation nri-rp/owned, in the same write: so
- * what nobody wants any more is found and taken away after any restart, and what somebody else has
- * put there stays. Extended resources of domains that are not ours are noted there before they are
- * written (published.h), and until they are gone.
+ * Sets the labels, annotations and taints that the daemon's modules want on the Node. The same
+ * write records them in the annotation nri-rp/owned on the Node. By this record, items that are no
+ * longer wanted are removed even after a restart, while items of other programs are preserved.
+ * Extended resources of foreign domains are recorded before they are written (published.h), until
+ * they are gone.
  *
- * A write is of one version of the Node. When that is not the latest, the server refuses it, and
- * the version that is tells what is to be written.
+ * Each write is for one version of the Node. The server refuses it if that is not the latest
+ * version; the next version then determines what to write.
  */
 #ifndef NRI_RP_AGENT_WISHES_H
 #define NRI_RP_AGENT_WISHES_H
@@ -23,15 +23,19 @@
 struct wishes;
 
 struct wishes *wishes_new(struct kube *k, const char *node); /* NULL: no memory */
-struct wishes *wishes_free(struct wishes *w); /* NULL is fine; returns NULL */
-/* All that is wanted now. 0 or -ENOMEM. */
+struct wishes *wishes_free(struct wishes *w); /* accepts NULL; returns NULL */
+/* Sets all that is wanted now. Returns 0 or -ENOMEM. */
 int wishes_take(struct wishes *w, const Agent__PublishedRequest *m);
-/* The Node as the server has it now; borrowed. */
+/* Call with each version of the Node, borrowed. */
 void wishes_seen(struct wishes *w, json_t *node);
 
-/* Whether the Node's own annotation says that this resource is ours. */
+/* Returns true if the Node's record lists this resource as the agent's. */
 bool wishes_recorded(const json_t *node, const char *resource);
-
+/*
+ * For tests: computes the patch that gives a Node what is wanted; *ret NULL: no difference. The
+ * caller owns it. foreign, of ERR_TEXT_MAX bytes: an item that belongs to another program; "": none.
+ * -ENOMEM.
+ */
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign);
 
 #endif

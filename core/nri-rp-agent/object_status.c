@@ -14,13 +14,13 @@
 #define INTERVAL_MS 1000u
 #define TIME_MAX 32u
 
-/* Where it is written to; the former one lives until it has been told that it is over. */
+/* Targets of status writes. The former one exists until its entry is removed. */
 struct verdicts {
 	struct kube *kube;
 	char *node;
-	char *path; /* of the current one; NULL: nothing has been said */
+	char *path; /* path of the current target; NULL: nothing was written */
 	bool annotation;
-	json_t *told; /* the annotation; NULL: none */
+	json_t *told; /* value of the annotation; NULL: none */
 	struct writer *current, *former;
 };
 
@@ -43,7 +43,7 @@ static struct writer *open_writer(struct verdicts *v, const char *path)
 	return writer_new(v->kube, &config);
 }
 
-/* verdict: borrowed; NULL takes it away. */
+/* Writes this node's entry, `verdict`, which is borrowed; NULL removes the entry. */
 static void object_status_put(const struct verdicts *v, struct writer *w, bool annotation,
 			      json_t *verdict)
 {
@@ -75,7 +75,8 @@ static json_t *object_status_compose(const struct candidate *c, const char *erro
 				   now, said ? ": " : "", said ? said : "");
 		return text ? json_string(text) : NULL;
 	}
-	/* Without errors the key is taken away: some API servers take an empty text for null. */
+	/* The key is omitted without errors, because some API servers treat an empty text as
+	 * null. */
 	return json_pack("{s:s, s:I, s:s?, s:s?, s:s}", "status", outcome, "generation",
 			 (json_int_t)strtoll(c->generation, NULL, 10), "errors", errors, "warnings",
 			 errors ? NULL : warnings, "timestamp", now);

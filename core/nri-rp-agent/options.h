@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of nri-rp-agent. */
+/* Command line of nri-rp-agent. */
 #ifndef NRI_RP_AGENT_OPTIONS_H
 #define NRI_RP_AGENT_OPTIONS_H
 
@@ -8,13 +8,13 @@
 
 struct options {
 	const char *daemon_socket, *kubelet_socket;
-	const char *bridge_socket; /* NULL: there is no bridge */
-	/* See struct cluster_config. */
+	const char *bridge_socket; /* NULL: no bridge */
+	/* Members of struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
 	const char *plugin_dir; /* NULL: no resource plugins */
 	uint64_t plugin_grace_s;
-	const char *pod_resources_socket; /* NULL: they are not served */
-	bool kubelet_devices; /* are told there */
+	const char *pod_resources_socket; /* NULL: the pod-resources API is not served */
+	bool kubelet_devices; /* list the kubelet's devices in it */
 	enum log_level log_level;
 };
 

@@ -20,10 +20,10 @@ struct plugin {
 	char *resource, *endpoint, *path;
 	bool aligns, pre_start, reconciles;
 	struct grpc_conn *conn; /* NULL: not connected */
-	bool ready; /* its options are known */
-	uint64_t stopped_ms; /* 0: it has not */
+	bool ready; /* the options are known */
+	uint64_t stopped_ms; /* 0: not stopped */
 	uint64_t dial_until_ms;
-	struct loop_timer *timer; /* to dial, or to tell that it has changed */
+	struct loop_timer *timer; /* for connecting, and for calling `changed` */
 	char error[ERR_TEXT_MAX];
 	uint64_t calls, failures;
 };
@@ -128,7 +128,7 @@ void plugin_connect(struct plugin *p)
 void plugin_failed(struct plugin *p, const char *method, struct err *err)
 {
 	(void)err_prefix(err, "resource plugin %s (%s): %s: ", p->resource, p->endpoint, method);
-	utf8_mend(err->text); /* it may quote the plugin */
+	utf8_mend(err->text); /* the text may quote the plugin */
 	p->failures++;
 	(void)snprintf(p->error, sizeof p->error, "%s", err->text);
 	if (!p->dial_until_ms || p->conn)
@@ -161,7 +161,7 @@ int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, si
 	return r;
 }
 
-/* ---- what people see ------------------------------------------------------------------------- */
+/* ---- state for people ------------------------------------------------------------------------ */
 
 bool plugin_connected(const struct plugin *p)
 {
@@ -211,7 +211,7 @@ struct plugin *plugin_free(struct plugin *p)
 {
 	if (!p)
 		return NULL;
-	grpc_conn_free(TAKE(p->conn)); /* its calls end here */
+	grpc_conn_free(TAKE(p->conn)); /* also ends the calls */
 	loop_timer_free(p->timer);
 	free(p->resource);
 	free(p->endpoint);

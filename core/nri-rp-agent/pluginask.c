@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon asks of plugins. Hints are asked for all at once; allocations one after the
- * other, in the pod's order, and what has failed once is not gone on with. Whatever a plugin does,
- * the daemon is answered within the time that it gives.
+ * Serves the daemon's requests to plugins. Hints are requested from all plugins at once.
+ * Allocations are requested one after the other, in the pod's order, and end at the first failure.
+ * The daemon gets an answer within its time limit even if a plugin does not answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,12 @@
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)
 #define CHECK_MS 5000u
-#define UNSURE_MS 60000u /* that an allocation that has failed here may take to be done there */
+/* time within which a plugin may still carry out an allocation that has failed for the agent */
+#define UNSURE_MS 60000u
 
 enum ask_kind { ASK_HINTS, ASK_ALLOCATE, ASK_PRE_START };
 
-/* A question of the daemon's. */
+/* A request of the daemon. */
 struct ask {
 	struct plugins *all;
 	struct rpc_request *req;
@@ -35,14 +36,14 @@ struct ask {
 	const Agent__PluginRequest *m;
 	enum ask_kind kind;
 	uint64_t until_ms;
-	uint32_t at; /* the next one that is wanted */
-	uint32_t pending; /* calls under way, and one while calls are made */
+	uint32_t at; /* index of the next wanted resource */
+	uint32_t pending; /* calls under way, plus one while calls are started */
 	Agent__Hints *hints;
 	struct grant_list grants;
-	struct err err; /* why all of it has failed */
+	struct err err; /* why the request as a whole has failed */
 };
 
-/* One call to a plugin for it. */
+/* A call to a plugin for a request. */
 struct call {
 	struct ask *ask;
 	struct known_plugin *known;
@@ -50,7 +51,7 @@ struct call {
 	const char *method;
 };
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- answers to the daemon ------------------------------------------------------------------- */
 
 static enum ttrpc_code code_of(int error)
 {
@@ -114,7 +115,7 @@ static int read_answer(struct call *c, const struct grpc_result *result, struct 
 {
 	struct ask *a = c->ask;
 	const struct packed answer = {result->payload, result->payload_len};
-	/* Its own library may have looked at the clock first. */
+	/* The plugin's gRPC library may have detected the timeout first. */
 	if (result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED)
 		return err_set(err, -ETIMEDOUT, "no answer in time");
 	if (result->error)
@@ -127,7 +128,8 @@ static int read_answer(struct call *c, const struct grpc_result *result, struct 
 		       : pluginmsg_grants(a->arena, &answer, a->m, c->wanted, &a->grants, err);
 }
 
-/* That a plugin has no hints to give is said of its resource; all else ends the question. */
+/* Records a failure. Missing hints are an error of their resource alone; other failures end the
+ * request. */
 static void note_failure(struct ask *a, uint32_t i, const struct err *err)
 {
 	if (a->kind != ASK_HINTS) {
@@ -151,7 +153,7 @@ static void on_answer(const struct grpc_result *result, void *arg)
 		plugin_failed(c->known->plugin, c->method, &err);
 		log_info("%s", err.text);
 		note_failure(a, index_of(a, c->wanted), &err);
-		/* What it has done all the same is found out later. */
+		/* The plugin may have allocated nevertheless, which the next sweep detects. */
 		if (a->kind == ASK_ALLOCATE) {
 			c->known->sweep = true;
 			c->known->unsure_until_ms = clock_ms() + UNSURE_MS;
@@ -221,7 +223,7 @@ static int pluginask_call(struct ask *a, const Agent__Wanted *w, struct err *err
 	return r;
 }
 
-/* The next call, or all of them. */
+/* Starts the next call, or all calls at once for hints. */
 static void go_on(struct ask *a)
 {
 	bool at_once = a->kind == ASK_HINTS;
@@ -240,7 +242,7 @@ static void go_on(struct ask *a)
 		pluginask_finish(a);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static const char *pluginask_objection(const Agent__PluginRequest *m)
 {
@@ -316,7 +318,7 @@ static void remove_pod(struct known_plugin *k, const char *uid)
 	    !plugin_call(k->plugin, "RemovePod", packed.data, packed.n, PLUGIN_CALL_MS, on_removed,
 			 removal, &err))
 		return;
-	k->sweep = true; /* it is found out when the plugin is there again */
+	k->sweep = true; /* detected by a sweep when the plugin is connected again */
 	if (removal)
 		free(removal->uid);
 	free(removal);
@@ -353,9 +355,10 @@ bool ask_serve(struct plugins *p, struct rpc_request *req)
 	return true;
 }
 
-/* ---- what a plugin has allocated, and the pods that there are -------------------------------- */
+/* ---- comparison of allocations with existing pods -------------------------------------------- */
 
-/* A plugin may be gone, or another one of its name be there, when the daemon answers. */
+/* A pending comparison. By name, because the plugin may have been removed or replaced when the
+ * daemon answers. */
 struct check {
 	struct plugins *all;
 	char *resource;
@@ -407,7 +410,7 @@ static int tell_daemon(struct known_plugin *k, struct arena *arena, const struct
 	}
 	plugin_describe(k->plugin, &about);
 	m.reconcile = about.reconciles && !k->allocated;
-	/* Without a daemon there is nobody to ask: it is done when one comes. */
+	/* Without a daemon the comparison waits until one connects. */
 	if (link_call(plugins_link(k->all), "CheckPods", &m.base, CHECK_MS, on_checked, c)) {
 		check_free(c);
 		k->sweeping = false;
@@ -433,7 +436,7 @@ static void on_allocations(const struct grpc_result *result, void *arg)
 		return;
 	plugin_failed(k->plugin, "GetResourcesAllocation", &err);
 	log_debug("%s", err.text);
-	/* One without that method has said all that it ever will. */
+	/* A plugin without this method cannot report allocations: give up. */
 	if (r == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED) {
 		k->sweep = false;
 		k->unsure_until_ms = 0;
@@ -443,7 +446,7 @@ static void on_allocations(const struct grpc_result *result, void *arg)
 void ask_sweep(struct known_plugin *k)
 {
 	struct err err = ERR_INIT;
-	/* What is found out from here on needs another one. */
+	/* Changes from here on require another sweep. */
 	k->sweep = k->allocated = false;
 	k->sweeping = !plugin_call(k->plugin, "GetResourcesAllocation", NULL, 0, PLUGIN_CALL_MS,
 				   on_allocations, k, &err);

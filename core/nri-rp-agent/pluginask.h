@@ -4,10 +4,11 @@
 
 #include "core/nri-rp-agent/plugins.h"
 
-/* pluginask.c */
+/* Serves a request of the daemon for plugins. Returns false if the method is another one. */
 bool ask_serve(struct plugins *p, struct rpc_request *req);
 
-/* Asks what it has allocated, and has the daemon look at that. */
+/* Asks a plugin for its allocations and sends them to the daemon for comparison with the existing
+ * pods. */
 void ask_sweep(struct known_plugin *k);
 
 #endif

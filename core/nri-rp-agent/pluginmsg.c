@@ -11,8 +11,8 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define CDI_PREFIX "cdi.k8s.io/" /* annotations whose values are names of CDI devices */
-#define PODS_MAX AGENT_PODS_MAX /* of one answer */
+#define CDI_PREFIX "cdi.k8s.io/" /* prefix of annotations whose values are names of CDI devices */
+#define PODS_MAX AGENT_PODS_MAX /* limit of pods in an answer */
 
 int pluginmsg_pack(struct arena *a, const ProtobufCMessage *m, struct packed *ret)
 {
@@ -32,7 +32,7 @@ int pluginmsg_pack_grants(struct arena *a, const struct grant_list *list, struct
 	return pluginmsg_pack(a, &m.base, ret);
 }
 
-/* ---- what they are asked --------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static int copy_pairs(struct arena *a, Agent__Pair *const *from, size_t n,
 		      Resourceplugin__TextEntry ***ret, size_t *ret_n)
@@ -63,7 +63,7 @@ static int copy_hint(struct arena *a, const Agent__Hint *from, Resourceplugin__T
 	return 0;
 }
 
-/* What both kinds of requests have. */
+/* Fields that both kinds of requests have. */
 struct asked {
 	Resourceplugin__TextEntry **labels, **annotations;
 	size_t n_labels, n_annotations;
@@ -115,7 +115,8 @@ int pluginmsg_request(struct arena *a, const Agent__PluginRequest *pod, const Ag
 	m.pod_namespace = pod->namespace_;
 	m.pod_name = pod->name;
 	m.container_name = w->container;
-	m.container_type = (Resourceplugin__ContainerType)w->kind; /* the same numbers */
+	/* both enums have the same numbers */
+	m.container_type = (Resourceplugin__ContainerType)w->kind;
 	m.container_index = w->index;
 	m.resource_name = w->resource;
 	m.hint = w->hint ? &x.hint : NULL;
@@ -131,7 +132,8 @@ int pluginmsg_request(struct arena *a, const Agent__PluginRequest *pod, const Ag
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
-/* An answer to somebody else's question. A plugin need not repeat what it was asked. */
+/* Checks that an answer is about the requested pod, container and resource. A plugin may leave
+ * these fields empty. */
 static int check_about(const char *uid, const char *container, const char *resource,
 		       const Agent__PluginRequest *pod, const Agent__Wanted *w, struct err *err)
 {
@@ -174,7 +176,7 @@ static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entrie
 		if (str_eq(entries[i]->key, resource))
 			list = entries[i]->value;
 	if (!list || !list->n_hints)
-		return 0; /* it has no opinion: that nothing fits is said by an error */
+		return 0; /* no preference; if no placement fits, the plugin returns an error */
 	if (list->n_hints > AGENT_HINTS_MAX)
 		return err_set(err, -E2BIG, "%zu hints, at most %u are taken", list->n_hints,
 			       AGENT_HINTS_MAX);
@@ -249,7 +251,7 @@ static int take_property(const Resourceplugin__ResourceAllocationInfo *info, Gra
 	return 0;
 }
 
-/* The names in an annotation's value, between commas. */
+/* Splits an annotation's value at commas into names. */
 static int take_cdi(struct arena *a, const char *value, Grants__Grant *g)
 {
 	char *text = arena_strdup(a, value), *save = NULL;
@@ -282,7 +284,7 @@ static int cmp_entries(const void *a, const void *b)
 	return r ? r : strcmp(x->value, y->value);
 }
 
-/* Go gives the same map in another order each time. */
+/* Sorts the entries, because Go returns maps in random order. */
 static void sort_entries(Resourceplugin__TextEntry **list, size_t n)
 {
 	if (n)
@@ -379,7 +381,8 @@ static int take_allocation(struct arena *a, const Resourceplugin__ResourceAlloca
 	return r;
 }
 
-/* A plugin that gives nothing has allocated all the same: it is not asked again. */
+/* Adds an empty grant if the answer has none: the plugin has allocated, and must not be asked
+ * again. */
 static int note_empty(struct arena *a, uint32_t before, const Agent__Wanted *w,
 		      struct grant_list *to, struct err *err)
 {
@@ -415,7 +418,7 @@ int pluginmsg_grants(struct arena *a, const struct packed *answer, const Agent__
 	return r ? r : note_empty(a, before, w, to, err);
 }
 
-/* ---- all that a plugin has allocated --------------------------------------------------------- */
+/* ---- all allocations of a plugin ------------------------------------------------------------- */
 
 static int take_pod(struct arena *a, const Resourceplugin__PodEntry *e, const char *resource,
 		    Agent__PluginPod *ret, struct err *err)

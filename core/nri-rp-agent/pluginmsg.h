@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages of resource plugins (proto/resourceplugin.proto): what they are asked, and what they
- * answer, as the daemon wants it. A plugin is anybody's program: of an answer that breaks a limit
- * or makes no sense nothing is taken, and err says what is wrong with it.
+ * Messages of resource plugins (proto/resourceplugin.proto): builds requests, and converts answers
+ * for the daemon. Plugins are not trusted: an answer that exceeds a limit or is invalid is rejected
+ * as a whole, and err says why.
  */
 #ifndef NRI_RP_AGENT_PLUGINMSG_H
 #define NRI_RP_AGENT_PLUGINMSG_H
@@ -25,18 +25,19 @@ struct grant_list {
 	uint32_t n;
 };
 
-/* A ResourceRequest for what a container wants, or a PodResourceRequest for what a pod as a whole
- * wants. -ENOMEM. */
+/* Builds a ResourceRequest for a container's resource, or a PodResourceRequest for a pod's.
+ * -ENOMEM. */
 int pluginmsg_request(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
 		      struct packed *ret);
-/* An answer to that: of GetTopologyHints or GetPodTopologyHints. -EBADMSG, -EINVAL, -E2BIG,
+/* Converts the answer to GetTopologyHints or GetPodTopologyHints. -EBADMSG, -EINVAL, -E2BIG,
  * -ENOMEM. */
 int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
 		    const Agent__Wanted *w, Agent__Hints *ret, struct err *err);
-/* Of Allocate or AllocateForPod: one grant for each resource in it, appended. */
+/* Converts the answer to Allocate or AllocateForPod and appends a grant for each of its
+ * resources. */
 int pluginmsg_grants(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
 		     const Agent__Wanted *w, struct grant_list *to, struct err *err);
-/* Of GetResourcesAllocation. */
+/* Converts the answer to GetResourcesAllocation. */
 int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *resource,
 		   Agent__CheckPodsRequest *ret, struct err *err);
 

@@ -30,7 +30,7 @@
 #define REGISTER_MAX (64u << 10)
 #define SOCKET_MODE 0660
 #define FOLDER_MODE 0750
-#define LOOK_MS 5000u /* between two looks at what is stopped, and at what is to be reconciled */
+#define LOOK_MS 5000u /* interval of checks for stopped plugins, and of sweeps */
 #define QUIET_MS 5u
 #define TELL_MS 5000u
 #define FILE_HEAD "nri-rp resource plugins 1\n"
@@ -41,12 +41,12 @@ struct plugins {
 	char *folder;
 	struct grpc_server *server;
 	struct unary_service service;
-	struct known_plugin *list; /* in the order in which they came */
+	struct known_plugin *list; /* in the order of registration */
 	unsigned n;
 	struct loop_timer *look, *tell;
 };
 
-/* ---- the daemon is told ---------------------------------------------------------------------- */
+/* ---- list for the daemon --------------------------------------------------------------------- */
 
 static void on_told(const struct rpc_result *result, void *arg)
 {
@@ -77,7 +77,7 @@ static void plugins_tell(struct plugins *p)
 		(void)loop_timer_arm(p->tell, QUIET_MS);
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- saved list ------------------------------------------------------------------------------ */
 
 static void plugins_do_keep(const struct plugins *p)
 {
@@ -151,7 +151,8 @@ static void plugins_drop(struct plugins *p, struct known_plugin *k)
 	known_free(k);
 }
 
-/* One line of the file. Who has written it is us: what makes no sense is of another version. */
+/* Reads a line of the file. An invalid line is skipped: another version of the agent has written
+ * it. */
 static void plugins_recall(struct plugins *p, const char *line)
 {
 	char resource[GRANT_NAME_MAX], endpoint[GRANT_NAME_MAX];
@@ -219,7 +220,7 @@ static const char *plugins_refusal(const struct plugins *p,
 	return text;
 }
 
-/* A plugin that comes again takes the place of its former self. */
+/* Registers a plugin. It replaces an earlier one for the same resource. */
 static int plugins_take(struct plugins *p, const Resourceplugin__RegisterRequest *m)
 {
 	const Resourceplugin__Options *o = m->options;
@@ -276,7 +277,7 @@ static void on_call(struct h2_stream *s, const struct h2_fields *fields, bool la
 	unary_accept(&p->service, s, fields, last);
 }
 
-/* ---- the clock ------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 static bool is_over(const struct plugins *p, const struct known_plugin *k)
 {
@@ -325,7 +326,7 @@ void plugins_daemon_connected(struct plugins *p)
 		k->sweep = true;
 }
 
-/* ---- for pluginask.c ------------------------------------------------------------------------- */
+/* ---- functions for pluginask.c --------------------------------------------------------------- */
 
 struct known_plugin *plugins_find(struct plugins *p, const char *resource)
 {
@@ -353,8 +354,8 @@ bool plugins_serve(struct plugins *p, struct rpc_request *req)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Sockets of plugins of before: they look for ours, and make theirs anew. Ours is open by then, so
- * there is no other agent whose plugins these are. */
+/* Removes sockets of an earlier time; plugins notice that kubelet.sock is new and create theirs
+ * again. The agent already listens, so no other agent can be using the folder. */
 static int clear_folder(const struct plugins *p, struct err *err)
 {
 	struct stat st;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource plugins: programs that allocate resources the daemon knows nothing of, over the public
- * gRPC protocol resourceplugin.v1alpha1. They register at kubelet.sock in a folder of ours, and
+ * Resource plugins: programs that allocate resources unknown to the daemon, over the public gRPC
+ * protocol resourceplugin.v1alpha1. They register at kubelet.sock in a folder of the agent, and
  * listen at sockets of their own there.
  *
- *   plugins.c     who is there: registration, the folder, what is kept of it
- *   plugin.c      one plugin's connection
- *   pluginask.c   what the daemon asks, spread over the plugins
- *   pluginmsg.c   the plugins' messages
+ *   plugins.c     registration, the folder, the saved list of plugins
+ *   plugin.c      connection of one plugin
+ *   pluginask.c   the daemon's requests to plugins
+ *   pluginmsg.c   messages of plugins
  *
- * A file in the folder has the plugins that are known, so that an agent that is started anew knows
- * which resources are somebody's before they register again. What they have allocated is kept by
- * the daemon, and by them.
+ * A file in the folder has the list of plugins, so that a restarted agent knows which resources
+ * have a plugin before the plugins register again. Allocations are stored by the daemon and the
+ * plugins.
  */
 #ifndef NRI_RP_AGENT_PLUGINS_H
 #define NRI_RP_AGENT_PLUGINS_H
@@ -25,36 +25,38 @@
 #define PLUGINS_SOCKET "kubelet.sock"
 #define PLUGINS_FILE "kubelet_qrm_checkpoint"
 #define PLUGINS_VERSION "v1alpha1"
-#define PLUGINS_GRACE_S 300u /* that what a stopped one has allocated counts */
+#define PLUGINS_GRACE_S 300u /* time that allocations of a stopped plugin stay valid */
 
 struct link;
 struct plugins;
 
 struct plugins_config {
 	struct loop *loop;
-	struct link *link; /* may be gone when plugins_free() is called, not before */
+	struct link *link; /* only used before plugins_free(), which may come after link_free() */
 	const char *folder;
 	uint32_t grace_s;
 };
 
 int plugins_new(const struct plugins_config *config, struct plugins **ret, struct err *err);
-struct plugins *plugins_free(struct plugins *p); /* NULL is fine; returns NULL */
-/* Registered with the daemon, once more. */
+struct plugins *plugins_free(struct plugins *p); /* accepts NULL; returns NULL */
+/* Call when the agent has registered with the daemon. */
 void plugins_daemon_connected(struct plugins *p);
-/* A call of the daemon's. False: it is about something else. */
+/* Serves a call of the daemon. Returns false if it is not about plugins. */
 bool plugins_serve(struct plugins *p, struct rpc_request *req);
 
-/* ---- between the files ---- */
+/* ---- functions between these files ----------------------------------------------------------- */
 
 struct known_plugin {
 	struct plugin *plugin;
 	char *resource, *endpoint;
-	/* Its allocations are to be compared with the pods that there are: it is new, or the daemon
-	 * is, or it has not answered. */
+	/* Compare the plugin's allocations with the existing pods: the plugin or the daemon is new,
+	 * or the last comparison failed. sweeping: a comparison is under way. */
 	bool sweep, sweeping;
-	bool connected; /* when it was last looked at */
-	bool allocated; /* since the sweep began: what it then tells may be of before */
-	/* An allocation has failed that it may still be about to do: until then it is swept. */
+	bool connected; /* state at the last change */
+	/* allocated something since the sweep began, so the plugin's list may be older */
+	bool allocated;
+	/* Sweeps are repeated until then, because the plugin may still carry out an allocation that
+	 * has failed for the agent. */
 	uint64_t unsure_until_ms;
 	struct plugins *all;
 	struct known_plugin *prev, *next;

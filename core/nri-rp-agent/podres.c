@@ -22,17 +22,18 @@
 #define LIST_ARENA (64u << 20)
 #define ARENA_BLOCK (16u << 10)
 
-/* What the last list said of a pod; or that the pod has ended, and lists do not count. */
+/* Data of the last list about a pod; or a mark that the pod has ended, so that lists about it are
+ * ignored. */
 struct known {
 	char *key; /* namespace/name */
 	uint8_t *packed; /* Agent__PodDevices */
 	size_t len;
 	bool ended;
-	unsigned list; /* number of the last one that named it */
+	unsigned list; /* number of the last list that contained the pod */
 	UT_hash_handle hh;
 };
 
-/* Somebody who waits for a list: for all of it, or for one pod. */
+/* A request that waits for a list: for all pods, or for one. */
 struct waiter {
 	struct podres *podres;
 	char ns[AGENT_NAME_MAX], name[AGENT_NAME_MAX];
@@ -45,14 +46,14 @@ struct waiter {
 struct podres {
 	struct kubelet *kubelet;
 	struct known *known;
-	struct waiter *waiters, *served; /* for the next list; for the one under way */
+	struct waiter *waiters, *served; /* requests for the next list; those for the current one */
 	unsigned n_waiters;
 	bool listing, closing;
-	unsigned no_get; /* the connection on which the kubelet said that it has no Get; 0: none */
-	unsigned lists; /* so far */
+	unsigned no_get; /* number of the connection whose kubelet has no Get; 0: none */
+	unsigned lists; /* number of lists so far */
 };
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- remembered pods ------------------------------------------------------------------------- */
 
 static void known_del(struct podres *p, struct known *k)
 {
@@ -99,7 +100,8 @@ static int podres_remember(struct podres *p, const Agent__PodDevices *pod)
 {
 	struct known *k = known_make(p, pod->namespace_, pod->name);
 	if (!k)
-		return -ENOMEM; /* a list that lacks somebody would say that it has no devices */
+		/* an incomplete list would claim that missing pods have no devices */
+		return -ENOMEM;
 	k->list = p->lists;
 	if (k->ended)
 		return 0;
@@ -115,7 +117,7 @@ static int podres_remember(struct podres *p, const Agent__PodDevices *pod)
 	return 0;
 }
 
-/* Those that the kubelet does not list any more are over for good. */
+/* Forgets pods that the kubelet no longer lists. */
 static void forget_unlisted(struct podres *p)
 {
 	struct known *k, *next;
@@ -155,7 +157,7 @@ static int tell_pod(const Agent__PodDevices *pod, void *arg)
 	const struct waiter *w = arg;
 	const struct podres_pod result = {.text = "", .pod = pod};
 	w->pod_done(&result, w->arg);
-	return 1; /* one is enough */
+	return 1; /* stop after the first pod */
 }
 
 static void tell_known(const struct waiter *w, const struct known *k)
@@ -264,8 +266,8 @@ static void podres_listed(const struct grpc_result *result, void *arg)
 	list_next(p);
 }
 
-/* A list that was asked for before somebody came may not have what that one wants: who come
- * meanwhile get the next one. */
+/* Starts a list for all waiting requests. A list that has begun before a request may not contain
+ * its pod, so later requests wait for the next one. */
 static void list_next(struct podres *p)
 {
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
@@ -285,7 +287,7 @@ static void list_next(struct podres *p)
 	}
 }
 
-/* Who asks for an ended pod by name means one that came after it. */
+/* Forgets that a pod has ended, because a request by its name is about its successor. */
 static void podres_revive(struct podres *p, const struct waiter *w)
 {
 	struct known *k = w->pod_done ? known_find(p, w->ns, w->name) : NULL;
@@ -326,8 +328,8 @@ static bool lists_only(const struct podres *p)
 
 /* ---- Get ------------------------------------------------------------------------------------- */
 
-/* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of
- * no particular kind. */
+/* Returns true if the kubelet has no Get: it is older than 1.27, or its feature gate is off, for
+ * which there is no specific error code. */
 static bool has_no_get(const struct grpc_result *result)
 {
 	return result->error == -EREMOTEIO && (result->status == GRPC_UNIMPLEMENTED ||
@@ -410,7 +412,7 @@ void podres_forget(struct podres *p, const char *ns, const char *name)
 	if (!k)
 		return;
 	if (!lists_only(p)) {
-		known_del(p, k); /* each list is asked for anew */
+		known_del(p, k); /* the next list fetches it again */
 		return;
 	}
 	free(k->packed);
@@ -438,7 +440,7 @@ struct podres *podres_free(struct podres *p)
 	if (!p)
 		return NULL;
 	p->closing = true;
-	kubelet_free(p->kubelet); /* ends all that wait for a list, too */
+	kubelet_free(p->kubelet); /* also ends all requests that wait for a list */
 	forget_all(p);
 	free(p);
 	return NULL;

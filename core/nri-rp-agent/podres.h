@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's pod-resources API (v1.PodResourcesLister). Pods are asked for one by one, with Get,
- * where the kubelet has that method; else all are listed, and the list answers for those that are
- * asked about next, as a node's pods often come together.
+ * Client of the kubelet's pod-resources API (v1.PodResourcesLister). Uses Get for a single pod if
+ * the kubelet has that method. Otherwise lists all pods, and the list also answers the next
+ * requests, because pods of a node often start together.
  *
- * A list may name a pod that is about to be replaced by another of the same name. So what is known
- * of a pod is forgotten when the daemon says that it has ended, and what lists say of it after that
- * does not count until it has been asked for by itself.
+ * A list may contain a pod that is about to be replaced by another of the same name. Therefore a
+ * pod that the daemon reports as ended is forgotten, and lists about it are ignored until the pod
+ * is requested again.
  */
 #ifndef NRI_RP_AGENT_PODRES_H
 #define NRI_RP_AGENT_PODRES_H
@@ -14,13 +14,13 @@
 #include "core/nri-rp-agent/kubelet.h"
 #include "proto/agent.pb-c.h"
 
-#define PODRES_WAITING_MAX 256u /* who wait for a list */
-#define PODRES_KNOWN_MAX 16384u /* pods that something is remembered of */
+#define PODRES_WAITING_MAX 256u /* limit of requests that wait for a list */
+#define PODRES_KNOWN_MAX 16384u /* limit of remembered pods */
 
 struct podres;
 
-/* error: as struct grpc_result has it, text a sentence about the kubelet. Valid during the
- * callback. */
+/* Result about one pod, valid during the callback. error: as in struct grpc_result; text: a
+ * sentence about the kubelet. */
 struct podres_pod {
 	int error;
 	const char *text;
@@ -33,15 +33,15 @@ struct podres_list {
 };
 
 int podres_new(struct loop *loop, const char *socket, struct podres **ret, struct err *err);
-/* Who waits gets -ECANCELED. NULL is fine; returns NULL. Not from inside a callback. */
+/* Ends waiting requests with -ECANCELED. Accepts NULL; returns NULL. Not from inside a callback. */
 struct podres *podres_free(struct podres *p);
-/* done is called exactly once, perhaps from inside. A pod without devices is one without
- * containers. */
+/* Requests a pod or all pods. done is called exactly once, possibly before the function returns. A
+ * pod without devices has no containers. */
 void podres_get(struct podres *p, const char *ns, const char *name,
 		void (*done)(const struct podres_pod *result, void *arg), void *arg);
 void podres_list(struct podres *p, void (*done)(const struct podres_list *result, void *arg),
 		 void *arg);
-/* The pod has ended. */
+/* Call when a pod has ended. */
 void podres_forget(struct podres *p, const char *ns, const char *name);
 
 #endif

@@ -16,21 +16,22 @@
 
 #define LOG_SOURCE "pods"
 #define ARENA_BLOCK 1024u
-#define ARENA_LIMIT (16u << 20) /* of an object that a server may send at all */
-#define PODS_MAX 4096u /* that the daemon takes */
-#define POD_MAX (64u << 10) /* bytes of a pod as it is told */
-#define PART_MAX (1u << 20) /* of pods in a message */
-#define QUIET_MS 10u /* a pod that comes is waited for */
+/* memory for one object of the largest size that a server may send */
+#define ARENA_LIMIT (16u << 20)
+#define PODS_MAX 4096u /* limit of pods that the daemon accepts */
+#define POD_MAX (64u << 10) /* limit of a pod's message, in bytes */
+#define PART_MAX (1u << 20) /* limit of pods in one message, in bytes */
+#define QUIET_MS 10u /* delay after a change; short, because the daemon may wait for a new pod */
 #define ANSWER_TIMEOUT_MS 5000u
 #define PROBLEM "the daemon's pods"
 
 struct seen_pod {
-	struct arena *arena; /* what the message is in */
+	struct arena *arena; /* memory of the message */
 	Agent__FedPod message;
-	uint8_t *packed; /* the same, to compare with */
+	uint8_t *packed; /* packed form of the message, for comparisons */
 	size_t packed_len;
-	bool untold, gone; /* gone: the daemon is still to be told that it is */
-	bool listed; /* in the list that has begun */
+	bool untold, gone; /* not sent yet; gone: the removal must be sent */
+	bool listed; /* present in the current list */
 	UT_hash_handle hh;
 };
 
@@ -41,14 +42,14 @@ struct pod_feed {
 	struct seen_pod *pods; /* by UID */
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	bool whole; /* for the bridge */
-	bool known; /* a list was complete once */
-	bool anew; /* the daemon is to be told all */
+	bool whole; /* all fields, for the bridge */
+	bool known; /* a list has been complete */
+	bool anew; /* all pods must be sent */
 	bool under_way;
 	bool warned;
 };
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static struct seen_pod *seen_free(struct seen_pod *pod)
 {
@@ -97,8 +98,8 @@ static void left_out(struct pod_feed *f, const char *why)
 	f->warned = true;
 }
 
-/* A static pod's mirror is made anew under the same name; any other pod that says to be its mirror
- * is not. */
+/* Returns true if a pod replaces the mirror of a static pod: the mirror is created again under the
+ * same name. Other pods that claim to be its mirror are not. */
 static bool is_same(const struct seen_pod *had, const Agent__FedPod *m)
 {
 	return str_eq(had->message.namespace_, m->namespace_) && str_eq(had->message.name, m->name);
@@ -145,7 +146,7 @@ static void take_gone(struct pod_feed *f, const json_t *object)
 		pod->gone = true;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void tell_soon(struct pod_feed *f)
 {
@@ -158,7 +159,7 @@ static void pods_told(const struct rpc_result *result, void *arg)
 	struct pod_feed *f = arg;
 	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
 	f->under_way = false;
-	if (lost) /* pod_feed_daemon_connected() begins anew */
+	if (lost) /* pod_feed_daemon_connected() starts again */
 		return;
 	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
 	if (result->error) {
@@ -181,7 +182,7 @@ static void begin_anew(struct pod_feed *f)
 	}
 }
 
-/* What of it has not been told yet, as far as it goes into a message. True: there is more. */
+/* Fills a message with unsent pods, up to its limit. Returns true if there are more. */
 static bool pods_fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 {
 	size_t bytes = 0;
@@ -199,7 +200,7 @@ static bool pods_fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 	return false;
 }
 
-/* It is on its way: packed already. */
+/* Marks the pods of a message as sent; it has been packed already. */
 static void pods_sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
 {
 	for (size_t i = 0; i < m->n_pods; i++) {

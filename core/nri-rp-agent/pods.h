@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods that are bound to this node, told to the daemon: all of them when it connects, then
- * what changes of what it needs to know. What a kubelet writes of their status every few seconds is
- * nothing of that.
+ * Sends the pods that are bound to this node to the daemon: all of them when it connects, later
+ * those whose fields for the daemon have changed. The status that a kubelet writes every few
+ * seconds is not among these fields.
  */
 #ifndef NRI_RP_AGENT_PODS_H
 #define NRI_RP_AGENT_PODS_H
@@ -12,10 +12,11 @@
 
 struct pod_feed;
 
-/* whole: for the bridge, which has no other source of what a runtime knows. NULL: no memory. */
+/* Creates a feed. whole: with all fields for the bridge, which has no other source for those that a
+ * runtime knows. NULL: no memory. */
 struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, bool whole);
-struct pod_feed *pod_feed_free(struct pod_feed *f); /* NULL is fine; returns NULL */
-/* The daemon is there, or there again. */
+struct pod_feed *pod_feed_free(struct pod_feed *f); /* accepts NULL; returns NULL */
+/* Call when the daemon has connected, or connected again. */
 void pod_feed_daemon_connected(struct pod_feed *f);
 
 #endif

@@ -26,16 +26,16 @@
 struct published {
 	char *name;
 	struct writer *topology, *capacity;
-	json_t *wanted; /* name → amount as text; NULL: nobody has said */
-	json_t *patterns; /* names that are ours */
-	json_t *seen; /* the Node; NULL: not seen */
-	bool settling; /* nothing is taken away yet */
-	struct loop_timer *settle; /* until what was written is seen */
+	json_t *wanted; /* name → amount as text; NULL: not received yet */
+	json_t *patterns; /* names of the agent's resources */
+	json_t *seen; /* the Node; NULL: not seen yet */
+	bool settling; /* do not remove anything yet */
+	struct loop_timer *settle; /* delay until the watch has reported a write */
 };
 
 /* ---- NodeResourceTopology -------------------------------------------------------------------- */
 
-/* CPU in milli, everything else in units. */
+/* Formats a quantity: CPU in milli-CPUs, others in units. */
 static json_t *published_quantity(const char *resource, int64_t value)
 {
 	char text[QUANTITY_MAX];
@@ -66,7 +66,7 @@ static json_t *zone_attributes(const Agent__Zone *z)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < z->n_attributes; i++)
-		if (*z->attributes[i]->value) /* API servers may take an empty text for null */
+		if (*z->attributes[i]->value) /* API servers may treat an empty text as null */
 			(void)json_array_append_new(list, json_pack("{s:s, s:s}", "name",
 								    z->attributes[i]->name, "value",
 								    z->attributes[i]->value));
@@ -101,7 +101,7 @@ static json_t *zone_object(const Agent__Zone *z)
 	return zone;
 }
 
-/* For tests: the object to apply. NULL: no memory. Owned. */
+/* Returns the object to apply, owned. NULL: no memory. */
 static json_t *published_topology(const char *name, const Agent__PublishedRequest *m)
 {
 	json_t *zones = json_array();
@@ -114,7 +114,8 @@ static json_t *published_topology(const char *name, const Agent__PublishedReques
 
 /* ---- extended resources ---------------------------------------------------------------------- */
 
-/* Whatever the daemon says: other names are the kubelet's and of device plugins. */
+/* Returns true if a policy may publish the resource, regardless of the daemon: other names belong
+ * to the kubelet and to device plugins. */
 static bool may_write(const char *resource)
 {
 	const char *slash = strchr(resource, '/');
@@ -144,7 +145,7 @@ static bool same_amount(const json_t *has, const json_t *wanted)
 	       str_to_bytes(json_string_value(wanted), &b) == 0 && a == b;
 }
 
-/* The capacity to merge; NULL: that of the Node is right, or no memory. */
+/* Returns the capacity to merge; NULL: the Node's is correct, or no memory. */
 static json_t *capacity_patch(const struct published *n)
 {
 	const json_t *node = n->seen, *patterns = n->patterns;
@@ -177,7 +178,7 @@ static void compare_capacity(struct published *n)
 	json_t *patch = capacity_patch(n);
 	if (!patch)
 		return;
-	/* of this Node alone: with a newer one what is wanted may be something else */
+	/* the patch applies to this version of the Node: a newer one may need other values */
 	json_t *version = json_object_get(json_object_get(n->seen, "metadata"), "resourceVersion");
 	json_t *body = json_pack("{s:{s:O*}, s:{s:O, s:O}}", "metadata", "resourceVersion", version,
 				 "status", "capacity", patch, "allocatable", patch);
@@ -189,8 +190,8 @@ static void compare_capacity(struct published *n)
 }
 
 /*
- * The answer says how the Node was then, and may come after what the watch has told since: only
- * that counts. What it has not told yet it is given a moment for.
+ * Waits for the watch after a write. The answer has the state at the time of the write and may
+ * arrive after newer events of the watch, so only the watch counts.
  */
 static void capacity_written(const struct kube_answer *answer, void *arg)
 {
@@ -211,7 +212,7 @@ void published_seen(struct published *n, json_t *object)
 	compare_capacity(n);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- publication ----------------------------------------------------------------------------- */
 
 static bool too_much(const Agent__PublishedRequest *m)
 {

@@ -7,15 +7,15 @@
 
 #include "core/lib/util/str.h"
 
-#define PARTS_MAX 8u /* apis GROUP VERSION namespaces NS PLURAL NAME SUBRESOURCE */
-#define PART_MAX 80u /* of what is told */
+#define PARTS_MAX 8u /* parts of a path: apis GROUP VERSION namespaces NS PLURAL NAME SUBRESOURCE */
+#define PART_MAX 80u /* longest part that is printed */
 
 struct part {
 	const char *text;
 	size_t len;
 };
 
-/* What a path is of: /api/V/… or /apis/G/V/…, with or without namespaces/NS. */
+/* Resource of a path: /api/V/… or /apis/G/V/…, with or without namespaces/NS. */
 struct resource {
 	struct part group, plural, name, sub;
 };

@@ -14,13 +14,13 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "report"
-#define NODE_NAMESPACE "default" /* where events of nodes are */
+#define NODE_NAMESPACE "default" /* namespace of events about nodes */
 #define PROBLEM "events"
 #define TIME_MAX 32u
 #define NS_PER_MS UINT64_C(1000000)
 #define NAME_MAX_LEN 253u
 
-/* One that has not been written yet. */
+/* An event that is not written yet. */
 struct waiting {
 	char *path;
 	json_t *body;
@@ -31,17 +31,18 @@ struct waiting {
 struct report {
 	struct kube *kube;
 	char *node;
-	struct waiting *list; /* the first one is under way, while there is a call */
+	struct waiting *list; /* the first one is being written while `call` exists */
 	unsigned n;
 	struct kube_call *call;
-	struct loop_timer *timer; /* to the next attempt */
+	struct loop_timer *timer; /* for the next attempt */
 	struct kube_backoff backoff;
 	uint64_t n_lost;
 	void (*changed)(void *arg);
 	void *changed_arg;
 };
 
-/* The kubelet says the node's name for its uid, and kubectl looks for that. */
+/* Returns the object of an event. The kubelet uses a node's name as its uid, and kubectl searches
+ * for that. */
 static json_t *report_involved(const struct report *r, const Agent__ClusterEvent *e)
 {
 	if (!*e->pod)
@@ -54,7 +55,8 @@ static json_t *report_involved(const struct report *r, const Agent__ClusterEvent
 	return o;
 }
 
-/* A name of its own, so that one that was written although no answer came is not there twice. */
+/* Composes an event with a unique name, so that a repeated write does not duplicate an event whose
+ * first answer was lost. */
 static json_t *body_of(const struct report *r, const Agent__ClusterEvent *e, const char *ns)
 {
 	char at[TIME_MAX], name[32];
@@ -73,7 +75,7 @@ static json_t *body_of(const struct report *r, const Agent__ClusterEvent *e, con
 		r->node, "firstTimestamp", at, "lastTimestamp", at, "count", (json_int_t)e->count);
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting events -------------------------------------------------------------------------- */
 
 static void report_drop(struct report *r, struct waiting *w)
 {
@@ -91,7 +93,7 @@ static void report_lose(struct report *r, struct waiting *w, const char *why)
 	report_drop(r, w);
 }
 
-/* Those that are too old to be of use to anybody, and the oldest one where there is no room. */
+/* Drops events that are too old, and the oldest one if there are too many. */
 static void make_room(struct report *r)
 {
 	uint64_t now = clock_ns() / NS_PER_MS;
@@ -114,7 +116,7 @@ static bool report_same(const json_t *a, const json_t *b, const char *key)
 	return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* What has happened again meanwhile is counted, as Kubernetes' own components do. */
+/* Counts a repeated event in a waiting one, as Kubernetes' own components do. */
 static bool report_merge(struct report *r, const json_t *body)
 {
 	struct waiting *w;
@@ -132,7 +134,7 @@ static bool report_merge(struct report *r, const json_t *body)
 	return false;
 }
 
-/* ---- the server ------------------------------------------------------------------------------ */
+/* ---- writes ---------------------------------------------------------------------------------- */
 
 static void send_next(void *arg);
 
@@ -141,7 +143,7 @@ static bool is_final(int error)
 	return error == -EACCES || error == -ENOENT || error == -EINVAL || error == -E2BIG;
 }
 
-/* Another one is tried first the next time, as what the server does not like may be this one. */
+/* Moves the first event to the end after a failure, because the cause may be this event. */
 static void put_off(struct report *r)
 {
 	struct waiting *w = r->list;
@@ -168,7 +170,7 @@ static void report_written(const struct kube_answer *answer, void *arg)
 	send_next(r);
 }
 
-/* One at a time. */
+/* Writes the first event; one write at a time. */
 static void send_next(void *arg)
 {
 	struct report *r = arg;
@@ -186,7 +188,7 @@ static void send_next(void *arg)
 		put_off(r);
 }
 
-/* The namespace becomes part of a path. */
+/* Checks a namespace, which becomes part of a path. */
 static bool good_namespace(const char *ns)
 {
 	size_t n = strnlen(ns, NAME_MAX_LEN + 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of pods and of the node, for people who look at them with kubectl. Each is written once;
- * what the server does not take now waits, and is tried again later and later. What it refuses for
- * good is lost. */
+/* Writes events of pods and of the node for users of kubectl, each once. Temporary failures are
+ * retried with growing delays; events that the server refuses for good are lost. */
 #ifndef NRI_RP_AGENT_REPORT_H
 #define NRI_RP_AGENT_REPORT_H
 
@@ -10,9 +9,9 @@
 #include "core/nri-rp-agent/kube.h"
 #include "proto/agent.pb-c.h"
 
-#define REPORT_MAX 64u /* that wait; the oldest one is lost when there are more */
+#define REPORT_MAX 64u /* limit of waiting events; above it the oldest is lost */
 #define REPORT_AGE_MS                                                                              \
-	3600000u /* after which one is lost: the server keeps none for longer either */
+	3600000u /* age after which an event is lost; API servers do not keep events longer */
 
 struct report;
 
@@ -21,11 +20,11 @@ struct report_counts {
 	uint64_t lost; /* since the start */
 };
 
-/* changed() is called when the counts may have changed; it must not start calls. NULL: no
- * memory. */
+/* Creates the writer of events. changed() is called when the counts may have changed; it must not
+ * start calls. NULL: no memory. */
 struct report *report_new(struct kube *k, const char *node, void (*changed)(void *arg), void *arg);
 struct report_counts report_counts(const struct report *r);
-struct report *report_free(struct report *r); /* NULL is fine; returns NULL */
+struct report *report_free(struct report *r); /* accepts NULL; returns NULL */
 void report_tell(struct report *r, const Agent__TellRequest *m);
 
 #endif

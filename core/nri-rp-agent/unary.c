@@ -8,11 +8,11 @@
 
 struct unary {
 	const struct unary_service *service;
-	struct grpc_served *served; /* NULL: the caller has gone */
+	struct grpc_served *served; /* NULL: the caller has disconnected */
 	char *path;
 	struct buf request;
-	bool asked; /* a message has come */
-	bool handled; /* whoever handles it has it */
+	bool asked; /* the request is complete */
+	bool handled; /* handed over to handle() */
 };
 
 static void unary_free(struct unary *u)

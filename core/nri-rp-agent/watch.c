@@ -23,25 +23,25 @@ enum state { LISTING, WATCHING, RESTING };
 
 struct watch {
 	struct kube *kube;
-	char *path, *selector; /* as a piece of a query; "": none */
+	char *path, *selector; /* as a part of a query; "": none */
 	watch_fn fn;
 	void *arg;
 	enum state state;
 	struct kube_call *call;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	char version[VERSION_MAX]; /* "": nothing is listed yet */
-	char next_page[CONTINUE_MAX]; /* "": the first one */
-	unsigned page; /* objects asked for at a time */
-	bool optional; /* nobody misses it */
-	bool missing; /* there has been no such kind for some time */
-	char last_error[ERR_TEXT_MAX]; /* what was logged */
+	char version[VERSION_MAX]; /* "": not listed yet */
+	char next_page[CONTINUE_MAX]; /* "": the first page */
+	unsigned page; /* objects in a page */
+	bool optional; /* an unavailable resource is not a problem */
+	bool missing; /* the kind has not existed for some time */
+	char last_error[ERR_TEXT_MAX]; /* last logged error */
 	struct buf partial;
 	int stream_error;
 	uint64_t asked_ms;
 };
 
-/* ---- what a stream says ---------------------------------------------------------------------- */
+/* ---- events of a stream ---------------------------------------------------------------------- */
 
 int watch_feed(const struct watch_lines *l, const void *data, size_t n)
 {
@@ -135,7 +135,8 @@ static void list_anew(struct watch *w)
 	w->state = LISTING;
 }
 
-/* A server that starts may not know of all kinds yet: only what stays missing is not there. */
+/* Handles a missing right or kind. A server that has just started may not know all kinds; a kind is
+ * absent only if it stays missing. */
 static void watch_denied(struct watch *w, int error, const char *text)
 {
 	bool gone = error == -ENOENT && w->missing;
@@ -240,7 +241,8 @@ static int take_page(struct watch *w, json_t *list)
 		return 0;
 	w->state = WATCHING;
 	w->missing = false;
-	w->backoff.delay.ms = 0; /* what may be listed may not always be watched */
+	/* keep the delay of refusals: the right to list does not include the right to watch */
+	w->backoff.delay.ms = 0;
 	w->last_error[0] = '\0';
 	kube_set_problem(w->kube, w->path, NULL);
 	w->fn(WATCH_LISTED, NULL, NULL, w->arg);
@@ -252,7 +254,7 @@ static void watch_listed(const struct kube_answer *answer, void *arg)
 	struct watch *w = arg;
 	w->call = NULL;
 	int r = answer->error ? answer->error : take_page(w, answer->body);
-	if (r == -ESTALE) /* the rest of the list is not there any more */
+	if (r == -ESTALE) /* the rest of the list has expired */
 		list_anew(w);
 	if (r)
 		watch_failed(w, r, *answer->text ? answer->text : "a list makes no sense");

@@ -20,12 +20,12 @@ struct writer {
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
 	char *wanted; /* NULL: nothing */
-	bool wanted_again; /* came while it was being written */
+	bool wanted_again; /* replaced while it was being written */
 	struct kube_call *call;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	uint64_t next_ms; /* not before */
-	int last_error; /* what was logged */
+	uint64_t next_ms; /* earliest time of the next write */
+	int last_error; /* last logged error */
 };
 
 static void writer_later(struct writer *w, uint64_t not_before_ms)
@@ -39,7 +39,7 @@ static void writer_wrote(const struct kube_answer *answer, void *arg)
 {
 	struct writer *w = arg;
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
-	/* whoever wanted it sees the newer version, or that there is none */
+	/* the caller sees the newer version, or the removal, through its watch */
 	bool overtaken = answer->error == -EEXIST || (answer->error == -ENOENT && w->ends_with_it);
 	const bool missing = answer->error == -ENOENT && !overtaken && w->missing;
 	_free_ char *text =
