@@ -41,7 +41,7 @@ static const struct {
 				SERVICE "GetAllocatableResources"},
 };
 
-/* A client's call, while the daemon and the kubelet are asked. */
+/* Client's call during the requests to the daemon and the kubelet. */
 struct call {
 	struct lister *lister;
 	struct unary *unary;

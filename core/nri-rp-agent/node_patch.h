@@ -33,8 +33,8 @@ void wishes_seen(struct wishes *w, json_t *node);
 bool wishes_recorded(const json_t *node, const char *resource);
 /*
  * For tests: computes the patch that gives a Node what is wanted; *ret NULL: no difference. The
- * caller owns it. foreign, of ERR_TEXT_MAX bytes: an item that belongs to another program; "": none.
- * -ENOMEM.
+ * caller owns it. foreign, of ERR_TEXT_MAX bytes: the item of another program that stays, as a
+ * sentence; "": none. -ENOMEM.
  */
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign);
 

@@ -32,7 +32,7 @@ struct plugins;
 
 struct plugins_config {
 	struct loop *loop;
-	struct link *link; /* only used before plugins_free(), which may come after link_free() */
+	struct link *link; /* must not be freed earlier than right before plugins_free() */
 	const char *folder;
 	uint32_t grace_s;
 };
