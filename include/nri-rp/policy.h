@@ -88,7 +88,7 @@ struct rp_policy {
 	uint32_t pad;
 	/* Checks a configuration and builds a plan from it, without changing the active one. Errors
 	 * about a key are recorded with fail_at() (config.h). `cfg` stays valid until abort() or
-	 * the next commit(). May be called several times before commit() or abort(). */
+	 * the next commit(). */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	/* Activates a prepared configuration; the policy owns the plan from now on. Cannot fail.
 	 * sync() follows. A plan of an unchanged configuration may be committed too. */

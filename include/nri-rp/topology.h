@@ -116,7 +116,7 @@ struct rp_host_topology {
 	/* Returns the number of the snapshot, which grows with each change of the machine. */
 	uint64_t (*generation)(void *ctx);
 	/* Stores a set RP_CPUS_… or RP_NODES_… in *ret, valid until the callback returns.
-	 * -RP_ENOENT: unknown set. */
+	 * -RP_EINVAL: unknown set. */
 	int32_t (*set)(void *ctx, uint32_t which, struct rp_ids *ret);
 	/* Fills *out for a CPU. -RP_ENOENT: the CPU is not online. */
 	int32_t (*cpu)(void *ctx, uint32_t cpu, struct rp_cpu_info *out);

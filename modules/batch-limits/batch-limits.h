@@ -41,7 +41,7 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 struct batch_scale {
 	int64_t limit, pod_limit;
 	int64_t ratio; /* capacity of a CPU in hundredths of a nominal CPU */
-	/* the ratio has changed: a quota below the limit was written by this module too */
+	/* The ratio has changed: a quota below the limit may be one that this module wrote. */
 	bool anew;
 };
 

@@ -237,8 +237,8 @@ static int64_t lent_by_others(const struct modhost *h, rp_cfg root, const char *
 	return sum;
 }
 
-/* Records the original amounts in an annotation and subtracts what other components have
- * allocated. */
+/* Records the original amounts in an annotation and subtracts the allocations of other
+ * components. */
 static void subtract_others(struct rp_instance *inst, const struct rp_nr_edit *node)
 {
 	const struct modhost *h = &inst->h;

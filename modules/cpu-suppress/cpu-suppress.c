@@ -40,7 +40,7 @@ struct rp_instance {
 	/* time of the last round with known usage; before one, of the first round */
 	uint64_t known_ms;
 	bool running, armed;
-	bool steered[2]; /* values were written: CPUs, quota */
+	bool steered[2]; /* a value was written: [0] CPUs, [1] quota */
 	int64_t ceiling; /* result of the last round; RP_NOT_SET: none */
 	uint64_t n_rounds, n_writes;
 	char why[CTL_TEXT_MAX]; /* why no decision or write is possible */

@@ -62,7 +62,7 @@ enum { EVICT_BATCH, EVICT_MID, EVICT_LENT };
 struct evict_pod {
 	rp_pod pod;
 	const char *name;
-	int64_t priority; /* numeric priority; if unknown, that of the pod's class */
+	int64_t priority; /* numeric priority; if unknown, the one of the pod's class */
 	int64_t order, sub_priority; /* from its annotation and its label */
 	bool is_be, opted_in;
 	bool leaves; /* being evicted already */

@@ -28,7 +28,7 @@ struct survey {
 	uint32_t n, cap;
 };
 
-/* ---- one pod --------------------------------------------------------------------------------- */
+/* ---- pod ------------------------------------------------------------------------------------- */
 
 /* Returns the pod's priority, or the upper end of its class if the cluster has not reported it. */
 static int64_t priority_of(const struct modhost *h, const struct rp_pod_info *info, bool is_be)

@@ -552,7 +552,7 @@ static void restore(struct job *j, struct known *k)
 }
 
 /* Records the wanted affinity with the host, even if it is already effective: the module that set
- * it may end. False: out of memory, so nobody could restore it. */
+ * it may end. False: out of memory; the interrupt could not be restored later. */
 static bool claim(const struct back *b, struct known *k, const char *now, const char *wanted)
 {
 	char path[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * none.so: the policy without any decision. Containers keep their CPUs. Controllers still work. The
+ * The policy none: it decides nothing, and containers keep their CPUs. Controllers still work. The
  * daemon falls back to this policy when another one cannot be used, so it must not fail.
  */
 #include <stdlib.h>
