@@ -178,7 +178,10 @@ mutants: ## make MUTANTS small errors in modules/, one at a time, and tell which
 record: programs modules ## record placements anew, for a change that is meant: test/scenario/stories/*/recorded.yaml
 	$(Q)test/record.py
 
-.PHONY: mutants record
+quality: programs modules ## how many containers are spread over NUMA nodes without need, by policy and machine
+	$(Q)test/quality.py
+
+.PHONY: mutants record quality
 
 # What speaks gRPC.
 GRPC_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_grpc) $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_grpc*.c))
