@@ -96,8 +96,8 @@ struct rp_policy {
 	/* Frees a prepared plan that will not be committed. */
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
 	/* Places all containers. Rebuilds the policy's tables from the cache: keeps each recorded
-	 * assignment that is still valid, replaces the others, and places containers without one,
-	 * in the order RP_ORDER_SYNC. A container that cannot be placed is marked with
+	 * placement that is still valid, and places all other containers, in the order
+	 * RP_ORDER_SYNC. A container that cannot be placed is marked with
 	 * set_degraded() and is no error of sync. After a switch from another policy, a container
 	 * whose CPUs sync does not set (even to the same ones) is placed by the host on CPUs that
 	 * no container owns. */

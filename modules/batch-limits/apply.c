@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* [worker] Writes the limits of a container and its pod. */
 #include <string.h>
 
 #include "modules/batch-limits/batch-limits.h"

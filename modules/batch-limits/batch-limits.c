@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The module batch-limits: hooks, queued work, and the timer that restores changed values. */
 #include "modules/batch-limits/batch-limits.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the batch resources of a pod's annotation, and converts them to limits. */
 #include <string.h>
 
 #include "modules/batch-limits/batch-limits.h"

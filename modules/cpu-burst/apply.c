@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* [worker] Writes quota and burst of a container and its pod. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

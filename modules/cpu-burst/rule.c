@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of cpu-burst, as functions of their inputs. */
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"

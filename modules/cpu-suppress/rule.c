@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of cpu-suppress, as functions of their inputs: ceiling, quota and choice of CPUs. */
 #include <stdlib.h>
 
 #include "modules/cpu-suppress/cpu-suppress.h"

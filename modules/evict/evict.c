@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The module evict: section, readings on the worker, and hooks. rounds.c decides. */
 #include "modules/evict/evict.h"
 
 #include <stdlib.h>

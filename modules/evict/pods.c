@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collects requests, usage, priority and annotations of all pods. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A round: applies the six rules to a reading, and requests or withdraws evictions. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of evict, as functions of their inputs: amounts to release, and order of pods. */
 #include <stdlib.h>
 #include <string.h>
 

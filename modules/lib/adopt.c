@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* CPUs that containers had before their policy first placed them. */
 #include "modules/lib/adopt.h"
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing of amounts of CPU, and their CPUs on this machine. Sets of cgroups are read through
+ * the host, at the mount points of cgroup v1 and v2. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing of YAML annotations, with errors that name annotation and member. */
 #include "modules/lib/annotation.h"
 #include "modules/lib/section.h"
 

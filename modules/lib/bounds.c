@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Available and reserved CPUs of a section. reserve.c decides which CPUs stay reserved. */
 #include "modules/lib/bounds.h"
 
 #include "modules/lib/amount.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing and checked reading of saved bytes. */
 #include "modules/lib/bytes.h"
 
 #include <stdlib.h>

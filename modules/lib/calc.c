@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over pods and applications, items, and the callbacks of calculators. */
 #include "modules/lib/calc.h"
 
 #include <stdio.h>

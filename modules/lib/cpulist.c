@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing of CPU lists in annotations. */
 #include "modules/lib/cpulist.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading of kernel files, and walks over the threads of a cgroup and of the cgroups below it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

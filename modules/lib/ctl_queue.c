@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The queue of a controller: waiting items in an array, found by container and kind through a
+ * hash table; a list of failures; one job at a time on the worker. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of containers with applied values: entries by container, and a sorted record of
+ * their marks for the saved state. */
 #include <stdlib.h>
 
 #include "modules/lib/ctl_table.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on containers that all policies share. */
 #include "modules/lib/ctr.h"
 
 #include <stdio.h>

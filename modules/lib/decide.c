@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs and results of decisions. */
 #include "modules/lib/decide.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Merging of topology hints. hints_merge() first searches a set that all resources prefer, then
+ * the best combination; the numeric policy has a search of its own. */
 #include "modules/lib/hints.h"
 
 #include <string.h>

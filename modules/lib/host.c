@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Look-up of the host's services, and text functions with formats. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

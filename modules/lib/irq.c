@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Affinity of interrupts: parsing of /proc/interrupts, copies of a policy's wish, and the
+ * worker's decision about each interrupt. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* QoS classes of pods, usage of the node, and files of cgroups above containers. */
 #include "modules/lib/koord.h"
 
 #include <errno.h>

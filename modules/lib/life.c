@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The callbacks of policies that use struct life_ops, walks over containers, and the saved
+ * state. */
 #include "modules/lib/life.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Assembly of a line of text. */
 #include "modules/lib/line.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Creation of the copy of the topology, queries, and growing of a container's CPUs. */
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Choice of CPUs that preserves whole cores, and choice within the best fitting NUMA node. */
 #include "modules/lib/machine.h"
 
 struct picking {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Values of containers by key, expressions, and expansion of references in texts. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Counting of containers in pools. A container's record contains its pool and the amount counted
+ * there. */
 #include "modules/lib/members.h"
 
 #include <nri-rp/host.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory policy classes: reading, choice by annotation, nodes, and staging. */
 #include "modules/lib/mempolicy.h"
 
 #include <stdio.h>

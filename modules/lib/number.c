@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing of integers. */
 #include "modules/lib/number.h"
 
 #include <ctype.h>

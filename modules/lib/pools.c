@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading of a policy with pools, staging of a container in a pool, and resizing of pools. */
 #include "modules/lib/pools.h"
 
 #include <stdio.h>

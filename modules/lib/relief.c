@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Search for the moves that free one unit, common configuration, and records of moved
+ * containers. */
 #include "modules/lib/relief.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Scheduling classes: reading, choice by annotation, and staging. */
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>

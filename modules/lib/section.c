@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Words of a section, and its digest. */
 #include "modules/lib/section.h"
 
 #include <strings.h>

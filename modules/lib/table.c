@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Hash table with linear probing. */
 #include "modules/lib/table.h"
 
 #include <stdlib.h>

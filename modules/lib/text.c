@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Growing text, and metric labels with quoted values. */
 #include "modules/lib/text.h"
 
 #include <stdio.h>

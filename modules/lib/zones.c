@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Zones of NUMA nodes. */
 #include "modules/lib/zones.h"
 
 #include <stdio.h>

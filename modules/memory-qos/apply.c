@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* [worker] Writes the values of containers, and their sums into the directories above. */
 #include <stdlib.h>
 
 #include "modules/memory-qos/memory-qos.h"

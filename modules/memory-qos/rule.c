@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Determines the values of a container by its class, its annotation, its request and its limit. */
 #include <stdio.h>
 
 #include "modules/lib/annotation.h"

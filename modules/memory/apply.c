@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* [worker] Writes the values of a container into the files of its cgroup, if they differ. */
 #include "modules/memory/memory.h"
 
 /* Returns true if a file has the wanted value. Numbers are compared by value; v1 shows "no limit"

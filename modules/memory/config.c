@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the section. */
 #include <stdlib.h>
 
 #include "modules/lib/section.h"

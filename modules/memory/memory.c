@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The module memory: hooks, records of changed containers, and queued work. */
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Determines the values of a container from its annotations, its class and its memory limit. */
 #include <inttypes.h>
 #include <stdarg.h>
 

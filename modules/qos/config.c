@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the section, and applies it to the machine: levels, environment, advisor, reserved CPUs,
+ * nodes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Zones, allocatable CPUs, memory by node, and metrics. */
 #include "modules/lib/zones.h"
 #include "modules/qos/qos.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Stages the CPUs and memory nodes of all entries that a change of the pools concerns. */
 #include <string.h>
 
 #include "modules/qos/qos.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of containers and grants, an index over the records in the host's cache. */
 #include <stdlib.h>
 #include <string.h>
 
