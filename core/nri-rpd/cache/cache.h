@@ -184,16 +184,15 @@ struct ctr {
 	bool coming; /* a decision about the creation is running */
 	bool in_updates; /* the container is in the queue of unsolicited updates */
 	struct {
-		bool fails; /* the runtime refused the last one; sent alone */
+		bool fails; /* the runtime refused the last update; the next one is sent alone */
 		struct backoff backoff;
 		uint64_t from_ms; /* earliest time of the next one */
 	} update; /* unsolicited updates */
 	struct {
 		bool waits; /* waits for a check of the cgroup */
 		uint8_t tries;
-		uint64_t from_ms,
-			/* from_ms: earliest time of a check; repaired_ms: last repair */
-			repaired_ms;
+		/* from_ms: earliest time of a check; repaired_ms: last repair */
+		uint64_t from_ms, repaired_ms;
 	} verify;
 	struct {
 		int watches[3]; /* inotify watches, one for each directory; 0: none */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct cache and counts of CPU owners, shared by the files of this folder only. */
+/*
+ * struct cache, handles and the counts of CPU owners, shared by the files of this folder only.
+ */
 #ifndef CACHE_INTERNAL_H
 #define CACHE_INTERNAL_H
 

@@ -40,7 +40,7 @@ struct restore {
 	uint32_t n, cap;
 	struct found_ctr *ctrs; /* by number */
 	uint32_t n_ctrs;
-	struct stored_decision decision; /* here because of its size */
+	struct stored_decision decision; /* a member because of its size */
 	struct store_counts counts;
 };
 

@@ -8,9 +8,9 @@
 struct controller_change; /* life.c */
 
 struct controllers {
-	struct controller *list[CONTROLLERS_MAX]; /* in the configuration's order */
+	struct controller *list[CONTROLLERS_MAX]; /* in the order of the configuration */
 	unsigned n;
-	struct controller_change *change; /* while a configuration is being activated */
+	struct controller_change *change; /* exists while a configuration is activated */
 };
 
 #endif

@@ -22,16 +22,16 @@ struct cluster_state {
 	char ns[CLUSTER_TEXT_MAX]; /* namespace of the configurations */
 	/* reason why the API server does not answer; "": it answers */
 	char unreachable[CLUSTER_PROBLEM_MAX];
-	/* functions that are off, with the reason */
+	/* functions that are not available, with the reason */
 	char problems[CLUSTER_PROBLEMS_MAX][CLUSTER_PROBLEM_MAX];
 	unsigned n_problems;
 	struct {
 		char what[CLUSTER_WHAT_MAX];
-		int64_t time_s; /* last time that the API server accepted it */
+		int64_t time_s; /* time at which the API server last accepted the object */
 	} written[CLUSTER_WRITTEN_MAX];
 	unsigned n_written;
-	uint32_t events_waiting; /* not yet accepted by the API server */
-	uint64_t events_lost; /* since the start of the agent */
+	uint32_t events_waiting; /* events not yet accepted by the API server */
+	uint64_t events_lost; /* lost events since the start of the agent */
 };
 
 struct cluster_status {

@@ -45,14 +45,14 @@ struct eviction {
 /* Creates an empty list and provides the service to modules. 0 or -ENOMEM. */
 int evict_init(struct pipeline *p);
 void evict_fini(struct pipeline *p);
-/* Sets the connection; NULL: the agent is gone. An unanswered request is repeated to the next
- * one. */
+/* Sets the connection; NULL: the agent is gone. An unanswered request is repeated over the next
+ * connection. */
 void pipeline_evict_source(struct pipeline *p, const struct evict_source *source);
 /* Receives the agent's answer about a pod. */
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer,
 			 const char *text);
 /* Returns the list for status, without pods that are gone. */
 const struct eviction *pipeline_evictions(struct pipeline *p);
-const char *eviction_state_name(uint32_t state); /* "refused" */
+const char *eviction_state_name(uint32_t state); /* for example "refused" */
 
 #endif

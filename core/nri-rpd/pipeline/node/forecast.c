@@ -18,7 +18,7 @@
 #define FILE_NAME "/" FORECAST_FILE
 #define TRAIN_MS 60000u
 #define WRITE_MS 600000u
-#define UNSEEN_S 1800 /* a model without a sample for so long belongs to a pod that is gone */
+#define UNSEEN_S 1800 /* age of the last sample after which a model's pod is considered gone */
 #define SAMPLE_PERCENT 90u
 #define NODE_MODEL "__node__"
 #define SYSTEM_MODEL "__node-sys__"
@@ -138,7 +138,7 @@ void forecast_switch(struct pipeline *p, struct forecast *f, bool on)
 
 void forecast_stop(struct pipeline *p, struct forecast *f)
 {
-	bool disk_hangs = p->disk != NULL; /* the worker is left hanging */
+	bool disk_hangs = p->disk != NULL; /* the hanging worker is left running */
 	struct filing *one = f->on && f->known && !disk_hangs ? filing_new(p, f) : NULL;
 	if (one && models_write(&f->models, &one->data) == 0)
 		file_written(one, write_file(one));

@@ -32,7 +32,7 @@ void inputs_fini(struct inputs *in)
 	free(in->expected);
 }
 
-/* Limits amounts that come from outside of the daemon. */
+/* Limits amounts to the valid range, since they come from outside of the daemon. */
 static void limit_amounts(int64_t of[RP_NR_AMOUNTS])
 {
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
@@ -67,7 +67,7 @@ static void add_usage(struct noderes *n, const struct ctr *ctr, uint64_t now, st
 	const struct series *s = measure_ctr(&n->measure, ctr->handle);
 	int64_t cpu, memory;
 	if (!s || !series_average(s, now, window_ms(n), &cpu, &memory)) {
-		/* a sum without this container would be too low */
+		/* a sum without this container would be less than the pod uses */
 		pod->flags &= ~RP_NR_POD_SAMPLED;
 		return;
 	}

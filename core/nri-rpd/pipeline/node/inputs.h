@@ -19,7 +19,7 @@ struct inputs {
 	struct forecast_pod *expected; /* entries of in.pods that have containers here */
 	uint32_t n_expected;
 	struct cpu_facts cpu;
-	int64_t used[RP_NR_AMOUNTS]; /* by all pods and applications */
+	int64_t used[RP_NR_AMOUNTS]; /* usage of all pods and applications */
 };
 
 /* Fills the input, and stores the Node's amounts in p->node.noderes. 0 or -ENOMEM; call

@@ -17,11 +17,12 @@ struct measure {
 	struct series node;
 	struct series_reading last; /* node's reading of the latest aggregate */
 	struct aggregates aggregates; /* aggregates of the node */
-	struct used *used; /* by container */
+	struct used *used; /* hash table by container */
 	uint64_t round;
 };
 
-void measure_forget(struct measure *m); /* drops all measurements */
+/* Drops all measurements. */
+void measure_forget(struct measure *m);
 /* Computes the present usage from the last two readings. `cached`: file pages count as used memory.
  * Returns false if the container is not measured, or has not been for too long. */
 bool measure_rate(const struct usage *u, bool cached, uint64_t now_ms, int64_t ret[RP_NR_AMOUNTS]);

@@ -17,7 +17,7 @@ struct noderes;
 struct usage;
 
 struct noderes_view {
-	bool enabled; /* as the strategy says */
+	bool enabled; /* enabled by the strategy */
 	const struct strategy *strategy;
 	const struct rp_nr_measured *measured;
 	const struct rp_nr_aggregated *aggregated;
@@ -29,9 +29,9 @@ struct noderes_view {
 	const struct past *past;
 	uint64_t passes, writes; /* writes: changes of `node` */
 	uint64_t cpu_ns; /* CPU time of the loop's thread in passes */
-	/* too little has been measured since the start: the Node's entries are unchanged */
+	/* too little has been measured since the start, so the Node's entries are unchanged */
 	bool settling;
-	uint64_t age_ms; /* since the last pass */
+	uint64_t age_ms; /* time since the last pass */
 	const char *error; /* error of the measurement; "": none */
 };
 

@@ -67,7 +67,7 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 							     const char *detail, const char *fmt,
 							     va_list ap)
 {
-	/* larger than the stored text, so that the cut is at a character */
+	/* larger than the stored text, so that the text is cut between characters */
 	char text[2 * EVENT_TEXT_MAX];
 	if (p->env.trial)
 		return;

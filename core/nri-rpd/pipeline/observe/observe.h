@@ -39,7 +39,7 @@ struct controller_status {
 	bool running;
 	bool calculator; /* false: a controller */
 	const char *error; /* reason why the controller does not run */
-	unsigned pending, done, partial, failed; /* containers */
+	unsigned pending, done, partial, failed; /* numbers of containers, by their latest report */
 };
 /* Latest report of a controller about a container: one of RP_APPLY_…, with the reason. */
 struct controller_result {
@@ -66,7 +66,7 @@ struct pipeline_stats {
 /* Cost of measuring usage, from the collector. */
 struct usage_stats {
 	bool on;
-	unsigned n_ctrs; /* in the last round */
+	unsigned n_ctrs; /* containers in the last round */
 	uint64_t rounds, skipped; /* skipped: the previous round was still running */
 	uint64_t files, missing; /* missing: containers whose cgroup was not found */
 	uint64_t cpu_ns; /* CPU time of the collector's thread */

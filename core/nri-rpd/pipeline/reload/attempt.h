@@ -29,8 +29,8 @@ struct attempt_spec {
 	void *arg; /* argument of fn and done */
 	/* further topology that the child may read; NULL: none */
 	const struct topo *topo;
-	/* HELD: the daemon repeats the work after a success, so warnings are dropped then; DRY: it
-	 * does not */
+	/* HELD: warnings are dropped after a success, because the daemon repeats the work; DRY:
+	 * they are never logged */
 	enum trial_log log;
 };
 

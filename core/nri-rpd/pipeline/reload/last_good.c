@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of configurations on disk: magic number, CRC-32C and a protobuf message. Reading limits
- * memory; writing happens in reload.c, pushed.c and undo.c. */
+/* Copies of configurations on disk: magic number, CRC-32C and a protobuf message. Parsing limits
+ * memory. The files are written by reload.c and pushed.c. */
 #include "core/nri-rpd/pipeline/reload/last_good.h"
 
 #include <stdlib.h>

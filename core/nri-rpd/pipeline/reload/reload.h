@@ -22,7 +22,7 @@ struct move {
 	const char *note; /* "", or why the container is degraded */
 	/* explanation, lines, for a container of a tried pod; else "" */
 	const char *why;
-	bool moved; /* CPUs or memory nodes change; false: listed for its note */
+	bool moved; /* CPUs or memory nodes change; false: the container is listed for its note */
 };
 
 /* Adjustment that contradicts a running container. */
@@ -35,7 +35,7 @@ struct reload_result {
 	 * stops. Other: failed. */
 	int code;
 	struct err err;
-	const char *warnings; /* lines, "": none */
+	const char *warnings; /* lines; "": none */
 	const char *changes; /* keys that changed, lines */
 	const char *classes; /* lines: classes and values of containers that would change */
 	bool restart_needed; /* at least one changed key takes effect after a restart only */

@@ -68,7 +68,7 @@ static void *report_take(void *room, size_t size)
 
 static struct move *moves_of(struct room *room, const Trial__Report *report)
 {
-	/* the limit holds: the message has larger entries for the same moves */
+	/* n_moves cannot be too large: the message already holds a larger entry for each move */
 	struct move *moves = report_take(room, (report->n_moves + 1) * sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];

@@ -389,7 +389,7 @@ static int start_with(struct pipeline *p, struct first *f, struct err *err)
 		return r;
 	if (wrong && !f->had_one) {
 		tell_errors(&errs);
-		/* on a node without a configuration every failure is an error of the files */
+		/* without an earlier configuration every failure is an error of the files */
 		return -EINVAL;
 	}
 	const struct err why = *err;

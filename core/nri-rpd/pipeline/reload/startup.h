@@ -8,7 +8,8 @@
 
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 
-/* Reads the files, the pushed files and the last good configuration. Fails without memory only. */
+/* Reads the files, the pushed files and the last good configuration. Fails only if memory is short
+ * (-ENOMEM). */
 int first_read(struct pipeline *p, struct err *err);
 
 /* Sets the state and run-time directories. Fails if the files cannot be parsed and there is no last

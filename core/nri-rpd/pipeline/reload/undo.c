@@ -136,8 +136,8 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 		       : 1;
 }
 
-/* Read of the former configuration by the disk worker, which also writes it: a file that belongs to
- * a reload answered just before is complete then. */
+/* Undo in progress. The disk worker reads the former configuration, because it also writes it: the
+ * file is complete even right after the reload that has saved it. */
 struct undoing {
 	struct pipeline *p;
 	const char *file;

@@ -23,14 +23,15 @@ struct adjustments;
  * err, or -ENOMEM. */
 int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustments **ret,
 		     struct err *err);
-struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; returns NULL */
+struct adjustments *adjustments_free(struct adjustments *a); /* accepts NULL; returns NULL */
 /* Returns the resources that the container is placed by, under the active adjustments
  * (p->requests.adjustments). */
 void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret);
 /* Returns the name of a container's adjustment; NULL: none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
-unsigned pipeline_n_adjustments(const struct pipeline *p); /* active ones */
-/* Returns true if a controller writes limits of the top memory tier. */
+/* Returns the number of active adjustments. */
+unsigned pipeline_n_adjustments(const struct pipeline *p);
+/* Returns true if a running controller writes limits of the top memory tier. */
 bool pipeline_writes_toptier(const struct pipeline *p);
 /* Checks running containers: -EINVAL if two adjustments match one container, or one matches a
  * container without requests. Adds all conflicts, up to ADJUST_CONFLICTS_MAX, to the report (NULL:

@@ -64,7 +64,8 @@ int decide_begin(struct pipeline *p, struct err *err);
 void decide_take_effect(struct pipeline *p);
 void decide_drop(struct pipeline *p);
 const struct stage *decide_touched(const struct pipeline *p);
-/* Returns true if a container's memory nodes change. One that is not pinned may use all of them. */
+/* Returns true if a container's memory nodes change. An unpinned container may use all memory
+ * nodes. */
 bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now);
 /* Checks the staged decision against the invariants without a commit. */
 int decide_check(struct pipeline *p, struct err *err);

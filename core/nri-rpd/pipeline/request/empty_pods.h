@@ -14,8 +14,8 @@ struct fed_message;
 bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod);
 /* Removes earlier sandboxes of a pod that run nothing, when its new sandbox was created. */
 void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod);
-/* Removes pods that run nothing and that a message of the pod feed reports as gone. The cache has
- * taken the message before. Called outside of requests. */
+/* Removes pods that run nothing and that a message of the pod feed reports as gone. The cache's
+ * feed has the message already. Called outside of requests. */
 void empty_pods_follow_feed(struct pipeline *p, const struct fed_message *m);
 
 #endif

@@ -92,7 +92,7 @@ static void request_count(struct pipeline *p, bool failed)
 			    request_name(p->requests.kind), (unsigned long long)(took / 1000000));
 }
 
-/* Writes one text about a created container to the log and to the events. */
+/* Describes a created container in the log and in an event. */
 static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
@@ -218,8 +218,8 @@ void request_pause(struct pipeline *p)
 	watchdog_end(p->watchdog);
 }
 
-/* Releases a container that ends. Updates of other containers go into the reply, or into the queue
- * if reply is NULL. */
+/* Releases a container that ends. Updates of other containers go into the reply; if reply is NULL,
+ * into the queue. */
 static void request_release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
 {
 	decide_release(p, ctr);
@@ -317,7 +317,7 @@ struct creation {
 	struct ctr *ctr;
 	/* previous container of the same name, whose end was not reported; NULL: none */
 	struct ctr *replaced;
-	bool required; /* refused by a controller or resource plugin that has to agree */
+	bool required; /* a controller or resource plugin that has to agree has refused */
 	bool adopts; /* the container runs already */
 };
 
@@ -365,7 +365,7 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 	}
 }
 
-/* Stages the resources that resource plugins have allocated. A failure refuses the container. */
+/* Stages the allocations of resource plugins. A failure refuses the container. */
 static int request_grant(struct pipeline *p, struct creation *c, struct err *err)
 {
 	int r = granted_stage(p, c->ctr, !c->adopts, err);
@@ -725,7 +725,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	p->requests.undo_arg = &resizing;
 	int r = decide(p, request_resize, &resizing, err);
 	if (r) {
-		request_undo(p); /* when decide() failed before it began a transaction */
+		request_undo(p); /* needed if decide() failed before it began a transaction */
 		name_container(err, ctr);
 		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
 		return r;

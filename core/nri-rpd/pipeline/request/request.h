@@ -21,7 +21,7 @@ struct pipeline;
 
 /* Update of a container. */
 struct update {
-	/* container to update; a later answer finds it by `handle`, as it may have been removed */
+	/* container to update; by `handle` a later answer finds out whether it still exists */
 	struct ctr *ctr;
 	rp_ctr handle;
 	uint32_t fields; /* DIFF_…: which of the values */
@@ -103,7 +103,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* Ends a request. `failed`: the answer was an error. */
+/* Ends a request. failed: the answer was an error. */
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
 

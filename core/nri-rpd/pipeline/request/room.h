@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State that only the request room changes: the running request and what follows decisions. */
+/* State that only the request room changes: the running request, and data of later steps of
+ * decisions. */
 #ifndef PIPELINE_REQUEST_ROOM_H
 #define PIPELINE_REQUEST_ROOM_H
 
@@ -25,7 +26,7 @@ struct requests {
 	 * (confine.c) */
 	bool confine_unpinned;
 	/* An unpinned container may be running; a confined one may exist (confine.c). False is
-	 * certain, true is not. */
+	 * certain, true is a possibility. */
 	bool maybe_unpinned, maybe_confined;
 	bool warned_kubelet;
 	uint32_t sync_mark; /* mark of pods and containers listed by the current Synchronize */

@@ -261,8 +261,8 @@ static bool updates_take(struct updates *u, struct ctr *ctr)
 	return !ctr->in_updates;
 }
 
-/* Fills the batch from the front of the queue. Returns when the first container in back-off is due;
- * UINT64_MAX: there is none. */
+/* Fills the batch from the front of the queue. Returns the time when the first container in
+ * back-off is due; UINT64_MAX: there is none. */
 static uint64_t updates_fill_batch(struct pipeline *p)
 {
 	struct updates *u = &p->requests.updates;

@@ -18,8 +18,8 @@ void updates_add(struct pipeline *p, struct ctr *ctr);
  * no container loses CPUs and the policy allows it. */
 void updates_settle(struct pipeline *p);
 
-/* Collects updates of the containers that the decision touched, except `skip`, for a reply. Updates
- * that do not fit into memory are queued. */
+/* Collects updates of the containers that the decision touched, except `skip`, for a reply. Queues
+ * updates for which memory is short. */
 void updates_of_touched(struct pipeline *p, const struct ctr *skip);
 
 /* Record the outcome of the updates in the last reply: sent (updates_told), or lost and queued

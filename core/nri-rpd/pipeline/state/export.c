@@ -135,8 +135,8 @@ void export_clean(struct pipeline *p)
 	const struct dirent *e;
 	while (dir && (e = readdir(dir))) {
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
-		/* Existing files are written again: the daemon may have been killed between commit
-		 * and write. */
+		/* existing files are written again: the daemon may have been killed between commit
+		 * and write */
 		if (e->d_name[0] != '.' && (!ctr || (export_enabled(p) && ctr->cur.data)))
 			export_submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
 	}

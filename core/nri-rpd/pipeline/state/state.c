@@ -62,8 +62,8 @@ static bool may_pass(int r)
 	return r && r != -EBUSY && r != -ENOMEM && r != -EPERM && r != -ENOTDIR;
 }
 
-/* Writes the state in /run, because the directory or the link to it belongs to another user. The
- * state is lost at a reboot then. */
+/* Uses the run-time directory for the state, because the state directory or a link to it belongs to
+ * another user. The state is lost at a reboot then. */
 static void write_elsewhere(struct pipeline *p)
 {
 	if (str_eq(p->reloads.dir, p->state_dir))
@@ -109,8 +109,8 @@ int state_open(struct pipeline *p, struct err *err)
 	return r;
 }
 
-/* Opens the store while the daemon runs. Older records in it are outdated, since the runtime has
- * listed its containers and they were placed again. */
+/* Opens the store while the daemon runs. The records in it are outdated: the runtime has listed its
+ * containers since, and they were placed again. */
 void state_open_late(struct pipeline *p)
 {
 	struct store_opening opening;

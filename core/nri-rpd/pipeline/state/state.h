@@ -8,8 +8,8 @@
 
 #include "core/nri-rpd/pipeline/state/persist.h"
 
-/* Opens the store and restores the cache. Without a usable directory there is no store, and the
- * daemon runs without. */
+/* Opens the store and restores the cache. If the directory is unusable, the daemon runs without a
+ * store. Fails if another instance uses the directory (-EBUSY) or memory is short. */
 int state_open(struct pipeline *p, struct err *err);
 
 /* Tries to open the store again, if the error at the start may be temporary. */

@@ -15,7 +15,7 @@
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
 
-#define MANIFEST_CTRS_MAX 256u /* per pod */
+#define MANIFEST_CTRS_MAX 256u /* limit per pod */
 #define MANIFEST_PODS_MAX 256u
 #define MANIFEST_ALL_CTRS_MAX 2048u
 #define MANIFEST_NOTES_MAX 64u
@@ -35,7 +35,7 @@ struct manifest_pod {
 	uint32_t n;
 };
 
-/* Result; holds at least one pod. */
+/* Parsed manifest; has at least one pod. */
 struct manifest {
 	struct manifest_pod *pods;
 	uint32_t n, n_ctrs; /* n_ctrs: sum of all pods */

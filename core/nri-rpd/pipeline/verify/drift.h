@@ -37,7 +37,7 @@ const char *culprit_hint(enum culprit c);
 
 struct drift_stats {
 	bool watching;
-	unsigned n_watched; /* containers */
+	unsigned n_watched; /* watched cgroup directories */
 	uint64_t found; /* detected differences */
 	uint64_t by[N_CULPRITS];
 	char last[N_CULPRITS][DRIFT_NAME_MAX]; /* last container, by culprit */
@@ -50,7 +50,7 @@ struct drift {
 	int fd; /* inotify descriptor; -1: none */
 	struct loop_io *io;
 	struct watch *watches; /* by watch descriptor */
-	bool missed; /* an event arrived of a watch that is not registered yet */
+	bool missed; /* an event belongs to a watch that is not registered yet */
 	struct drift_stats stats;
 };
 

@@ -30,16 +30,15 @@ struct check {
 	rp_ctr ctr;
 	char *cgroups_path;
 	uint32_t pid;
-	struct iset *cpus,
-		/* expected; the worker compares values, which are immutable while referenced */
-		*mems;
+	/* expected sets; the worker compares their values, which are immutable while referenced */
+	struct iset *cpus, *mems;
 	struct amounts amounts; /* expected */
 	bool watched[N_DRIFT_DIRS];
 	int watches[N_DRIFT_DIRS];
 	enum culprit culprit;
 	/* differing sets; NULL: as expected or unreadable */
 	struct rp_idset *found_cpus, *found_mems;
-	uint32_t other; /* DIFF_… of the differing amounts */
+	uint32_t other; /* DIFF_…: amounts that differ */
 	char other_text[AMOUNTS_TEXT_MAX];
 };
 

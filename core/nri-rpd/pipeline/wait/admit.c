@@ -25,7 +25,7 @@ static bool policy_follows_pods(const struct pipeline *p)
 
 /* ---- waiting for the feed -------------------------------------------------------------------- */
 
-/* The limit is at most three quarters of the runtime's timeout; the rest is for the reply. */
+/* Returns at most three quarters of the runtime's timeout; the rest is for the reply. */
 uint64_t admit_limit_ms(const struct pipeline *p)
 {
 	uint64_t allowed = request_allowed_ms(p) * 3 / 4;

@@ -299,7 +299,7 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
 		struct query *q = devices_find(d, pod->handle);
-		/* the answer to a query about this pod alone is newer */
+		/* an outstanding query about this pod alone gets the newer answer */
 		if (pod->stopped || (q && q->state == QUERY_ASKED))
 			continue;
 		const struct pod_devices_desc *listed =
@@ -561,8 +561,8 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 		return;
 	}
 	d->warned = false;
-	/* Devices that were missed while the agent was gone. A Synchronize to come queries by
-	 * itself. */
+	/* query for devices that were missed while the agent was gone; a later Synchronize makes
+	 * its own query */
 	if (p->runtime.synchronized && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 }

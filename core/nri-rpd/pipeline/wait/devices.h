@@ -48,8 +48,9 @@ struct device_source {
 
 /* ---- for the source -------------------------------------------------------------------------- */
 
-/* Enables hints from devices as soon as the source is reachable; _off disables them. -ENOMEM. */
+/* Enables hints from devices as soon as the source is reachable. -ENOMEM. */
 int pipeline_devices_on(struct pipeline *p, const struct device_source *source);
+/* Disables hints from devices, and drops all records. */
 void pipeline_devices_off(struct pipeline *p);
 /* Sets whether the source can be asked; `why_not`: the reason if not. Outstanding queries fail
  * then. */

@@ -11,7 +11,7 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 
 struct hold {
-	/* fires when the wait is over, or when it has to be checked again */
+	/* fires at the end of the wait, and after an answer */
 	struct loop_timer *timer;
 	struct request_about about;
 	void (*resume)(void *arg); /* NULL: no request is deferred */

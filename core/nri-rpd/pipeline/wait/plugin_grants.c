@@ -32,7 +32,7 @@ struct granted {
 	struct ctr *ctr;
 	struct decision *d;
 	struct arena *arena; /* valid until the next container is staged */
-	uint32_t had; /* bits of `granted` before */
+	uint32_t had; /* bits of `granted` before this call */
 	/* the container is being created: settings for creation apply, and conflicts are noted */
 	bool comes;
 };

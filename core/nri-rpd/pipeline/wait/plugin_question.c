@@ -44,7 +44,7 @@ struct inquiry {
 	bool known; /* the pod was known before its RunPodSandbox */
 	bool late; /* failed because the time was over */
 	bool counted; /* the delay has been logged */
-	const char *uid, *ctr; /* subject; ctr "": the pod */
+	const char *uid, *ctr; /* UID of the pod, and container; ctr "": the whole pod */
 	struct plugin_wanted *wanted;
 	uint32_t n_wanted;
 	struct plugin_wanted *hinted; /* resources that hints were requested for … */

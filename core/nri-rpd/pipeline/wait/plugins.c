@@ -214,7 +214,7 @@ static bool has_uid(const struct pipeline *p, const struct pod *but, const char 
 	return false;
 }
 
-/* Tells the plugin that a pod has gone. A pod that has another sandbox retains its allocations. */
+/* Notifies the plugins that a pod is gone, unless it has another sandbox. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 {
 	const struct plugins *s = &p->wait.plugins;

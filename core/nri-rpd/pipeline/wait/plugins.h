@@ -112,7 +112,7 @@ bool pipeline_plugins_reachable(const struct pipeline *p);
 
 struct inquiry;
 struct plugins {
-	struct plugin_desc list[PLUGINS_MAX]; /* texts are owned */
+	struct plugin_desc list[PLUGINS_MAX]; /* the texts are owned here */
 	uint32_t n;
 	bool reachable;
 	struct plugin_source source;
