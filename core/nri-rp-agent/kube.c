@@ -18,7 +18,7 @@
 
 #define LOG_SOURCE "kube"
 #define NS_PER_S UINT64_C(1000000000)
-/* cost of a request, from an allowance that grows by KUBE_RATE_PER_S each millisecond */
+/* cost of a request; the allowance grows by KUBE_RATE_PER_S each millisecond */
 #define REQUEST_COST 1000u
 
 struct kube_call {

@@ -28,7 +28,8 @@ struct node_feed {
 	size_t packed_len;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	bool under_way, again; /* a call is under way; its content is outdated */
+	/* a call is under way; another is needed because its content is outdated */
+	bool under_way, again;
 };
 
 /* ---- a Node as a message --------------------------------------------------------------------- */

@@ -244,8 +244,8 @@ static void compare_record(struct comparing *c)
 				  json_object_size(c->next) ? json_string(text) : json_null());
 }
 
-/* Adds the agent's items on the Node that no module has requested yet to the wanted ones,
- * unchanged. */
+/* Keeps the agent's items on the Node while modules are still settling: adds those that no module
+ * has requested yet to the wanted ones. */
 static void keep_map(const struct comparing *c, const char *part)
 {
 	json_t *has = json_object_get(json_object_get(c->node, "metadata"), part), *value;

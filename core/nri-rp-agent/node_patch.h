@@ -24,7 +24,7 @@ struct wishes;
 
 struct wishes *wishes_new(struct kube *k, const char *node); /* NULL: no memory */
 struct wishes *wishes_free(struct wishes *w); /* accepts NULL; returns NULL */
-/* Sets all that is wanted now. Returns 0 or -ENOMEM. */
+/* Sets the labels, annotations, taints and resources that are wanted now. Returns 0 or -ENOMEM. */
 int wishes_take(struct wishes *w, const Agent__PublishedRequest *m);
 /* Call with each version of the Node, borrowed. */
 void wishes_seen(struct wishes *w, json_t *node);

@@ -26,7 +26,7 @@ struct published;
 
 struct published *published_new(struct kube *k, const char *name); /* NULL: no memory */
 struct published *published_free(struct published *n); /* accepts NULL; returns NULL */
-/* Sets all that is to be published now. Returns 0, -E2BIG or -ENOMEM. */
+/* Sets the data to publish. Returns 0, -E2BIG or -ENOMEM. */
 int published_take(struct published *n, const Agent__PublishedRequest *m);
 /* Call with each version of the Node. */
 void published_seen(struct published *n, json_t *object);

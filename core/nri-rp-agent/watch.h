@@ -41,7 +41,7 @@ typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *tex
  */
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg);
-/* Prevents that an unavailable resource is reported as a problem. */
+/* Suppresses problem reports about an unavailable resource. */
 void watch_set_optional(struct watch *w);
 struct watch *watch_free(struct watch *w); /* accepts NULL; returns NULL */
 

@@ -20,7 +20,7 @@ struct writer {
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
 	char *wanted; /* NULL: nothing */
-	bool wanted_again; /* replaced while it was being written */
+	bool wanted_again; /* `wanted` was replaced while it was being written */
 	struct kube_call *call;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;

@@ -70,7 +70,8 @@ struct police_call {
 	void *arg;
 	enum stage stage;
 	unsigned generation;
-	bool told; /* the plugin has accepted this call */
+	/* the plugin tracks the pod or container, so the outcome has to be applied and reported */
+	bool told;
 	bool parked; /* waits until the container's cgroup and process are known */
 	bool held; /* the runtime's answer waits for the plugin's */
 	bool learned; /* the pod was unknown before this call */

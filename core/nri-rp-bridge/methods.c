@@ -301,7 +301,7 @@ static void after_update(struct police_call *c, enum police_outcome outcome, str
 	(void)payload;
 	if (outcome != POLICE_DONE)
 		return;
-	/* The request has the edited resources. */
+	/* The request in the call has the edited resources, which the runtime has applied. */
 	resources_in_force(c->q.ctr,
 			   cri_resources(c->arena, ((Cri__UpdateRequest *)c->request)->lnx));
 	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_CONTAINER, c->q.pod, c->q.ctr,

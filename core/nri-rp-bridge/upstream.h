@@ -9,7 +9,7 @@
 
 struct upstream;
 
-/* Creates the object; connects at the first use. */
+/* Creates an upstream, which connects at the first call. */
 int upstream_new(struct loop *loop, const char *path, struct upstream **ret, struct err *err);
 /* Registers `back`, called each time a lost runtime is reachable again, possibly as another
  * process. The call may come from inside upstream_connection. */

@@ -13,7 +13,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
 
-/* Factors by which time limits of cases are extended. */
+/* Factors for the time limits of cases under sanitizers and valgrind. */
 #define WATCH_SANITIZED_FACTOR 5u
 #define WATCH_VALGRIND_FACTOR 50u
 

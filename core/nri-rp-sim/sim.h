@@ -164,7 +164,7 @@ struct sim {
 	uint64_t n_active_before; /* activations during earlier runs of the runtime */
 
 	json_t *lie; /* wrong_sync.h; NULL: Synchronize is correct */
-	json_t *updates; /* updates applied since the last query */
+	json_t *updates; /* updates applied since the last query of them */
 	json_t *problems; /* mistakes of the plugin since the last query */
 	uint64_t n_updates, n_needless, n_problems, n_unsolicited, n_synchronizations;
 	void (*on_event)(json_t *event, void *arg); /* takes the reference */

@@ -175,7 +175,7 @@ static void show_controllers(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
-/* Shows the agent, if one is configured. */
+/* Shows the agent, if the configuration needs one. */
 static void show_agent(struct out *o, const json_t *doc)
 {
 	const json_t *a = json_object_get(doc, "agent");
