@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way back to the configuration before: undo, and what nobody has confirmed in time."""
+import os
+import time
+
 from operator_tools import DEGRADED, FAILED, OK, USAGE, ctl, ctl_json
 from simnode import STATIC, ctr, eventually
 
@@ -102,3 +105,28 @@ def test_times_to_confirm(make_node):
         assert ctl_json(node, 'reload', '--confirm', text)['unconfirmed_s'] == seconds
         assert ctl(node, 'confirm').code == OK
     assert ctl(node, 'reload', '--confirm', '0s').code == USAGE and ctl(node, 'reload', '--confirm', '2d').code == USAGE
+
+
+def rename_into(path, text):
+    """As the kubelet replaces the files of a ConfigMap: by another target of a link in their directory."""
+    new = path + '.new'
+    with open(new, 'w', encoding='utf-8') as f:
+        f.write(text)
+    os.rename(new, path)
+
+
+def test_files_are_watched(make_node):
+    node = make_node({**STATIC, 'watchFiles': True})
+    path = node.paths['config']
+    rename_into(path, 'policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nwatchFiles: true\nmetrics: {listen: ""}\n')
+    eventually(lambda: policy(node) == 'balloons')
+    generation = ctl_json(node, 'status')['config']['generation']
+    os.utime(path)
+    with open(path, 'a', encoding='utf-8'):
+        pass  # nothing has changed: nothing is reloaded
+    rename_into(path, 'policy: none\nmetrics: {listen: ""}\n')
+    eventually(lambda: policy(node) == 'none')
+    assert ctl_json(node, 'status')['config']['generation'] == generation + 1
+    rename_into(path, 'policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nmetrics: {listen: ""}\n')
+    time.sleep(1.5)
+    assert policy(node) == 'none', 'nor without the key'

@@ -153,6 +153,7 @@ struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */
 
 /* ---- the core's keys, typed, defaults filled in ---------------------------------------------- */
 
+enum conf_watch { CONF_WATCH_AUTO, CONF_WATCH_ON, CONF_WATCH_OFF };
 enum conf_mode { CONF_RELAXED, CONF_OPTIONAL, CONF_REQUIRED, CONF_DISABLED };
 
 struct conf_controller {
@@ -255,6 +256,7 @@ struct conf_core {
 		uint32_t n_names;
 	} admit;
 	struct conf_annotations annotations;
+	enum conf_watch watch_files;
 	bool strict; /* unknown keys are errors, not warnings */
 };
 

@@ -111,6 +111,8 @@ static const struct rp_key rows[] = {
 	ROW("annotations.allow", RP_T_ANY, NULL,
 	    .doc = "A map of annotations to the namespaces that they count in, a list of globs; "
 		   "an empty list is none."),
+	ROW("watchFiles", RP_T_BOOL, NULL,
+	    .doc = "Reload when the files change; without this key in a pod of a cluster alone."),
 	ROW("resetOnSwitch", RP_T_BOOL, "false",
 	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
 		   "right."),
@@ -743,6 +745,10 @@ int core_fill(struct conf_loader *l)
 		(uint32_t)conf_value(conf_get(conf->root, "rebalanceMoves"), RP_T_INT, 8);
 	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
 	core->strict = get_bool(conf, "strict");
+	rp_cfg watch = conf_get(conf->root, "watchFiles");
+	core->watch_files = !watch			      ? CONF_WATCH_AUTO
+			    : conf_value(watch, RP_T_BOOL, 0) ? CONF_WATCH_ON
+							      : CONF_WATCH_OFF;
 	core->runtime.socket = get_text(conf, "runtime.socket");
 	core->runtime.name = get_text(conf, "runtime.name");
 	core->runtime.fallback = get_text(conf, "runtime.fallback");

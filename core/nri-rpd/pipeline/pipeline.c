@@ -182,8 +182,8 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->requests.rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->state.persist_timer ||
 	    !p->state.quiet_timer || !p->requests.rebalance_timer || noderes_init(p) ||
-	    evict_init(p) || plugins_init(p) || undo_init(p) || recover_init(p) ||
-	    updates_init(p) || verify_init(p) || hold_init(p))
+	    evict_init(p) || plugins_init(p) || undo_init(p) || watch_files_init(p) ||
+	    recover_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -331,6 +331,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	plugins_fini(p);
 	adjustments_free(p->requests.adjustments);
 	undo_fini(p);
+	watch_files_fini(p);
 	recover_fini(p);
 	pushed_fini(p);
 	(void)pipeline_cluster_told(p, NULL);

@@ -226,6 +226,7 @@ void config_in_force(struct pipeline *p)
 	config_keep_policy(p);
 	pipeline_arm_rebalance(p);
 	feed_configured(p);
+	watch_files_configured(p);
 	take_core(p);
 }
 

@@ -8,6 +8,7 @@
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 #include "core/nri-rpd/pipeline/reload/recover.h"
 #include "core/nri-rpd/pipeline/reload/undo.h"
+#include "core/nri-rpd/pipeline/reload/watch_files.h"
 
 struct first; /* startup.c */
 struct reload; /* reload.c */
@@ -31,6 +32,7 @@ struct reloads {
 	struct reload *running; /* attempt whose configuration is to be activated; NULL: none */
 	struct reload_waiter *waiting; /* callers that arrived while a reload was running */
 	struct undo undo;
+	struct watch_files watch_files;
 	struct recovery recovery;
 	struct conf_files pushed; /* configuration pushed by the agent (pushed.h) */
 	bool stopping; /* no further attempt is started */

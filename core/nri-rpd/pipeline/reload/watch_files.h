@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reloads when the configuration's files change: with watchFiles, and without that key in a pod of
+ * a cluster, where the files are those of a ConfigMap and no one can send a signal. The kubelet
+ * replaces such files by renaming a link in their directory, so the directories are watched.
+ */
+#ifndef PIPELINE_WATCH_FILES_H
+#define PIPELINE_WATCH_FILES_H
+
+#include <stdint.h>
+
+#include "core/lib/util/loop.h"
+
+struct pipeline;
+
+struct watch_files {
+	int fd; /* inotify; -1: the files are not watched */
+	struct loop_io *io;
+	struct loop_timer *settle; /* until changes that belong together have been made */
+	uint32_t sum; /* of the files when they were looked at last */
+};
+
+int watch_files_init(struct pipeline *p);
+void watch_files_fini(struct pipeline *p);
+/* Begins or ends as the active configuration says. */
+void watch_files_configured(struct pipeline *p);
+
+#endif
