@@ -94,8 +94,11 @@ static int show_map(struct sim *s, const json_t *args, json_t *result)
 static int serve_run(struct server *v, const char *name, const json_t *args, json_t *result,
 		     struct err *err)
 {
-	if (strcmp(name, "setup") == 0)
-		return sim_setup(v->s, args, err);
+	if (strcmp(name, "setup") == 0) {
+		const json_t *config = json_object_get(args, "config");
+		int r = sim_setup(v->s, args, err);
+		return r || !config ? r : step_run(v->s, "write-config", config, result, err);
+	}
 	if (strcmp(name, "map") == 0)
 		return show_map(v->s, args, result);
 	return step_run(v->s, name, args, result, err);

@@ -285,3 +285,12 @@ def test_map_of_a_narrow_terminal(make_node):
     text = node.map(60)
     assert max(len(line) for line in text.splitlines() if 'CPUs' not in line) <= 60
     assert (len(re.findall(r'\d A\b', text)), len(re.findall(r'\d B\b', text))) == (4, 124) and 'package 1' in text
+
+
+def test_serve_takes_the_configuration_with_the_setup():
+    """As a story does; without one it is written by write-config."""
+    lines = [{'setup': {'machine': 'n4c16', 'config': {'policy': 'static', 'static': {'reservedResources': {'cpu': 1}}}}}, {'start': None},
+             {'create': {'pod': 'p', 'containers': [{'name': 'c', 'cpu': 2, 'memory': '64Mi'}]}}, {'expect': 'count(cpus(c)) == 2'}]
+    done = subprocess.run([SIM, 'serve'], input='\n'.join(map(json.dumps, lines)) + '\n', capture_output=True, text=True, timeout=120)
+    answers = [answer for answer in map(json.loads, done.stdout.splitlines()) if 'ok' in answer]
+    assert [a['ok'] for a in answers] == [True] * 4, (answers, done.stderr)
