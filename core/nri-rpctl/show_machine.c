@@ -28,6 +28,24 @@ static unsigned depth_of(const json_t *doc, const json_t *zone)
 	return depth;
 }
 
+/* CPUs with at most two decimals, so that the numbers of a column have one unit. A thousandth,
+ * which containers without a request count as, is not seen. */
+static const char *zone_cpus(int64_t milli, char ret[UNIT_MAX])
+{
+	const int64_t hundredths = (milli + 5) / 10;
+	if (milli < 0)
+		return unit_cpu(milli, ret);
+	(void)snprintf(ret, UNIT_MAX, "%.2f", (double)hundredths / 100);
+	for (size_t n = strlen(ret);
+	     n && strchr(ret, '.') && (ret[n - 1] == '0' || ret[n - 1] == '.'); n--) {
+		const bool point = ret[n - 1] == '.';
+		ret[n - 1] = '\0';
+		if (point)
+			break;
+	}
+	return ret;
+}
+
 /* Adds an amount as "12 of 16": available of allocatable, and the capacity if it is larger. */
 static void add_resource(struct table *t, const json_t *zone, const char *name)
 {
@@ -41,9 +59,9 @@ static void add_resource(struct table *t, const json_t *zone, const char *name)
 			continue;
 		int64_t available = ji(r, "available"), allocatable = ji(r, "allocatable");
 		(void)snprintf(text, sizeof text, "%s of %s",
-			       cpu ? unit_cpu(available, free)
+			       cpu ? zone_cpus(available, free)
 				   : unit_bytes(available > 0 ? (uint64_t)available : 0, free),
-			       cpu ? unit_cpu(allocatable, all)
+			       cpu ? zone_cpus(allocatable, all)
 				   : unit_bytes(allocatable > 0 ? (uint64_t)allocatable : 0, all));
 		table_add(t, available > 0 ? PLAIN : YELLOW, text);
 		return;
@@ -56,8 +74,12 @@ static void add_attributes(struct table *t, const json_t *zone)
 	struct buf text = BUF_INIT;
 	const json_t *a;
 	size_t i;
-	json_array_foreach(json_object_get(zone, "attributes"), i, a)(void)
-		buf_printf(&text, "%s%s %s", i ? "; " : "", js(a, "name"), js(a, "value"));
+	json_array_foreach(json_object_get(zone, "attributes"), i, a)
+	{
+		if (*js(a, "value"))
+			(void)buf_printf(&text, "%s%s %s", buf_len(&text) ? "; " : "",
+					 js(a, "name"), js(a, "value"));
+	}
 	table_add(t, PLAIN, buf_text(&text));
 	buf_fini(&text);
 }

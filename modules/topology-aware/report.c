@@ -130,11 +130,21 @@ static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sin
 	report_costs(inst, sink, pool);
 }
 
-/* Parents come first, as the sink wants them. */
+/* Reports the pools below a parent in the order of their numbers, each before those below it. */
+static void report_below(struct rp_instance *inst, const struct rp_zone_sink *sink, uint32_t parent)
+{
+	for (uint32_t i = 0; i < inst->plan->n_pools; i++) {
+		if (inst->plan->pools[i].parent != parent)
+			continue;
+		report_zone(inst, sink, i);
+		report_below(inst, sink, i);
+	}
+}
+
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
-	for (uint32_t i = inst->plan ? inst->plan->n_pools : 0; i-- > 0;)
-		report_zone(inst, sink, i);
+	if (inst->plan)
+		report_below(inst, sink, NO_POOL);
 	return 0;
 }
 

@@ -422,6 +422,17 @@ def test_zones_of_topology_aware(busy):
     assert cpuset(attributes(zones['root'])['shared cpuset']) == set().union(*shared)
 
 
+def test_zones_as_a_table(busy):
+    """By number, CPUs in one unit and without the thousandth that a container without a request counts as, and no name without a value."""
+    node = busy(TOPOLOGY_AWARE)
+    lines = ctl(node, 'zones').out.splitlines()
+    assert [re.split('  +', line.strip())[0] for line in lines[1:]] == [
+        'root', 'socket #0', 'NUMA node #0', 'NUMA node #1', 'socket #1', 'NUMA node #2', 'NUMA node #3']
+    free = [re.search(r'(\S+) of (\d+)', line).groups() for line in lines[1:]]
+    assert all(re.fullmatch(r'\d+(\.\d{1,2})?', number) for number, _ in free), free
+    assert not re.search(r'cpuset(;|$)', '\n'.join(lines), re.M)
+
+
 def test_zones_of_balloons(make_node):
     node = make_node(BALLOONS)
     node.create('d', ctr('db', '2', '64Mi'), namespace='data')
