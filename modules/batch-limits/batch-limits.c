@@ -182,9 +182,11 @@ static int32_t limits_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 		return modhost_fail(h, r, "%s", why);
 	if (!r)
 		return 0;
-	modhost_note(h, ctr, "batch: %lld shares, quota %lld of %d µs, %lld bytes",
+	modhost_note(h, ctr, "batch: %lld shares, quota %lld of %d µs, %lld bytes, by %s",
 		     (long long)own.shares, (long long)own.quota, BATCH_PERIOD,
-		     (long long)own.memory);
+		     (long long)own.memory,
+		     r == BATCH_OF_CLUSTER ? "the pod's extended resources"
+					   : "the annotation extended-resource-spec");
 	return stage(h, txn, ctr, &own);
 }
 

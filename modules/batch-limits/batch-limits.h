@@ -28,10 +28,12 @@ struct batch_limits {
 	int64_t memory; /* bytes, or BATCH_UNLIMITED */
 };
 
+#define BATCH_OF_CLUSTER 2 /* a result of batch_limits_of: not by the annotation */
+
 /*
- * Determines the limits of a container and its pod. Returns 1 if the container requests batch
- * resources, else 0. -RP_EINVAL with `why`: the pod's annotation is malformed. ratio: capacity of a
- * CPU of this node in hundredths of a nominal CPU.
+ * Determines the limits of a container and its pod. Returns 1 or BATCH_OF_CLUSTER if the container
+ * requests batch resources, else 0. -RP_EINVAL with `why`: the pod's annotation is malformed.
+ * ratio: capacity of a CPU of this node in hundredths of a nominal CPU.
  */
 int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info, int64_t ratio,
 			struct batch_limits *ret_ctr, struct batch_limits *ret_pod,

@@ -4,6 +4,7 @@
 
 #include "modules/batch-limits/batch-limits.h"
 #include "modules/lib/annotation.h"
+#include "modules/lib/ctl_table.h"
 
 #define SPEC "node.koordinator.sh/extended-resource-spec"
 #define SHARES_MIN 2
@@ -70,6 +71,72 @@ static void add(int64_t *sum, int64_t more)
 		       : *sum + more;
 }
 
+/* ---- without the annotation ------------------------------------------------------------------ */
+
+/* Returns the amount of a resource, `none` for 0. */
+static int64_t extended_amount(int64_t amount, int64_t none)
+{
+	return amount > 0 && amount <= AMOUNT_MAX ? amount : none;
+}
+
+/* Reads the batch resources that the cluster, or the resources annotation, tells of a container.
+ * Clusters without koordinator's webhook write no annotation of their own. */
+static void read_extended(const struct modhost *h, rp_ctr ctr, struct asked *ret)
+{
+	int64_t request, limit;
+	*ret = (struct asked){.cpu = BATCH_UNLIMITED, .memory = BATCH_UNLIMITED};
+	if (!RP_HAS(h->cache, extended))
+		return;
+	if (!h->cache->extended(h->ctx, ctr, KOORD_BATCH_CPU, &request, &limit)) {
+		ret->any = true;
+		ret->request = extended_amount(request, 0);
+		ret->cpu = extended_amount(limit, BATCH_UNLIMITED);
+	}
+	if (!h->cache->extended(h->ctx, ctr, KOORD_BATCH_MEMORY, &request, &limit)) {
+		ret->any = true;
+		ret->memory = extended_amount(limit, BATCH_UNLIMITED);
+	}
+}
+
+/* Sums of the pod's containers that exist. */
+struct extended_sum {
+	const struct modhost *h;
+	rp_pod pod;
+	struct asked all;
+};
+
+static void add_extended(void *arg, rp_ctr ctr)
+{
+	struct extended_sum *s = arg;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct asked one;
+	if (s->h->cache->get_ctr(s->h->ctx, ctr, &info) || info.pod != s->pod)
+		return;
+	read_extended(s->h, ctr, &one);
+	if (!one.any)
+		return;
+	s->all.request += one.request < AMOUNT_MAX - s->all.request ? one.request : 0;
+	add(&s->all.cpu, one.cpu);
+	add(&s->all.memory, one.memory);
+}
+
+static int32_t extended_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
+				  int64_t ratio, struct batch_limits *ret_ctr,
+				  struct batch_limits *ret_pod)
+{
+	struct extended_sum sum = {.h = h, .pod = info->pod};
+	struct asked own;
+	read_extended(h, info->ctr, &own);
+	if (!own.any)
+		return 0;
+	(void)ctl_each_container(h, add_extended, &sum);
+	*ret_ctr = limits_of(&own, ratio);
+	*ret_pod = limits_of(&sum.all, ratio);
+	return BATCH_OF_CLUSTER;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info, int64_t ratio,
 			struct batch_limits *ret_ctr, struct batch_limits *ret_pod,
 			char why[CTL_TEXT_MAX])
@@ -80,7 +147,7 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 	int32_t r = text ? annotation_parse(h, SPEC, text, &root) : -RP_ENOENT;
 	bool found = false;
 	if (!text)
-		return 0;
+		return extended_limits_of(h, info, ratio, ret_ctr, ret_pod);
 	if (!r)
 		r = annotation_member(h, SPEC, root, "containers", RP_NODE_MAP, &ctrs);
 	for (uint32_t i = 0; !r && ctrs && i < h->config->count(h->ctx, ctrs); i++) {
