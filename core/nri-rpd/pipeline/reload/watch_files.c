@@ -37,9 +37,9 @@ static void watch_files_settled(void *arg)
 {
 	struct pipeline *p = arg;
 	const uint32_t sum = watch_files_sum(p);
-	if (sum == p->reload.watch_files.sum)
+	if (sum == p->reloads.watch_files.sum)
 		return;
-	p->reload.watch_files.sum = sum;
+	p->reloads.watch_files.sum = sum;
 	log_notice("%s has changed: reloading", p->config_path);
 	pipeline_reload(p, NULL, NULL);
 }
@@ -49,9 +49,9 @@ static void watch_files_changed(unsigned events, void *arg)
 	struct pipeline *p = arg;
 	char room[4096];
 	(void)events;
-	while (read(p->reload.watch_files.fd, room, sizeof room) > 0)
+	while (read(p->reloads.watch_files.fd, room, sizeof room) > 0)
 		;
-	(void)loop_timer_arm(p->reload.watch_files.settle, SETTLE_MS);
+	(void)loop_timer_arm(p->reloads.watch_files.settle, SETTLE_MS);
 }
 
 static void watch_files_close(struct watch_files *w)
@@ -65,7 +65,7 @@ static void watch_files_close(struct watch_files *w)
 
 static void watch_files_open(struct pipeline *p)
 {
-	struct watch_files *w = &p->reload.watch_files;
+	struct watch_files *w = &p->reloads.watch_files;
 	char dir[CACHE_PATH_MAX];
 	_free_ char *drop_ins = str_printf("%s.d", p->config_path);
 	fs_parent(p->config_path, dir, sizeof dir);
@@ -88,23 +88,23 @@ void watch_files_configured(struct pipeline *p)
 	const enum conf_watch wanted = conf_core(p->conf)->watch_files;
 	const bool in_pod = getenv("KUBERNETES_SERVICE_HOST") != NULL;
 	const bool on = wanted == CONF_WATCH_AUTO ? in_pod : wanted == CONF_WATCH_ON;
-	if (on && p->reload.watch_files.fd < 0)
+	if (on && p->reloads.watch_files.fd < 0)
 		watch_files_open(p);
-	else if (!on && p->reload.watch_files.fd >= 0)
-		watch_files_close(&p->reload.watch_files);
+	else if (!on && p->reloads.watch_files.fd >= 0)
+		watch_files_close(&p->reloads.watch_files);
 }
 
 int watch_files_init(struct pipeline *p)
 {
-	p->reload.watch_files.fd = -1;
-	p->reload.watch_files.settle = loop_timer_new(p->env.loop, watch_files_settled, p);
-	return p->reload.watch_files.settle ? 0 : -ENOMEM;
+	p->reloads.watch_files.fd = -1;
+	p->reloads.watch_files.settle = loop_timer_new(p->env.loop, watch_files_settled, p);
+	return p->reloads.watch_files.settle ? 0 : -ENOMEM;
 }
 
 void watch_files_fini(struct pipeline *p)
 {
-	if (!p->reload.watch_files.settle)
+	if (!p->reloads.watch_files.settle)
 		return;
-	watch_files_close(&p->reload.watch_files);
-	p->reload.watch_files.settle = loop_timer_free(p->reload.watch_files.settle);
+	watch_files_close(&p->reloads.watch_files);
+	p->reloads.watch_files.settle = loop_timer_free(p->reloads.watch_files.settle);
 }
