@@ -22,6 +22,7 @@
 #define KINDS_MAX 32u /* limit of kinds of custom resources */
 #define PLURAL_MAX 64u
 #define SETTLE_MS 100u /* delay that collects changes which come together */
+#define CERTAIN_MS 60000u /* without an object, until that is taken for certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
 #define RETIRE_POLL_MS 50u
@@ -50,6 +51,8 @@ struct configs {
 	char *node, *ns, *config_map;
 	char *group; /* NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
+	bool deleted; /* an object that was read is seen to be gone */
+	uint64_t none_since_ms; /* no object is there; 0: there is one */
 	bool cleared; /* the daemon has been told that the cluster has no configuration for it */
 	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is that of ConfigMaps */
 	unsigned n_kinds;
@@ -106,9 +109,11 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		take_object(s, object);
 		break;
 	case WATCH_GONE:
+		s->kind->configs->deleted |= s->held != NULL;
 		s->held = candidate_free(s->held);
 		break;
 	case WATCH_LISTED:
+		s->kind->configs->deleted |= !s->seen && s->held;
 		if (!s->seen)
 			s->held = candidate_free(s->held);
 		s->known = true;
@@ -211,7 +216,11 @@ static void configs_forget_kinds(struct configs *c, const json_t *resources)
 {
 	unsigned n = 1;
 	for (unsigned i = 1; i < c->n_kinds; i++) {
-		if (configs_is_listed(resources, c->kinds[i]->plural))
+		bool held = false;
+		for (unsigned l = 0; l < N_LEVELS; l++)
+			held = held || c->kinds[i]->slots[l].held;
+		/* a server that starts may not list all kinds yet */
+		if (held || configs_is_listed(resources, c->kinds[i]->plural))
 			c->kinds[n++] = c->kinds[i];
 		else
 			kind_free(c->kinds[i]);
@@ -395,6 +404,22 @@ static void configs_clear(struct configs *c)
 		(void)loop_timer_arm(c->settle_timer, kube_backoff_next_ms(&c->backoff));
 }
 
+/* Returns true if the absence of objects means that there are none: one was seen to be deleted, or
+ * none has appeared for a minute. A server that starts does not know all kinds at once. */
+static bool configs_is_certain(struct configs *c)
+{
+	const uint64_t now = clock_ms();
+	if (c->deleted)
+		return true;
+	if (!c->none_since_ms)
+		c->none_since_ms = now;
+	const uint64_t passed = now - c->none_since_ms;
+	if (passed >= CERTAIN_MS)
+		return true;
+	(void)loop_timer_arm(c->settle_timer, CERTAIN_MS - passed);
+	return false;
+}
+
 /* Returns true if all kinds are readable, so that no object can be overlooked. */
 static bool configs_all_readable(const struct configs *c)
 {
@@ -436,16 +461,18 @@ static void configs_choose(struct configs *c)
 		return;
 	s = s ? s : configs_best(c, LEVEL_SHARED);
 	if (!s && !c->warned_none)
-		log_warning("the cluster has no configuration for node %s in namespace %s: %s",
-			    c->node, c->ns,
-			    configs_all_readable(c)
-				    ? "the node's files are used"
-				    : "what is in force stays, as not all kinds may be "
-				      "read");
+		log_warning(
+			"the cluster has no configuration for node %s in namespace %s: %s", c->node,
+			c->ns,
+			configs_all_readable(c)
+				? "the node's files are used, after a minute unless one was deleted"
+				: "what is in force stays, as not all kinds may be "
+				  "read");
 	c->warned_none = !s;
-	if (s)
-		c->cleared = false;
-	else if (!c->cleared && configs_all_readable(c)) {
+	if (s) {
+		c->cleared = c->deleted = false;
+		c->none_since_ms = 0;
+	} else if (!c->cleared && configs_all_readable(c) && configs_is_certain(c)) {
 		verdicts_withdraw(c->verdicts);
 		configs_clear(c);
 	}
