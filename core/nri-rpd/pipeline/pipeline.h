@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pipeline is the resource manager: it handles one request or event at a time, through policy
- * and controllers, to a reply. pipeline.c opens and closes it. Its rooms, each with its state in
- * room.h:
+ * and controllers, to a reply. pipeline.c opens and closes it. Its rooms (the state of a room is in
+ * its room.h):
  *
  * request/      requests, from their arrival to the reply, and the decision
  *   request.c          handlers of pod and container requests

@@ -22,7 +22,7 @@ struct forecast_limits {
 	int64_t margin_percent, cold_start_s;
 };
 
-/* All zeros: off. */
+/* State of the forecast; all zeros: off. */
 struct forecast {
 	bool on;
 	bool reading, writing; /* a job of the disk worker is running */
@@ -32,7 +32,7 @@ struct forecast {
 	uint64_t start_ms, trained_ms, written_ms; /* monotonic */
 };
 
-/* Pod with its class and requests, as models see it. */
+/* Pod with its priority class and requests. */
 struct forecast_pod {
 	const struct pod *pod;
 	uint32_t prio; /* RP_PRIO_… */

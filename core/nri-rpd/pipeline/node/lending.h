@@ -13,7 +13,7 @@
 #include "core/nri-rpd/noderes/result.h"
 #include "core/nri-rpd/noderes/strategy.h"
 
-/* All zeros: nothing has been decided. */
+/* Published entries; all zeros: nothing has been decided. */
 struct lending {
 	struct nr_result stands; /* entries that calculators have put on the Node */
 	struct nr_result zones; /* zone amounts published last */

@@ -12,7 +12,7 @@
 
 struct used;
 
-/* All zeros: nothing has been measured. */
+/* Measured usage; all zeros: nothing has been measured. */
 struct measure {
 	struct series node;
 	struct series_reading last; /* node's reading of the latest aggregate */

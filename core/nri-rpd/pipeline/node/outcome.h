@@ -11,7 +11,7 @@
 
 struct pipeline;
 
-/* All zeros: no file is configured. */
+/* State of the file; all zeros: no file is configured. */
 struct outcome {
 	const char *path; /* text of the configuration; NULL: none */
 	char *written; /* content of the file; NULL: not known */

@@ -29,7 +29,7 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 /* Reads the copy in a directory. -ENOENT without a text in err: there is none. Otherwise the errors
  * of kept_parse() and fs_read_own(). */
 int kept_read(const char *dir, struct kept *ret, struct err *err);
-/* Reads another file than KEPT_FILE in the same format. */
+/* Reads a copy from another file of the directory. Fails as kept_read() does. */
 int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);
 /* Returns a checksum of names and contents of the files. */
 uint32_t kept_sum(const struct conf_files *files);

@@ -100,7 +100,7 @@ void pushed_load(struct pipeline *p)
 	p->reloads.pushed = kept.files;
 }
 
-/* Job of the disk worker. */
+/* Write of the pushed files, for the disk worker. */
 struct writing {
 	char path[CACHE_PATH_MAX + sizeof PUSHED_FILE];
 	struct buf data;

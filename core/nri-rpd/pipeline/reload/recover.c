@@ -58,7 +58,7 @@ static void recover_try(void *arg)
 	bool last_good = r->tries_last_good;
 	if (!p->reloads.safe_mode_reason[0])
 		return;
-	/* A reload or a topology change is running: try again after it. */
+	/* Wait for the end of a running reload or topology change. */
 	if (p->reloads.running || p->node.machine_change) {
 		recover_arm(p);
 		return;

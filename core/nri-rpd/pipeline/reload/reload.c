@@ -77,7 +77,7 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 
 /* ---- after an activation --------------------------------------------------------------------- */
 
-/* Job of the disk worker. */
+/* Write of the last good configuration, for the disk worker. */
 struct keeping {
 	struct pipeline *p;
 	struct buf data;

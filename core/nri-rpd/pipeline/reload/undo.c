@@ -25,7 +25,7 @@
 
 /* ---- mark of undone files -------------------------------------------------------------------- */
 
-/* Job of the disk worker. */
+/* Write or removal of the mark, for the disk worker. */
 struct marking {
 	char path[CACHE_PATH_MAX + sizeof UNDONE_FILE];
 	uint32_t sum; /* 0: remove the mark */

@@ -36,7 +36,8 @@ void undo_forget(struct pipeline *p);
 /* Undoes the configuration of `files`, which is active, after `seconds` without a confirmation.
  * Takes ownership of *files. */
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
-/* Records that the former configuration is active instead of the files with that checksum. */
+/* Records that the former configuration is active, and that a start must not use the files with
+ * checksum `sum`. */
 void undo_done(struct pipeline *p, uint32_t sum);
 
 struct err;

@@ -12,7 +12,7 @@
 #define POD_ID "nri-rpctl-try"
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
-#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* mCPU; no node has more */
+#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* largest limit in mCPU; no node has more */
 #define AMOUNT_MAX                                                                                 \
 	(INT64_C(1) << 53) /* largest amount: no node has more, and sums do not overflow */
 #define PERIOD_US 100000
