@@ -775,11 +775,11 @@ int rig_restart(struct rig *r, struct err *err)
 		memcpy(copy, state, size);
 	rig_destroy(r);
 	bad = no_refusal(rig_create(r, err), "create()", err);
-	if (!bad)
-		bad = no_refusal(rig_commit(r, r->conf ? r->conf : r->check->conf, err),
-				 "prepare()", err);
 	if (!bad && size && instance_load(r->instance, copy, size, err))
 		bad = err_prefix(err, "load() of its own state failed: ");
 	free(copy);
+	if (!bad) /* after load(), as the daemon does */
+		bad = no_refusal(rig_commit(r, r->conf ? r->conf : r->check->conf, err),
+				 "prepare()", err);
 	return bad ? bad : rig_sync(r, err);
 }

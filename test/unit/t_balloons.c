@@ -185,6 +185,7 @@ static void test_saved_early(void **state)
 	uint32_t size;
 	assert_int_equal(p->prepare(fake_instance(f), fake_cfg(f, listed), &plan), 0);
 	p->commit(fake_instance(f), plan);
+	assert_int_equal(fake_sync(f), 0);
 	assert_int_equal(s->save(fake_instance(f), &data, &size), 0);
 	uint8_t *copy = malloc(size);
 	assert_non_null(copy);

@@ -125,12 +125,12 @@ static void test_switch(void **state)
 				 .alloc = "cpus 0-3; excl 0-3; private mine",
 				 .sync = "note kept"});
 	box_run(w, &(struct box){.name = "b", .alloc = "degraded not well", .sync = "note kept"});
-	struct answer a = reload(w, "policy: puppet2\n");
+	struct answer a = reload(w, "policy: none\n");
 	assert_int_equal(a.code, 0);
 	assert_int_equal(a.n_moves, 0);
-	assert_string_equal(status_of(w).policy, "puppet2");
-	/* puppet2 has left all alone: what was a's alone still is, and b, which nobody has pinned,
-	 * is kept off it */
+	assert_string_equal(status_of(w).policy, "none");
+	/* The policy none leaves container a its exclusive CPUs; the unpinned container b is kept
+	 * off them. */
 	const struct ctr *ctr = box_ctr(w, "a");
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 	assert_string_equal(box_cpus(w, "b"), "4-15");
@@ -142,6 +142,23 @@ static void test_switch(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-15");
 	assert_string_equal(box_cpus(w, "b"), "0-15");
 	assert_null(ctr->cur.exclusive);
+}
+
+/* A policy that pins containers leaves container a unpinned: its former exclusive CPUs are free. */
+static void test_switch_leaves_unpinned(void **state)
+{
+	struct world *w = *state;
+	box_run(w, &(struct box){.name = "a",
+				 .alloc = "cpus 0-3; excl 0-3; private mine",
+				 .sync = "note kept"});
+	struct answer a = reload(w, "policy: puppet2\n");
+	const struct ctr *ctr = box_ctr(w, "a");
+	assert_int_equal(a.code, 0);
+	assert_string_equal(status_of(w).policy, "puppet2");
+	assert_string_equal(a.moves, "default/a/c: 0-3>0-15 > \n");
+	assert_string_equal(box_cpus(w, "a"), "0-15");
+	assert_null(ctr->cur.exclusive);
+	assert_string_equal(blob_text(ctr->cur.private_data), "mine");
 }
 
 #define AT_ONCE 8u
@@ -378,7 +395,7 @@ static void test_other_policy_after_restart(void **state)
 	box_run(w, &(struct box){
 			   .name = "a", .alloc = "cpus 0-3; excl 0-3", .sync = "note as it was"});
 	world_stop(w);
-	world_configure(w, "policy: puppet2\n");
+	world_configure(w, "policy: none\n");
 	world_must_start(w);
 	assert_true(w->p->requests.other_policy);
 	struct box b = {.name = "a", .state = RP_STATE_RUNNING, .res.cpus = "0-3"};
@@ -562,6 +579,7 @@ int main(void)
 		world_test(test_reload_survives_modules),
 		world_test(test_reload_fails_late),
 		world_test(test_switch),
+		world_test(test_switch_leaves_unpinned),
 		world_test(test_reloads_at_once),
 		world_test(test_many_reloads_at_once),
 		world_test(test_saved_while_trying),

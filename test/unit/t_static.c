@@ -39,7 +39,7 @@ static void test_memory_corner_cases(void **state)
 			 0);
 	rp_ctr g = guaranteed(f, "g", 4);
 	assert_string_equal(fake_cpus(f, g), "4-7");
-	assert_string_equal(fake_mems(f, g), "");
+	assert_string_equal(fake_mems(f, g), "0"); /* the nearest node that has memory */
 	rp_ctr p = fake_ctr(f, &(struct fake_ctr){.name = "p",
 						  .qos = RP_QOS_GUARANTEED,
 						  .cpu_request = 2000,

@@ -294,7 +294,7 @@ static inline void box_describe(const struct box *b, struct box_desc *d)
 		       b->id ? b->id : b->name);
 	d->pod = (struct pod_desc){.id = d->pod_id,
 				   .name = b->name,
-				   .uid = "uid",
+				   .uid = d->pod_id,
 				   .ns = "default",
 				   .runtime_handler = "",
 				   .cgroup_parent = "",
