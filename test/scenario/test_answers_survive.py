@@ -22,18 +22,19 @@ from simnode import SimError, cpuset, ctr
 from test_qos_kill import DEDICATED, level
 from test_switches import SMALL
 
-ROUNDS = int(os.environ.get('ANSWER_ROUNDS', 12))
+ROUNDS = int(os.environ.get('ANSWER_ROUNDS', 4))
 RESERVED = {'reservedResources': {'cpu': 'cpuset:0,4'}}
 SECTIONS = {**{name: section for name, section in SMALL.items() if name != 'none'},
             'topology-aware': RESERVED, 'static': RESERVED, 'static-plus': RESERVED, 'cpuset': {**RESERVED, 'minSharedCPUs': 2},
             'balloons': {**RESERVED, 'balloonTypes': [{'name': 's', 'preferNewBalloons': False}, {'name': 'x', 'preferNewBalloons': True, 'preferSpreadingPods': True}]},
-            'qos': {'reservedCPUs': '0,4', 'rampUpSeconds': 0}}
+            'qos': {'reservedCPUs': '0,4', 'rampUpSeconds': 0, 'podDebugAnnotations': ['example.com/debug']}}
 MACHINES = {'topology-aware': ['n4c16', 'isolated'], 'static': ['n4c16', 'isolated']}
 EVERY = pytest.mark.parametrize('policy, machine', [(policy, m) for policy in SECTIONS for m in MACHINES.get(policy, ['n4c16'])])
 # Of a container: amounts, namespace. OWN ask for CPUs alone, as far as the policy knows that.
 OWN = {'exclusive': (('1', '64Mi'), {}), 'two': (('2', '64Mi'), {}), 'mixed': (('1500m', '64Mi'), {}),
        'isolated': (('1', '64Mi'), {'annotations': {'prefer-isolated-cpus.noderesource.dev/pod': 'true'}})}
 OTHERS = {'shared': (('50m/-', None), {}), 'limited': (('250m/2', '64Mi/128Mi'), {}), 'best effort': ((None, None), {}),
+          'left alone': (('50m/-', None), {'annotations': {'example.com/debug': 'yes'}}),  # by qos
           'system': (('100m/-', None), {'namespace': 'kube-system'}), 'system guaranteed': (('1', '64Mi'), {'namespace': 'kube-system'})}
 LISTED = {'STP_POOL': 'exclusive', 'CMK_NUM_CORES': '1'}  # of static-pools
 VALUES = ('cpus', 'mems', 'shares', 'quota', 'period', 'memoryLimit')
@@ -157,7 +158,7 @@ def test_nobody_runs_on_exclusive_cpus_of_others(make_node, policy, machine, ref
     node = make_node(config, machine=machine)
     node.allow('which it does not have|there is no container|not known|unknown')
     churn = Churn(node, policy, 43)
-    for i in range(max(ROUNDS // 4, 2)):
+    for i in range(max(ROUNDS // 4, 1)):
         for kind in churn.rng.sample(sorted(OTHERS), churn.rng.randint(0, 3)):
             churn.create(kind)
         for _ in range(16):
@@ -209,6 +210,28 @@ def test_nobody_runs_on_exclusive_cpus_of_others(make_node, policy, machine, ref
                 churn.remove()
         node.settle(20)
         churn.nobody_on_exclusive('fewer')
+
+
+@pytest.mark.parametrize('containers', [['main'], ['init', 'main']], ids=str)
+def test_unpinned_containers_of_qos_avoid_dedicated_cpus(make_node, containers):
+    """Containers that the policy leaves alone (debug pods, init containers) run on CPUs that no container owns, before and after an owner ends."""
+    node = make_node({'policy': 'qos', 'qos': SECTIONS['qos'], 'metrics': {'listen': ''}})
+    churn = Churn(node, 'qos', 59)
+    owner = churn.create('two')
+    own = node.cpus(owner)
+    debug = {'example.com/debug': 'yes'} if len(containers) == 1 else {}
+    node.create('left', *[ctr(name, '50m/-') for name in containers], annotations={**level('shared_cores'), **debug})
+    node.settle(20)
+    assert not node.cpus('left/' + containers[0]) & own
+    churn.nobody_on_exclusive('created')
+    late = churn.create('two')
+    node.settle(20)
+    assert not node.cpus('left/' + containers[0]) & (own | node.cpus(late))
+    churn.nobody_on_exclusive('another owner')
+    for name in [owner, late]:
+        churn.remove(name)
+    node.settle(20)
+    assert node.cpus('left/' + containers[0]) >= own
 
 
 @pytest.mark.parametrize('policy', ['topology-aware', 'balloons', 'static', 'static-plus', 'cpuset', 'qos'])

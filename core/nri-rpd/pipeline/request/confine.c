@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Containers that no policy has pinned, beside containers with exclusive CPUs. The policy is
- * missing (safe mode), does nothing (none), or could not place them. Every decision keeps such
- * containers off exclusive CPUs and lets them use these CPUs again when their owners have ended.
+ * missing (safe mode), does nothing (none), could not place them, or leaves them alone (pinCPU,
+ * containers of a DaemonSet under qos). Every decision keeps such containers off exclusive CPUs and
+ * lets them use these CPUs again when their owners have ended.
  *
- * Containers that are configured to stay unpinned are not confined. One that was confined before
- * the policy with that configuration became active remains confined as long as exclusive CPUs
- * exist.
+ * Containers whose CPUs are to be preserved are not confined. One that was confined before a policy
+ * preserved its CPUs remains confined as long as exclusive CPUs exist.
  */
 #include <utlist.h>
 
@@ -45,19 +45,12 @@ static bool anybody_owns(const struct pipeline *p)
 	return false;
 }
 
-/* Returns true if the container is unpinned on purpose (preserve, pinCPU): the policy pins other
- * containers and has not refused this one. */
-static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
-{
-	return ctr->flags & RP_CTR_PRESERVE_CPU ||
-	       (p->policy && !str_eq(instance_name(p->policy), "none") &&
-		!p->requests.confine_unpinned && !txn_view(ctr)->degraded);
-}
-
 static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 {
+	(void)p;
 	const struct decision *d = txn_view(ctr);
-	return ctr_live(d->state) && (d->confined || (!d->cpus && !is_left_alone(p, ctr)));
+	return ctr_live(d->state) &&
+	       (d->confined || (!d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU)));
 }
 
 static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, struct err *err)

@@ -22,9 +22,6 @@ struct requests {
 	/* the restored decisions were made by another policy than the configured one */
 	bool other_policy;
 	bool sync_failed;
-	/* the policy has not placed the runtime's containers: containers without CPUs are confined
-	 * (confine.c) */
-	bool confine_unpinned;
 	/* An unpinned container may be running; a confined one may exist (confine.c). False is
 	 * certain, true is a possibility. */
 	bool maybe_unpinned, maybe_confined;

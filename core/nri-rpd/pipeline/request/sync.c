@@ -281,19 +281,18 @@ static void stage_differing(struct pipeline *p)
 }
 
 /* Runs only the step that every decision ends with: keeps unpinned containers off CPUs that other
- * containers own. A policy that has failed leaves no container unpinned on purpose. */
+ * containers own. */
 static int sync_confine_only(struct pipeline *p, void *arg, struct err *err)
 {
 	(void)arg;
 	(void)err;
-	p->requests.confine_unpinned = true;
 	confine_unknown(p);
 	return 0;
 }
 
 void sync_recovered(struct pipeline *p)
 {
-	p->requests.sync_failed = p->requests.confine_unpinned = false;
+	p->requests.sync_failed = false;
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
 }
@@ -313,8 +312,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	bool other_runtime = is_other_runtime(p);
 	int r = decide(p, sync_synchronize, &other_runtime, &err);
 	if (!r)
-		p->requests.sync_failed = p->requests.other_policy = p->requests.confine_unpinned =
-			false;
+		p->requests.sync_failed = p->requests.other_policy = false;
 	if (r && !p->requests.sync_failed) {
 		log_warning("policy %s placed the containers of the runtime at the second attempt: "
 			    "%s",
