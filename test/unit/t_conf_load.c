@@ -679,8 +679,8 @@ static void test_sample(void **state)
 			if (!strstr(page, item))
 				fail_msg("%s is not in the manual page", row.path);
 		}
-		/* The sample gives defaults, except for keys without one, and for annotations.takers,
-		 * whose default is that of the predecessors. */
+		/* The sample gives defaults, except for keys without one and for
+		 * annotations.takers, whose default is that of the predecessors. */
 		if (strchr(row.path, '[') || str_has_prefix(row.path, "control.") ||
 		    str_has_prefix(row.path, "orm") || str_eq(row.path, "annotations.takers"))
 			continue;
