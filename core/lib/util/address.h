@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where to listen, as text. */
+/* Parses addresses to listen at. */
 #ifndef UTIL_ADDRESS_H
 #define UTIL_ADDRESS_H
 
@@ -8,17 +8,17 @@
 
 #include "core/lib/util/err.h"
 
-#define ADDRESS_MAX 256u /* bytes of one */
+#define ADDRESS_MAX 256u /* bytes of an address */
 
 struct address {
-	const char *path; /* of a unix socket, within the text; NULL: TCP */
+	const char *path; /* path of a unix socket, within the text; NULL: TCP */
 	char host[64]; /* numeric; "": all addresses */
 	uint16_t port;
 };
 
-/* "host:port", "[v6]:port", ":port", "unix:PATH". -EINVAL: none of them. */
+/* Parses "host:port", "[v6]:port", ":port" or "unix:PATH". -EINVAL: none of these forms. */
 int address_parse(const char *text, struct address *ret, struct err *err);
-/* A unix socket or loopback: nobody on another machine reaches it. */
+/* Returns true for a unix socket or a loopback address, which other machines cannot reach. */
 bool address_is_local(const struct address *a);
 
 #endif

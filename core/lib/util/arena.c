@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks in a list; allocation moves the mark of the one in front. What is large gets a block of
- * its own behind it. Under AddressSanitizer everything that was not handed out is poisoned.
+ * An arena is a list of blocks; allocation moves the mark of the front block. A large object gets a
+ * separate block behind the front one. Under AddressSanitizer all unallocated bytes are poisoned.
  */
 #include "core/lib/util/arena.h"
 
@@ -31,7 +31,7 @@ struct arena {
 	struct block *front;
 	size_t block_size, limit;
 	size_t used, held;
-	/* The first block is in the same piece of memory, behind this. */
+	/* First block, in the same allocation as the arena. */
 	alignas(max_align_t) uint8_t first[];
 };
 
@@ -63,7 +63,7 @@ struct arena *arena_new(size_t block_size, size_t limit)
 	return a;
 }
 
-/* All but the first. */
+/* Frees all blocks but the first. */
 static void free_blocks(struct arena *a)
 {
 	struct block *first = first_block(a);
@@ -117,13 +117,13 @@ static struct block *add_block(struct arena *a, size_t need)
 	a->held += size;
 	if (need <= a->block_size / 4)
 		return a->front = block_init(b, a->front, size);
-	/* What is left in front stays in use. */
+	/* The rest of the front block stays in use. */
 	a->front->older = block_init(b, a->front->older, need);
 	return b;
 }
 
-/* Not zeroed. Text may begin anywhere; not so where the sanitizer, which sees eight bytes at a
- * time, is to find what is written behind its end. */
+/* Allocates without zeroing. Text needs no alignment, except under the sanitizer, which checks
+ * units of eight bytes and would miss writes behind the end. */
 #ifdef SANITIZED
 #define TEXT_ALIGN ALIGN
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that dies together: everything a request or a configuration needs. Allocation is a pointer
- * bump; reset keeps the first block. An arena has a limit, so that hostile input ends in -ENOMEM
- * and not in swap.
+ * Memory that is freed together: everything that a request or a configuration needs. Allocation
+ * moves a pointer; reset keeps the first block. An arena has a limit, so that hostile input ends in
+ * -ENOMEM and not in swap.
  */
 #ifndef UTIL_ARENA_H
 #define UTIL_ARENA_H
@@ -11,14 +11,14 @@
 
 struct arena;
 
-/* limit: the most bytes it may hold; 0: no limit. */
+/* Creates an arena. limit: maximum of bytes; 0: no limit. */
 struct arena *arena_new(size_t block_size, size_t limit);
 struct arena *arena_free(struct arena *a); /* returns NULL; NULL is fine */
 void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);
 size_t arena_held(const struct arena *a);
 
-/* Zeroed and aligned for anything; NULL when the limit or the memory ends. */
+/* Allocates zeroed memory, aligned for any type; NULL: the limit is exceeded or memory ran out. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t n, size_t size);
 char *arena_strdup(struct arena *a, const char *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delays between attempts of something that fails: each is twice the previous one, up to a
+/* Delays between attempts of an operation that fails: each is twice the previous one, up to a
  * limit. */
 #ifndef UTIL_BACKOFF_H
 #define UTIL_BACKOFF_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct backoff {
-	uint64_t ms; /* delay returned last; 0: nothing has failed since the last reset */
+	uint64_t ms; /* delay returned last; 0: no failure since the last reset */
 };
 
 /* Returns the delay before the next attempt: first_ms after a reset, then doubled, at most

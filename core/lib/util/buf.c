@@ -41,7 +41,7 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 	size_t len = buf_len(b);
 	if (b->data && n <= b->cap - b->end)
 		return b->data + b->end;
-	/* Moving costs at most as much as was consumed: a slow reader does not make adding
+	/* Moving costs at most as much as was consumed, so a slow reader does not make adding
 	 * quadratic. */
 	if (b->data && n <= b->cap - len && len <= b->start) {
 		memcpy(b->data, b->data + b->start, len);

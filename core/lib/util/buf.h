@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growable run of bytes with a read position: input queues, encoders, text under construction. */
+/* A growable sequence of bytes with a read position, for input queues, encoders and text under
+ * construction. */
 #ifndef UTIL_BUF_H
 #define UTIL_BUF_H
 
@@ -19,8 +20,8 @@ struct buf {
 	}
 
 void buf_fini(struct buf *b);
-void buf_reset(struct buf *b); /* empties it, keeps the memory */
-/* Gives memory back when the buffer is empty and holds more than keep bytes. */
+void buf_reset(struct buf *b); /* empties the buffer, keeps the memory */
+/* Frees the memory if the buffer is empty and has more than `keep` bytes. */
 void buf_shrink(struct buf *b, size_t keep);
 
 static inline size_t buf_len(const struct buf *b)
@@ -33,21 +34,21 @@ static inline const uint8_t *buf_bytes(const struct buf *b)
 	return b->data ? b->data + b->start : NULL;
 }
 
-/* Room for n more bytes; returns where to write them, NULL when out of memory. buf_commit(n) makes
- * them live. */
+/* Reserves n more bytes and returns their address; NULL: out of memory. buf_commit(n) adds them to
+ * the contents. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 void buf_consume(struct buf *b, size_t n);
 
-/* The adders return 0 or -ENOMEM, and leave the mark in b->failed so that a run of them can be
- * checked once. */
+/* Append to the buffer. Return 0 or -ENOMEM, which also stays in b->failed, so that several calls
+ * can be checked at once. */
 int buf_add(struct buf *b, const void *data, size_t n);
 int buf_add_str(struct buf *b, const char *s);
 int buf_add_be32(struct buf *b, uint32_t v);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* NUL-terminated text (the NUL is not counted); "" when empty or out of memory. Valid until the
- * next change. */
+/* Returns the contents as NUL-terminated text (the NUL is not counted); "" if empty or out of
+ * memory. Valid until the next change. */
 const char *buf_text(struct buf *b);
 
 #endif

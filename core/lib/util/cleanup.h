@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scope-bound cleanup: _free_ char *s = …; and TAKE(s) to hand it over before the scope ends. */
+/* Cleanup at the end of a scope: _free_ char *s = …; TAKE(s) hands the pointer over before that. */
 #ifndef UTIL_CLEANUP_H
 #define UTIL_CLEANUP_H
 
@@ -37,7 +37,7 @@ static inline void cleanup_closedir(DIR **d)
 #define _fclose_ _cleanup_(cleanup_fclose)
 #define _closedir_ _cleanup_(cleanup_closedir)
 
-/* The pointer, whose variable is NULL afterwards. */
+/* Returns the pointer and sets the variable to NULL. */
 #define TAKE(p)                                                                                    \
 	__extension__({                                                                            \
 		__typeof__(p) taken_ = (p);                                                        \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks: monotonic and wall-clock time, and the CPU time of a thread. */
 #ifndef LIB_UTIL_CLOCK_H
 #define LIB_UTIL_CLOCK_H
 

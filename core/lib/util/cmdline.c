@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define COLUMN 24 /* wide are the options of a program that runs as a service */
+#define COLUMN 24 /* column of the help texts of a program that runs as a service */
 
 static void print_help(const struct cmdline *c)
 {
@@ -31,7 +31,7 @@ enum options_result cmdline_parse(const struct cmdline *c, int argc, char **argv
 	struct option longs[CMDLINE_OPTIONS_MAX + 1] = {0};
 	int opt;
 	assert(c->n_options <= CMDLINE_OPTIONS_MAX);
-	argv[0] = (char *)(uintptr_t)c->program; /* messages of getopt begin with it */
+	argv[0] = (char *)(uintptr_t)c->program; /* getopt begins its messages with this name */
 	for (unsigned i = 0; i < c->n_options; i++)
 		longs[i] = c->options[i].option;
 	while ((opt = getopt_long(argc, argv, c->letters ? c->letters : "", longs, NULL)) != -1) {

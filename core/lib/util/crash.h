@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signals a program sends itself by what it does wrong, and the stack their handlers get: one
- * that overflowed is of no use. */
+/* Signals of a crash, and the stack for their handlers, because the regular one may have
+ * overflowed. */
 #ifndef UTIL_CRASH_H
 #define UTIL_CRASH_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/lib/util: what the rest of core stands on, and nothing that knows about containers.
+ * core/lib/util: foundations of the other folders of core, independent of containers.
  *
  *   err, log      errors for people; one line a message, never in the caller's way
- *   arena, buf    memory that dies together; bytes that grow
- *   str, json     text in, text out: strict parsers, a streaming writer
+ *   arena, buf    memory that is freed together; growable bytes
+ *   str, json     text: strict parsers, a streaming writer
  *   intern        equal sets as one object
  *   fs            files below a root, which is "/" on a node and a recorded tree elsewhere
- *   loop, worker  the one thread that decides, the one beside it that may block, and the clocks
+ *   loop, worker  the thread that decides, a second one that may block, and the clocks
  *
- * The folder has no state of its own but the log sink. Only log, clock, loop_post and worker_submit
- * may be used off the loop's thread; none of these takes a lock that a forked child could find held
- * (loop_post and worker_submit refuse after loop_abandon).
+ * The folder has no global state except the log sink. Only log, clock, loop_post and worker_submit
+ * may be used off the loop's thread. None of these takes a lock that a forked child could find
+ * locked (loop_post and worker_submit refuse after loop_abandon).
  */
 #include "core/lib/util/err.h"
 
@@ -20,7 +20,7 @@
 
 #include "core/lib/util/str.h"
 
-/* What did not fit is cut between characters. */
+/* Completes an error: a text that is too long is cut between characters. */
 static void err_finish(struct err *e, int code, int len)
 {
 	e->code = code;

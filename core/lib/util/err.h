@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors for people. Functions return 0 or a negative errno; those whose failure somebody will read
- * take a `struct err *` as their last parameter and leave one sentence in it: what was attempted,
- * on what, why. The origin fills it, callers may prefix it, nobody overwrites it. A NULL err is
- * allowed everywhere.
+ * Errors for people. Functions return 0 or a negative errno. If people will read the failure, the
+ * last parameter is a `struct err *`, which receives one sentence: the attempt, its object, the
+ * cause. The origin fills it, callers may prefix it and never overwrite it. A NULL err is allowed
+ * everywhere.
  */
 #ifndef UTIL_ERR_H
 #define UTIL_ERR_H
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#define ERR_TEXT_MAX 1000 /* also what NRI can carry to a pod's event */
+#define ERR_TEXT_MAX 1000 /* limit of what NRI can carry to a pod's event */
 
 struct err {
 	int code;
@@ -27,11 +27,11 @@ struct err {
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
-/* The same with ": " and the text of errno `-code` appended. */
+/* Works like err_set() and appends ": " and the text of errno `-code`. */
 int err_errno(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Puts text in front of what is there; returns the code that is there. */
+/* Prefixes the existing text; returns the existing code. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The text, or that of the errno when nobody left one. */
+/* Returns the text, or the errno's text if there is none. */
 const char *err_text(const struct err *e, int code);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packed message, field by field, where it lies: nothing is copied, and what nobody asks for
- * costs no more than to step over it. */
+/* Reads a packed message field by field in place. Data is not copied, and an unused field costs no
+ * more than skipping it. */
 #ifndef UTIL_FIELDS_H
 #define UTIL_FIELDS_H
 
@@ -14,19 +14,19 @@
 #define WIRE_I32 5u
 #define VARINT_MAX 10u /* bytes */
 
-/* A list of a thousand containers has a quarter of a million fields: each loop over them has these
- * in itself. */
+/* Inlines the readers into each loop over fields: a list of a thousand containers has a quarter of
+ * a million fields. */
 #define FIELDS_INLINE static inline __attribute__((always_inline))
 
-/* The bytes of a message, or what is left of them. */
+/* Bytes of a message, or the unread rest of them. */
 struct span {
 	const uint8_t *p, *end;
 };
 
 struct field {
 	uint32_t number, wire;
-	uint64_t value; /* of WIRE_VARINT only */
-	struct span bytes; /* of WIRE_LEN only */
+	uint64_t value; /* for WIRE_VARINT only */
+	struct span bytes; /* for WIRE_LEN only */
 };
 
 static inline struct span span_of(const uint8_t *data, size_t len)
@@ -57,7 +57,7 @@ static inline int span_long_varint(struct span *s, uint64_t *ret)
 
 FIELDS_INLINE int span_varint(struct span *s, uint64_t *ret)
 {
-	if (s->p < s->end && *s->p < 0x80) { /* as most are */
+	if (s->p < s->end && *s->p < 0x80) { /* the usual case */
 		*ret = *s->p++;
 		return 0;
 	}
@@ -72,7 +72,7 @@ FIELDS_INLINE int span_skip(struct span *s, uint64_t n)
 	return 0;
 }
 
-/* The next field of a message: 1, or 0 at its end, or -EBADMSG. */
+/* Reads the next field of a message: 1, or 0 at its end, or -EBADMSG. */
 FIELDS_INLINE int field_next(struct span *s, struct field *ret)
 {
 	uint64_t tag, len;

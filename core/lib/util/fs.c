@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Below "/" a path is opened as it is. Below any other root the kernel's openat2 keeps links
- * inside; where it has none, the path is walked here, which is slower and, other than openat2, not
- * safe against somebody who changes the tree at the same time.
+ * Below "/" a path is opened directly. Below any other root the kernel's openat2 keeps links
+ * inside. Without openat2 the path is walked here, which is slower and, unlike openat2, not safe if
+ * the tree is changed at the same time.
  */
 #include "core/lib/util/fs.h"
 
@@ -25,9 +25,9 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define LINKS_MAX 40 /* on the way of one path, as the kernel has it */
+#define LINKS_MAX 40 /* links within one path, as in the kernel */
 #define LIST_MEMORY_MAX (64u << 20) /* names of one directory */
-#define PIECE_MIN 2048 /* the kernel hands out long files in pieces of a page */
+#define PIECE_MIN 2048 /* the kernel returns long files in pieces of a page */
 
 static const char *fs_relative(const char *path)
 {
@@ -75,12 +75,12 @@ void fs_root_close(struct fs_root *root)
 	*root = (struct fs_root){.fd = -1};
 }
 
-/* ---- walking by hand ------------------------------------------------------------------------- */
+/* ---- walking without openat2 ----------------------------------------------------------------- */
 
 struct walk {
 	const struct fs_root *root;
 	char done[PATH_MAX]; /* canonical, without a leading slash; "" is the root */
-	char rest[PATH_MAX]; /* what is to be looked at yet */
+	char rest[PATH_MAX]; /* part of the path that is not resolved yet */
 	unsigned n_links;
 };
 
@@ -98,7 +98,7 @@ static int walk_up(struct walk *w)
 	return 0;
 }
 
-/* The last part of w->done is a link to target: its place is taken by what it points to. */
+/* Replaces the last part of w->done, a link, by its target. */
 static int walk_link(struct walk *w, char *target)
 {
 	char rest[PATH_MAX];
@@ -132,8 +132,8 @@ static int walk_part(struct walk *w, const char *name, size_t n, bool follow)
 	return walk_link(w, target);
 }
 
-/* Resolves path into w->done. The last part may be missing, and is not followed when it is a link,
- * if !follow_last. */
+/* Resolves path into w->done. The last part may be missing; if it is a link and !follow_last, it is
+ * not followed. */
 static int fs_walk(struct walk *w, const struct fs_root *root, const char *path, bool follow_last)
 {
 	w->root = root;
@@ -218,8 +218,9 @@ static ssize_t end_text(char *buf, size_t len, size_t size)
 	return (ssize_t)len;
 }
 
-/* After n bytes. Files of the kernel end with a newline and mostly come in one piece, which spares
- * the read that would say so; a read that was cut short ends anywhere. */
+/* Returns true if a further read is needed after n bytes. Files of the kernel end with a newline
+ * and mostly come in one piece, which saves the read that would return 0. A read that was cut short
+ * ends anywhere. */
 static bool may_go_on(ssize_t n, const char *buf, size_t len, size_t size)
 {
 	return n > 0 && len < size && (n >= PIECE_MIN || buf[len - 1] != '\n');
@@ -282,7 +283,7 @@ int fs_read_all(const struct fs_root *root, const char *path, size_t limit, char
 		if (buf_len(&b) > limit)
 			return -EFBIG;
 	} while (n);
-	b.data[b.end] = 0; /* read() left room: its last answer was 0 of 4096 */
+	b.data[b.end] = 0; /* read() left room: it returned 0 for 4096 */
 	*ret_len = buf_len(&b);
 	*ret = (char *)TAKE(b.data);
 	return 0;
@@ -353,7 +354,7 @@ int fs_write(const struct fs_root *root, const char *path, const char *text)
 	return (size_t)n == len ? 0 : -EIO;
 }
 
-/* The directory that holds the last part of path, and that part. */
+/* Opens the directory with the last part of path, and copies that part. */
 static int open_parent(const struct fs_root *root, const char *path, char name[NAME_MAX + 1])
 {
 	char parent[PATH_MAX];
@@ -401,7 +402,7 @@ ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, siz
 		return fd;
 	ssize_t n = readlinkat(fd, "", buf, size);
 	if (n < 0)
-		return errno == ENOENT ? -EINVAL : -errno; /* ENOENT: there, but not a link */
+		return errno == ENOENT ? -EINVAL : -errno; /* ENOENT: exists, but is not a link */
 	if ((size_t)n >= size)
 		return -ENAMETOOLONG;
 	buf[n] = '\0';
@@ -415,7 +416,7 @@ static int cmp_names(const void *a, const void *b)
 	return str_cmp_natural(*(char *const *)a, *(char *const *)b);
 }
 
-/* Pointers to the names, which are in the arena. */
+/* Collects pointers to the names, which are in the arena. */
 static int collect_names(DIR *dir, struct arena *arena, struct buf *names)
 {
 	for (;;) {
@@ -512,8 +513,8 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool
 	return 0;
 }
 
-/* Returns true for "NAME.XXXXXX" as mkostemp() makes it. Six lower-case letters are more likely a
- * word of a person, and the name of another file. */
+/* Returns true for "NAME.XXXXXX" as created by mkostemp(). Six lower-case letters are more likely a
+ * word, and the name of another file. */
 static bool is_leftover(const char *entry, const char *name)
 {
 	static const char digits[] = "0123456789", upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -550,7 +551,7 @@ unsigned fs_remove_leftovers(const char *path)
 	return n;
 }
 
-/* The same file, opened: the fd and its size. `flags` as open(2) has them. */
+/* Opens a file of the daemon's own and returns descriptor and size. `flags` as of open(2). */
 static int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err)
 {
 	struct stat st;
@@ -587,7 +588,7 @@ int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, str
 		ssize_t n = read(fd, data + len, size - len);
 		if (n < 0 && errno != EINTR)
 			return err_errno(err, -errno, "cannot read %s", path);
-		if (n == 0) /* it has become shorter */
+		if (n == 0) /* the file was truncated */
 			break;
 		len += n > 0 ? (size_t)n : 0;
 	}
@@ -604,7 +605,7 @@ void fs_parent(const char *path, char *ret, size_t size)
 	(void)snprintf(ret, size, "%.*s", len, slash ? path : ".");
 }
 
-/* With that mode, whatever the umask is. */
+/* Creates a directory with that mode, regardless of the umask. */
 static int make_folder(const char *path, mode_t mode)
 {
 	if (mkdir(path, mode) < 0)

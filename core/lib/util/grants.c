@@ -73,7 +73,8 @@ static int check_mounts(const Grants__Grant *g, struct err *err)
 	return 0;
 }
 
-/* What is given is the right to read and to write; less than that would be more than was meant. */
+/* Returns true for permissions that include reading and writing. Devices are always passed on
+ * readable and writable, so a grant of fewer permissions is refused. */
 static bool good_permissions(const char *p)
 {
 	return strnlen(p, 4) < 4 && !p[strspn(p, "rwm")] && strchr(p, 'r') && strchr(p, 'w');

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is there room behind n items, of `cap`? False: no memory, and everything is as it was. `first`:
- * the capacity of an array that has none. */
+/* Grows the array if it has no room for another item behind n items. False: no memory, and the
+ * array is unchanged. `first`: the initial capacity. */
 #define HAS_ROOM(items, n, cap, first) grow_array(&(items), n, &(cap), first, sizeof *(items))
 
-/* `items`: the address of a pointer to objects of that size. */
+/* Grows an array. `items`: the address of a pointer to objects of that size. */
 static inline bool grow_array(void *items, uint32_t n, uint32_t *cap, uint32_t first, size_t size)
 {
 	void *old;

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* 2^64 divided by the golden ratio: odd, so that nothing is lost, and without a pattern. */
+/* 2^64 divided by the golden ratio: odd, so that the product loses no information, and without a
+ * pattern. */
 #define SPREAD 0x9e3779b97f4a7c15u
 
 static uint64_t seed = SPREAD;
 
-/* Without random numbers it works as well, only the same for everybody. */
+/* Chooses a random seed. Without random numbers the table works with a constant seed. */
 __attribute__((constructor)) static void choose_seed(void)
 {
 	uint64_t chosen;

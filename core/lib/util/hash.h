@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uthash with a function that takes eight bytes at a time: ids are long, and each is looked up
- * several times a request. It starts from a number that differs in every process, as names come
- * from people.
+ * uthash with a hash function that reads eight bytes at a time, because ids are long and each is
+ * looked up several times a request. The seed differs in every process, because names are chosen by
+ * users.
  *
- * Without memory HASH_ADD leaves hh.tbl of the added element NULL, and the table unchanged. Every
- * caller has to check that. uthash itself would end the process, so that no other file of core/
- * includes uthash.h.
+ * Without memory HASH_ADD leaves hh.tbl of the added element NULL and the table unchanged. Every
+ * caller has to check that. uthash itself would end the process, so no other file of core/ includes
+ * uthash.h.
  */
 #ifndef UTIL_HASH_H
 #define UTIL_HASH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chained hash table. A set, its words and its text are one allocation. */
+/* Interned sets in a chained hash table. A set, its words and its text are one allocation. */
 #include "core/lib/util/intern.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ static struct iset **bucket_of(struct intern *t, uint32_t hash)
 	return &t->buckets[hash & (t->n_buckets - 1)];
 }
 
-/* A table that cannot grow gets slower, nothing else. */
+/* Doubles the table. If that fails, the table only gets slower. */
 static void intern_grow(struct intern *t)
 {
 	struct iset **buckets = calloc((size_t)t->n_buckets * 2, sizeof(struct iset *));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned sets: equal sets are one object, so that comparing two is comparing pointers, a thousand
- * containers on one shared pool cost one set, and its text is made once.
+ * Interned sets: equal sets are one object. Comparing two sets is comparing pointers, a thousand
+ * containers on one shared pool need one set, and its text is made once.
  */
 #ifndef UTIL_INTERN_H
 #define UTIL_INTERN_H
@@ -15,20 +15,20 @@ struct iset {
 	uint32_t count; /* members */
 	uint32_t text_len;
 	uint32_t hash;
-	const char *text; /* list form */
+	const char *text; /* text in list form */
 	struct rp_ids ids;
-	/* For the owner of the table: containers that have it with the same part for themselves
-	 * (core/nri-rpd/cache/txn.c). */
+	/* For the owner of the table: number of containers that have this set with the same
+	 * exclusive part (core/nri-rpd/cache/txn.c). */
 	uint64_t users;
 	const struct iset *users_own;
 	uint32_t users_key;
-	void *next; /* within the table */
+	void *next; /* next set of the bucket */
 };
 
 struct intern *intern_new(void);
-struct intern *intern_free(struct intern *t); /* all sets have to be released */
+struct intern *intern_free(struct intern *t); /* all sets have to be released before */
 unsigned intern_count(const struct intern *t);
-/* A reference, NULL when out of memory. The empty set is a set like others. */
+/* Returns a reference to the set of these ids; NULL: out of memory. The empty set is valid, too. */
 struct iset *intern_get(struct intern *t, struct rp_ids ids);
 struct iset *intern_ref(struct iset *s); /* NULL gives NULL */
 struct iset *intern_unref(struct intern *t, struct iset *s); /* returns NULL */

@@ -16,7 +16,7 @@ void json_init(struct json *j, struct buf *out)
 	j->fresh[0] = true;
 }
 
-/* The comma before a value or a key. */
+/* Writes the comma before a value or a key. */
 static void json_separate(struct json *j)
 {
 	if (j->after_key) {
@@ -28,8 +28,8 @@ static void json_separate(struct json *j)
 	j->fresh[j->depth] = false;
 }
 
-/* Nesting can come from outside, so that too much of it is an error of the output and not of the
- * caller. */
+/* Opens an object or array. Nesting may depend on external data, so too much of it is an error of
+ * the output, not of the caller. */
 static void open_scope(struct json *j, const char *bracket)
 {
 	json_separate(j);
@@ -147,8 +147,7 @@ void json_uint(struct json *j, uint64_t v)
 	buf_printf(j->out, "%" PRIu64, v);
 }
 
-/* The shortest text that reads back as the same number; what JSON has no number for becomes
- * null. */
+/* Writes the shortest text that reads back as the same number; infinity and NaN become null. */
 void json_num(struct json *j, double v)
 {
 	if (!isfinite(v)) {

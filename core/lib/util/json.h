@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A streaming JSON writer. Commas and nesting are its business; invalid UTF-8 in strings becomes
- * U+FFFD. Errors are in out->failed. */
+/* A streaming JSON writer. It adds commas and brackets; invalid UTF-8 in strings becomes U+FFFD.
+ * Errors are in out->failed. */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H
 
@@ -14,13 +14,13 @@
 struct json {
 	struct buf *out;
 	unsigned depth;
-	bool fresh[JSON_DEPTH_MAX]; /* nothing written yet at this depth */
+	bool fresh[JSON_DEPTH_MAX]; /* true: no output yet at this depth */
 	bool after_key;
 	unsigned n_too_deep; /* open scopes beyond the limit: out->failed is -E2BIG */
 };
 
 void json_init(struct json *j, struct buf *out);
-void json_obj(struct json *j); /* { … json_end_obj */
+void json_obj(struct json *j); /* "{" … json_end_obj */
 void json_end_obj(struct json *j);
 void json_arr(struct json *j);
 void json_end_arr(struct json *j);
@@ -31,7 +31,7 @@ void json_uint(struct json *j, uint64_t v);
 void json_num(struct json *j, double v);
 void json_bool(struct json *j, bool v);
 void json_nil(struct json *j);
-/* key and value in one */
+/* Write key and value. */
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);

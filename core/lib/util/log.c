@@ -18,12 +18,12 @@
 #define LOG_LINE_MAX 4096
 #define LOG_PROGRAM_MAX 32
 #define LOG_SOURCE_MAX 60
-#define LOG_SOURCE_WIDTH 14 /* topology-aware, the longest of ours */
+#define LOG_SOURCE_WIDTH 14 /* topology-aware, the longest name of the project's sources */
 
 /*
- * Written at start and at a reload, read by the worker's thread as well and by forked children: no
- * locks. The debugged sources are kept as hashes, so that a reader meets an old one or a new one
- * but never half a name.
+ * Written at start and at a reload; read also by the worker's thread and by forked children, so
+ * there are no locks. Debugged sources are stored as hashes, so that a reader sees an old one or a
+ * new one but never half a name.
  */
 static struct {
 	char program[LOG_PROGRAM_MAX];
@@ -44,7 +44,7 @@ struct log_held {
 	struct held_line lines[LOG_HELD_LINES];
 };
 
-/* Lines that a child holds back; it has one thread. */
+/* Messages that a child process holds; the child has one thread. */
 static struct log_held *held;
 static bool held_dry;
 
@@ -53,8 +53,8 @@ static const char *const level_names[] = {
 	[LOG_INFO] = "info",   [LOG_DEBUG] = "debug",
 };
 
-/* systemd says in JOURNAL_STREAM which device and inode it made stderr; children may have pointed
- * stderr elsewhere since. */
+/* Returns true if stderr is connected to the journal. systemd sets JOURNAL_STREAM to the device and
+ * inode of stderr, which a parent process may have redirected since. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -143,14 +143,14 @@ static char *put_digits(char *out, unsigned number, unsigned n)
 	return out + n;
 }
 
-/* ISO 8601 in UTC. By hand, since the C library's conversion takes a lock that a forked child could
- * find held. */
+/* Writes the time in ISO 8601, UTC. The C library's conversion is not used because it takes a lock
+ * that a forked child could find locked. */
 static char *put_time(char *out)
 {
 	uint64_t ms = clock_wall_ns() / 1000000u, s = ms / 1000u;
 	unsigned days = (unsigned)(s / 86400u), of_day = (unsigned)(s % 86400u);
-	/* Years begin in March here, so that the leap day is the last one; 719468 days lie between
-	 * then and 1970. */
+	/* Years begin in March here, so that the leap day is the last one. 719468 days are between
+	 * the first of these years and 1970. */
 	unsigned n = days + 719468u, era = n / 146097u, of_era = n % 146097u;
 	unsigned year = (of_era - of_era / 1460u + of_era / 36524u - of_era / 146096u) / 365u;
 	unsigned of_year = of_era - (365u * year + year / 4u - year / 100u);
@@ -195,7 +195,7 @@ static char *put_source(char *out, const char *source)
 	return put_text(end, "] ", 2);
 }
 
-/* Time or priority, program, level and source. */
+/* Writes time or priority, program, level and source. */
 static size_t put_head(char *line, const char *source, enum log_level level)
 {
 	char *p = line;
@@ -216,7 +216,7 @@ static size_t put_head(char *line, const char *source, enum log_level level)
 	return (size_t)(p - line);
 }
 
-/* The length of what can be written as it is. */
+/* Returns the length of the prefix that needs no escaping. */
 static size_t log_plain(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -225,8 +225,8 @@ static size_t log_plain(const char *text, size_t len)
 	return n;
 }
 
-/* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece
- * would not fit. */
+/* Copies text, with control characters and invalid UTF-8 escaped. Stops if the next piece does not
+ * fit. */
 static size_t log_escape(char *out, size_t size, const char *text, size_t left)
 {
 	size_t len = log_plain(text, left < size ? left : size);
@@ -283,7 +283,7 @@ void log_hold(struct log_held *h, bool dry)
 	held_dry = h && dry;
 }
 
-/* A copy that is what it should be, whatever the child has made of the memory. */
+/* Copies a held message and makes it valid, because the child may have overwritten the memory. */
 static void copy_held(const struct log_held *h, uint32_t i, struct held_line *ret)
 {
 	*ret = h->lines[i];
@@ -313,8 +313,8 @@ void log_each_held(const struct log_held *h,
 	}
 }
 
-/* False: there is no room for it. A line counts when it is complete: the child may die while it
- * writes. */
+/* Holds a message; false: no room. The count is raised after the message is complete, because the
+ * child may die while it writes. */
 static bool log_do_hold(const char *source, enum log_level level, const char *fmt, va_list ap)
 {
 	uint32_t n = held->n;
@@ -355,7 +355,7 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 	}
 	line[len++] = '\n';
 	ssize_t written = write(STDERR_FILENO, line, len);
-	(void)written; /* there is nowhere left to tell it */
+	(void)written; /* there is no place to report a failure */
 	errno = saved;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line a message on stderr: with journald's level prefix ("<6>") when stderr goes to the
- * journal, with time and level otherwise. The log sink is the one global of the program.
+ * Log messages, one line each, on stderr: with journald's level prefix ("<6>") if stderr is the
+ * journal, with time and level otherwise. The log sink is the only global state of the program.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H
@@ -18,31 +18,32 @@ enum log_level log_get_level(void);
 int log_level_from_name(const char *name,
 			enum log_level *ret); /* error, warning, notice, info, debug */
 const char *log_level_name(enum log_level level);
-/* Sources whose debug messages pass whatever the level: names, "*" for all. Replaces the set
- * before; at most LOG_SOURCES_MAX. */
+/* Sets the sources whose debug messages are written at any level: names, "*" for all. Replaces the
+ * previous set; at most LOG_SOURCES_MAX. */
 #define LOG_SOURCES_MAX 64
 int log_set_debug(const char *const *sources, unsigned n_sources);
-/* True: a message begins with "[SOURCE] ", padded so that texts stand below each other; false: with
- * "SOURCE: ". */
+/* Sets the format of the source. True: a message begins with "[SOURCE] ", padded so that texts are
+ * aligned; false: with "SOURCE: ". */
 void log_set_source(bool brackets);
 bool log_wants(const char *source, enum log_level level);
 
 /*
- * For a forked child that does what its parent does after it: warnings and less are kept, of each
- * LOG_HELD_MAX bytes at most, and debug messages meanwhile, in memory that both have. However the
- * child ends, log_tell_held() writes what was kept, in the parent, when that is not going to say
- * it. What is there is believed no further than a line of text.
+ * Held messages, for a forked child that does in advance what its parent does after it. Warnings
+ * and less important messages, of at most LOG_HELD_MAX bytes each, are stored in memory that parent
+ * and child share; debug messages are then stored as well. However the child ends, log_tell_held()
+ * writes the messages in the parent, if the parent is not going to log them itself. The memory is
+ * trusted no further than a line of text.
  */
 #define LOG_HELD_MAX 512u
-#define LOG_HELD_LINES 64u /* more are written at once */
+#define LOG_HELD_LINES 64u /* further messages are written at once */
 struct log_held;
 struct log_held *log_held_new(void); /* NULL: no memory */
 struct log_held *log_held_free(struct log_held *h); /* returns NULL; NULL is fine */
-/* In the child, to its end; NULL: no more. `dry`: what the child does is done by nobody else, and
- * nothing of it is written, be it kept or not. */
+/* Holds messages in the child from now on; NULL: no longer. `dry`: the parent does not repeat the
+ * child's work, so its messages are never written, whether held or not. */
 void log_hold(struct log_held *h, bool dry);
 void log_tell_held(const struct log_held *h);
-/* What was kept, without writing it. */
+/* Calls fn for each held message without writing it. */
 void log_each_held(const struct log_held *h,
 		   void (*fn)(enum log_level level, const char *text, void *arg), void *arg);
 
@@ -51,7 +52,7 @@ void log_write(const char *source, enum log_level level, const char *fmt, ...)
 void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
 
-/* Each file that logs has: #define LOG_SOURCE "cache" before these are used. */
+/* Log macros. A file that uses them first defines its source: #define LOG_SOURCE "cache". */
 #define log_error(...) log_write(LOG_SOURCE, LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_SOURCE, LOG_WARNING, __VA_ARGS__)
 #define log_notice(...) log_write(LOG_SOURCE, LOG_NOTICE, __VA_ARGS__)
@@ -66,8 +67,8 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 			log_write(LOG_SOURCE, LOG_DEBUG, __VA_ARGS__);                             \
 	} while (0)
 
-/* For things that can repeat: true at most `burst` times an interval; the first one let through
- * after a gap says how many were not. */
+/* Limits messages that can repeat: true at most `burst` times per interval. The first message after
+ * a gap states how many were suppressed. */
 struct log_limit {
 	uint64_t since_ms;
 	unsigned burst, interval_ms, passed, dropped;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent is touched by the loop's thread alone and runs without its locks: posts from other
- * threads go through a queue of ours and an eventfd. Signals arrive by signalfd, not by handlers,
- * so that a forked child can never write to its parent's pipe.
+ * libevent is used on the loop's thread alone and without its locks: calls from other threads go
+ * through a separate queue and an eventfd. Signals arrive by signalfd, not by handlers, so that a
+ * forked child can never write to its parent's pipe.
  */
 #include "core/lib/util/task.h"
 
@@ -32,10 +32,10 @@ struct loop {
 	struct event_base *base;
 	int wake_fd; /* an eventfd, readable while posts are queued */
 	bool stopped, abandoned;
-	sigset_t blocked; /* what loop_signal_new has blocked */
+	sigset_t blocked; /* signals blocked by loop_signal_new */
 	struct event wake, deferral;
 	struct task_queue deferred;
-	pthread_mutex_t lock; /* for posted */
+	pthread_mutex_t lock; /* protects posted */
 	struct task_queue posted;
 };
 
@@ -64,9 +64,9 @@ struct loop_signal {
 	void *arg;
 };
 
-/* ---- calls in a queue ------------------------------------------------------------------------ */
+/* ---- queued calls ---------------------------------------------------------------------------- */
 
-/* What loop_post and loop_defer allocate. */
+/* A call that loop_post or loop_defer allocates. */
 struct call {
 	struct loop_task task;
 	void (*fn)(void *arg);
@@ -123,7 +123,7 @@ static struct loop_task *call_new(void (*fn)(void *arg), void *arg)
 	return &call->task;
 }
 
-/* Calls that nobody will make any more. Tasks of others are their owners'. */
+/* Frees calls that will not be made any more. Tasks are freed by their owners. */
 static void queue_drop_calls(struct task_queue *q)
 {
 	struct loop_task *task;
@@ -142,7 +142,7 @@ static struct loop_task *take_posted(struct loop *loop)
 
 static void wake_up(struct loop *loop)
 {
-	/* Fails only when the counter is full, and then the loop is awake. */
+	/* Writing fails only if the counter is full, and the loop is awake then. */
 	(void)eventfd_write(loop->wake_fd, 1);
 }
 
@@ -151,8 +151,8 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	struct loop *loop = arg;
 	eventfd_t n_posts = 0;
 	(void)what;
-	/* Each post adds one to the counter: what it says is there, or was taken back by
-	 * loop_unpost_task. */
+	/* Each post adds one to the counter. A post may have been removed by loop_unpost_task
+	 * since. */
 	if (eventfd_read(fd, &n_posts) < 0)
 		return;
 	for (; n_posts && !loop->stopped; n_posts--) {
@@ -210,7 +210,7 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!q->first)
 		return;
-	/* Deferred by what has just run: after a look at the sockets. */
+	/* Calls that these calls have deferred run after the next check of the sockets. */
 	activate_deferral(loop);
 	event_base_loopcontinue(loop->base);
 }
@@ -254,8 +254,8 @@ static struct event_base *base_new(void)
 	struct event_config *config = event_config_new();
 	if (!config)
 		return NULL;
-	/* Not PRECISE_TIMER: it costs a system call (timerfd_settime) every turn. The coarse clock
-	 * can be a tick early: on_timer waits. */
+	/* PRECISE_TIMER is not set: it costs a system call (timerfd_settime) every turn. The coarse
+	 * clock can be a tick early, and on_timer waits for it. */
 	event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	struct event_base *base = event_base_new_with_config(config);
@@ -275,7 +275,7 @@ struct loop *loop_new(void)
 	pthread_mutex_init(&loop->lock, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (loop->wake_fd < 0)
-		return loop_free(loop); /* libevent would end the program for want of files */
+		return loop_free(loop); /* libevent would end the program for lack of descriptors */
 	loop->base = base_new();
 	if (!loop->base)
 		return loop_free(loop);
@@ -325,9 +325,9 @@ bool loop_is_abandoned(const struct loop *loop)
 }
 
 /*
- * libevent's structures stay where they are: letting go of an event would take it out of the epoll
- * set, which is the parent's too. What has to end is what changes the child's behaviour or can
- * reach the parent.
+ * Libevent's structures are not freed: freeing an event would remove it from the epoll set, which
+ * the parent shares. Only parts that affect the child's behaviour or can reach the parent are
+ * ended.
  */
 void loop_abandon(struct loop *loop)
 {
@@ -393,7 +393,7 @@ struct loop_io *loop_io_free(struct loop_io *io)
 
 /* ---- timers ---------------------------------------------------------------------------------- */
 
-#define TIMER_MAX_MS (UINT64_MAX / 4000) /* for ever */
+#define TIMER_MAX_MS (UINT64_MAX / 4000) /* practically infinite */
 
 static int add_timer(struct loop_timer *t, uint64_t delay_us)
 {
@@ -489,7 +489,7 @@ struct loop_signal *loop_signal_free(struct loop_signal *s)
 	if (s->fd >= 0) {
 		struct signalfd_siginfo info;
 		event_del(&s->event);
-		/* One that waits must not hit the default action after all. */
+		/* Read pending signals, so that they do not trigger the default action. */
 		while (read(s->fd, &info, sizeof info) > 0)
 			;
 		(void)close(s->fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parsers of str.h for numbers. Decimals are exact: digits and a power of ten until a unit says
- * what they count, no floating point between the text and the integer.
+ * Parsers of numbers, declared in number.h. Decimals are exact: they stay digits and a power of ten
+ * until the unit is known, without floating point between text and integer.
  */
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
@@ -51,7 +51,7 @@ int str_to_i64(const char *s, int64_t *ret)
 int str_to_double(const char *s, double *ret)
 {
 	const char *p = s + (*s == '-' || *s == '+');
-	/* strtod takes blanks, hexadecimal, infinity and NaN as well. */
+	/* strtod also accepts blanks, hexadecimal, infinity and NaN, which are invalid here. */
 	if (!is_digit(p[0]) && !(p[0] == '.' && is_digit(p[1])))
 		return -EINVAL;
 	if (p[strspn(p, "0123456789.eE+-")])
@@ -84,12 +84,12 @@ int str_to_bool(const char *s, bool *ret)
 /* ---- decimals -------------------------------------------------------------------------------- */
 
 #define DIGITS_MAX 20 /* 10^20 < 2^67: leaves room for 2^60 */
-#define EXPONENT_MAX 1000000 /* of the texts taken; far beyond what any result holds */
+#define EXPONENT_MAX 1000000 /* largest accepted; far beyond the range of any result */
 
 struct decimal {
 	u128 digits;
 	int64_t exp10;
-	/* digits beyond DIGITS_MAX that are not all zero: the value is a little larger */
+	/* Digits beyond DIGITS_MAX are not all zero: the value is a little larger. */
 	bool more;
 };
 
@@ -105,7 +105,7 @@ static void add_digit(struct decimal *d, int digit, int *n_digits)
 		++*n_digits;
 }
 
-/* "12", "1.5", "1.", ".5"; moves the text behind it. */
+/* Parses "12", "1.5", "1." or ".5" and moves the text behind it. */
 static int parse_decimal(const char **text, struct decimal *ret)
 {
 	struct decimal d = {0};
@@ -126,7 +126,7 @@ static int parse_decimal(const char **text, struct decimal *ret)
 	return 0;
 }
 
-/* digits × 10^exp10 × 2^exp2 (at most 60), rounded up. */
+/* Computes digits × 10^exp10 × 2^exp2 (exp2 at most 60), rounded up. */
 static int scale_up(const struct decimal *d, int64_t exp10, unsigned exp2, u128 *ret)
 {
 	u128 v = d->digits << exp2;
@@ -172,7 +172,7 @@ static const struct unit quantity_units[] = {
 	{"Gi", 0, 30}, {"Ti", 0, 40}, {"Pi", 0, 50}, {"Ei", 0, 60},
 };
 
-/* "e3", "E-2"; a lone "E" is a unit. */
+/* Parses "e3" or "E-2"; a lone "E" is a unit. */
 static int parse_exponent(const char *s, int64_t *ret)
 {
 	if ((*s != 'e' && *s != 'E') || !s[1])
@@ -180,7 +180,8 @@ static int parse_exponent(const char *s, int64_t *ret)
 	return str_to_i64(s + 1, ret);
 }
 
-/* The quantity × 10^exp10, rounded away from zero, so that what is negative never becomes zero. */
+/* Parses a quantity × 10^exp10, rounded away from zero, so that a negative amount never becomes
+ * zero. */
 static int parse_quantity(const char *s, int exp10, int64_t *ret)
 {
 	bool negative = *s == '-';
@@ -264,7 +265,7 @@ static const struct {
 	{"h", UINT64_C(3600000000000)},
 };
 
-/* One "1.5h"; adds its nanoseconds. */
+/* Parses one term such as "1.5h" and adds its nanoseconds. */
 static int parse_duration_term(const char **text, u128 *sum_ns)
 {
 	struct decimal d;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses numbers, quantities, durations and frequencies. Parsers take the whole text or fail with
+ * -EINVAL (-ERANGE: too large).
+ */
 #ifndef LIB_UTIL_NUMBER_H
 #define LIB_UTIL_NUMBER_H
 
@@ -8,18 +12,18 @@ int str_to_i64(const char *s, int64_t *ret);
 int str_to_u64(const char *s, uint64_t *ret);
 int str_to_double(const char *s, double *ret);
 
-/* Go's ParseBool and YAML's booleans. */
+/* Parses a boolean in the notations of Go's ParseBool and YAML. */
 int str_to_bool(const char *s, bool *ret);
 
-/* Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" → bytes,
- * rounded up. */
+/* Parse Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" →
+ * bytes, rounded up. */
 int str_to_milli(const char *s, int64_t *ret);
 int str_to_bytes(const char *s, int64_t *ret);
 
-/* "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
+/* Parses a duration: "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
 int str_to_ms(const char *s, int64_t *ret);
 
-/* "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
+/* Parses a frequency: "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
 int str_to_khz(const char *s, int64_t *ret);
 
 #endif

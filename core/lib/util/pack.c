@@ -13,7 +13,7 @@ static_assert(sizeof(protobuf_c_boolean) == sizeof(uint32_t) &&
 		      offsetof(ProtobufCBinaryData, len) == 0,
 	      "protobuf-c is another one");
 
-/* What is free: [room, p). */
+/* Output; [room, p) is free. */
 struct out {
 	uint8_t *room, *p;
 };
@@ -42,7 +42,7 @@ static inline int put_varint(struct out *o, uint64_t v)
 {
 	if (v >= 0x80 || o->p == o->room)
 		return put_long_varint(o, v);
-	*--o->p = (uint8_t)v; /* as most are */
+	*--o->p = (uint8_t)v; /* the usual case */
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static inline uint64_t pack_zigzag(int64_t v)
 	return v < 0 ? ~twice : twice;
 }
 
-/* As it is written; false: not of a type that is written like this. */
+/* Converts a number to its encoded value; false: the type is not a varint. */
 static inline bool pack_number(ProtobufCType type, const void *at, uint64_t *ret)
 {
 	switch (type) {
@@ -92,7 +92,7 @@ static inline bool pack_number(ProtobufCType type, const void *at, uint64_t *ret
 
 static int put_message(struct out *o, const ProtobufCMessage *m);
 
-/* What is behind a length: text, bytes, a message. */
+/* Writes the contents behind a length: text, bytes, a message. */
 static int put_content(struct out *o, ProtobufCType type, const void *at)
 {
 	const char *text;
@@ -128,7 +128,7 @@ static int put_one(struct out *o, const ProtobufCFieldDescriptor *f, const void 
 	return r ? r : put_tag(o, f, WIRE_LEN);
 }
 
-/* The size of a member, by its type; 0: a type that our messages do not have. */
+/* Size of a member by its type; 0: a type that the project's messages do not use. */
 static const uint8_t sizes[] = {
 	[PROTOBUF_C_TYPE_INT32] = sizeof(int32_t),
 	[PROTOBUF_C_TYPE_SINT32] = sizeof(int32_t),
@@ -170,13 +170,13 @@ static int put_list(struct out *o, const ProtobufCFieldDescriptor *f, const void
 	return r;
 }
 
-/* proto3 leaves out what is 0 or empty: a text as well as a NULL, bytes by their length, which is
- * what comes first in them. */
+/* Returns true for a value that proto3 leaves out, 0 or empty: a text that is NULL or empty, and
+ * bytes of length 0 (the length is their first member). */
 static inline bool is_empty(ProtobufCType type, const void *at)
 {
 	const char *text;
 	switch (sizes[type]) {
-	case sizeof(uint32_t): /* a bool is of that size, too */
+	case sizeof(uint32_t): /* a bool has this size, too */
 		return *(const uint32_t *)at == 0;
 	case sizeof(uint64_t):
 		if (type != PROTOBUF_C_TYPE_STRING)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * protobuf-c's messages to bytes, from the last byte to the first: what a nested message is long is
- * known when its length is due, so that one pass does what protobuf_c_message_get_packed_size() and
- * protobuf_c_message_pack() need two for, each of which looks at every level again. The bytes are
- * the same.
+ * Encodes messages of protobuf-c from the last byte to the first. The size of a nested message is
+ * then known when its length has to be written, so one pass replaces the two of
+ * protobuf_c_message_get_packed_size() and protobuf_c_message_pack(), each of which visits every
+ * level again. The bytes are identical.
  */
 #ifndef UTIL_PACK_H
 #define UTIL_PACK_H
@@ -11,9 +11,9 @@
 #include <protobuf-c/protobuf-c.h>
 
 /*
- * Into the end of [room, room + size). 0 and what the message is long; -ENOBUFS: there is no room
- * for it; -ENOTSUP: it has what our messages do not have (a oneof, numbers of fixed length, unknown
- * fields).
+ * Encodes into the end of [room, room + size). 0 and the length of the message; -ENOBUFS: not
+ * enough room; -ENOTSUP: the message uses a feature that the project's messages do not use (a
+ * oneof, numbers of fixed length, unknown fields).
  */
 int pack_backwards(const ProtobufCMessage *m, uint8_t *room, size_t size, size_t *ret_len);
 

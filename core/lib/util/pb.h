@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protobuf-c out of an arena: unpacked messages need no free, they go with the arena. */
+/* Allocation of protobuf-c messages from an arena: unpacked messages are freed with the arena. */
 #ifndef UTIL_PB_H
 #define UTIL_PB_H
 
@@ -18,7 +18,7 @@ static inline void pb_arena_free(void *arena, void *data)
 	(void)data;
 }
 
-/* X__unpack(&alloc, …) with ProtobufCAllocator alloc = pb_arena(arena). */
+/* Returns an allocator: X__unpack(&alloc, …) with ProtobufCAllocator alloc = pb_arena(arena). */
 static inline ProtobufCAllocator pb_arena(struct arena *arena)
 {
 	return (ProtobufCAllocator){

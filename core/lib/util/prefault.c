@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* glibc's own, which mallopt(3) names but <malloc.h> does not. */
+/* Defaults of glibc, which mallopt(3) documents but <malloc.h> does not define. */
 #define MMAP_THRESHOLD_DEFAULT (128 << 10)
 #define TRIM_THRESHOLD_DEFAULT (128 << 10)
 #define WIDEN_MAX ((size_t)16 << 20)
@@ -27,8 +27,8 @@ void heap_widen(size_t len)
 		return;
 	if (len > WIDEN_MAX)
 		len = WIDEN_MAX;
-	/* One piece at the heap's end, and not a mapping of its own; freed, it stays there for the
-	 * small ones. */
+	/* Allocate one piece at the heap's end, not a separate mapping. After free() it stays there
+	 * for small allocations. */
 	(void)mallopt(M_MMAP_THRESHOLD, (int)WIDEN_MAX * 2);
 	(void)mallopt(M_TRIM_THRESHOLD, (int)WIDEN_MAX * 2);
 	void *room = malloc(len);

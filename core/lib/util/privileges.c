@@ -13,8 +13,8 @@ static uint64_t privileges_both(const uint32_t word[N_WORDS])
 	return (uint64_t)word[1] << 32 | word[0];
 }
 
-/* That of programs to be started. A user without capabilities of its own may not change it, and has
- * no need to. */
+/* Reduces the capabilities of programs to be started. A user without capabilities may not change
+ * them and need not. */
 static int drop_bounding(uint64_t keep)
 {
 	for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap) >= 0; cap++)

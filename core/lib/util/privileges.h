@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of root's rights a process keeps, whoever starts it. */
+/* Limits the privileges of root that a process keeps, however it was started. */
 #ifndef UTIL_PRIVILEGES_H
 #define UTIL_PRIVILEGES_H
 
@@ -11,9 +11,9 @@
 #define PRIVILEGE(cap) (UINT64_C(1) << (cap))
 
 /*
- * Gives up every capability but those in `keep`, a sum of PRIVILEGE(), for this process and all
- * that it starts, and with them the right to get any back. Before the first thread. Does nothing
- * where there is nothing to give up, as in the shipped units.
+ * Drops every capability except those in `keep`, a sum of PRIVILEGE(), for this process and all
+ * that it starts, and the right to regain any. Call it before the first thread. Without
+ * capabilities, as in the shipped units, it has no effect.
  */
 int privileges_drop(uint64_t keep, struct err *err);
 

@@ -11,18 +11,19 @@
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/str.h"
 
-#define MAGIC "nrirplg1" /* the last character is the version of all this */
+#define MAGIC "nrirplg1" /* the last character is the version of this format */
 #define MAGIC_SIZE (sizeof MAGIC - 1)
-#define NEW ".new" /* behind the name, while it is being written */
+#define NEW ".new" /* suffix of the name of an incomplete log */
 #define FILE_MODE 0600
 #define LONG_MIN ((size_t)1 << 20)
-#define PIECE ((size_t)128 << 10) /* so much of a new log is collected before it is written */
-#define KEEP ((size_t)16 << 10) /* memory that stays between commits */
+#define PIECE ((size_t)128 << 10) /* bytes of a new log collected before each write */
+#define KEEP ((size_t)16 << 10) /* bytes of memory retained between commits */
 
 struct batch {
-	uint32_t size; /* of the records */
-	uint32_t sum; /* of the records */
-	uint32_t head_sum; /* of the two above, and of where it is */
+	uint32_t size; /* bytes of the records */
+	uint32_t sum; /* CRC-32C of the records */
+	/* CRC-32C of the two members above and of the batch's offset in the file */
+	uint32_t head_sum;
 };
 
 static uint32_t head_sum_of(const struct batch *b, uint64_t at)
@@ -32,7 +33,7 @@ static uint32_t head_sum_of(const struct batch *b, uint64_t at)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The text up to the next NUL, which has to be there; NULL: it is not. */
+/* Returns the text up to the next NUL; NULL: there is no NUL. */
 static const char *next_text(const char **at, const char *end)
 {
 	const char *text = *at, *nul = memchr(text, 0, (size_t)(end - text));
@@ -65,7 +66,7 @@ static int check_head(const struct reclog_head *head, const void *record, size_t
 
 enum found { FOUND_BATCH, FOUND_END, FOUND_DAMAGE };
 
-/* What is at that place; *ret_size is that of the batch with its head. */
+/* Checks the batch at that offset; *ret_size is its size with its head. */
 static enum found look_at(const uint8_t *data, size_t size, size_t at, size_t *ret_size)
 {
 	struct batch b;
@@ -81,8 +82,8 @@ static enum found look_at(const uint8_t *data, size_t size, size_t at, size_t *r
 	return crc32c(0, data + at + sizeof b, b.size) == b.sum ? FOUND_BATCH : FOUND_DAMAGE;
 }
 
-/* The length of the record at the beginning of these bytes, without the four that say so; SIZE_MAX:
- * it does not end within them. */
+/* Returns the length of the first record without its length field of four bytes; SIZE_MAX: the
+ * record is incomplete. */
 static size_t record_len(const uint8_t *data, size_t size)
 {
 	uint32_t len;
@@ -97,7 +98,8 @@ static int each_record(const uint8_t *data, size_t size, reclog_each each, void 
 {
 	while (size) {
 		size_t len = record_len(data, size);
-		if (len == SIZE_MAX) /* its sum is right: nobody here has written it */
+		/* the checksum is correct, so it was not written by this code */
+		if (len == SIZE_MAX)
 			return err_set(err, -EBADMSG, "a record is longer than its batch");
 		int r = each(arg, data + sizeof(uint32_t), len);
 		if (r)
@@ -201,7 +203,7 @@ bool reclog_is_long(const struct reclog *l)
 	return l->fd >= 0 && l->size > LONG_MIN && l->size / 2 > l->new_size;
 }
 
-/* The head of the batch is filled in when it is written. */
+/* Adds a record to the batch, whose head is filled when it is written. */
 static int add_record(struct reclog *l, const void *record, size_t len)
 {
 	struct batch room = {0};
@@ -223,7 +225,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 	return n < 0 ? -errno : -ENOSPC;
 }
 
-/* What was put, as one batch at the end of one of the two files. */
+/* Writes the records put so far, as one batch at the end of one of the two files. */
 static int write_batch(struct reclog *l, int fd, size_t *size)
 {
 	assert(fd >= 0 && *size <= l->size_max);
@@ -312,7 +314,7 @@ static int commit_anew(struct reclog *l)
 static int commit_more(struct reclog *l)
 {
 	int r = l->fd < 0 ? -EBADF : write_batch(l, l->fd, &l->size);
-	/* half a batch in the middle would be damage */
+	/* Remove a partial batch, which would be damage in the middle of the file. */
 	if (r && l->fd >= 0 && ftruncate(l->fd, (off_t)l->size) < 0)
 		reclog_close(l);
 	return r;

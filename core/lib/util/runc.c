@@ -14,7 +14,7 @@
 
 #define NUMBER_MAX 100000u
 
-/* A number at *p; it is moved behind it. */
+/* Parses a number at *p and moves *p behind it. */
 static bool runc_take(const char **p, const char *end, unsigned *ret)
 {
 	unsigned v = 0;
@@ -36,7 +36,7 @@ static bool take_char(const char **p, const char *end, char c)
 	return true;
 }
 
-/* "-0-gf19387a6", maybe with "-rc.1" before it. */
+/* Returns true for "-0-gf19387a6", optionally with "-rc.1" before it. */
 static bool is_described(const char *p, const char *end)
 {
 	unsigned n;
@@ -54,7 +54,7 @@ static bool is_debian(const char *p, const char *end)
 	return end - p > 3 && strncmp(p, "+ds", 3) == 0 && isdigit((unsigned char)p[3]);
 }
 
-/* A version that begins at p, which is no part of a longer word. */
+/* Parses a version that begins at p and is no part of a longer word. */
 static bool version_at(const char *p, const char *end, bool after_v, struct runc_version *ret)
 {
 	struct runc_version v;

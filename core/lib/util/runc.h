@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version of a runc, as its binary has it: nothing is run to find it out. */
+/* Determines the version of runc from its binary, without running it. */
 #ifndef UTIL_RUNC_H
 #define UTIL_RUNC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define RUNC_SIZE_MAX (128u << 20) /* bytes of the binary that are looked at */
+#define RUNC_SIZE_MAX (128u << 20) /* bytes of the binary that are searched */
 
 struct runc_version {
 	unsigned major, minor, patch;
 };
 
-/* Looks for what builds leave: "v1.1.5-0-gf19387a6" (upstream's git describe) and "1.1.5+ds1"
- * (Debian's). False: it is not to be seen. */
+/* Searches for the version that builds leave: "v1.1.5-0-gf19387a6" (upstream's git describe) and
+ * "1.1.5+ds1" (Debian's). False: not found. */
 bool runc_version_in(const char *data, size_t len, struct runc_version *ret);
-/* -errno; -ENODATA: the binary does not say. */
+/* Reads the version of a binary. -errno; -ENODATA: the binary does not state it. */
 int runc_version_of(const char *path, struct runc_version *ret);
-/* Do its cpusets come to systemd with their bytes turned around? */
+/* Returns true if this runc passes cpusets to systemd with their bytes reversed. */
 bool runc_swaps_bytes(const struct runc_version *v);
 
 #endif

@@ -26,7 +26,7 @@ struct sd {
 	uint64_t interval_ms;
 	void (*on_feed)(void *arg);
 	void *on_feed_arg;
-	char status[SD_STATUS_MAX]; /* that was told last */
+	char status[SD_STATUS_MAX]; /* status sent last */
 };
 
 static void send_text(struct sd *sd, const char *text)
@@ -34,7 +34,7 @@ static void send_text(struct sd *sd, const char *text)
 	if (sd->fd >= 0)
 		(void)sendto(sd->fd, text, strlen(text), MSG_NOSIGNAL,
 			     (const struct sockaddr *)&sd->address,
-			     sd->address_len); /* systemd gone: nobody to tell */
+			     sd->address_len); /* ignore errors: systemd is gone */
 }
 
 static void sd_feed(void *arg)

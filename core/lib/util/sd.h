@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET, by hand, as its
- * library would bring compression and encryption into a root daemon. Without the variable
- * everything here does nothing.
+ * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET. Its library is not
+ * used because it would bring compression and encryption into a root daemon. Without the variable
+ * all functions have no effect.
  */
 #ifndef UTIL_SD_H
 #define UTIL_SD_H
@@ -13,23 +13,23 @@
 
 struct sd;
 
-/* Starts to feed the watchdog, when the unit has one: as long as the loop turns. NULL only when out
- * of memory. */
+/* Starts to feed the unit's watchdog, if it has one, as long as the loop runs. NULL: out of
+ * memory. */
 struct sd *sd_new(struct loop *loop);
 struct sd *sd_free(struct sd *sd);
-/* Called whenever the watchdog is fed. */
+/* Sets a function that is called whenever the watchdog is fed. */
 void sd_on_feed(struct sd *sd, void (*fn)(void *arg), void *arg);
-/* What `systemctl status` shows; longer ones are cut. */
+/* Status that `systemctl status` shows; longer texts are cut. */
 #define SD_STATUS_MAX 512u
 void sd_ready(struct sd *sd, const char *status);
-/* Says nothing when it is what was said last. */
+/* Sends the status, unless it equals the last one. */
 void sd_status(struct sd *sd, const char *status);
 void sd_reloading(struct sd *sd);
 void sd_stopping(struct sd *sd);
-/* The n-th socket that systemd listens on for us, 0: there are no more. */
+/* Returns the n-th socket that systemd has opened for the daemon; 0: there are no more. */
 int sd_listen_fd(unsigned n);
-/* Of all of these the one that is bound to the address: another descriptor of it for the caller,
- * non-blocking. -ENOENT: there is none. */
+/* Returns a duplicate, non-blocking descriptor of the systemd socket that is bound to the address.
+ * -ENOENT: none. */
 int sd_listen_at(const struct sockaddr *address, socklen_t len);
 
 #endif

@@ -10,7 +10,7 @@
 #define SERVICE_NAMESPACE "nri-rp"
 #define SERVICE_NAME_MAX 254u
 
-/* Longer commands before those that they begin with. %n is the namespace, %p the pod. */
+/* Replacements of commands, longer ones before their prefixes. %n is the namespace, %p the pod. */
 static const char *const service_commands[][2] = {
 	{"systemctl status nri-rpd, journalctl -u nri-rpd", "kubectl -n %n logs %p -c nri-rpd"},
 	{"systemctl status nri-rp-agent", "kubectl -n %n logs %p -c nri-rp-agent"},
@@ -25,7 +25,8 @@ struct service_place {
 	char ns[SERVICE_NAME_MAX], pod[SERVICE_NAME_MAX];
 };
 
-/* Names of this pod. The host name of a pod is its name, but for pods in the host's network. */
+/* Reads namespace and name of this pod. The host name of a pod is its name, except for pods in the
+ * host's network. */
 static void service_read_place(struct service_place *place)
 {
 	FILE *f = fopen(SERVICE_NAMESPACE_FILE, "re");

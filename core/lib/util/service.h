@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that manage nri-rp's services in texts for people. Texts name those of systemd; in a pod
- * of a cluster, where there is no systemd, they become kubectl's.
+ * Commands that manage nri-rp's services, in texts for people. The texts name systemd's commands;
+ * in a pod of a cluster, which has no systemd, they are replaced by kubectl's.
  */
 #ifndef UTIL_SERVICE_H
 #define UTIL_SERVICE_H

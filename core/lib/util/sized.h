@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs of the modules' border, which begin with `uint32_t size` (include/nri-rp/module.h). */
+/* Structs of the module ABI, which begin with `uint32_t size` (include/nri-rp/module.h). */
 #ifndef UTIL_SIZED_H
 #define UTIL_SIZED_H
 
@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Fills a caller's struct as far as both sides know its members. The rest is zeroed, and `size`
- * becomes the number of bytes that mean something, so that RP_HAS() tells the truth to a caller who
- * knows more members than the one who filled them. */
+/* Fills a caller's struct with the members that both sides have. The rest is zeroed, and `size`
+ * becomes the number of valid bytes, so that RP_HAS() is right for a caller that has more members
+ * than the host. */
 static inline void sized_fill(void *out, const void *full, uint32_t full_size)
 {
 	uint32_t size;
@@ -23,7 +23,8 @@ static inline void sized_fill(void *out, const void *full, uint32_t full_size)
 	memcpy(out, &n, sizeof n);
 }
 
-/* Does a struct of `size` bytes, of which `known` mean something here, say nothing in the rest? */
+/* Returns true if a struct of `size` bytes, of which `known` are supported here, is zero in the
+ * rest. */
 static inline bool sized_is_understood(const void *from, uint32_t size, uint32_t known)
 {
 	for (uint32_t i = known; i < size; i++)

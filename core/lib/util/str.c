@@ -43,7 +43,7 @@ char *str_printf(const char *fmt, ...)
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Two runs of digits by value; moves both texts behind them. */
+/* Compares two sequences of digits by value and moves both texts behind them. */
 static int cmp_numbers(const char **a, const char **b)
 {
 	const char *p = *a, *q = *b;
@@ -62,8 +62,8 @@ static int cmp_numbers(const char **a, const char **b)
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
 #define HIGH_BITS EACH_BYTE(0x80)
 
-/* Some of eight bytes may be control characters: below 0x20, or 0x7f. What borrows reach beyond
- * such a byte does not matter. */
+/* Returns true if some of eight bytes may be control characters: below 0x20, or 0x7f. False
+ * positives are possible, because a borrow may affect the bytes behind such a byte. */
 static bool may_control(uint64_t word)
 {
 	uint64_t low = (word - EACH_BYTE(0x20)) & ~word, del = word ^ EACH_BYTE(0x7f);
@@ -103,10 +103,10 @@ int str_cmp_natural(const char *a, const char *b)
 	}
 	if (*p != *q)
 		return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
-	return strcmp(a, b); /* "1" and "01": an order all the same */
+	return strcmp(a, b); /* "1" and "01": still needs an order */
 }
 
-#define SHORT 3 /* of so few letters two are most */
+#define SHORT 3 /* in a word this short, two letters are most of it */
 #define CLOSEST_MAX 64 /* longer words get no suggestion */
 
 static unsigned str_min3(unsigned a, unsigned b, unsigned c)
@@ -115,8 +115,8 @@ static unsigned str_min3(unsigned a, unsigned b, unsigned c)
 	return m < c ? m : c;
 }
 
-/* Insertions, deletions, substitutions and swaps of neighbours that lead from a to b; ASCII case is
- * free. */
+/* Returns the number of insertions, deletions, substitutions and swaps of neighbours that lead from
+ * a to b. ASCII case is ignored. */
 static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned rows[3][CLOSEST_MAX + 1];
@@ -153,7 +153,8 @@ const char *str_closest(const char *word, const char *const *candidates, unsigne
 		if (m > CLOSEST_MAX)
 			continue;
 		unsigned d = edit_distance(word, len, candidates[i], m);
-		/* Something has to be in common: "a" is not a misspelt "on", "foo" no "log". */
+		/* Short words need a common first letter: "a" is not a misspelt "on", "foo" no
+		 * "log". */
 		if (len <= SHORT && d > 1 && str_fold(word[0]) != str_fold(candidates[i][0]))
 			continue;
 		if (d < best && d < longer) {
@@ -164,8 +165,8 @@ const char *str_closest(const char *word, const char *const *candidates, unsigne
 	return closest;
 }
 
-/* Does the bracket expression at p ("[a-z]") match c? Moves p behind it; an expression that does
- * not end is a plain '['. */
+/* Returns true if the bracket expression at *pattern ("[a-z]") matches c, and moves the pattern
+ * behind it. An expression without end is a plain '['. */
 static bool match_bracket(const char **pattern, char c)
 {
 	const char *p = *pattern + 1;
@@ -194,8 +195,8 @@ static bool match_bracket(const char **pattern, char c)
 	return found != negated;
 }
 
-/* One character of the text against one element of the pattern that is no '*'; moves the pattern
- * behind it. */
+/* Matches one character of the text with one element of the pattern other than '*', and moves the
+ * pattern behind it. */
 static bool match_one(const char **pattern, char c)
 {
 	switch (**pattern) {
@@ -212,8 +213,7 @@ static bool match_one(const char **pattern, char c)
 	return *(*pattern)++ == c;
 }
 
-/* Matching need go back no further than the last '*', so the time is at most the product of the two
- * lengths. */
+/* Backtracking only needs the last '*', so the time is at most the product of the two lengths. */
 bool str_glob(const char *pattern, const char *s)
 {
 	const char *star = NULL, *from = NULL;
@@ -256,13 +256,13 @@ size_t utf8_char(const char *s, size_t n)
 		if ((u[i] & 0xc0) != 0x80)
 			return 0;
 	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90))
-		return 0; /* longer than need be */
+		return 0; /* overlong encoding */
 	if ((u[0] == 0xed && u[1] > 0x9f) || (u[0] == 0xf4 && u[1] > 0x8f))
-		return 0; /* a surrogate; beyond U+10FFFF */
+		return 0; /* surrogate, or beyond U+10FFFF */
 	return len;
 }
 
-#define ASCII_NEVER 0x8080808080808080u /* the bits that no character of ASCII has */
+#define ASCII_NEVER 0x8080808080808080u /* bits that no ASCII character has */
 
 bool utf8_valid(const char *s, size_t n)
 {
@@ -290,7 +290,7 @@ size_t utf8_cut(const char *s, size_t max)
 	size_t cut = max;
 	while (cut && max - cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80)
 		cut--;
-	/* Continuation bytes without a start are no character. */
+	/* Continuation bytes without a start byte are no character. */
 	return ((unsigned char)s[cut] & 0xc0) == 0x80 ? max : cut;
 }
 

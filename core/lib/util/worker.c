@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs go one way through two queues of the worker: submitted → run by the thread → finished → done
- * called on the loop's thread. The loop holds at most one task of a worker: "look at the finished
- * ones".
+ * Jobs pass through two queues of the worker: submitted → run by the thread → finished → done
+ * called on the loop's thread. The loop has at most one task of a worker, which handles all
+ * finished jobs.
  */
 #include "core/lib/util/task.h"
 
@@ -32,14 +32,14 @@ struct job_queue {
 
 struct worker {
 	struct loop *loop;
-	char name[16]; /* what the kernel keeps of a thread's name */
+	char name[16]; /* limit of the kernel for the name of a thread */
 	pthread_t thread;
-	pthread_mutex_t lock; /* for all below */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t wanted;
 	struct job_queue submitted, finished;
 	bool started, stopping;
-	bool left; /* by worker_free_within: nobody wants to hear of it any more */
-	bool told; /* `tell` is with the loop */
+	bool left; /* worker_free_within() gave up: results are not reported any more */
+	bool told; /* `tell` is queued at the loop */
 	struct loop_task tell;
 	atomic_uint n_pending;
 	char crash_stack[CRASH_STACK];
@@ -141,8 +141,8 @@ struct worker *worker_new(struct loop *loop, const char *name)
 	return w;
 }
 
-/* Signals are the loop's: the thread is born with all of them blocked, but for those of its own
- * crashes, whose handlers would not be called. */
+/* Starts the thread. Signals are handled by the loop, so the thread blocks all of them except those
+ * of a crash, whose handlers would not be called otherwise. */
 static int start_thread(struct worker *w)
 {
 	assert(!w->started && !w->stopping);
@@ -209,7 +209,7 @@ static struct worker *worker_bury(struct worker *w)
 
 struct worker *worker_free(struct worker *w)
 {
-	/* In a forked child there is no thread to wait for, and its locks may be held for ever. */
+	/* In a forked child the thread does not exist, and its locks may be locked forever. */
 	if (!w || loop_is_abandoned(w->loop))
 		return NULL;
 	tell_to_stop(w);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The worker: a thread for jobs that may block, and its end. worker.c implements it. */
 #ifndef LIB_UTIL_WORKER_H
 #define LIB_UTIL_WORKER_H
 
@@ -9,12 +10,12 @@ int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *ar
 		  void *arg);
 unsigned worker_pending(const struct worker *w);
 
-/* Waits for the jobs that are there, runs their done functions, ends the thread. */
+/* Waits for the submitted jobs, runs their done functions and ends the thread. */
 struct worker *worker_free(struct worker *w);
 
-/* The same, but not for longer than that: returns w when a job hangs. It and the jobs behind it are
- * left as they are, none of the latter is begun any more, no done function is called for them; what
- * they work on has to live until the process ends, which ought to be soon. */
+/* Works like worker_free() with a time limit. Returns w if a job hangs: that job and those behind
+ * it are abandoned, no further job is started and no done function is called. Their memory has to
+ * stay valid until the process ends, which should be soon. */
 struct worker *worker_free_within(struct worker *w, uint64_t limit_ms);
 
 #endif
