@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotations: {takers: …, takerNamespaces: [NAMESPACE, …], allow: {ANNOTATION: [NAMESPACE, …]}} */
+/* Reads `annotations`: {takers: …, takerNamespaces: [NAMESPACE, …], allow: {ANNOTATION: [NAMESPACE,
+ * …]}} */
 #include <string.h>
 
 #include "core/lib/conf/internal.h"
@@ -7,7 +8,7 @@
 
 #define ANNOTATIONS_MAX 256u
 #define NAMESPACES_MAX 256u
-#define NAME_MAX_LEN 317u /* of a key in Kubernetes: 253 of the prefix, a slash, 63 */
+#define NAME_MAX_LEN 317u /* bytes of a key in Kubernetes: prefix of 253, a slash, 63 */
 
 static int read_namespaces(struct conf_loader *l, rp_cfg list, struct conf_strings *ret)
 {
@@ -29,7 +30,8 @@ static int read_namespaces(struct conf_loader *l, rp_cfg list, struct conf_strin
 	return 0;
 }
 
-/* What it is called without our domain, before it or behind it; 0: it is no name of that domain. */
+/* Returns the length of the name without the domain before or behind it, and moves *key to it; 0:
+ * the name is not in that domain. */
 static size_t stem_of(const char *domain, const char **key)
 {
 	size_t len = strlen(*key), n = strlen(domain);

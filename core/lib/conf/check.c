@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merged tree against the tables. */
+/* Checks the merged tree against the tables. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>
 
 #include "core/lib/util/str.h"
 
-#define CANDIDATES_MAX 256u /* keys that a suggestion is looked for in */
+#define CANDIDATES_MAX 256u /* keys that are compared for a suggestion */
 
 /* ---- spelling -------------------------------------------------------------------------------- */
 
@@ -54,14 +54,14 @@ void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		fold_node(errs, section, &schema->root);
 }
 
-/* ---- one table ------------------------------------------------------------------------------- */
+/* ---- a single table -------------------------------------------------------------------------- */
 
 struct check {
 	struct conf_errors *errs;
 	bool strict;
 };
 
-/* The key of s that somebody may have meant; NULL when none is close. */
+/* Returns the key of s that is closest to the unknown one; NULL: none is close. */
 static const char *check_suggest(const struct schema_node *s, const char *key, bool maps_only)
 {
 	const char *names[CANDIDATES_MAX];
@@ -87,8 +87,8 @@ __attribute__((format(printf, 3, 4))) static void check_tell(const struct check 
 		warning_node(c->errs, m->node, NULL, "%s", text);
 }
 
-/* {cpu: cpuset:0,64}: in braces a comma ends the value, and the rest of the list of CPUs looks like
- * another key. */
+/* Returns true if the member is probably the rest of a list of CPUs: in {cpu: cpuset:0,64} the
+ * comma ends the value, and 64 looks like another key. */
 static bool ends_a_list(rp_cfg map, uint32_t i)
 {
 	const struct conf_member *m = &map->members[i];
@@ -169,15 +169,17 @@ static void check_node(const struct check *c, const struct schema_node *s, rp_cf
 		check_list(c, s, node);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all tables ------------------------------------------------------------------------------ */
 
-/* Custom resources carry switched-off and empty sections for controllers that need not be here. */
+/* Returns true if the section has an effect. Custom resources contain disabled and empty sections
+ * for controllers that need not be installed. */
 static bool does_something(rp_cfg section)
 {
 	return conf_count(section) && conf_value(node_child(section, "enable"), RP_T_BOOL, 1);
 }
 
-/* What is known of its module was asked for when the section was brought into its plain form. */
+/* Returns true if the configuration lists the controller. Its module was looked up when the section
+ * was rewritten to the plain form. */
 static bool names_controller(const struct rp_cfg_node *root, const char *name)
 {
 	rp_cfg list = node_child(root, "controllers");
@@ -191,12 +193,12 @@ static bool names_controller(const struct rp_cfg_node *root, const char *name)
 	return false;
 }
 
-/* What a section may be called: keys of ours that are maps, the modules in use, and those that are
- * installed. */
+/* Valid names of sections, for suggestions: keys of the core that are maps, modules in use,
+ * installed modules. */
 struct sections {
 	struct arena *arena;
 	const char *names[CANDIDATES_MAX];
-	unsigned n, first_module; /* installed ones come last */
+	unsigned n, first_module; /* installed modules are last */
 };
 
 static void add_module(const char *name, void *arg)
@@ -223,7 +225,7 @@ static void collect_sections(const struct conf_loader *l, struct sections *ret)
 		modules->each(modules->ctx, add_module, ret);
 }
 
-/* "; did you mean X? Sections of modules are: …"; buf is empty when nothing is known. */
+/* Writes "; did you mean X? Sections of modules are: …"; "" if no names are available. */
 static void describe_sections(const struct sections *s, const char *word, char *buf, size_t size)
 {
 	char plain[RP_NAME_MAX];
@@ -244,7 +246,7 @@ static void describe_sections(const struct sections *s, const char *word, char *
 				      s->names[i]);
 }
 
-/* What is in it has no effect, and was meant to have one. */
+/* Reports a section that belongs to no installed module and therefore has no effect. */
 static void nobodys_section(const struct conf_loader *l, const struct check *c,
 			    const struct conf_member *m)
 {
@@ -252,7 +254,7 @@ static void nobodys_section(const struct conf_loader *l, const struct check *c,
 	struct sections s;
 	char more[CONF_PROBLEM_TEXT_MAX];
 	const char *policy = conf_text(node_child(l->conf->root, "policy"), "");
-	/* what becomes of a module that is used and missing is not up to the section */
+	/* A module that is used and missing is reported elsewhere, not for its section. */
 	if (str_eq(policy, m->key) || names_controller(l->conf->root, m->key)) {
 		check_tell(&lenient, m, "no module %s is installed, not checked", m->key);
 		return;
@@ -263,7 +265,7 @@ static void nobodys_section(const struct conf_loader *l, const struct check *c,
 		   more);
 }
 
-/* No module can be called so. */
+/* Reports a key that is no valid name of a module. */
 static void nobodys_name(const struct conf_loader *l, const struct check *c, uint32_t i)
 {
 	const struct conf_member *m = &l->conf->root->members[i];
@@ -306,7 +308,7 @@ static struct check check_of(const struct conf_loader *l)
 	return (struct check){.errs = l->errs, .strict = strict};
 }
 
-/* The values of a Helm chart: what belongs here is below its `config`. */
+/* Returns true for the values of a Helm chart, whose `config` contains the configuration. */
 static bool is_helm_values(rp_cfg root)
 {
 	static const char *const keys[] = {
@@ -341,7 +343,7 @@ void check_all(const struct conf_loader *l)
 	}
 }
 
-/* A module that is used without a section has to be content with none. */
+/* Checks a module that is used without a section as if it had an empty one. */
 static int check_without_section(struct conf_loader *l, const char *name, rp_cfg user)
 {
 	if (!module_name_valid(name) || conf_section(l->conf, name))

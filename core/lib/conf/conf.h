@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rp.conf: text in, one checked tree out.
+ * Loads rp.conf: text in, one checked tree out.
  *
- * Sources are read in order: rp.conf, then the files *.conf in rp.conf.d in byte order, then what
- * the node agent pushed. A source is a YAML stream; each document of it is either plain (core keys,
+ * Sources are read in order: rp.conf, then the files *.conf in rp.conf.d in byte order, then those
+ * that the node agent pushed. A source is a YAML stream. Each document is either plain (core keys,
  * and one section a module) or a whole custom resource (`kind` and `spec`), which is rewritten to
- * the plain form. Documents merge in order: maps member by member, everything else replaces; a null
- * takes a key back. The result is checked against the core's table and those of the modules, and
- * every problem is reported with its place. Loading has no effect on anything but the new `struct
- * conf`.
+ * the plain form. Documents are merged in order: maps member by member, everything else replaces; a
+ * null removes a key. The result is checked against the tables of the core and of the modules, and
+ * every problem is reported with its place. Loading has no effect except the new `struct conf`.
  *
- * Everything of a configuration lives in its own arena until conf_free. Strings in the tree are
+ * A configuration is allocated in a separate arena, which conf_free frees. Strings in the tree are
  * UTF-8 without NUL.
  */
 #ifndef CONF_CONF_H
@@ -32,18 +31,18 @@
 #define CONF_DEFAULT_RUN_DIR "/run/nri-rp"
 #define CONF_BRIDGE_SOCKET CONF_DEFAULT_RUN_DIR "/bridge.sock"
 
-/* Limits. Beyond them a source is refused with a clear error. */
+/* Limits. A source beyond them is refused with a clear error. */
 #define CONF_FILE_MAX (1u << 20) /* bytes of one source */
 #define CONF_TOTAL_MAX (4u << 20) /* bytes of all sources */
 #define CONF_FILES_MAX 64u /* rp.conf and its drop-ins */
-#define CONF_PUSHED_MAX 48u /* what the node agent pushed */
+#define CONF_PUSHED_MAX 48u /* sources that the node agent pushed */
 #define CONF_SOURCES_MAX (CONF_FILES_MAX + CONF_PUSHED_MAX)
 #define CONF_DEPTH_MAX 32u /* nesting */
-#define CONF_NODES_MAX 20000u /* of all sources, after the expansion of aliases */
-#define CONF_MEMBERS_MAX 4096u /* of one map */
+#define CONF_NODES_MAX 20000u /* values of all sources, after the expansion of aliases */
+#define CONF_MEMBERS_MAX 4096u /* members of one map */
 #define CONF_SECTIONS_MAX 256u /* keys at the top level */
 #define CONF_KEY_MAX 256u /* bytes of a key */
-#define CONF_ERRORS_MAX 64u /* problems that are kept; the rest is counted */
+#define CONF_ERRORS_MAX 64u /* problems that are stored; the rest is counted */
 #define CONF_PROBLEM_TEXT_MAX 512u /* bytes of one problem's text */
 
 struct conf;
@@ -51,98 +50,104 @@ struct conf;
 /* ---- problems -------------------------------------------------------------------------------- */
 
 struct conf_problem {
-	bool warning; /* the configuration can be used all the same */
-	unsigned line, column; /* from 1; 0: no place */
+	bool warning; /* the configuration is usable nevertheless */
+	unsigned line, column; /* from 1; 0: unknown */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
-	/* One line, place included: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
+	/* one line, with its place: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
 	 * "maybe"` */
 	char text[CONF_PROBLEM_TEXT_MAX];
 };
 
-/* Some 34 KiB, nothing to free. */
+/* Problems of a configuration; about 34 KiB, nothing to free. */
 struct conf_errors {
 	struct conf_problem items[CONF_ERRORS_MAX];
 	unsigned n_items;
-	unsigned n_errors, n_warnings; /* all, kept or not */
+	unsigned n_errors, n_warnings; /* all, stored or not */
 };
 
 void conf_errors_init(struct conf_errors *errs);
-/* By source, line and column; what has no place comes first. conf_load leaves them sorted. */
+/* Sorts by source, line and column; problems without a place are first. conf_load leaves them
+ * sorted. */
 void conf_errors_sort(struct conf_errors *errs);
 #define CONF_WARNING "warning: "
-/* One line a problem, warnings marked by that, and how many more there are. */
+/* Prints one line per problem, with warnings marked, and the number of problems that were not
+ * stored. */
 void conf_errors_print(const struct conf_errors *errs, struct buf *out);
-/* The first error in err (with the number of further ones): what a reload's reply has room for.
- * Returns code. */
+/* Writes the first error and the number of further ones to err, as needed for the reply to a
+ * reload. Returns code. */
 int conf_errors_to_err(const struct conf_errors *errs, int code, struct err *err);
 
-/* ---- the modules' side ----------------------------------------------------------------------- */
+/* ---- interface to modules -------------------------------------------------------------------- */
 
 enum conf_found {
-	CONF_NO_MODULE, /* not installed: its section is taken unchecked, with a warning */
-	CONF_NO_SCHEMA, /* installed, but has no table: its section is taken unchecked */
+	CONF_NO_MODULE, /* not installed: the section is accepted unchecked, with a warning */
+	CONF_NO_SCHEMA, /* installed without a table: the section is accepted unchecked */
 	CONF_SCHEMA,
 };
 
 /*
- * Where tables come from. `begin` is called once before the others with the directories of
- * `modules.path` as the sources give it; it may be NULL. What they return has to live until
- * conf_load returns, no longer: the configuration keeps copies.
+ * Source of tables. `begin` is called once before the other functions with the directories of
+ * `modules.path` as the sources state it; it may be NULL. Returned data has to live until conf_load
+ * returns, because the configuration keeps copies.
  */
 struct conf_schemas {
 	void *ctx;
 	void (*begin)(void *ctx, const char *const *path, unsigned n_path);
 	enum conf_found (*find)(void *ctx, const char *module, const struct rp_schema **ret_schema);
-	/* The policy module whose section is the spec of custom resources of this kind, or NULL. */
+	/* Returns the policy module whose section is the spec of custom resources of this kind, or
+	 * NULL. */
 	const char *(*of_kind)(void *ctx, const char *kind);
-	/* The installed modules, for suggestions; may be NULL. */
+	/* Passes the installed modules to fn, for suggestions; may be NULL. */
 	void (*each)(void *ctx, void (*fn)(const char *module, void *arg), void *arg);
 };
 
-/* Is this table well-formed? Loading says so too; this is for module checkers. -EINVAL with err. */
+/* Checks whether a table is well-formed, for module checkers; loading reports errors as well.
+ * -EINVAL with err. */
 int conf_schema_check(const struct rp_schema *schema, struct err *err);
-/* The table of everything that is not a module's section. */
+/* Returns the table of all keys outside of modules' sections. */
 const struct rp_schema *conf_core_schema(void);
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /*
- * Reads `path` and the drop-ins of the directory `<path>.d`. Places name files as `path` does.
- * `schemas` may be NULL: no modules. 0 with *ret (errs may hold warnings), -EINVAL when something
- * in it is wrong, another -errno when it cannot be read; errs then holds at least one error.
+ * Reads `path` and the drop-ins of the directory `<path>.d`. Places name files relative to `path`.
+ * `schemas` may be NULL: no modules. Returns 0 with *ret (errs may contain warnings), -EINVAL for
+ * an invalid configuration, another -errno if it is not readable; errs then contains at least one
+ * error.
  */
 int conf_load(const char *path, const struct conf_schemas *schemas, struct conf **ret,
 	      struct conf_errors *errs);
 
 struct conf_source {
-	const char *name; /* for places: a file's path, "agent" */
+	const char *name; /* for messages: a file's path, "agent" */
 	const char *text;
 	size_t len;
-	/* From the node agent: its sections replace whole sections of the sources before, as far as
+	/* From the node agent: its sections replace whole sections of earlier sources, as far as
 	 * `agent.accept` allows. */
 	bool pushed;
-	/* A key was put on a line before what somebody wrote, and all of that moved by a blank:
-	 * places are those of what was written. */
+	/* A key was added on a line before the user's text, which was indented by a blank. Places
+	 * refer to the user's text. */
 	bool keyed;
-	/* Made of an object: its lines mean nothing to anybody, its places are those of the
-	 * object. */
+	/* Converted from an object: places are paths in the object, because line numbers mean
+	 * nothing to its author. */
 	bool object;
 };
 
-/* What does not lie in files. */
+/* Parses sources that are not files. */
 int conf_parse(const struct conf_source *sources, unsigned n_sources,
 	       const struct conf_schemas *schemas, struct conf **ret, struct conf_errors *errs);
 
 struct conf_files {
-	struct conf_source *sources; /* owned, as are their names and texts */
+	struct conf_source *sources; /* owned, with their names and texts */
 	unsigned n_sources;
 };
 /*
- * conf_load in two halves. When a file cannot be read, the first half has those that can be and the
- * code, and the second one, with that code, only tells what is wrong with these as well.
+ * The two halves of conf_load. If a file is not readable, the first half returns the readable files
+ * and the error code. The second half, called with that code, only adds the problems of these
+ * files.
  */
-/* A text in place of files; `name` is for messages. 0 or -ENOMEM. */
+/* Makes a text the only file; `name` is for messages. 0 or -ENOMEM. */
 int conf_files_of_text(const char *name, const char *text, struct conf_files *ret);
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
 int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
@@ -151,24 +156,24 @@ void conf_files_fini(struct conf_files *files);
 
 struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */
 
-/* ---- the core's keys, typed, defaults filled in ---------------------------------------------- */
+/* ---- keys of the core, typed, with defaults -------------------------------------------------- */
 
 enum conf_watch { CONF_WATCH_AUTO, CONF_WATCH_ON, CONF_WATCH_OFF };
 enum conf_mode { CONF_RELAXED, CONF_OPTIONAL, CONF_REQUIRED, CONF_DISABLED };
 
 struct conf_controller {
-	const char *name; /* the module */
+	const char *name; /* name of the module */
 	uint32_t kind; /* RP_KIND_CONTROLLER, or RP_KIND_CALCULATOR for one of `calculators` */
 	enum conf_mode mode;
-	rp_cfg node; /* where it is listed */
+	rp_cfg node; /* node of its list entry */
 };
 
-/* The calculators that come with nri-rp, in the order in which they build on each other: what "*"
- * in `calculators` stands for. */
+/* Calculators that come with nri-rp, in the order in which they build on each other; "*" in
+ * `calculators` stands for them. */
 #define CONF_CALCULATORS 6u
 extern const char *const conf_calculators[CONF_CALCULATORS];
 
-/* A resource that pods ask for by one name, and what it counts as. */
+/* A resource that pods request by one name, and the resource that it is counted as. */
 struct conf_rename {
 	const char *asked, *counts_as;
 };
@@ -178,8 +183,8 @@ struct conf_strings {
 	unsigned n;
 };
 
-/* Where modules are when neither modules.path nor an option says so: where this build installs them
- * first. */
+/* Directories of modules if neither modules.path nor an option is set; the first is where this
+ * build installs them. */
 extern const struct conf_strings conf_module_dirs;
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
@@ -189,15 +194,16 @@ enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 #define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
 
-/* An annotation that counts in some namespaces alone. */
+/* An annotation that is effective in some namespaces only. */
 struct conf_annotation {
-	const char *name; /* without these domains, "/pod" and "/container.NAME" */
+	const char *name; /* without the project's domains, "/pod" and "/container.NAME" */
 	struct conf_strings namespaces; /* globs */
 };
 
-/* What is heard of pods. */
+/* Rules for annotations of pods. */
 struct conf_annotations {
-	/* taking annotations that `list` lacks count in taker_namespaces only */
+	/* Annotations that take from other containers and are not in `list` are effective in
+	 * taker_namespaces only. */
 	bool takers_named;
 	struct conf_strings taker_namespaces; /* globs */
 	const struct conf_annotation *list;
@@ -221,30 +227,30 @@ struct conf_core {
 	bool export_data;
 	const char *control_socket;
 	struct {
-		/* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when
+		/* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint if
 		 * metrics.listen is not set */
 		const char *listen;
 		bool prometheus; /* serve /metrics */
-		bool map; /* serve /map, where only this machine reaches it */
+		bool map; /* serve /map, if only this machine can reach it */
 		struct conf_strings enabled, polled; /* globs of metric groups */
-		uint64_t collect_ms; /* between two readings of what containers use; 0: never */
-		/* percent from which on it is one, by bit of RP_PRESSURE_…; 0: never */
+		uint64_t collect_ms; /* time between two readings of containers' usage; 0: never */
+		/* limits in percent, by bit of RP_PRESSURE_…; 0: no limit */
 		uint32_t pressure[4];
 	} metrics;
 	struct {
 		enum log_level level;
-		struct conf_strings debug; /* sources, as log_set_debug takes them */
+		struct conf_strings debug; /* in the format of log_set_debug */
 		bool source;
 	} log;
 	enum conf_on_policy_error on_policy_error;
 	bool reset_on_switch;
 	uint64_t rebalance_ms; /* 0: never */
-	uint32_t rebalance_moves; /* at a time, at most; 0: any number */
+	uint32_t rebalance_moves; /* maximum of moves at a time; 0: no limit */
 	struct {
-		bool accept_all; /* there is no agent.accept */
+		bool accept_all; /* agent.accept is not set */
 		struct conf_strings accept;
-		bool cluster; /* it may push configurations, as far as accept allows */
-		bool topology; /* and it publishes the zones */
+		bool cluster; /* the agent may push configurations, as far as accept allows */
+		bool topology; /* the agent publishes the zones */
 		bool pod_resource_api;
 		const char *socket, *user;
 	} agent;
@@ -252,7 +258,7 @@ struct conf_core {
 		enum conf_request_source source;
 		uint64_t timeout_ms;
 		enum conf_on_timeout on_timeout;
-		const struct conf_rename *names; /* of resources */
+		const struct conf_rename *names; /* renamed resources */
 		uint32_t n_names;
 	} admit;
 	struct conf_annotations annotations;
@@ -261,55 +267,56 @@ struct conf_core {
 };
 
 const struct conf_core *conf_core(const struct conf *conf);
-/* The number that a key of the core has or, where it is not there, its default; RP_T_…. */
+/* Returns the number of a core key or its default; RP_T_…. */
 int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type);
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
 rp_cfg conf_root(const struct conf *conf);
-/* A module's section; NULL when there is none (or it is null). */
+/* Returns a module's section; NULL: none (or it is null). */
 rp_cfg conf_section(const struct conf *conf, const char *module);
 
-/* The getters of nri-rp.host.config/1, without the context; see there. */
+/* Getters of nri-rp.host.config/1 without the context; see there. */
 uint32_t conf_kind(rp_cfg node);
-/* At each map the rest of the path is first tried as one key, so that keys with dots can be
- * reached. */
+/* Returns the node of a path. At each map the rest of the path is first tried as one key, so that
+ * keys with dots can be reached. */
 rp_cfg conf_get(rp_cfg node, const char *path);
 uint32_t conf_count(rp_cfg node);
 rp_cfg conf_item(rp_cfg node, uint32_t i);
 const char *conf_key(rp_cfg node, uint32_t i);
 const char *conf_text(rp_cfg node, const char *fallback);
-/* The value on a line, cut to the size: [a, b], {a: 1}; "(not set)" for NULL. Returns buf. */
+/* Writes the value on one line, cut to the size: [a, b], {a: 1}; "(not set)" for NULL. Returns
+ * buf. */
 const char *conf_flow(rp_cfg node, char *buf, size_t size);
-/* `fallback` also when the scalar is no such value, which only happens where no table row checked
- * it. AMOUNT: milli of a quantity. */
+/* Returns the value of a scalar. Returns `fallback` also for a scalar of another type, which is
+ * only possible without a row of a table. AMOUNT: milli of a quantity. */
 int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
 double conf_number(rp_cfg node, double fallback);
-/* Is it a scalar that can only be text, "true" rather than true? */
+/* Returns true for a scalar that can only be text, "true" rather than true. */
 bool conf_quoted(rp_cfg node);
 uint32_t conf_line(rp_cfg node); /* from 1; 0 for NULL */
 
-#define CONF_PLACE_MAX 512u /* holds any place, cut if need be */
-/* "rp.conf:12:5"; "" for NULL. Returns buf. */
+#define CONF_PLACE_MAX 512u /* enough for most places; longer ones are cut */
+/* Writes "rp.conf:12:5"; "" for NULL. Returns buf. */
 const char *conf_where(rp_cfg node, char *buf, size_t size);
-/* "balloons.balloonTypes[2].maxCPUs", as it is written in the file, but for a custom resource's
- * `spec`, which is the module's name, unless it is an object of the agent's. */
+/* Writes "balloons.balloonTypes[2].maxCPUs", as in the file, except that the module's name replaces
+ * the `spec` of a custom resource that is not an object of the agent's. */
 const char *conf_path(rp_cfg node, char *buf, size_t size);
-/* Both, what goes before a message about the node: "rp.conf:12:5:
+/* Writes both as the beginning of a message about the node: "rp.conf:12:5:
  * balloons.balloonTypes[2].maxCPUs". */
 const char *conf_place(rp_cfg node, char *buf, size_t size);
 
-/* ---- for people and tools -------------------------------------------------------------------- */
+/* ---- output for people and tools ------------------------------------------------------------- */
 
 #define CONF_SHOW_ORIGIN 0x1u /* "# rp.conf:12" after each key */
 #define CONF_SHOW_DEFAULTS 0x2u /* also keys that are not set, marked "# default" */
 
-/* The configuration in force as YAML that loads to the same. 0 or -ENOMEM. */
+/* Writes the configuration as YAML that loads to the same configuration. 0 or -ENOMEM. */
 int conf_show(const struct conf *conf, unsigned flags, struct buf *out);
 
 enum conf_format { CONF_TEXT, CONF_MDOC };
-/* A table's keys with type, default and meaning: for a terminal, or as the list of a manual page.
- * 0, -EINVAL or -ENOMEM. */
+/* Writes a table's keys with type, default and meaning, for a terminal or as the list of a manual
+ * page. 0, -EINVAL or -ENOMEM. */
 int conf_schema_help(const struct rp_schema *schema, enum conf_format format, struct buf *out);
 
 struct conf_named_schema {
@@ -327,8 +334,8 @@ struct conf_change {
 };
 
 /*
- * Calls fn for each key whose value differs, in the order of the tables, then of the tree; setting
- * a key to what it was by default is no change. A non-zero result of fn ends it and is returned.
+ * Calls fn for each key whose value differs, in the order of the tables, then of the tree. Setting
+ * a key to its default is no change. A non-zero result of fn ends the iteration and is returned.
  */
 int conf_diff(const struct conf *before, const struct conf *after,
 	      int (*fn)(const struct conf_change *change, void *arg), void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of the core: one row each, and the typed struct that the daemon reads. */
+/* Keys of the core: one row each, and the typed struct that the daemon reads. */
 #include "core/lib/conf/internal.h"
 
 #include <ctype.h>
@@ -383,7 +383,7 @@ static const struct conf_controller *find_controller(const struct conf_core *cor
 	return NULL;
 }
 
-/* "-NAME" in a list of calculators. */
+/* Returns true for "-NAME" in a list of calculators. */
 static bool is_left_out(const struct conf_member *m, uint32_t kind)
 {
 	return kind == RP_KIND_CALCULATOR && !m->key && conf_text(m->node, "")[0] == '-';
@@ -394,8 +394,8 @@ static bool is_all(const struct conf_member *m, uint32_t kind)
 	return kind == RP_KIND_CALCULATOR && !m->key && str_eq(conf_text(m->node, ""), "*");
 }
 
-/* One member of `controllers` or `calculators`, in either form. What a list of calculators says of
- * one first decides. */
+/* Adds one member of `controllers` or `calculators`, in either form. The first entry of a
+ * calculator is decisive. */
 static void add_controller(struct conf_loader *l, struct conf_core *core,
 			   struct conf_controller *list, const struct conf_member *m, uint32_t kind)
 {
@@ -415,7 +415,7 @@ static void add_controller(struct conf_loader *l, struct conf_core *core,
 		(void)problem_node(l->errs, m->node, NULL, "%s is listed twice", c.name);
 }
 
-/* Those that nothing was said of, where `at` is their "*". */
+/* Adds the calculators that the list does not name, at the position `at` of its "*". */
 static void add_all_calculators(struct conf_core *core, struct conf_controller *list, rp_cfg at)
 {
 	for (unsigned i = 0; i < COUNT(conf_calculators); i++)
@@ -426,7 +426,7 @@ static void add_all_calculators(struct conf_core *core, struct conf_controller *
 							 .node = at};
 }
 
-/* NULL: it is not there, or is no list. */
+/* Returns the list; NULL: absent, or no list. */
 static const struct rp_cfg_node *list_of_modules(struct conf_loader *l, const char *key)
 {
 	const struct rp_cfg_node *node = node_set(l->conf->root, key);
@@ -493,7 +493,7 @@ static int set_source(struct conf_loader *l, rp_cfg item, const char *name, bool
 	return 0;
 }
 
-/* "cache:on, topo": the text is the caller's to cut up. */
+/* Parses "cache:on, topo"; cuts up the caller's text. */
 static int read_sources(struct conf_loader *l, rp_cfg item, char *text, struct sources *s)
 {
 	char *rest = NULL, found[CONF_PLACE_MAX];
@@ -513,7 +513,8 @@ static int read_sources(struct conf_loader *l, rp_cfg item, char *text, struct s
 	return 0;
 }
 
-/* What is on; a source that is off beside "all" cannot be told to the log. */
+/* Collects the enabled sources. Disabling a source beside "all" is a problem, because the log does
+ * not support it. */
 static int collect_sources(struct conf_loader *l, rp_cfg list, const struct sources *s,
 			   struct conf_strings *ret)
 {
@@ -603,7 +604,8 @@ static void fill_collector(struct conf_loader *l, struct conf_core *core)
 	}
 }
 
-/* Empty, or an address: a server that is silently missing would be noticed when it is needed. */
+/* Returns the address to listen at, or "". An invalid address is a problem, because a missing
+ * server would only be noticed when it is needed. */
 static const char *get_listen(struct conf_loader *l, rp_cfg map)
 {
 	rp_cfg node = conf_get(l->conf->root, "metrics.listen");
@@ -617,7 +619,7 @@ static const char *get_listen(struct conf_loader *l, rp_cfg map)
 	return text;
 }
 
-/* Warns that there is no map: it is served to this machine alone, and an operator who asked for it
+/* Warns that there is no map. It is served to this machine alone, and an operator who enabled it
  * should know why it is missing. */
 static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
 {
@@ -660,7 +662,7 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 			   &core->metrics.polled);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all keys -------------------------------------------------------------------------------- */
 
 static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes between two configurations. */
+/* Determines the changes between two configurations. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>
@@ -13,12 +13,12 @@ struct diff {
 	size_t len;
 };
 
-/* What is compared: a key, in both trees, with its row. */
+/* A key in both trees, with its row. */
 struct pair {
 	rp_cfg before, after; /* NULL: not set */
 	const struct schema_node *schema;
 	bool restart;
-	bool named; /* the table names the key; else that it is there says something, too */
+	bool named; /* the table names the key; otherwise its presence is meaningful, too */
 };
 
 static int diff_pair(struct diff *d, const struct pair *p);
@@ -56,7 +56,7 @@ static int diff_member(struct diff *d, const struct pair *maps, const char *key,
 	return diff_below(d, &p, d->len ? ".%s" : "%s", key);
 }
 
-/* Members of a map that the table does not name; those of `seen`, too, are left out. */
+/* Compares the members of a map that the table does not name, except those of `seen`. */
 static int diff_others(struct diff *d, const struct pair *maps, rp_cfg map, rp_cfg seen)
 {
 	const struct schema_node *s = schema_open(maps->schema) ? NULL : maps->schema;
@@ -84,7 +84,7 @@ static int diff_maps(struct diff *d, const struct pair *p)
 	return rc ? rc : diff_others(d, p, p->after, p->before);
 }
 
-/* The member of a list of maps with that name. */
+/* Returns the member of a list of maps with that name. */
 static rp_cfg named_member(rp_cfg list, const char *name)
 {
 	for (uint32_t i = 0; *name && i < list->n; i++)
@@ -105,7 +105,7 @@ static bool all_named(rp_cfg list)
 	return true;
 }
 
-/* Lists of things with names, of which some have come or gone. */
+/* Compares lists of named maps of which some were added or removed. */
 static int diff_named(struct diff *d, const struct pair *p)
 {
 	const struct schema_node *elem = p->schema ? p->schema->elem : NULL;
@@ -143,7 +143,7 @@ static int diff_lists(struct diff *d, const struct pair *p)
 	return 0;
 }
 
-/* A list or a scalar that says what would hold without it. */
+/* Returns true if a list or a scalar equals its default. */
 static bool is_default(rp_cfg node, const struct schema_node *schema)
 {
 	const char *fallback = schema ? schema->key.fallback : NULL;

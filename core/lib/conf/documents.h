@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML files that are no configuration, such as the simulator's descriptions and scenarios: any
- * number of documents, each a map, under the limits of a source of rp.conf. The trees have the
+ * Parses YAML files that are no configuration, such as the simulator's descriptions and scenarios:
+ * any number of documents, each a map, under the limits of a source of rp.conf. The trees have the
  * getters of the configuration.
  */
 #ifndef CONF_DOCUMENTS_H
@@ -11,12 +11,12 @@
 
 struct documents {
 	struct arena *arena;
-	rp_cfg *roots; /* empty documents are left out */
+	rp_cfg *roots; /* without empty documents */
 	unsigned n_roots;
 };
 
-/* `name` is for messages. 0 with *ret, for documents_fini; -EINVAL with the first problem, place
- * included; -ENOMEM. */
+/* Parses a text; `name` is for messages. 0 with *ret, for documents_fini; -EINVAL with the first
+ * problem and its place; -ENOMEM. */
 int documents_parse(const char *name, const char *text, size_t len, struct documents *ret,
 		    struct err *err);
 void documents_fini(struct documents *d);

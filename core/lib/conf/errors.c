@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems: collected, bounded, in the order of the files. */
+/* Problems of a configuration: collected, limited in number, in the order of the files. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ void conf_errors_init(struct conf_errors *errs)
 	errs->n_items = errs->n_errors = errs->n_warnings = 0;
 }
 
-/* The slot for a new problem; an error takes the place of the last warning when all are in use. */
+/* Returns the slot for a new problem; if all are in use, an error replaces the last warning. */
 static struct conf_problem *new_slot(struct conf_errors *errs, bool warning)
 {
 	if (errs->n_items < CONF_ERRORS_MAX)
@@ -43,7 +43,8 @@ __attribute__((format(printf, 5, 0))) static void errors_add(struct conf_errors 
 				   .column = place->column,
 				   .source = place->source,
 				   .seq = seq};
-	/* A byte more than is kept, so that utf8_cut sees where the cut is. */
+	/* The buffer is longer than the stored text, so that utf8_cut sees the character at the
+	 * cut. */
 	char text[CONF_PLACE_MAX + CONF_PROBLEM_TEXT_MAX];
 	int n = snprintf(text, sizeof text, "%s%s", where, where[0] ? ": " : "");
 	(void)vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);

@@ -10,7 +10,7 @@
 
 #define FRAGMENT_BLOCK 4096u
 
-/* The problem without the name of the file that it has in front. */
+/* Reports the first problem without the name of the file at its beginning. */
 static int fragment_refuse(struct err *err, int code, const struct conf_errors *errs)
 {
 	if (!errs->n_items)

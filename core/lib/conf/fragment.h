@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded piece of YAML or JSON that is no configuration: the value of an annotation. Everybody
- * who may create a pod writes those, so the limits are tighter than those of rp.conf. The tree has
- * the getters of the configuration.
+ * Parses a bounded piece of YAML or JSON that is no configuration: the value of an annotation.
+ * Every author of a pod may write those, so the limits are tighter than those of rp.conf. The tree
+ * has the getters of the configuration.
  */
 #ifndef CONF_FRAGMENT_H
 #define CONF_FRAGMENT_H
@@ -10,20 +10,21 @@
 #include "core/lib/conf/conf.h"
 
 #define FRAGMENT_TEXT_MAX 65536u /* bytes */
-#define FRAGMENT_MEMORY_MAX (2u << 20) /* of the tree */
+#define FRAGMENT_MEMORY_MAX (2u << 20) /* bytes of the tree */
 
 struct fragment {
 	struct arena *arena;
-	struct fragment *next; /* the caller's */
+	struct fragment *next; /* for the caller's list */
 };
 
 /*
- * One document whose top is a map. 0 with *ret and the map in *ret_root; an empty text gives a NULL
- * root. -EINVAL when it is none, with the place in err ("line 1, column 5: …"); -E2BIG; -ENOMEM.
+ * Parses one document whose top is a map. 0 with *ret and the map in *ret_root; an empty text has a
+ * NULL root. -EINVAL: no such document, with the place in err ("line 1, column 5: …"); -E2BIG;
+ * -ENOMEM.
  */
 int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, struct err *err);
-/* Resources that a map has by what the site calls them, by their own names instead, which are not
- * heard where the site calls them otherwise. */
+/* Renames the site's names of resources in a map to the original ones. An original name is removed
+ * if the site uses another one in its place. */
 void fragment_rename(rp_cfg root, const struct prefixes *p);
 struct fragment *fragment_free(struct fragment *f); /* NULL is fine; returns NULL */
 

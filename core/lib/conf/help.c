@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for people. */
+/* Prints tables for people. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-/* Text for mdoc: no line of it is a request, backslashes are characters. */
+/* Adds a text for mdoc: no line of it is a request, and backslashes are characters. */
 static void add_mdoc(struct buf *out, const char *s)
 {
 	if (*s == '.' || *s == '\'')

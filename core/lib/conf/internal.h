@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of core/lib/conf share. The way of a text: yaml.c makes a tree of each document,
- * rewrite.c brings documents to the plain form and merges them, check.c compares the result with
- * the tables (schema.c), core.c reads the core's keys out of it, load.c drives all that.
+ * Declarations shared by the files of core/lib/conf. The steps of loading a text: yaml.c makes a
+ * tree of each document, rewrite.c brings documents to the plain form and merges them, check.c
+ * compares the result with the tables (schema.c), core.c reads the core's keys from it; load.c runs
+ * these steps.
  */
 #ifndef CONF_INTERNAL_H
 #define CONF_INTERNAL_H
@@ -12,29 +13,29 @@
 
 #define CONF_ARENA_BLOCK (16u << 10)
 #define CONF_ARENA_MAX (32u << 20)
-#define CONF_ANCHORS_MAX 256u /* of one document */
+#define CONF_ANCHORS_MAX 256u /* anchors of one document */
 #define CONF_SCHEMA_KEYS_MAX 4096u /* rows of one table */
 #define CONF_SCHEMA_DEPTH_MAX 10u /* segments of one row's path */
 #define CONF_CONTROLLERS_MAX 64u
-#define CONF_FOUND_MAX 60u /* bytes of a value that a message quotes */
+#define CONF_FOUND_MAX 60u /* bytes of a quoted value in a message */
 
 /* ---- tree.c ---------------------------------------------------------------------------------- */
 
 struct conf_file {
 	const char *name;
 	unsigned number; /* in reading order */
-	bool object; /* as conf_source.object */
+	bool object; /* same as conf_source.object */
 };
 
 struct conf_member {
-	const char *key; /* of a map; NULL in a list */
-	uint32_t hash; /* of key */
+	const char *key; /* key in a map; NULL in a list */
+	uint32_t hash; /* hash of the key */
 	struct rp_cfg_node *node;
 };
 
 /*
- * parent, written and index say where the node stands in its document, and stay as they are when it
- * is merged into another map: a path in a message is the one that people find in the file.
+ * parent, written and index are the position of the node in its document and do not change when it
+ * is merged into another map. A path in a message is therefore the one in the user's file.
  */
 struct rp_cfg_node {
 	uint8_t kind;
@@ -56,26 +57,27 @@ int node_append(struct arena *arena, struct rp_cfg_node *parent, const char *key
 		struct rp_cfg_node *child);
 struct conf_member *node_member(const struct rp_cfg_node *map, const char *key);
 struct rp_cfg_node *node_child(const struct rp_cfg_node *map,
-			       const char *key); /* NULL also when map is none or NULL */
+			       const char *key); /* NULL also if map is no map or NULL */
 void node_rename(struct conf_member *member, const char *key);
 void node_remove(struct rp_cfg_node *map, const struct conf_member *member);
-/* The child, or NULL when it is null. */
+/* Returns the child, or NULL if it is null. */
 struct rp_cfg_node *node_set(const struct rp_cfg_node *map, const char *key);
 static inline bool node_is(rp_cfg node, uint32_t kind)
 {
 	return node && node->kind == kind;
 }
-/* `"many"`, `a list` …: what a message says was found. */
+/* Writes `"many"`, `a list` …, the description of a node in a message. */
 const char *node_found(rp_cfg node, char *buf, size_t size);
 
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
-/* At a place of a file (line 0: the file as a whole; file NULL: nowhere). Return -EINVAL. */
+/* Add a problem at a place of a file (line 0: the file as a whole; file NULL: no place). Return
+ * -EINVAL. */
 int problem_at(struct conf_errors *errs, const struct conf_file *file, unsigned line,
 	       unsigned column, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void warning_at(struct conf_errors *errs, const struct conf_file *file, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* At a node, with its path; `below` is appended to the path when not NULL. */
+/* Add a problem at a node, with its path; `below` is appended to the path unless NULL. */
 int problem_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)
@@ -86,7 +88,8 @@ void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, cons
 struct conf_doc {
 	struct rp_cfg_node *root; /* a map */
 	bool pushed;
-	const char *module; /* of a custom resource: whose spec it holds */
+	/* module whose spec the custom resource has; NULL: no custom resource */
+	const char *module;
 	struct conf_doc *next;
 };
 
@@ -95,26 +98,27 @@ struct conf_docs {
 	unsigned n_nodes;
 };
 
-/* The character at s, of which n bytes are left (at least one); its length, or 0 when it is not
- * UTF-8. */
+/* Decodes the character at s, of which n bytes are left (at least one). Returns its length, or 0 if
+ * it is not UTF-8. */
 unsigned char_decode(const char *s, size_t n, uint32_t *ret);
-bool char_breaks(uint32_t c); /* ends a line */
-bool char_printable(uint32_t c); /* YAML allows it unescaped */
+bool char_breaks(uint32_t c); /* true if the character ends a line */
+bool char_printable(uint32_t c); /* true if YAML allows it unescaped */
 
-/* Appends the documents of one source. 0, maybe with problems; -EINVAL with problems when the rest
+/* Appends the documents of one source. 0, perhaps with problems; -EINVAL with problems if the rest
  * of the source is lost; -ENOMEM. */
 int yaml_read(struct arena *arena, const struct conf_source *source, const struct conf_file *file,
 	      struct conf_docs *docs, struct conf_errors *errs);
 
 /* ---- value.c --------------------------------------------------------------------------------- */
 
-/* Does the scalar fit the row's type, range and choices? Reports it when not. */
+/* Returns true if the scalar fits the row's type, range and choices; reports a problem
+ * otherwise. */
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs);
-/* "an integer of at least 0": what is expected. Returns buf. */
+/* Writes the expected value: "an integer of at least 0". Returns buf. */
 const char *value_expected(const struct rp_key *key, char *buf, size_t size);
-/* The same of a text, without words; quotes do not matter. */
+/* Returns true if a text fits the row; reports nothing and ignores quotes. */
 bool value_fits(const char *text, const struct rp_key *key);
-/* The values the scalars give under the type are the same. */
+/* Returns true if two scalars have the same value under the type. */
 bool value_equal(const char *a, const char *b, uint32_t type);
 
 /* ---- schema.c -------------------------------------------------------------------------------- */
@@ -122,8 +126,8 @@ bool value_equal(const char *a, const char *b, uint32_t type);
 /* A table as a tree: one node a key, `any` for "*", `elem` for "[]". */
 struct schema_node {
 	struct rp_key key; /* path is the last segment; type is never 0 */
-	bool declared; /* it has a row; else its children imply it */
-	struct schema_node *first, *next; /* named children in the order of the table */
+	bool declared; /* the table has a row for it; otherwise its children imply it */
+	struct schema_node *first, *next; /* named children, in the order of the table */
 	struct schema_node *any, *elem;
 };
 
@@ -135,15 +139,16 @@ struct schema_tree {
 
 int schema_build(struct arena *arena, const struct rp_schema *schema, struct schema_tree **ret,
 		 struct err *err);
-/* The node of a member: the named one, else `any`. With fold, names match in any case. */
+/* Returns the node of a member: the named one, else `any`. With fold, names match in any case. */
 const struct schema_node *schema_child(const struct schema_node *map, const char *key, bool fold);
-/* Is everything below free? ANY, and maps and lists about whose members the table says nothing. */
+/* Returns true if the table allows everything below: ANY, and maps and lists without rows for their
+ * members. */
 static inline bool schema_open(const struct schema_node *s)
 {
 	return !s || s->key.type == RP_T_ANY || (!s->first && !s->any && !s->elem);
 }
-/* Row i of a table whose rows may be longer or shorter than ours, members that are not there being
- * 0. */
+/* Returns row i of a table whose rows may be longer or shorter than this version's; missing members
+ * are 0. */
 struct rp_key schema_row(const struct rp_schema *schema, uint32_t i);
 
 /* ---- load.c ---------------------------------------------------------------------------------- */
@@ -151,15 +156,15 @@ struct rp_key schema_row(const struct rp_schema *schema, uint32_t i);
 struct conf_module {
 	const char *name;
 	enum conf_found found;
-	const struct schema_tree *schema; /* of CONF_SCHEMA, NULL when the table is broken, too */
+	const struct schema_tree *schema; /* for CONF_SCHEMA; NULL also if the table is invalid */
 	struct conf_module *next;
 };
 
 struct conf {
 	struct arena *arena;
 	struct rp_cfg_node *root;
-	const struct schema_tree *schema; /* of the core */
-	struct conf_module *modules; /* those whose names came up, in that order */
+	const struct schema_tree *schema; /* table of the core */
+	struct conf_module *modules; /* modules that were looked up, in that order */
 	struct conf_core core;
 };
 
@@ -170,61 +175,62 @@ struct conf_loader {
 	struct conf_errors *errs;
 };
 
-/* conf_parse with another limit of memory: for tests. */
+/* Works like conf_parse() with another limit of memory, for tests. */
 int conf_parse_within(size_t arena_limit, const struct conf_source *sources, unsigned n_sources,
 		      const struct conf_schemas *schemas, struct conf **ret,
 		      struct conf_errors *errs);
 
 bool module_name_valid(const char *name);
-/* What is known of a module, asked for once. NULL when out of memory. The name has to be valid. */
+/* Returns a module's table, which is looked up once. NULL: out of memory. The name has to be
+ * valid. */
 const struct conf_module *loader_module(struct conf_loader *l, const char *name);
-/* The same for one that was asked for before; NULL: it was not. */
+/* Returns a module that was looked up before; NULL: it was not. */
 const struct conf_module *known_module(const struct conf *conf, const char *name);
 const struct schema_tree *conf_schema_of(const struct conf *conf, const char *module);
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 
-/* Documents into conf->root. 0, maybe with problems; -EINVAL with one that leaves nothing to go on
- * with; -ENOMEM. */
+/* Merges documents into conf->root. 0, perhaps with problems; -EINVAL with a problem that prevents
+ * further steps; -ENOMEM. */
 int rewrite_merge(struct conf_loader *l, struct conf_docs *docs);
 
 /* ---- orm.c ----------------------------------------------------------------------------------- */
 
-/* Takes out of root's `orm` what belongs to `runtime`, as a map of its own; *ret is NULL when there
- * is nothing. 0, maybe with problems; -ENOMEM. */
+/* Takes the keys that belong to `runtime` out of root's `orm`, as a separate map; *ret is NULL if
+ * there are none. 0, perhaps with problems; -ENOMEM. */
 int orm_rewrite(struct conf_loader *l, struct rp_cfg_node *root, struct rp_cfg_node **ret);
 
 /* ---- check.c --------------------------------------------------------------------------------- */
 
-/* Renames keys to the table's spelling where it folds case; two spellings of one key are a
+/* Renames keys to the table's spelling where it ignores case; two spellings of one key are a
  * problem. */
 void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		    const struct schema_tree *schema);
-/* Everything the tables say about the merged tree. */
+/* Checks the merged tree against all tables. */
 void check_all(const struct conf_loader *l);
-/* The same for modules in use that have no section, and sections that are switched on for modules
- * that are not in use. */
+/* Checks modules in use that have no section, and sections that are enabled for modules that are
+ * not in use. */
 int check_used(struct conf_loader *l);
 
 /* ---- core.c ---------------------------------------------------------------------------------- */
 
-/* Is it a key of the core? */
+/* Returns true for a key of the core. */
 bool core_key(const char *key);
-/* Fills conf->core from the tree, reporting what a table cannot say. 0 or -ENOMEM. */
+/* Fills conf->core from the tree and reports what a table cannot express. 0 or -ENOMEM. */
 int core_fill(struct conf_loader *l);
-/* nodeResources.prefixes (prefixes.c). */
+/* Reads nodeResources.prefixes (prefixes.c). */
 void prefixes_fill(struct conf_loader *l, struct prefixes *ret);
-/* `annotations` (annotations.c). */
+/* Reads `annotations` (annotations.c). */
 int annotations_fill(struct conf_loader *l, struct conf_annotations *ret);
-/* `modules.path`, which is needed before the tree is merged: the last document that has it
+/* Reads `modules.path`, which is needed before the tree is merged: the last document that has it
  * counts. */
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);
-/* The default of a core key as the table gives it; of keys only that have one. */
+/* Returns the default of a core key in the table; only for keys that have one. */
 const char *core_default(const char *path);
 
 /* ---- show.c ---------------------------------------------------------------------------------- */
 
-/* A list without maps in it, on one line. */
+/* Returns true for a list that contains no maps and is shown on one line. */
 bool show_is_flat(rp_cfg list);
 void show_flow(struct buf *out, rp_cfg node);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files to sources, sources to a configuration. */
+/* Reads files as sources, and sources as a configuration. */
 #include "core/lib/conf/internal.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ static int file_problem(struct conf_errors *errs, const char *path, int code, co
 	return code;
 }
 
-/* At most one byte more than is allowed, for the parser to complain about. */
+/* Reads at most one byte more than is allowed; the parser reports the excess. */
 static int read_fd(int fd, char **ret, size_t *ret_len)
 {
 	_free_ char *text = malloc(CONF_FILE_MAX + 1);
@@ -52,7 +52,7 @@ static int read_fd(int fd, char **ret, size_t *ret_len)
 
 static int add_file(struct conf_files *files, const char *path, struct conf_errors *errs)
 {
-	/* O_NONBLOCK: a FIFO is refused below, not waited for. */
+	/* O_NONBLOCK does not wait for a FIFO, which is refused below. */
 	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return file_problem(errs, path, -errno, "cannot open it");
@@ -98,7 +98,7 @@ static int add_drop_in(struct conf_files *files, const char *dir, const char *na
 		    : file_problem(errs, dir, -ENOMEM, "cannot read the directory");
 }
 
-/* Each that cannot be read is told; the first one's code. */
+/* Adds the drop-ins. Each unreadable one is reported; returns the code of the first. */
 static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_errors *errs)
 {
 	struct dirent **names;
@@ -231,7 +231,7 @@ static int read_sources(struct conf_loader *l, const struct conf_source *sources
 	return result;
 }
 
-/* Tells the other side where modules are, before the first question about one. */
+/* Passes the directories of modules to the source of tables, before the first look-up. */
 static int begin_modules(const struct conf_loader *l, const struct conf_docs *docs)
 {
 	if (!l->schemas || !l->schemas->begin)

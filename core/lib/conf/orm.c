@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The section `orm`, as the out-of-band resource manager has it, to the keys of here: how the
- * runtime is reached becomes `runtime`. What others of this project do instead is refused, with its
- * name there.
+ * Rewrites the section `orm` of the out-of-band resource manager: keys for the connection to the
+ * runtime become `runtime`. Keys for which other programs of this project are responsible are
+ * refused, with the name of the key there.
  */
 #include "core/lib/conf/internal.h"
 
@@ -45,8 +45,8 @@ static struct rp_cfg_node *section_of(struct rp_cfg_node *orm, const char *name)
 	return node_is(section, RP_NODE_MAP) ? section : NULL;
 }
 
-/* `mode: bypass` and `fallback: true` are there to do without NRI, as the bridge does: their value
- * becomes its socket. What is no value of theirs stays, for check.c to tell. */
+/* Rewrites `mode: bypass` and `fallback: true`, which work without NRI as the bridge does: the
+ * value becomes the bridge's socket. Other values are unchanged, and check.c reports them. */
 static bool name_bridge(struct rp_cfg_node *node, const char *key)
 {
 	const char *text = conf_text(node, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nodeResources.prefixes: {koordinator.sh: example.com, …} */
+/* Reads nodeResources.prefixes: {koordinator.sh: example.com, …} */
 #include "core/lib/conf/prefixes.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ const char *site_name(const struct prefixes *p, const char *name, struct site_na
 	return name;
 }
 
-/* The first of the resources between quotes, and how long it is. */
+/* Finds the first of the resources between quotes, and its length. */
 static const char *find_resource(const char *text, unsigned *ret, size_t *ret_len)
 {
 	const char *first = NULL;
@@ -104,8 +104,8 @@ static bool good_domain(const char *s)
 	return false;
 }
 
-/* Whose names mean something else: Kubernetes', and those of the annotations that place
- * containers. */
+/* Returns the owner of names that have another meaning: Kubernetes' names, and those of the
+ * annotations that place containers. NULL: none. */
 static const char *taken_by(const char *domain)
 {
 	static const char *const others[] = {"kubernetes.io", "k8s.io", "nri.io", "nri-rp",
@@ -119,8 +119,8 @@ static const char *taken_by(const char *domain)
 	return NULL;
 }
 
-/* The row that has this prefix already; PREFIXES: none. The resources may share one, as no other
- * name is like theirs. */
+/* Returns the row that has this prefix already; PREFIXES: none. The row of resources may share one,
+ * because its names differ from all others. */
 static unsigned row_with(const struct prefixes *p, unsigned row)
 {
 	for (unsigned i = 0; row != PREFIX_OF_RESOURCES && i < PREFIX_OF_RESOURCES; i++) {
@@ -149,7 +149,7 @@ static void read_row(struct conf_errors *errs, const struct conf_member *m, stru
 				   prefix_defaults[0], prefix_defaults[1], prefix_defaults[2],
 				   prefix_defaults[3]);
 	} else if (str_eq(domain, m->key)) {
-		return; /* as it is anyway */
+		return; /* equal to the default */
 	} else if (!node_is(m->node, RP_NODE_SCALAR) || !good_domain(domain)) {
 		(void)problem_node(errs, m->node, NULL,
 				   "expected a domain of at most %u bytes, of small letters, "

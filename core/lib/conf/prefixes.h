@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a site calls the labels, annotations and resources by which pods and nodes say what is lent
- * (nodeResources.prefixes). Modules, and the sources here, know the names that schedulers come
- * with; the core looks up, keeps and publishes what the site calls them. Names go from the first to
- * the second where a module or a source asks for one, and nowhere back: whoever asks says which one
- * he means. Only within annotations are there names that nobody has asked for (fragment.h).
+ * Names that a site uses for the labels, annotations and resources of overcommitment
+ * (nodeResources.prefixes). Modules and the sources use the original names of the schedulers. The
+ * core looks up, stores and publishes the site's names. Names are converted from original to site
+ * where a module or a source passes one, and never back, because the caller always states the name.
+ * Only annotations contain names that no caller has passed (fragment.h).
  */
 #ifndef CONF_PREFIXES_H
 #define CONF_PREFIXES_H
@@ -13,17 +13,17 @@
 
 struct buf;
 
-#define PREFIX_MAX 189u /* bytes: 63 more behind a slash are still a key of 253 */
+#define PREFIX_MAX 189u /* bytes: with a slash and 63 more, a key has 253 */
 #define PREFIXES 4u
 
-/* By the rows of prefix_defaults; "": as it is there. All zeros: all of them are. */
+/* By the rows of prefix_defaults; "": the default. All zeros: all defaults. */
 struct prefixes {
 	bool any;
 	char site[PREFIXES][PREFIX_MAX + 1];
 };
 
-/* "koordinator.sh" …; the last one has the resources of prefix_resources alone, as all else with
- * that prefix is Kubernetes' own. */
+/* "koordinator.sh" …; the last row applies to the resources of prefix_resources only, because other
+ * names with that prefix are Kubernetes' own. */
 extern const char *const prefix_defaults[PREFIXES];
 #define PREFIX_OF_RESOURCES (PREFIXES - 1)
 #define PREFIX_RESOURCES 4u
@@ -33,12 +33,11 @@ struct site_name {
 	char text[PREFIX_MAX + 256u];
 };
 
-/* What the site calls it: `name` itself, or the text in buf. NULL for prefixes: nobody calls
- * anything otherwise. A name that is longer than any key of
- * Kubernetes is nobody's. */
+/* Returns the site's name: `name` itself, or the text in buf. prefixes NULL: no site names. A name
+ * longer than any key of Kubernetes is unchanged. */
 const char *site_name(const struct prefixes *p, const char *name, struct site_name *buf);
-/* Text that a module wants published, with the resources of prefix_resources between quotes as the
- * site calls them: `text` itself, or the text in buf. */
+/* Returns a text that a module publishes, with the resources of prefix_resources between quotes
+ * renamed to the site's: `text` itself, or the text in buf. */
 const char *site_text(const struct prefixes *p, const char *text, struct buf *buf);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents to one tree. A custom resource becomes `policy: MODULE` and the module's section. What
- * custom resources keep beside the keys of the policy (`control`, `log` …) goes to the top level,
- * also from a section that such a spec was pasted into; only that of the policy in force counts.
- * The parts of `control` that are a controller's become that controller's section. Parts that the
- * module's own table has stay where they are.
+ * Merges documents into one tree. A custom resource becomes `policy: MODULE` and the module's
+ * section. Keys that custom resources have beside those of the policy (`control`, `log` …) are
+ * moved to the top level, also from a section that such a spec was pasted into; only those of the
+ * active policy count. Parts of `control` that belong to a controller become the controller's
+ * section. Parts that the module's own table has are unchanged.
  */
 #include "core/lib/conf/internal.h"
 
@@ -18,7 +18,7 @@ static const struct {
 	const char *part, *module;
 } control_parts[] = {{"cpu", "cpu"}, {"rdt", "rdt"}, {"blockio", "blkio"}};
 
-/* Keys of the core that may come from the agent, besides the sections of modules. */
+/* Keys of the core that the agent may push, besides the sections of modules. */
 static const char *const pushable[] = {
 	"policy",	   "controllers", "calculators",   "log",
 	"instrumentation", "agent",	  "onPolicyError", "resetOnSwitch",
@@ -37,7 +37,7 @@ static bool one_of(const char *s, const char *const *list, size_t n)
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-/* src over dst; a null takes away what dst has. Depth is bounded by the documents'. */
+/* Merges src over dst; a null removes what dst has. Depth is limited by the documents'. */
 static int rewrite_do_merge(struct arena *arena, struct rp_cfg_node *dst,
 			    const struct rp_cfg_node *src)
 {
@@ -59,7 +59,7 @@ static int rewrite_do_merge(struct arena *arena, struct rp_cfg_node *dst,
 	return 0;
 }
 
-/* node becomes member `key` of map; what map already has there goes over it. */
+/* Makes node the member `key` of map; existing members of map override those of node. */
 static int merge_under(struct arena *arena, struct rp_cfg_node *map, const char *key,
 		       struct rp_cfg_node *node)
 {
@@ -97,7 +97,7 @@ static void check_resource_keys(struct conf_loader *l, const struct rp_cfg_node 
 					   "unknown key of a custom resource");
 }
 
-/* Finds out whose it is. 0, -EINVAL when it cannot be used, -ENOMEM. */
+/* Determines the module of a custom resource. 0, -EINVAL: not usable, -ENOMEM. */
 static int read_resource(struct conf_loader *l, struct conf_doc *doc)
 {
 	const struct rp_cfg_node *root = doc->root;
@@ -127,7 +127,7 @@ static int read_resource(struct conf_loader *l, struct conf_doc *doc)
 	return doc->module ? 0 : -ENOMEM;
 }
 
-/* The plain form of a custom resource takes the place of its root. */
+/* Replaces the root of a custom resource by its plain form. */
 static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
 {
 	const struct rp_cfg_node *kind = node_child(doc->root, "kind");
@@ -148,7 +148,7 @@ static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
 	return rc < 0 ? rc : node_append(l->arena, root, doc->module, spec);
 }
 
-/* The policy that a run of documents asks for: the last word counts. */
+/* Returns the policy that several documents state: the last one counts. */
 static const char *policy_of(const struct conf_docs *docs, bool pushed, const char *fallback)
 {
 	const char *policy = fallback;
@@ -160,8 +160,8 @@ static const char *policy_of(const struct conf_docs *docs, bool pushed, const ch
 
 /* ---- plain form ------------------------------------------------------------------------------ */
 
-/* Takes what a table has out of a part, as a map of its own; *ret is NULL when it has nothing of
- * it. */
+/* Takes the keys that a table has out of a part, as a separate map; *ret is NULL if there are
+ * none. */
 static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
 		    const struct schema_node *schema, struct rp_cfg_node **ret)
 {
@@ -199,7 +199,7 @@ static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
 	return 0;
 }
 
-/* Leaves of a common part what the module's table has. NULL in *ret: that is all of it. */
+/* Leaves the keys of the module's table in a common part. NULL in *ret: nothing else is left. */
 static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
 		      const struct conf_member *m, const struct schema_node *schema,
 		      struct rp_cfg_node **ret)
@@ -219,7 +219,8 @@ static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
 	return own ? node_append(l->arena, section, key, own) : 0;
 }
 
-/* Takes the common parts out of a section, for the top level if the policy is in force. */
+/* Takes the common parts out of a section, and moves them to the top level if the policy is
+ * active. */
 static int rewrite_hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *name,
 			 struct rp_cfg_node *section, const char *policy)
 {
@@ -280,7 +281,7 @@ static int fix_spelling(struct conf_loader *l, const struct rp_cfg_node *root)
 
 static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const char *policy)
 {
-	/* hoist appends core keys only, which need no visit. */
+	/* rewrite_hoist() appends core keys only, which need no visit. */
 	uint32_t n = root->n;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct conf_member *m = &root->members[i];
@@ -300,9 +301,9 @@ static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const cha
 	return rc < 0 ? rc : fix_spelling(l, root);
 }
 
-/* ---- what the agent pushed ------------------------------------------------------------------- */
+/* ---- sections pushed by the agent ------------------------------------------------------------ */
 
-/* `agent.accept` of the files; NULL: everything. */
+/* Returns `agent.accept` of the files; NULL: everything is accepted. */
 static rp_cfg accept_list(const struct conf_loader *l)
 {
 	rp_cfg list = conf_get(l->conf->root, "agent.accept");
@@ -393,9 +394,9 @@ static int rewrite_overlay(struct conf_loader *l, const struct rp_cfg_node *push
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all steps ------------------------------------------------------------------------------- */
 
-/* Drops the documents that cannot be used. */
+/* Rewrites custom resources and drops the unusable ones. */
 static int read_resources(struct conf_loader *l, struct conf_docs *docs)
 {
 	for (struct conf_doc **at = &docs->first; *at;) {

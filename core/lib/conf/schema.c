@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of keys as trees. Tables come from modules of any age: rows may be shorter or longer than
- * ours, and what is wrong with a table is reported like any other bad input.
+ * Builds trees from tables of keys. Tables come from modules of any age: rows may be shorter or
+ * longer than this version's, and errors in a table are reported like any other invalid input.
  */
 #include "core/lib/conf/internal.h"
 
@@ -12,7 +12,7 @@
 
 #define TYPE_MAX RP_T_FREQ
 
-/* The key of a row up to this member is what the first release had. */
+/* Size of a row of the first release: up to this member. */
 #define ROW_MIN (offsetof(struct rp_key, type) + sizeof(uint32_t))
 
 static uint32_t row_size(const struct rp_schema *schema)
@@ -52,8 +52,8 @@ static struct schema_node *find_named(const struct schema_node *map, const char 
 	return NULL;
 }
 
-/* The child of a segment, made when there is none. A new one is what its own children will need it
- * to be, a map at first. */
+/* Finds or makes the child of a segment. A new node gets the kind that its children will need, a
+ * map at first. */
 static int child_of(struct arena *arena, struct schema_node *parent, const char *name, size_t len,
 		    struct schema_node **ret)
 {
@@ -77,7 +77,7 @@ static int child_of(struct arena *arena, struct schema_node *parent, const char 
 	return 0;
 }
 
-/* The next segment of a path: a name, "*" or "[]". Its length, 0 when there is none. */
+/* Returns the length of the next segment of a path: a name, "*" or "[]"; 0: none. */
 static size_t next_segment(const char *at)
 {
 	if (at[0] == '[')
@@ -92,7 +92,8 @@ static bool may_hold(const struct schema_node *parent, bool elem)
 	return elem ? !parent->first && !parent->any : !parent->elem;
 }
 
-/* Behind a segment: the end, "[]", or a dot and another name. */
+/* Returns the position after a segment: the end, "[]", or the name after a dot; NULL: syntax
+ * error. */
 static const char *skip_dot(const char *at)
 {
 	if (!*at || *at == '[')
@@ -100,7 +101,7 @@ static const char *skip_dot(const char *at)
 	return *at == '.' && at[1] && at[1] != '[' ? at + 1 : NULL;
 }
 
-/* Walks a row's path, making what is not there. */
+/* Follows a row's path and makes missing nodes. */
 static int schema_reach(struct arena *arena, struct schema_tree *tree, const char *path,
 			struct schema_node **ret, struct err *err)
 {
@@ -135,7 +136,7 @@ static int copy_text(struct arena *arena, const char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* What goes into messages, pages and JSON. */
+/* Returns true for text that is valid in messages, pages and JSON. */
 static bool is_text(const char *s)
 {
 	return !s || utf8_valid(s, strlen(s));

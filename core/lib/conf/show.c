@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as YAML: what is in force, where it comes from, what was left to the defaults. */
+/* Writes a configuration as YAML: active values, their origins, and defaults. */
 #include "core/lib/conf/internal.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ struct show {
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
-/* Can it stand without quotes, in a list on one line, too? */
+/* Returns true if the scalar needs no quotes, including in a list on one line. */
 static bool can_be_plain(const char *s)
 {
 	size_t len = strlen(s);
@@ -163,7 +163,7 @@ static void show_default(const struct show *s, const struct schema_node *schema,
 	bool collection = key->type == RP_T_LIST || key->type == RP_T_MAP || key->type == RP_T_ANY;
 	bool usable = collection ? strchr("[{", key->fallback[0]) != NULL
 				 : value_fits(key->fallback, key);
-	/* Some defaults are words for people ("as pinCPU"). */
+	/* Some defaults are explanations ("as pinCPU"), which are commented out. */
 	(void)buf_add_str(s->out, usable ? "" : "# ");
 	add_text(s->out, key->path, false);
 	(void)buf_add_str(s->out, ": ");
@@ -179,7 +179,7 @@ static bool wants_defaults(const struct show *s, const struct schema_node *schem
 	return (s->flags & CONF_SHOW_DEFAULTS) && schema && schema->key.type == RP_T_MAP;
 }
 
-/* Null is nothing where the table names the key; elsewhere the key's being there may have a
+/* Returns true for a null whose key the table names. Elsewhere the presence of a key may have a
  * meaning. */
 static bool is_left_out(const struct conf_member *m, const struct schema_node *schema)
 {
@@ -191,7 +191,7 @@ static bool is_left_out(const struct conf_member *m, const struct schema_node *s
 
 /* ---- trees ----------------------------------------------------------------------------------- */
 
-/* Will show_members write anything? */
+/* Returns true if show_members will write at least one line. */
 static bool has_lines(const struct show *s, rp_cfg map, const struct schema_node *schema)
 {
 	for (uint32_t i = 0; i < map->n; i++)
@@ -229,7 +229,7 @@ static void show_list(const struct show *s, rp_cfg list, const struct schema_nod
 	}
 }
 
-/* "key: value" and what belongs to it; the indentation is there already. */
+/* Writes "key: value" and the members below; the indentation has been written already. */
 static void show_member(const struct show *s, const char *key, rp_cfg node,
 			const struct schema_node *schema, unsigned by)
 {
@@ -275,7 +275,7 @@ static void show_members(const struct show *s, rp_cfg map, const struct schema_n
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole configuration ----------------------------------------------------------------- */
 
 static void show_core(const struct show *s)
 {
@@ -289,7 +289,7 @@ static void show_core(const struct show *s)
 	}
 }
 
-/* A module in use whose section is left out works with its defaults. */
+/* Writes the defaults of a module in use without a section. */
 static void show_missing(const struct show *s, const char *module)
 {
 	const struct schema_tree *tree = conf_schema_of(s->conf, module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree: nodes, members, places, and the getters that need no idea of types. */
+/* The tree: nodes, members, places, and the getters that do not depend on types. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>
@@ -160,8 +160,8 @@ __attribute__((format(printf, 2, 3))) static void text_add(struct text *t, const
 {
 	if (t->len + 1 >= t->size)
 		return;
-	/* Four bytes more than are used, so that utf8_cut sees the whole character where it
-	 * cuts. */
+	/* The buffer has four bytes more than are used, so that utf8_cut sees the whole character
+	 * at the cut. */
 	char piece[PIECE_MAX + 5];
 	va_list ap;
 	va_start(ap, fmt);
@@ -226,7 +226,7 @@ const char *conf_place(rp_cfg node, char *buf, size_t size)
 	return buf;
 }
 
-/* In quotes, on one line, shortened. */
+/* Adds a text in quotes, on one line, shortened. */
 static void add_quoted(struct text *t, const char *s)
 {
 	size_t len = utf8_cut(s, CONF_FOUND_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scalars and their types. */
+/* Values of scalars by type. */
 #include "core/lib/conf/internal.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static int to_freq(const char *s, int64_t *ret)
 	return str_to_khz(s, ret);
 }
 
-/* The types that are a whole number once read. */
+/* Converts a scalar of a type that is represented as a whole number. */
 static int to_integer(const char *s, uint32_t type, int64_t *ret)
 {
 	switch (type) {
@@ -156,7 +156,8 @@ static int check_text(const char *s, const struct rp_key *key)
 	}
 }
 
-/* A misspelt unit: 750M, where 750m was meant, are more CPUs than there can be. */
+/* Returns true if a misspelt unit is likely: 750M in place of 750m is more CPUs than any machine
+ * has. */
 static bool too_many_cpus(const char *s, const struct rp_key *key)
 {
 	int64_t v;
@@ -199,7 +200,7 @@ bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs
 	return false;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void expected_integer(const struct rp_key *key, char *buf, size_t size)
 {
@@ -215,7 +216,7 @@ static void expected_integer(const struct rp_key *key, char *buf, size_t size)
 			       key->max);
 }
 
-/* "a, b or c"; an empty choice is shown as "". */
+/* Writes "a, b or c"; an empty choice is shown as "". */
 static void expected_choice(const char *choices, char *buf, size_t size)
 {
 	size_t len = 0;

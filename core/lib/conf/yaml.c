@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A YAML stream into trees, by libyaml's events. The text is looked through first for what has no
- * business in a configuration, so that such things get a place and plain words. Aliases become
- * copies of what they name, counted like everything else; merge keys, complex keys and tags other
- * than those of text, lists and maps are refused.
+ * Reads a YAML stream into trees, from libyaml's events. The text is first searched for characters
+ * and constructs that do not belong into a configuration, so that messages about them have a place
+ * and plain words. Aliases become copies of their anchors, counted like everything else. Merge
+ * keys, complex keys and tags other than those of text, lists and maps are refused.
  */
 #include "core/lib/conf/internal.h"
 
@@ -18,11 +18,11 @@ struct anchor {
 	struct rp_cfg_node *node;
 };
 
-/* A list or map that is being read. */
+/* A list or map under construction. */
 struct frame {
 	struct rp_cfg_node *node;
-	const char *key; /* of a map: its value comes next */
-	uint32_t line, column; /* of key */
+	const char *key; /* key of a map whose value is next */
+	uint32_t line, column; /* place of the key */
 };
 
 struct reader {
@@ -40,8 +40,8 @@ struct reader {
 
 /* ---- places, from 1 -------------------------------------------------------------------------- */
 
-/* A line or column, from 0, of the text. A key that was put before what somebody wrote is told as
- * the first of that. */
+/* Converts a line or column of the text, counted from 0. The added key of a `keyed` source is
+ * reported as the first character of the user's text. */
 static uint32_t place_of(const struct reader *r, size_t from_0)
 {
 	return (uint32_t)from_0 + (r->source->keyed && from_0 > 0 ? 0 : 1);
@@ -117,7 +117,7 @@ static bool has_control(const char *s)
 	return false;
 }
 
-/* Is there a tab in the indentation of this line (from 0)? */
+/* Returns true if the indentation of this line (from 0) contains a tab. */
 static bool tab_indents(const struct conf_source *source, size_t line)
 {
 	const char *s = source->text, *end = s + source->len;
@@ -157,7 +157,7 @@ static bool key_is_next(struct reader *r)
 	return f && f->node->kind == RP_NODE_MAP && !f->key;
 }
 
-/* A new node below the one that is being read, not a member of it yet. */
+/* Creates a node below the current one, not yet as its member. */
 static int yaml_make(struct reader *r, uint32_t kind, const yaml_mark_t *mark,
 		     struct rp_cfg_node **ret)
 {
@@ -219,8 +219,8 @@ static int add_anchor(struct reader *r, const yaml_char_t *name, struct rp_cfg_n
 
 /* ---- lines that lack a colon ----------------------------------------------------------------- */
 
-/* A line such as "policy static" or "policy:static": its key, and where the value begins; 0: it is
- * none of those. */
+/* Parses a line such as "policy static" or "policy:static": returns the length of its key, and
+ * where the value begins; 0: another line. */
 static size_t lost_colon(const char *line, size_t len, size_t *ret_value)
 {
 	size_t at = 0;
@@ -244,8 +244,8 @@ static size_t lost_colon(const char *line, size_t len, size_t *ret_value)
 	return end;
 }
 
-/* The last such line up to `last` (from 0), where only lines like it lie between: the parser
- * notices later. True: it was told. */
+/* Reports the last such line up to `last` (from 0), if only lines like it are between, because the
+ * parser notices the error late. True: it was reported. */
 static bool tell_lost_colon(const struct reader *r, size_t last)
 {
 	const char *s = r->source->text, *end = s + r->source->len, *found = NULL;
@@ -362,7 +362,7 @@ static int read_start(struct reader *r, const yaml_event_t *e)
 	return rc;
 }
 
-/* Fills `to`, which has its place already, with what `from` holds. */
+/* Fills `to`, which already has its place, with a copy of `from`. */
 static int copy_into(struct reader *r, struct rp_cfg_node *to, const struct rp_cfg_node *from,
 		     unsigned depth, const yaml_mark_t *mark)
 {
