@@ -12,16 +12,16 @@
 
 struct grpc_call {
 	struct h2_stream *stream;
-	struct loop_timer *timer; /* NULL: it has all the time */
+	struct loop_timer *timer; /* NULL: no time limit */
 	void (*message)(const uint8_t *payload, size_t n, void *arg);
 	grpc_done done;
 	void *arg;
 	struct grpc_reader reader;
 	int32_t status;
-	char text[ERR_TEXT_MAX]; /* what the server says */
-	bool answered; /* the headers have come */
-	bool telling; /* in the user's hands: not to be freed now */
-	bool cancelled; /* nothing more of it is told */
+	char text[ERR_TEXT_MAX]; /* text of the server's status */
+	bool answered; /* headers have been received */
+	bool telling; /* a callback is running: do not free now */
+	bool cancelled; /* no further callbacks */
 };
 
 static struct grpc_call *call_free(struct grpc_call *c)
@@ -41,8 +41,8 @@ struct grpc_call *grpc_call_cancel(struct grpc_call *c)
 	return c->telling ? NULL : call_free(c);
 }
 
-/* The stream is gone already. The end may come while a message is being told: then c goes when that
- * returns. */
+/* Reports the end of the call, whose stream is gone already. If that happens during the callback of
+ * a message, the call is freed when that callback returns. */
 static void call_tell(struct grpc_call *c, const struct grpc_result *result)
 {
 	bool inside = c->telling;
@@ -53,7 +53,7 @@ static void call_tell(struct grpc_call *c, const struct grpc_result *result)
 		call_free(c);
 }
 
-/* The answer breaks a rule: the rest of it does not matter. */
+/* Ends the call because the answer is invalid; the rest of it is ignored. */
 static void give_up(struct grpc_call *c, const struct err *why)
 {
 	struct grpc_result result = {.error = why->code, .status = c->status, .text = why->text};
@@ -68,7 +68,7 @@ static void on_timer(void *arg)
 	give_up(arg, &err);
 }
 
-/* ---- what the server sends ------------------------------------------------------------------- */
+/* ---- data from the server -------------------------------------------------------------------- */
 
 static int check_headers(const struct h2_fields *fields, struct err *err)
 {
@@ -111,7 +111,7 @@ static int check_message(const struct grpc_message *m, struct err *err)
 			     : 0;
 }
 
-/* Tells each message of a stream as it comes. 1: the user has cancelled the call. */
+/* Passes each message of a stream to the user as it arrives. 1: the user has cancelled the call. */
 static int tell_messages(struct grpc_call *c, struct err *err)
 {
 	struct grpc_message m;
@@ -130,7 +130,7 @@ static int tell_messages(struct grpc_call *c, struct err *err)
 	return r;
 }
 
-/* Checks a single answer, which stays where it is until the status has come. */
+/* Checks a single answer, which stays in the buffer until the status arrives. */
 static int check_single(const struct grpc_call *c, struct err *err)
 {
 	struct grpc_message m;
@@ -147,7 +147,7 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 {
 	struct grpc_call *c = arg;
 	struct err err = ERR_INIT;
-	/* What a liar sends behind a short prefix is no more than a frame. */
+	/* A server that announces a short message and sends more can add at most one frame. */
 	int r = grpc_reader_add(&c->reader, data, n);
 	if (r)
 		(void)err_set(&err, r, "no memory for the answer");
@@ -161,7 +161,7 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 		h2_stream_consume(s, n);
 }
 
-/* ---- how it ended ---------------------------------------------------------------------------- */
+/* ---- end of the call ------------------------------------------------------------------------- */
 
 static int call_judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
 		      struct err *err)
@@ -199,7 +199,7 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	call_tell(c, &result);
 }
 
-/* ---- what we send ---------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static int open_stream(struct grpc_call *c, const struct grpc_call_config *config)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC calls that we make. Nothing is compressed. All that comes from the server is checked, and
- * bounded by the limits here: what breaks one call's rules ends that call.
+ * gRPC calls of a client, without compression. All data from the server is checked and limited; a
+ * violation ends the call.
  */
 #ifndef GRPC_CALL_H
 #define GRPC_CALL_H
@@ -11,17 +11,17 @@
 
 struct grpc_call;
 
-/* How a call ended. All of it is valid during the callback only. */
+/* Outcome of a call. All of it is valid during the callback only. */
 struct grpc_result {
 	/*
 	 * 0: answered; -EREMOTEIO: answered with a status other than OK; -ETIMEDOUT; -EBADMSG: the
-	 * answer breaks the rules; -EMSGSIZE: it is too large; -ECONNRESET: the connection ended,
-	 * or the server gave up; -ECANCELED: we closed it; -ENOMEM.
+	 * answer is malformed; -EMSGSIZE: it is too large; -ECONNRESET: the connection ended, or
+	 * the server gave up; -ECANCELED: the connection was freed; -ENOMEM.
 	 */
 	int error;
-	int32_t status; /* gRPC's, of -EREMOTEIO */
+	int32_t status; /* gRPC status, for -EREMOTEIO */
 	const char *text; /* never NULL */
-	const uint8_t *payload; /* of an answer that is one message */
+	const uint8_t *payload; /* for an answer of one message */
 	size_t payload_len;
 };
 typedef void (*grpc_done)(const struct grpc_result *result, void *arg);
@@ -30,27 +30,27 @@ struct grpc_call_config {
 	struct h2 *h2;
 	struct loop *loop;
 	const char *path; /* "/v1.Service/Method" */
-	uint32_t timeout_ms; /* 0: none */
+	uint32_t timeout_ms; /* 0: no limit */
 	uint32_t message_max; /* bytes of an answer; 0: GRPC_MESSAGE_MAX */
-	struct h2_fields metadata; /* besides what gRPC needs */
-	/* Called for each message of a stream of answers; NULL: one message is the answer, and told
-	 * with the end. */
+	struct h2_fields metadata; /* in addition to gRPC's headers */
+	/* Called for each message of a stream of answers. NULL: the answer is one message, which is
+	 * passed with the end. */
 	void (*message)(const uint8_t *payload, size_t n, void *arg);
 	grpc_done done;
 	void *arg;
 };
 
 /*
- * After 0 done is called exactly once, never from inside. Otherwise it is not called: -ENOTCONN:
- * the server takes no more on this connection; -ENOBUFS: H2_STREAMS_MAX are under way; -ENOMEM. ret
- * may be NULL; the call is gone when done returns.
+ * Starts a call. Returns 0: done is called exactly once, later. Errors, without done: -ENOTCONN:
+ * the server accepts no more calls on this connection; -ENOBUFS: H2_STREAMS_MAX are running;
+ * -ENOMEM. ret may be NULL; the call is gone when done returns.
  */
 int grpc_call(const struct grpc_call_config *config, const ProtobufCMessage *msg,
 	      struct grpc_call **ret);
-/* The same with a message that is packed already. */
+/* Works like grpc_call() with a packed message. */
 int grpc_call_packed(const struct grpc_call_config *config, const uint8_t *payload, size_t n,
 		     struct grpc_call **ret);
-/* done is not called. NULL is fine; returns NULL. */
+/* Cancels a call; done is not called. NULL is fine; returns NULL. */
 struct grpc_call *grpc_call_cancel(struct grpc_call *c);
 
 #endif

@@ -8,10 +8,10 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/task.h"
 
-/* Bytes a read; on the stack, so that a connection at rest holds no memory for it. */
+/* Bytes of a read, in a buffer on the stack, so that an idle connection needs no memory for it. */
 #define CHUNK_SIZE (64u << 10)
-#define READS_MAX 16u /* a turn of the loop */
-#define WRITE_SIZE (64u << 10) /* collected for one write */
+#define READS_MAX 16u /* per turn of the loop */
+#define WRITE_SIZE (64u << 10) /* bytes collected for one write */
 #define BUFFER_KEEP (16u << 10)
 
 struct grpc_conn {
@@ -20,12 +20,12 @@ struct grpc_conn {
 	struct loop_io *io;
 	struct h2 *h2;
 	struct buf out;
-	/* What was said is sent when everybody has had a say, in one write. */
+	/* Sends the output of all callbacks of a turn in one write. */
 	struct loop_task flush;
-	bool flushing; /* the task waits */
-	bool writing; /* the socket is full */
+	bool flushing; /* the task is queued */
+	bool writing; /* the socket is full: wait until it is writable */
 	bool ended, doomed;
-	unsigned depth; /* calls of ours into h2 under way */
+	unsigned depth; /* nesting of calls into h2 */
 };
 
 static struct grpc_conn *conn_destroy(struct grpc_conn *c)
@@ -64,7 +64,7 @@ static void on_touched(void *arg)
 		conn_schedule(c);
 }
 
-/* 1: all of it was written; 0: the socket is full. */
+/* Writes the buffered output. 1: all of it was written; 0: the socket is full. */
 static int write_out(struct grpc_conn *c, struct err *err)
 {
 	while (buf_len(&c->out)) {
@@ -77,7 +77,7 @@ static int write_out(struct grpc_conn *c, struct err *err)
 			return err_errno(err, -ECONNRESET, "writing to %s failed", c->config.peer);
 		buf_consume(&c->out, (size_t)n);
 	}
-	/* A connection that has sent much is about to send more. */
+	/* A connection with streams is likely to send more, so it keeps a larger buffer. */
 	buf_shrink(&c->out, h2_n_streams(c->h2) ? 2 * WRITE_SIZE : BUFFER_KEEP);
 	return 1;
 }
@@ -99,7 +99,7 @@ static int write_some(struct grpc_conn *c, struct err *err)
 		if (r)
 			return err_errno(err, r, "%s", c->config.peer);
 		if (!buf_len(&c->out))
-			r = -EAGAIN; /* nothing is left to be said */
+			r = -EAGAIN; /* no output is left */
 		else
 			r = write_out(c, err);
 	} while (r > 0);
@@ -112,9 +112,9 @@ static int write_some(struct grpc_conn *c, struct err *err)
 	return h2_finished(c->h2) && !buf_len(&c->out) ? why_finished(c, err) : 0;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------------------- */
 
-/* The last thing done with c, unless somebody holds it. */
+/* Ends the connection. The caller must not use c afterwards, unless it holds c. */
 static void conn_end(struct grpc_conn *c, int error, const struct err *err)
 {
 	if (c->ended || c->doomed)
@@ -144,7 +144,7 @@ static int read_some(struct grpc_conn *c, struct err *err)
 		int r = h2_feed(c->h2, chunk, (size_t)n, err);
 		if (r)
 			return r;
-		/* A read that was not filled has emptied the socket. */
+		/* A read that did not fill the buffer has emptied the socket. */
 		if ((size_t)n < sizeof chunk)
 			return 0;
 	}
@@ -161,7 +161,7 @@ static void on_flush(void *arg)
 	c->depth++;
 	int r = write_some(c, &err);
 	if (r) {
-		/* What the peer said before it left may wait to be read. */
+		/* Data that the peer sent before it disconnected may still be unread. */
 		struct err unread = ERR_INIT;
 		(void)read_some(c, &unread);
 		conn_end(c, r, &err);
@@ -184,7 +184,7 @@ static void on_io(unsigned events, void *arg)
 	conn_leave(c);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creation and freeing -------------------------------------------------------------------- */
 
 struct h2 *grpc_conn_h2(struct grpc_conn *c)
 {
@@ -218,7 +218,7 @@ int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_con
 		conn_destroy(c);
 		return err_set(err, -ENOMEM, "no memory for a connection");
 	}
-	conn_schedule(c); /* the greeting */
+	conn_schedule(c); /* sends the connection preface */
 	*ret = c;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP/2 connection over a socket on the loop. */
+/* HTTP/2 connection over a socket on the loop. */
 #ifndef GRPC_CONN_H
 #define GRPC_CONN_H
 
@@ -10,21 +10,21 @@ struct grpc_conn;
 
 struct grpc_conn_config {
 	struct loop *loop;
-	const char *peer; /* for messages; lives as long as the connection */
+	const char *peer; /* for messages; has to live as long as the connection */
 	bool server;
-	unsigned streams_max; /* as struct h2_config has these three */
+	unsigned streams_max; /* this and the next two as in struct h2_config */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
-	/* The connection has ended, after all of its streams: grpc_conn_free is all that is left to
-	 * do with it. Not within h2's callbacks. */
+	/* Called when the connection has ended, after all of its streams: the user can only call
+	 * grpc_conn_free. Not called within h2's callbacks. */
 	void (*ended)(struct grpc_conn *c, const struct err *err, void *arg);
 	void *arg;
 };
 
-/* Takes the fd, which is closed on an error, too. */
+/* Creates a connection and takes the descriptor, which is closed also on an error. */
 int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_conn **ret,
 		  struct err *err);
-/* Streams end with -ECANCELED before it returns. Allowed in every callback. NULL is fine; returns
- * NULL. */
+/* Frees the connection after its streams have ended with -ECANCELED. Allowed in every callback.
+ * NULL is fine; returns NULL. */
 struct grpc_conn *grpc_conn_free(struct grpc_conn *c);
 struct h2 *grpc_conn_h2(struct grpc_conn *c);
 

@@ -11,26 +11,26 @@
 #include "core/lib/util/cleanup.h"
 
 #define CONNECTION_WINDOW                                                                          \
-	(16 << 20) /* never the limit: it is opened again with each piece of data */
+	(16 << 20) /* large enough not to limit: it is reopened with each piece of data */
 #define FRAME_HEADER_SIZE 9u
 
 struct h2_stream {
 	struct h2 *h2;
 	int32_t id;
-	const struct h2_events *events; /* NULL: nobody listens any more */
+	const struct h2_events *events; /* NULL: no further callbacks */
 	void *arg;
-	struct buf out; /* written and not sent */
-	bool finished; /* by us: nothing follows what is in out */
+	struct buf out; /* written, not sent yet */
+	bool finished; /* this side has finished: out has the last data */
 	bool peer_finished;
-	struct nv_list *trailers; /* to be sent at the end */
-	/* The block of headers that is being received: the texts one behind the other, each with a
-	 * NUL; and their places. */
+	struct nv_list *trailers; /* to send at the end */
+	/* Block of headers being received: texts one behind the other, each with a NUL, and their
+	 * places. */
 	struct buf text, list;
 	bool too_large;
 	struct h2_stream *prev, *next;
 };
 
-/* Trailers that wait for the data before them. */
+/* Trailers that wait for the data before them to be sent. */
 struct nv_list {
 	size_t n;
 	nghttp2_nv nv[];
@@ -40,11 +40,12 @@ struct h2 {
 	struct h2_config config;
 	nghttp2_session *session;
 	struct h2_stream *streams;
-	unsigned n_streams, depth; /* how deep we are in callbacks of nghttp2 */
-	uint32_t complaint; /* the code of our GOAWAY */
-	struct buf *to; /* of h2_pull */
+	unsigned n_streams, depth; /* depth: nesting of callbacks of nghttp2 */
+	uint32_t complaint; /* code of the GOAWAY that this side sent */
+	struct buf *to; /* output of h2_pull */
 	size_t most;
-	struct h2_stream *cut_off; /* its next frame waits for another h2_pull; NULL: none does */
+	/* stream whose next frame waits for another h2_pull; NULL: none */
+	struct h2_stream *cut_off;
 	bool closed;
 };
 
@@ -72,7 +73,7 @@ static nghttp2_nv nv_of(const struct h2_field *f)
 			    f->never_indexed ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE};
 }
 
-/* A copy whose texts lie behind it: free() is all it needs. NULL: out of memory. */
+/* Copies fields with their texts into one allocation, for free(). NULL: out of memory. */
 static struct nv_list *nv_copy(const struct h2_fields *fields)
 {
 	size_t size = sizeof(struct nv_list) + fields->n * sizeof(nghttp2_nv);
@@ -117,7 +118,7 @@ struct h2_fields *h2_fields_copy(const struct h2_fields *fields)
 	return copy;
 }
 
-/* One that is too large is not kept; the end of the block says so. */
+/* Stores a header. If it is too large, it is dropped, and the end of the block reports that. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *arg)
@@ -133,21 +134,21 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 		       buf_len(&s->list) >= H2_FIELDS_MAX * sizeof f;
 	if (s->too_large)
 		return 0;
-	/* nghttp2 ends both with a NUL. */
+	/* nghttp2 ends both texts with a NUL. */
 	(void)buf_add(&s->text, name, name_len + 1);
 	(void)buf_add(&s->text, value, value_len + 1);
 	(void)buf_add(&s->list, &f, sizeof f);
 	return s->text.failed || s->list.failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* The block is complete: the texts stay where they are. */
+/* Returns the fields of a complete block; their texts are in s->text. */
 static struct h2_fields fields_of(const struct h2_stream *s)
 {
 	struct h2_field *list = (struct h2_field *)(uintptr_t)buf_bytes(&s->list);
 	struct h2_fields fields = {list, buf_len(&s->list) / sizeof *list};
 	const char *p = (const char *)buf_bytes(&s->text);
 	if (!list || !p)
-		return (struct h2_fields){NULL, 0}; /* the block is empty */
+		return (struct h2_fields){NULL, 0}; /* empty block */
 	for (size_t i = 0; i < fields.n; i++) {
 		list[i].name = p;
 		p += list[i].name_len + 1;
@@ -210,7 +211,7 @@ struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code)
 	struct h2 *h = s->h2;
 	if (!h->closed)
 		(void)nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, code);
-	/* A frame that has been announced has to come. */
+	/* A frame that has been announced has to be sent. */
 	if (s == h->cut_off)
 		h2_stream_leave(s);
 	else
@@ -234,7 +235,7 @@ void h2_stream_consume(struct h2_stream *s, size_t n)
 	h2_touch(s->h2);
 }
 
-/* ---- what the peer sends --------------------------------------------------------------------- */
+/* ---- data from the peer ---------------------------------------------------------------------- */
 
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -252,7 +253,7 @@ static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* May end the stream: false. */
+/* Handles a block of headers. Returns false if the stream may have ended. */
 static bool on_headers(struct h2_stream *s, const nghttp2_frame *frame, bool last)
 {
 	struct h2 *h = s->h2;
@@ -284,7 +285,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	if (frame->hd.type == NGHTTP2_HEADERS) {
 		if (!on_headers(s, frame, last))
 			return 0;
-		/* The callee may have reset the stream. */
+		/* The callback may have reset the stream. */
 		s = nghttp2_session_get_stream_user_data(session, id);
 		if (s) {
 			buf_reset(&s->text);
@@ -339,9 +340,9 @@ int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err)
 	return 0;
 }
 
-/* ---- what we send ---------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* The data of a stream is at its end: what comes now. */
+/* Handles the end of a stream's data: end of stream, or trailers. */
 static ssize_t end_of_data(struct h2_stream *s, size_t len, uint32_t *flags)
 {
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -353,7 +354,7 @@ static ssize_t end_of_data(struct h2_stream *s, size_t len, uint32_t *flags)
 	return (ssize_t)len;
 }
 
-/* How much the next frame has. Its bytes are not copied to nghttp2: send_data takes them. */
+/* Returns the size of the next frame. Its bytes are not copied to nghttp2: send_data takes them. */
 static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_t n,
 			uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
@@ -383,15 +384,16 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	    buf_add(h->to, buf_bytes(&s->out), len))
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	buf_consume(&s->out, len);
-	/* As much as may wait, and what doubling adds to it: whoever says much says more. */
+	/* Keep the bytes that may wait and the growth by doubling, because a stream with much data
+	 * is likely to send more. */
 	buf_shrink(&s->out, 2 * H2_STREAM_WINDOW);
 	if (len && s->events && s->events->sent)
 		s->events->sent(s, len, s->arg);
 	return 0;
 }
 
-/* A server has answered in full: a client that still wants to say something is told that nobody
- * listens. */
+/* Handles a sent frame. After a server's complete answer, a client that still sends data is
+ * notified that it is ignored. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h = arg;
@@ -496,7 +498,7 @@ int h2_pull(struct h2 *h, struct buf *to, size_t most)
 	return n < 0 ? -EPROTO : 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creation and freeing -------------------------------------------------------------------- */
 
 void h2_close(struct h2 *h, int error, const char *text)
 {
@@ -543,9 +545,9 @@ static int make_session(struct h2 *h, nghttp2_session_callbacks *c, nghttp2_opti
 	nghttp2_session_callbacks_set_send_data_callback(c, send_data);
 	nghttp2_option_set_no_auto_window_update(o, 1);
 	nghttp2_option_set_no_closed_streams(o, 1);
-	/* Clients of older gRPC libraries, as kubelets have them, name a unix socket's path as the
-	 * authority, which is none to nghttp2. What else of a request's headers is wrong is for
-	 * whoever answers it to say. */
+	/* Turn off nghttp2's checks of HTTP messages for servers. Clients of older gRPC libraries,
+	 * such as kubelets, use a unix socket's path as the authority, which nghttp2 refuses. Other
+	 * errors in a request's headers are reported by the component that answers it. */
 	nghttp2_option_set_no_http_messaging(o, h->config.server);
 	return h->config.server ? nghttp2_session_server_new2(&h->session, c, h, o)
 				: nghttp2_session_client_new2(&h->session, c, h, o);

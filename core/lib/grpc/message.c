@@ -156,7 +156,7 @@ void grpc_decode_text(const uint8_t *data, size_t n, char *ret, size_t size)
 		len++;
 	}
 	ret[len] = '\0';
-	/* The end may be within a character. */
+	/* The text may have been cut within a character. */
 	size_t cut = len + 1 == size ? utf8_cut(ret, len - (len > 0)) : len;
 	ret[cut] = '\0';
 	if (!utf8_valid(ret, cut))

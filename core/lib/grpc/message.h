@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gRPC puts into a stream of HTTP/2: messages behind a prefix, a status, texts, time-outs. */
+/* gRPC's contents of HTTP/2 streams: messages with a prefix, a status, texts, time-outs. */
 #ifndef GRPC_MESSAGE_H
 #define GRPC_MESSAGE_H
 
@@ -8,12 +8,12 @@
 #include "core/lib/grpc/h2.h"
 #include "core/lib/util/buf.h"
 
-#define GRPC_MESSAGE_MAX (16u << 20) /* bytes of a message, unless the user says less */
-#define GRPC_PREFIX_SIZE 5u /* before a message: compressed or not, and its length */
+#define GRPC_MESSAGE_MAX (16u << 20) /* bytes of a message, unless the user sets a lower limit */
+#define GRPC_PREFIX_SIZE 5u /* before a message: compression flag and length */
 #define GRPC_CONTENT_TYPE "application/grpc"
 #define GRPC_TEXT_MAX (3u * ERR_TEXT_MAX) /* an encoded text with its NUL */
 
-/* What runtimes and kubelets answer with; others pass as numbers. */
+/* Statuses that runtimes and kubelets answer with; others are used as numbers. */
 enum grpc_status {
 	GRPC_OK = 0,
 	GRPC_CANCELLED = 1,
@@ -30,40 +30,39 @@ enum grpc_status {
 };
 #define GRPC_STATUS_UNTOLD (-1)
 
-/* Puts messages together again. */
+/* Reassembles messages. */
 struct grpc_reader {
 	struct buf in;
 	uint32_t message_max;
 };
-/* The bytes are valid until the next call. */
+/* A received message, valid until the next call. */
 struct grpc_message {
 	bool compressed;
 	const uint8_t *data;
 	size_t n;
 };
 int grpc_reader_add(struct grpc_reader *r, const uint8_t *data, size_t n);
-/* 1: *ret is the next message, until grpc_reader_drop; 0: it is not complete yet; -EMSGSIZE;
- * -EBADMSG: no message begins so. */
+/* Returns 1: *ret is the next message, valid until grpc_reader_drop; 0: it is incomplete;
+ * -EMSGSIZE; -EBADMSG: the prefix is invalid. */
 int grpc_reader_next(const struct grpc_reader *r, struct grpc_message *ret, struct err *err);
-void grpc_reader_drop(struct grpc_reader *r); /* the message that next has given */
-bool grpc_reader_partial(const struct grpc_reader *r); /* the beginning of one is there */
+void grpc_reader_drop(struct grpc_reader *r); /* drops the message that grpc_reader_next returned */
+/* true if the beginning of a message is buffered */
+bool grpc_reader_partial(const struct grpc_reader *r);
 void grpc_reader_fini(struct grpc_reader *r);
 
 void grpc_prefix(uint8_t ret[GRPC_PREFIX_SIZE], uint32_t n);
-/* Appends msg behind its prefix. -ENOMEM, also when it is longer than a message can be. */
+/* Appends msg with its prefix. -ENOMEM, also if it exceeds the length of a message. */
 int grpc_pack(struct buf *to, const ProtobufCMessage *msg);
 
-/* The status of a block of trailers; GRPC_STATUS_UNTOLD: it has none; what is no status is
- * GRPC_UNKNOWN. */
+/* Returns the status of a block of trailers; GRPC_STATUS_UNTOLD: none; GRPC_UNKNOWN: invalid. */
 int32_t grpc_status_of(const struct h2_fields *fields);
 bool grpc_is_content_type(const struct h2_field *type);
-/* A small number of plain digits; -1: it is none. */
+/* Parses a small number of plain digits; -1: invalid. */
 int32_t grpc_small_number(const char *text, size_t n);
-/* "20S", "300m" … → milliseconds, rounded up; UINT64_MAX: not limited; what is no time-out is
- * -EINVAL. */
+/* Parses "20S", "300m" … as milliseconds, rounded up; UINT64_MAX: no limit; -EINVAL: invalid. */
 int grpc_timeout_ms(const struct h2_field *timeout, uint64_t *ret);
 
-/* gRPC's percent-encoding of texts, into size bytes with the NUL; what is no UTF-8 then becomes
+/* Decodes gRPC's percent-encoding of texts into size bytes with the NUL; invalid UTF-8 becomes
  * question marks. */
 void grpc_decode_text(const uint8_t *data, size_t n, char *ret, size_t size);
 void grpc_encode_text(const char *text, char *ret, size_t size);

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MAX 34u /* two of gRPC's and the user's */
+#define FIELDS_MAX 34u /* two of gRPC and the user's */
 
 struct grpc_served {
 	struct grpc_served_config config;
 	struct h2_stream *stream;
-	struct loop_timer *timer; /* NULL: the caller has all the time */
+	struct loop_timer *timer; /* NULL: no time limit */
 	uint64_t deadline_ms;
 	struct grpc_reader reader;
 	bool responded;
-	bool busy; /* in the user's hands: not to be freed now */
+	bool busy; /* a callback is running: do not free now */
 	bool ended;
 };
 
@@ -28,7 +28,7 @@ static struct grpc_served *served_free(struct grpc_served *c)
 	return NULL;
 }
 
-/* Nothing is done with c any more, but by whoever has it in hand. */
+/* Ends the use of c, which is freed unless a callback is running. */
 static void let_go(struct grpc_served *c)
 {
 	c->stream = NULL;
@@ -43,7 +43,7 @@ static void served_enter(struct grpc_served *c)
 	c->busy = true;
 }
 
-/* false: c is gone. */
+/* Ends a callback. Returns false if c is gone. */
 static bool served_leave(struct grpc_served *c)
 {
 	c->busy = false;
@@ -62,7 +62,7 @@ static void tell_gone(struct grpc_served *c)
 	let_go(c);
 }
 
-/* ---- what we send ---------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void add_status(struct h2_fields *fields, struct h2_field *list, char number[8],
 		       enum grpc_status status, const char *encoded)
@@ -93,8 +93,8 @@ void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text)
 		h2_stream_leave(s);
 }
 
-/* Headers of our own before the first message; else they come without. 0 or -ENOMEM, as for the
- * next. */
+/* Sends headers before the first message; without this call they are sent with it. 0 or -ENOMEM, as
+ * for the next. */
 static int grpc_served_metadata(struct grpc_served *c, const struct h2_fields *metadata)
 {
 	struct h2_field list[FIELDS_MAX] = {H2_FIELD(":status", "200"),
@@ -137,9 +137,9 @@ void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char 
 	let_go(c);
 }
 
-/* ---- what the caller sends ------------------------------------------------------------------- */
+/* ---- data from the caller -------------------------------------------------------------------- */
 
-/* We end the call, and the user has to know. */
+/* Ends the call on this side's initiative and notifies the user. */
 static void abort_call(struct grpc_served *c, enum grpc_status status, const char *text)
 {
 	bool inside = c->busy;
@@ -156,7 +156,7 @@ static void on_timer(void *arg)
 	abort_call(arg, GRPC_DEADLINE_EXCEEDED, "no answer in time");
 }
 
-/* false: c is gone. */
+/* Passes received messages to the user. Returns false if c is gone. */
 static bool tell_messages(struct grpc_served *c)
 {
 	struct grpc_message m;
@@ -199,7 +199,7 @@ static void on_finished(struct h2_stream *s, void *arg)
 	(void)served_leave(c);
 }
 
-/* Trailers of a caller: gRPC knows of none, they end what it has to say. */
+/* Handles a caller's trailers. gRPC does not define any, so they only end its messages. */
 static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
 	(void)fields;
@@ -222,7 +222,7 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	tell_gone(arg);
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static int set_timer(struct grpc_served *c, uint64_t timeout_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC calls that we answer: messages in both directions, metadata, trailers, the caller's
- * deadline. */
+/* gRPC calls that this process answers: messages in both directions, metadata, trailers, the
+ * caller's deadline. */
 #ifndef GRPC_SERVED_H
 #define GRPC_SERVED_H
 
@@ -11,33 +11,34 @@ struct grpc_served;
 
 struct grpc_served_config {
 	struct loop *loop;
-	uint32_t message_max; /* bytes of a message of the caller; 0: GRPC_MESSAGE_MAX */
-	/* A message has come; valid during the callback. The caller's window is opened again after
+	uint32_t message_max; /* bytes of a caller's message; 0: GRPC_MESSAGE_MAX */
+	/* Called for a message, valid during the callback. The caller's window is reopened after
 	 * it. */
 	void (*message)(struct grpc_served *c, const struct grpc_message *m, void *arg);
-	void (*finished)(struct grpc_served *c, void *arg); /* the caller has said all */
-	/* n bytes of what was sent have left, of at most what was sent. NULL: nobody cares. */
+	void (*finished)(struct grpc_served *c, void *arg); /* the caller has finished */
+	/* Called when n bytes were sent, of those passed to grpc_served_send. NULL: not needed. */
 	void (*sent)(struct grpc_served *c, size_t n, void *arg);
-	/* The caller has gone, broken a rule, or run out of time: c is gone after it. Not called
-	 * after grpc_served_end. */
+	/* Called when the caller has disconnected, violated a rule or exceeded its time: c is gone
+	 * after it. Not called after grpc_served_end. */
 	void (*gone)(struct grpc_served *c, void *arg);
 	void *arg;
 };
 
 /*
- * A call that h2's or server's accept was given; `last` as there. -EINVAL: it was none of gRPC and
- * is refused already; -ENOMEM: the stream is reset.
+ * Answers a call that accept() of h2 or server has received; `last` as there. -EINVAL: no gRPC
+ * call, refused already; -ENOMEM: the stream is reset.
  */
 int grpc_serve(struct h2_stream *s, const struct h2_fields *fields, bool last,
 	       const struct grpc_served_config *config, struct grpc_served **ret);
-/* Out of what does not fit into the caller's window a queue forms: `sent` tells how it shrinks. */
+/* Sends a message. Bytes that do not fit into the caller's window form a queue; `sent` reports how
+ * it shrinks. */
 int grpc_served_send(struct grpc_served *c, const uint8_t *payload, size_t n);
-/* The status, a text of UTF-8 (NULL: none), trailers of our own (NULL: none). c is gone, what was
- * sent before still goes out. */
+/* Ends the call with a status, a UTF-8 text (NULL: none) and trailers (NULL: none). c is gone;
+ * messages sent before still go out. */
 void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char *text,
 		     const struct h2_fields *trailers);
 
-/* Answers a call with nothing but a status. The stream is gone. */
+/* Answers a call with a status only. The stream is gone. */
 void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text);
 
 #endif

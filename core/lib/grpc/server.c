@@ -17,8 +17,10 @@
 struct client {
 	struct grpc_server *server;
 	struct grpc_conn *conn;
-	uint64_t since_ms; /* the last call began or was seen under way; at first: the connection */
-	bool called; /* a call has begun */
+	/* begin of the last call or the last time with a running call; at first: of the
+	 * connection */
+	uint64_t since_ms;
+	bool called; /* a call has been made */
 	struct client *prev, *next;
 };
 
@@ -78,13 +80,13 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 
 #define SWEEP_MS 1000u
 
-/* Returns true if a call is under way. A stream whose headers never end is none. */
+/* Returns true if a call is running. A stream whose headers never end does not count. */
 static bool client_is_busy(const struct client *c)
 {
 	return c->called && h2_n_streams(grpc_conn_h2(c->conn));
 }
 
-/* Closes the connection that has been without a call for longest, for a new one. */
+/* Closes the connection that has been without a call for longest, to free a place. */
 static void server_make_room(struct grpc_server *s)
 {
 	struct client *c, *found = NULL;

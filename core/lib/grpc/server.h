@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A unix socket that gRPC calls come in on. */
+/* Unix socket that accepts gRPC calls. */
 #ifndef GRPC_SERVER_H
 #define GRPC_SERVER_H
 
@@ -9,13 +9,13 @@
 #include "core/lib/util/loop.h"
 
 #define GRPC_CONNECTIONS_MAX 100u
-#define GRPC_CALLS_MAX 1000u /* under way on all of them */
-/* The last ones are for connections that have no more than their share. */
+#define GRPC_CALLS_MAX 1000u /* running calls of all connections */
+/* Places reserved for connections that have no more than their share of calls. */
 #define GRPC_CALLS_SPARE 100u
 #define GRPC_CALLS_SHARE 10u
-/* A connection without a call under way is closed after so long: before its first call, and since
- * its last one. With GRPC_CONNECTIONS_MAX the one without a call for longest gives its place to the
- * next. */
+/* Times after which a connection without a running call is closed: before its first call, and after
+ * its last one. At GRPC_CONNECTIONS_MAX, the connection that has been without a call for longest is
+ * closed for a new one. */
 #define GRPC_SILENT_MS 10000u
 #define GRPC_IDLE_MS 300000u
 
@@ -25,8 +25,8 @@ struct grpc_server_config {
 	struct loop *loop;
 	const char *path;
 	mode_t mode;
-	int inherited; /* > 0: a socket that listens already, instead */
-	/* A call begins, as struct h2_config has it. What is more than the limit is refused
+	int inherited; /* > 0: a socket that already listens, in place of the path */
+	/* Called when a call begins, as in struct h2_config. Calls beyond the limit are refused
 	 * before. */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
 	void *arg;
@@ -34,8 +34,8 @@ struct grpc_server_config {
 
 int grpc_server_new(const struct grpc_server_config *config, struct grpc_server **ret,
 		    struct err *err);
-/* Calls end as if their callers had gone. Not from inside a callback. NULL is fine; returns
- * NULL. */
+/* Frees the server; its calls end as if their callers had disconnected. Not inside a callback. NULL
+ * is fine; returns NULL. */
 struct grpc_server *grpc_server_free(struct grpc_server *s);
 unsigned grpc_server_n_connections(const struct grpc_server *s);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caches, the bulk of what there is to read: some twenty files a core. Three things keep it short.
- * A cache is read through the first CPU that has it. Caches private to a core have the same level,
- * type and size in all cores of a die that are of one kind, so these come from a *model*, the first
- * such core. And who shares a first-level cache is taken from the model too when that core's is
- * private and no CPU is offline, as an offline sibling could make a shared cache look private.
+ * Reads caches, which are most of the files: about twenty per core. Three rules reduce them. A
+ * cache is read through the first CPU that has it. Caches private to a core have equal level, type
+ * and size in all cores of one kind in a die, so they are copied from a *model*, the first such
+ * core. The sharers of a first-level cache are copied from the model, too, if that core's is
+ * private and no CPU is offline, because an offline sibling could make a shared cache look private.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 struct shape {
 	uint64_t bytes;
 	uint8_t level, type;
-	bool known; /* the above, from a cache that is private to its core */
-	bool no_id; /* the kernel gives caches of this index no id */
+	bool known; /* the members above are valid, from a cache private to its core */
+	bool no_id; /* the kernel has no ids for caches of this index */
 };
 
 struct model {
@@ -26,7 +26,7 @@ struct model {
 	uint32_t package_id, die_id;
 	uint16_t capacity;
 	uint8_t kind;
-	uint32_t indices; /* a bit for each indexN that there is */
+	uint32_t indices; /* a bit for each existing indexN */
 	struct shape shapes[TOPO_CACHE_INDEX_MAX];
 };
 
@@ -34,13 +34,13 @@ struct caches {
 	struct reader *r;
 	struct model *models;
 	bool all_online;
-	struct rp_idset seen[TOPO_CACHE_INDEX_MAX]; /* by index: CPUs whose cache is known */
+	struct rp_idset seen[TOPO_CACHE_INDEX_MAX]; /* by index: CPUs whose cache has been read */
 	struct rp_idset *taken[TOPO_CACHE_LEVEL_MAX + 1][RP_CACHE_UNIFIED + 1];
 	struct topo_cache *list;
 	uint32_t n, n_room;
 };
 
-/* ---- one cache's files ----------------------------------------------------------------------- */
+/* ---- files of one cache ---------------------------------------------------------------------- */
 
 static void index_path(char *buf, size_t size, uint32_t cpu, uint32_t index, const char *file)
 {
@@ -63,7 +63,7 @@ static int parse_type(const char *text, uint8_t *ret)
 	return -EINVAL;
 }
 
-/* Level, type and size. A cache without a size counts as one of unknown size, 0. */
+/* Reads level, type and size. A missing size is unknown, 0. */
 static int read_shape(struct caches *s, uint32_t cpu, uint32_t index, struct shape *ret)
 {
 	char path[80], text[64];
@@ -106,7 +106,7 @@ static int read_sharers(struct caches *s, uint32_t cpu, uint32_t index, struct r
 	return 0;
 }
 
-/* The kernel's id; ID_UNKNOWN where it has none (some guests, some ARM). */
+/* Reads the kernel's id; ID_UNKNOWN if there is none (some guests, some ARM). */
 static uint32_t read_cache_id(struct caches *s, uint32_t cpu, uint32_t index, struct shape *shape)
 {
 	char path[80];
@@ -168,7 +168,7 @@ static struct model *model_of(struct caches *s, uint32_t cpu)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* CPUs that have a cache of this level and type: nobody has two. */
+/* Returns the CPUs that have a cache of this level and type already, because no CPU has two. */
 static struct rp_idset *taken_by(struct caches *s, const struct topo_cache *c)
 {
 	struct rp_idset **set = &s->taken[c->level][c->type];
@@ -210,7 +210,7 @@ static int add_cache(struct caches *s, struct topo_cache c, uint32_t cpu, struct
 	return rc;
 }
 
-/* The cache `index` of a CPU that is not yet known to be in one. */
+/* Reads the cache `index` of a CPU that is not a member of any such cache yet. */
 static int read_cache(struct caches *s, uint32_t cpu, uint32_t index, struct model *m,
 		      struct rp_ids core)
 {
@@ -228,7 +228,8 @@ static int read_cache(struct caches *s, uint32_t cpu, uint32_t index, struct mod
 		if (is_private)
 			*model = shape;
 	}
-	/* Only now: where a file of the first CPU's is faulty, the next one may tell. */
+	/* Record the CPUs after these files were read: if a file of the first CPU is faulty, the
+	 * next CPU is tried. */
 	rp_idset_or(&s->seen[index], rp_ids_of(&s->seen[index]), rp_ids_of(&sharers));
 	struct topo_cache c = {
 		.bytes = shape.bytes,

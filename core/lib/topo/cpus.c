@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packages, dies, clusters and cores. Of the CPUs that share a core only the first is asked, and a
- * package or die is asked for once: the list of those who share it covers the others. Older kernels
- * lack the lists; then each core is asked.
+ * Reads packages, dies, clusters and cores. Of the CPUs that share a core only the first is read,
+ * and a package or die is read once: the list of its members covers the others. Older kernels lack
+ * these lists; then each core is read.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 
 struct shared_fact {
 	const char *id_file;
-	const char *list_files[2]; /* the later for older kernels */
-	size_t offset; /* of the id in struct topo_cpu */
-	bool expected; /* its lack is worth a note */
+	const char *list_files[2]; /* the later one for older kernels */
+	size_t offset; /* offset of the id in struct topo_cpu */
+	bool expected; /* a missing file is worth a note */
 };
 
 static const struct shared_fact package_fact = {"physical_package_id",
@@ -24,7 +24,7 @@ static const struct shared_fact package_fact = {"physical_package_id",
 static const struct shared_fact die_fact = {
 	"die_id", {"die_cpus_list", NULL}, offsetof(struct topo_cpu, die_id), false};
 
-/* What is already known, by CPU. */
+/* CPUs whose attributes are complete. */
 struct progress {
 	struct rp_idset in_core, has_package, has_die;
 };
@@ -35,8 +35,8 @@ static uint32_t *fact_of(struct reader *r, uint32_t cpu, size_t offset)
 }
 
 /*
- * A number below topology/. Kernels write -1 for "unknown": that, and a missing file, gives the
- * default. True when there was a number.
+ * Reads a number below topology/. Kernels write -1 for "unknown": -1 and a missing file give the
+ * default. Returns true if there was a number.
  */
 static bool read_id(struct reader *r, uint32_t cpu, const char *file, bool expected,
 		    uint32_t otherwise, uint32_t *ret)
@@ -56,8 +56,8 @@ static bool read_id(struct reader *r, uint32_t cpu, const char *file, bool expec
 	return false;
 }
 
-/* The online CPUs in a list below topology/ that has to name the CPU itself. False when there is no
- * such list. */
+/* Reads a list below topology/, which has to contain the CPU itself, and keeps its online CPUs.
+ * Returns false if there is no such list. */
 static bool read_members(struct reader *r, uint32_t cpu, const char *const files[2],
 			 struct rp_idset *ret)
 {
@@ -79,7 +79,7 @@ static bool read_members(struct reader *r, uint32_t cpu, const char *const files
 	return false;
 }
 
-/* Finds out a core's package or die, and with it those of the CPUs that share it. */
+/* Determines the package or die of a core and of the CPUs that share it. */
 static void read_shared(struct reader *r, uint32_t cpu, const struct shared_fact *fact,
 			struct rp_idset *known)
 {
@@ -100,7 +100,7 @@ static void read_shared(struct reader *r, uint32_t cpu, const struct shared_fact
 	rp_idset_or(known, rp_ids_of(known), rp_ids_of(&members));
 }
 
-/* A sibling is where the core's first CPU is, whatever the other lists say. */
+/* Puts a sibling where the core's first CPU is, even if other lists contradict. */
 static void join_core(struct reader *r, uint32_t first, uint32_t cpu, struct progress *p)
 {
 	struct topo_cpu *head = &r->t->cpus[topo_cpu_index(r->t, first)];

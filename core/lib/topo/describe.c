@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The snapshot as a table for people. */
+/* Prints the snapshot as a table for people. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,8 +22,8 @@ static void put_set(struct buf *out, struct rp_ids ids)
 	(void)buf_add_str(out, text[0] ? text : "-");
 }
 
-/* "2.5 GiB": the largest unit that leaves at least 1, one digit behind the point when it is not a
- * whole number. */
+/* Writes "2.5 GiB": the largest unit that leaves at least 1, with one decimal unless it is a whole
+ * number. */
 static void put_bytes(struct buf *out, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -118,7 +118,7 @@ static void put_nodes(const struct topo *t, struct buf *out)
 	}
 }
 
-/* Caches private to a core by number, the others one by one. */
+/* Writes caches: those private to a core by count, the others one by one. */
 static void put_caches(const struct topo *t, struct buf *out)
 {
 	static const char *const types[] = {
@@ -171,7 +171,7 @@ static void put_freq(const struct topo_cpu *c, struct buf *out)
 		(void)buf_printf(out, ", capacity %u", c->capacity);
 }
 
-/* CPUs that are alike, a line a sort. */
+/* Writes one line for each group of identical CPUs. */
 static void put_kinds(struct topo *t, struct buf *out)
 {
 	struct rp_idset done, same;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a device is. Going up from its directory, the first one below /sys/devices that names CPUs
- * or a node decides. A device made of others is where these are.
+ * Locates a device. The search goes up from its directory to the first one below /sys/devices that
+ * names CPUs or a node. A device made of others is where these are.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -13,16 +13,16 @@
 #define DEVICES "sys/devices/"
 #define VFIO "sys/devices/virtual/vfio/"
 #define DEVICE_DEPTH_MAX 8u /* dm on md on multipath on … */
-#define DEVICE_VISITS_MAX 256u /* devices that one is made of; also what ends a cycle of slaves */
+#define DEVICE_VISITS_MAX 256u /* devices that one consists of; also ends a cycle of slaves */
 
 struct search {
 	const struct topo *t;
 	struct rp_idset *cpus, *nodes;
-	const char *folder; /* of the list that is being gone through */
+	const char *folder; /* directory of the current list */
 	unsigned n_visits, depth;
 };
 
-/* ---- one directory --------------------------------------------------------------------------- */
+/* ---- a single directory ---------------------------------------------------------------------- */
 
 static int read_list(const struct topo *t, const char *dir, const char *file, struct rp_idset *ret)
 {
@@ -36,8 +36,8 @@ static int read_list(const struct topo *t, const char *dir, const char *file, st
 	return rp_ids_empty(rp_ids_of(ret)) ? -ENOENT : 0;
 }
 
-/* The device's own word. -1 is the kernel's "nowhere", and what it then lists as local is every
- * CPU. */
+/* Reads the node that the device reports. -1 is the kernel's "unknown"; the local CPUs that it
+ * lists then are all CPUs. */
 static int read_node(const struct topo *t, const char *dir, int64_t *ret)
 {
 	char path[PATH_MAX];
@@ -46,14 +46,14 @@ static int read_node(const struct topo *t, const char *dir, int64_t *ret)
 	return fs_read_i64(&t->root, path, ret);
 }
 
-/* The directory of a node is the node's place. */
+/* Returns true for the directory of a node, whose place is the node. */
 static bool is_node_dir(const char *dir, uint32_t *ret)
 {
 	char rest;
 	return sscanf(dir, NODE_DIR "/node%5u%c", ret, &rest) == 1;
 }
 
-/* CPUs of the nodes, or of those closest to them when they have none. */
+/* Adds the CPUs of the nodes, or of the nodes closest to them if they have none. */
 static void add_cpus_of_nodes(const struct topo *t, struct rp_ids nodes, struct rp_idset *cpus)
 {
 	uint32_t closest = UINT32_MAX;
@@ -84,7 +84,7 @@ static void add_nodes_of_cpus(const struct topo *t, struct rp_ids cpus, struct r
 	}
 }
 
-/* Adds what a directory tells about its place. False when that is nothing. */
+/* Adds the place that a directory names. Returns false if it names none. */
 static bool add_place(struct search *s, const char *dir)
 {
 	static const char *const lists[] = {"local_cpulist", "cpulist", "cpulistaffinity",
@@ -117,7 +117,7 @@ static bool add_place(struct search *s, const char *dir)
 	return true;
 }
 
-/* ---- going up, and to the parts -------------------------------------------------------------- */
+/* ---- upward search and component devices ----------------------------------------------------- */
 
 static void device_visit(struct search *s, const char *path);
 
@@ -147,7 +147,8 @@ static bool cut_last(char *path)
 	return true;
 }
 
-/* What a device is made of is below it, or below the whole when it is a partition. */
+/* Visits the component devices, which are listed below the device, or below the whole device of a
+ * partition. */
 static void visit_slaves(struct search *s, const char *device)
 {
 	char dir[PATH_MAX], folder[PATH_MAX];
@@ -179,7 +180,7 @@ static void device_visit(struct search *s, const char *path)
 		;
 }
 
-/* "8:0", "b8:0", "c1:3". */
+/* Parses "8:0", "b8:0" or "c1:3". */
 static int parse_number(const char *text, char *kind, unsigned *major, unsigned *minor)
 {
 	char rest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is different between two snapshots. */
+/* Determines the differences between two snapshots. */
 #include <string.h>
 
 #include "core/lib/topo/impl.h"
@@ -12,7 +12,8 @@ static bool diff_set(const struct topo *old, const struct topo *now, uint32_t wh
 	return !rp_ids_equal(old->sets[which], now->sets[which]);
 }
 
-/* Unit numbers shift when CPUs before it come or go: what counts is who shares its units. */
+/* Returns true if both CPUs share their units with the same CPUs. Numbers of units shift when CPUs
+ * before them appear or disappear, so they are not compared. */
 static bool same_units(const struct topo *old, const struct topo_cpu *a, const struct topo *now,
 		       const struct topo_cpu *b, struct rp_ids both)
 {

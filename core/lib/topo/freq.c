@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frequencies and energy preference of a CPU, read when somebody first asks. */
+/* Reads frequencies and energy preference of a CPU at their first use. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-/* A name of the kernel's or a number of 0 to 255. "default" is whatever the firmware has set:
- * unknown. */
+/* Parses a name of the kernel or a number from 0 to 255. "default" stands for the firmware's
+ * setting: unknown. */
 static uint32_t parse_epp(const char *text)
 {
 	static const struct {
@@ -59,8 +59,8 @@ static void load_epp(const struct topo *t, uint32_t number, struct topo_cpu *c)
 		c->epp = parse_epp(epp);
 }
 
-/* Frequencies are the core's, so that its first CPU tells them; each thread has a preference of its
- * own. */
+/* Loads the frequencies of a CPU. They are common to a core and read from its first CPU; the energy
+ * preference differs by thread. */
 void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c)
 {
 	if (c->has_freq)

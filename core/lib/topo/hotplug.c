@@ -16,16 +16,16 @@
 
 #define LOG_SOURCE "topo"
 
-#define KERNEL_GROUP 1u /* uevents of the kernel itself; others are of udev */
-#define EVENT_MAX 8192u /* the kernel's are at most 2 KiB and an action with its path */
-#define BURST_MAX 64u /* events taken before the loop gets its turn again */
+#define KERNEL_GROUP 1u /* uevents of the kernel; the other groups are udev's */
+#define EVENT_MAX 8192u /* the kernel's events have at most 2 KiB, plus an action with its path */
+#define BURST_MAX 64u /* events before the loop handles others */
 
 struct hotplug {
 	struct loop *loop;
 	int fd;
 	struct loop_io *io;
 	struct loop_timer *timer;
-	uint64_t first_ms; /* of the burst that is going on */
+	uint64_t first_ms; /* begin of the current burst */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -38,7 +38,7 @@ bool hotplug_event_matters(const char *msg, size_t len)
 	for (const char *p = msg, *end = msg + len; p < end;) {
 		size_t n = strnlen(p, (size_t)(end - p));
 		if (p + n == end)
-			return false; /* cut off */
+			return false; /* truncated */
 		for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
 			action |= strncmp(p, "ACTION=", 7) == 0 && str_eq(p + 7, actions[i]);
 		for (unsigned i = 0; i < sizeof subsystems / sizeof subsystems[0]; i++)
@@ -65,7 +65,7 @@ void hotplug_trigger(struct hotplug *h)
 	(void)loop_timer_arm(h->timer, left < HOTPLUG_QUIET_MS ? left : HOTPLUG_QUIET_MS);
 }
 
-/* 1: an event that matters, 0: another one, -errno. */
+/* Reads an event. 1: a relevant event, 0: another one, -errno. */
 static int take_event(int fd)
 {
 	char msg[EVENT_MAX];
@@ -76,7 +76,7 @@ static int take_event(int fd)
 	ssize_t n = recvmsg(fd, &hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
-	/* A process that may send to the group is not the kernel. */
+	/* The sender is a process that may send to the group, not the kernel. */
 	if (hdr.msg_namelen >= sizeof from && from.nl_family == AF_NETLINK && from.nl_pid != 0)
 		return 0;
 	return hotplug_event_matters(msg, (size_t)n);
@@ -90,7 +90,7 @@ static void on_readable(unsigned events, void *arg)
 		int rc = take_event(h->fd);
 		if (rc == -EAGAIN || rc == -EINTR)
 			return;
-		/* Events were lost: one of them could have mattered. */
+		/* Events were lost, and one of them may have been relevant. */
 		if (rc == 1 || rc == -ENOBUFS) {
 			hotplug_trigger(h);
 		} else if (rc < 0) {
@@ -107,7 +107,7 @@ static void on_readable(unsigned events, void *arg)
 #define SKIP_UNLESS(word, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (word), 0, (n))
 #define PASS BPF_STMT(BPF_RET | BPF_K, EVENT_MAX)
 #define DROP BPF_STMT(BPF_RET | BPF_K, 0)
-/* Each SKIP leads to what comes after PASS. */
+/* Each SKIP jumps behind PASS. */
 #define PASS_IF_SYSTEM_AT(at)                                                                      \
 	LOAD(at), SKIP_UNLESS(WORD('@', '/', 'd', 'e'), 7), LOAD((at) + 4),                        \
 		SKIP_UNLESS(WORD('v', 'i', 'c', 'e'), 5), LOAD((at) + 8),                          \
@@ -115,8 +115,9 @@ static void on_readable(unsigned events, void *arg)
 		SKIP_UNLESS(WORD('s', 't', 'e', 'm'), 1), PASS
 
 /*
- * Every container that starts makes a dozen uevents. This keeps the daemon asleep: what passes
- * begins with "ACTION@/devices/system", for actions of 3, 6 and 7 letters.
+ * Attaches a filter, because every container start causes a dozen uevents that would wake up the
+ * daemon. The filter passes events that begin with "ACTION@/devices/system", for actions of 3, 6
+ * and 7 letters.
  */
 static int filter_events(int fd)
 {

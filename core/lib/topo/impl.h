@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of core/lib/topo share. Nobody else includes this. */
+/* Declarations shared by the files of core/lib/topo, for no other folder. */
 #ifndef TOPO_IMPL_H
 #define TOPO_IMPL_H
 
@@ -17,8 +17,8 @@
 #define CPU_DIR "sys/devices/system/cpu"
 #define NODE_DIR "sys/devices/system/node"
 
-#define TOPO_MEMORY_MAX (64u << 20) /* of a snapshot, and of what is needed to make one */
-#define TOPO_FILE_MAX 16384u /* the longest file but for lists of CPUs */
+#define TOPO_MEMORY_MAX (64u << 20) /* bytes of a snapshot, and of the data for making one */
+#define TOPO_FILE_MAX 16384u /* the longest file except lists of CPUs */
 #define TOPO_NO_UNIT UINT16_MAX
 #define TOPO_NO_INDEX UINT16_MAX
 #define TOPO_CACHE_INDEX_MAX 16u /* cacheN/index directories of a CPU */
@@ -36,7 +36,7 @@ struct topo_cpu {
 	uint16_t unit[RP_N_LEVELS];
 	uint8_t kind;
 	bool has_freq; /* base_khz … epp have been read */
-	bool has_epp; /* the kernel tells its epp, known or not */
+	bool has_epp; /* the kernel has a file for epp, whether its value is known or not */
 };
 
 struct topo_unit {
@@ -55,7 +55,7 @@ struct topo_node {
 	uint32_t id;
 	uint32_t package_id, die_id;
 	uint8_t type;
-	bool has_memory; /* also when its amount could not be read */
+	bool has_memory; /* true also if the amount was not readable */
 	bool normal;
 };
 
@@ -74,12 +74,12 @@ struct topo {
 	struct arena *arena;
 	struct fs_root root;
 	struct rp_ids sets[TOPO_N_SETS];
-	struct topo_cpu *cpus; /* the online ones, ascending */
+	struct topo_cpu *cpus; /* online CPUs, ascending */
 	uint32_t n_cpus;
 	uint16_t *cpu_index; /* by CPU number: its index in cpus or TOPO_NO_INDEX */
 	uint32_t n_cpu_index;
 	struct topo_level levels[RP_N_LEVELS];
-	struct topo_node *nodes; /* the online ones, ascending */
+	struct topo_node *nodes; /* online nodes, ascending */
 	uint32_t n_nodes;
 	uint16_t *distances; /* n_nodes rows of n_nodes; 0: unknown */
 	struct topo_cache *caches;
@@ -87,24 +87,24 @@ struct topo {
 	uint64_t memory;
 	const char *notes[TOPO_NOTES_MAX];
 	uint32_t n_notes;
-	struct sst *sst; /* NULL: nobody has asked yet */
+	struct sst *sst; /* NULL: not read yet */
 };
 
-/* One run of topo_read. */
+/* State of one run of topo_read. */
 struct reader {
 	struct topo *t;
-	struct arena *scratch; /* gone when the run ends */
+	struct arena *scratch; /* freed at the end of the run */
 	struct set_pool pool;
 	struct rp_ids online;
-	uint32_t *cpu_ids; /* by index in t->cpus: its number */
-	uint16_t *core_head; /* by core: index in t->cpus of its first CPU */
+	uint32_t *cpu_ids; /* number of each CPU, by index in t->cpus */
+	uint16_t *core_head; /* index in t->cpus of each core's first CPU */
 	uint32_t n_cores;
-	int cpu_fd; /* CPU_DIR */
+	int cpu_fd; /* descriptor of CPU_DIR */
 	uint32_t n_more_notes;
 	struct err *err;
 };
 
-/* topo_read in so much memory, so that tests can have it run out. */
+/* Works like topo_read() with a limit of memory, so that tests can exceed it. */
 int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t generation,
 		     struct topo **ret, struct err *err);
 
@@ -115,37 +115,37 @@ int reader_nodes(struct reader *r);
 int reader_units(struct reader *r);
 
 /*
- * Makes the units of a level: online CPUs with the same key are one, numbered by their first CPU,
- * under that CPU's id. keys and ids are by index in t->cpus; CPUs whose key is TOPO_NO_KEY are in
- * none.
+ * Makes the units of a level. Online CPUs with equal keys are one unit; units are numbered by their
+ * first CPU and have that CPU's id. keys and ids are by index in t->cpus; CPUs whose key is
+ * TOPO_NO_KEY are in no unit.
  */
 #define TOPO_NO_KEY UINT64_MAX
 int reader_level(struct reader *r, uint32_t level, const uint64_t *keys, const uint32_t *ids);
 
 int reader_no_memory(struct reader *r);
-/* Leaves a sentence for topo_note(); what cannot be kept is counted. */
+/* Adds a sentence for topo_note(); sentences beyond the limit are counted. */
 void reader_note(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A set that lives as long as the snapshot. */
+/* Copies a set, which lives as long as the snapshot. */
 int reader_keep_set(struct reader *r, struct rp_ids v, struct rp_ids *ret);
 struct rp_idset *reader_new_set(struct reader *r);
 
-/* Index in t->cpus, or TOPO_NO_INDEX. */
+/* Returns the index in t->cpus, or TOPO_NO_INDEX. */
 static inline uint16_t topo_cpu_index(const struct topo *t, uint32_t cpu)
 {
 	return cpu < t->n_cpu_index ? t->cpu_index[cpu] : TOPO_NO_INDEX;
 }
 
-/* Index in t->nodes, or TOPO_NO_INDEX. */
+/* Returns the index in t->nodes, or TOPO_NO_INDEX. */
 uint16_t topo_node_index(const struct topo *t, uint32_t node);
 
-/* Reads base_khz … epp of a CPU, once. */
+/* Reads base_khz … epp of a CPU once. */
 void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c);
 
-/* kB behind "NAME:" in the text of a meminfo file, in bytes. -ENOENT, or -EINVAL. */
+/* Reads the kB behind "NAME:" in the text of a meminfo file, in bytes. -ENOENT, or -EINVAL. */
 int topo_parse_meminfo(const char *text, const char *name, uint64_t *ret);
-/* "32K", "4M", "512": a size as sysfs writes it. */
+/* Parses a size in the notation of sysfs: "32K", "4M", "512". */
 int topo_parse_size(const char *text, uint64_t *ret);
-/* A whole number of 32 bits; -EINVAL. */
+/* Reads a whole number of 32 bits; -EINVAL. */
 int topo_read_u32_at(int dirfd, const char *path, uint32_t *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel's Speed Select interface, /dev/isst_interface, as far as it is used here. Debian 12's
- * <linux/isst_if.h> ends before the part for TPMI, so the layouts are told here: they are the
- * kernel's ABI. Commands carry the size of a pointer, whatever they point to.
+ * <linux/isst_if.h> ends before the part for TPMI, so the layouts are repeated here: they are the
+ * kernel's ABI. Command numbers contain the size of a pointer, whatever they point to.
  */
 #ifndef TOPO_ISST_H
 #define TOPO_ISST_H
@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 
 #define ISST_PATH "dev/isst_interface"
-#define ISST_API_TPMI 2u /* from this version on; mailboxes before */
+#define ISST_API_TPMI 2u /* first version with TPMI; earlier ones use mailboxes */
 
 #define ISST_MAGIC 0xFE
 #define ISST_PLATFORM _IOR(ISST_MAGIC, 0, void *)
@@ -35,11 +35,11 @@ struct isst_platform {
 };
 
 struct isst_phys_id {
-	uint32_t n; /* 1 */
+	uint32_t n; /* always 1 */
 	uint32_t cpu, physical;
 };
 
-/* Parts of a physical number. */
+/* Parts of a physical CPU number. */
 #define ISST_MBOX_CORE(physical) (((physical)&0x1ffu) >> 1)
 #define ISST_TPMI_CORE(physical) ((physical) >> 3 & 0xffu)
 #define ISST_TPMI_PUNIT(physical) ((physical) >> 11 & 0x1fu)
@@ -47,12 +47,12 @@ struct isst_phys_id {
 /* ---- mailboxes ------------------------------------------------------------------------------- */
 
 struct isst_io {
-	uint32_t n; /* 1 */
+	uint32_t n; /* always 1 */
 	uint32_t write, cpu, reg, value;
 };
 
 struct isst_mbox {
-	uint32_t n; /* 1 */
+	uint32_t n; /* always 1 */
 	uint32_t cpu, parameter, request, response;
 	uint16_t command, sub;
 	uint32_t reserved;
@@ -79,13 +79,13 @@ struct isst_mbox {
 /* Bits of answers. */
 #define LEVELS_VERSION(v) ((v)&0xffu)
 #define LEVELS_CURRENT(v) ((v) >> 16 & 0xffu)
-#define LEVELS_VERSION_MIN 3u /* older firmware has none of what is used here */
+#define LEVELS_VERSION_MIN 3u /* older firmware lacks all features used here */
 #define CONTROL_TF_SUPPORTED 0x1u
 #define CONTROL_BF_SUPPORTED 0x2u
 #define CONTROL_TF 0x10000u
 #define CONTROL_BF 0x20000u
 #define PM_CP_SUPPORTED 0x1u
-#define PM_CP 0x10000u /* written, but not believed: QOS_ON is what holds */
+#define PM_CP 0x10000u /* written but not read back: QOS_ON is decisive */
 #define QOS_ON 0x2u
 #define QOS_ORDERED 0x4u
 #define PARAM_WEIGHT(v) ((v) >> 4 & 0xfu)
@@ -111,7 +111,7 @@ struct isst_clos_param {
 };
 
 struct isst_clos_assoc {
-	uint16_t n, set, by_core; /* 1, 0 or 1, 1 */
+	uint16_t n, set, by_core; /* always 1; 0 or 1; always 1 */
 	uint8_t package, punit;
 	uint16_t core, clos;
 };
@@ -128,7 +128,7 @@ struct isst_feature {
 };
 
 struct isst_cpu_mask {
-	uint8_t package, punit, level, by_core; /* by_core 1 */
+	uint8_t package, punit, level, by_core; /* by_core is always 1 */
 	uint64_t mask;
 	uint16_t buffer_size;
 	int8_t buffer[1];
@@ -144,7 +144,7 @@ struct isst_tf_info {
 	uint16_t mhz[ISST_TRL_LEVELS][ISST_BUCKETS];
 };
 
-/* As the kernel lays them out. */
+/* Sizes of the kernel's layouts. */
 _Static_assert(sizeof(struct isst_platform) == 8 && sizeof(struct isst_phys_id) == 12 &&
 		       sizeof(struct isst_io) == 20 && sizeof(struct isst_mbox) == 28,
 	       "commands of mailboxes");

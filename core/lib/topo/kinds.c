@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Performance and efficient cores. x86 tells by the two PMUs of hybrid machines, others (and x86
- * guests without PMU) by the capacity of their cores. A core is of one kind.
+ * Distinguishes performance and efficient cores. x86 uses the two PMUs of hybrid machines, others
+ * (and x86 guests without PMU) the capacity of their cores. All threads of a core are of one kind.
  */
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static int read_pmu(struct reader *r, const char *path, struct rp_idset *ret)
 	return rc;
 }
 
-/* Adds the siblings of those in the set. */
+/* Adds the siblings of the CPUs in the set. */
 static int complete_cores(struct reader *r, struct rp_idset *set)
 {
 	struct topo *t = r->t;
@@ -37,7 +37,7 @@ static int complete_cores(struct reader *r, struct rp_idset *set)
 	return 0;
 }
 
-/* Efficient cores from the PMUs. -ENOENT: this machine does not tell so. */
+/* Finds efficient cores from the PMUs. -ENOENT: the machine has no such PMUs. */
 static int kinds_of_pmus(struct reader *r, struct rp_idset *efficient)
 {
 	struct rp_idset performance, both;
@@ -67,8 +67,8 @@ static int kinds_of_pmus(struct reader *r, struct rp_idset *efficient)
 	return rc;
 }
 
-/* Capacities, of one CPU a core. False when this machine has none, or none that differ: its first
- * CPU tells the former. */
+/* Reads the capacity of one CPU of each core. Returns false if the machine has none, or equal ones;
+ * its first CPU shows whether there are any. */
 static bool read_capacities(struct reader *r, uint16_t *ret_highest)
 {
 	struct topo *t = r->t;
@@ -98,8 +98,8 @@ static bool read_capacities(struct reader *r, uint16_t *ret_highest)
 	return lowest < highest;
 }
 
-/* Cores differ a little on some machines that have one kind only: a quarter less makes it another
- * kind. */
+/* Classifies cores by capacity. Cores of one kind differ a little on some machines, so only a
+ * quarter less makes another kind. */
 static void kinds_of_capacities(struct reader *r, uint16_t highest, struct rp_idset *efficient)
 {
 	for (uint32_t i = 0; i < r->t->n_cpus; i++) {

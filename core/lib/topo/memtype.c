@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of memory a node has. A node with CPUs is DRAM, also when all of them are offline; one
- * without memory is nothing. Memory without CPUs is told, in this order, by
- *   the device it comes from, when it was made into memory by the dax driver: persistent memory or
- *   CXL;
+ * Determines the kind of memory of a node. A node with CPUs is DRAM, also if all of them are
+ * offline; one
+ * without memory is none. Memory without CPUs is classified, in this order, by
+ *   the device it comes from, if the dax driver made it into memory: persistent memory or CXL;
  *   its memory tier: that of the DRAM nodes is DRAM, faster is HBM, slower is CXL, five times as
- *   slow PMEM, as that is what the dax driver takes for granted where the firmware tells nothing;
+ *   slow PMEM, which the dax driver assumes if the firmware reports nothing;
  *   its size: less than the average DRAM node's is HBM, else PMEM.
  */
 #include "core/lib/topo/memtype.h"
@@ -18,13 +18,13 @@
 
 #define DAX_DIR "sys/bus/dax/devices"
 #define TIER_DIR "sys/devices/virtual/memory_tiering"
-#define DAX_SLOWNESS 5u /* tier of untold dax memory against that of DRAM */
+#define DAX_SLOWNESS 5u /* tier of dax memory without firmware data, relative to DRAM */
 #define UNTOLD UINT8_MAX
 #define NO_TIER UINT32_MAX
 
 struct tiers {
 	struct reader *r;
-	uint32_t *of; /* by index of the node */
+	uint32_t *of; /* type by index of the node */
 };
 
 /* ---- by device ------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static int read_tier(const char *name, void *arg)
 	return 0;
 }
 
-/* The slowest tier of a DRAM node: HBM can be in sockets too. */
+/* Returns the slowest tier of a DRAM node, because HBM can be in sockets, too. */
 static uint32_t dram_tier(const struct topo *t, const uint32_t *tier_of)
 {
 	uint32_t slowest = NO_TIER;
@@ -127,7 +127,8 @@ static void types_of_sizes(struct topo *t)
 	uint64_t sum = 0, n = 0;
 	for (uint32_t i = 0; i < t->n_nodes; i++) {
 		if (t->nodes[i].type == RP_MEM_DRAM && t->nodes[i].memory) {
-			sum += t->nodes[i].memory / RP_NODES_MAX; /* cannot overflow */
+			/* divided first, so that it does not overflow */
+			sum += t->nodes[i].memory / RP_NODES_MAX;
 			n++;
 		}
 	}
@@ -140,7 +141,7 @@ static void types_of_sizes(struct topo *t)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all nodes ------------------------------------------------------------------------------- */
 
 static int find_cpu(const char *name, void *arg)
 {
@@ -150,7 +151,7 @@ static int find_cpu(const char *name, void *arg)
 	return sscanf(name, "cpu%5u%c", &cpu, &rest) == 1;
 }
 
-/* CPUs that are offline are not in its list, but linked. */
+/* Returns true if the node has offline CPUs, which are linked but not in its list. */
 static bool has_offline_cpus(const struct topo *t, const struct topo_node *n)
 {
 	char path[64];

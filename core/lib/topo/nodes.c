@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory nodes: which there are, their CPUs and memory, and how far from each other they are. Node
- * numbers may have holes; the kernel writes a distance for each online node in ascending order.
- * What kind of memory a node has is memtype.c's business.
+ * Reads memory nodes: their numbers, CPUs, memory and distances. Node numbers may have gaps; the
+ * kernel writes a distance for each online node in ascending order. memtype.c determines the kind
+ * of memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ uint16_t topo_node_index(const struct topo *t, uint32_t node)
 	return TOPO_NO_INDEX;
 }
 
-/* ---- which nodes ----------------------------------------------------------------------------- */
+/* ---- node numbers ---------------------------------------------------------------------------- */
 
 static int note_node(const char *name, void *arg)
 {
@@ -69,7 +69,7 @@ static int make_nodes(struct reader *r, struct rp_ids online)
 	return reader_keep_set(r, online, &t->sets[RP_NODES_ONLINE]);
 }
 
-/* ---- one node -------------------------------------------------------------------------------- */
+/* ---- a single node --------------------------------------------------------------------------- */
 
 static void node_path(char *buf, size_t size, const struct topo_node *n, const char *file)
 {
@@ -139,7 +139,7 @@ static void read_distances(struct reader *r, int fd, uint32_t index)
 	row[index] = 10;
 }
 
-/* A pair has one distance: the mean of both directions, or the one that is known. */
+/* Makes distances symmetric: the mean of both directions, or the only known one. */
 static void level_distances(struct topo *t)
 {
 	for (uint32_t i = 0; i < t->n_nodes; i++) {
@@ -152,12 +152,12 @@ static void level_distances(struct topo *t)
 	}
 }
 
-/* ---- what is unusual ------------------------------------------------------------------------- */
+/* ---- unusual nodes --------------------------------------------------------------------------- */
 
-#define OFFLINE_MAX 8u /* more possible nodes are numbers that the kernel keeps for hotplug */
+#define OFFLINE_MAX 8u /* further possible nodes are numbers that the kernel reserves for hotplug */
 
-/* Notes nodes that are offline. A node without CPUs whose memory is offline is listed as possible
- * alone. */
+/* Notes nodes that are offline. A node without CPUs whose memory is offline is only listed as
+ * possible. */
 static void note_offline(struct reader *r, struct rp_ids online)
 {
 	static const char *const lists[] = {"has_cpu", "has_memory", "has_normal_memory",
@@ -201,9 +201,9 @@ static void note_emulation(struct reader *r)
 			    "nodes are parts of the real ones, and CPUs are in one of them each");
 }
 
-/* ---- what follows from it -------------------------------------------------------------------- */
+/* ---- derived attributes ---------------------------------------------------------------------- */
 
-/* A CPU that no node claims belongs to the first one. */
+/* Adds CPUs that are in no node to the first node. */
 static int place_rest(struct reader *r, struct rp_ids unplaced)
 {
 	struct topo *t = r->t;
@@ -274,7 +274,7 @@ static void read_total(struct reader *r)
 		    "proc/meminfo: has no MemTotal, the nodes' memory is taken as the machine's");
 }
 
-/* A list of nodes that may be missing; 0 when it is there. */
+/* Reads a list of nodes that may be missing; 0: it was read. */
 static int read_node_list(struct reader *r, int fd, const char *file, struct rp_idset *ret)
 {
 	int rc = fs_read_ids_at(fd, file, RP_NODES_MAX, ret);
@@ -311,7 +311,7 @@ static int read_nodes(struct reader *r)
 	return place_rest(r, rp_ids_of(&unplaced));
 }
 
-/* A kernel without NUMA: all is node 0. */
+/* Makes node 0 of the whole machine, for a kernel without NUMA. */
 static int make_one_node(struct reader *r)
 {
 	struct topo *t = r->t;

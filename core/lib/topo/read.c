@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a root to a snapshot: the order of the steps, and what all of them need. */
+/* Reads a snapshot from a root: the steps in order, and functions that all of them use. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define ARENA_BLOCK 16384u
 #define SCRATCH_BLOCK 65536u
 
-/* ---- shared by the steps --------------------------------------------------------------------- */
+/* ---- functions used by the steps ------------------------------------------------------------- */
 
 int reader_no_memory(struct reader *r)
 {
@@ -62,7 +62,8 @@ int topo_read_u32_at(int dirfd, const char *path, uint32_t *ret)
 	return 0;
 }
 
-/* The digits at *text as a number that stays within limit after a multiplication with unit. */
+/* Parses the digits at *text as a number that does not exceed limit after a multiplication by
+ * unit. */
 static int parse_amount(const char **text, uint64_t unit, uint64_t limit, uint64_t *ret)
 {
 	const char *p = *text;
@@ -129,7 +130,7 @@ static int bad_list(struct reader *r, int rc, const char *path, uint32_t max)
 	return err_errno(r->err, rc, "cannot read %s/%s", r->t->root.path, path);
 }
 
-/* The online CPUs, or -errno. Whatever is wrong with them is the end. */
+/* Reads the online CPUs, or returns -errno: without them there is no snapshot. */
 static int read_online(struct reader *r, struct rp_idset *ret)
 {
 	static const char *const files[] = {"online", "present"};
@@ -154,7 +155,7 @@ static int read_online(struct reader *r, struct rp_idset *ret)
 		       r->t->root.path);
 }
 
-/* A list that may be missing; nonsense in it is only noted. */
+/* Reads a list that may be missing; invalid contents are only noted. */
 static void read_optional(struct reader *r, const char *file, struct rp_idset *ret)
 {
 	int rc = fs_read_ids_at(r->cpu_fd, file, RP_CPUS_MAX, ret);
@@ -162,7 +163,7 @@ static void read_optional(struct reader *r, const char *file, struct rp_idset *r
 		return;
 	rp_idset_clear(ret);
 	char text[RP_CPUS_MAX / 8];
-	/* Kernels print a mask that they never allocated this way, padded with blanks. */
+	/* Kernels print a mask that they never allocated in this way, padded with blanks. */
 	if (rc == -EINVAL && fs_read_at(r->cpu_fd, file, text, sizeof text) >= 0 &&
 	    strcmp(text + strspn(text, " "), "(null)") == 0)
 		return;
@@ -198,7 +199,7 @@ static int index_cpus(struct reader *r)
 	return 0;
 }
 
-/* What each step reads or makes; 0 or -errno with err filled. In this order. */
+/* Steps of reading, in this order; 0 or -errno with err filled. */
 static int reader_cpu_sets(struct reader *r)
 {
 	struct rp_idset online, set, possible;
@@ -230,9 +231,10 @@ static int reader_cpu_sets(struct reader *r)
 	return rc ? rc : index_cpus(r);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole snapshot ---------------------------------------------------------------------- */
 
-/* A handle of its own: the caller's may be closed while the snapshot lives. */
+/* Duplicates the handle of the root, because the caller's may be closed while the snapshot
+ * exists. */
 static int keep_root(struct topo *t, const struct fs_root *root, struct err *err)
 {
 	t->root = *root;

@@ -9,7 +9,7 @@
 struct set_pool_slot {
 	const uint64_t *span; /* NULL: free */
 	uint32_t n_words;
-	uint32_t zeros; /* in front of it */
+	uint32_t zeros; /* number of zeros in front of it */
 	uint64_t hash;
 };
 
@@ -23,7 +23,7 @@ static uint64_t hash_words(const uint64_t *w, uint32_t n)
 	return h;
 }
 
-/* The slot that has the span with enough zeros, or the free one where it belongs. */
+/* Finds the slot that has the span with enough zeros, or the free slot for it. */
 static struct set_pool_slot *find_slot(const struct set_pool *p, const uint64_t *span,
 				       uint32_t n_words, uint32_t zeros, uint64_t hash)
 {
@@ -47,8 +47,8 @@ static int setpool_grow(struct set_pool *p)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_slots; i++) {
 		const struct set_pool_slot *s = &p->slots[i];
-		/* Zeros beyond any position: two slots may have the same span, and each needs its
-		 * own. */
+		/* Search with more zeros than any position has: two slots may have equal spans, and
+		 * each needs a separate slot. */
 		if (s->span)
 			*find_slot(&bigger, s->span, s->n_words, UINT32_MAX, s->hash) = *s;
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intel Speed Select: the platform as it was when the configuration was tried, and the hardware as
- * it is. What the driver answers is believed no further than it makes sense: numbers beyond a bound
- * are cut or mean "not known".
+ * Intel Speed Select: the platform as it was when the configuration was tried, and the present
+ * hardware. Answers of the driver are checked: numbers beyond a limit are cut or mean "unknown".
  */
 #ifndef TOPO_SST_H
 #define TOPO_SST_H
@@ -14,35 +13,36 @@
 #include "core/lib/topo/topo.h"
 #include "core/lib/util/fs.h"
 
-/* ---- the picture in a snapshot --------------------------------------------------------------- */
+/* ---- the snapshot ---------------------------------------------------------------------------- */
 
-/* The first of these to be called reads the platform. 0 punits: sst_why() tells why. */
+/* Returns the number of punits. The first call of one of these functions reads the platform. 0
+ * punits: sst_why() has the reason. */
 uint32_t sst_n_punits(struct topo *t);
 const char *sst_why(struct topo *t);
 int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out); /* -ENOENT */
 uint32_t sst_clos_of(struct topo *t, uint32_t cpu);
 
 /*
- * Reading it asks a mailbox up to SST_COMMANDS_MAX times, each of which may take the kernel's
- * SST_MAILBOX_MS: nothing for the loop. So it is read where there is time, in a forked child, and
- * put into the snapshot from there.
+ * Time limits of reading. It sends up to SST_COMMANDS_MAX commands to a mailbox, each of which may
+ * take the kernel's SST_MAILBOX_MS, which is too long for the loop. A forked child therefore reads
+ * the platform, and the result is put into the snapshot.
  */
 #define SST_MAILBOX_MS 2u
 #define SST_COMMANDS_MAX(n_punits, n_cores) (12u * (n_punits) + (n_cores))
 bool sst_is_read(const struct topo *t);
-/* The next one to ask reads it anew. */
+/* Forgets the platform; the next query reads it again. */
 void sst_forget(struct topo *t);
 /*
- * What somebody else has read: a sentence and no punits, or punits in ascending order; `clos` by
- * CPU number, RP_CLOS_COUNT where it is not known. -EINVAL: that cannot be of this machine;
- * -ENOMEM. All is as it was then.
+ * Takes over the platform from another process: a sentence and no punits, or punits in ascending
+ * order; `clos` by CPU number, RP_CLOS_COUNT if unknown. -EINVAL: impossible for this machine;
+ * -ENOMEM. An error leaves the snapshot unchanged.
  */
 int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, uint32_t n,
 	    const uint8_t *clos, uint32_t n_clos);
 
-/* ---- the hardware: on any thread ------------------------------------------------------------- */
+/* ---- the hardware; any thread ---------------------------------------------------------------- */
 
-/* Each opens the device below the root. -errno, as <nri-rp/speedselect.h> tells. */
+/* Access the device below the root. -errno as documented in <nri-rp/speedselect.h>. */
 int sst_punit_now(const struct fs_root *root, const struct rp_sst_at *at, struct rp_sst_punit *out);
 int sst_clos_now(const struct fs_root *root, const struct rp_sst_at *at, uint32_t *ret);
 int sst_set_cp(const struct fs_root *root, const struct rp_sst_at *at, bool on, uint32_t priority);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Speed Select device: opening it, and what modules do to the hardware through it. */
+/* Opens the Speed Select device, and changes the hardware through it for modules. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/lib/topo/sst_impl.h"
 #include "core/lib/util/cleanup.h"
 
-#define TPMI_PACKAGE_MAX 255u /* packages are told in one byte */
+#define TPMI_PACKAGE_MAX 255u /* packages are transferred in one byte */
 #define TPMI_PUNIT_MAX 31u
 
 int sst_command(const struct sst_device *d, unsigned long command, void *arg)
@@ -47,7 +47,7 @@ int sst_locate(const struct sst_device *d, struct sst_place *at)
 	return r;
 }
 
-/* Opens the device for one command. The caller closes it, also on an error. */
+/* Opens the device for one command. The caller closes it, also after an error. */
 static int sst_device_reach(const struct fs_root *root, const struct rp_sst_at *at,
 			    struct sst_device *d, struct sst_place *place)
 {

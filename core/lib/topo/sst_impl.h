@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of Speed Select. */
+/* Declarations shared by the files of Speed Select. */
 #ifndef TOPO_SST_IMPL_H
 #define TOPO_SST_IMPL_H
 
@@ -14,26 +14,27 @@ struct sst_device {
 	const struct sst_ops *ops;
 };
 
-/* A CPU or a punit, as the commands want it. */
+/* A CPU or a punit in the numbers of the commands. */
 struct sst_place {
 	uint32_t package, punit, cpu;
-	uint32_t core; /* within the punit, its CPUs' number */
+	uint32_t core; /* number of the core within the punit */
 };
 
 struct sst_state {
 	uint32_t supported, enabled, priority; /* as in struct rp_sst_punit */
-	uint32_t level; /* performance level: what buckets and BF are about */
+	uint32_t level; /* performance level that buckets and BF belong to */
 };
 
-/* What mailboxes and TPMI do differently. 0 or -errno. Values are within their ranges. */
+/* Operations that differ between mailboxes and TPMI. 0 or -errno. Arguments are within their
+ * ranges. */
 struct sst_ops {
-	void (*locate)(uint32_t physical, struct sst_place *at); /* core; with TPMI also punit */
-	/* Whether the punit is one. */
+	void (*locate)(uint32_t physical, struct sst_place *at); /* core; for TPMI also punit */
+	/* Returns 0 if this power unit supports Speed Select. */
 	int (*check)(const struct sst_device *d, const struct sst_place *at);
 	int (*state)(const struct sst_device *d, const struct sst_place *at, struct sst_state *ret);
 	int (*buckets)(const struct sst_device *d, const struct sst_place *at, uint32_t level,
 		       uint32_t cores[RP_SST_BUCKETS]);
-	/* Cores with the higher base frequency. */
+	/* Returns the cores with the higher base frequency. */
 	int (*bf_cores)(const struct sst_device *d, const struct sst_place *at, uint32_t level,
 			uint64_t *ret_mask);
 	int (*get_clos)(const struct sst_device *d, const struct sst_place *at, uint32_t clos,
@@ -49,15 +50,15 @@ struct sst_ops {
 
 extern const struct sst_ops sst_mbox_ops, sst_tpmi_ops;
 
-/* -ENOTSUP: it is no such device, or of a kind that is not known. The caller closes ret->fd. */
+/* Opens the device. -ENOTSUP: no such device, or of an unknown kind. The caller closes ret->fd. */
 int sst_open(const struct fs_root *root, struct sst_device *ret);
-/* 0 or -errno. */
+/* Sends a command. 0 or -errno. */
 int sst_command(const struct sst_device *d, unsigned long command, void *arg);
-/* Which core of which punit a CPU is. */
+/* Determines the core and punit of a CPU. */
 int sst_locate(const struct sst_device *d, struct sst_place *at);
 
 struct sst;
 struct sst *sst_free(struct sst *s); /* NULL is fine; returns NULL */
-size_t sst_size(const struct topo *t); /* 0: it was not read */
+size_t sst_size(const struct topo *t); /* 0: not read */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speed Select by mailboxes: commands to a CPU, which answer for the punit that it is in. Classes
- * are in registers where there are any. */
+/* Speed Select by mailboxes: commands to a CPU, which apply to its punit. Classes are in registers
+ * if the machine has them. */
 #include "core/lib/topo/sst_impl.h"
 
 static int sst_mbox_mailbox(const struct sst_device *d, const struct sst_place *at,
@@ -21,7 +21,8 @@ static int sst_mbox_mailbox(const struct sst_device *d, const struct sst_place *
 	return r;
 }
 
-/* A register of classes, or the mailbox in front of it on machines that do not show it. */
+/* Reads or writes a register of classes, through the mailbox on machines that do not expose the
+ * register. */
 static int class_register(const struct sst_device *d, const struct sst_place *at, uint32_t sub,
 			  uint32_t index, bool write, uint32_t *value)
 {
@@ -81,8 +82,8 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 	ret->supported = (pm & PM_CP_SUPPORTED ? RP_SST_CP : 0u) |
 			 (control & CONTROL_TF_SUPPORTED ? RP_SST_TF : 0u) |
 			 (control & CONTROL_BF_SUPPORTED ? RP_SST_BF : 0u);
-	/* The classes' own switch: some firmware does not keep the one of power management, and
-	 * refuses to set it. */
+	/* Use the switch of the classes: some firmware does not store the one of power management,
+	 * and refuses to set it. */
 	ret->enabled = (qos & QOS_ON ? RP_SST_CP : 0u) | (control & CONTROL_TF ? RP_SST_TF : 0u) |
 		       (control & CONTROL_BF ? RP_SST_BF : 0u);
 	ret->priority = qos & QOS_ORDERED ? RP_SST_ORDERED : RP_SST_PROPORTIONAL;
@@ -156,7 +157,7 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 		return r;
 	qos &= ~(QOS_ON | QOS_ORDERED);
 	qos |= (on ? QOS_ON : 0u) | (priority == RP_SST_ORDERED ? QOS_ORDERED : 0u);
-	/* Where firmware refuses this one the other does it all. */
+	/* Firmware that refuses this command does everything by the next one. */
 	(void)sst_mbox_mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
 	return sst_mbox_mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
 }
@@ -169,7 +170,7 @@ static int set_tf(const struct sst_device *d, const struct sst_place *at, bool o
 		r = sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_GET_CONTROL, 0, level, &control);
 	if (r)
 		return r;
-	/* BF stays as it is. */
+	/* Leave BF unchanged. */
 	control = (control & CONTROL_BF) | (on ? CONTROL_TF : 0u);
 	return sst_mbox_mailbox(d, at, MBOX_TDP, MBOX_TDP_SET_CONTROL, 0, control, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Speed Select platform as a picture in the snapshot. No device, no permission, another vendor:
- * no punits, and a sentence about it. */
+/* Reads the Speed Select platform into the snapshot. Without device or permission, or on another
+ * vendor's machine, there are no punits, and a sentence states the reason. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define NO_PUNIT UINT16_MAX
 
 struct punit {
-	uint32_t package, id, cpu, level; /* cpu: its lowest */
+	uint32_t package, id, cpu, level; /* cpu: the lowest one */
 	uint32_t supported, enabled, priority;
 	uint32_t n_buckets, buckets[RP_SST_BUCKETS];
 	struct rp_clos clos[RP_CLOS_COUNT];
@@ -28,13 +28,13 @@ struct punit {
 
 struct seat {
 	uint16_t punit, core; /* punit: index, or NO_PUNIT */
-	uint8_t clos; /* RP_CLOS_COUNT: not known */
+	uint8_t clos; /* RP_CLOS_COUNT: unknown */
 };
 
 struct sst {
 	struct punit *punits;
 	uint32_t n_punits;
-	struct seat *seats; /* by index in t->cpus */
+	struct seat *seats; /* punit and core of each CPU, by index in t->cpus */
 	char why[SST_WHY_MAX];
 };
 
@@ -54,9 +54,9 @@ size_t sst_size(const struct topo *t)
 	return s ? sizeof *s + s->n_punits * sizeof *s->punits + t->n_cpus * sizeof *s->seats : 0;
 }
 
-/* ---- which CPU is in which punit ------------------------------------------------------------- */
+/* ---- CPUs and punits ------------------------------------------------------------------------- */
 
-/* In ascending order. NULL: out of memory, or more than there can be. */
+/* Finds or inserts a punit in ascending order. NULL: out of memory, or too many. */
 static struct punit *punit_of(struct sst *s, uint32_t package, uint32_t id)
 {
 	uint32_t i = s->n_punits;
@@ -84,7 +84,7 @@ static int locate_cpu(const struct sst_device *d, const struct topo *t, uint32_t
 		      struct sst_place *ret)
 {
 	const struct topo_cpu *c = &t->cpus[topo_cpu_index(t, cpu)];
-	/* With mailboxes a die is what TPMI calls a punit. */
+	/* With mailboxes a die corresponds to a punit of TPMI. */
 	*ret = (struct sst_place){.package = c->package_id, .punit = c->die_id, .cpu = cpu};
 	return sst_locate(d, ret);
 }
@@ -112,7 +112,7 @@ static int find_punits(const struct sst_device *d, struct topo *t, struct sst *s
 	return 0;
 }
 
-/* Punits that the driver does not know of itself are none. */
+/* Removes punits that the driver does not report as valid. */
 static void drop_invalid(struct topo *t, struct sst *s)
 {
 	uint32_t n = 0;
@@ -125,9 +125,9 @@ static void drop_invalid(struct topo *t, struct sst *s)
 			s->seats[topo_cpu_index(t, cpu)].punit = (uint16_t)i;
 }
 
-/* ---- what a punit can do --------------------------------------------------------------------- */
+/* ---- features of a punit --------------------------------------------------------------------- */
 
-/* Ascending, without those of no core; never more than there are CPUs. */
+/* Sorts the buckets in ascending order, without empty ones, limited to the number of CPUs. */
 static void sort_buckets(struct punit *p, const uint32_t cores[RP_SST_BUCKETS])
 {
 	uint32_t n_cpus = rp_ids_count(rp_ids_of(&p->cpus));
@@ -173,7 +173,7 @@ static int read_punit(const struct sst_device *d, struct topo *t, struct sst *s,
 	return 0;
 }
 
-/* Threads of a core are in the same class: one of them is asked. */
+/* Reads the classes of CPUs. Threads of a core have the same class, so one of them is read. */
 static int read_classes(const struct sst_device *d, struct topo *t, struct sst *s,
 			const struct punit *p)
 {
@@ -198,7 +198,7 @@ static int read_classes(const struct sst_device *d, struct topo *t, struct sst *
 	return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole platform ---------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void give_up(struct sst *s, const char *fmt, ...)
 {
@@ -283,7 +283,7 @@ void sst_forget(struct topo *t)
 	t->sst = sst_free(t->sst);
 }
 
-/* ---- read elsewhere -------------------------------------------------------------------------- */
+/* ---- platforms read by another process ------------------------------------------------------- */
 
 static bool is_of(const struct topo *t, const struct rp_sst_punit *p)
 {
@@ -361,7 +361,7 @@ int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, 
 	return 0;
 }
 
-/* ---- the getters ----------------------------------------------------------------------------- */
+/* ---- getters --------------------------------------------------------------------------------- */
 
 uint32_t sst_n_punits(struct topo *t)
 {

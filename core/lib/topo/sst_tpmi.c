@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speed Select by TPMI: each punit of a package is an instance of its own. */
+/* Speed Select by TPMI: each punit of a package is a separate instance. */
 #include "core/lib/topo/sst_impl.h"
 
 static void locate(uint32_t physical, struct sst_place *at)
@@ -141,7 +141,7 @@ static int set_tf(const struct sst_device *d, const struct sst_place *at, bool o
 	int r = sst_tpmi_levels(d, at, &l);
 	if (r)
 		return r;
-	/* BF stays as it is. */
+	/* Leave BF unchanged. */
 	struct isst_feature f = {
 		.package = (uint8_t)at->package,
 		.punit = (uint8_t)at->punit,

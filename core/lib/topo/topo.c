@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot's life and its getters. */
+/* Reference count and getters of a snapshot. */
 #include "core/lib/topo/topo.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The units of each level, from what has been read about each CPU. */
+/* Makes the units of each level from the attributes of each CPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 struct member {
 	uint64_t key;
-	uint32_t cpu; /* index */
+	uint32_t cpu; /* index of the CPU */
 };
 
 static int by_key(const void *pa, const void *pb)
@@ -18,7 +18,7 @@ static int by_key(const void *pa, const void *pb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* CPUs in order of their keys; the number of keys. */
+/* Sorts CPUs by their keys; returns the number of keys. */
 static uint32_t sort_members(const struct topo *t, const uint64_t *keys, struct member *members,
 			     uint32_t *ret_n_members)
 {
@@ -33,7 +33,7 @@ static uint32_t sort_members(const struct topo *t, const uint64_t *keys, struct 
 	return n_keys;
 }
 
-/* Gives each CPU the number of its unit; keys become numbers in the order of first CPUs. */
+/* Sets each CPU's number of its unit; keys become numbers in the order of first CPUs. */
 static void number_units(struct topo *t, uint32_t level, const struct member *members,
 			 uint32_t n_members, uint16_t *group_of, uint16_t *number_of)
 {
@@ -68,7 +68,7 @@ int reader_level(struct reader *r, uint32_t level, const uint64_t *keys, const u
 	uint32_t n_members;
 	l->n = sort_members(t, keys, members, &n_members);
 	number_units(t, level, members, n_members, group_of, number_of);
-	/* Rooms for nodes without CPUs. */
+	/* Includes room for nodes without CPUs. */
 	uint32_t room = level == RP_LEVEL_NODE ? t->n_nodes : l->n;
 	l->units = room ? arena_array(t->arena, room, sizeof *l->units) : NULL;
 	if (room && !l->units)
@@ -142,8 +142,8 @@ static void kernel_cluster_keys(const struct reader *r, uint64_t *keys, uint32_t
 	}
 }
 
-/* On top of the kernel's clusters: those of one core are one in their die. No cluster id is
- * UINT32_MAX. */
+/* Makes logical clusters of the kernel's: clusters of a single core are combined within their die.
+ * No cluster id is UINT32_MAX. */
 static void cluster_keys(const struct reader *r, uint64_t *keys, uint32_t *ids)
 {
 	const struct topo *t = r->t;
@@ -191,7 +191,7 @@ static void llc_keys(const struct reader *r, uint64_t *keys, uint32_t *ids)
 	cache_keys(r, last, keys, ids);
 }
 
-/* Nodes without CPUs come behind the others. */
+/* Appends nodes without CPUs behind the others. */
 static void add_empty_nodes(struct topo *t)
 {
 	struct topo_level *l = &t->levels[RP_LEVEL_NODE];
