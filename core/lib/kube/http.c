@@ -28,7 +28,7 @@ struct http_call {
 	void *arg;
 	uint64_t began_ms;
 	unsigned epoch;
-	size_t n_head; /* bytes that are not of the body */
+	size_t n_head; /* bytes outside of the body */
 	char error[CURL_ERROR_SIZE];
 	struct http_call *prev, *next;
 };
@@ -39,19 +39,19 @@ struct http {
 	CURLM *multi;
 	struct loop_timer *timer;
 	struct http_call *calls;
-	uint64_t heard_ms; /* when the server said anything last */
-	unsigned epoch; /* counts how often connections were given up */
+	uint64_t heard_ms; /* time of the last data from the server */
+	unsigned epoch; /* number of times that connections were given up */
 	bool aborted; /* a callback of libcurl's has failed */
 };
 
-/* A socket of libcurl's that the loop looks at. */
+/* A socket of libcurl's that the loop watches. */
 struct watched {
 	struct http *http;
 	int fd;
 	struct loop_io *io;
 };
 
-/* ---- the end of calls ------------------------------------------------------------------------ */
+/* ---- end of calls ---------------------------------------------------------------------------- */
 
 static void give_up_connections(struct http *h, CURLcode code);
 
@@ -84,9 +84,9 @@ static int error_of(CURLcode code)
 }
 
 /*
- * A call has timed out. When nothing at all has been heard since it began, whoever is at the other
- * end of the connection may be gone for good, which TCP would take a quarter of an hour to see: all
- * calls begin anew, on another connection.
+ * Returns true if a call has timed out without any data from the server since it began. The other
+ * end of the connection may be gone then, which TCP would notice after a quarter of an hour. All
+ * calls are restarted on another connection.
  */
 static bool is_hung(const struct http_call *c, CURLcode code)
 {
@@ -120,7 +120,7 @@ static void http_conclude(struct http_call *c, CURLcode code)
 	};
 	if (status > 0)
 		h->heard_ms = clock_ms();
-	if (hung) /* what begins from now on goes on */
+	if (hung) /* calls that begin from now on are not affected */
 		h->epoch++;
 	if (c->epoch != h->epoch)
 		(void)curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 1L);
@@ -159,9 +159,9 @@ static void conclude_ended(struct http *h)
 
 static int make_multi(struct http *h);
 
-/* libcurl could not have a socket or a time looked at, for want of memory or descriptors, and does
- * nothing more as long as there is any call: all of them fail, and those that go on for ever begin
- * anew, with another one. */
+/* Restarts libcurl after a failure to watch a socket or a timer for lack of memory or descriptors,
+ * after which it does nothing more. All calls fail, except endless ones, which are restarted with a
+ * new instance. */
 static void begin_anew(struct http *h)
 {
 	CURLM *former = h->multi;
@@ -192,7 +192,7 @@ static void http_act(struct http *h, int fd, int what)
 
 static void on_io(unsigned events, void *arg)
 {
-	const struct watched *w = arg; /* may be gone when libcurl returns */
+	const struct watched *w = arg; /* libcurl may free it */
 	http_act(w->http, w->fd,
 		 (events & LOOP_READ ? CURL_CSELECT_IN : 0) |
 			 (events & LOOP_WRITE ? CURL_CSELECT_OUT : 0));
@@ -245,7 +245,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	return 0;
 }
 
-/* The one before, if there was one, stays when that fails. */
+/* Makes the instance of libcurl; a failure leaves the previous one in place. */
 static int make_multi(struct http *h)
 {
 	CURLM *multi = curl_multi_init();
@@ -385,7 +385,7 @@ struct http_call *http_start(struct http *h, const struct http_request *q, struc
 	int r = c->easy ? set_request(c, q) : -ENOMEM;
 	if (!r && curl_multi_add_handle(h->multi, c->easy))
 		r = -ENOMEM;
-	if (h->aborted) /* not from here: whoever calls is in the middle of something */
+	if (h->aborted) /* not from here: the caller is in the middle of an operation */
 		(void)loop_timer_arm(h->timer, 0);
 	if (!r)
 		return c;
@@ -401,7 +401,7 @@ struct http_call *http_cancel(struct http_call *c)
 	return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creation and freeing -------------------------------------------------------------------- */
 
 int http_new(struct loop *loop, const struct kubeconfig *k, struct http **ret, struct err *err)
 {

@@ -21,7 +21,7 @@ static int base64_digit(unsigned char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* NULL: it is no base64, or there is no memory. White space is passed over. */
+/* Decodes base64 and skips white space. NULL: invalid, or no memory. */
 static char *base64_decode(const char *text, size_t *ret_len)
 {
 	char *data = malloc(strlen(text) / 4 * 3 + 4);
@@ -50,10 +50,10 @@ static char *base64_decode(const char *text, size_t *ret_len)
 	return data;
 }
 
-/* ---- the parts of a kubeconfig --------------------------------------------------------------- */
+/* ---- parts of a kubeconfig ------------------------------------------------------------------- */
 
 struct reading {
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	struct kubeconfig *k;
 	struct err *err;
 };
@@ -67,7 +67,7 @@ static int take_text(const struct reading *r, rp_cfg map, const char *key, char 
 	return *ret ? 0 : err_errno(r->err, -ENOMEM, "%s", r->name);
 }
 
-/* A path is relative to the folder of the file that it is written in. */
+/* Takes a path, which is relative to the folder of the kubeconfig file. */
 static int take_path(const struct reading *r, rp_cfg map, const char *key, char **ret)
 {
 	char dir[4096];
@@ -79,7 +79,7 @@ static int take_path(const struct reading *r, rp_cfg map, const char *key, char 
 	return *ret ? 0 : err_errno(r->err, -ENOMEM, "%s", r->name);
 }
 
-/* KEY-data, which wins, or the file that KEY names. */
+/* Takes the PEM text KEY-data, or else the file that KEY names. */
 static int take_pem(const struct reading *r, rp_cfg map, const char *key, struct kube_pem *ret)
 {
 	char data_key[64], place[CONF_PLACE_MAX];
@@ -155,7 +155,7 @@ static int take_user(const struct reading *r, rp_cfg user)
 	return e ? e : take_text(r, user, "password", &r->k->password);
 }
 
-/* The member `what` of the item of `list` that has that name. NULL with err. */
+/* Returns the member `what` of the item of `list` with that name. NULL with err. */
 static rp_cfg find_named(const struct reading *r, rp_cfg root, const char *list, const char *what,
 			 const char *name)
 {

@@ -7,8 +7,9 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define MIRROR "kubernetes.io/config.mirror" /* the UID that a static pod has on its node */
-#define MIRROR_DIGITS 32u /* a digest of its manifest; no UID of the server's looks like that */
+/* annotation with the UID that a static pod has on its node */
+#define MIRROR "kubernetes.io/config.mirror"
+#define MIRROR_DIGITS 32u /* a digest of the manifest; the server's UIDs have another form */
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
@@ -38,7 +39,7 @@ int kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
 	return 0;
 }
 
-/* "4", "250m", "16Gi"; the server may write a number, too. */
+/* Reads a quantity: "4", "250m", "16Gi"; the server may write a number, too. */
 static bool read_quantity(const char *resource, const json_t *value, int64_t *ret)
 {
 	const char *text = json_string_value(value);
@@ -135,7 +136,7 @@ static int put_containers(struct arena *a, const json_t *spec, Agent__FedPod *m)
 	return r;
 }
 
-/* The amounts that the pod has itself, beside those of its containers. */
+/* Adds the pod's own amounts, in addition to those of its containers. */
 static int put_pod_resources(struct arena *a, const json_t *resources, Agent__FedPod *m)
 {
 	int r = kube_amounts(a, json_object_get(resources, "requests"), &m->requests,
@@ -157,8 +158,9 @@ static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
 	return m->owner ? 0 : -ENOMEM;
 }
 
-/* A static pod has another UID on its node than its mirror has at the server. Anybody's pod may
- * have the annotation: it cannot name a pod that is not static. */
+/* Sets the UID. A static pod has another UID on its node than its mirror has at the server. Any
+ * author of a pod may set the annotation, but its form cannot match the UID of a pod that is not
+ * static. */
 static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
 {
 	const json_t *annotations = json_object_get(meta, "annotations");
@@ -168,7 +170,8 @@ static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
 	return is ? put_text(a, annotations, MIRROR, &m->uid) : put_text(a, meta, "uid", &m->uid);
 }
 
-/* "containerd://0123…" of the status; the ones of pods that have just begun are not there yet. */
+/* Adds the container's id from the status, "containerd://0123…". Pods that have just started have
+ * none yet. */
 static int put_id(struct arena *a, const json_t *statuses, Agent__PodContainer *m)
 {
 	const json_t *one;

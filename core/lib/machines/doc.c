@@ -17,7 +17,7 @@
 
 /* ---- YAML ------------------------------------------------------------------------------------ */
 
-/* Octal-looking and signed texts, and those too large, stay text. */
+/* Converts a plain scalar. Octal-looking, signed and too large numbers stay text. */
 static json_t *plain_scalar(const char *text)
 {
 	int64_t number;
@@ -145,8 +145,8 @@ const char *doc_where(const struct doc *doc, const json_t *node, char *buf, size
 	return buf;
 }
 
-/* Decimals of a YAML file are text here, and have to be written without quotes to be numbers
- * again. */
+/* Returns true for a decimal, which is text in this tree and has to be written without quotes to be
+ * a number again. */
 static bool looks_like_decimal(const char *s)
 {
 	double value;
@@ -170,7 +170,7 @@ static int write_text(const json_t *node, struct buf *out)
 	return text ? buf_add_str(out, text) : -ENOMEM;
 }
 
-/* Flow style, which is JSON but for the numbers above. */
+/* Writes flow style, which is JSON except for the decimals above. */
 static void write_flow(const json_t *node, struct buf *out)
 {
 	const char *key, *comma = "";
@@ -200,7 +200,7 @@ static void write_flow(const json_t *node, struct buf *out)
 	}
 }
 
-/* A line a key, as people write it: messages name lines. */
+/* Writes a line per key, as people do, because messages name lines. */
 static void write_block(const json_t *map, unsigned indent, struct buf *out)
 {
 	const char *key;
@@ -286,7 +286,7 @@ const char *arg_scalar(const json_t *node, char buf[ARG_NUMBER_MAX])
 	return NULL;
 }
 
-/* null is as good as nothing */
+/* Returns a member; null is treated as missing. */
 static const json_t *doc_member(const json_t *map, const char *key)
 {
 	const json_t *node = json_object_get(map, key);
@@ -366,7 +366,7 @@ int arg_list(const json_t *map, const char *key, const json_t **ret, struct err 
 
 void doc_put_text(json_t *map, const char *key, const char *value)
 {
-	/* what comes from outside may be anything; JSON is UTF-8 */
+	/* External text may have any bytes, while JSON is UTF-8. */
 	json_t *text = json_string(value);
 	(void)json_object_set_new(map, key, text ? text : json_string("(not UTF-8)"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a description to CPUs, caches and memory nodes. */
+/* Makes CPUs, caches and memory nodes from a description. */
 #include "core/lib/machines/machine.h"
 
 #include <stdio.h>
@@ -15,12 +15,12 @@ static const char machine_keys[] =
 	"name about base numbering packages dies nodes cores threads memory kinds memoryNodes "
 	"distances caches frequency isolated offline numa";
 
-/* What the description says, before it is multiplied out. */
+/* Values of the description, before they are multiplied out. */
 struct plan {
 	const json_t *d;
 	struct machine *m;
-	int64_t packages, dies, nodes; /* dies of a package, nodes of a die */
-	int64_t memory; /* of a node */
+	int64_t packages, dies, nodes; /* dies per package, nodes per die */
+	int64_t memory; /* memory per node */
 	int64_t near_die, near_package, far; /* distances */
 	bool far_siblings;
 	enum { L3_PACKAGE, L3_DIE, L3_NODE, L3_CORES } l3_shared;
@@ -184,7 +184,7 @@ struct counters {
 	uint32_t cpu, core, core_id, l2, l3;
 };
 
-/* Which L3 cache a core is in: a new one whenever the unit that shares one begins. */
+/* Returns true if the core begins a new L3 cache: at the begin of each unit that shares one. */
 static bool l3_begins(const struct plan *p, uint32_t node_in_die, uint32_t die,
 		      uint32_t core_in_node)
 {
@@ -228,7 +228,7 @@ static void add_node(const struct plan *p, struct counters *c, uint32_t package,
 	}
 }
 
-/* Puts all first threads before all second ones. */
+/* Sorts all first threads before all second ones. */
 static int spread_siblings(struct machine *m)
 {
 	struct machine_cpu *sorted = arena_array(m->arena, m->n_cpus, sizeof *sorted);
@@ -362,7 +362,7 @@ static int make_memory(struct plan *p)
 	return r;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole machine ----------------------------------------------------------------------- */
 
 static int read_set(struct plan *p, const char *key, struct rp_idset *ret)
 {
@@ -406,7 +406,7 @@ static int machine_build(struct plan *p)
 
 #define BASES_MAX 4
 
-/* The description with what it is based on: its own keys replace those. */
+/* Merges the description over its base: its keys replace those of the base. */
 static int with_base(const json_t *description, unsigned depth, json_t **ret, struct err *err)
 {
 	const char *base;
@@ -441,7 +441,7 @@ int machine_from(const json_t *description, struct machine *ret, struct err *err
 		machine_fini(&m);
 		return r;
 	}
-	/* kinds are within the struct that is copied */
+	/* The kinds are within the copied struct. */
 	*ret = m;
 	for (uint32_t i = 0; i < ret->n_cpus; i++)
 		ret->cpus[i].kind = &ret->kinds[m.cpus[i].kind - m.kinds];

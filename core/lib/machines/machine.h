@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines for the programs that need one without its hardware: described by a YAML file
- * (nri-rp-sim(1)), or one of those shipped. A machine is written as a tree with the files below
- * sys/ and proc/ that tell a program what the hardware is like.
+ * Artificial machines for programs that need one without its hardware, described by a YAML file
+ * (nri-rp-sim(1)) or by a shipped one. A machine is written as a tree with the files below sys/ and
+ * proc/ from which programs read the hardware.
  */
 #ifndef MACHINES_MACHINE_H
 #define MACHINES_MACHINE_H
@@ -22,16 +22,16 @@
 enum machine_memory { MEMORY_DRAM, MEMORY_HBM, MEMORY_CXL, MEMORY_PMEM };
 
 struct machine_frequency {
-	int64_t base, min, max; /* kHz, 0: not told */
+	int64_t base, min, max; /* kHz, 0: not reported */
 };
 
 /* A kind of cores; most machines have one. */
 struct machine_kind {
 	const char *name;
 	bool efficient;
-	uint32_t cores; /* of a node */
-	uint32_t threads; /* of a core */
-	uint32_t l2_cores; /* that share one L2 cache */
+	uint32_t cores; /* cores per node */
+	uint32_t threads; /* threads per core */
+	uint32_t l2_cores; /* cores that share one L2 cache */
 	int64_t l1d, l1i, l2; /* bytes, 0: no such cache */
 	struct machine_frequency frequency;
 };
@@ -39,8 +39,8 @@ struct machine_kind {
 struct machine_cpu {
 	const struct machine_kind *kind;
 	uint32_t package, die, node;
-	uint32_t core; /* of the machine */
-	uint32_t core_id; /* of the package, as the kernel numbers them */
+	uint32_t core; /* number within the machine */
+	uint32_t core_id; /* number within the package, as in the kernel */
 	uint32_t thread;
 	uint32_t l2, l3; /* numbers of the caches; UINT32_MAX: none */
 };
@@ -49,7 +49,7 @@ struct machine_node {
 	int64_t memory; /* bytes */
 	enum machine_memory type;
 	uint32_t package, die; /* UINT32_MAX for memory without CPUs */
-	bool movable; /* its memory is not for the kernel */
+	bool movable; /* the kernel does not use its memory */
 };
 
 struct machine {
@@ -65,13 +65,12 @@ struct machine {
 	struct rp_idset isolated, offline;
 };
 
-/* From a description; -EINVAL with err when it makes no sense. A base is looked up among the
- * shipped ones. */
+/* Makes a machine of a description; -EINVAL with err: invalid. A base is looked up among the
+ * shipped descriptions. */
 int machine_from(const json_t *description, struct machine *ret, struct err *err);
 void machine_fini(struct machine *m);
 
-/* Writes the tree, or brings one up to date that has been written for the same machine with other
- * CPUs offline. */
+/* Writes the tree, or updates one that was written for the same machine with other CPUs offline. */
 int machine_write(const struct machine *m, const char *dir, struct err *err);
 
 /* ---- shipped --------------------------------------------------------------------------------- */
@@ -82,12 +81,12 @@ struct shipped_machine {
 };
 extern const struct shipped_machine shipped_machines[];
 extern const unsigned n_shipped_machines;
-/* The description of one of them: a new reference. -ENOENT. */
+/* Returns a shipped description as a new reference. -ENOENT. */
 int machine_shipped(const char *name, json_t **ret, struct err *err);
 
 /*
- * NAME, FILE.yaml, or a map. A directory (which is a recorded tree) is none of them: -EISDIR. The
- * result is a new reference.
+ * Returns the description NAME, FILE.yaml, or a map, as a new reference. A directory (which is a
+ * recorded tree) is no description: -EISDIR.
  */
 int machine_describe(const json_t *which, json_t **ret, struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of conf/machines, inside the program so that it works from anywhere. */
+/* Embeds the files of conf/machines, so that the program works anywhere. */
 #include <string.h>
 #include <sys/stat.h>
 

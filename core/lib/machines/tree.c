@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine as files, with the names and formats of Linux' sysfs and procfs. */
+/* Writes a machine as files, with the names and formats of Linux' sysfs and procfs. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -16,8 +16,8 @@
 
 #define CPU "sys/devices/system/cpu"
 #define NODE "sys/devices/system/node"
-/* Beyond so many CPUs the bit masks beside the lists, which nobody needs, are left out: they would
- * be most of the tree. */
+/* Number of CPUs above which the bit masks beside the lists are left out. They are not needed and
+ * would be most of the tree. */
 #define MASKS_CPUS_MAX 512u
 
 struct tree {
@@ -27,7 +27,7 @@ struct tree {
 	struct rp_idset online;
 	char list[RP_IDSET_TEXT_MAX];
 	struct err *err;
-	int failed; /* the first error; nothing is written after it */
+	int failed; /* first error, after which no file is written */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void put_file(struct tree *t, char *path, const void *data, size_t len)
 		tree_fail(t, path);
 }
 
-/* The text collected, as the content of a file; the path as by printf. */
+/* Writes the collected text to a file; the path is formatted as by printf. */
 __attribute__((format(printf, 2, 3))) static void tree_do_put(struct tree *t, const char *fmt, ...)
 {
 	char path[PATH_MAX];
@@ -94,7 +94,7 @@ static void add_list(struct tree *t, struct rp_ids ids)
 	buf_printf(&t->text, "%s\n", t->list);
 }
 
-/* 32 bits a word, the highest first. */
+/* Appends a mask of 32 bits per word, the highest first. */
 static void add_mask(struct tree *t, struct rp_ids ids, uint32_t n)
 {
 	for (uint32_t i = (n + 31) / 32; i-- > 0;)
@@ -109,8 +109,8 @@ static bool tree_online(const struct tree *t, uint32_t cpu)
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* The CPUs online that are in the same unit, given by a member of struct machine_cpu and maybe the
- * package. */
+/* Collects the online CPUs of the same unit, given by a member of struct machine_cpu and optionally
+ * the package. */
 #define SAME(t, cpu, set, condition)                                                               \
 	do {                                                                                       \
 		rp_idset_clear(set);                                                               \
@@ -236,7 +236,7 @@ static void put_frequency(struct tree *t, uint32_t cpu)
 
 static int remove_entry(int dir, const char *name);
 
-/* A folder and what is in it, which is one or two levels deep. */
+/* Removes a directory and its contents of one or two levels. */
 static void remove_folder(int dir, const char *name)
 {
 	_close_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -256,7 +256,7 @@ static int remove_entry(int dir, const char *name)
 	return 0;
 }
 
-/* The kernel takes these away with the CPU. */
+/* Removes the files that the kernel removes with a CPU. */
 static void take_offline(struct tree *t, uint32_t cpu)
 {
 	static const char *const gone[] = {"topology", "cache", "cpufreq"};
@@ -396,7 +396,7 @@ static void put_node_lists(struct tree *t)
 	}
 }
 
-/* Where the kernel puts each kind of memory, the fastest first. */
+/* Writes the tier of each kind of memory as the kernel does, the fastest first. */
 static void put_tiers(struct tree *t)
 {
 	static const unsigned tier_of[] = {
@@ -430,7 +430,7 @@ static void put_memory(struct tree *t)
 	put_tiers(t);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- other files ----------------------------------------------------------------------------- */
 
 static void put_proc(struct tree *t)
 {
@@ -455,7 +455,7 @@ static void put_proc(struct tree *t)
 	tree_do_put(t, "sys/fs/cgroup/cgroup.controllers");
 }
 
-/* One boot for as long as the tree is there. */
+/* Writes a boot id, which is the same as long as the tree exists. */
 static void put_boot(struct tree *t)
 {
 	static const char path[] = "proc/sys/kernel/random/boot_id";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each release of NRI can do, and which runtime brought it. */
+/* Features of each release of NRI, and the runtime that introduced it. */
 #ifndef NRI_RUNTIME_RELEASE_H
 #define NRI_RUNTIME_RELEASE_H
 
@@ -10,14 +10,15 @@
 #include "core/lib/util/err.h"
 
 struct nri_release {
-	unsigned minor; /* of 0.minor */
+	unsigned minor; /* minor version in 0.minor */
 	const char *containerd,
-		/* what these called themselves; where they skipped one, the release before */
+		/* version strings of these runtimes; for a release that a runtime skipped, of the
+		 * release before */
 		*crio;
-	const char *version; /* as told in Configure, "" when it is not */
+	const char *version; /* version sent in Configure; "": none */
 };
 
-/* "0.12"; -EINVAL with what there is. */
+/* Finds the release "0.12"; -EINVAL with the list of releases. */
 int release_find(const char *name, const struct nri_release **ret, struct err *err);
 const struct nri_release *release_latest(void);
 
@@ -26,8 +27,8 @@ static inline uint32_t release_events(const struct nri_release *r)
 	return r->minor >= 10 ? 0x3fff : 0x7ff;
 }
 
-/* The lengths of request and registration timeouts are told in Configure, and Synchronize can come
- * in parts. */
+/* Returns true if Configure states the request and registration timeouts, and Synchronize can be
+ * split. */
 static inline bool release_has_timeouts(const struct nri_release *r)
 {
 	return r->minor >= 7;
@@ -38,19 +39,19 @@ static inline bool release_has_times(const struct nri_release *r)
 	return r->minor >= 10;
 }
 
-/* Every event has a method of its own. */
+/* Returns true if every event has a separate method. */
 static inline bool release_has_methods(const struct nri_release *r)
 {
 	return r->minor >= 12;
 }
 
-/* Plugins' names are looked at. */
+/* Returns true if the runtime checks the names of plugins. */
 static inline bool release_checks_names(const struct nri_release *r)
 {
 	return r->minor >= 12;
 }
 
-/* Whole messages in one frame, however long. */
+/* Returns true if the runtime sends whole messages in one frame, of any length. */
 static inline bool release_one_frame(const struct nri_release *r)
 {
 	return r->minor <= 6;

@@ -21,7 +21,7 @@
 #define SOCKET_MODE 0600
 #define UPDATES_WAITING_MAX 64u /* requests of one plugin */
 
-/* Updates that the plugin asks for by itself. */
+/* Unsolicited updates of the plugin. */
 struct asked {
 	struct nri_runtime *runtime;
 	struct rpc_request *request;
@@ -36,24 +36,23 @@ struct nri_runtime {
 	struct loop_timer *registration;
 	enum nri_runtime_state state;
 	struct trunk *trunk;
-	struct rpc *rpc; /* the end that asks */
-	int next_fd; /* a plugin that came while another was there; -1: none */
+	struct rpc *rpc; /* connection for calls to the plugin */
+	int next_fd; /* plugin that connected while another was connected; -1: none */
 	uint32_t events;
 	char name[128];
-	bool no_methods; /* StateChange instead */
+	bool no_methods; /* use StateChange */
 	bool configure_first;
 	bool locked, giving, freeing;
 	struct nri_turn *turns;
 	struct nri_turn sync_turn;
-	struct nri_sync *sync; /* under way */
-	struct asked *asked; /* that wait for their turn, or are being carried out */
+	struct nri_sync *sync; /* running synchronization */
+	struct asked *asked; /* updates that are waiting or being carried out */
 	unsigned n_asked;
 };
 
-/* ---- the lock -------------------------------------------------------------------------------- */
+/* ---- lock ------------------------------------------------------------------------------------ */
 
-/* A turn that ends at once leads to the next one here, however many wait: not deeper and deeper
- * from inside each other. */
+/* Grants the lock to waiting turns in a loop, so that turns which end at once do not nest. */
 static void give_turns(struct nri_runtime *r)
 {
 	if (r->giving)
@@ -91,7 +90,7 @@ void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn)
 		}
 }
 
-/* ---- the end of a plugin --------------------------------------------------------------------- */
+/* ---- end of a plugin ------------------------------------------------------------------------- */
 
 static void take_plugin(struct nri_runtime *r, int fd);
 
@@ -103,7 +102,7 @@ static void asked_free(struct asked *a)
 	free(a);
 }
 
-/* Refuses the updates that wait; the one that is being carried out is freed when that is done. */
+/* Refuses the waiting updates; one that is being carried out is freed afterwards. */
 static void refuse_asked(struct nri_runtime *r)
 {
 	struct asked *a, *next;
@@ -142,7 +141,7 @@ void nri_runtime_drop(struct nri_runtime *r, const char *why)
 	nri_runtime_forget(r, &r->sync_turn);
 	refuse_asked(r);
 	r->rpc = NULL;
-	trunk_free(TAKE(r->trunk)); /* ends the questions */
+	trunk_free(TAKE(r->trunk)); /* ends the calls */
 	if (r->config.gone)
 		r->config.gone(active, why, r->config.arg);
 	if (r->state == NRI_RUNTIME_NOBODY && r->next_fd >= 0 && !r->freeing)
@@ -161,7 +160,7 @@ static void on_late(void *arg)
 	nri_runtime_drop(arg, "no registration in time");
 }
 
-/* What a failed question means for whoever was asked. */
+/* Drops the plugin if the failure of a call requires it. */
 static void drop_if_broken(struct nri_runtime *r, const char *method,
 			   const struct rpc_result *result)
 {
@@ -175,9 +174,9 @@ static void drop_if_broken(struct nri_runtime *r, const char *method,
 	}
 }
 
-/* ---- synchronisation ------------------------------------------------------------------------- */
+/* ---- synchronization ------------------------------------------------------------------------- */
 
-/* The turn has come: the user is to say what there is. */
+/* Asks the user for the existing pods and containers, under the lock. */
 static void on_sync_turn(void *arg)
 {
 	struct nri_runtime *r = arg;
@@ -324,12 +323,12 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 		runtime_configure(r);
 }
 
-/* ---- what the plugin asks for ---------------------------------------------------------------- */
+/* ---- requests of the plugin ------------------------------------------------------------------ */
 
 static void on_update_turn(void *arg)
 {
 	struct asked *a = arg;
-	a->turn.fn = NULL; /* it waits no more */
+	a->turn.fn = NULL; /* not waiting any more */
 	a->runtime->config.update(a->msg, a->runtime->config.arg);
 }
 
@@ -385,12 +384,12 @@ static void on_request(struct rpc_request *request, void *arg)
 	}
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 struct event_kind {
 	Nri__Event event;
 	const char *method;
-	bool always; /* a method of its own in every release that has the event */
+	bool always; /* every release with this event has a separate method for it */
 };
 
 static const struct event_kind kinds[] = {
@@ -423,12 +422,12 @@ const char *nri_runtime_method(Nri__Event event)
 	return k ? k->method : "StateChange";
 }
 
-/* A question to a plugin about an event. */
+/* A call to a plugin about an event. */
 struct question {
 	struct nri_runtime *runtime;
 	struct nri_about about;
 	uint64_t timeout_ms;
-	const struct event_kind *kind; /* asked by its method; NULL: by StateChange */
+	const struct event_kind *kind; /* sent by the event's method; NULL: by StateChange */
 	rpc_done done;
 	void *arg;
 };
@@ -457,8 +456,8 @@ static int runtime_send(const struct question *q, const char *method, const Prot
 			(void *)(uintptr_t)q);
 }
 
-/* The requests of events have pod, container and resources as fields 1 to 3; those that a request
- * lacks are not set. */
+/* Sends an event. Its request has pod, container and resources as fields 1 to 3; unused ones are
+ * not set. */
 static int runtime_ask(struct question *q)
 {
 	const struct nri_about *about = &q->about;
@@ -486,7 +485,7 @@ static int runtime_ask(struct question *q)
 		return runtime_send(q, q->kind->method, &m.base);
 	}
 	if (about->ctr) {
-		/* Fields 1 and 2 of all of them. */
+		/* Pod and container are fields 1 and 2 of all these requests. */
 		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
 		m.pod = about->pod;
 		m.container = about->ctr;
@@ -538,7 +537,7 @@ int nri_runtime_event(struct nri_runtime *r, const struct nri_about *about, uint
 	return error;
 }
 
-/* ---- the socket ------------------------------------------------------------------------------ */
+/* ---- socket ---------------------------------------------------------------------------------- */
 
 static void take_plugin(struct nri_runtime *r, int fd)
 {
@@ -566,7 +565,8 @@ static void take_plugin(struct nri_runtime *r, int fd)
 	(void)loop_timer_arm(r->registration, r->config.registration_timeout_ms);
 }
 
-/* One that comes while another is there waits: that one may just be going. */
+/* Handles a connection. One that arrives while another plugin is connected waits, because that one
+ * may be disconnecting. */
 static void on_connection(int fd, void *arg)
 {
 	struct nri_runtime *r = arg;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NRI, the runtime's side: a socket that a plugin connects to, registers, is configured and
- * synchronised, and is then asked about what happens to pods and containers. On the loop; nothing
- * waits.
+ * The runtime's side of NRI: a socket that a plugin connects to, registers at, is configured and
+ * synchronized on, and then gets events of pods and containers. Runs on the loop and never blocks.
  *
  *   nobody ──connect──▶ accepted ──RegisterPlugin──▶ registered ──Configure──▶ configured ──Synchronize──▶ active
  *
- * One lock keeps the order that plugins rely on: whoever asks, synchronises or carries out updates
- * has it, from the question until what the answer wants is done. Turns are given in the order in
- * which they were asked for. A plugin that is late, closes, or breaks the protocol is dropped, and
- * may come again. Events go by methods of their own or as StateChange, whichever the release has.
+ * One lock provides the order that plugins rely on. An event, a synchronization or an update holds
+ * it from the request until its result is carried out. Turns are granted in the order of requests.
+ * A plugin that is late, disconnects, or violates the protocol is dropped, and may reconnect.
+ * Events are sent by separate methods or as StateChange, depending on the release.
  */
 #ifndef NRI_RUNTIME_RUNTIME_H
 #define NRI_RUNTIME_RUNTIME_H
@@ -29,9 +28,9 @@ enum nri_runtime_state {
 	NRI_RUNTIME_ACTIVE,
 };
 
-/* Somebody who waits for the lock; the caller's memory. */
+/* A turn that waits for the lock, in the caller's memory. */
 struct nri_turn {
-	void (*fn)(void *arg); /* the lock is yours, until nri_runtime_unlock */
+	void (*fn)(void *arg); /* called with the lock, which nri_runtime_unlock releases */
 	void *arg;
 	struct nri_turn *prev, *next;
 };
@@ -39,90 +38,92 @@ struct nri_turn {
 struct nri_runtime_config {
 	struct loop *loop;
 	const char *socket;
-	const char *name, *version; /* of the runtime that is played */
+	const char *name, *version; /* name and version of the simulated runtime */
 	const struct nri_release *release;
 	uint32_t registration_timeout_ms, request_timeout_ms;
-	/* A plugin wants to know of all there is. The lock is yours; nri_runtime_synchronize, now
-	 * or later. */
+	/* Called when a plugin has to be synchronized, with the lock; nri_runtime_synchronize has
+	 * to be called, now or later. */
 	void (*synchronize)(void *arg);
 	/*
-	 * The plugin asks for updates by itself. The lock is yours; the messages are valid until
+	 * Called for unsolicited updates of the plugin, with the lock. The messages are valid until
 	 * nri_runtime_updated, which has to be called, now or later.
 	 */
 	void (*update)(const Nri__UpdateContainersRequest *m, void *arg);
 	/* The following may be NULL. */
-	/* Synchronized, and asked from now on; and no more, whether it ever was. */
+	/* Called when the plugin is synchronized and gets events from now on, and when it is gone,
+	 * whether or not it was active. */
 	void (*came)(const char *plugin, void *arg);
 	void (*gone)(bool was_active, const char *why, void *arg);
-	/* The plugin does not do as NRI wants it to; what it is dropped for, too. */
+	/* Called when the plugin violates NRI's rules, also if it is dropped for that. */
 	void (*problem)(const char *what, void *arg);
-	/* Something between its socket and us: takes fd, also when this fails; our end goes to
-	 * ret_fd. What is there is to go with gone. */
+	/* Inserts a filter between the plugin's socket and the runtime. Takes fd, also on failure;
+	 * ret_fd is the runtime's end. The filter has to end with gone(). */
 	int (*wrap)(int fd, int *ret_fd, struct err *err, void *arg);
 	void *arg;
 };
 
 int nri_runtime_new(const struct nri_runtime_config *config, struct nri_runtime **ret,
 		    struct err *err);
-/* Questions end with -ECANCELED; turns that were not given are forgotten. Not from inside a
+/* Frees the runtime. Calls end with -ECANCELED, and turns that wait are forgotten. Not inside a
  * callback. NULL is fine; returns NULL. */
 struct nri_runtime *nri_runtime_free(struct nri_runtime *r);
 
 bool nri_runtime_is_active(const struct nri_runtime *r);
-/* "90-nri-rp"; "" before it has registered. */
+/* Returns the plugin's name, "90-nri-rp"; "" before it has registered. */
 const char *nri_runtime_plugin(const struct nri_runtime *r);
-/* Whether a plugin is active and wants to hear of an event. */
+/* Returns true if a plugin is active and subscribed to the event. */
 bool nri_runtime_is_subscribed(const struct nri_runtime *r, Nri__Event event);
-/* Lets go of the plugin, if there is one. */
+/* Disconnects the plugin, if there is one. */
 void nri_runtime_drop(struct nri_runtime *r, const char *why);
-/* For tests of plugins: Configure goes out before the next registration is answered. */
+/* Sends Configure before the next registration is answered, for tests of plugins. */
 void nri_runtime_configure_first(struct nri_runtime *r, bool first);
-/* The name of an event's own method. */
+/* Returns the name of an event's own method. */
 const char *nri_runtime_method(Nri__Event event);
-/* Calls turn->fn when the lock is free, perhaps from inside. */
+/* Calls turn->fn when the lock is free, perhaps within this call. */
 void nri_runtime_lock(struct nri_runtime *r, struct nri_turn *turn);
 void nri_runtime_unlock(struct nri_runtime *r);
-/* Does not wait any more. Nothing happens when the turn was not waiting. */
+/* Cancels a turn that waits. No effect if it does not wait. */
 void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn);
 
-/* What is asked or told. */
+/* Event to send. */
 struct nri_about {
 	Nri__Event event;
 	Nri__PodSandbox *pod;
 	Nri__Container *ctr; /* NULL: an event of the pod */
-	Nri__LinuxResources *resources; /* of an update of a container or a pod */
-	Nri__LinuxResources *overhead; /* of the latter */
+	Nri__LinuxResources *resources; /* for an update of a container or a pod */
+	Nri__LinuxResources *overhead; /* for an update of a pod */
 };
 
 /*
- * Asks or tells the plugin, under the lock. timeout_ms 0: the runtime's own. 0: done is called
- * exactly once, not from inside, and the messages live until then; 1: nobody listens, or not to
- * this; -errno: not sent.
+ * Sends an event to the plugin, under the lock. timeout_ms 0: the runtime's default. Returns 0:
+ * done is called exactly once, later, and the messages have to live until then; 1: no plugin is
+ * subscribed; -errno: not sent.
  */
 int nri_runtime_event(struct nri_runtime *r, const struct nri_about *about, uint64_t timeout_ms,
 		      rpc_done done, void *arg);
 
-/* How Synchronize ended: NULL: without an answer. Under the lock, which is then to be given
- * back. */
+/* Receives the outcome of Synchronize; NULL: no answer. Called with the lock, which has to be
+ * released. */
 typedef void (*nri_synchronized)(const Nri__SynchronizeResponse *m, void *arg);
-/* All that there is. */
+/* All existing pods and containers. */
 struct nri_existing {
 	Nri__PodSandbox **pods;
 	size_t n_pods;
 	Nri__Container **ctrs;
 	size_t n_ctrs;
-	size_t part; /* so many of each in a message; 0: as many as fit */
+	size_t part; /* limit of each per message; 0: as many as fit */
 };
 /*
- * In parts where they are many. The lists live until done is called, which is exactly once, perhaps
- * from inside. The plugin is active when done is called with an answer.
+ * Synchronizes the plugin, in parts if there are many objects. The lists have to live until done is
+ * called, which is exactly once, perhaps within this call. The plugin is active when done is called
+ * with an answer.
  */
 void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *all,
 			     nri_synchronized done, void *arg);
-/* Lets a plugin go, as there is nothing that says what exists. In place of nri_runtime_synchronize;
- * unlocks. */
+/* Disconnects a plugin because the existing objects are unknown. In place of
+ * nri_runtime_synchronize; unlocks. */
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why);
-/* The updates that the plugin asked for are done; failed: it could not be done for all. Unlocks. */
+/* Ends the plugin's unsolicited updates; failed: at least one failed. Unlocks. */
 void nri_runtime_updated(struct nri_runtime *r, bool failed);
 
 #endif

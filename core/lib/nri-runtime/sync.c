@@ -3,17 +3,17 @@
 
 #include <stdlib.h>
 
-#define PART_MAX (TTRPC_MESSAGE_MAX - 1024u) /* less than a message by what goes around it */
+#define PART_MAX (TTRPC_MESSAGE_MAX - 1024u) /* a message minus its other contents */
 #define OBJECT_OVERHEAD 8u /* tag and length of one object in its list */
 
 struct nri_sync {
 	struct nri_sync_config config;
 	size_t next_pod, next_ctr;
-	bool more; /* of the part under way */
+	bool more; /* true if parts follow the current one */
 };
 
-/* As many as fit, one at least when the message is empty yet. Returns how many; *room is what they
- * leave. */
+/* Returns the number of objects that fit, at least one if the message is empty; *room is the
+ * rest. */
 static size_t sync_fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
 			   size_t *room, bool empty)
 {

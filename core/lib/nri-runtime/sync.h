@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synchronize: all pods and containers, in parts when there is too much for one message. */
+/* Sends Synchronize: all pods and containers, in parts if they exceed one message. */
 #ifndef NRI_RUNTIME_SYNC_H
 #define NRI_RUNTIME_SYNC_H
 
@@ -12,18 +12,18 @@ struct nri_sync;
 struct nri_sync_config {
 	struct rpc *rpc;
 	struct nri_existing all;
-	bool whole; /* in one message, however large: the release knows no parts */
-	uint64_t timeout_ms; /* of each part */
-	/* NULL: it failed, and why. */
+	bool whole; /* send a single message of any size, for releases without parts */
+	uint64_t timeout_ms; /* per part */
+	/* Called at the end; m NULL: it failed, for the reason `why`. */
 	void (*done)(const Nri__SynchronizeResponse *m, const char *why, void *arg);
 	void *arg;
 };
 
-/* The lists live as long as it does. NULL: out of memory. */
+/* Creates a synchronization. The lists have to live as long as it. NULL: out of memory. */
 struct nri_sync *nri_sync_new(const struct nri_sync_config *config);
-/* Allowed in done. NULL is fine; returns NULL. */
+/* Frees it; allowed in done. NULL is fine; returns NULL. */
 struct nri_sync *nri_sync_free(struct nri_sync *s);
-/* After 0 done is called once. */
+/* Begins. After 0 done is called once. */
 int nri_sync_begin(struct nri_sync *s);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DENSE_MAX 256u /* CPUs drawn one by one */
+#define DENSE_MAX 256u /* limit of CPUs that are drawn one by one */
 #define WIDTH_DEFAULT 100u
 #define LETTERS 26u
 
@@ -17,12 +17,12 @@ struct cell {
 struct drawing {
 	struct out *o;
 	const struct cpumap *m;
-	struct cell *cells; /* of a package, a node, a cache, a core together */
+	struct cell *cells; /* CPUs sorted by package, node, cache and core */
 	uint32_t n;
-	unsigned letters; /* of a mark */
-	unsigned digits; /* of a CPU */
-	unsigned threads; /* of the largest core */
-	bool many_caches; /* a node has several */
+	unsigned letters; /* letters per mark */
+	unsigned digits; /* digits per CPU number */
+	unsigned threads; /* threads of the largest core */
+	bool many_caches; /* at least one node has several */
 };
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static void draw_cpu(const struct drawing *d, const struct cell *c)
 	out_styled(d->o, cpumap_style(c->group), cpumap_mark(d->m, c->group, mark));
 }
 
-/* A core with as much room as the largest has. Returns its CPUs. */
+/* Draws a core with the width of the largest one. Returns the number of its CPUs. */
 static uint32_t draw_core(const struct drawing *d, const struct cell *c, uint32_t left)
 {
 	uint32_t n = 0;
@@ -189,7 +189,7 @@ static uint32_t count_cores(const struct cell *c, uint32_t n)
 	return cores;
 }
 
-/* Rows of equal length, as far as it goes. */
+/* Returns the number of cores per row, so that rows have equal lengths if possible. */
 static uint32_t cores_a_row(const struct drawing *d, uint32_t cores, unsigned indent)
 {
 	unsigned cell = d->threads * (d->digits + d->letters + 2) - 1, room = width_of(d) - indent;
@@ -222,7 +222,7 @@ static void draw_cache(const struct drawing *d, const struct cell *c, uint32_t n
 	}
 }
 
-/* One line of sets: "A 0-3  a 4-60  free 61-63". */
+/* Draws one line of sets: "A 0-3 a 4-60 free 61-63". */
 static void draw_sets(const struct drawing *d, const struct cell *c, uint32_t n)
 {
 	struct buf line = BUF_INIT;
@@ -277,7 +277,7 @@ static void draw_machine(const struct drawing *d)
 	}
 }
 
-/* Nodes without CPUs of their own. */
+/* Draws nodes without CPUs. */
 static void draw_memory_nodes(const struct drawing *d)
 {
 	for (uint32_t i = 0; i < d->m->n_nodes; i++) {

@@ -16,7 +16,8 @@
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 4096u
 #define FIELD_WIDTH 14u
-#define WRAP_INDENT_LEAST 4u /* where lines begin whose proper place is in the last quarter */
+/* indentation of lines whose column is in the last quarter of the width */
+#define WRAP_INDENT_LEAST 4u
 
 static unsigned width_of(int fd)
 {
@@ -42,8 +43,8 @@ void term_init(struct term *t, int fd)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Characters that change how others are shown: C1 controls, marks and overrides of direction, the
- * line separators. */
+/* Returns true for characters that change how others are shown: C1 controls, marks and overrides of
+ * direction, the line separators. */
 static bool is_control(const char *s, size_t n)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -209,7 +210,7 @@ void out_field(struct out *o, const char *name, const char *value)
 	out_put(o, "\n");
 }
 
-/* Bytes up to where a line may be broken: behind a blank or a comma. */
+/* Returns the bytes up to the next position for a line break: behind a blank or a comma. */
 static size_t word_length(const char *s)
 {
 	size_t n = strcspn(s, " ,");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as wide as their contents; on a narrow terminal some are cut, and others left out. */
+/* Prints tables with columns as wide as their contents. On a narrow terminal some columns are cut,
+ * and others are left out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #define COLUMNS_MAX 24u
 #define GAP 2u
-#define FLEX_MIN 12u /* a column is not cut below this */
+#define FLEX_MIN 12u /* minimum width after cutting */
 
 struct cell {
 	char *text;
@@ -78,7 +79,7 @@ static unsigned total_width(const struct table *t)
 	return total ? total - GAP : 0;
 }
 
-/* The width that cutting cannot go below. */
+/* Returns the width after cutting all columns as far as possible. */
 static unsigned least_width(const struct table *t)
 {
 	unsigned total = total_width(t);

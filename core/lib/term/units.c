@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as people read them. */
+/* Formats numbers for people. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
