@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ends of the connection between nri-rpd and nri-rp-agent know. The messages are in
+/* Constants of both ends of the connection between nri-rpd and nri-rp-agent. The messages are in
  * proto/agent.proto. */
 #ifndef AGENT_PROTOCOL_H
 #define AGENT_PROTOCOL_H
@@ -9,42 +9,42 @@
 #define AGENT_DEFAULT_SOCKET "/run/nri-rp/agent.sock"
 #define AGENT_DEFAULT_USER "nri-rp-agent"
 
-/* The agent answers GetPod, ListPods and ForgetPod. */
+/* Feature: the agent answers GetPod, ListPods and ForgetPod. */
 #define AGENT_FEATURE_POD_RESOURCES "pod-resources"
-/* The agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers Published,
- * Evict and Tell. */
+/* Feature: the agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers
+ * Published, Evict and Tell. */
 #define AGENT_FEATURE_CLUSTER "cluster"
-/* The agent calls SetPlugins and CheckPods, and answers PluginHints, PluginAllocate, PluginPreStart
- * and PluginRemove. */
+/* Feature: the agent calls SetPlugins and CheckPods, and answers PluginHints, PluginAllocate,
+ * PluginPreStart and PluginRemove. */
 #define AGENT_FEATURE_PLUGINS "resource-plugins"
 
-#define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */
-#define AGENT_EVICT_TIMEOUT_MS 45000u /* longer than the API server is given */
-#define AGENT_EVENTS_MAX 32u /* of one message */
+#define AGENT_CONFIG_TIMEOUT_MS 60000u /* time to try and apply a configuration */
+#define AGENT_EVICT_TIMEOUT_MS 45000u /* longer than the time limit of the API server */
+#define AGENT_EVENTS_MAX 32u /* events per message */
 #define AGENT_ADJUSTMENTS "Adjustments" /* kind of the object of SetAdjustments */
 #define AGENT_CONFIG_MAX (1u << 20) /* bytes of all sections of a configuration */
 #define AGENT_SECTIONS_MAX 48u
-#define AGENT_NODE_MAX (1u << 20) /* bytes of a Node as it is sent */
+#define AGENT_NODE_MAX (1u << 20) /* bytes of an encoded Node */
 #define AGENT_SET_PODS_MAX (2u << 20) /* bytes of one SetPods */
-#define AGENT_NODE_ITEMS_MAX 1024u /* of each of its lists */
+#define AGENT_NODE_ITEMS_MAX 1024u /* entries of each of its lists */
 
-/* What the kubelet is given to answer, in either direction of time: the agent gives up by then. */
+/* Time limit for the kubelet's answer, after which the agent gives up. */
 #define AGENT_GET_MS 1000u
 #define AGENT_LIST_MS 2000u
 
-/* Bytes of a message; a list of all pods of a node with their devices is the largest. */
+/* Bytes of a message; the largest is a list of all pods of a node with their devices. */
 #define AGENT_MESSAGE_MAX (16u << 20)
-#define AGENT_NAME_MAX 256u /* of a pod, namespace, container or resource */
-#define AGENT_PODS_MAX 8192u /* of one list */
-#define AGENT_CONTAINERS_MAX 1024u /* of one pod */
-#define AGENT_RESOURCES_MAX 64u /* of one container */
+#define AGENT_NAME_MAX 256u /* bytes of the name of a pod, namespace, container or resource */
+#define AGENT_PODS_MAX 8192u /* pods of one list */
+#define AGENT_CONTAINERS_MAX 1024u /* containers of one pod */
+#define AGENT_RESOURCES_MAX 64u /* resources of one container */
 #define AGENT_FEATURES_MAX 32u
 
-#define AGENT_ALLOCATIONS_MS 2000u /* of ListAllocations and GetAllocatable */
+#define AGENT_ALLOCATIONS_MS 2000u /* time limit of ListAllocations and GetAllocatable */
 
 #define AGENT_PLUGINS_MAX 32u
-#define AGENT_HINTS_MAX 512u /* of one resource of one container */
-#define AGENT_WANTED_MAX 512u /* of one pod */
-#define AGENT_PLUGINS_ARENA (64u << 20) /* memory that a message about plugins may take */
+#define AGENT_HINTS_MAX 512u /* hints for one resource of one container */
+#define AGENT_WANTED_MAX 512u /* requested resources of one pod */
+#define AGENT_PLUGINS_ARENA (64u << 20) /* memory for a message about plugins */
 
 #endif

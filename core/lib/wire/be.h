@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in network byte order. */
+/* Reads and writes numbers in network byte order. */
 #ifndef WIRE_BE_H
 #define WIRE_BE_H
 

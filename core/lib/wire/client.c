@@ -85,7 +85,7 @@ static int receive_some(struct ttrpc_client *c, uint64_t deadline_ms, struct err
 	}
 }
 
-/* Until a whole message is at the front of c->in. */
+/* Receives data until a whole message is at the front of c->in. */
 static int receive_message(struct ttrpc_client *c, uint64_t deadline_ms, struct ttrpc_header *ret,
 			   struct err *err)
 {
@@ -165,7 +165,7 @@ int ttrpc_client_call(struct ttrpc_client *c, const char *service, const char *m
 			c->answer_len = TTRPC_HEADER_SIZE + (size_t)h.length;
 			return take_answer(c, h.length, ret_payload, ret_len, err);
 		}
-		/* Neither requests nor data are for a client. */
+		/* A client skips requests and data, which are not meant for it. */
 		buf_consume(&c->in, TTRPC_HEADER_SIZE + (size_t)h.length);
 	}
 	return r;

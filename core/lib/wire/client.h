@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ttrpc client for programs without a loop: calls wait for their answers. Plain ttrpc, no
+ * ttrpc client for programs without a loop: calls wait for their answers. Plain ttrpc, no
  * multiplexer.
  */
 #ifndef WIRE_CLIENT_H
@@ -16,19 +16,20 @@
 #include "core/lib/wire/ttrpc.h"
 
 struct ttrpc_client {
-	int fd; /* the caller's */
+	int fd; /* owned by the caller */
 	uint32_t next_stream;
 	int32_t code; /* status of the last answer */
-	size_t answer_len; /* bytes of the last answer at the front of in */
+	size_t answer_len; /* bytes of the last answer, at the front of in */
 	struct buf in, out;
 };
 
 void ttrpc_client_init(struct ttrpc_client *c, int fd);
 void ttrpc_client_fini(struct ttrpc_client *c);
 /*
- * The payload is valid until the next call. timeout_ms 0: waits for ever. -EREMOTEIO: an error
- * status, its code in c->code, its text in err; -ETIMEDOUT; -ECONNRESET; -EBADMSG; -EMSGSIZE;
- * -ENOMEM. After any but -EREMOTEIO and -EMSGSIZE the connection is of no more use.
+ * Calls a method. The payload is valid until the next call. timeout_ms 0: waits without limit.
+ * -EREMOTEIO: an error status, its code in c->code, its text in err; -ETIMEDOUT; -ECONNRESET;
+ * -EBADMSG; -EMSGSIZE; -ENOMEM. After all errors but -EREMOTEIO and -EMSGSIZE the connection is
+ * unusable.
  */
 int ttrpc_client_call(struct ttrpc_client *c, const char *service, const char *method,
 		      const ProtobufCMessage *msg, unsigned timeout_ms, const uint8_t **ret_payload,

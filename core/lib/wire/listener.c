@@ -15,19 +15,19 @@
 #define LOG_SOURCE "wire"
 #define FOLDER_MODE 0755
 #define PAUSE_MS 1000u
-#define ACCEPTS_MAX 16u /* a turn of the loop */
+#define ACCEPTS_MAX 16u /* per turn of the loop */
 
 struct listener {
 	char *path;
-	int fd; /* -1: not yet */
+	int fd; /* -1: not open yet */
 	struct loop_io *io;
-	struct loop_timer *pause; /* between attempts when descriptors are short */
+	struct loop_timer *pause; /* between attempts while descriptors are short */
 	dev_t dev;
 	bool inherited;
-	ino_t ino; /* of the socket file, so that nobody else's is removed */
+	ino_t ino; /* inode of the socket file, so that no other file is removed */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
-	bool *freed; /* set when it goes within a callback */
+	bool *freed; /* set if the listener is freed within a callback */
 };
 
 static void listener_resume(void *arg)
@@ -50,7 +50,7 @@ static void on_connection(unsigned events, void *arg)
 	for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
 		int fd = wire_accept(l->fd);
 		if (is_shortage(fd)) {
-			/* The connection stays in the queue and would wake us at once. */
+			/* The connection stays in the queue and would wake up the loop at once. */
 			(void)loop_io_set(l->io, 0);
 			(void)loop_timer_arm(l->pause, PAUSE_MS);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A unix socket on the loop that others connect to. Its file goes when it does, unless somebody
- * else has put another one there. */
+/* Listening unix socket on the loop. Its file is removed with it, unless another file has replaced
+ * it. */
 #ifndef WIRE_LISTENER_H
 #define WIRE_LISTENER_H
 
@@ -13,21 +13,21 @@ struct listener;
 
 struct listener_config {
 	const char *what; /* for messages: "control socket" */
-	const char *path; /* its folder is made if it is not there */
+	const char *path; /* the folder is created if it is missing */
 	mode_t mode;
-	/* > 0: a socket that listens already, and stays when this goes: no file is made or
+	/* > 0: a socket that already listens and stays open afterwards; no file is created or
 	 * removed */
 	int inherited;
-	/* A connection, which is the callee's to close; or an error: descriptors or memory are
-	 * short, and it has to wait a second. */
+	/* Receives a connection, which the callee has to close, or an error: descriptors or memory
+	 * are short, and accepting pauses for a second. */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
 };
 
 int listener_new(struct loop *loop, const struct listener_config *config, struct listener **ret,
 		 struct err *err);
-/* Connections live on. Allowed in accepted(), as the last thing there. NULL is fine; returns
- * NULL. */
+/* Frees the listener; its connections stay open. Allowed in accepted(), as the last call there.
+ * NULL is fine; returns NULL. */
 struct listener *listener_free(struct listener *l);
 
 #endif

@@ -73,8 +73,8 @@ void mux_end(struct buf *out, uint32_t conn, size_t n, size_t first_max)
 		put_header(p, conn, n);
 	} else {
 		/*
-		 * The message lies behind room for two headers: moving its first part between them
-		 * is all the copying there is.
+		 * The message has room for two headers in front. Only its first part is moved
+		 * between them.
 		 */
 		memmove(p + MUX_HEADER_SIZE, p + 2 * MUX_HEADER_SIZE, first_max);
 		put_header(p, conn, first_max);

@@ -16,15 +16,17 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "wire"
-/* Handles kept for the next request or call, so that the usual one at a time allocates nothing. */
+/* Unused handles retained for the next request or call, so that the usual single one needs no
+ * allocation. */
 #define SPARE_MAX 8u
-/* Where payloads are packed: as much as usual answers take, and what is kept of more. */
+/* Sizes of the buffer for packing payloads: enough for usual answers, and the limit of what is
+ * retained after a large one. */
 #define ROOM_MIN 4096u
 #define ROOM_KEEP (256u << 10)
 
 struct call {
 	uint32_t stream;
-	uint64_t deadline_ms; /* 0: none */
+	uint64_t deadline_ms; /* 0: no limit */
 	rpc_done done;
 	void *arg;
 	struct call *prev, *next;
@@ -33,21 +35,21 @@ struct call {
 struct rpc {
 	struct rpc_config config;
 	bool closed;
-	bool failed; /* a peer that cannot be answered is not listened to */
+	bool failed; /* the peer cannot be answered, so its requests are ignored */
 
 	rpc_handler handler;
 	void *handler_arg;
-	uint32_t last_stream; /* of the peer's requests */
-	struct ttrpc_request request; /* in the handler's hands */
-	struct rpc_request *current; /* the same, until it is answered */
+	uint32_t last_stream; /* stream of the peer's last request */
+	struct ttrpc_request request; /* passed to the handler */
+	struct rpc_request *current; /* handle of the request, until it is answered */
 	struct rpc_request *pending, *spare_requests;
 	unsigned n_pending, n_spare_requests;
 
-	uint64_t next_stream; /* of our calls; beyond 32 bits: used up */
+	uint64_t next_stream; /* stream of the next call; beyond 32 bits: used up */
 	struct call *calls, *spare_calls;
 	unsigned n_calls, n_spare_calls;
 
-	uint8_t *room; /* for a payload on its way to the output */
+	uint8_t *room; /* buffer for a packed payload */
 	size_t room_size;
 };
 
@@ -113,7 +115,8 @@ static bool make_room(struct rpc *rpc, size_t size)
 	return rpc->room;
 }
 
-/* In one pass where that can be done; else what the envelope is made with does it in two. */
+/* Packs a payload in one pass if possible; otherwise the encoder of the envelope packs it in
+ * two. */
 static void pack_payload(struct rpc *rpc, struct ttrpc_out *out)
 {
 	int r = rpc->room || make_room(rpc, ROOM_MIN) ? -ENOBUFS : -ENOMEM;
@@ -160,8 +163,8 @@ static int rpc_fail(struct rpc *rpc, int error)
 }
 
 /*
- * A peer without its answer waits until it gives us up: if there is no way to give it one, the
- * connection has to go.
+ * Sends a response. Without an answer the peer would wait until its time-out, so the connection
+ * ends if none can be sent.
  */
 static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out)
 {
@@ -203,7 +206,7 @@ static struct rpc_request *request_new(struct rpc *rpc)
 	return req;
 }
 
-/* Ends the handle; gives the connection to answer on, or NULL. */
+/* Ends the handle; returns the connection for the answer, or NULL. */
 static struct rpc *request_end(struct rpc_request *req)
 {
 	struct rpc *rpc = req->rpc;
@@ -236,7 +239,7 @@ int rpc_reply(struct rpc_request *req, const ProtobufCMessage *msg)
 
 int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *fmt, ...)
 {
-	/* Room for one whole character more than is sent, for the cut to see it. */
+	/* Room for one more character than is sent, so that utf8_cut sees the one at the cut. */
 	char text[TTRPC_TEXT_MAX + 5];
 	va_list ap;
 	va_start(ap, fmt);
@@ -245,13 +248,13 @@ int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *f
 	if (n < 0)
 		text[0] = '\0';
 	text[utf8_cut(text, TTRPC_TEXT_MAX)] = '\0';
-	/* A Go peer refuses a message with invalid text as a whole. */
+	/* A Go peer refuses a whole message if its text is invalid. */
 	utf8_mend(text);
 	uint32_t stream = req->stream;
 	struct rpc *rpc = request_end(req);
 	if (!rpc)
 		return -ENOTCONN;
-	/* Code 0 would be taken for success. */
+	/* Code 0 would be treated as success. */
 	return send_response(
 		rpc, stream,
 		&(struct ttrpc_out){.code = code ? code : TTRPC_UNKNOWN, .text = text});
@@ -491,8 +494,8 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 				h.length, rpc->config.recv_max);
 		size_t has = buf_len(in) - TTRPC_HEADER_SIZE;
 		if (has < h.length) {
-			/* all at once, and once, is cheaper than growing; if it fails, adding will
-			 * say so */
+			/* Reserving all bytes at once is cheaper than growing. If that fails,
+			 * appending will report it. */
 			size_t had = in->cap;
 			uint8_t *rest = buf_reserve(in, h.length - has);
 			if (rest && in->cap != had)

@@ -50,7 +50,7 @@ int wire_connect_unix(const char *path, struct err *err)
 	return r ? r : try_connect(&addr, err);
 }
 
-/* Makes way for a socket of ours: only a socket goes, and only one that nobody listens on. */
+/* Removes an old socket from the path: only a socket, and only if no process listens on it. */
 static int remove_stale(const struct sockaddr_un *addr, struct err *err)
 {
 	struct stat st;
@@ -73,7 +73,7 @@ static int remove_stale(const struct sockaddr_un *addr, struct err *err)
 
 static int bind_and_listen(int fd, const struct sockaddr_un *addr, mode_t mode, struct err *err)
 {
-	/* bind() makes the file with this mode less the umask; what the umask took is put back. */
+	/* bind() creates the file with this mode less the umask, so the mode is set again. */
 	if (fchmod(fd, mode) < 0 || bind(fd, (const struct sockaddr *)addr, sizeof *addr) < 0)
 		return err_errno(err, -errno, "making the socket %s failed", addr->sun_path);
 	if (chmod(addr->sun_path, mode) < 0 || listen(fd, BACKLOG) < 0) {

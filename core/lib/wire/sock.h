@@ -9,24 +9,24 @@
 #include "core/lib/util/err.h"
 
 /*
- * The fd, or -errno: -ENOENT and -ECONNREFUSED when nobody listens, -EAGAIN when too many wait to
- * be accepted.
+ * Returns the descriptor, or -errno: -ENOENT and -ECONNREFUSED: no process listens; -EAGAIN: the
+ * queue is full.
  */
 int wire_connect_unix(const char *path, struct err *err);
 /*
- * Listens with the given mode, which is in force from the first moment. A socket file that nobody
- * listens on is replaced; -EADDRINUSE when somebody does; -EEXIST when the path is something else.
+ * Listens with the given mode, which applies from the first moment. A socket file without listener
+ * is replaced; -EADDRINUSE: a process listens there; -EEXIST: the path is no socket.
  */
 int wire_listen_unix(const char *path, mode_t mode, struct err *err);
-/* The next connection's fd, or -errno: -EAGAIN when there is none. */
+/* Returns the descriptor of the next connection, or -errno: -EAGAIN: none waits. */
 int wire_accept(int listen_fd);
-/* The process, user and group at the other end. */
+/* Returns process, user and group at the other end. */
 int wire_peer(int fd, struct ucred *ret);
-/* Makes an inherited fd fit for the trunk; -ENOTSOCK and the like when it isn't a stream socket. */
+/* Prepares an inherited descriptor for the trunk; -ENOTSOCK and similar: no stream socket. */
 int wire_adopt(int fd, struct err *err);
 /*
- * -EPERM when somebody other than root and ourselves could have put a socket into the folder of
- * path.
+ * Checks the folder of path. -EPERM: a user other than root and the daemon's own could have put a
+ * socket there.
  */
 int wire_check_folder(const char *path, struct err *err);
 

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bytes a read; on the stack, so that a connection at rest holds no memory for it. */
+/* Bytes of a read, in a buffer on the stack, so that an idle connection needs no memory for it. */
 #define CHUNK_SIZE (64u << 10)
-/* Reads a turn of the loop, for a flooding peer not to keep the others waiting. */
+/* Reads per turn of the loop, so that a peer with much data does not delay others. */
 #define READS_MAX 16u
 #define RPCS_MAX MUX_CONNS
 
@@ -17,7 +17,7 @@ struct trunk {
 	struct trunk_config config;
 	int fd;
 	struct loop_io *io;
-	struct loop_timer *timer; /* the first deadline of a call, or now: a write has failed */
+	struct loop_timer *timer; /* first deadline of a call, or at once: a write has failed */
 	uint64_t timer_ms; /* 0: not armed */
 	unsigned events;
 	struct mux_rx rx;
@@ -25,8 +25,8 @@ struct trunk {
 	struct rpc *rpc[RPCS_MAX];
 	struct buf in[RPCS_MAX];
 	struct buf out;
-	struct err broken; /* what kept us from writing */
-	unsigned depth; /* callbacks of ours under way */
+	struct err broken; /* error of a failed write */
+	unsigned depth; /* nesting of callbacks */
 	bool closed, doomed;
 };
 
@@ -56,7 +56,7 @@ static void trunk_leave(struct trunk *t)
 		trunk_destroy(t);
 }
 
-/* From here on nothing is read, written or called. */
+/* Closes the socket, after which no data is read or written and no callback is called. */
 static void trunk_disconnect(struct trunk *t, int error)
 {
 	t->closed = true;
@@ -65,7 +65,7 @@ static void trunk_disconnect(struct trunk *t, int error)
 	(void)close(t->fd);
 	t->fd = -1;
 	buf_fini(&t->out);
-	/* All of them before the first callback, which may want to use another. */
+	/* Shut all ends before the first callback, which may try to use another. */
 	for (unsigned i = 0; i < t->n_rpcs; i++)
 		rpc_shut(t->rpc[i]);
 	for (unsigned i = 0; i < t->n_rpcs; i++)
@@ -91,8 +91,8 @@ static void set_events(struct trunk *t)
 }
 
 /*
- * A timer that is armed stays: most calls are answered long before, and moving it twice a call
- * costs more than a look in vain at the time of the first.
+ * Arms the timer for the first deadline. A timer that is already armed is not moved: most calls are
+ * answered long before, and moving it twice a call costs more than one check in vain.
  */
 static void set_timer(struct trunk *t)
 {
@@ -110,8 +110,9 @@ static void set_timer(struct trunk *t)
 }
 
 /*
- * Nothing can be sent any longer, but what the peer said before it left may wait to be read (why it
- * refuses us, most likely). The timer fires when whoever is writing has returned.
+ * Stops writing after an error. Data that the peer sent before it disconnected may still be read,
+ * most likely the reason for refusing this side. The timer closes the connection after the writing
+ * function has returned.
  */
 static void break_off(struct trunk *t, int error)
 {
@@ -152,7 +153,7 @@ static void on_output(void *arg)
 	struct trunk *t = arg;
 	if (t->closed)
 		return;
-	/* While something waits already, this one waits behind it. */
+	/* If output waits already, this output waits behind it. */
 	if (!(t->events & LOOP_WRITE) || t->broken.code)
 		trunk_flush(t);
 	set_events(t);
@@ -201,7 +202,7 @@ static bool in_the_middle(const struct trunk *t)
 	return mux_rx_partial(&t->rx) || buf_len(&t->in[0]) || buf_len(&t->in[1]);
 }
 
-/* Until the socket is dry, or for a while. 0: there may be more later. */
+/* Reads until the socket is empty or the limit of reads is reached. 0: more may follow later. */
 static int read_some(struct trunk *t, struct err *err)
 {
 	uint8_t chunk[CHUNK_SIZE];
@@ -218,8 +219,8 @@ static int read_some(struct trunk *t, struct err *err)
 		if (r)
 			return r;
 		/*
-		 * A read that was not filled has emptied the socket; asking again would be a call
-		 * for nothing.
+		 * A read that did not fill the buffer has emptied the socket, so another one would
+		 * be in vain.
 		 */
 		if ((size_t)n < sizeof chunk)
 			return 0;
@@ -265,7 +266,7 @@ static void on_timer(void *arg)
 static int add_rpc(struct trunk *t, uint32_t conn)
 {
 	const struct trunk_config *c = &t->config;
-	/* On top of the largest call, which may wait as well. */
+	/* In addition to the largest call, which may wait as well. */
 	size_t answers_out_max = (size_t)TRUNK_ANSWERS_OUT_MAX + c->send_max;
 	t->rpc[t->n_rpcs] = rpc_new(&(struct rpc_config){.recv_max = c->recv_max,
 							 .send_max = c->send_max,

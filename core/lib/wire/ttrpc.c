@@ -51,7 +51,8 @@ void ttrpc_header_encode(uint8_t data[TTRPC_HEADER_SIZE], const struct ttrpc_hea
 
 /* ---- reading envelopes ---- */
 
-/* What is left is not empty. A field without a number is an error in an envelope. */
+/* Reads a field of a span that is not empty. A field without a number is an error in an
+ * envelope. */
 static int read_field(struct span *s, struct field *ret)
 {
 	return field_next(s, ret) > 0 && ret->number ? 0 : -EBADMSG;
@@ -93,7 +94,7 @@ static int request_field(struct ttrpc_request *req, const struct field *f)
 		req->timeout_ns = (int64_t)f->value;
 		return f->wire == WIRE_VARINT ? 0 : -EBADMSG;
 	default:
-		return 0; /* metadata (5) is for tracing */
+		return 0; /* metadata (5) is used for tracing only */
 	}
 }
 
@@ -185,7 +186,8 @@ static size_t varint_size(uint64_t v)
 	return n;
 }
 
-/* Fields of one byte's key; empty ones are not written, as proto3 has it. */
+/* Returns the encoded size of a field with a key of one byte; empty fields are not written, as in
+ * proto3. */
 static size_t bytes_size(size_t len)
 {
 	return len ? 1 + varint_size(len) + len : 0;

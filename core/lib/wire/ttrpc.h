@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ttrpc messages: a header of ten bytes and an envelope (proto/ttrpc.proto). The envelope is read
- * and written by hand, so that a payload of megabytes is neither copied nor allocated on its way;
- * what is inside of it is protobuf-c's.
+ * and written here, so that a payload of megabytes is neither copied nor allocated; protobuf-c
+ * handles its contents.
  */
 #ifndef WIRE_TTRPC_H
 #define WIRE_TTRPC_H
@@ -15,17 +15,17 @@
 #include "core/lib/util/err.h"
 
 #define TTRPC_HEADER_SIZE 10u
-#define TTRPC_MESSAGE_MAX (4u << 20) /* data, header not counted: what a Go peer accepts */
+#define TTRPC_MESSAGE_MAX (4u << 20) /* data without header, the limit of a Go peer */
 #define TTRPC_NAME_MAX 128u /* bytes of a service or method name, with the NUL */
-#define TTRPC_TEXT_MAX 1000u /* bytes of a status text that we send */
+#define TTRPC_TEXT_MAX 1000u /* bytes of a status text to send */
 
 enum ttrpc_type { TTRPC_REQUEST = 1, TTRPC_RESPONSE = 2, TTRPC_DATA = 3 };
 
-/* gRPC's codes. */
+/* Status codes, equal to gRPC's. */
 enum ttrpc_code {
 	TTRPC_OK = 0,
 	TTRPC_CANCELLED = 1,
-	TTRPC_UNKNOWN = 2, /* what any Go error turns into: "the policy refuses" */
+	TTRPC_UNKNOWN = 2, /* used for any Go error: "the policy refuses" */
 	TTRPC_INVALID_ARGUMENT = 3,
 	TTRPC_DEADLINE_EXCEEDED = 4,
 	TTRPC_NOT_FOUND = 5,
@@ -54,16 +54,16 @@ struct ttrpc_request {
 	char service[TTRPC_NAME_MAX], method[TTRPC_NAME_MAX];
 	const uint8_t *payload; /* within the decoded bytes */
 	size_t payload_len;
-	int64_t timeout_ns; /* 0: none given */
+	int64_t timeout_ns; /* 0: not stated */
 };
 /*
- * -EBADMSG: not a Request; -ENAMETOOLONG: a name over the limit. Repeated scalars: the last wins;
- * unknown fields are skipped.
+ * Decodes a request. -EBADMSG: not a Request; -ENAMETOOLONG: a name over the limit. The last one of
+ * repeated scalars counts; unknown fields are skipped.
  */
 int ttrpc_request_decode(const uint8_t *data, size_t n, struct ttrpc_request *ret, struct err *err);
 
 struct ttrpc_response {
-	int32_t code; /* TTRPC_OK without a status */
+	int32_t code; /* TTRPC_OK if there is no status */
 	const uint8_t *text; /* within the decoded bytes, not terminated */
 	size_t text_len;
 	const uint8_t *payload;
@@ -73,8 +73,8 @@ int ttrpc_response_decode(const uint8_t *data, size_t n, struct ttrpc_response *
 			  struct err *err);
 
 /*
- * The envelopes' sizes, and their encoding into as many bytes. A NULL payload is an empty message;
- * a NULL text none.
+ * Contents of an envelope, and functions for its size and its encoding into that many bytes. A NULL
+ * payload is an empty message; a NULL text is none.
  */
 struct ttrpc_out {
 	const char *service, *method; /* request */
@@ -82,7 +82,7 @@ struct ttrpc_out {
 	int32_t code; /* response */
 	const char *text;
 	const ProtobufCMessage *payload;
-	/* the payload's bytes, payload_len of them; NULL: they are made where they go */
+	/* the payload's bytes, payload_len of them; NULL: packed into the envelope directly */
 	const uint8_t *packed;
 	/* set by the _size functions */
 	size_t payload_len, text_len, status_len;
@@ -90,8 +90,8 @@ struct ttrpc_out {
 size_t ttrpc_request_size(struct ttrpc_out *out);
 void ttrpc_request_encode(const struct ttrpc_out *out, uint8_t *data);
 /*
- * With a code other than TTRPC_OK the payload is left out. The text is cut at TTRPC_TEXT_MAX, never
- * inside a character.
+ * Computes the size. With a code other than TTRPC_OK the payload is left out. The text is cut at
+ * TTRPC_TEXT_MAX, never inside a character.
  */
 size_t ttrpc_response_size(struct ttrpc_out *out);
 void ttrpc_response_encode(const struct ttrpc_out *out, uint8_t *data);
