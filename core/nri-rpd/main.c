@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rpd: wiring only. The pipeline decides, the front end talks to the runtime, the control
- * socket and the metrics look on; here they are made, told about each other's news, and taken down
- * in the reverse order.
+ * Main function of nri-rpd. It only connects the parts: the pipeline decides, the front end talks
+ * to the runtime, the control socket and the metrics observe. They are created here, notified of
+ * each other's changes, and freed in the reverse order.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -38,8 +38,8 @@
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 78
 #define SPEED_SELECT "/dev/isst_interface"
-#define READY_ANYWAY_MS 20000u /* systemd is told that we run, synchronized or not … */
-#define NO_RUNTIME_MS 3000u /* … and then already, where no runtime is there to wait for */
+#define READY_ANYWAY_MS 20000u /* report readiness to systemd, synchronized or not … */
+#define NO_RUNTIME_MS 3000u /* … or earlier, if there is no runtime to wait for */
 
 struct daemon {
 	struct options options;
@@ -50,16 +50,16 @@ struct daemon {
 	struct agent *agent;
 	struct ctl *ctl;
 	struct metrics *metrics;
-	struct map *map; /* NULL: out of memory, or not yet */
+	struct map *map; /* NULL: out of memory, or not created yet */
 	struct collector *collector;
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
-	char run_dir[CACHE_PATH_MAX]; /* of the option --control-socket */
-	bool waits_longer; /* for a runtime that is there */
+	char run_dir[CACHE_PATH_MAX]; /* folder of the option --control-socket */
+	bool waits_longer; /* waits for a runtime that exists */
 	bool ready, status_due, forced_debug, failed;
 };
 
-/* ---- news ------------------------------------------------------------------------------------ */
+/* ---- notifications --------------------------------------------------------------------------- */
 
 static void on_updates_ready(void *arg)
 {
@@ -73,7 +73,7 @@ static void on_decided(void *arg)
 		agent_changed(d->agent);
 }
 
-/* "connected to containerd 1.7.2; degraded: …", as short as systemd shows it. */
+/* Status for systemd, "connected to containerd 1.7.2; degraded: …", short enough to be shown. */
 struct unit_status {
 	char text[SD_STATUS_MAX], first[SD_STATUS_MAX];
 	unsigned n;
@@ -83,7 +83,7 @@ static void add_condition(const struct condition *c, void *arg)
 {
 	struct unit_status *s = arg;
 	if (str_has_prefix(c->id, "runtime-"))
-		return; /* the text begins with that */
+		return; /* already at the beginning of the text */
 	if (!s->n++)
 		(void)snprintf(s->first, sizeof s->first, "%s", c->text);
 }
@@ -107,7 +107,7 @@ static void build_status(const struct daemon *d, struct unit_status *s)
 			       "; degraded (%u reasons, see nri-rpctl status): %s", s->n, s->first);
 }
 
-/* Until then the text says that it is being started. */
+/* Sends the status to systemd. Before readiness systemd shows that the service is starting. */
 static void tell_status(struct daemon *d)
 {
 	struct unit_status s = {.n = 0};
@@ -135,7 +135,8 @@ static void on_synchronized(void *arg)
 	loop_timer_disarm(d->ready_anyway);
 }
 
-/* What cannot be connected to by now is not about to tell its containers. */
+/* Reports readiness without a synchronization. A runtime that could not be connected to by now is
+ * unlikely to synchronize soon. */
 static void ready_anyway(void *arg)
 {
 	struct daemon *d = arg;
@@ -155,7 +156,7 @@ static void status_changed(void *arg)
 	tell_status(d);
 }
 
-/* What has changed is in the middle of it: it is told when that is over. */
+/* Defers the status until the component that has changed has completed its work. */
 static void on_changed(void *arg)
 {
 	struct daemon *d = arg;
@@ -207,7 +208,7 @@ static void serve_control(struct daemon *d, const struct conf_core *core)
 	pipeline_served(d->pipeline, SERVICE_CONTROL, r ? &err : NULL);
 }
 
-/* What the configuration says of the runtime's connection. */
+/* Returns the configuration of the connection to the runtime. */
 static struct nri_config front_end(const struct daemon *d, const struct conf_core *core)
 {
 	return (struct nri_config){
@@ -227,7 +228,7 @@ static void on_configured(const struct conf *conf, void *arg)
 	struct daemon *d = arg;
 	const struct conf_core *core = conf_core(conf);
 	if (!d->nri)
-		return; /* the first one: nothing is there to be told */
+		return; /* the first configuration: nothing to notify */
 	const struct nri_config runtime = front_end(d, core);
 	(void)nri_set_runtime(d->nri, &runtime);
 	set_debug(d);
@@ -249,8 +250,8 @@ static void reload_by_signal(struct daemon *d)
 {
 	if (d->ready)
 		sd_reloading(d->sd);
-	/* To one that is being started systemd has nothing to wait for: it is ready when it is
-	 * synchronized. */
+	/* While systemd waits for the start, the reload is not reported separately: readiness
+	 * follows the synchronization. */
 	pipeline_reload(d->pipeline, d->ready ? rpd_reloaded : NULL, d);
 }
 
@@ -304,7 +305,7 @@ static void on_orphaned(void *arg)
 	loop_stop(d->loop);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static struct pipeline_config pipeline_config_of(struct daemon *d)
 {
@@ -364,7 +365,7 @@ static int start_front_end(struct daemon *d, struct err *err)
 	return nri_new(&config, &d->nri, err);
 }
 
-/* Neither is worth not placing containers for. */
+/* Starts parts whose failure must not prevent the placement of containers. */
 static void start_onlookers(struct daemon *d)
 {
 	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
@@ -398,7 +399,7 @@ static int rpd_start(struct daemon *d, struct err *err)
 	return loop_timer_arm(d->ready_anyway, NO_RUNTIME_MS);
 }
 
-/* Returns the status, or ends the process with it. */
+/* Stops the daemon. Returns the status, or ends the process with it. */
 static int rpd_stop(struct daemon *d, int status)
 {
 	d->metrics = metrics_free(d->metrics);
@@ -419,7 +420,8 @@ static int rpd_stop(struct daemon *d, int status)
 	return status;
 }
 
-/* An error for one line is the first of several problems, and how many more there are. */
+/* Returns true if the report contains the text. An error of one line is the first of several
+ * problems with the number of further ones. */
 static bool rpd_told(const char *report, const char *text)
 {
 	const char *more = strstr(text, " (and ");
@@ -442,17 +444,19 @@ static int check_config(struct daemon *d)
 	return r ? EXIT_CONFIG : 0;
 }
 
-/* The shipped unit gives none of them, as none is needed there by default. */
+/* Returns the capabilities to keep. The shipped unit grants none of them, because none is needed
+ * there by default. */
 static uint64_t rpd_privileges(void)
 {
 	uint64_t keep =
-		/* Files of others: what is configured may be in their folders, and of a container
-		 * with users of its own some files of its cgroup are theirs. */
+		/* For files of other users: configured files may be in their folders, and some
+		 * files of a container's cgroup belong to them if the container has a user
+		 * namespace. */
 		PRIVILEGE(CAP_DAC_OVERRIDE) |
-		/* Page migration: where the memory of containers' processes is, and to other nodes
-		 * with it. */
+		/* For page migration: to find the memory of containers' processes and move it to
+		 * other nodes. */
 		PRIVILEGE(CAP_SYS_PTRACE);
-	/* The kernel lets nobody else set Speed Select's classes. */
+	/* The kernel requires this capability to set classes of Speed Select. */
 	return access(SPEED_SELECT, F_OK) == 0 ? keep | PRIVILEGE(CAP_SYS_ADMIN) : keep;
 }
 
@@ -470,7 +474,7 @@ int main(int argc, char **argv)
 	default:
 		break;
 	}
-	(void)umask(0077); /* what others may read is given its mode by hand */
+	(void)umask(0077); /* files for other users get their mode explicitly */
 	if (d.options.log_level && log_level_from_name(d.options.log_level, &level) == 0)
 		log_set_level(level);
 	if (d.options.control_socket)

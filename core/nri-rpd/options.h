@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of nri-rpd. */
+/* Command line of nri-rpd. */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
 
@@ -11,10 +11,10 @@
 
 struct options {
 	const char *config, *host_root;
-	const char *state_dir, *nri_socket, *control_socket; /* NULL: the configuration says */
+	const char *state_dir, *nri_socket, *control_socket; /* NULL: from the configuration */
 	const char *module_dirs[MODULE_DIRS_MAX];
 	unsigned n_module_dirs;
-	const char *log_level; /* NULL: the configuration says */
+	const char *log_level; /* NULL: from the configuration */
 	bool check_config, reset_cache;
 };
 
