@@ -54,7 +54,7 @@ struct conf_problem {
 	unsigned line, column; /* from 1; 0: unknown */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
-	/* one line, with its place: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
+	/* text on one line, with its place: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
 	 * "maybe"` */
 	char text[CONF_PROBLEM_TEXT_MAX];
 };
@@ -327,8 +327,7 @@ struct conf_named_schema {
 /* ---- differences ----------------------------------------------------------------------------- */
 
 struct conf_change {
-	const char *
-		path; /* of the key in the merged tree; a list whose length changed is one change */
+	const char *path; /* path in the merged tree; a list whose length changed is one change */
 	rp_cfg before, after; /* NULL: not set */
 	bool restart; /* takes effect after a restart of nri-rpd only */
 };

@@ -163,7 +163,7 @@ static void show_default(const struct show *s, const struct schema_node *schema,
 	bool collection = key->type == RP_T_LIST || key->type == RP_T_MAP || key->type == RP_T_ANY;
 	bool usable = collection ? strchr("[{", key->fallback[0]) != NULL
 				 : value_fits(key->fallback, key);
-	/* Some defaults are explanations ("as pinCPU"), which are commented out. */
+	/* Defaults that are explanations ("as pinCPU") are commented out. */
 	(void)buf_add_str(s->out, usable ? "" : "# ");
 	add_text(s->out, key->path, false);
 	(void)buf_add_str(s->out, ": ");

@@ -12,7 +12,7 @@ struct grpc_conn_config {
 	struct loop *loop;
 	const char *peer; /* for messages; has to live as long as the connection */
 	bool server;
-	unsigned streams_max; /* this and the next two as in struct h2_config */
+	unsigned streams_max; /* server, streams_max and accept as in struct h2_config */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
 	/* Called when the connection has ended, after all of its streams: the user can only call
 	 * grpc_conn_free. Not called within h2's callbacks. */

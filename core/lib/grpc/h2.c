@@ -20,7 +20,7 @@ struct h2_stream {
 	const struct h2_events *events; /* NULL: no further callbacks */
 	void *arg;
 	struct buf out; /* written, not sent yet */
-	bool finished; /* this side has finished: out has the last data */
+	bool finished; /* no data follows the contents of out */
 	bool peer_finished;
 	struct nv_list *trailers; /* to send at the end */
 	/* Block of headers being received: texts one behind the other, each with a NUL, and their

@@ -38,7 +38,7 @@ struct topo;
  * names the file.
  */
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err);
-/* Reads the same machine again; the generation is that of `old` plus one. */
+/* Reads the same machine again; the generation is one more than old's. */
 int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
 struct topo *topo_ref(struct topo *t);
 /* Releases a reference. NULL is fine; returns NULL. */
