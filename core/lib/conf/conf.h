@@ -54,8 +54,8 @@ struct conf_problem {
 	unsigned line, column; /* from 1; 0: unknown */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
-	/* text on one line, with its place: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
-	 * "maybe"` */
+	/* text on one line, with its place:
+	 * `rp.conf:12:5: balloons.pinCPU: expected true or false, found "maybe"` */
 	char text[CONF_PROBLEM_TEXT_MAX];
 };
 
