@@ -170,6 +170,9 @@ static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod
 				 .flags = a->flags,
 				 .uid = hash_of(pod->uid)}};
 	struct record former = {.nodes = 0};
+	/* For the explanations of others: its containers are not known yet. */
+	const struct rp_ctr_info as_ctr = {
+		.pod_namespace = pod->pod_namespace, .pod_name = pod->name, .name = "*"};
 	int64_t cpu, mem;
 	int32_t r = ask_aggregated(inst, pod->pod, &cpu, &mem);
 	if (!r)
@@ -181,9 +184,14 @@ static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod
 	e.is.mem = a->mem = mem ? mem : a->mem;
 	memcpy(e.is.pool, a->pool, sizeof e.is.pool);
 	r = admit_choose(inst, 0, a, &former, pod->pod, &e.is);
+	bool moved = r == -RP_ENOSPC && relief_make_room(inst, a, pod->pod, &as_ctr) > 0;
+	if (moved)
+		r = admit_choose(inst, 0, a, &former, pod->pod, &e.is);
 	if (!r)
 		r = table_add(inst, &e);
-	return r ? r : put(inst, txn, &e, "");
+	if (!r)
+		r = put(inst, txn, &e, "");
+	return r || !moved ? r : stage_all(inst, txn);
 }
 
 int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)

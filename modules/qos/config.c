@@ -84,6 +84,7 @@ static const struct rp_key keys[] = {
 	 .fallback = "0",
 	 .doc = "The part of a node, 0 to 1, that dynamic_packing leaves free while it can."},
 	SECTION_PARITY,
+	RELIEF_KEYS,
 	{.path = "allowSharedOverlapReclaimed",
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
@@ -336,6 +337,7 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	p->ramp_up_ms = 1000 * value_at(h, s, "rampUpSeconds", RP_T_INT, 30);
 	p->min_reclaimed = (uint32_t)value_at(h, s, "minReclaimedCPUs", RP_T_INT, 0);
 	p->parity = value_at(h, s, "parity", RP_T_BOOL, 0) != 0;
+	relief_read(h, s, p->parity, &p->relief);
 	p->spreading = index_of(text_at(h, s, "numaHintPolicy"), spreadings, 3, SPREADING);
 	p->topology = index_of(text_at(h, s, "topologyPolicy"), hints_policy_names,
 			       N_HINTS_POLICIES, HINTS_POLICY_DEFAULT);

@@ -129,7 +129,7 @@ static uint32_t free_in(const struct room *room, const struct node *node)
 }
 
 /* Returns the CPU of a node that bound shared pods do not request, in milli-CPU. */
-static int64_t rest_of(const struct rp_plan *p, const struct room *room, uint32_t i)
+int64_t hints_rest(const struct rp_plan *p, const struct room *room, uint32_t i)
 {
 	return 1000 * (int64_t)free_in(room, &p->nodes[i]) - room->bound_cpu[i];
 }
@@ -149,7 +149,7 @@ static bool several_nodes(const struct ask *a)
 	return (a->flags & ASK_EXCLUSIVE) || a->numa_number > 1;
 }
 
-static uint64_t candidates(const struct rp_plan *p, const struct ask *a, const struct room *room)
+uint64_t hints_candidates(const struct rp_plan *p, const struct ask *a, const struct room *room)
 {
 	uint64_t r = 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
@@ -158,7 +158,7 @@ static uint64_t candidates(const struct rp_plan *p, const struct ask *a, const s
 			continue;
 		if ((a->flags & ASK_EXCLUSIVE) && (room->bound & node))
 			continue;
-		if ((room->bound & node) ? a->numa_number > 1 || rest_of(p, room, i) >= a->cpu
+		if ((room->bound & node) ? a->numa_number > 1 || hints_rest(p, room, i) >= a->cpu
 					 : !starves(p, room, node))
 			r |= node;
 	}
@@ -227,7 +227,7 @@ static bool suits_dedicated(const struct rp_plan *p, const struct ask *a, const 
 		return false;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
 		if (nodes & bit(&p->nodes[i]))
-			rest += rest_of(p, room, i);
+			rest += hints_rest(p, room, i);
 	if (rest < 1000 * (int64_t)ask_whole(a->cpu))
 		return false;
 	plan_cpus_of(p, nodes, &cpus);
@@ -253,7 +253,7 @@ static uint32_t dedicated_hints(const struct rp_plan *p, const struct ask *a,
 	uint32_t least = nodes_needed(p, a), n = 0;
 	if (a->numa_number > least && p->n_nodes > HINTS_ALL_MASKS_NODES)
 		least = a->numa_number;
-	uint32_t n_masks = hints_masks(candidates(p, a, room), least, masks);
+	uint32_t n_masks = hints_masks(hints_candidates(p, a, room), least, masks);
 	for (uint32_t i = 0; i < n_masks; i++)
 		if ((several_nodes(a) || hints_size(masks[i]) == 1) &&
 		    suits_dedicated(p, a, room, masks[i]))
@@ -265,17 +265,17 @@ static uint32_t dedicated_hints(const struct rp_plan *p, const struct ask *a,
 /* Returns the part of a node that would remain free, in thousandths. */
 static int64_t left_ratio(const struct rp_plan *p, const struct room *room, uint32_t i, int64_t cpu)
 {
-	return (rest_of(p, room, i) - cpu) / (p->nodes[i].n_cpus ? p->nodes[i].n_cpus : 1);
+	return (hints_rest(p, room, i) - cpu) / (p->nodes[i].n_cpus ? p->nodes[i].n_cpus : 1);
 }
 
 static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
 			    struct hint *ret)
 {
-	uint64_t nodes = candidates(p, a, room);
+	uint64_t nodes = hints_candidates(p, a, room);
 	int64_t most = INT64_MIN, least = INT64_MAX, threshold = (int64_t)(1000 * p->low_threshold);
 	uint32_t n = 0, at[NODES_MAX];
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
-		int64_t left = rest_of(p, room, i) - a->cpu;
+		int64_t left = hints_rest(p, room, i) - a->cpu;
 		if (!(nodes & bit(&p->nodes[i])) || left < 0 ||
 		    (a->numa_ids && a->numa_ids != bit(&p->nodes[i])))
 			continue;
@@ -288,7 +288,7 @@ static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const 
 	}
 	bool pack = p->spreading != SPREADING && least != INT64_MAX;
 	for (uint32_t i = 0; i < n; i++)
-		ret[i].preferred = rest_of(p, room, at[i]) - a->cpu == (pack ? least : most);
+		ret[i].preferred = hints_rest(p, room, at[i]) - a->cpu == (pack ? least : most);
 	return n;
 }
 
@@ -550,7 +550,7 @@ static void prefer_tight(const struct rp_plan *p, const struct room *room, struc
 		rest[i] = 0;
 		for (uint32_t k = 0; k < p->n_nodes; k++)
 			if (cpu[i].nodes & bit(&p->nodes[k]))
-				rest[i] += rest_of(p, room, k);
+				rest[i] += hints_rest(p, room, k);
 		least = rest[i] < least ? rest[i] : least;
 	}
 	for (uint32_t i = 0; least != INT64_MAX && i < n_cpu; i++)
@@ -578,7 +578,7 @@ static int32_t refuse_cpus(struct rp_instance *inst, const struct ask *a, const 
 	for (uint32_t i = 0; i < p->n_nodes && i < TOLD_NODES; i++) {
 		bool closed = (room->exclusive | room->refused) & bit(&p->nodes[i]);
 		(void)snprintf(text, sizeof text, "%snode %u: %lldm", i ? ", " : "", p->nodes[i].id,
-			       closed ? 0LL : (long long)rest_of(p, room, i));
+			       closed ? 0LL : (long long)hints_rest(p, room, i));
 		line_say(&l, text);
 	}
 	inst->counters.refused[REFUSED_CPU]++;

@@ -97,6 +97,8 @@ static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_
 	whole.mem = mem ? mem : a->mem;
 	bool had = admit_grant(inst, e->pod, &former);
 	r = admit_choose(inst, e->ctr, &whole, had ? &former : NULL, e->pod, &e->is);
+	if (r == -RP_ENOSPC && relief_make_room(inst, &whole, e->pod, info) > 0)
+		r = admit_choose(inst, e->ctr, &whole, had ? &former : NULL, e->pod, &e->is);
 	if (!r)
 		r = admit_use(inst, txn, e, info->name);
 	if (r)
@@ -124,6 +126,14 @@ static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 	for (uint32_t at = 0; (e = table_next(inst, main->pod, &at));)
 		if (e->is.role == ROLE_SIDECAR)
 			follow_main(main, e);
+}
+
+void place_give(struct rp_instance *inst, const struct ask *a, const struct entry *e)
+{
+	struct room room;
+	room_of(inst, e->pod, a, &room);
+	give_dedicated(inst, a, e->is.nodes, e->pod, &room);
+	call_sidecars(inst, e);
 }
 
 /* Places a sidecar. In unbound shared pods it uses the pool in any case; in others it waits for the

@@ -37,6 +37,7 @@ static void begin(struct rp_instance *inst)
 	if (!inst->usage)
 		inst->usage = inst->h.host->service(inst->h.ctx, RP_HOST_USAGE_1);
 	inst->past_before = inst->past;
+	relief_begin(&inst->relief);
 }
 
 static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
@@ -111,6 +112,7 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->past = inst->past_before;
+	relief_undo(&inst->relief);
 	inst->staged = 0;
 	return table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
 }
@@ -164,6 +166,7 @@ static void fini(struct rp_instance *inst)
 	free(inst->table.list);
 	free(inst->table.keys);
 	free(inst->pods);
+	relief_fini(&inst->relief);
 }
 
 static const struct life_ops ops = {

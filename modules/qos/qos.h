@@ -19,7 +19,8 @@
  *	take.c    CPUs of a set                    sync.c   synchronization, retries, ramp-up
  *	pools.c   sizes and CPUs of pools          env.c    environment
  *	level.c   other settings of a level        report.c zones, metrics
- *	advise.c  sizes by usage                   qos.c    the callbacks
+ *	advise.c  sizes by usage                   relief.c room by moving other pods
+ *	qos.c     the callbacks
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
@@ -36,6 +37,7 @@
 #include "modules/lib/line.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
+#include "modules/lib/relief_owned.h"
 
 #define SET_TEXT_MAX 256u
 #define POOL_NAME_MAX 63u
@@ -78,6 +80,7 @@ struct node {
 struct rp_plan {
 	rp_cfg section;
 	bool reclaim, overlap, pin_cpu, pin_memory, memory_check;
+	struct relief_settings relief;
 	bool parity; /* choose the lowest of NUMA nodes that suit a dedicated pod equally */
 	int64_t ramp_up_ms;
 	enum spreading spreading;
@@ -466,6 +469,7 @@ struct past {
 struct rp_instance {
 	LIFE;
 	struct owners owners; /* owners of dedicated CPUs; an owner is a pod */
+	struct relief relief;
 	struct table table;
 	struct pools pools;
 	struct past past, past_before; /* past_before: state before this callback */
@@ -481,6 +485,18 @@ struct rp_instance {
 	uint32_t n_pods;
 	uint8_t saved[16 + sizeof(struct rp_idset)]; /* buffer for the saved state */
 };
+
+/* ---- room by moving other pods (relief.c) ---------------------------------------------------- */
+
+/* Moves main containers of other pods so that a NUMA node has room for a pod, if the configuration
+ * asks for relief at admission. Returns 1, 0: no room can be made; or an error. */
+int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod but,
+			 const struct rp_ctr_info *other);
+/* Gives a dedicated main container CPUs of the nodes that its entry has by now; sidecars follow. */
+void place_give(struct rp_instance *inst, const struct ask *a, const struct entry *e);
+/* Nodes that could have room for a pod, as bits of their numbers; milli-CPU left in one of them. */
+uint64_t hints_candidates(const struct rp_plan *p, const struct ask *a, const struct room *room);
+int64_t hints_rest(const struct rp_plan *p, const struct room *room, uint32_t i);
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */
 

@@ -105,6 +105,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		return 0;
 	report_pools(inst, sink);
 	report_advice(inst, sink);
+	relief_report(&inst->relief.counters, sink);
 	for (uint32_t i = 0; i < N_LEVELS; i++) {
 		(void)snprintf(text, sizeof text, "level=\"%s\"", level_names[i]);
 		sink->counter(sink->ctx, "policy_qos_placed_total", "Containers placed.", text,
