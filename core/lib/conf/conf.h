@@ -302,8 +302,8 @@ const char *conf_where(rp_cfg node, char *buf, size_t size);
 /* Writes "balloons.balloonTypes[2].maxCPUs", as in the file, except that the module's name replaces
  * the `spec` of a custom resource that is not an object of the agent's. */
 const char *conf_path(rp_cfg node, char *buf, size_t size);
-/* Writes both as the beginning of a message about the node: "rp.conf:12:5:
- * balloons.balloonTypes[2].maxCPUs". */
+/* Writes place and path, the beginning of a message about the node:
+ * "rp.conf:12:5: balloons.balloonTypes[2].maxCPUs". Returns buf. */
 const char *conf_place(rp_cfg node, char *buf, size_t size);
 
 /* ---- output for people and tools ------------------------------------------------------------- */

@@ -199,7 +199,8 @@ static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
 	return 0;
 }
 
-/* Leaves the keys of the module's table in a common part. NULL in *ret: nothing else is left. */
+/* Removes a common part from the section, except the keys of the module's own table. *ret is the
+ * removed part; NULL: nothing was removed. */
 static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
 		      const struct conf_member *m, const struct schema_node *schema,
 		      struct rp_cfg_node **ret)
@@ -320,15 +321,15 @@ static bool rewrite_accepts(rp_cfg list, const char *name)
 	return false;
 }
 
-/* Members of pushed sections that only files set: who may talk to the daemon, and paths and ports
- * that it opens. */
+/* Members of sections that only files may set, not pushed configurations: access to the daemon, and
+ * paths and ports that it opens. */
 static const struct {
 	const char *section, *key;
 } own_keys[] = {{"agent", "accept"},	     {"agent", "cluster"},  {"agent", "socket"},
 		{"agent", "user"},	     {"metrics", "listen"}, {"nodeResources", "file"},
 		{"nodeResources", "devices"}};
 
-/* Keeps what the files say of a key that may not be pushed. */
+/* Restores the files' value of a key that may not be pushed. */
 static int keep_own(struct conf_loader *l, struct rp_cfg_node *section, const char *name,
 		    const char *key)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a client: one stream each. */
 #include "core/lib/grpc/call.h"
 
 #include <inttypes.h>

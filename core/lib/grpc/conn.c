@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes the socket of an HTTP/2 connection. */
 #include "core/lib/grpc/conn.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Streams of an HTTP/2 connection, on a session of nghttp2. */
 #include "core/lib/grpc/h2.h"
 
 #include <assert.h>

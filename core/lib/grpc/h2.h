@@ -112,7 +112,7 @@ int h2_pull(struct h2 *h, struct buf *to, size_t most);
 /* Ends all streams with that error and text; the connection then neither sends nor receives. */
 void h2_close(struct h2 *h, int error, const char *text);
 bool h2_usable(const struct h2 *h); /* true if a client can open new streams */
-/* true after h2_close, also while it reports to the streams */
+/* Returns true after h2_close, also while it reports to the streams. */
 bool h2_is_closed(const struct h2 *h);
 bool h2_finished(const struct h2 *h); /* true if both sides have finished */
 /* Returns the peer's error if it was the reason for ending the connection; NULL: none. */

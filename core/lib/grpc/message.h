@@ -46,7 +46,7 @@ int grpc_reader_add(struct grpc_reader *r, const uint8_t *data, size_t n);
  * -EMSGSIZE; -EBADMSG: the prefix is invalid. */
 int grpc_reader_next(const struct grpc_reader *r, struct grpc_message *ret, struct err *err);
 void grpc_reader_drop(struct grpc_reader *r); /* drops the message that grpc_reader_next returned */
-/* true if the beginning of a message is buffered */
+/* Returns true if the beginning of a message is buffered. */
 bool grpc_reader_partial(const struct grpc_reader *r);
 void grpc_reader_fini(struct grpc_reader *r);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that this process answers: one stream each. */
 #include "core/lib/grpc/served.h"
 #include "core/lib/util/clock.h"
 

@@ -16,7 +16,7 @@ struct grpc_served_config {
 	 * it. */
 	void (*message)(struct grpc_served *c, const struct grpc_message *m, void *arg);
 	void (*finished)(struct grpc_served *c, void *arg); /* the caller has finished */
-	/* Called when n bytes were sent, of those passed to grpc_served_send. NULL: not needed. */
+	/* Called when n bytes were sent that were passed to grpc_served_send. May be NULL. */
 	void (*sent)(struct grpc_served *c, size_t n, void *arg);
 	/* Called when the caller has disconnected, violated a rule or exceeded its time: c is gone
 	 * after it. Not called after grpc_served_end. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Accepts connections and limits their number, their calls and their idle time. */
 #include "core/lib/grpc/server.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs libcurl's multi interface on the loop. */
 #include "core/lib/kube/http.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Returns the bearer token, which is read from its file for each request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

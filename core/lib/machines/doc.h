@@ -43,7 +43,7 @@ int doc_write_yaml(const json_t *map, struct buf *out);
 /* ---- getters --------------------------------------------------------------------------------- */
 
 /* Checks that all keys of a map are among `keys`, separated by blanks. -EINVAL names the first
- * other key, and the most similar valid one. */
+ * unknown key, and the most similar valid one. */
 int arg_check(const json_t *map, const char *keys, const char *what, struct err *err);
 /* Returns a scalar as text. Numbers and booleans are written into buf. NULL: absent, or not a
  * scalar. */

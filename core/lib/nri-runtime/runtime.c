@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Accepts a plugin, takes it through its states, and grants the lock. */
 #include "core/lib/nri-runtime/runtime.h"
 
 #include <assert.h>

@@ -38,7 +38,7 @@ struct nri_turn {
 struct nri_runtime_config {
 	struct loop *loop;
 	const char *socket;
-	const char *name, *version; /* name and version of the simulated runtime */
+	const char *name, *version; /* simulated runtime */
 	const struct nri_release *release;
 	uint32_t registration_timeout_ms, request_timeout_ms;
 	/* Called when a plugin has to be synchronized, with the lock; nri_runtime_synchronize has

@@ -23,7 +23,7 @@ struct nri_sync_config {
 struct nri_sync *nri_sync_new(const struct nri_sync_config *config);
 /* Frees it; allowed in done. NULL is fine; returns NULL. */
 struct nri_sync *nri_sync_free(struct nri_sync *s);
-/* Begins. After 0 done is called once. */
+/* Sends the first part. After 0 done is called once. */
 int nri_sync_begin(struct nri_sync *s);
 
 #endif

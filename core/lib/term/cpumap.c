@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Draws the map: sorts CPUs, assigns letters, writes rows. */
 #include "core/lib/term/cpumap.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes text, with control sequences removed and lines wrapped. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>

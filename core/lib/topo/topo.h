@@ -119,7 +119,7 @@ const char *topo_note(const struct topo *t, uint32_t index); /* NULL beyond the 
 size_t topo_size(const struct topo *t);
 
 struct topo_change {
-	struct rp_idset cpus_on, cpus_off; /* came online, went offline */
+	struct rp_idset cpus_on, cpus_off; /* CPUs that came online, that went offline */
 	struct rp_idset nodes_on, nodes_off; /* nodes that came online, that went offline */
 	/* online in both snapshots, with another amount or kind of memory */
 	struct rp_idset nodes_resized;

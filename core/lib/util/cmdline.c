@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses options with getopt_long and prints the help. */
 #include "core/lib/util/cmdline.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Formats log messages and writes or holds them. */
 #include "core/lib/util/log.h"
 
 #include <errno.h>

@@ -35,7 +35,7 @@ int loop_io_set(struct loop_io *io, unsigned events); /* 0: no events */
 struct loop_io *loop_io_free(struct loop_io *io); /* does not close the fd */
 
 struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void *arg);
-/* fires once; a second call moves it */
+/* Arms the timer to fire once. A second call changes the time. */
 int loop_timer_arm(struct loop_timer *t, uint64_t delay_ms);
 void loop_timer_disarm(struct loop_timer *t);
 bool loop_timer_armed(const struct loop_timer *t);

@@ -213,7 +213,8 @@ static bool match_one(const char **pattern, char c)
 	return *(*pattern)++ == c;
 }
 
-/* Backtracking only needs the last '*', so the time is at most the product of the two lengths. */
+/* Matches the text. Backtracking only needs the last '*', so the time is at most the product of the
+ * two lengths. */
 bool str_glob(const char *pattern, const char *s)
 {
 	const char *star = NULL, *from = NULL;

@@ -26,7 +26,7 @@
 #define AGENT_SECTIONS_MAX 48u
 #define AGENT_NODE_MAX (1u << 20) /* bytes of an encoded Node */
 #define AGENT_SET_PODS_MAX (2u << 20) /* bytes of one SetPods */
-#define AGENT_NODE_ITEMS_MAX 1024u /* entries of each of its lists */
+#define AGENT_NODE_ITEMS_MAX 1024u /* entries of each list of a Node */
 
 /* Time limit for the kubelet's answer, after which the agent gives up. */
 #define AGENT_GET_MS 1000u

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Encodes and decodes ttrpc messages, and matches answers to calls by their streams. */
 #include "core/lib/wire/rpc.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens, binds and accepts unix sockets. */
 #include "core/lib/wire/sock.h"
 
 #include <fcntl.h>

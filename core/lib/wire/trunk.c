@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes the socket of a connection, and frees it when that is safe. */
 #include "core/lib/wire/trunk.h"
 #include "core/lib/util/clock.h"
 
