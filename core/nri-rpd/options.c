@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses the command line of nri-rpd. */
 #include "core/nri-rpd/options.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The socket of the agent: access, the one registered agent, and the calls in both directions. */
 #include "core/nri-rpd/agent/agent.h"
 
 #include <assert.h>

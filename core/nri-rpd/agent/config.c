@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes pushed configurations, passes them to the pipeline, and answers with their problems. */
 #include "core/nri-rpd/agent/config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Selects events for the cluster, limits their rate, and sends them to the agent. */
 #include "core/nri-rpd/agent/event_sender.h"
 
 #include <stdio.h>

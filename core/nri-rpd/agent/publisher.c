@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Composes the published data and sends it to the agent when it has changed. */
 #include "core/nri-rpd/agent/publisher.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command rebalance. */
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/pipeline.h"

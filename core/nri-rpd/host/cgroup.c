@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Converts the runtime's cgroups_path to a directory, and reads the cgroup of a process from /proc.
+ */
 #include "core/nri-rpd/host/cgroup.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the matcher of modules/lib on an instance that has no module. */
 #include "core/nri-rpd/host/expressions.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Stores the previous contents of files as records of a log (util/reclog.h). */
 #include "core/nri-rpd/host/former_settings.h"
 
 #include <stdint.h>

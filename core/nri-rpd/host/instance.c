@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Creates instances of modules and calls their functions, each under a breadcrumb, with the error
+ * text collected and the result checked. The services that instances call are in service/.
+ */
 #include "core/nri-rpd/host/instance.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Loads modules for their key tables. Modules loaded only for a search by kind are unloaded again. */
 #include "core/nri-rpd/host/schemas.h"
 
 #include <errno.h>

@@ -89,8 +89,8 @@ struct trial_spec {
 	void *arg;
 	struct trial_limits limits;
 	struct loop *loop; /* abandoned in the child; may be NULL for trial_run */
-	struct crumb *crumb; /* may be NULL */
-	struct watchdog *watchdog; /* may be NULL */
+	struct crumb *crumb; /* optional */
+	struct watchdog *watchdog; /* optional */
 	enum trial_log log;
 	int keep_fds[TRIAL_KEEP_FDS_MAX];
 	unsigned n_keep_fds;

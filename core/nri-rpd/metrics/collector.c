@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs rounds of readings on a timer, stores the results with the containers, and detects
+ * pressures.
+ */
 #include "core/nri-rpd/metrics/collector.h"
 
 #include <stdlib.h>

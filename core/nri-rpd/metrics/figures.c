@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the files of a cgroup and parses their figures. */
 #include "core/nri-rpd/metrics/figures.h"
 
 #include <fcntl.h>

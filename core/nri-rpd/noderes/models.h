@@ -35,7 +35,7 @@ struct models {
 };
 
 void models_fini(struct models *m);
-/* NULL: no model of that name */
+/* Returns a model; NULL: none of that name. */
 const struct model *models_find(const struct models *m, const char *name);
 /* Adds a sample to a model, which is created on first use. -ENOMEM, -E2BIG (more than MODELS_MAX,
  * or the name is longer than MODEL_NAME_MAX): nothing has changed. */

@@ -49,7 +49,7 @@ struct predicted_pod {
 	int64_t request[RP_NR_AMOUNTS];
 	int64_t peak[RP_NR_AMOUNTS]; /* without margin */
 	bool has_peak;
-	bool leaves; /* the pod is being deleted */
+	bool leaves; /* the pod has been stopped */
 	int64_t age_s;
 };
 

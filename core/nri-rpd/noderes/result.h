@@ -49,7 +49,7 @@ const char *nr_result_annotation(const struct nr_result *r, const char *key);
 struct nr_pair *nr_pair_find(struct nr_pair *pairs, unsigned n, const char *key);
 /* Sets a value. -ENOMEM, -E2BIG: more than NR_ITEMS_MAX. */
 int nr_result_set(struct nr_result *r, const struct rp_nr_item *item);
-/* value NULL: deletes */
+/* Sets an annotation; value NULL: deletes it. */
 int nr_result_annotate(struct nr_result *r, const char *key, const char *value);
 int nr_result_label(struct nr_result *r, const char *key, const char *value);
 void nr_result_remove(struct nr_result *r, const char *name);

@@ -11,7 +11,7 @@
 /* Decode packed messages into descriptions, with text and lists in the arena; -EBADMSG, -ENOMEM. */
 int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
 
-/* rest: arena for what only a creation uses; may be the same arena. */
+/* Decodes a container. rest: arena for attributes that only a creation uses; may be the same. */
 int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
 	       struct ctr_desc *ret);
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Dials the first socket or the fallback, and tries the first one while the fallback is in use. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

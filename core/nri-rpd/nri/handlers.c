@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handles the runtime's calls: decodes pod and container, passes the request to the pipeline, and
+ * encodes the answer.
+ */
 #include <stdlib.h>
 
 #include "core/nri-rpd/pipeline/pipeline.h"

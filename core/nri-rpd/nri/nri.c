@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Connects to the runtime, registers, reconnects, and sends unsolicited updates. */
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queues requests behind a deferred one. */
 #include "core/nri-rpd/nri/wait.h"
 
 #include <assert.h>

@@ -425,7 +425,7 @@ static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t 
 
 /* ---- staging --------------------------------------------------------------------------------- */
 
-/* The staged decision, or NULL and why not in *ret. */
+/* Returns the staged decision of the container; NULL: *ret has the error. */
 static struct decision *cache_stage(struct instance *i, rp_txn id, rp_ctr handle,
 				    struct ctr **ret_ctr, int32_t *ret)
 {
