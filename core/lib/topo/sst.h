@@ -23,9 +23,9 @@ int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out); /* -ENO
 uint32_t sst_clos_of(struct topo *t, uint32_t cpu);
 
 /*
- * Time limits of reading. Reading sends up to SST_COMMANDS_MAX commands to a mailbox, each of which may
- * take the kernel's SST_MAILBOX_MS, which is too long for the loop. A forked child therefore reads
- * the platform, and the result is put into the snapshot.
+ * Time limits of reading. Reading sends up to SST_COMMANDS_MAX commands to a mailbox, each of which
+ * may take the kernel's SST_MAILBOX_MS, which is too long for the loop. A forked child therefore
+ * reads the platform, and the result is put into the snapshot.
  */
 #define SST_MAILBOX_MS 2u
 #define SST_COMMANDS_MAX(n_punits, n_cores) (12u * (n_punits) + (n_cores))

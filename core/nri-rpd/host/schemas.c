@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads modules for their key tables. Modules loaded only for a search by kind are unloaded again. */
+/* Loads modules for their key tables. Those loaded only for a search are unloaded. */
 #include "core/nri-rpd/host/schemas.h"
 
 #include <errno.h>
