@@ -133,6 +133,12 @@ static void test_qos_by_cgroup_parent(void **state)
 	assert_int_equal(derive_qos("/kubepods.slice/kubepods-besteffort.slice/"
 				    "kubepods-besteffort-podx.slice"),
 			 RP_QOS_BEST_EFFORT);
+	assert_int_equal(derive_qos("/kubepods.slice/kubepods-system.slice/"
+				    "kubepods-system-burstable.slice/"
+				    "kubepods-system-burstable-podx.slice"),
+			 RP_QOS_BURSTABLE);
+	assert_int_equal(derive_qos("kubepods-system-podx.slice"), RP_QOS_GUARANTEED);
+	assert_int_equal(derive_qos("/kubepods/system/besteffort/podx"), RP_QOS_BEST_EFFORT);
 	assert_int_equal(derive_qos(""), RP_QOS_GUARANTEED);
 }
 

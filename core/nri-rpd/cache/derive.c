@@ -10,13 +10,16 @@
 
 #define KUBEPODS "kubepods-"
 #define KUBEPODS_LEN (sizeof KUBEPODS - 1)
+#define SYSTEM "system-" /* partition of system pods, above the classes */
+#define SYSTEM_LEN (sizeof SYSTEM - 1)
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define ADJ_BURSTABLE_MIN 3
 #define ADJ_BURSTABLE_MAX 999
 
 /* Returns true if the component of a path is the kubelet's cgroup or slice of a class, or a pod's
- * slice below that: "burstable", "kubepods-burstable.slice", "kubepods-burstable-podUID.slice". */
+ * slice below that: "burstable", "kubepods-burstable.slice", "kubepods-burstable-podUID.slice",
+ * "kubepods-system-burstable-podUID.slice". */
 static bool qos_names(const char *name, size_t len, const char *class)
 {
 	const char *end = name + len;
@@ -26,6 +29,8 @@ static bool qos_names(const char *name, size_t len, const char *class)
 	for (const char *at = name;
 	     (at = memmem(at, (size_t)(end - at), KUBEPODS, KUBEPODS_LEN));) {
 		at += KUBEPODS_LEN;
+		if ((size_t)(end - at) >= SYSTEM_LEN && !memcmp(at, SYSTEM, SYSTEM_LEN))
+			at += SYSTEM_LEN;
 		size_t left = (size_t)(end - at);
 		if (left >= n && !memcmp(at, class, n) &&
 		    (left == n || at[n] == '-' || at[n] == '.'))
