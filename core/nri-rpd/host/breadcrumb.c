@@ -7,6 +7,7 @@
 #include "core/nri-rpd/host/breadcrumb.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,8 +182,12 @@ struct crumb_live *crumb_live(struct crumb *c)
 bool crumb_robbed(struct crumb *c)
 {
 	struct stat st;
-	if (!c || c->child || !c->live ||
-	    (fstat(c->fd, &st) == 0 && st.st_ino == c->fd_ino && st.st_dev == c->fd_dev))
+	if (!c || c->child || !c->live)
+		return false;
+	/* any other error than EBADF says that the descriptor is open */
+	bool open = fstat(c->fd, &st) == 0 ? st.st_ino == c->fd_ino && st.st_dev == c->fd_dev
+					   : errno != EBADF;
+	if (open)
 		return false;
 	c->live->cause = CRUMB_ROBBED;
 	c->live->died_ms = crumb_boot_ms();
