@@ -99,11 +99,12 @@ def test_sources_of_the_log(make_node):
     node = make_node(STATIC)
     done = ctl(node, 'log', 'debug', 'storr')
     assert done.code == USAGE and 'did you mean store?' in done.err
+    listed = set(re.search("sources are (.*), modules' names", done.err)[1].split(', '))
     used = set()
     for path in (TOP / 'core').rglob('*.c'):
         if path.parts[-2] not in ('nri-rp-agent', 'nri-rp-sim', 'nri-rp-modcheck', 'nri-rpctl', 'grpc', 'nri-rp-bridge'):
             used |= set(re.findall(r'^#define LOG_SOURCE "([^"]*)"', pathlib.Path(path).read_text(), re.M))
-    assert used
+    assert listed == used
     for name in sorted(used) + ['balloons', '*', 'off']:
         assert ctl(node, 'log', 'debug', name).code == OK, name
 
