@@ -23,6 +23,8 @@ TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResour
 HINTS = 'topologyhints.resource-policy.nri.io'
 NODE = [{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}]
 WAITED = 'the agent has not answered in time'
+# A kubelet gives the sandbox the amounts of all containers of the pod, including those created later.
+FOR_TWO, FOR_THREE = {'cpu': '2', 'memory': '128Mi'}, {'cpu': '3', 'memory': '128Mi'}
 
 
 def with_agent(config, socket):
@@ -205,7 +207,7 @@ def test_an_answer_that_comes_too_late_is_for_the_next_container(cluster, kubele
     answer = threading.Event()
     kubelet.before = lambda method, request, context: answer.wait(STOP_S)
     kubelet.pod('default/web', app={NIC: [3]}, more={NIC: [3]})
-    cluster.node.create('web', ctr('app', '2', '64Mi'))
+    cluster.node.create('web', ctr('app', '2', '64Mi'), resources=FOR_THREE)
     assert WAITED in cluster.explain('web/app')
     assert cluster.state()['late'] == 1
     cluster.node.log('default/web/app: placed without knowing its devices')
@@ -240,7 +242,7 @@ def test_without_the_key_there_is_no_socket(make_node, kubelet):
 
 def test_an_agent_that_is_killed_and_started_again(cluster, kubelet):
     kubelet.pod('default/web', app={NIC: [3]}, more={NIC: [3]})
-    cluster.node.create('web', ctr('app', '1', '64Mi'))
+    cluster.node.create('web', ctr('app', '1', '64Mi'), resources=FOR_TWO)
     cluster.agent.kill()
     cluster.connected(False)
     cluster.node.log('the agent is gone')
@@ -249,7 +251,7 @@ def test_an_agent_that_is_killed_and_started_again(cluster, kubelet):
     assert cluster.node.cpus('web/more') < NODE[3]
     # … but not what came since, which is learned when it is back.
     kubelet.pod('default/late', app={NIC: [2]}, more={NIC: [2]})
-    cluster.node.create('late', ctr('app', '1', '64Mi'))
+    cluster.node.create('late', ctr('app', '1', '64Mi'), resources=FOR_TWO)
     assert 'the agent is gone' in cluster.explain('late/app')
     cluster.agent.start()
     cluster.connected()

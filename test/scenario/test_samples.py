@@ -163,7 +163,7 @@ def test_editors_accept_samples(editors_schema, sample):
 
 
 @pytest.mark.parametrize('text', [
-    'policy: static\nstatic: {reservedResources: {cpu: 1}, pinMemory: yes}\n', 'policy: static\nstatic: null\nmetrics:\nlog: {level: null}\n',
+    'policy: static\nstatic: {reservedResources: {cpu: 1}, pinMemory: yes}\n', 'policy: none\nstatic: null\nmetrics:\nlog: {level: null}\n',
     '{apiVersion: config.nri/v1alpha1, kind: BalloonsPolicy, metadata: {name: default}, spec: {reservedResources: {cpu: 750m}}}\n',
     'policy: balloons\nballoons: {reservedResources: {cpu: 1}, log: {debug: [policy]}, control: {rdt: {enable: false}, cpu: {classes: {a: {minFreq: 800000}}}}}\n',
     'policy: balloons\nballoons: {reservedResources: {cpu: 1}, balloonTypes: [{name: 5, minCPUs: 1, namespaces: [1, yes]}]}\n',
