@@ -42,7 +42,7 @@ struct h2_stream;
 struct h2_field {
 	const char *name, *value;
 	size_t name_len, value_len;
-	bool never_indexed; /* a secret: the sender wants it in no table */
+	bool never_indexed; /* a secret, which the sender excludes from tables */
 };
 struct h2_fields {
 	const struct h2_field *list;

@@ -506,7 +506,7 @@ static int take_module(struct loaded *m, const struct note_facts *facts, const c
 	return mod->path ? 0 : err_errno(err, -ENOMEM, "cannot load module file %s", path);
 }
 
-/* Checks that the image is that of the file. dlopen() goes by the path alone, so its image may be
+/* Checks that the image belongs to the file. dlopen() goes by the path alone, so its image may be
  * older than the file. */
 static int check_image(struct loaded *m, const struct note_facts *facts, const char *path,
 		       struct err *err)

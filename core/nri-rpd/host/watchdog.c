@@ -35,7 +35,7 @@
 struct watchdog {
 	struct crumb *crumb;
 	timer_t timer, killer;
-	bool has_killer; /* second timer exists; the kernel may refuse one */
+	bool has_killer; /* the timer that sends SIGKILL exists; the kernel may refuse it */
 	bool child;
 	bool journal; /* stderr is connected to the journal */
 	uint32_t limit_ms, grace_ms;

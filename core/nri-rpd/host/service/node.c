@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.node/1: the node in the cluster, and what modules want it to have. */
+/* nri-rp.host.node/1: the node in the cluster, and the modules' wishes for it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -23,7 +23,7 @@ static int64_t usage_do_rate(const struct usage *u, enum figure f, double unit)
 
 static int64_t wait_of(const struct usage *u, enum figure f)
 {
-	int64_t v = usage_do_rate(u, f, 1000); /* us a second */
+	int64_t v = usage_do_rate(u, f, 1000); /* microseconds per second */
 	return v > 1000 ? 1000 : v;
 }
 
