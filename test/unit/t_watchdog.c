@@ -194,6 +194,30 @@ static void in_time(struct crumb *c, struct watchdog *w)
 	crumb_leave(c, CRUMB_LOOP);
 }
 
+/* A call that takes longer than the limit, and less than the request is allowed; the next request has
+ * the limit again. */
+static void allowed(struct crumb *c, struct watchdog *w)
+{
+	for (int i = 0; i < 2; i++) {
+		watchdog_begin(w);
+		if (!i)
+			watchdog_allow(w, 4 * FAR_MS);
+		crumb_enter(c, CRUMB_LOOP, mod, i ? CRUMB_RELEASE : CRUMB_ALLOCATE, NULL);
+		pass_ms(FAR_MS);
+		crumb_leave(c, CRUMB_LOOP);
+		watchdog_end(w);
+	}
+}
+
+static void test_allowed(void **state)
+{
+	(void)state;
+	int status = in_child(allowed);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
+	has_said("hangs in release");
+}
+
 static void test_in_time(void **state)
 {
 	(void)state;
@@ -260,7 +284,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_hang),    TEST(test_hang_late), TEST(test_busy),
-		TEST(test_in_time), TEST(test_others),
+		TEST(test_allowed), TEST(test_in_time),	  TEST(test_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
 #include "core/nri-rpd/host/watchdog.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -30,6 +32,8 @@
 
 #define WATCHDOG_SIGNAL (SIGRTMIN + 4)
 #define WATCHDOG_TEXT_MAX 400u
+#define WATCHDOG_WAIT_FACTOR                                                                       \
+	4u /* of the limit, with the time in which the thread waits for a CPU */
 #define NS_PER_MS UINT64_C(1000000)
 
 struct watchdog {
@@ -40,12 +44,35 @@ struct watchdog {
 	bool journal; /* stderr is connected to the journal */
 	uint32_t limit_ms, grace_ms;
 	uint64_t limit_ns, grace_ns;
+	int schedstat; /* scheduler statistics of the thread; -1: not available */
 	/* Members that the handler shares. */
+	uint64_t more_ns; /* what the running request may take in addition to the limit */
+	uint64_t delay_ns; /* time that the thread had waited for a CPU at the latest arming */
 	uint64_t begin_ns; /* begin of the running request; 0: none */
 	bool armed;
+	bool armed_long; /* for a request that is allowed more than the limit */
 	uint64_t seen; /* state of the crumb at the last check; 0: no call was running */
 	uint64_t warned; /* begin_ns of a request that a warning was written for */
 };
+
+/* Returns the time for which the thread has waited for a CPU since it started; 0: not known. */
+static uint64_t watchdog_delay_ns(const struct watchdog *w)
+{
+	char text[96];
+	uint64_t n = 0;
+	ssize_t size = w->schedstat < 0 ? -1 : pread(w->schedstat, text, sizeof text - 1, 0);
+	const char *p = text;
+	if (size <= 0)
+		return 0;
+	text[size] = '\0';
+	while (*p && *p != ' ') /* the first number is the CPU time */
+		p++;
+	while (*p == ' ')
+		p++;
+	for (; *p >= '0' && *p <= '9'; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
 
 /* Arms the timer; 0 disarms it. Fails only for times out of range. */
 static void watchdog_set(timer_t timer, uint64_t ns)
@@ -139,7 +166,7 @@ static void watchdog_look(struct watchdog *w, uint64_t elapsed_ns)
 {
 	struct crumb_live *live = crumb_live(w->crumb);
 	uint64_t state = live ? live->lane[CRUMB_LOOP].state : 0;
-	bool late = elapsed_ns >= w->limit_ns;
+	bool late = elapsed_ns >= w->limit_ns + w->more_ns;
 	if (!(state & 0xff)) {
 		if (late)
 			warn_slow(w);
@@ -158,7 +185,8 @@ static void watchdog_handle(int signo, siginfo_t *info, void *context)
 	if (info->si_code != SI_TIMER)
 		return;
 	struct watchdog *w = info->si_value.sival_ptr;
-	uint64_t now = clock_ns(), begin = w->begin_ns, first = w->limit_ns - w->grace_ns;
+	uint64_t now = clock_ns(), begin = w->begin_ns, elapsed, delay, delayed;
+	uint64_t first = w->limit_ns + w->more_ns - w->grace_ns;
 	if (!begin) {
 		if (w->has_killer)
 			watchdog_set(w->killer, 0);
@@ -166,12 +194,20 @@ static void watchdog_handle(int signo, siginfo_t *info, void *context)
 		w->seen = 0;
 		return;
 	}
-	if (now - begin >= first) {
-		watchdog_look(w, now - begin);
+	/* Waiting for a CPU is not the module's fault. At most so long, as the delay is that since
+	 * the latest arming, which may have been before the request. */
+	elapsed = now - begin;
+	delay = watchdog_delay_ns(w);
+	delayed = delay > w->delay_ns ? delay - w->delay_ns : 0;
+	if (delayed > elapsed)
+		delayed = elapsed;
+	if (elapsed - delayed >= first || elapsed >= WATCHDOG_WAIT_FACTOR * first) {
+		watchdog_look(w, elapsed - delayed >= first ? elapsed - delayed : elapsed);
 		return;
 	}
 	w->seen = 0;
-	watchdog_arm(w, first - (now - begin));
+	w->armed_long = w->more_ns != 0;
+	watchdog_arm(w, first - (elapsed - delayed));
 }
 
 /* ---- outside of the handler ------------------------------------------------------------------ */
@@ -182,6 +218,7 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 	if (!w)
 		return err_errno(err, -ENOMEM, "cannot make the watchdog");
 	w->crumb = crumb;
+	w->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	w->journal = getenv("JOURNAL_STREAM") != NULL;
 	w->limit_ms = limit_ms;
 	w->grace_ms = limit_ms < 2 * WATCHDOG_GRACE_MS ? limit_ms / 2 : WATCHDOG_GRACE_MS;
@@ -196,6 +233,8 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 	if (sigaction(WATCHDOG_SIGNAL, &action, NULL) < 0 ||
 	    timer_create(CLOCK_MONOTONIC, &event, &w->timer) < 0) {
 		int r = -errno;
+		if (w->schedstat >= 0)
+			(void)close(w->schedstat);
 		free(w);
 		return err_errno(err, r, "cannot make the watchdog");
 	}
@@ -216,6 +255,8 @@ struct watchdog *watchdog_free(struct watchdog *w)
 		/* Ignoring the signal also drops one that is pending. */
 		(void)signal(WATCHDOG_SIGNAL, SIG_IGN);
 	}
+	if (w->schedstat >= 0)
+		(void)close(w->schedstat);
 	free(w);
 	return NULL;
 }
@@ -227,8 +268,16 @@ void watchdog_begin(struct watchdog *w)
 	assert(!w->begin_ns);
 	w->begin_ns = clock_ns();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (!w->armed)
+	if (!w->armed) {
+		w->delay_ns = watchdog_delay_ns(w);
 		watchdog_arm(w, w->limit_ns - w->grace_ns);
+	}
+}
+
+void watchdog_allow(struct watchdog *w, uint32_t more_ms)
+{
+	if (w)
+		w->more_ns = more_ms * NS_PER_MS;
 }
 
 void watchdog_end(struct watchdog *w)
@@ -237,6 +286,10 @@ void watchdog_end(struct watchdog *w)
 		return;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->begin_ns = 0;
+	w->more_ns = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (w->armed_long) /* the next request arms the timer for the limit again */
+		w->armed = w->armed_long = false;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -38,6 +38,9 @@ struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fin
  * Both take NULL. */
 void watchdog_begin(struct watchdog *w);
 void watchdog_end(struct watchdog *w);
+/* Allows the running request so much more time than the limit: a decision for many containers takes
+ * longer. Takes NULL. */
+void watchdog_allow(struct watchdog *w, uint32_t more_ms);
 /* Detaches a forked child, which has no timer: the other calls then have no effect. */
 void watchdog_child(struct watchdog *w);
 
