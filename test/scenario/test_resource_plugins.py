@@ -512,6 +512,8 @@ def test_grants_that_do_not_fit_are_refused(cluster, what, says):
         create(c, 'alone')
         c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='resource plugin example.com/gpu gives container app ' + says)
         create(c, 'other')
+        counts = c.node.ctl('status', check=False)['counts']
+        assert counts['policy_errors'] == counts['invariant_breaks'] == 0  # a plugin's fault is not the policy's
 
 
 def test_changes_that_do_not_fit_are_not_applied(cluster):

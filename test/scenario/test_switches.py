@@ -174,4 +174,4 @@ def test_every_pair_with_a_cluster(make_node, tmp_path):
             made = ask_for_dedicated(node, new)
             assert n.setdefault(new, made) == made, '%s to %s: %d dedicated pods were created, %d before' % (old, new, made, n[new])
             assert new != 'qos' or made == QUESTIONS, old
-        assert 'misbehaves' not in node.read_log()
+        assert 'violates an invariant' not in node.read_log()

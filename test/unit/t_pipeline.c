@@ -90,6 +90,7 @@ static void test_broken_invariants(void **state)
 	refused(w, &(struct box){.name = "d", .alloc = "cpus "}, "without any CPU");
 	refused(w, &(struct box){.name = "e", .alloc = "cpus 3; excl 3"}, "others run there too");
 	assert_int_equal(pipeline_stats(w->p)->invariant_breaks, 4);
+	assert_int_equal(pipeline_stats(w->p)->policy_errors, 0);
 	assert_int_equal(pipeline_stats(w->p)->resyncs, 0);
 	assert_string_equal(box_cpus(w, "old"), "0-15");
 }

@@ -104,18 +104,20 @@ static bool is_like(const struct stage *last, const struct stage *s)
 	       owner_key(last->ctr, &last->next) == owner_key(s->ctr, &s->next);
 }
 
-static int check_together(struct cache *c, const struct stage *first, struct err *err)
+static int check_together(struct cache *c, struct txn *t, struct err *err)
 {
 	const struct stage *last = NULL;
-	for (const struct stage *s = first; s; s = s->link) {
+	for (const struct stage *s = txn_touched(t); s; s = s->link) {
 		const struct decision *d = &s->next;
 		if (!ctr_live(d->state) || !d->cpus || is_like(last, s))
 			continue;
 		int r = owned_of(d) ? check_exclusive(c, s->ctr, d, err) : 0;
 		if (!r)
 			r = check_shared(c, s->ctr, d, err);
-		if (r)
+		if (r) {
+			txn_set_broken(t, s);
 			return r;
+		}
 		last = s;
 	}
 	return 0;
@@ -132,16 +134,19 @@ static void swap_counts(struct cache *c, const struct stage *first, bool in)
 int txn_check(struct txn *t, const struct invariants *inv, struct err *err)
 {
 	const struct stage *first = txn_touched(t);
+	txn_set_broken(t, NULL);
 	for (const struct stage *s = first; s; s = s->link) {
 		int r = ctr_live(s->next.state) ? check_alone(s, inv, err) : 0;
-		if (r)
+		if (r) {
+			txn_set_broken(t, s);
 			return r;
+		}
 	}
 	if (!first)
 		return 0;
 	struct cache *c = txn_cache(t);
 	swap_counts(c, first, true);
-	int r = check_together(c, first, err);
+	int r = check_together(c, t, err);
 	swap_counts(c, first, false);
 	return r;
 }

@@ -18,6 +18,7 @@ struct txn {
 	struct extras extras;
 	struct pod_stage *pods;
 	struct patience patience;
+	const struct stage *broken; /* stage that broke an invariant in the latest txn_check() */
 };
 
 /* ---- decisions ------------------------------------------------------------------------------- */
@@ -268,6 +269,16 @@ void txn_set_patience(struct txn *t, struct patience patience)
 struct patience txn_patience(const struct txn *t)
 {
 	return t->patience;
+}
+
+void txn_set_broken(struct txn *t, const struct stage *s)
+{
+	t->broken = s;
+}
+
+const struct stage *txn_broken(const struct txn *t)
+{
+	return t->broken;
 }
 
 bool txn_committed(const struct txn *t)

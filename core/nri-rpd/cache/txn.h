@@ -52,6 +52,9 @@ void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);
 struct extras *txn_extras(struct txn *t); /* the created container's extras */
 bool txn_committed(const struct txn *t);
+/* The stage that broke an invariant in the latest txn_check(); NULL: none. */
+void txn_set_broken(struct txn *t, const struct stage *s);
+const struct stage *txn_broken(const struct txn *t);
 const struct stage *txn_touched(const struct txn *t); /* list through ->link */
 unsigned txn_n_touched(const struct txn *t);
 

@@ -149,6 +149,7 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 	instance_drop_fragments(i);
 	if (result >= 0)
 		return 0;
+	i->n_failures++;
 	if (i->failed.text[0])
 		return err_set(err, result, "%s", i->failed.text);
 	return err_errno(err, result, "module %s failed in %s without saying why", i->module->name,
@@ -347,6 +348,11 @@ bool instance_knows(const struct instance *i, uint32_t minor)
 unsigned instance_jobs(const struct instance *i)
 {
 	return i->jobs;
+}
+
+uint64_t instance_failures(const struct instance *i)
+{
+	return i->n_failures;
 }
 
 uint32_t instance_number(const struct instance *i)

@@ -119,6 +119,7 @@ unsigned instance_jobs(const struct instance *i);
 uint32_t instance_foreign_calls(const struct instance *i);
 /* Returns the instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
+uint64_t instance_failures(const struct instance *i); /* callbacks that returned an error */
 
 /* ---- configuration, for every role ---- -------- */
 

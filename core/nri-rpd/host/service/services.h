@@ -40,6 +40,7 @@ struct instance {
 	const char *foreign_service; /* latest of these calls */
 	uint32_t n_foreign, n_foreign_logged;
 	struct err failed; /* error text of the running callback */
+	uint64_t n_failures; /* callbacks that returned an error */
 	char where[CONF_PLACE_MAX]; /* latest answer of where() */
 	uint32_t number;
 	rp_txn txn; /* transaction in which it was called last */

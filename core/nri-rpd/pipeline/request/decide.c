@@ -19,12 +19,25 @@
 #include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "policy"
+#define CTRS_PER_MS 20u /* containers that a policy has to place in a millisecond */
 #define OTHERS_TOLD 8u /* events about other containers per reply */
 
 struct invariants decide_invariants(const struct pipeline *p)
 {
 	return (struct invariants){topo_ids(p->env.topo, RP_CPUS_ONLINE),
 				   topo_ids(p->env.topo, RP_NODES_MEMORY)};
+}
+
+/* Returns the component, other than the policy, that staged what broke an invariant; NULL: the
+ * policy did. */
+static const char *decide_culprit(const struct pipeline *p)
+{
+	const struct stage *s = txn_broken(p->txn);
+	if (s && s->next.confined)
+		return "the daemon, which chooses the CPUs of unpinned containers,";
+	if (s && s->next.granted & (DIFF_CPUS | DIFF_MEMS))
+		return "the grant of a resource plugin";
+	return p->policy ? NULL : "the daemon, without a policy,";
 }
 
 int decide_check(struct pipeline *p, struct err *err)
@@ -34,9 +47,14 @@ int decide_check(struct pipeline *p, struct err *err)
 	if (!r)
 		return 0;
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
-	p->stats.invariant_breaks++;
-	if (log_allowed(&limit, LOG_SOURCE))
-		log_error("module %s misbehaves: %s", p->policy ? instance_name(p->policy) : "?",
+	const char *culprit = decide_culprit(p);
+	p->stats.invariant_breaks += !culprit;
+	if (!log_allowed(&limit, LOG_SOURCE))
+		return r;
+	if (culprit)
+		log_error("%s violates an invariant: %s", culprit, err_text(err, r));
+	else
+		log_error("policy %s violates an invariant: %s", instance_name(p->policy),
 			  err_text(err, r));
 	return r;
 }
@@ -45,6 +63,7 @@ int decide_begin(struct pipeline *p, struct err *err)
 {
 	assert(!p->txn);
 	p->txn = txn_begin(p->env.cache);
+	watchdog_allow(p->watchdog, cache_n_ctrs(p->env.cache) / CTRS_PER_MS);
 	return p->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
 }
 
@@ -131,9 +150,10 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 	int r = decide_begin(p, err);
 	if (r)
 		return r;
+	uint64_t failures = p->policy ? instance_failures(p->policy) : 0;
 	r = fn(p, arg, err);
-	if (r)
-		p->stats.policy_errors++;
+	if (r) /* of the policy, not of a plugin, a controller or the daemon */
+		p->stats.policy_errors += p->policy && instance_failures(p->policy) != failures;
 	else
 		r = confine(p, err);
 	if (!r)
