@@ -194,8 +194,8 @@ static void in_time(struct crumb *c, struct watchdog *w)
 	crumb_leave(c, CRUMB_LOOP);
 }
 
-/* A call that takes longer than the limit, and less than the request is allowed; the next request has
- * the limit again. */
+/* A call that takes longer than the limit, and less than the request is allowed. The next request
+ * has the limit again. */
 static void allowed(struct crumb *c, struct watchdog *w)
 {
 	for (int i = 0; i < 2; i++) {
