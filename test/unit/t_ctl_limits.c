@@ -201,6 +201,57 @@ static void test_long_document(void **state)
 	json_decref(doc);
 }
 
+/* Asks for a part of the containers' document. Returns the id of the rest, or 0 on an error. */
+static uint64_t next_part(struct asking *a, struct ttrpc_client *c, uint64_t rest)
+{
+	Control__Request m = CONTROL__REQUEST__INIT;
+	const uint8_t *data;
+	size_t len;
+	m.rest = rest;
+	a->result = ttrpc_client_call(c, CTL_SERVICE, rest ? "More" : "Containers", &m.base, 10000,
+				      &data, &len, &a->err);
+	Control__Response *res = a->result ? NULL : control__response__unpack(NULL, len, data);
+	uint64_t id = res ? res->rest : 0;
+	if (res && rest && !res->json.len)
+		a->result = -EPROTO;
+	if (res)
+		control__response__free_unpacked(res, NULL);
+	return id;
+}
+
+static void two_documents(struct asking *a)
+{
+	struct ttrpc_client c;
+	int fd = wire_connect_unix(a->f->socket, &a->err);
+	ttrpc_client_init(&c, fd);
+	uint64_t first = next_part(a, &c, 0), second = a->result ? 0 : next_part(a, &c, 0);
+	if (!a->result && (!first || !second))
+		a->result = -EPROTO;
+	if (!a->result)
+		(void)next_part(a, &c, first);
+	if (!a->result)
+		(void)next_part(a, &c, second);
+	ttrpc_client_fini(&c);
+	(void)close(fd);
+}
+
+/* A client reads two long documents by turns on one connection. */
+static void test_long_documents_at_once(void **state)
+{
+	struct asking a = {.f = &fx, .fn = two_documents};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_connect(&fx);
+	for (unsigned i = 0; i < 2500; i++) {
+		char name[64];
+		(void)snprintf(name, sizeof name, "a-pod-whose-name-is-not-that-short-%u", i);
+		assert_int_equal(fixture_create(&fx, name, 0, NULL, 0), 0);
+	}
+	fixture_run(&a);
+	if (a.result)
+		fail_msg("%s", a.err.text);
+}
+
 static void many_clients(struct asking *a)
 {
 	int fds[CTL_CLIENTS_MAX + 1];
@@ -259,9 +310,9 @@ static void test_waits_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_plans_are_bounded), TEST(test_wrong_calls),
-		TEST(test_long_document),     TEST(test_clients_are_bounded),
-		TEST(test_waits_are_bounded),
+		TEST(test_plans_are_bounded),	TEST(test_wrong_calls),
+		TEST(test_long_document),	TEST(test_long_documents_at_once),
+		TEST(test_clients_are_bounded), TEST(test_waits_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

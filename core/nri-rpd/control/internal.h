@@ -15,11 +15,18 @@
 
 #define CTL_DEBUG_MAX 512u /* bytes of a list of log sources */
 
+#define CTL_RESTS_MAX 4u /* long documents that a client reads at the same time */
+
+/* The part of a document that has not been sent. */
+struct rest {
+	struct buf data;
+	uint64_t id; /* ids grow; 0: unused */
+};
+
 struct client {
 	struct ctl *ctl;
 	struct trunk *trunk;
-	struct buf rest; /* rest of the last document that was too long for one answer */
-	uint64_t rest_id;
+	struct rest rests[CTL_RESTS_MAX]; /* of documents that were too long for one answer */
 	struct client *prev, *next;
 };
 

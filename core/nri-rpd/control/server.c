@@ -43,6 +43,25 @@ static void server_tell(const struct asker *asker, struct buf *out, int exit)
 	asker->fn(asker->arg, out, exit);
 }
 
+/* Returns an unused rest of the client, or else the oldest one, which the client has abandoned or
+ * has too many others besides. */
+static struct rest *server_oldest_rest(struct client *client)
+{
+	struct rest *oldest = &client->rests[0];
+	for (unsigned i = 1; i < CTL_RESTS_MAX; i++)
+		if (client->rests[i].id < oldest->id)
+			oldest = &client->rests[i];
+	return oldest;
+}
+
+static struct rest *server_find_rest(struct client *client, uint64_t id)
+{
+	for (unsigned i = 0; id && i < CTL_RESTS_MAX; i++)
+		if (client->rests[i].id == id)
+			return &client->rests[i];
+	return NULL;
+}
+
 void server_answer(const struct asker *asker, struct buf *out, int exit)
 {
 	struct client *client = asker->client;
@@ -66,27 +85,29 @@ void server_answer(const struct asker *asker, struct buf *out, int exit)
 		send_piece(rpc, buf_bytes(out), len < CTL_PIECE_MAX ? len : CTL_PIECE_MAX, exit, 0);
 		return;
 	}
-	buf_fini(&client->rest);
-	client->rest = *out;
+	struct rest *rest = server_oldest_rest(client);
+	buf_fini(&rest->data);
+	rest->data = *out;
 	*out = (struct buf)BUF_INIT;
-	client->rest_id = ++client->ctl->last_rest;
-	send_piece(rpc, buf_bytes(&client->rest), CTL_PIECE_MAX, exit, client->rest_id);
-	buf_consume(&client->rest, CTL_PIECE_MAX);
+	rest->id = ++client->ctl->last_rest;
+	send_piece(rpc, buf_bytes(&rest->data), CTL_PIECE_MAX, exit, rest->id);
+	buf_consume(&rest->data, CTL_PIECE_MAX);
 }
 
-void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest)
+void server_more(struct client *client, struct rpc_request *rpc, uint64_t id)
 {
-	size_t left = buf_len(&client->rest), n = left < CTL_PIECE_MAX ? left : CTL_PIECE_MAX;
-	if (!rest || rest != client->rest_id) {
+	struct rest *rest = server_find_rest(client, id);
+	if (!rest) {
 		(void)rpc_reply_error(rpc, TTRPC_NOT_FOUND, "there is no more of that document");
 		return;
 	}
+	size_t left = buf_len(&rest->data), n = left < CTL_PIECE_MAX ? left : CTL_PIECE_MAX;
 	if (n == left)
-		client->rest_id = 0;
-	send_piece(rpc, buf_bytes(&client->rest), n, 0, client->rest_id);
-	buf_consume(&client->rest, n);
-	if (!client->rest_id)
-		buf_fini(&client->rest);
+		rest->id = 0;
+	send_piece(rpc, buf_bytes(&rest->data), n, 0, rest->id);
+	buf_consume(&rest->data, n);
+	if (!rest->id)
+		buf_fini(&rest->data);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -188,7 +209,8 @@ static void client_free(struct client *client)
 	DL_DELETE(ctl->clients, client);
 	ctl->n_clients--;
 	trunk_free(client->trunk);
-	buf_fini(&client->rest);
+	for (unsigned i = 0; i < CTL_RESTS_MAX; i++)
+		buf_fini(&client->rests[i].data);
 	free(client);
 }
 

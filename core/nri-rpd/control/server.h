@@ -30,7 +30,7 @@ struct ctl *ctl_free(struct ctl *ctl);
 void server_answer(const struct asker *asker, struct buf *out, int exit);
 
 /* Sends the next piece of a document. */
-void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest);
+void server_more(struct client *client, struct rpc_request *rpc, uint64_t id);
 
 /* Creates a job; NULL: too many jobs, or no memory. */
 struct job *job_new(struct call *call, struct job **list);
