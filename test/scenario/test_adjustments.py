@@ -12,7 +12,7 @@ from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, cgroup_of,
 from apiserver import FORMER, FORMER_ADJUSTMENTS
 from test_cluster import MAPS, NODE, NS, Cluster, memory_of
 
-TA = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TA = {'policy': 'topology-aware', 'topology-aware': {'packing': 'balanced', 'reservedResources': {'cpu': 'cpuset:0'}}}
 
 
 def more(name, pod, cpu, **else_):

@@ -9,7 +9,7 @@ from simnode import ctr, eventually
 from test_controllers import add_cgroup, cgroup_of
 
 PLAIN = {'policy': 'topology-aware',
-         'topology-aware': {'reservedResources': {'cpu': '750m'}, 'preferIsolatedCPUs': False}}
+         'topology-aware': {'packing': 'balanced', 'reservedResources': {'cpu': '750m'}, 'preferIsolatedCPUs': False}}
 
 
 def options(**values):

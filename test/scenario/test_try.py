@@ -12,7 +12,7 @@ from operator_tools import FAILED, OK, USAGE, ctl, ctl_json
 from simnode import STATIC, cpuset, ctr
 from test_controllers import add_resctrl, put
 
-TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'packing': 'balanced', 'reservedResources': {'cpu': 'cpuset:0'}}}
 BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'},
                                                'balloonTypes': [{'name': 'own', 'preferNewBalloons': True, 'namespaces': ['default']}]}}
 
