@@ -86,7 +86,7 @@ static int32_t no_state(const struct rp_instance *inst)
 }
 
 /* Every operation ends here. */
-static int32_t end(struct rp_instance *inst, rp_txn txn, int32_t r, struct member *m)
+static int32_t balloons_end(struct rp_instance *inst, rp_txn txn, int32_t r, struct member *m)
 {
 	if (r)
 		return r;
@@ -96,7 +96,7 @@ static int32_t end(struct rp_instance *inst, rp_txn txn, int32_t r, struct membe
 	return r ? modhost_fail(&inst->h, r, "CPUs and memory of balloons can not be set") : 0;
 }
 
-static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t balloons_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct choice c;
 	int32_t r = choose_type(inst, info, &c);
@@ -117,15 +117,15 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		r = pin_record(inst, txn, m);
 	if (!r && info->state == RP_STATE_CREATING)
 		r = pin_scheduling(inst, txn, info->ctr, c.type);
-	r = end(inst, txn, r, m);
+	r = balloons_end(inst, txn, r, m);
 	return r || info->state != RP_STATE_CREATING
 		       ? r
 		       : mempolicy_stage(&inst->h, txn, info->ctr, &inst->plan->mempolicies,
 					 c.type->mempolicy);
 }
 
-static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
-		      const struct rp_ctr_info *info)
+static int32_t balloons_resize(struct rp_instance *inst, rp_txn txn, struct member *m,
+			       const struct rp_ctr_info *info)
 {
 	struct state *s = inst->state;
 	struct balloon *b = m->balloon;
@@ -152,19 +152,21 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 	modhost_note(&inst->h, info->ctr, "resized to %lldm: %s[%u] has %u CPUs",
 		     (long long)ctr_counted_cpu(info), b->type->name, b->instance,
 		     rp_ids_count(rp_ids_of(&b->cpus)));
-	return end(inst, txn, sync_retry(inst, txn), m);
+	return balloons_end(inst, txn, sync_retry(inst, txn), m);
 }
 
-static int32_t update(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t balloons_update(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	if (!inst->state)
 		return no_state(inst);
 	struct member *m = state_member(inst->state, info->ctr);
 	/* One that waits may have a place with less. */
-	return m ? resize(inst, txn, m, info) : end(inst, txn, sync_retry(inst, txn), NULL);
+	return m ? balloons_resize(inst, txn, m, info)
+		 : balloons_end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
-static int32_t allocate(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn,
+				 const struct rp_ctr_info *info)
 {
 	if (!inst->state)
 		return no_state(inst);
@@ -172,7 +174,7 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 		return 0;
 	/* A lost reply makes the runtime ask again: what was given then is kept. */
 	struct member *m = state_member(inst->state, info->ctr);
-	return m ? resize(inst, txn, m, info) : place(inst, txn, info);
+	return m ? balloons_resize(inst, txn, m, info) : balloons_place(inst, txn, info);
 }
 
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -194,7 +196,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	sync_forget(inst, info->ctr);
 	struct member *m = state_member(inst->state, info->ctr);
 	if (!m)
-		return end(inst, txn, 0, NULL);
+		return balloons_end(inst, txn, 0, NULL);
 	struct balloon *b = m->balloon;
 	state_leave(inst->state, m);
 	int32_t r = balloon_shrink(inst->state, b, &why);
@@ -202,7 +204,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 		return modhost_fail(&inst->h, r, "%s[%u] can not be shrunk: %s", b->type->name,
 				    b->instance, why);
 	relief_arm(&inst->h, &inst->relief);
-	return end(inst, txn, sync_retry(inst, txn), NULL);
+	return balloons_end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
@@ -218,14 +220,14 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 		return no_state(inst);
 	int32_t n = relief_help_waiting(inst, txn, budget);
 	if (n < 0 || (budget && (uint64_t)n >= budget))
-		return end(inst, txn, n < 0 ? n : 0, NULL);
+		return balloons_end(inst, txn, n < 0 ? n : 0, NULL);
 	uint64_t left = budget ? budget - (uint64_t)n : 0;
-	return end(inst, txn, rebalance_all(inst, txn, left), NULL);
+	return balloons_end(inst, txn, rebalance_all(inst, txn, left), NULL);
 }
 
 static int32_t pressure(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
 {
-	return inst->state ? end(inst, txn, rebalance_one(inst, txn, ctr, lacks), NULL)
+	return inst->state ? balloons_end(inst, txn, rebalance_one(inst, txn, ctr, lacks), NULL)
 			   : no_state(inst);
 }
 
@@ -233,7 +235,7 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
 	if (cookie == RELIEF_COOKIE && inst->state) {
 		int32_t n = relief_help_waiting(inst, txn, 0);
-		return n > 0 ? end(inst, txn, 0, NULL) : n;
+		return n > 0 ? balloons_end(inst, txn, 0, NULL) : n;
 	}
 	cpuclass_timer(inst->classes, cookie);
 	return 0;
@@ -288,8 +290,8 @@ static const struct life_ops ops = {
 	.enter = enter,
 	.begin = begin,
 	.sync = sync,
-	.place = allocate,
-	.resize = update,
+	.place = balloons_allocate,
+	.resize = balloons_update,
 	.release = release,
 	.unmanaged = unmanaged,
 	.rebalance = rebalance,

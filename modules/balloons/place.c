@@ -7,7 +7,7 @@
 #include "modules/balloons/balloons.h"
 #include "modules/balloons/place.h"
 
-static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *key)
+static const char *place_annotation(struct rp_instance *inst, rp_ctr ctr, const char *key)
 {
 	return inst->h.cache->annotation(inst->h.ctx, ctr, key, NULL);
 }
@@ -36,8 +36,8 @@ int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
 
 /* ---- type ------------------------------------------------------------------------------------ */
 
-static bool takes(struct rp_instance *inst, const struct type *t, const struct rp_ctr_info *info,
-		  struct choice *c)
+static bool place_takes(struct rp_instance *inst, const struct type *t,
+			const struct rp_ctr_info *info, struct choice *c)
 {
 	int32_t i = match_any(&inst->h, &t->match, info);
 	if (i >= 0) {
@@ -55,7 +55,7 @@ static bool takes(struct rp_instance *inst, const struct type *t, const struct r
 int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
 {
 	const struct rp_plan *p = inst->plan;
-	const char *name = annotation(inst, info->ctr, "balloon.balloons." ANNOTATION_DOMAIN);
+	const char *name = place_annotation(inst, info->ctr, "balloon.balloons." ANNOTATION_DOMAIN);
 	c->type = NULL;
 	if (name) {
 		c->type = plan_type(p, name);
@@ -64,7 +64,7 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 		(void)snprintf(c->text, sizeof c->text, "balloon type %s by annotation", name);
 	}
 	for (uint32_t i = 0; !c->type && i < p->n_types; i++)
-		if (takes(inst, &p->types[i], info, c))
+		if (place_takes(inst, &p->types[i], info, c))
 			c->type = &p->types[i];
 	if (!c->type) {
 		static const char none[] = "no balloon type takes it: default";
@@ -96,7 +96,7 @@ enum how {
 	SAME, /* may be inflated, but the one with most room as it is comes first */
 };
 
-static void consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
+static void place_consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
 {
 	int64_t max = balloon_max_avail_of(b, q->n_free);
 	int64_t now = balloon_avail(b) - b->request;
@@ -155,7 +155,7 @@ static struct balloon *best_of(struct search *q, enum how how,
 	q->n_free = rp_ids_count(rp_ids_of(&s->free));
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->type == q->type && (!has || has(s->list[i], arg)))
-			consider(q, s->list[i], i, how);
+			place_consider(q, s->list[i], i, how);
 	return q->best;
 }
 
@@ -177,7 +177,7 @@ static struct balloon *empty_one(struct search *q)
 	for (uint32_t i = 0; i < s->n; i++) {
 		q->best = NULL;
 		if (s->list[i]->type == q->type && !s->list[i]->n_members)
-			consider(q, s->list[i], i, INFLATED);
+			place_consider(q, s->list[i], i, INFLATED);
 		if (q->best)
 			return q->best;
 	}
@@ -220,7 +220,7 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 	return b;
 }
 
-static struct balloon *method(struct choice *c, const char *name, struct balloon *found)
+static struct balloon *place_method(struct choice *c, const char *name, struct balloon *found)
 {
 	if (found)
 		c->method = name;
@@ -234,14 +234,14 @@ static struct balloon *find_tied(struct search *q, struct choice *c, bool groupe
 	const struct type *t = q->type;
 	struct balloon *b = NULL;
 	if (grouped && than > TIE_GROUP)
-		b = method(c, "same group", same_group(q, c->group));
+		b = place_method(c, "same group", same_group(q, c->group));
 	if (!b && than > TIE_POD)
-		b = method(c, "same pod", same_pod(q));
+		b = place_method(c, "same pod", same_pod(q));
 	if (!b && than > TIE_SPACE && t->per_namespace)
-		b = method(c, "same namespace",
-			   best_of(q, SAME, has_space, q->info->pod_namespace));
+		b = place_method(c, "same namespace",
+				 best_of(q, SAME, has_space, q->info->pod_namespace));
 	if (!b && than > TIE_OWN && (t->per_namespace || t->prefer_new))
-		b = method(c, "a new one", new_one(q, c));
+		b = place_method(c, "a new one", new_one(q, c));
 	return b;
 }
 
@@ -250,11 +250,11 @@ static struct balloon *find_balloon(struct search *q, struct choice *c, bool gro
 	const struct type *t = q->type;
 	struct balloon *b = find_tied(q, c, grouped, TIE_NONE);
 	if (!b)
-		b = method(c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
+		b = place_method(c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
 	if (!b)
-		b = method(c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
+		b = place_method(c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
 	if (!b && !t->per_namespace && !t->prefer_new)
-		b = method(c, "a new one", new_one(q, c));
+		b = place_method(c, "a new one", new_one(q, c));
 	return b;
 }
 
@@ -345,7 +345,7 @@ static void read_annotations(struct rp_instance *inst, const struct rp_ctr_info 
 				      NULL);
 	if (hide >= 0)
 		m->hide_threads = hide;
-	text = annotation(inst, info->ctr, "memory-type." ANNOTATION_DOMAIN);
+	text = place_annotation(inst, info->ctr, "memory-type." ANNOTATION_DOMAIN);
 	uint32_t types = text ? memalloc_types_of(text) : 0;
 	if (types)
 		m->memory_types = types;

@@ -222,14 +222,14 @@ static uint32_t count_family(const struct state *s, const struct type *t,
 	return n;
 }
 
-static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
-			    int64_t mcpu, const char **why);
+static struct balloon *place_balloon_make(struct state *s, const struct type *t,
+					  struct balloon *whole, int64_t mcpu, const char **why);
 
 static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, int64_t mcpu,
 			 const char **why)
 {
 	uint32_t mark = state_mark(s);
-	struct balloon *part = make(s, &s->plan->types[type], b, mcpu, why);
+	struct balloon *part = place_balloon_make(s, &s->plan->types[type], b, mcpu, why);
 	if (!part)
 		return -RP_ENOSPC;
 	if (!balloon_add_part(b, part))
@@ -278,8 +278,8 @@ static bool parts_suffice(const struct state *s, const struct type *t, int64_t m
  * in no list, nor among the parts of its whole (NULL: it is none). Its place is chosen for that
  * size, so that it need not grow across the border of a NUMA node. NULL: not possible.
  */
-static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
-			    int64_t mcpu, const char **why)
+static struct balloon *place_balloon_make(struct state *s, const struct type *t,
+					  struct balloon *whole, int64_t mcpu, const char **why)
 {
 	if (t->max_balloons && count_all(s, t, whole) >= (uint64_t)t->max_balloons) {
 		*why = "there are maxBalloons of them";
@@ -305,7 +305,7 @@ int32_t balloon_create(struct state *s, const struct type *t, int64_t mcpu, stru
 {
 	uint32_t mark = state_mark(s);
 	s->making = near;
-	struct balloon *b = make(s, t, NULL, mcpu, why);
+	struct balloon *b = place_balloon_make(s, t, NULL, mcpu, why);
 	s->making = NULL;
 	if (!b) {
 		near_free(near);
@@ -356,7 +356,7 @@ int32_t balloon_precreate(struct state *s)
 /* ---- delete ---------------------------------------------------------------------------------- */
 
 /* Its CPUs, and those of its parts, are free. */
-static void drain(struct state *s, struct balloon *b)
+static void place_balloon_drain(struct state *s, struct balloon *b)
 {
 	state_save(s, b);
 	rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
@@ -364,13 +364,13 @@ static void drain(struct state *s, struct balloon *b)
 	b->n_cpus = 0;
 	rp_idset_clear(&b->shared);
 	for (uint32_t i = 0; i < b->n_parts; i++)
-		drain(s, b->parts[i]);
+		place_balloon_drain(s, b->parts[i]);
 }
 
 void balloon_delete(struct state *s, struct balloon *b)
 {
 	state_save_free(s);
-	drain(s, b);
+	place_balloon_drain(s, b);
 	state_remove_balloon(s, b);
 }
 

@@ -278,7 +278,7 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 
 /* Who waits gets what the moves have left. What was tried has been taken back only if there was
  * memory for it. */
-static int32_t finish(const struct rebalancing *r, int32_t e)
+static int32_t place_better_finish(const struct rebalancing *r, int32_t e)
 {
 	if (!e && r->n_moved)
 		e = sync_retry(r->inst, r->txn);
@@ -309,12 +309,13 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 		else if (at - n_ctrs < s->n)
 			e = look_at_balloon(&r, s->list[at - n_ctrs]);
 	}
-	return finish(&r, e);
+	return place_better_finish(&r, e);
 }
 
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
 {
 	struct rebalancing r = {.inst = inst, .txn = txn, .budget = 1};
 	bool cpus = (lacks & RP_PRESSURE_CPU) != 0, memory = (lacks & RP_PRESSURE_MEMORY) != 0;
-	return cpus || memory ? finish(&r, look_at_container(&r, ctr, cpus, memory)) : 0;
+	return cpus || memory ? place_better_finish(&r, look_at_container(&r, ctr, cpus, memory))
+			      : 0;
 }

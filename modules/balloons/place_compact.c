@@ -18,7 +18,8 @@ struct comparison {
 };
 
 /* Fewer is better. */
-static void compare(struct comparison *c, uint32_t before, uint32_t after, const char *what)
+static void place_compact_compare(struct comparison *c, uint32_t before, uint32_t after,
+				  const char *what)
 {
 	c->worse = c->worse || after > before;
 	if (after < before && !c->why)
@@ -61,11 +62,12 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 			  struct rp_ids before, struct rp_ids after)
 {
 	for (uint32_t i = 0; i < t->close.n + t->far.n; i++)
-		compare(c, resize_misses(s, t, i, before), resize_misses(s, t, i, after),
-			i < t->close.n ? "nearer to what its type likes"
-				       : "farther from what its type avoids");
-	compare(c, count_odd(s->plan, t, before), count_odd(s->plan, t, after),
-		"CPUs of its priority");
+		place_compact_compare(c, resize_misses(s, t, i, before),
+				      resize_misses(s, t, i, after),
+				      i < t->close.n ? "nearer to what its type likes"
+						     : "farther from what its type avoids");
+	place_compact_compare(c, count_odd(s->plan, t, before), count_odd(s->plan, t, after),
+			      "CPUs of its priority");
 }
 
 /* Not for its CPUs to be high where there is no room for that, nor among high ones. */
@@ -76,9 +78,9 @@ static void compare_classes(struct comparison *c, const struct state *s, const s
 	if (!s->pct)
 		return;
 	resize_high(s, b, &high);
-	compare(c, pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), before),
-		pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), after),
-		"room for CPUs of high priority");
+	place_compact_compare(c, pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), before),
+			      pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), after),
+			      "room for CPUs of high priority");
 }
 
 static void compare_places(struct comparison *c, const struct plan_machine *m, struct rp_ids before,
@@ -93,9 +95,9 @@ static void compare_places(struct comparison *c, const struct plan_machine *m, s
 		{TREE_NUMA, "fewer NUMA nodes"},
 	};
 	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-		compare(c, compact_count(m, levels[i].level, before),
-			compact_count(m, levels[i].level, after), levels[i].what);
-	compare(c, count_l3(m, before), count_l3(m, after), "fewer L3 caches");
+		place_compact_compare(c, compact_count(m, levels[i].level, before),
+				      compact_count(m, levels[i].level, after), levels[i].what);
+	place_compact_compare(c, count_l3(m, before), count_l3(m, after), "fewer L3 caches");
 }
 
 static bool hides_threads(const struct balloon *b)
@@ -123,8 +125,8 @@ static enum tree_level spread_level(const struct state *s, const struct balloon 
 
 /* Why one set of CPUs is better for a balloon than another; NULL: it is not. The loads of others
  * have been looked at. */
-static const char *better(const struct state *s, const struct balloon *b, struct rp_ids before,
-			  struct rp_ids after)
+static const char *place_compact_better(const struct state *s, const struct balloon *b,
+					struct rp_ids before, struct rp_ids after)
 {
 	const struct plan_machine *m = s->plan->machine;
 	struct comparison c = {false, NULL};
@@ -133,11 +135,12 @@ static const char *better(const struct state *s, const struct balloon *b, struct
 	compare_classes(&c, s, b, before, after);
 	compare_places(&c, m, before, after);
 	if (spread != TREE_SYSTEM)
-		compare(&c, compact_count(m, spread, after), compact_count(m, spread, before),
-			spread == TREE_CORE ? "more cores" : "more L2 caches");
+		place_compact_compare(&c, compact_count(m, spread, after),
+				      compact_count(m, spread, before),
+				      spread == TREE_CORE ? "more cores" : "more L2 caches");
 	if (spread == TREE_SYSTEM && !c.why)
-		compare(&c, compact_count(m, TREE_CORE, before), compact_count(m, TREE_CORE, after),
-			"whole cores");
+		place_compact_compare(&c, compact_count(m, TREE_CORE, before),
+				      compact_count(m, TREE_CORE, after), "whole cores");
 	return c.worse ? NULL : c.why;
 }
 
@@ -145,8 +148,9 @@ static const char *better(const struct state *s, const struct balloon *b, struct
 
 /* The unit of a level that has room for the balloon and most of its CPUs already: those, and all
  * CPUs of the unit. False: there is none. */
-static bool densest(const struct state *s, enum tree_level level, const struct balloon *b,
-		    struct rp_idset *ret_keep, struct rp_idset *ret_unit)
+static bool place_compact_densest(const struct state *s, enum tree_level level,
+				  const struct balloon *b, struct rp_idset *ret_keep,
+				  struct rp_idset *ret_unit)
 {
 	struct rp_idset left, here, room, unit, one;
 	uint32_t most = 0;
@@ -196,7 +200,7 @@ struct attempt {
 	const char *why; /* NULL: nothing better than what it has */
 };
 
-static int32_t consider(struct attempt *a, struct rp_ids keep, struct rp_ids unit)
+static int32_t place_compact_consider(struct attempt *a, struct rp_ids keep, struct rp_ids unit)
 {
 	struct rp_idset candidate;
 	const char *why;
@@ -205,9 +209,9 @@ static int32_t consider(struct attempt *a, struct rp_ids keep, struct rp_ids uni
 		return r == -RP_ENOMEM ? r : 0;
 	resize_look_at_others(a->s, a->b);
 	/* Than the best so far, and than what it has: the reason is about that. */
-	if (!better(a->s, a->b, rp_ids_of(&a->best), rp_ids_of(&candidate)))
+	if (!place_compact_better(a->s, a->b, rp_ids_of(&a->best), rp_ids_of(&candidate)))
 		return 0;
-	why = better(a->s, a->b, rp_ids_of(&a->b->cpus), rp_ids_of(&candidate));
+	why = place_compact_better(a->s, a->b, rp_ids_of(&a->b->cpus), rp_ids_of(&candidate));
 	if (!why)
 		return 0;
 	a->why = why;
@@ -215,7 +219,7 @@ static int32_t consider(struct attempt *a, struct rp_ids keep, struct rp_ids uni
 	return 0;
 }
 
-static int32_t improve(struct state *s, struct balloon *b, const char **ret_why)
+static int32_t place_compact_improve(struct state *s, struct balloon *b, const char **ret_why)
 {
 	static const enum tree_level levels[] = {TREE_NUMA, TREE_DIE, TREE_PACKAGE};
 	struct attempt a = {.s = s, .b = b, .best = b->cpus};
@@ -225,11 +229,11 @@ static int32_t improve(struct state *s, struct balloon *b, const char **ret_why)
 		return 0;
 	for (size_t i = 0; i < sizeof levels / sizeof levels[0] && !r; i++) {
 		struct rp_idset keep, unit;
-		if (densest(s, levels[i], b, &keep, &unit))
-			r = consider(&a, rp_ids_of(&keep), rp_ids_of(&unit));
+		if (place_compact_densest(s, levels[i], b, &keep, &unit))
+			r = place_compact_consider(&a, rp_ids_of(&keep), rp_ids_of(&unit));
 	}
 	if (!r)
-		r = consider(&a, rp_ids_none(), rp_ids_none());
+		r = place_compact_consider(&a, rp_ids_none(), rp_ids_none());
 	if (r || !a.why)
 		return r;
 	state_save(s, b);
@@ -243,7 +247,7 @@ static int32_t improve(struct state *s, struct balloon *b, const char **ret_why)
 
 int32_t compact(struct state *s, struct balloon *b, const char **ret_why)
 {
-	int32_t found = b->n_parts ? 0 : improve(s, b, ret_why);
+	int32_t found = b->n_parts ? 0 : place_compact_improve(s, b, ret_why);
 	struct rp_idset all;
 	rp_idset_clear(&all);
 	for (uint32_t i = 0; i < b->n_parts; i++) {

@@ -161,8 +161,8 @@ static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct bal
 
 /* Returns how many balloons were moved, the one itself included; 0: there is no way; or an error.
  */
-static int32_t relieve(struct rp_instance *inst, rp_txn txn, struct balloon *b, rp_ctr ctr,
-		       uint32_t moves)
+static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct balloon *b,
+				    rp_ctr ctr, uint32_t moves)
 {
 	struct state *s = inst->state;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -226,20 +226,21 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct m
 	/* Containers that are in the balloon already move with it. */
 	bool may = b->n_members == 1 || members_may_move(inst, b, false);
 	if (set->at == RELIEF_ADMISSION && may)
-		r = relieve(inst, txn, b, m->ctr, set->moves);
+		r = place_relief_relieve(inst, txn, b, m->ctr, set->moves);
 	if (!r)
 		modhost_note_line(&inst->h, m->ctr, "waits for room in one NUMA node");
 	return r < 0 ? r : 0;
 }
 
-static int32_t help(struct rp_instance *inst, rp_txn txn, struct balloon *b, uint32_t moves)
+static int32_t place_relief_help(struct rp_instance *inst, rp_txn txn, struct balloon *b,
+				 uint32_t moves)
 {
 	if (!is_spread(inst->state, b))
 		return 0;
 	inst->relief.waits = true;
 	if (!members_may_move(inst, b, false))
 		return 0;
-	int32_t r = relieve(inst, txn, b, b->members[0]->ctr, moves);
+	int32_t r = place_relief_relieve(inst, txn, b, b->members[0]->ctr, moves);
 	for (uint32_t i = 0; r > 0 && i < b->n_members; i++) {
 		b->members[i]->follow = true;
 		int32_t e = pin_record(inst, txn, b->members[i]);
@@ -262,8 +263,8 @@ int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budge
 			inst->relief.waits = true;
 			break;
 		}
-		r = help(inst, txn, inst->state->list[i],
-			 left - 1 < set->moves ? (uint32_t)left - 1 : set->moves);
+		r = place_relief_help(inst, txn, inst->state->list[i],
+				      left - 1 < set->moves ? (uint32_t)left - 1 : set->moves);
 		n_moved += r > 0 ? (uint64_t)r : 0;
 	}
 	return r < 0 ? r : (int32_t)n_moved;

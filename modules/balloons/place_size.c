@@ -66,7 +66,7 @@ static bool steps_grow(const struct problem *p, struct rp_ids current, struct rp
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
-static void narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
+static void place_size_narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
 {
 	if (rp_ids_count(rp_ids_of(to)) >= n)
 		rp_idset_copy(from, rp_ids_of(to));
@@ -80,12 +80,12 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 	rp_idset_copy(&from, free);
 	for (uint32_t i = 0; i < t->close.n; i++) {
 		rp_idset_and(&better, rp_ids_of(&from), near_device(p->s, t->close.list[i]));
-		narrow(&from, &better, n);
+		place_size_narrow(&from, &better, n);
 	}
 	(void)pct_prefer(p->s->pct, &p->pct, n, &from);
 	for (uint32_t i = 0; i < t->far.n; i++) {
 		rp_idset_andnot(&better, rp_ids_of(&from), near_device(p->s, t->far.list[i]));
-		narrow(&from, &better, n);
+		place_size_narrow(&from, &better, n);
 	}
 	(void)pct_avoid(&p->pct, n, &from);
 	return steps_grow(p, current, rp_ids_of(&from), n, ret);
@@ -97,8 +97,8 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
  * the part that has to go entirely does, the other one goes on. Isolated CPUs are avoided by who
  * grows; who has got some gives them up like others, and for good when it is rebalanced.
  */
-static bool split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n, struct rp_ids held,
-		  bool far)
+static bool place_size_split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n,
+			     struct rp_ids held, bool far)
 {
 	struct rp_idset loose;
 	if (far)
@@ -125,10 +125,12 @@ static bool hints_shrink(const struct problem *p, struct rp_ids current, struct 
 	rp_idset_copy(&maybe, current);
 	rp_idset_clear(&sure);
 	for (uint32_t i = 0; i < t->close.n && !done; i++)
-		done = split(&maybe, &sure, &n, near_device(p->s, t->close.list[i]), false);
+		done = place_size_split(&maybe, &sure, &n, near_device(p->s, t->close.list[i]),
+					false);
 	for (uint32_t i = 0; i < t->far.n && !done; i++)
 		if (p->s->plan->devices[t->far.list[i]].kind != DEVICE_ISOLATED)
-			done = split(&maybe, &sure, &n, near_device(p->s, t->far.list[i]), true);
+			done = place_size_split(&maybe, &sure, &n,
+						near_device(p->s, t->far.list[i]), true);
 	if (!one_by_one(p, false, rp_ids_of(&maybe), free, n, ret))
 		return false;
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&sure));
@@ -220,7 +222,7 @@ void resize_high(const struct state *s, const struct balloon *but, struct rp_ids
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-static void begin(struct problem *p, struct state *s, const struct balloon *b)
+static void place_size_begin(struct problem *p, struct state *s, const struct balloon *b)
 {
 	const struct plan_machine *m = s->plan->machine;
 	p->s = s;
@@ -242,7 +244,7 @@ int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct
 		return 0;
 	}
 	struct problem p;
-	begin(&p, s, b);
+	place_size_begin(&p, s, b);
 	struct rp_idset high;
 	resize_high(s, b, &high);
 	pct_hint(s->pct, b->type->cpu_class, n, free, rp_ids_of(&high), &p.pct);
@@ -263,7 +265,7 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 		return 0;
 	}
 	struct problem p;
-	begin(&p, s, b);
+	place_size_begin(&p, s, b);
 	if (p.type->overloads_itself)
 		load_self(s, p.type, own);
 	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;

@@ -35,7 +35,7 @@ struct undo {
 	memalloc_mask nodes;
 };
 
-static struct undo *note(struct state *s, enum undo_what what)
+static struct undo *place_state_note(struct state *s, enum undo_what what)
 {
 	if (!room_for(&s->undo, &s->cap_undo, s->n_undo + 1, sizeof *s->undo)) {
 		s->failed_undo = true;
@@ -58,7 +58,7 @@ static void save_sets(struct state *s, struct undo u, const struct rp_idset *cpu
 	int32_t failed = 0;
 	u.cpus = cpus_new(rp_ids_of(cpus), &failed);
 	u.shared = cpus_new(shared, &failed);
-	struct undo *kept = failed ? NULL : note(s, u.what);
+	struct undo *kept = failed ? NULL : place_state_note(s, u.what);
 	if (kept) {
 		*kept = u;
 	} else {
@@ -148,7 +148,7 @@ int32_t state_add_balloon(struct state *s, struct balloon *b)
 	    !room_for(&s->list, &s->cap, s->n + 1, sizeof(struct balloon *)))
 		return -RP_ENOMEM;
 	b->group = new_group(s, b);
-	struct undo *u = note(s, UNDO_ADD);
+	struct undo *u = place_state_note(s, UNDO_ADD);
 	if (!u)
 		return -RP_ENOMEM;
 	u->balloon = b;
@@ -175,7 +175,7 @@ int32_t state_bring_back(struct state *s, struct balloon *b)
 void state_remove_balloon(struct state *s, struct balloon *b)
 {
 	uint32_t at = take_balloon(s, b);
-	struct undo *u = note(s, UNDO_REMOVE);
+	struct undo *u = place_state_note(s, UNDO_REMOVE);
 	if (!u) {
 		/* All will be rebuilt; until then nobody may use it. */
 		balloon_free(b);
@@ -258,7 +258,7 @@ int32_t state_join(struct state *s, struct balloon *b, struct member *m, const c
 	m->space = space ? strdup(space) : NULL;
 	m->group = group ? strdup(group) : NULL;
 	bool tagged = (m->space || !space) && (m->group || !group);
-	struct undo *u = tagged && !room_for_member(s, b) ? note(s, UNDO_JOIN) : NULL;
+	struct undo *u = tagged && !room_for_member(s, b) ? place_state_note(s, UNDO_JOIN) : NULL;
 	if (!u) {
 		member_free(m);
 		return -RP_ENOMEM;
@@ -279,7 +279,7 @@ void state_leave(struct state *s, struct member *m)
 void state_detach(struct state *s, struct member *m)
 {
 	unlink_member(s, m);
-	struct undo *u = note(s, UNDO_LEAVE);
+	struct undo *u = place_state_note(s, UNDO_LEAVE);
 	if (u)
 		u->member = m;
 	else
@@ -288,7 +288,7 @@ void state_detach(struct state *s, struct member *m)
 
 int32_t state_count_move(struct state *s, struct member *m)
 {
-	struct undo *u = note(s, UNDO_MOVES);
+	struct undo *u = place_state_note(s, UNDO_MOVES);
 	if (!u)
 		return -RP_ENOMEM;
 	u->member = m;
@@ -298,7 +298,7 @@ int32_t state_count_move(struct state *s, struct member *m)
 
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit)
 {
-	struct undo *u = note(s, UNDO_REQUEST);
+	struct undo *u = place_state_note(s, UNDO_REQUEST);
 	if (!u)
 		return -RP_ENOMEM;
 	u->member = m;

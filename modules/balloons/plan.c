@@ -168,7 +168,8 @@ static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
 }
 
 /* Is `what` reachable from the components of t? */
-static bool reaches(const struct rp_plan *p, const struct type *t, uint32_t what, uint8_t *seen)
+static bool plan_reaches(const struct rp_plan *p, const struct type *t, uint32_t what,
+			 uint8_t *seen)
 {
 	for (uint32_t i = 0; i < t->parts.n; i++) {
 		uint32_t part = t->parts.list[i];
@@ -177,7 +178,7 @@ static bool reaches(const struct rp_plan *p, const struct type *t, uint32_t what
 		if (seen[part])
 			continue;
 		seen[part] = 1;
-		if (reaches(p, &p->types[part], what, seen))
+		if (plan_reaches(p, &p->types[part], what, seen))
 			return true;
 	}
 	return false;
@@ -190,7 +191,7 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		memset(seen, 0, p->n_types);
-		if (reaches(p, &p->types[i], i, seen))
+		if (plan_reaches(p, &p->types[i], i, seen))
 			return modhost_fail_at(h, p->types[i].at, -RP_EINVAL,
 					       "balloon type %s is a component of itself",
 					       p->types[i].name);

@@ -273,13 +273,13 @@ void plan_machine_name(const struct plan_machine *m, enum tree_level level, uint
 
 /* ---- the best node --------------------------------------------------------------------------- */
 
-static void count(const struct tree *t, struct rp_ids set, uint32_t *sums)
+static void plan_tree_count(const struct tree *t, struct rp_ids set, uint32_t *sums)
 {
 	for (uint32_t i = 0; i < t->n_cpus; i++)
 		sums[i + 1] = sums[i] + (uint32_t)rp_ids_has(set, t->cpus[i]);
 }
 
-static uint32_t within(const struct tree_node *n, const uint32_t *sums)
+static uint32_t plan_tree_within(const struct tree_node *n, const uint32_t *sums)
 {
 	return sums[n->end] - sums[n->first];
 }
@@ -315,7 +315,7 @@ struct descent {
 static int compare_counts(const struct tree_node *a, const struct tree_node *b,
 			  const uint32_t *sums, bool larger)
 {
-	uint32_t x = within(a, sums), y = within(b, sums);
+	uint32_t x = plan_tree_within(a, sums), y = plan_tree_within(b, sums);
 	if (x == y)
 		return 0;
 	return (x < y) != larger ? -1 : 1;
@@ -361,13 +361,14 @@ static bool is_hopeless(const struct descent *d, const struct tree_node *n)
 {
 	int c = d->current[n->depth];
 	/* The free ones count when the current ones are the same all the way. */
-	if (!c && !within(n, d->t->n_current) && !within(d->way[n->depth], d->t->n_current))
+	if (!c && !plan_tree_within(n, d->t->n_current) &&
+	    !plan_tree_within(d->way[n->depth], d->t->n_current))
 		c = d->free[n->depth];
 	return c > 0;
 }
 
 /* The deepest that a node with so many CPUs can be. */
-static uint32_t deepest(const struct tree *t, uint32_t n)
+static uint32_t plan_tree_deepest(const struct tree *t, uint32_t n)
 {
 	uint32_t depth = 0;
 	for (uint32_t d = 1; d < TREE_DEPTH_MAX; d++)
@@ -380,10 +381,10 @@ static const struct tree_node *find_best(const struct tree *t, const struct wish
 {
 	const uint32_t *sums = w->grow ? t->n_free : t->n_current;
 	struct descent d = {.t = t, .w = w};
-	uint32_t depth = deepest(t, w->n);
+	uint32_t depth = plan_tree_deepest(t, w->n);
 	for (uint32_t i = 0; i < t->n_nodes;) {
 		const struct tree_node *n = &t->nodes[i];
-		if (within(n, sums) < w->n) {
+		if (plan_tree_within(n, sums) < w->n) {
 			i = n->skip;
 			continue;
 		}
@@ -398,12 +399,12 @@ static const struct tree_node *find_best(const struct tree *t, const struct wish
 	return d.best;
 }
 
-static bool search(const struct tree *t, struct rp_ids current, struct rp_ids free,
-		   const struct wish *w, struct rp_idset *ret)
+static bool plan_tree_search(const struct tree *t, struct rp_ids current, struct rp_ids free,
+			     const struct wish *w, struct rp_idset *ret)
 {
 	struct rp_ids from = w->grow ? free : current;
-	count(t, current, t->n_current);
-	count(t, free, t->n_free);
+	plan_tree_count(t, current, t->n_current);
+	plan_tree_count(t, free, t->n_free);
 	const struct tree_node *best = find_best(t, w);
 	rp_idset_clear(ret);
 	for (uint32_t i = best ? best->first : 0; best && i < best->end; i++)
@@ -415,11 +416,11 @@ static bool search(const struct tree *t, struct rp_ids current, struct rp_ids fr
 bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
 	       bool balance, struct rp_idset *ret)
 {
-	return search(t, current, free, &(struct wish){true, balance, n}, ret);
+	return plan_tree_search(t, current, free, &(struct wish){true, balance, n}, ret);
 }
 
 bool tree_shrink(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
 		 struct rp_idset *ret)
 {
-	return search(t, current, free, &(struct wish){false, false, n}, ret);
+	return plan_tree_search(t, current, free, &(struct wish){false, false, n}, ret);
 }

@@ -326,7 +326,7 @@ static void add_held(const struct balloon *b, uint32_t class, struct rp_idset *r
 		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&b->cpus));
 }
 
-static void held(void *arg, uint32_t class, struct rp_idset *ret)
+static void report_held(void *arg, uint32_t class, struct rp_idset *ret)
 {
 	const struct state *s = arg;
 	for (uint32_t i = 0; i < s->n; i++)
@@ -337,7 +337,7 @@ static int32_t report_extended(struct rp_instance *inst, const struct rp_extende
 {
 	bool ready = inst->plan && inst->state;
 	cpuclass_extended(inst->classes, ready ? &inst->plan->classes : NULL, sink,
-			  "cpuclass.balloons.nri.io/", held, inst->state);
+			  "cpuclass.balloons.nri.io/", report_held, inst->state);
 	return 0;
 }
 

@@ -39,11 +39,11 @@ static uint32_t count_balloons(const struct balloon *b)
 	return n;
 }
 
-static void collect(struct wishes *w, const struct balloon *b)
+static void stage_hardware_collect(struct wishes *w, const struct balloon *b)
 {
 	const struct type *t = b->type;
 	for (uint32_t i = 0; i < b->n_parts; i++)
-		collect(w, b->parts[i]);
+		stage_hardware_collect(w, b->parts[i]);
 	if (t->irq_claim.n)
 		w->claims[w->n_claims++] = (struct irq_claim){{t->irq_claim.list, t->irq_claim.n},
 							      rp_ids_of(&b->cpus)};
@@ -71,7 +71,7 @@ static void follow_interrupts(struct rp_instance *inst)
 	rp_idset_clear(&w.isolate);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->n_members)
-			collect(&w, s->list[i]);
+			stage_hardware_collect(&w, s->list[i]);
 	irq_commit(inst->irq, &(struct irq_wish){
 				      .active = p->uses_irq,
 				      .claims = w.claims,

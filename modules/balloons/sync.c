@@ -36,7 +36,8 @@ static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_
 }
 
 /* 1: it is in its balloon again; 0: it has to be placed. */
-static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+static int32_t sync_rejoin(struct rp_instance *inst, const struct rp_ctr_info *info,
+			   struct choice *c)
 {
 	const struct type *t = c->type;
 	struct record rec;
@@ -152,7 +153,7 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 
 /* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How
  * many, or an error. */
-static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
+static int32_t sync_keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
 {
 	int32_t n_left = 0;
 	for (int32_t i = 0; i < n; i++) {
@@ -167,7 +168,7 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 			inst->list.ctrs[n_left++] = ctr;
 		else if (choose_type(inst, &info, c))
 			r = wait_for_place(inst, txn, ctr, c);
-		else if ((r = rejoin(inst, &info, c)) == 0)
+		else if ((r = sync_rejoin(inst, &info, c)) == 0)
 			inst->list.ctrs[n_left++] = ctr;
 		if (r < 0)
 			return r;
@@ -210,7 +211,7 @@ static bool is_bearable(struct rp_instance *inst, const struct balloon *b, int64
 }
 
 /* Sends members away until the rest has a chance. Those that came last go first. */
-static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
+static int32_t sync_fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 {
 	struct state *s = inst->state;
 	const char *why = "";
@@ -236,7 +237,7 @@ static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 }
 
 /* Sizes are as if the containers had just come, or as if those that have gone had just left. */
-static int32_t settle(struct rp_instance *inst, int32_t n_left)
+static int32_t sync_settle(struct rp_instance *inst, int32_t n_left)
 {
 	struct state *s = inst->state;
 	int32_t r = 0;
@@ -251,7 +252,7 @@ static int32_t settle(struct rp_instance *inst, int32_t n_left)
 				b->type->max_cpus > 0 ? 1000 * b->type->max_cpus : INT64_MAX;
 			bool grows = balloon_avail(b) < b->request && balloon_avail(b) < limit;
 			if (b->n_members && grows == grow)
-				n_left = fit(inst, b, n_left);
+				n_left = sync_fit(inst, b, n_left);
 		}
 		if (n_left < 0)
 			return n_left;
@@ -264,7 +265,7 @@ static int32_t settle(struct rp_instance *inst, int32_t n_left)
 
 /* ---- those that are placed ------------------------------------------------------------------- */
 
-static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct choice *c)
+static int32_t sync_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct choice *c)
 {
 	struct rp_ctr_info info;
 	uint32_t mark = state_mark(inst->state);
@@ -337,7 +338,7 @@ static int32_t look_at(struct rp_instance *inst, struct finds *f, rp_ctr ctr, st
 	return 0;
 }
 
-static int32_t make(struct state *s, const struct find *found)
+static int32_t sync_make(struct state *s, const struct find *found)
 {
 	struct rp_ids cpus = rp_ids_of(&found->cpus);
 	if (!rp_ids_subset(cpus, rp_ids_of(&s->free)) ||
@@ -360,7 +361,7 @@ static int32_t adopt_balloons(struct rp_instance *inst, uint32_t n, struct choic
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = look_at(inst, &f, inst->list.ctrs[i], c);
 	for (uint32_t i = 0; !r && i < f.n; i++)
-		r = make(inst->state, &f.list[i]);
+		r = sync_make(inst->state, &f.list[i]);
 	free(f.list);
 	return r;
 }
@@ -369,7 +370,7 @@ static int32_t adopt_balloons(struct rp_instance *inst, uint32_t n, struct choic
 
 /* A state with the containers that stay, and the others in inst->list.ctrs: how many, or an
  * error. */
-static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
+static int32_t sync_do_begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
 {
 	inst->n_unplaced = 0;
 	inst->state = state_free(inst->state);
@@ -383,15 +384,15 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	if (n > 0 && restore && !inst->before.size && adopt_balloons(inst, (uint32_t)n, c))
 		n = modhost_no_memory(&inst->h);
 	if (n >= 0)
-		n = keep(inst, txn, n, c);
-	return n < 0 ? n : settle(inst, n);
+		n = sync_keep(inst, txn, n, c);
+	return n < 0 ? n : sync_settle(inst, n);
 }
 
 /* The same with minBalloons, for which all is placed anew where they find no room otherwise. */
 static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choice *c)
 {
 	for (bool restore = true;; restore = false) {
-		int32_t n = begin(inst, txn, restore, c);
+		int32_t n = sync_do_begin(inst, txn, restore, c);
 		int32_t r = n < 0 ? 0 : balloon_precreate(inst->state);
 		if (r == -RP_ENOMEM)
 			return modhost_no_memory(&inst->h);
@@ -417,7 +418,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		return n;
 	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++)
-		r = place(inst, txn, inst->list.ctrs[i], &c);
+		r = sync_place(inst, txn, inst->list.ctrs[i], &c);
 	if (!r)
 		r = record_all(inst, txn);
 	for (uint32_t i = 0; i < inst->state->n; i++)

@@ -21,16 +21,16 @@
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Once memory has run out nothing is put any more. */
-static void put(struct bytes *im, const void *data, size_t n, int32_t *ret)
+static void sync_image_put(struct bytes *im, const void *data, size_t n, int32_t *ret)
 {
 	if (!*ret)
 		*ret = bytes_put(im, data, n);
 }
 
-static void put16(struct bytes *im, uint32_t n, int32_t *ret)
+static void sync_image_put16(struct bytes *im, uint32_t n, int32_t *ret)
 {
 	uint16_t v = (uint16_t)n;
-	put(im, &v, sizeof v, ret);
+	sync_image_put(im, &v, sizeof v, ret);
 }
 
 static void put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
@@ -40,12 +40,12 @@ static void put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
 		uint32_t end = id;
 		while (rp_ids_has(cpus, end + 1))
 			end++;
-		put16(&runs, id, ret);
-		put16(&runs, end, ret);
+		sync_image_put16(&runs, id, ret);
+		sync_image_put16(&runs, end, ret);
 		id = rp_ids_next(cpus, end);
 	}
-	put16(im, runs.size / 4, ret);
-	put(im, runs.data, runs.size, ret);
+	sync_image_put16(im, runs.size / 4, ret);
+	sync_image_put(im, runs.data, runs.size, ret);
 	free(runs.data);
 }
 
@@ -54,11 +54,11 @@ static void put_balloon(struct bytes *im, const struct balloon *b, int32_t *ret)
 	size_t n = strlen(b->type->name);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
 		return;
-	put16(im, (uint32_t)n, ret);
-	put(im, b->type->name, n, ret);
-	put(im, &b->instance, sizeof b->instance, ret);
-	put(im, &b->request, sizeof b->request, ret);
-	put16(im, b->n_parts, ret);
+	sync_image_put16(im, (uint32_t)n, ret);
+	sync_image_put(im, b->type->name, n, ret);
+	sync_image_put(im, &b->instance, sizeof b->instance, ret);
+	sync_image_put(im, &b->request, sizeof b->request, ret);
+	sync_image_put16(im, b->n_parts, ret);
 	put_runs(im, rp_ids_of(&b->cpus), ret);
 	for (uint32_t i = 0; i < b->n_parts; i++)
 		put_balloon(im, b->parts[i], ret);

@@ -9,8 +9,8 @@
 
 /* Writes a file. A missing file means that the kernel does not have it or the cgroup was
  * removed. */
-static int32_t put(const struct modhost *h, struct batch_item *b, const char *dir, const char *file,
-		   const char *text)
+static int32_t apply_put(const struct modhost *h, struct batch_item *b, const char *dir,
+			 const char *file, const char *text)
 {
 	int32_t r = koord_write(h, dir, file, text);
 	if (r > 0)
@@ -38,8 +38,8 @@ static int32_t put_cpu(const struct modhost *h, struct batch_item *b, const char
 			(void)ctl_format(quota, sizeof quota, "%lld %d", (long long)l->quota,
 					 BATCH_PERIOD);
 	}
-	int32_t r = put(h, b, dir, v1 ? "cpu.shares" : "cpu.weight", shares);
-	return r ? r : put(h, b, dir, v1 ? "cpu.cfs_quota_us" : "cpu.max", quota);
+	int32_t r = apply_put(h, b, dir, v1 ? "cpu.shares" : "cpu.weight", shares);
+	return r ? r : apply_put(h, b, dir, v1 ? "cpu.cfs_quota_us" : "cpu.max", quota);
 }
 
 static int32_t put_memory(const struct modhost *h, struct batch_item *b, const char *dir, bool v1,
@@ -50,7 +50,7 @@ static int32_t put_memory(const struct modhost *h, struct batch_item *b, const c
 	if (l->memory == BATCH_UNLIMITED)
 		return 0;
 	(void)ctl_format(text, sizeof text, "%lld", (long long)whole_pages);
-	return put(h, b, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
+	return apply_put(h, b, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
 }
 
 /* Writes the values of the container before those of the pod, which are at least as large. */

@@ -108,7 +108,7 @@ static int64_t pod_limit(const struct modhost *h, rp_pod pod)
 }
 
 /* Scales a container's quota, unless the policy has decided it. */
-static int32_t scale(struct rp_instance *inst, const struct rp_ctr_info *info)
+static int32_t batch_limits_scale(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	int64_t ratio = scale_of(inst);
 	bool anew = ratio != inst->ratio;
@@ -124,7 +124,7 @@ static int32_t scale(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return add_item(inst, &item);
 }
 
-static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
+static int32_t batch_limits_apply(struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info;
@@ -134,7 +134,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
 		return 0;
 	int32_t r = batch_limits_of(h, &info, ratio_of(inst), &item.ctr, &item.pod, why);
 	if (!r)
-		return scale(inst, &info);
+		return batch_limits_scale(inst, &info);
 	if (r < 0)
 		return 0;
 	inst->n_ctrs++;
@@ -143,7 +143,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
 
 static void apply_one(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr);
+	(void)batch_limits_apply(arg, ctr);
 }
 
 /* Applies the limits of all containers, and again periodically as long as there are some. */
@@ -156,7 +156,8 @@ static void apply_all(struct rp_instance *inst)
 	(void)h->timer->arm(h->ctx, AGAIN_COOKIE, inst->n_ctrs ? AGAIN_MS : 0);
 }
 
-static int32_t stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct batch_limits *l)
+static int32_t batch_limits_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
+				  const struct batch_limits *l)
 {
 	int32_t r = h->cache->set_int(h->ctx, txn, ctr, RP_F_SHARES, l->shares);
 	if (!r && l->quota != BATCH_UNLIMITED)
@@ -187,13 +188,13 @@ static int32_t limits_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 		     (long long)own.memory,
 		     r == BATCH_OF_CLUSTER ? "the pod's extended resources"
 					   : "the annotation extended-resource-spec");
-	return stage(h, txn, ctr, &own);
+	return batch_limits_stage(h, txn, ctr, &own);
 }
 
 static int32_t limits_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
 	uint32_t before = inst->n_ctrs;
-	int32_t r = apply(inst, ctr);
+	int32_t r = batch_limits_apply(inst, ctr);
 	if (!before && inst->n_ctrs)
 		(void)inst->h.timer->arm(inst->h.ctx, AGAIN_COOKIE, AGAIN_MS);
 	return r;
@@ -201,7 +202,8 @@ static int32_t limits_post_start(struct rp_instance *inst, rp_ctr ctr)
 
 static int32_t limits_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	return changed & (RP_CHANGED_MEMORY | RP_CHANGED_CPU_SHARE) ? apply(inst, ctr) : 0;
+	return changed & (RP_CHANGED_MEMORY | RP_CHANGED_CPU_SHARE) ? batch_limits_apply(inst, ctr)
+								    : 0;
 }
 
 static int32_t limits_post_stop(struct rp_instance *inst, rp_ctr ctr)
@@ -235,7 +237,7 @@ static void scale_back(void *arg, rp_ctr ctr)
 	struct rp_instance *inst = arg;
 	struct rp_ctr_info info;
 	if (is_up(&inst->h, ctr, &info))
-		(void)scale(inst, &info);
+		(void)batch_limits_scale(inst, &info);
 }
 
 /* Restores reduced quotas. Limits of batch pods are kept. */

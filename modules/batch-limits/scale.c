@@ -39,8 +39,8 @@ static int32_t read_quota(const struct modhost *h, bool v1, struct place *p)
 
 /* Determines the quota to write. A value of the runtime or the kubelet is replaced. A quota that
  * another program (such as cpu-burst) enlarged or removed is left to it. */
-static int32_t look(const struct modhost *h, struct batch_item *b, bool v1, int64_t limit,
-		    struct place *p)
+static int32_t scale_look(const struct modhost *h, struct batch_item *b, bool v1, int64_t limit,
+			  struct place *p)
 {
 	const struct batch_scale *s = &b->scale;
 	int32_t r = read_quota(h, v1, p);
@@ -56,7 +56,8 @@ static int32_t look(const struct modhost *h, struct batch_item *b, bool v1, int6
 	return 0;
 }
 
-static int32_t put(const struct modhost *h, struct batch_item *b, bool v1, const struct place *p)
+static int32_t scale_put(const struct modhost *h, struct batch_item *b, bool v1,
+			 const struct place *p)
 {
 	const char *file = v1 ? "cpu.cfs_quota_us" : "cpu.max";
 	char text[TEXT_MAX];
@@ -86,15 +87,15 @@ void batch_scale(const struct modhost *h, struct batch_item *b)
 	}
 	memcpy(pod.dir, own.dir, sizeof pod.dir);
 	bool has_pod = koord_dir_above(pod.dir);
-	if (look(h, b, v1, b->scale.limit, &own) ||
-	    (has_pod && look(h, b, v1, b->scale.pod_limit, &pod)))
+	if (scale_look(h, b, v1, b->scale.limit, &own) ||
+	    (has_pod && scale_look(h, b, v1, b->scale.pod_limit, &pod)))
 		return;
 	/* cgroup v1 requires that a container's quota never exceeds its pod's. */
 	bool grows = has_pod && pod.target > pod.quota;
 	if (grows)
-		r = put(h, b, v1, &pod);
+		r = scale_put(h, b, v1, &pod);
 	if (!r)
-		r = put(h, b, v1, &own);
+		r = scale_put(h, b, v1, &own);
 	if (!r && has_pod && !grows)
-		(void)put(h, b, v1, &pod);
+		(void)scale_put(h, b, v1, &pod);
 }

@@ -18,8 +18,8 @@ struct asked {
 };
 
 /* Reads an amount; `none` is the result for an absent resource. */
-static int32_t amount(const struct modhost *h, rp_cfg map, const char *resource, int64_t none,
-		      bool *any, int64_t *ret)
+static int32_t spec_amount(const struct modhost *h, rp_cfg map, const char *resource, int64_t none,
+			   bool *any, int64_t *ret)
 {
 	rp_cfg node = annotation_named(h, map, resource);
 	*ret = none;
@@ -42,11 +42,12 @@ static int32_t read_asked(const struct modhost *h, rp_cfg ctr, struct asked *ret
 	if (!r)
 		r = annotation_member(h, SPEC, ctr, "limits", RP_NODE_MAP, &limits);
 	if (!r)
-		r = amount(h, requests, KOORD_BATCH_CPU, 0, &ret->any, &ret->request);
+		r = spec_amount(h, requests, KOORD_BATCH_CPU, 0, &ret->any, &ret->request);
 	if (!r)
-		r = amount(h, limits, KOORD_BATCH_CPU, BATCH_UNLIMITED, &ret->any, &ret->cpu);
+		r = spec_amount(h, limits, KOORD_BATCH_CPU, BATCH_UNLIMITED, &ret->any, &ret->cpu);
 	if (!r)
-		r = amount(h, limits, KOORD_BATCH_MEMORY, BATCH_UNLIMITED, &ret->any, &ret->memory);
+		r = spec_amount(h, limits, KOORD_BATCH_MEMORY, BATCH_UNLIMITED, &ret->any,
+				&ret->memory);
 	return r;
 }
 
@@ -64,7 +65,7 @@ static struct batch_limits limits_of(const struct asked *a, int64_t ratio)
 	return l;
 }
 
-static void add(int64_t *sum, int64_t more)
+static void spec_add(int64_t *sum, int64_t more)
 {
 	*sum = *sum == BATCH_UNLIMITED || more == BATCH_UNLIMITED || *sum + more > AMOUNT_MAX
 		       ? BATCH_UNLIMITED
@@ -116,8 +117,8 @@ static void add_extended(void *arg, rp_ctr ctr)
 	if (!one.any)
 		return;
 	s->all.request += one.request < AMOUNT_MAX - s->all.request ? one.request : 0;
-	add(&s->all.cpu, one.cpu);
-	add(&s->all.memory, one.memory);
+	spec_add(&s->all.cpu, one.cpu);
+	spec_add(&s->all.memory, one.memory);
 }
 
 static int32_t extended_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
@@ -156,8 +157,8 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 		if (r || !one.any)
 			continue;
 		all.request += one.request < AMOUNT_MAX - all.request ? one.request : 0;
-		add(&all.cpu, one.cpu);
-		add(&all.memory, one.memory);
+		spec_add(&all.cpu, one.cpu);
+		spec_add(&all.memory, one.memory);
 		if (strcmp(h->config->key(h->ctx, ctrs, i), info->name) == 0) {
 			*ret_ctr = limits_of(&one, ratio);
 			found = true;

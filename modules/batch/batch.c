@@ -51,7 +51,7 @@ struct calculation {
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static int64_t share(int64_t value, uint32_t n)
+static int64_t batch_share(int64_t value, uint32_t n)
 {
 	return value / n + (value % n > 0);
 }
@@ -61,7 +61,7 @@ static bool is_lent(uint32_t prio)
 	return prio == RP_PRIO_BATCH || prio == RP_PRIO_FREE;
 }
 
-static void add(struct sums *s, int64_t request, int64_t used)
+static void batch_add(struct sums *s, int64_t request, int64_t used)
 {
 	s->request += request;
 	s->used += used;
@@ -77,7 +77,7 @@ static void add_pod_amount(struct calculation *c, const struct rp_nr_pod *pod, u
 	int64_t usage = sampled ? calc_known(pod->usage[k]) : request;
 	bool by_request = pod->qos == RP_KOORD_LSE && k == RP_NR_CPU && active;
 	uint32_t bound = 0;
-	add(&c->whole[k], request, usage);
+	batch_add(&c->whole[k], request, usage);
 	if (by_request)
 		c->whole[k].used += request - usage;
 	for (uint32_t z = 0; active && z < c->n_zones; z++)
@@ -86,8 +86,9 @@ static void add_pod_amount(struct calculation *c, const struct rp_nr_pod *pod, u
 		if (bound && !rp_ids_has(pod->zones, c->ids[z]))
 			continue;
 		uint32_t n = bound ? bound : c->n_zones;
-		int64_t r = share(request * fineness[k], n), u = share(usage * fineness[k], n);
-		add(&c->zone[z][k], r, u);
+		int64_t r = batch_share(request * fineness[k], n),
+			u = batch_share(usage * fineness[k], n);
+		batch_add(&c->zone[z][k], r, u);
 		if (by_request)
 			c->zone[z][k].used += r - u;
 	}
@@ -127,21 +128,22 @@ static void add_node(struct calculation *c)
 	for (uint32_t z = 0; z < c->n_zones; z++)
 		for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
 			struct sums *s = &c->zone[z][k];
-			s->reserved = share(c->whole[k].reserved * fineness[k], c->n_zones);
-			s->system = share(c->whole[k].system * fineness[k], c->n_zones);
+			s->reserved = batch_share(c->whole[k].reserved * fineness[k], c->n_zones);
+			s->system = batch_share(c->whole[k].system * fineness[k], c->n_zones);
 		}
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static int64_t field(const struct calculation *c, uint32_t k, uint32_t of_cpu, uint32_t of_memory)
+static int64_t batch_field(const struct calculation *c, uint32_t k, uint32_t of_cpu,
+			   uint32_t of_memory)
 {
 	return c->h->noderes->strategy(c->h->ctx, k == RP_NR_CPU ? of_cpu : of_memory);
 }
 
 static int64_t policy_of(const struct calculation *c, uint32_t k)
 {
-	int64_t policy = field(c, k, RP_NR_CPU_POLICY, RP_NR_MEMORY_POLICY);
+	int64_t policy = batch_field(c, k, RP_NR_CPU_POLICY, RP_NR_MEMORY_POLICY);
 	return k == RP_NR_CPU && policy == RP_NR_BY_REQUEST ? RP_NR_BY_USAGE : policy;
 }
 
@@ -149,8 +151,10 @@ static int64_t policy_of(const struct calculation *c, uint32_t k)
 static int64_t value_of(const struct calculation *c, const struct sums *s, uint32_t k,
 			char *message)
 {
-	int64_t percent = field(c, k, RP_NR_CPU_RECLAIM_PERCENT, RP_NR_MEMORY_RECLAIM_PERCENT);
-	int64_t cap_percent = field(c, k, RP_NR_BATCH_CPU_PERCENT, RP_NR_BATCH_MEMORY_PERCENT);
+	int64_t percent =
+		batch_field(c, k, RP_NR_CPU_RECLAIM_PERCENT, RP_NR_MEMORY_RECLAIM_PERCENT);
+	int64_t cap_percent =
+		batch_field(c, k, RP_NR_BATCH_CPU_PERCENT, RP_NR_BATCH_MEMORY_PERCENT);
 	int64_t policy = policy_of(c, k), margin = calc_percent(s->capacity, 100 - percent);
 	int64_t base = policy == RP_NR_BY_REQUEST ? s->reserved : s->system;
 	int64_t pods = policy == RP_NR_BY_REQUEST ? s->request
@@ -213,7 +217,7 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 
 /* Multiplies by the ratio of this pass, if it is valid: a CPU of a fast model counts as more than
  * one. */
-static int64_t normalized(const struct rp_nr_edit *node, int64_t quantity)
+static int64_t batch_normalized(const struct rp_nr_edit *node, int64_t quantity)
 {
 	const char *text = node->result_annotation(node->ctx, NORMALIZATION_KEY);
 	int64_t ratio = text ? calc_millionths(text) : 0;
@@ -268,10 +272,10 @@ static int32_t batch_apply(struct rp_instance *inst, const struct rp_nr_edit *no
 {
 	int64_t quantity;
 	if (!node->result(node->ctx, CPU_NAME, &quantity))
-		node->set(node->ctx, CPU_NAME, normalized(node, quantity));
+		node->set(node->ctx, CPU_NAME, batch_normalized(node, quantity));
 	for (uint32_t z = 0;
 	     RP_HAS(node, set_zone) && !node->get_zone(node->ctx, CPU_NAME, z, &quantity); z++)
-		(void)node->set_zone(node->ctx, CPU_NAME, z, normalized(node, quantity));
+		(void)node->set_zone(node->ctx, CPU_NAME, z, batch_normalized(node, quantity));
 	subtract_others(inst, node);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct apply {
 
 /* ---- expansion of a class -------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void note(struct apply *a, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void apply_note(struct apply *a, const char *fmt, ...)
 {
 	va_list ap;
 	if (a->note[0])
@@ -69,10 +69,10 @@ static void want_device(void *arg, const struct blkio_device *d)
 		if (a->entry->rate[r] != BLKIO_NOT_SET)
 			w->rate[r] = a->entry->rate[r];
 	if (a->entry->weight && !d->weighs)
-		note(a, "the scheduler of %s knows no weights", d->name);
+		apply_note(a, "the scheduler of %s knows no weights", d->name);
 }
 
-static void expand(struct apply *a, const struct blkio_devices *devices)
+static void apply_expand(struct apply *a, const struct blkio_devices *devices)
 {
 	const struct blkio_class *c = a->item->class;
 	for (uint32_t i = 0; c && i < c->n; i++) {
@@ -81,7 +81,7 @@ static void expand(struct apply *a, const struct blkio_devices *devices)
 			a->weight = a->entry->weight;
 		for (uint32_t p = 0; p < a->entry->n_devices; p++)
 			if (!blkio_match(a->h, devices, a->entry->devices[p], want_device, a))
-				note(a, "%s names no disk", a->entry->devices[p]);
+				apply_note(a, "%s names no disk", a->entry->devices[p]);
 	}
 }
 
@@ -94,8 +94,8 @@ static int32_t read_own(const struct apply *a, const char *file, char **ret)
 	return r < 0 ? r : ctl_read(a->h, path, ret);
 }
 
-__attribute__((format(printf, 3, 4))) static int32_t put(struct apply *a, const char *file,
-							 const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int32_t apply_do_put(struct apply *a, const char *file,
+								  const char *fmt, ...)
 {
 	char path[CTL_PATH_MAX], text[160];
 	va_list ap;
@@ -143,7 +143,7 @@ static const char *line_of(const char *text, uint32_t major, uint32_t minor)
 	return NULL;
 }
 
-static const struct want *wanted(const struct apply *a, uint32_t major, uint32_t minor)
+static const struct want *apply_wanted(const struct apply *a, uint32_t major, uint32_t minor)
 {
 	for (uint32_t i = 0; i < a->n_want; i++)
 		if (a->want[i].major == major && a->want[i].minor == minor)
@@ -192,8 +192,8 @@ static void put_max(struct apply *a, const struct want *w)
 		else
 			(void)snprintf(text[i], sizeof text[i], "%llu",
 				       (unsigned long long)w->rate[i]);
-	(void)put(a, "io.max", "%u:%u rbps=%s wbps=%s riops=%s wiops=%s", w->major, w->minor,
-		  text[0], text[1], text[2], text[3]);
+	(void)apply_do_put(a, "io.max", "%u:%u rbps=%s wbps=%s riops=%s wiops=%s", w->major,
+			   w->minor, text[0], text[1], text[2], text[3]);
 }
 
 static void verify_max(struct apply *a)
@@ -234,7 +234,7 @@ static void apply_max(struct apply *a)
 		const struct want *w;
 		if (!take_device(&line, &gone.major, &gone.minor))
 			continue;
-		w = wanted(a, gone.major, gone.minor);
+		w = apply_wanted(a, gone.major, gone.minor);
 		if (!w || !has_rates(w))
 			put_max(a, &gone);
 	}
@@ -257,7 +257,7 @@ struct weight_files {
 	uint32_t initial; /* the kernel's initial value */
 };
 
-static uint32_t scaled(const struct weight_files *f, uint32_t weight)
+static uint32_t apply_scaled(const struct weight_files *f, uint32_t weight)
 {
 	if (!f->wide)
 		return weight;
@@ -276,10 +276,11 @@ static uint32_t parse_default(const char *text)
 
 static void apply_default(struct apply *a, const struct weight_files *f, const char *text)
 {
-	uint32_t is = parse_default(text), want = a->weight ? scaled(f, a->weight) : f->initial;
+	uint32_t is = parse_default(text),
+		 want = a->weight ? apply_scaled(f, a->weight) : f->initial;
 	if (is == want || (!a->weight && !is))
 		return;
-	(void)put(a, f->file, f->v2 ? "default %u" : "%u", want);
+	(void)apply_do_put(a, f->file, f->v2 ? "default %u" : "%u", want);
 }
 
 static void apply_device_weights(struct apply *a, const struct weight_files *f, const char *text)
@@ -289,9 +290,10 @@ static void apply_device_weights(struct apply *a, const struct weight_files *f, 
 		uint32_t major, minor;
 		if (!take_device(&line, &major, &minor))
 			continue;
-		const struct want *w = wanted(a, major, minor);
+		const struct want *w = apply_wanted(a, major, minor);
 		if (!w || !w->weight)
-			(void)put(a, f->devices, "%u:%u %s", major, minor, f->v2 ? "default" : "0");
+			(void)apply_do_put(a, f->devices, "%u:%u %s", major, minor,
+					   f->v2 ? "default" : "0");
 	}
 	for (uint32_t i = 0; i < a->n_want; i++) {
 		const struct want *w = &a->want[i];
@@ -300,9 +302,9 @@ static void apply_device_weights(struct apply *a, const struct weight_files *f, 
 		if (line)
 			(void)ctl_number(line, 10, &is, &line);
 		/* a disk whose scheduler has no weights was noted before */
-		if (w->weight && (w->weighs || f->wide) && is != scaled(f, w->weight))
-			(void)put(a, f->devices, "%u:%u %u", w->major, w->minor,
-				  scaled(f, w->weight));
+		if (w->weight && (w->weighs || f->wide) && is != apply_scaled(f, w->weight))
+			(void)apply_do_put(a, f->devices, "%u:%u %u", w->major, w->minor,
+					   apply_scaled(f, w->weight));
 	}
 }
 
@@ -360,9 +362,9 @@ static void apply_throttle(struct apply *a, enum blkio_rate rate)
 		uint32_t major, minor;
 		if (!take_device(&line, &major, &minor))
 			continue;
-		const struct want *w = wanted(a, major, minor);
+		const struct want *w = apply_wanted(a, major, minor);
 		if (!w || w->rate[rate] == BLKIO_NOT_SET)
-			(void)put(a, files[rate], "%u:%u 0", major, minor);
+			(void)apply_do_put(a, files[rate], "%u:%u 0", major, minor);
 	}
 	for (uint32_t i = 0; i < a->n_want; i++) {
 		const struct want *w = &a->want[i];
@@ -371,8 +373,8 @@ static void apply_throttle(struct apply *a, enum blkio_rate rate)
 		if (line)
 			(void)ctl_number(line, 10, &is, &line);
 		if (w->rate[rate] != BLKIO_NOT_SET && is != w->rate[rate])
-			(void)put(a, files[rate], "%u:%u %llu", w->major, w->minor,
-				  (unsigned long long)w->rate[rate]);
+			(void)apply_do_put(a, files[rate], "%u:%u %llu", w->major, w->minor,
+					   (unsigned long long)w->rate[rate]);
 	}
 	if (r >= 0)
 		free(text);
@@ -385,16 +387,16 @@ static void look_for_devices(struct blkio_worker *w, struct apply *a)
 	struct blkio_devices now;
 	int32_t r = blkio_devices_read(w->h, &now);
 	if (r) {
-		note(a, "/sys/block: %s", ctl_why(r));
+		apply_note(a, "/sys/block: %s", ctl_why(r));
 		now = (struct blkio_devices){0};
 	}
 	a->item->new_devices = !blkio_devices_equal(&now, &w->last);
 	blkio_devices_fini(&w->last);
 	w->last = now;
-	expand(a, &w->last);
+	apply_expand(a, &w->last);
 }
 
-static void judge(const struct apply *a)
+static void apply_judge(const struct apply *a)
 {
 	struct ctl_item *item = &a->item->item;
 	item->final = a->item->unknown[0] && !a->n_failed;
@@ -423,7 +425,7 @@ void blkio_apply(struct blkio_worker *w, struct blkio_item *item)
 		for (unsigned i = 0; !v2 && i < BLKIO_N_RATES; i++)
 			apply_throttle(&a, i);
 		apply_weights(&a, v2);
-		judge(&a);
+		apply_judge(&a);
 	}
 	free(a.want);
 }

@@ -58,8 +58,8 @@ static void blkio_commit(struct rp_instance *inst, struct rp_plan *plan)
 /* ---- containers ------------------------------------------------------------------------------ */
 
 /* Returns the class of a container; NULL: none. */
-static const char *choose(struct rp_instance *inst, const struct rp_ctr_info *info,
-			  const char **ret_source)
+static const char *blkio_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
+				const char **ret_source)
 {
 	const char *class =
 		ctl_class_of(&inst->h, info->ctr, RP_F_BLOCKIO_CLASS, CLASS_KEY, ret_source);
@@ -94,7 +94,7 @@ static struct blkio_item *new_item(struct rp_instance *inst, rp_ctr ctr)
 	return NULL;
 }
 
-static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
+static int32_t blkio_do_apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -103,7 +103,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	    h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
 	    info.state == RP_STATE_CREATING)
 		return 0;
-	const char *class = choose(inst, &info, &source);
+	const char *class = blkio_choose(inst, &info, &source);
 	const struct ctl_entry *was = ctl_table_know(&inst->done, &info);
 	if (!class && !was) {
 		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* there is nothing to undo */
@@ -133,7 +133,7 @@ static int32_t blkio_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 	const char *source;
 	if (!inst->config->enable || h->cache->get_ctr(h->ctx, ctr, &info))
 		return 0;
-	const char *class = choose(inst, &info, &source);
+	const char *class = blkio_choose(inst, &info, &source);
 	if (!class)
 		return 0;
 	if (!inst->config->forward && !blkio_config_class(inst->config, class))
@@ -147,12 +147,12 @@ static int32_t blkio_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 
 static int32_t blkio_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
-	return apply(inst, ctr, true);
+	return blkio_do_apply(inst, ctr, true);
 }
 
 static int32_t blkio_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	return changed & RP_CHANGED_CLASS ? apply(inst, ctr, false) : 0;
+	return changed & RP_CHANGED_CLASS ? blkio_do_apply(inst, ctr, false) : 0;
 }
 
 static int32_t blkio_post_stop(struct rp_instance *inst, rp_ctr ctr)
@@ -164,7 +164,7 @@ static int32_t blkio_post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void sync_one(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, false);
+	(void)blkio_do_apply(arg, ctr, false);
 }
 
 static void blkio_sync(struct rp_instance *inst)
@@ -209,7 +209,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 
 static void blkio_again(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, true);
+	(void)blkio_do_apply(arg, ctr, true);
 }
 
 static void blkio_timer(struct rp_instance *inst, uint64_t cookie)

@@ -109,7 +109,7 @@ static const struct blkio_device *device_at(const struct blkio_devices *d, const
 }
 
 /* Removes "x/../" and "./" in place. */
-static void tidy(char *path)
+static void devices_tidy(char *path)
 {
 	char *to = path;
 	for (const char *from = path; *from;) {
@@ -127,7 +127,7 @@ static void tidy(char *path)
 }
 
 /* Returns the disk that a path refers to, following links. */
-static const struct blkio_device *resolve(const struct matcher *m, const char *path)
+static const struct blkio_device *devices_resolve(const struct matcher *m, const char *path)
 {
 	char at[CTL_PATH_MAX], target[CTL_PATH_MAX / 2], next[CTL_PATH_MAX];
 	if (ctl_format(at, sizeof at, "%s", path))
@@ -145,13 +145,13 @@ static const struct blkio_device *resolve(const struct matcher *m, const char *p
 							  (int)(slash - at), at, target);
 		if (r)
 			return NULL;
-		tidy(next);
+		devices_tidy(next);
 		memcpy(at, next, strlen(next) + 1);
 	}
 	return NULL;
 }
 
-static void found(struct matcher *m, const struct blkio_device *d)
+static void devices_found(struct matcher *m, const struct blkio_device *d)
 {
 	if (!d)
 		return;
@@ -159,20 +159,20 @@ static void found(struct matcher *m, const struct blkio_device *d)
 	m->fn(m->arg, d);
 }
 
-static void walk(struct matcher *m, const char *dir, const char *pattern, unsigned depth);
+static void devices_walk(struct matcher *m, const char *dir, const char *pattern, unsigned depth);
 
 static int32_t walk_entry(void *arg, const char *name, uint32_t kind)
 {
 	struct matcher *m = arg;
-	const struct matcher here = *m; /* walk() changes *m */
+	const struct matcher here = *m; /* devices_walk() changes *m */
 	char path[CTL_PATH_MAX];
 	if (fnmatch(here.part, name, FNM_PATHNAME | FNM_PERIOD) != 0 ||
 	    ctl_format(path, sizeof path, "%s/%s", here.dir, name))
 		return 0;
 	if (*here.rest)
-		walk(m, path, here.rest, here.depth + 1);
+		devices_walk(m, path, here.rest, here.depth + 1);
 	else if (kind != RP_FILE_DIR)
-		found(m, resolve(m, path));
+		devices_found(m, devices_resolve(m, path));
 	m->dir = here.dir;
 	m->part = here.part;
 	m->rest = here.rest;
@@ -180,7 +180,7 @@ static int32_t walk_entry(void *arg, const char *name, uint32_t kind)
 	return 0;
 }
 
-static void walk(struct matcher *m, const char *dir, const char *pattern, unsigned depth)
+static void devices_walk(struct matcher *m, const char *dir, const char *pattern, unsigned depth)
 {
 	char part[256];
 	pattern += strspn(pattern, "/");
@@ -207,9 +207,9 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 		for (char *p = path; (p = strchr(p, '!'));)
 			*p = '/';
 		if (fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0)
-			found(&m, &d->list[i]);
+			devices_found(&m, &d->list[i]);
 	}
 	if (!m.n)
-		walk(&m, "", pattern, 0);
+		devices_walk(&m, "", pattern, 0);
 	return m.n;
 }

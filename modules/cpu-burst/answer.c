@@ -5,7 +5,7 @@
 #include "modules/cpu-burst/cpu-burst.h"
 #include "modules/lib/section.h"
 
-static double number(const struct modhost *h, const struct rp_question *q, const char *path)
+static double answer_number(const struct modhost *h, const struct rp_question *q, const char *path)
 {
 	return h->config->number(h->ctx, q->input(q->ctx, path), 0);
 }
@@ -49,7 +49,7 @@ static int32_t answer_quota(const struct modhost *h, const struct rp_question *q
 	while (node < BURST_OVERLOAD && strcmp(burst_node_names[node], state) != 0)
 		node++;
 	bool allowed = decide_in(h, q, "allow", RP_T_BOOL, 1) != 0;
-	enum burst_way way = burst_way(&c, allowed, number(h, q, "throttled") > 0, node);
+	enum burst_way way = burst_way(&c, allowed, answer_number(h, q, "throttled") > 0, node);
 	decide_out(a, "quota",
 		   burst_quota(way, 100 * decide_in(h, q, "limitMilli", RP_T_INT, 0),
 			       c.quota_percent, decide_in(h, q, "current", RP_T_INT, 0)));
@@ -62,15 +62,15 @@ static void answer_savings(const struct modhost *h, const struct rp_question *q,
 	struct burst_savings s;
 	burst_savings_begin(&s, decide_in(h, q, "periodSeconds", RP_T_INT, 0),
 			    decide_in(h, q, "maxPercent", RP_T_INT, 0),
-			    (int64_t)(number(h, q, "initRatio") * 1000 + 0.5));
+			    (int64_t)(answer_number(h, q, "initRatio") * 1000 + 0.5));
 	bool allow = burst_savings_put(&s, decide_in(h, q, "usagePercent", RP_T_INT, 0),
 				       decide_in(h, q, "elapsedSeconds", RP_T_INT, 0));
 	a->result(a->ctx, "allow", allow ? "true" : "false");
 	decide_out(a, "tokens", s.tokens);
 }
 
-static int32_t answer(struct rp_instance *inst, const struct rp_question *q,
-		      const struct rp_answer *a)
+static int32_t answer_answer(struct rp_instance *inst, const struct rp_question *q,
+			     const struct rp_answer *a)
 {
 	const struct modhost *h = burst_host(inst);
 	if (strcmp(q->kind, "burst-quota") == 0)
@@ -87,5 +87,5 @@ static const char *const kinds[] = {"burst-node-state", "burst-quota", "burst-li
 const struct rp_decision burst_decision = {
 	.size = sizeof(struct rp_decision),
 	.kinds = kinds,
-	.decide = answer,
+	.decide = answer_answer,
 };

@@ -15,38 +15,38 @@ struct place {
 	int64_t quota, period, burst;
 };
 
-static int32_t failed(struct burst_item *b, const char *dir, const char *file, int32_t r)
+static int32_t apply_failed(struct burst_item *b, const char *dir, const char *file, int32_t r)
 {
 	ctl_say(&b->item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
 	return r;
 }
 
-static int32_t look(struct place *p)
+static int32_t apply_look(struct place *p)
 {
 	char text[32];
 	uint64_t burst;
 	int32_t r = koord_read_quota(p->h, p->dir, &p->quota, &p->period);
 	if (r)
-		return failed(p->b, p->dir, "cpu.max", r);
+		return apply_failed(p->b, p->dir, "cpu.max", r);
 	p->burst = RP_NOT_SET;
 	r = koord_read(p->h, p->dir, "cpu.max.burst", text, sizeof text);
 	if (!r && !ctl_number(text, 10, &burst, NULL) && burst < INT64_MAX)
 		p->burst = (int64_t)burst;
-	return r && r != -ENOENT ? failed(p->b, p->dir, "cpu.max.burst", r) : 0;
+	return r && r != -ENOENT ? apply_failed(p->b, p->dir, "cpu.max.burst", r) : 0;
 }
 
-static int32_t put(struct place *p, const char *file, const char *text)
+static int32_t apply_put_one(struct place *p, const char *file, const char *text)
 {
 	int32_t r = koord_write(p->h, p->dir, file, text);
 	p->b->n_writes += r > 0;
-	return r < 0 ? failed(p->b, p->dir, file, r) : 0;
+	return r < 0 ? apply_failed(p->b, p->dir, file, r) : 0;
 }
 
 static int32_t put_burst(struct place *p, int64_t burst)
 {
 	char text[32];
 	(void)snprintf(text, sizeof text, "%lld", (long long)burst);
-	return p->burst == RP_NOT_SET ? 0 : put(p, "cpu.max.burst", text);
+	return p->burst == RP_NOT_SET ? 0 : apply_put_one(p, "cpu.max.burst", text);
 }
 
 /* Writes quota and burst. The kernel refuses burst > quota: when shrinking, write the burst first;
@@ -64,7 +64,7 @@ static int32_t put_both(struct place *p, int64_t quota, int64_t burst)
 	if (quota < p->quota)
 		r = put_burst(p, burst);
 	if (!r)
-		r = put(p, "cpu.max", text);
+		r = apply_put_one(p, "cpu.max", text);
 	return r || quota < p->quota ? r : put_burst(p, burst);
 }
 
@@ -80,7 +80,7 @@ void burst_apply(const struct modhost *h, struct burst_item *b)
 	}
 	memcpy(pod.dir, own.dir, sizeof pod.dir);
 	bool has_pod = koord_dir_above(pod.dir);
-	if (look(&own) || (has_pod && look(&pod)))
+	if (apply_look(&own) || (has_pod && apply_look(&pod)))
 		return;
 	b->ret_quota = own.quota;
 	b->ret_period = own.period;

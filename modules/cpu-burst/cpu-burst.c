@@ -160,16 +160,16 @@ static int64_t limit_here(const struct rp_instance *inst, const struct rp_ctr_in
 	return (info->cpu_limit * 100 + worth - 1) / worth;
 }
 
-static struct known *find(const struct rp_instance *inst, rp_ctr ctr)
+static struct known *cpu_burst_find(const struct rp_instance *inst, rp_ctr ctr)
 {
 	struct known *k;
 	HASH_FIND(hh, inst->known, &ctr, sizeof ctr, k);
 	return k;
 }
 
-static struct known *know(struct rp_instance *inst, rp_ctr ctr)
+static struct known *cpu_burst_know(struct rp_instance *inst, rp_ctr ctr)
 {
-	struct known *k = find(inst, ctr);
+	struct known *k = cpu_burst_find(inst, ctr);
 	if (k)
 		return k;
 	k = calloc(1, sizeof *k);
@@ -184,7 +184,7 @@ static struct known *know(struct rp_instance *inst, rp_ctr ctr)
 	return NULL;
 }
 
-static void forget(struct rp_instance *inst, struct known *k)
+static void cpu_burst_forget(struct rp_instance *inst, struct known *k)
 {
 	HASH_DEL(inst->known, k);
 	free(k);
@@ -254,7 +254,7 @@ static void look_at(void *arg, rp_ctr ctr)
 	s->n += may_burst(s->inst, &info);
 }
 
-static void steer(void *arg, rp_ctr ctr)
+static void cpu_burst_steer(void *arg, rp_ctr ctr)
 {
 	struct survey *s = arg;
 	struct rp_instance *inst = s->inst;
@@ -262,7 +262,7 @@ static void steer(void *arg, rp_ctr ctr)
 	struct rp_usage usage;
 	if (inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) || !may_burst(inst, &info))
 		return;
-	struct known *k = know(inst, ctr);
+	struct known *k = cpu_burst_know(inst, ctr);
 	if (!k || k->waits || s->now < k->retry_ms)
 		return;
 	struct burst_config c = config_of(inst, info.pod);
@@ -292,7 +292,7 @@ static void steer(void *arg, rp_ctr ctr)
 		add_item(inst, k, way, &c);
 }
 
-static void arm(struct rp_instance *inst)
+static void cpu_burst_arm(struct rp_instance *inst)
 {
 	if (inst->running && inst->plan && !inst->armed)
 		inst->armed =
@@ -310,10 +310,11 @@ static void begin_round(struct rp_instance *inst)
 		ctl_queue_add(inst->queue, &l->item);
 	}
 	if (s.n)
-		arm(inst); /* without containers, the next one that starts continues the rounds */
+		cpu_burst_arm(
+			inst); /* without containers, the next one that starts continues the rounds */
 }
 
-static void decide(struct rp_instance *inst, const struct look *l)
+static void cpu_burst_decide(struct rp_instance *inst, const struct look *l)
 {
 	struct survey s = {.inst = inst, .now = inst->h.timer->now_ms(inst->h.ctx)};
 	bool read = l->item.result == RP_APPLY_DONE;
@@ -323,7 +324,7 @@ static void decide(struct rp_instance *inst, const struct look *l)
 	s.node = known ? koord_used(&inst->rate, s.now, l->busy_us) : RP_NOT_SET;
 	inst->node = burst_node_state(s.shared, s.node == RP_NOT_SET ? RP_NOT_SET : s.node - s.used,
 				      inst->plan->threshold_percent);
-	(void)ctl_each_container(&inst->h, steer, &s);
+	(void)ctl_each_container(&inst->h, cpu_burst_steer, &s);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -337,9 +338,9 @@ static void run_item(void *arg, struct ctl_item *item)
 	ctl_say(item, r ? RP_APPLY_FAILED : RP_APPLY_DONE, "%s", "");
 }
 
-static void written(struct rp_instance *inst, const struct burst_item *b, bool ran)
+static void cpu_burst_written(struct rp_instance *inst, const struct burst_item *b, bool ran)
 {
-	struct known *k = find(inst, b->item.ctr);
+	struct known *k = cpu_burst_find(inst, b->item.ctr);
 	inst->n_writes += b->n_writes;
 	if (!k)
 		return;
@@ -363,13 +364,13 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	struct rp_instance *inst = arg;
 	if (item->kind == KIND_WRITE) {
 		struct burst_item *b = (struct burst_item *)(void *)item;
-		written(inst, b, ran);
+		cpu_burst_written(inst, b, ran);
 		item_free(b);
 		return;
 	}
 	struct look *l = (struct look *)(void *)item;
 	if (ran && inst->running)
-		decide(inst, l);
+		cpu_burst_decide(inst, l);
 	free(l);
 }
 
@@ -379,28 +380,28 @@ static int32_t burst_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
 	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && may_burst(inst, &info))
-		arm(inst);
+		cpu_burst_arm(inst);
 	return 0;
 }
 
 /* Handles an update: the runtime has written its limit. */
 static int32_t burst_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	struct known *k = find(inst, ctr);
+	struct known *k = cpu_burst_find(inst, ctr);
 	if (k && (changed & RP_CHANGED_CPU_SHARE)) {
 		k->quota = RP_NOT_SET;
 		k->retry_ms = 0;
 	}
-	arm(inst);
+	cpu_burst_arm(inst);
 	return 0;
 }
 
 static int32_t burst_post_stop(struct rp_instance *inst, rp_ctr ctr)
 {
-	struct known *k = find(inst, ctr);
+	struct known *k = cpu_burst_find(inst, ctr);
 	ctl_queue_forget(inst->queue, ctr);
 	if (k)
-		forget(inst, k);
+		cpu_burst_forget(inst, k);
 	return 0;
 }
 
@@ -412,9 +413,9 @@ static void burst_sync(struct rp_instance *inst)
 		info = (struct rp_ctr_info){.size = sizeof info};
 		if (inst->h.cache->get_ctr(inst->h.ctx, k->ctr, &info) ||
 		    info.state == RP_STATE_EXITED)
-			forget(inst, k);
+			cpu_burst_forget(inst, k);
 	}
-	arm(inst);
+	cpu_burst_arm(inst);
 }
 
 static void burst_timer(struct rp_instance *inst, uint64_t cookie)
@@ -431,7 +432,7 @@ static int32_t burst_start(struct rp_instance *inst)
 		return modhost_fail(&inst->h, -RP_ENOTSUP,
 				    "cgroup v1: this module steers cgroup v2 alone");
 	inst->running = true;
-	arm(inst);
+	cpu_burst_arm(inst);
 	return 0;
 }
 
@@ -537,7 +538,7 @@ static void burst_destroy(struct rp_instance *inst)
 	struct known *k, *next;
 	inst->queue = ctl_queue_free(inst->queue);
 	HASH_ITER (hh, inst->known, k, next)
-		forget(inst, k);
+		cpu_burst_forget(inst, k);
 	free(inst->plan);
 	free(inst);
 }

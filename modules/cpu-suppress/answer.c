@@ -14,7 +14,7 @@ static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
 }
 
 /* Adds up the usage of a list, and of its members that are not BE. */
-static void sum(const struct modhost *h, rp_cfg list, int64_t *ret_all, int64_t *ret_kept)
+static void answer_sum(const struct modhost *h, rp_cfg list, int64_t *ret_all, int64_t *ret_kept)
 {
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		rp_cfg one = h->config->item(h->ctx, list, i);
@@ -32,8 +32,8 @@ static void answer_ceiling(const struct modhost *h, const struct rp_question *q,
 	struct suppress_usage u = {.capacity = decide_in(h, q, "capacity", RP_T_CPU, 0),
 				   .node = decide_in(h, q, "nodeUsed", RP_T_CPU, 0),
 				   .reserved = decide_in(h, q, "reserved", RP_T_CPU, 0)};
-	sum(h, q->input(q->ctx, "pods"), &u.pods, &u.pods_kept);
-	sum(h, q->input(q->ctx, "hostApps"), &u.apps, &u.apps_kept);
+	answer_sum(h, q->input(q->ctx, "pods"), &u.pods, &u.pods_kept);
+	answer_sum(h, q->input(q->ctx, "hostApps"), &u.apps, &u.apps_kept);
 	decide_out(a, "milli",
 		   suppress_ceiling(&u, decide_in(h, q, "thresholdPercent", RP_T_INT, 65),
 				    decide_in(h, q, "minPercent", RP_T_INT, RP_NOT_SET)));
@@ -83,8 +83,8 @@ static int32_t answer_cpus(const struct modhost *h, const struct rp_question *q,
 	return 0;
 }
 
-static int32_t answer(struct rp_instance *inst, const struct rp_question *q,
-		      const struct rp_answer *a)
+static int32_t answer_do_answer(struct rp_instance *inst, const struct rp_question *q,
+				const struct rp_answer *a)
 {
 	const struct modhost *h = suppress_host(inst);
 	if (strcmp(q->kind, "cpu-suppress-cpuset") == 0)
@@ -105,5 +105,5 @@ static const char *const kinds[] = {"cpu-suppress", "cpu-suppress-cpuset", "cpu-
 const struct rp_decision suppress_decision = {
 	.size = sizeof(struct rp_decision),
 	.kinds = kinds,
-	.decide = answer,
+	.decide = answer_do_answer,
 };

@@ -65,8 +65,8 @@ const struct modhost *suppress_host(const struct rp_instance *inst)
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
-		     int64_t fallback)
+static int64_t cpu_suppress_value(const struct modhost *h, rp_cfg cfg, const char *key,
+				  uint32_t type, int64_t fallback)
 {
 	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
 }
@@ -79,12 +79,13 @@ static int32_t suppress_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return modhost_no_memory(h);
-	p->enable = value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
+	p->enable = cpu_suppress_value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
 	p->by_quota = strcmp(h->config->text(h->ctx, policy, "cpuset"), "cfsQuota") == 0;
-	p->threshold_percent = value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
-	p->min_percent = value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
-	p->reserved = value(h, cfg, "reserved", RP_T_CPU, 0);
-	p->interval_ms = (uint64_t)value(h, cfg, "interval", RP_T_DURATION, 1000);
+	p->threshold_percent =
+		cpu_suppress_value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
+	p->min_percent = cpu_suppress_value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
+	p->reserved = cpu_suppress_value(h, cfg, "reserved", RP_T_CPU, 0);
+	p->interval_ms = (uint64_t)cpu_suppress_value(h, cfg, "interval", RP_T_DURATION, 1000);
 	int32_t r =
 		rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX)
 			? modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs")
@@ -156,7 +157,7 @@ static void look_at(void *arg, rp_ctr ctr)
 		rp_idset_or(own, rp_ids_of(own), info.exclusive);
 }
 
-static void survey(const struct rp_instance *inst, struct survey *s)
+static void cpu_suppress_survey(const struct rp_instance *inst, struct survey *s)
 {
 	memset(s, 0, sizeof *s);
 	s->inst = inst;
@@ -170,8 +171,8 @@ static void survey(const struct rp_instance *inst, struct survey *s)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void complain(struct rp_instance *inst,
-							   const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void cpu_suppress_complain(struct rp_instance *inst,
+									const char *fmt, ...)
 {
 	char text[CTL_TEXT_MAX];
 	va_list ap;
@@ -189,7 +190,7 @@ static bool has_to_do(const struct rp_instance *inst)
 	return inst->plan->enable || inst->steered[false] || inst->steered[true];
 }
 
-static void arm(struct rp_instance *inst)
+static void cpu_suppress_arm(struct rp_instance *inst)
 {
 	if (inst->running && has_to_do(inst) && !inst->armed)
 		inst->armed =
@@ -208,7 +209,7 @@ static void begin_round(struct rp_instance *inst)
 	inst->armed = false;
 	if (!s)
 		return;
-	survey(inst, s);
+	cpu_suppress_survey(inst, s);
 	struct round *r = s->any ? calloc(1, sizeof *r) : NULL;
 	if (r)
 		r->ref = ctl_cgroup_ref(&inst->h, s->any);
@@ -219,7 +220,8 @@ static void begin_round(struct rp_instance *inst)
 		round_free(r);
 	}
 	if (s->n)
-		arm(inst); /* without containers, the next one that starts continues the rounds */
+		cpu_suppress_arm(
+			inst); /* without containers, the next one that starts continues the rounds */
 	free(s);
 }
 
@@ -254,7 +256,7 @@ static struct suppress_cpu *list_cpus(const struct modhost *h, uint32_t *ret_n)
 }
 
 /* Sets the file to write and its value without suppression. */
-static void aim(const struct modhost *h, struct round *r, bool at_quota)
+static void cpu_suppress_aim(const struct modhost *h, struct round *r, bool at_quota)
 {
 	struct rp_idset online;
 	modhost_set(h, RP_CPUS_ONLINE, &online);
@@ -280,8 +282,9 @@ static bool decide_cpus(struct rp_instance *inst, struct survey *s, struct round
 	struct rp_idset online, picked;
 	uint32_t n;
 	if (s->apart) {
-		complain(inst, "the policy has put them on different CPUs; take cpuSuppressPolicy: "
-			       "cfsQuota");
+		cpu_suppress_complain(
+			inst, "the policy has put them on different CPUs; take cpuSuppressPolicy: "
+			      "cfsQuota");
 		return false;
 	}
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
@@ -294,7 +297,7 @@ static bool decide_cpus(struct rp_instance *inst, struct survey *s, struct round
 	if (!found)
 		return false;
 	(void)rp_ids_format(rp_ids_of(&picked), r->value, sizeof r->value);
-	aim(&inst->h, r, false);
+	cpu_suppress_aim(&inst->h, r, false);
 	return strcmp(r->value, r->cpus) != 0;
 }
 
@@ -304,20 +307,20 @@ static bool decide_quota(struct rp_instance *inst, struct round *r)
 	int64_t now = limited ? r->quota * SUPPRESS_PERIOD_US / r->period : -1;
 	int64_t quota = suppress_quota(inst->ceiling, koord_capacity(&inst->h), now);
 	(void)snprintf(r->value, sizeof r->value, "%lld %d", (long long)quota, SUPPRESS_PERIOD_US);
-	aim(&inst->h, r, true);
+	cpu_suppress_aim(&inst->h, r, true);
 	return quota != now;
 }
 
 /* Resets the file that was written under an earlier configuration. Returns true if the round
  * continues with a write. */
-static bool recover(struct rp_instance *inst, struct round *r)
+static bool cpu_suppress_recover(struct rp_instance *inst, struct round *r)
 {
 	for (unsigned at_quota = 0; at_quota < 2; at_quota++) {
 		bool stays = inst->plan->enable && inst->plan->by_quota == at_quota;
 		if (!inst->steered[at_quota] || stays)
 			continue;
 		inst->steered[at_quota] = false;
-		aim(&inst->h, r, at_quota);
+		cpu_suppress_aim(&inst->h, r, at_quota);
 		memcpy(r->value, r->free_value, sizeof r->value);
 		return true;
 	}
@@ -331,12 +334,13 @@ static bool is_measured(struct rp_instance *inst, const struct survey *s, uint64
 	if (s->n_sampled || !inst->known_ms)
 		inst->known_ms = now;
 	if (now - inst->known_ms > PATIENCE_MS)
-		complain(inst, "it is not known what they use; metrics.collectInterval has to be "
-			       "below 10s");
+		cpu_suppress_complain(
+			inst, "it is not known what they use; metrics.collectInterval has to be "
+			      "below 10s");
 	return s->n_sampled != 0;
 }
 
-static bool decide(struct rp_instance *inst, struct round *r)
+static bool cpu_suppress_decide(struct rp_instance *inst, struct round *r)
 {
 	struct survey *s = malloc(sizeof *s);
 	uint64_t now = inst->h.timer->now_ms(inst->h.ctx);
@@ -344,9 +348,9 @@ static bool decide(struct rp_instance *inst, struct round *r)
 	inst->ceiling = RP_NOT_SET;
 	if (!s)
 		return false;
-	survey(inst, s);
+	cpu_suppress_survey(inst, s);
 	s->usage.node = koord_used(&inst->rate, now, r->busy_us);
-	if (recover(inst, r)) {
+	if (cpu_suppress_recover(inst, r)) {
 		go_on = true;
 	} else if (!inst->plan->enable) {
 		go_on = false;
@@ -405,12 +409,13 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	struct round *r = (struct round *)(void *)item;
 	bool failed = ran && item->result == RP_APPLY_FAILED;
 	if (failed)
-		complain(inst, "%s", item->text);
+		cpu_suppress_complain(inst, "%s", item->text);
 	if (ran && !failed && item->kind == KIND_WRITE) {
-		complain(inst, "%s", "");
+		cpu_suppress_complain(inst, "%s", "");
 		tell_written(inst, r);
 	}
-	if (ran && !failed && item->kind == KIND_READ && inst->running && decide(inst, r)) {
+	if (ran && !failed && item->kind == KIND_READ && inst->running &&
+	    cpu_suppress_decide(inst, r)) {
 		r->item.kind = KIND_WRITE;
 		ctl_queue_add(inst->queue, &r->item);
 		return;
@@ -424,14 +429,14 @@ static int32_t suppress_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
 	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && koord_is_lent(&inst->h, info.pod))
-		arm(inst);
+		cpu_suppress_arm(inst);
 	return 0;
 }
 
 static void suppress_sync(struct rp_instance *inst)
 {
 	if (inst->plan)
-		arm(inst);
+		cpu_suppress_arm(inst);
 }
 
 static void suppress_timer(struct rp_instance *inst, uint64_t cookie)
@@ -448,7 +453,7 @@ static int32_t suppress_start(struct rp_instance *inst)
 		return modhost_fail(&inst->h, -RP_ENOTSUP,
 				    "cgroup v1: this module steers cgroup v2 alone");
 	inst->running = true;
-	arm(inst);
+	cpu_suppress_arm(inst);
 	return 0;
 }
 

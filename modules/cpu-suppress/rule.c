@@ -50,7 +50,7 @@ static int by_number(uint32_t a, uint32_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare(const void *x, const void *y)
+static int rule_compare(const void *x, const void *y)
 {
 	const struct candidate *a = x, *b = y;
 	if (!same_bucket(&a->at, &b->at))
@@ -70,7 +70,7 @@ static int compare_places(const void *x, const void *y)
 	return a->socket != b->socket ? by_number(a->socket, b->socket) : by_number(a->cpu, b->cpu);
 }
 
-static void sort(struct candidate *list, uint32_t n)
+static void rule_sort(struct candidate *list, uint32_t n)
 {
 	qsort(list, n, sizeof *list, compare_places);
 	for (uint32_t first = 0, end; first < n; first = end) {
@@ -79,7 +79,7 @@ static void sort(struct candidate *list, uint32_t n)
 		for (uint32_t i = first; i < end; i++)
 			list[i].bucket_size = end - first;
 	}
-	qsort(list, n, sizeof *list, compare);
+	qsort(list, n, sizeof *list, rule_compare);
 }
 
 static uint32_t bucket_end(const struct candidate *list, uint32_t n, uint32_t first)
@@ -91,8 +91,8 @@ static uint32_t bucket_end(const struct candidate *list, uint32_t n, uint32_t fi
 }
 
 /* Takes two threads of a core in a bucket, or one CPU of it. */
-static bool take(struct candidate *list, uint32_t first, uint32_t end, uint32_t size,
-		 struct rp_idset *ret)
+static bool rule_take(struct candidate *list, uint32_t first, uint32_t end, uint32_t size,
+		      struct rp_idset *ret)
 {
 	for (uint32_t i = first; i + size <= end; i++) {
 		bool pair =
@@ -110,15 +110,15 @@ static bool take(struct candidate *list, uint32_t first, uint32_t end, uint32_t 
 
 /* Chooses k CPUs of a list with at least as many: whole cores from the buckets in turn, then single
  * CPUs. */
-static void pick(struct candidate *list, uint32_t n, uint32_t k, struct rp_idset *ret)
+static void rule_pick(struct candidate *list, uint32_t n, uint32_t k, struct rp_idset *ret)
 {
 	uint32_t at = 0, in_vain = 0; /* in_vain: CPUs of buckets checked without success */
-	sort(list, n);
+	rule_sort(list, n);
 	for (uint32_t size = 2; size; size--) {
 		in_vain = 0;
 		while (k >= size && in_vain < n) {
 			uint32_t end = bucket_end(list, n, at);
-			bool found = take(list, at, end, size, ret);
+			bool found = rule_take(list, at, end, size, ret);
 			in_vain = found ? 0 : in_vain + end - at;
 			k -= found ? size : 0;
 			at = end == n ? 0 : end;
@@ -126,8 +126,8 @@ static void pick(struct candidate *list, uint32_t n, uint32_t k, struct rp_idset
 	}
 }
 
-static uint32_t candidates(const struct suppress_cpu *list, uint32_t n,
-			   const struct suppress_sets *sets, bool lsr, struct candidate *ret)
+static uint32_t rule_candidates(const struct suppress_cpu *list, uint32_t n,
+				const struct suppress_sets *sets, bool lsr, struct candidate *ret)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -148,13 +148,13 @@ bool suppress_cpus(const struct suppress_cpu *list, uint32_t n, const struct sup
 		return false;
 	struct candidate *shared = all + n;
 	uint32_t k = (uint32_t)calc_min(wanted, calc_max(most, SUPPRESS_MIN_CPUS));
-	uint32_t n_lsr = candidates(list, n, sets, true, all);
-	uint32_t n_ls = candidates(list, n, sets, false, shared);
+	uint32_t n_lsr = rule_candidates(list, n, sets, true, all);
+	uint32_t n_ls = rule_candidates(list, n, sets, false, shared);
 	uint32_t k_lsr = n_lsr + n_ls ? (uint32_t)((uint64_t)k * n_lsr / (n_lsr + n_ls)) : 0;
 	if (k_lsr <= n_lsr)
-		pick(all, n_lsr, k_lsr, ret);
+		rule_pick(all, n_lsr, k_lsr, ret);
 	if (k - k_lsr <= n_ls)
-		pick(shared, n_ls, k - k_lsr, ret);
+		rule_pick(shared, n_ls, k - k_lsr, ret);
 	free(all);
 	return rp_ids_count(rp_ids_of(ret)) != 0;
 }

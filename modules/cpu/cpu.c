@@ -35,7 +35,7 @@ struct rp_instance {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int64_t freq(const struct modhost *h, rp_cfg node, const char *key)
+static int64_t cpu_freq(const struct modhost *h, rp_cfg node, const char *key)
 {
 	return h->config->value(h->ctx, section_get(h, node, key), RP_T_FREQ, 0);
 }
@@ -58,10 +58,10 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 	struct cpuclass_def *d = &defs->list[defs->n++];
 	*d = (struct cpuclass_def){
 		.name = name,
-		.min_khz = freq(h, node, "minFreq"),
-		.max_khz = freq(h, node, "maxFreq"),
-		.uncore_min_khz = freq(h, node, "uncoreMinFreq"),
-		.uncore_max_khz = freq(h, node, "uncoreMaxFreq"),
+		.min_khz = cpu_freq(h, node, "minFreq"),
+		.max_khz = cpu_freq(h, node, "maxFreq"),
+		.uncore_min_khz = cpu_freq(h, node, "uncoreMinFreq"),
+		.uncore_max_khz = cpu_freq(h, node, "uncoreMaxFreq"),
 		.governor = section_text(h, node, "freqGovernor", ""),
 		.epp = section_int(h, node, "energyPerformancePreference", 0),
 		.pct_high = -1,
@@ -109,7 +109,7 @@ static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ct
 
 /* Puts those CPUs into a class that are not taken yet. Exclusive CPUs are assigned before shared
  * ones. */
-static void give(struct rp_instance *inst, uint32_t class, struct rp_ids cpus)
+static void cpu_give(struct rp_instance *inst, uint32_t class, struct rp_ids cpus)
 {
 	rp_idset_andnot(&inst->shared, cpus, rp_ids_of(&inst->taken));
 	cpuclass_use(inst->classes, class, rp_ids_of(&inst->shared));
@@ -131,7 +131,7 @@ static void give_to(void *arg, rp_ctr ctr)
 		return;
 	uint32_t class = cpuclass_find(&inst->plan->defs, e->class);
 	if (class != CPUCLASS_NONE)
-		give(inst, class, round->exclusive ? info.exclusive : info.cpus);
+		cpu_give(inst, class, round->exclusive ? info.exclusive : info.cpus);
 }
 
 /* Assigns classes to all CPUs; cpuclass writes only differences. */
@@ -166,7 +166,7 @@ static void count_cpus(const struct rp_instance *inst, const struct rp_ctr_info 
 	}
 }
 
-static void tell(void *arg, rp_ctr ctr)
+static void cpu_tell(void *arg, rp_ctr ctr)
 {
 	struct rp_instance *inst = arg;
 	const struct modhost *h = &inst->h;
@@ -192,7 +192,7 @@ static void tell_all(void *arg)
 	if (!inst->plan || (!inst->n_failing && !cpuclass_n_failing(inst->classes)))
 		return;
 	inst->n_failing = 0;
-	if (ctl_each_container(&inst->h, tell, inst))
+	if (ctl_each_container(&inst->h, cpu_tell, inst))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: results are not reported");
 }
 

@@ -71,57 +71,60 @@ const struct rp_schema cpuset_schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *path)
+static rp_cfg config_at(const struct modhost *h, const struct rp_plan *p, const char *path)
 {
 	return section_get(h, p->section, path);
 }
 
-static bool flag(const struct modhost *h, const struct rp_plan *p, const char *key, int fallback)
+static bool config_flag(const struct modhost *h, const struct rp_plan *p, const char *key,
+			int fallback)
 {
-	return h->config->value(h->ctx, at(h, p, key), RP_T_BOOL, fallback) != 0;
+	return h->config->value(h->ctx, config_at(h, p, key), RP_T_BOOL, fallback) != 0;
 }
 
-static int64_t duration(const struct modhost *h, const struct rp_plan *p, const char *key,
-			int64_t fallback_ms)
+static int64_t config_duration(const struct modhost *h, const struct rp_plan *p, const char *key,
+			       int64_t fallback_ms)
 {
-	return h->config->value(h->ctx, at(h, p, key), RP_T_DURATION, fallback_ms);
+	return h->config->value(h->ctx, config_at(h, p, key), RP_T_DURATION, fallback_ms);
 }
 
-static const char *text(const struct modhost *h, const struct rp_plan *p, const char *key,
-			const char *fallback)
+static const char *config_do_text(const struct modhost *h, const struct rp_plan *p, const char *key,
+				  const char *fallback)
 {
-	return h->config->text(h->ctx, at(h, p, key), fallback);
+	return h->config->text(h->ctx, config_at(h, p, key), fallback);
 }
 
 static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 {
-	p->named_key = text(h, p, "coreIdsAnnotation", "weka.io/cores-ids");
-	p->forbidden_key = text(h, p, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
-	p->min_shared =
-		h->config->value(h->ctx, at(h, p, "minSharedCPUs"), RP_T_INT, MIN_SHARED_DEFAULT);
-	p->pin_memory = flag(h, p, "pinMemory", 1);
-	p->by_qos = flag(h, p, "classifyByQoS", 0);
-	p->numa_aware = flag(h, p, "numaAware", !flag(h, p, "parity", 0));
-	relief_read(h, p->section, flag(h, p, "parity", 0), &p->relief);
+	p->named_key = config_do_text(h, p, "coreIdsAnnotation", "weka.io/cores-ids");
+	p->forbidden_key =
+		config_do_text(h, p, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
+	p->min_shared = h->config->value(h->ctx, config_at(h, p, "minSharedCPUs"), RP_T_INT,
+					 MIN_SHARED_DEFAULT);
+	p->pin_memory = config_flag(h, p, "pinMemory", 1);
+	p->by_qos = config_flag(h, p, "classifyByQoS", 0);
+	p->numa_aware = config_flag(h, p, "numaAware", !config_flag(h, p, "parity", 0));
+	relief_read(h, p->section, config_flag(h, p, "parity", 0), &p->relief);
 	if (!p->numa_aware)
 		p->relief.moves = 0;
-	p->shared_cache = flag(h, p, "preferSharedCache", 0);
-	p->needs_memory = strcmp(text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
-	if (p->min_shared == 0 && !flag(h, p, "sharedOverlap", 0))
+	p->shared_cache = config_flag(h, p, "preferSharedCache", 0);
+	p->needs_memory =
+		strcmp(config_do_text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
+	if (p->min_shared == 0 && !config_flag(h, p, "sharedOverlap", 0))
 		return modhost_fail_at(
-			h, at(h, p, "minSharedCPUs"), -RP_EINVAL,
+			h, config_at(h, p, "minSharedCPUs"), -RP_EINVAL,
 			"0 lets shared containers run on CPUs of others when none are "
 			"left: say sharedOverlap: true, too, or leave at least 1");
-	p->update_delay_ms = duration(h, p, "updateDelay", 500);
-	p->max_update_delay_ms = duration(h, p, "maxUpdateDelay", 2000);
+	p->update_delay_ms = config_duration(h, p, "updateDelay", 500);
+	p->max_update_delay_ms = config_duration(h, p, "maxUpdateDelay", 2000);
 	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
-		return modhost_fail_at(h, at(h, p, "maxUpdateDelay"), -RP_EINVAL,
+		return modhost_fail_at(h, config_at(h, p, "maxUpdateDelay"), -RP_EINVAL,
 				       "maxUpdateDelay is at least updateDelay, and at most "
 				       "%u ms",
 				       RP_WAIT_MAX_MS);
 	if (p->shared_cache && !p->numa_aware)
 		return modhost_fail_at(
-			h, at(h, p, "preferSharedCache"), -RP_EINVAL,
+			h, config_at(h, p, "preferSharedCache"), -RP_EINVAL,
 			"it chooses among what numaAware finds: say numaAware: true, too");
 	return 0;
 }

@@ -68,14 +68,14 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-static int32_t refused(struct rp_instance *inst, int32_t code)
+static int32_t cpuset_refused(struct rp_instance *inst, int32_t code)
 {
 	inst->counters.refused += code != 0;
 	return code;
 }
 
 /* Takes away what it has; false: it has nothing of this policy. */
-static bool forget(struct rp_instance *inst, const struct rp_ctr_info *info)
+static bool cpuset_forget(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct record rec;
 	if (!record_read(inst, info->ctr, &rec))
@@ -88,10 +88,10 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct looked c;
 	look_at(inst, info, &c);
-	(void)forget(inst, info); /* the reply to its first creation was lost */
+	(void)cpuset_forget(inst, info); /* the reply to its first creation was lost */
 	int32_t r = place_new(inst, txn, &c);
 	relief_arm(&inst->h, &inst->relief);
-	return refused(inst, r);
+	return cpuset_refused(inst, r);
 }
 
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -106,9 +106,9 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 		return 0;
 	if (c.class == rec.class)
 		r = place_resize(inst, txn, &c, info->cpus);
-	else if (forget(inst, info))
+	else if (cpuset_forget(inst, info))
 		r = place_new(inst, txn, &c);
-	if (!refused(inst, r))
+	if (!cpuset_refused(inst, r))
 		r = sync_retry(inst, txn, info->ctr);
 	/* who has got CPUs to itself has told the others already */
 	return r > 0 || (!r && c.class == CLASS_SHARED) ? stage_sharers(inst, txn, info->ctr) : r;

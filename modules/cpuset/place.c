@@ -21,8 +21,8 @@ int32_t place_check_pool(struct rp_instance *inst)
 			    (uint32_t)least);
 }
 
-static void explain(struct rp_instance *inst, const struct looked *c, struct rp_ids cpus,
-		    const char *how)
+static void place_do_explain(struct rp_instance *inst, const struct looked *c, struct rp_ids cpus,
+			     const char *how)
 {
 	char text[SET_TEXT_MAX];
 	modhost_note(&inst->h, c->info.ctr, "%s: %s", class_names[c->class], c->why);
@@ -30,15 +30,15 @@ static void explain(struct rp_instance *inst, const struct looked *c, struct rp_
 		     modhost_set_text(cpus, text, sizeof text));
 }
 
-static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
-		   const struct rp_idset *cpus, const char *how)
+static int32_t place_own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+			 const struct rp_idset *cpus, const char *how)
 {
 	pool_add(inst, c->class, c->info.ctr, rp_ids_of(cpus));
 	int32_t r = place_check_pool(inst);
 	if (r)
 		return r;
 	inst->counters.placed[c->class]++;
-	explain(inst, c, rp_ids_of(cpus), how);
+	place_do_explain(inst, c, rp_ids_of(cpus), how);
 	r = stage_sharers(inst, txn, c->info.ctr);
 	return r ? r : stage_own(inst, txn, c, rp_ids_of(cpus), NULL);
 }
@@ -46,7 +46,8 @@ static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 /* ---- integer containers ---------------------------------------------------------------------- */
 
 /* Picks n of the free CPUs, from as near together as the configuration asks for. */
-static void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
+static void place_pick(const struct rp_plan *p, struct rp_ids free, uint32_t n,
+		       struct rp_idset *ret)
 {
 	struct rp_idset near, nearer;
 	rp_idset_copy(&near, free);
@@ -74,7 +75,7 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 				    n_free);
 	if (inst->plan->numa_aware && !rp_ids_empty(keep))
 		return machine_grow(inst->plan->machine, keep, rp_ids_of(&free), need, ret);
-	pick(inst->plan, rp_ids_of(&free), need, ret);
+	place_pick(inst->plan, rp_ids_of(&free), need, ret);
 	rp_idset_or(ret, rp_ids_of(ret), keep);
 	return 0;
 }
@@ -88,10 +89,10 @@ static int32_t place_integer(struct rp_instance *inst, rp_txn txn, const struct 
 		r = relief_admit(&call, &c->info, &cpus);
 	r = r < 0 ? r : 0;
 	return r ? r
-		 : own(inst, txn, c, &cpus,
-		       inst->plan->numa_aware
-			       ? "of the fullest NUMA node with room, broken cores first"
-			       : "broken cores first, then whole ones");
+		 : place_own(inst, txn, c, &cpus,
+			     inst->plan->numa_aware
+				     ? "of the fullest NUMA node with room, broken cores first"
+				     : "broken cores first, then whole ones");
 }
 
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *c,
@@ -109,7 +110,8 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 	if (r)
 		return r;
 	pool_del(inst, CLASS_INTEGER, c->info.ctr, had);
-	return own(inst, txn, c, &cpus, c->n < n ? "keeps some of its CPUs" : "gets more CPUs");
+	return place_own(inst, txn, c, &cpus,
+			 c->n < n ? "keeps some of its CPUs" : "gets more CPUs");
 }
 
 /* ---- annotated containers -------------------------------------------------------------------- */
@@ -151,8 +153,8 @@ static int32_t find_victims(struct rp_instance *inst, struct rp_idset *cpus, str
 	return n;
 }
 
-static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c,
-		    struct rp_ids named)
+static int32_t place_move(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+			  struct rp_ids named)
 {
 	char whose[WHOSE_MAX];
 	struct rp_idset cpus, others;
@@ -172,7 +174,7 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 	if (r)
 		return r;
 	pool_add(inst, CLASS_INTEGER, c->info.ctr, rp_ids_of(&cpus));
-	explain(inst, c, rp_ids_of(&cpus), "moved for a pod that names some of its CPUs");
+	place_do_explain(inst, c, rp_ids_of(&cpus), "moved for a pod that names some of its CPUs");
 	inst->counters.moved++;
 	return stage_own(inst, txn, c, rp_ids_of(&cpus),
 			 n < c->n ? "it has fewer CPUs than it asks for" : NULL);
@@ -188,7 +190,7 @@ static int32_t move_victims(struct rp_instance *inst, rp_txn txn, struct rp_ids 
 		return modhost_no_memory(&inst->h);
 	int32_t n = find_victims(inst, &taken, list), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++)
-		r = move(inst, txn, &list[i].c, named);
+		r = place_move(inst, txn, &list[i].c, named);
 	free(list);
 	return r;
 }
@@ -199,7 +201,7 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 	int32_t r = named_cpus(inst, c, &named);
 	if (!r)
 		r = move_victims(inst, txn, rp_ids_of(&named));
-	return r ? r : own(inst, txn, c, &named, "named by its pod");
+	return r ? r : place_own(inst, txn, c, &named, "named by its pod");
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -213,7 +215,7 @@ static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct l
 		return modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT);
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	inst->counters.placed[CLASS_SHARED]++;
-	explain(inst, c, rp_ids_of(&cpus), "what nobody owns");
+	place_do_explain(inst, c, rp_ids_of(&cpus), "what nobody owns");
 	return stage_shared(inst, txn, c, rp_ids_of(&pool), NULL);
 }
 
@@ -238,7 +240,7 @@ static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info 
 			     struct rp_ids from, uint32_t n, struct rp_idset *ret)
 {
 	(void)info;
-	pick(inst->plan, from, n, ret);
+	place_pick(inst->plan, from, n, ret);
 	return 0;
 }
 

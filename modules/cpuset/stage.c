@@ -11,8 +11,8 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	       ret->class < N_CLASSES;
 }
 
-static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct looked *c,
-		     enum cpuset_class class, struct rp_ids cpus, const char *reason)
+static int32_t stage_stage(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+			   enum cpuset_class class, struct rp_ids cpus, const char *reason)
 {
 	const struct record rec = {RECORD_VERSION, (uint16_t) class, c->forbids};
 	bool own = class != CLASS_SHARED && !inst->now.overlapping,
@@ -31,7 +31,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct looked *
 int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct looked *c, struct rp_ids cpus,
 		  const char *reason)
 {
-	return stage(inst, txn, c, c->class, cpus, reason);
+	return stage_stage(inst, txn, c, c->class, cpus, reason);
 }
 
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c,
@@ -43,7 +43,7 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 		rp_idset_copy(&cpus, pool);
 		reason = "all shared CPUs are forbidden to it by its annotation";
 	}
-	return stage(inst, txn, c, CLASS_SHARED, rp_ids_of(&cpus), reason);
+	return stage_stage(inst, txn, c, CLASS_SHARED, rp_ids_of(&cpus), reason);
 }
 
 /* ---- all that share -------------------------------------------------------------------------- */
@@ -55,8 +55,8 @@ struct follow {
 
 /* The set alone, which is all that has changed for most of them; and those who own CPUs own them
  * alone, unless nothing is left for others. */
-static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		      const struct life_walk *w)
+static int32_t stage_follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    const struct life_walk *w)
 {
 	const struct modhost *h = &inst->h;
 	const struct follow *f = w->arg;
@@ -90,5 +90,5 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 	if ((empty || !inst->now.n[CLASS_SHARED]) && !f.turned)
 		return 0;
 	return life_walk(inst, txn,
-			 (struct life_walk){.each = follow, .except = except, .arg = &f});
+			 (struct life_walk){.each = stage_follow, .except = except, .arg = &f});
 }

@@ -13,8 +13,8 @@
 #define NAMED_TEXT "none of the CPUs that its pod names can be used; it is shared"
 
 /* 1: placed, perhaps with less than it should have. */
-static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
-		    struct rp_ids cpus, const char *reason)
+static int32_t sync_give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+			 struct rp_ids cpus, const char *reason)
 {
 	pool_add(inst, c->class, c->info.ctr, cpus);
 	inst->waiting = inst->waiting || reason;
@@ -36,8 +36,8 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 		return r;
 	bool all = named_here(inst, c, &named);
 	if (!rp_ids_empty(rp_ids_of(&named)))
-		return give(inst, txn, c, rp_ids_of(&named),
-			    all ? NULL : "some of the CPUs that its pod names are not there");
+		return sync_give(inst, txn, c, rp_ids_of(&named),
+				 all ? NULL : "some of the CPUs that its pod names are not there");
 	modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr, NAMED_TEXT);
 	return 0;
 }
@@ -67,7 +67,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct l
 	(void)snprintf(whose, sizeof whose, "container %s/%s: ", c->info.pod_name, c->info.name);
 	int32_t r = place_find(inst, c, rp_ids_of(&has), rp_ids_none(), c->n, whose, &cpus);
 	if (!r)
-		return give(inst, txn, c, rp_ids_of(&cpus), NULL);
+		return sync_give(inst, txn, c, rp_ids_of(&cpus), NULL);
 	if (must_not_lose(inst, c))
 		return -RP_EBUSY;
 	if (rp_ids_empty(rp_ids_of(&has))) {
@@ -76,7 +76,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct l
 	}
 	inst->waiting = true;
 	uint32_t n = rp_ids_count(rp_ids_of(&has));
-	return n && n <= c->n ? give(inst, txn, c, rp_ids_of(&has), SHORT_TEXT) : 0;
+	return n && n <= c->n ? sync_give(inst, txn, c, rp_ids_of(&has), SHORT_TEXT) : 0;
 }
 
 static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c)

@@ -168,7 +168,7 @@ static uint64_t resize_pools(struct rp_plan *p)
 }
 
 /* Of the others; `except` is staged otherwise. */
-static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+static int32_t dynamic_pools_settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	uint64_t changed = resize_pools(inst->plan);
 	inst->resized += changed != 0;
@@ -198,7 +198,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	if (r > 0)
 		r = known ? members_retry(inst, &members, txn, info->ctr) : 0;
 	if (!r)
-		r = settle(inst, txn, info->ctr);
+		r = dynamic_pools_settle(inst, txn, info->ctr);
 	return r ? r : members_stage_one(inst, &members, txn, info);
 }
 
@@ -207,7 +207,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	int32_t r = members_leave(inst, &members, txn, info);
 	if (r > 0)
 		r = members_retry(inst, &members, txn, info->ctr);
-	return r ? r : settle(inst, txn, info->ctr);
+	return r ? r : dynamic_pools_settle(inst, txn, info->ctr);
 }
 
 /* It runs although it was refused: in shared, if that can have a CPU. */
@@ -217,7 +217,7 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	if (!r && !size_fits(inst->plan))
 		r = modhost_fail(&inst->h, -RP_ENOSPC, "not enough CPUs");
 	if (!r)
-		r = settle(inst, txn, info->ctr);
+		r = dynamic_pools_settle(inst, txn, info->ctr);
 	return r ? r : members_stage_one(inst, &members, txn, info);
 }
 
@@ -225,7 +225,7 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
 	(void)n_moves; /* nobody moves to another pool */
 	int32_t r = members_weigh(inst, &members, txn);
-	return r ? r : settle(inst, txn, 0);
+	return r ? r : dynamic_pools_settle(inst, txn, 0);
 }
 
 static void fini(struct rp_instance *inst)

@@ -9,22 +9,22 @@ static int64_t n_rest(const struct rp_plan *p)
 }
 
 /* CPUs for what is asked for. */
-static int64_t asked(const struct pools_pool *pool)
+static int64_t size_asked(const struct pools_pool *pool)
 {
 	return (pool->mcpu + 999) / 1000;
 }
 
 /* Nobody runs on no CPU. */
-static int64_t needed(const struct pools_pool *pool)
+static int64_t size_do_needed(const struct pools_pool *pool)
 {
-	return asked(pool) ? asked(pool) : pool->n_ctrs > 0;
+	return size_asked(pool) ? size_asked(pool) : pool->n_ctrs > 0;
 }
 
 bool size_fits(const struct rp_plan *p)
 {
 	int64_t n = 0;
 	for (uint32_t i = POOL_SHARED; i < p->n; i++)
-		n += needed(&p->pools[i]);
+		n += size_do_needed(&p->pools[i]);
 	return n <= n_rest(p);
 }
 
@@ -32,10 +32,10 @@ void size_needed(const struct rp_plan *p, uint32_t ret[POOLS_MAX])
 {
 	memset(ret, 0, POOLS_MAX * sizeof *ret);
 	for (uint32_t i = POOL_SHARED; i < p->n; i++)
-		ret[i] = (uint32_t)needed(&p->pools[i]);
+		ret[i] = (uint32_t)size_do_needed(&p->pools[i]);
 }
 
-static int64_t weight(const struct pools_pool *pool)
+static int64_t size_weight(const struct pools_pool *pool)
 {
 	return pool->n_ctrs ? pool->weight : 0;
 }
@@ -47,10 +47,10 @@ static void share_out(const struct rp_plan *p, int64_t rest, int64_t all, uint32
 	uint32_t best = POOL_SHARED;
 	int64_t left = rest;
 	for (uint32_t i = POOL_SHARED; i < p->n; i++) {
-		int64_t w = weight(&p->pools[i]), n = all ? rest * w / all : 0;
+		int64_t w = size_weight(&p->pools[i]), n = all ? rest * w / all : 0;
 		ret[i] += (uint32_t)n;
 		left -= n;
-		if (w > weight(&p->pools[best]))
+		if (w > size_weight(&p->pools[best]))
 			best = i;
 	}
 	ret[best] += (uint32_t)left;
@@ -61,14 +61,14 @@ void size_all(const struct rp_plan *p, uint32_t ret[POOLS_MAX])
 	const struct pools_pool *shared = &p->pools[POOL_SHARED];
 	int64_t rest = n_rest(p), all = 0;
 	size_needed(p, ret);
-	ret[POOL_SHARED] = (uint32_t)asked(shared);
+	ret[POOL_SHARED] = (uint32_t)size_asked(shared);
 	for (uint32_t i = POOL_SHARED; i < p->n; i++) {
 		rest -= ret[i];
-		all += weight(&p->pools[i]);
+		all += size_weight(&p->pools[i]);
 	}
 	if (rest < 1)
 		return;
-	if (all && shared->n_ctrs && ret[POOL_SHARED] + rest * weight(shared) / all < 1) {
+	if (all && shared->n_ctrs && ret[POOL_SHARED] + rest * size_weight(shared) / all < 1) {
 		ret[POOL_SHARED] = 1;
 		rest--;
 	}

@@ -13,7 +13,7 @@ static int64_t lent_limit(const struct modhost *h, const struct rp_question *q)
 	return allocatable > 0 ? allocatable : 1;
 }
 
-static int64_t figure(const struct modhost *h, rp_cfg map, const char *key)
+static int64_t answer_figure(const struct modhost *h, rp_cfg map, const char *key)
 {
 	return section_int(h, map, key, 0);
 }
@@ -21,10 +21,10 @@ static int64_t figure(const struct modhost *h, rp_cfg map, const char *key)
 static struct evict_be be_of(const struct modhost *h, const struct rp_question *q, const char *name)
 {
 	rp_cfg map = q->input(q->ctx, name);
-	struct evict_be be = {.count = figure(h, map, "count"),
-			      .limit = figure(h, map, "limit"),
-			      .used = figure(h, map, "used"),
-			      .request = figure(h, map, "request")};
+	struct evict_be be = {.count = answer_figure(h, map, "count"),
+			      .limit = answer_figure(h, map, "limit"),
+			      .used = answer_figure(h, map, "used"),
+			      .request = answer_figure(h, map, "request")};
 	if (map &&
 	    strcmp(decide_in_text(h, q, "strategy.cpuEvictPolicy", ""), "evictByAllocatable") == 0)
 		be.limit = lent_limit(h, q);
@@ -70,10 +70,10 @@ static void answer_allocatable(const struct modhost *h, const struct rp_question
 	rp_cfg pods = q->input(q->ctx, "pods");
 	for (uint32_t i = 0; i < h->config->count(h->ctx, pods); i++) {
 		rp_cfg pod = h->config->item(h->ctx, pods, i);
-		int64_t priority = figure(h, pod, "priority");
+		int64_t priority = answer_figure(h, pod, "priority");
 		uint32_t c = evict_class(priority);
 		if (c < EVICT_LENT && priority <= most)
-			requests[c] += figure(h, pod, "request");
+			requests[c] += answer_figure(h, pod, "request");
 	}
 	for (uint32_t c = 0; c < EVICT_LENT; c++) {
 		int64_t release = evict_by_allocatable(
@@ -85,8 +85,8 @@ static void answer_allocatable(const struct modhost *h, const struct rp_question
 	}
 }
 
-static int32_t answer(struct rp_instance *inst, const struct rp_question *q,
-		      const struct rp_answer *a)
+static int32_t answer_answer_one(struct rp_instance *inst, const struct rp_question *q,
+				 const struct rp_answer *a)
 {
 	const struct modhost *h = &inst->h;
 	if (strcmp(q->kind, "cpu-evict-satisfaction") == 0)
@@ -104,5 +104,5 @@ static const char *const kinds[] = {"cpu-evict-satisfaction", "evict-by-usage",
 const struct rp_decision evict_decision = {
 	.size = sizeof(struct rp_decision),
 	.kinds = kinds,
-	.decide = answer,
+	.decide = answer_answer_one,
 };

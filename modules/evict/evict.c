@@ -23,15 +23,15 @@ struct round {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
-		     int64_t fallback)
+static int64_t evict_value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
+			   int64_t fallback)
 {
 	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
 }
 
-static int64_t percent(const struct modhost *h, rp_cfg cfg, const char *key)
+static int64_t evict_percent(const struct modhost *h, rp_cfg cfg, const char *key)
 {
-	return value(h, cfg, key, RP_T_INT, RP_NOT_SET);
+	return evict_value(h, cfg, key, RP_T_INT, RP_NOT_SET);
 }
 
 static int32_t check_pair(const struct modhost *h, rp_cfg cfg, const char *lower_key,
@@ -67,23 +67,24 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 		{"cpuAllocatableEvictThresholdPercent", "cpuAllocatableEvictLowerPercent"},
 		{"memoryAllocatableEvictThresholdPercent", "memoryAllocatableEvictLowerPercent"}};
 	rp_cfg policy = section_get(h, cfg, "cpuEvictPolicy");
-	p->enable = value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
+	p->enable = evict_value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
 	p->by_allocatable = strcmp(h->config->text(h->ctx, policy, ""), "evictByAllocatable") == 0;
-	p->be_lower = percent(h, cfg, "cpuEvictBESatisfactionLowerPercent");
-	p->be_upper = percent(h, cfg, "cpuEvictBESatisfactionUpperPercent");
-	p->be_usage = value(h, cfg, "cpuEvictBEUsageThresholdPercent", RP_T_INT, 90);
-	p->be_window_s = value(h, cfg, "cpuEvictTimeWindowSeconds", RP_T_INT, 1);
-	p->priority_max = percent(h, cfg, "evictEnabledPriorityThreshold");
-	p->lent_priority_max = percent(h, cfg, "allocatableEvictPriorityThreshold");
-	p->interval_ms = (uint64_t)value(h, cfg, "interval", RP_T_DURATION, 1000);
-	p->cool_ms[RP_NR_CPU] = (uint64_t)value(h, cfg, "cpuCoolTime", RP_T_DURATION, 20000);
-	p->cool_ms[RP_NR_MEMORY] = (uint64_t)value(h, cfg, "memoryCoolTime", RP_T_DURATION, 4000);
+	p->be_lower = evict_percent(h, cfg, "cpuEvictBESatisfactionLowerPercent");
+	p->be_upper = evict_percent(h, cfg, "cpuEvictBESatisfactionUpperPercent");
+	p->be_usage = evict_value(h, cfg, "cpuEvictBEUsageThresholdPercent", RP_T_INT, 90);
+	p->be_window_s = evict_value(h, cfg, "cpuEvictTimeWindowSeconds", RP_T_INT, 1);
+	p->priority_max = evict_percent(h, cfg, "evictEnabledPriorityThreshold");
+	p->lent_priority_max = evict_percent(h, cfg, "allocatableEvictPriorityThreshold");
+	p->interval_ms = (uint64_t)evict_value(h, cfg, "interval", RP_T_DURATION, 1000);
+	p->cool_ms[RP_NR_CPU] = (uint64_t)evict_value(h, cfg, "cpuCoolTime", RP_T_DURATION, 20000);
+	p->cool_ms[RP_NR_MEMORY] =
+		(uint64_t)evict_value(h, cfg, "memoryCoolTime", RP_T_DURATION, 4000);
 	int32_t r = check_satisfaction(h, cfg, p);
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
-		p->by_usage[k] = (struct evict_percents){percent(h, cfg, usage[k][0]),
-							 percent(h, cfg, usage[k][1])};
-		p->by_lent[k] = (struct evict_percents){percent(h, cfg, lent[k][0]),
-							percent(h, cfg, lent[k][1])};
+		p->by_usage[k] = (struct evict_percents){evict_percent(h, cfg, usage[k][0]),
+							 evict_percent(h, cfg, usage[k][1])};
+		p->by_lent[k] = (struct evict_percents){evict_percent(h, cfg, lent[k][0]),
+							evict_percent(h, cfg, lent[k][1])};
 		if (k == RP_NR_MEMORY && p->by_usage[k].threshold == RP_NOT_SET)
 			p->by_usage[k].threshold = 70;
 		r = r ? r : check_pair(h, cfg, usage[k][1], &p->by_usage[k]);
@@ -195,7 +196,7 @@ static void run_item(void *arg, struct ctl_item *item)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static void arm(struct rp_instance *inst)
+static void evict_do_arm(struct rp_instance *inst)
 {
 	if (inst->running && inst->plan && inst->plan->enable && !inst->armed)
 		inst->armed =
@@ -231,7 +232,8 @@ static void begin_round(struct rp_instance *inst)
 		ctl_queue_add(inst->queue, &r->item);
 	}
 	if (l.n)
-		arm(inst); /* without containers, the next one that starts continues the rounds */
+		evict_do_arm(
+			inst); /* without containers, the next one that starts continues the rounds */
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
@@ -247,13 +249,13 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 static int32_t evict_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
 	(void)ctr;
-	arm(inst);
+	evict_do_arm(inst);
 	return 0;
 }
 
 static void evict_sync(struct rp_instance *inst)
 {
-	arm(inst);
+	evict_do_arm(inst);
 }
 
 static void evict_timer(struct rp_instance *inst, uint64_t cookie)
@@ -270,7 +272,7 @@ static int32_t evict_start(struct rp_instance *inst)
 		return modhost_fail(&inst->h, -RP_ENOTSUP,
 				    "cgroup v1: this module reads cgroup v2 alone");
 	inst->running = true;
-	arm(inst);
+	evict_do_arm(inst);
 	return 0;
 }
 

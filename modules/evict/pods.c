@@ -78,7 +78,7 @@ static uint32_t eviction_of(const struct modhost *h, rp_pod pod)
 	return h->evict ? h->evict->state(h->ctx, pod, NULL, 0) : RP_EVICTION_NONE;
 }
 
-static int64_t amount(const struct modhost *h, rp_cfg map, const char *resource)
+static int64_t pods_amount(const struct modhost *h, rp_cfg map, const char *resource)
 {
 	int64_t v = h->config->value(h->ctx, annotation_named(h, map, resource), RP_T_BYTES, 0);
 	return v > 0 && v <= AMOUNT_MAX ? v : 0;
@@ -98,11 +98,12 @@ static void add_spec(const struct modhost *h, struct evict_pod *p)
 			continue;
 		for (uint32_t c = 0; c < EVICT_LENT; c++)
 			for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
-				p->request[c][k] += amount(h, requests, lent_names[c][k]);
+				p->request[c][k] += pods_amount(h, requests, lent_names[c][k]);
 	}
 }
 
-static void describe(const struct modhost *h, const struct rp_pod_info *info, struct evict_pod *p)
+static void pods_describe(const struct modhost *h, const struct rp_pod_info *info,
+			  struct evict_pod *p)
 {
 	const char *opted = h->cache->pod_label(h->ctx, info->pod, OPT_IN);
 	bool is_be = koord_is_lent(h, info->pod);
@@ -138,7 +139,7 @@ static struct evict_pod *pod_of(struct survey *s, rp_pod pod)
 			return &s->list[i];
 	if (s->n == s->cap || h->cache->get_pod(h->ctx, pod, &info))
 		return NULL;
-	describe(h, &info, &s->list[s->n]);
+	pods_describe(h, &info, &s->list[s->n]);
 	return &s->list[s->n++];
 }
 

@@ -50,7 +50,7 @@ struct evict_rounds *evict_rounds_new(void)
 	return calloc(1, sizeof(struct evict_rounds));
 }
 
-static void forget(struct evict_rounds *r, struct chosen *c)
+static void rounds_forget(struct evict_rounds *r, struct chosen *c)
 {
 	HASH_DEL(r->chosen, c);
 	free(c);
@@ -62,7 +62,7 @@ void evict_rounds_free(struct evict_rounds *r)
 	if (!r)
 		return;
 	HASH_ITER (hh, r->chosen, c, next)
-		forget(r, c);
+		rounds_forget(r, c);
 	free(r);
 }
 
@@ -74,7 +74,7 @@ void evict_rounds_reset(struct evict_rounds *r)
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-static struct chosen *choose(struct evict_rounds *r, rp_pod pod, uint32_t rule)
+static struct chosen *rounds_choose(struct evict_rounds *r, rp_pod pod, uint32_t rule)
 {
 	struct chosen *c;
 	HASH_FIND(hh, r->chosen, &pod, sizeof pod, c);
@@ -93,11 +93,11 @@ static struct chosen *choose(struct evict_rounds *r, rp_pod pod, uint32_t rule)
 	return NULL;
 }
 
-static void ask(const struct deciding *d, const struct evict_pod *pod, uint32_t rule,
-		const char *reason)
+static void rounds_ask(const struct deciding *d, const struct evict_pod *pod, uint32_t rule,
+		       const char *reason)
 {
 	const struct modhost *h = &d->inst->h;
-	struct chosen *c = choose(d->r, pod->pod, rule);
+	struct chosen *c = rounds_choose(d->r, pod->pod, rule);
 	if (!c)
 		return;
 	if (d->cluster && !h->evict->evict(h->ctx, pod->pod, -1, reason)) {
@@ -120,9 +120,9 @@ static void still_wanted(struct evict_rounds *r, uint32_t rule)
 			c->round = r->round;
 }
 
-__attribute__((format(printf, 3, 4))) static void release(struct deciding *d,
-							  const struct evict_need *need,
-							  const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void rounds_release(struct deciding *d,
+								 const struct evict_need *need,
+								 const char *fmt, ...)
 {
 	char reason[REASON_MAX];
 	va_list ap;
@@ -136,7 +136,7 @@ __attribute__((format(printf, 3, 4))) static void release(struct deciding *d,
 	va_end(ap);
 	uint32_t n = evict_choose(d->pods, d->n, need);
 	for (uint32_t i = 0; i < n; i++) {
-		ask(d, &d->pods[i], need->rule, reason);
+		rounds_ask(d, &d->pods[i], need->rule, reason);
 		d->pods[i].leaves = true;
 	}
 	if (n)
@@ -156,13 +156,13 @@ static void withdraw_others(struct deciding *d)
 			continue;
 		if (!gone && h->evict)
 			h->evict->withdraw(h->ctx, c->pod);
-		forget(d->r, c);
+		rounds_forget(d->r, c);
 	}
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static int64_t lent(const struct modhost *h, uint32_t class, uint32_t amount)
+static int64_t rounds_lent(const struct modhost *h, uint32_t class, uint32_t amount)
 {
 	static const char *const names[EVICT_LENT][RP_NR_AMOUNTS] = {
 		[EVICT_BATCH] = {KOORD_BATCH_CPU, KOORD_BATCH_MEMORY},
@@ -181,8 +181,9 @@ static void put_be(struct deciding *d, const struct evict_reading *read)
 	const struct rp_plan *plan = d->inst->plan;
 	struct be_reading be = {.at_ms = d->now, .limit = read->be_limit};
 	if (plan->by_allocatable) {
-		int64_t of = knows_node(&d->inst->h) ? lent(&d->inst->h, EVICT_BATCH, RP_NR_CPU)
-						     : RP_NOT_SET;
+		int64_t of = knows_node(&d->inst->h)
+				     ? rounds_lent(&d->inst->h, EVICT_BATCH, RP_NR_CPU)
+				     : RP_NOT_SET;
 		be.limit = of == RP_NOT_SET || of <= 0 ? 1 : of;
 	}
 	for (uint32_t i = 0; i < d->n; i++)
@@ -236,10 +237,10 @@ static void by_satisfaction(struct deciding *d, const struct evict_reading *read
 					.amount = RP_NR_CPU,
 					.release = evict_by_satisfaction(&s),
 					.priority_max = RP_NOT_SET};
-	release(d, &need,
-		"BE pods have %" PRId64 " of the %" PRId64
-		" milli-CPU that they ask for, and use them up",
-		s.average.limit, s.average.request);
+	rounds_release(d, &need,
+		       "BE pods have %" PRId64 " of the %" PRId64
+		       " milli-CPU that they ask for, and use them up",
+		       s.average.limit, s.average.request);
 }
 
 static void by_usage(struct deciding *d, uint32_t amount, int64_t cap, int64_t used)
@@ -255,15 +256,16 @@ static void by_usage(struct deciding *d, uint32_t amount, int64_t cap, int64_t u
 				  .priority_max = plan->priority_max};
 	int64_t percent = (int64_t)((__int128)used * 100 / cap);
 	if (plan->priority_max != RP_NOT_SET)
-		release(d, &need,
-			"%" PRId64 " percent of the node's %s are used, threshold %" PRId64,
-			percent, calc_amount_names[amount], p->threshold);
+		rounds_release(d, &need,
+			       "%" PRId64 " percent of the node's %s are used, threshold %" PRId64,
+			       percent, calc_amount_names[amount], p->threshold);
 	need.rule = EVICT_BE_MEMORY;
 	need.priority_max = RP_NOT_SET;
 	if (memory)
-		release(d, &need,
-			"%" PRId64 " percent of the node's memory are used, threshold %" PRId64,
-			percent, p->threshold);
+		rounds_release(d, &need,
+			       "%" PRId64
+			       " percent of the node's memory are used, threshold %" PRId64,
+			       percent, p->threshold);
 }
 
 static void by_allocatable(struct deciding *d, uint32_t amount)
@@ -275,7 +277,7 @@ static void by_allocatable(struct deciding *d, uint32_t amount)
 	    !knows_node(&d->inst->h))
 		return;
 	for (uint32_t c = 0; c < EVICT_LENT; c++) {
-		int64_t request = 0, allocatable = lent(&d->inst->h, c, amount);
+		int64_t request = 0, allocatable = rounds_lent(&d->inst->h, c, amount);
 		for (uint32_t i = 0; i < d->n; i++)
 			if (evict_class(d->pods[i].priority) == c &&
 			    d->pods[i].priority <= plan->lent_priority_max)
@@ -288,9 +290,10 @@ static void by_allocatable(struct deciding *d, uint32_t amount)
 			.release =
 				evict_by_allocatable(allocatable, request, p->threshold, p->lower),
 			.priority_max = plan->lent_priority_max};
-		release(d, &need, "%s pods ask for %" PRId64 " of %s, and the node lends %" PRId64,
-			classes[c], request, calc_amount_names[amount],
-			allocatable == RP_NOT_SET ? 0 : allocatable);
+		rounds_release(d, &need,
+			       "%s pods ask for %" PRId64 " of %s, and the node lends %" PRId64,
+			       classes[c], request, calc_amount_names[amount],
+			       allocatable == RP_NOT_SET ? 0 : allocatable);
 	}
 }
 

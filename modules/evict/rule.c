@@ -109,7 +109,7 @@ static int64_t amount_of(const struct evict_pod *p, const struct evict_need *nee
 					  : p->used[need->amount];
 }
 
-static int by(int64_t a, int64_t b)
+static int rule_by(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -121,7 +121,7 @@ static int by_share(const struct evict_pod *a, const struct evict_pod *b)
 	int64_t of_a = a->request[EVICT_BATCH][RP_NR_CPU],
 		of_b = b->request[EVICT_BATCH][RP_NR_CPU];
 	if (!of_a || !of_b)
-		return by(of_a != 0, of_b != 0);
+		return rule_by(of_a != 0, of_b != 0);
 	__int128 x = (__int128)a->used[RP_NR_CPU] * of_b, y = (__int128)b->used[RP_NR_CPU] * of_a;
 	return (y > x) - (y < x);
 }
@@ -129,27 +129,28 @@ static int by_share(const struct evict_pod *a, const struct evict_pod *b)
 static int compare_be(const struct evict_pod *a, const struct evict_pod *b,
 		      const struct evict_need *need)
 {
-	int d = by(a->priority, b->priority);
+	int d = rule_by(a->priority, b->priority);
 	if (!d)
-		d = need->amount == RP_NR_CPU ? by_share(a, b)
-					      : by(b->used[RP_NR_MEMORY], a->used[RP_NR_MEMORY]);
+		d = need->amount == RP_NR_CPU
+			    ? by_share(a, b)
+			    : rule_by(b->used[RP_NR_MEMORY], a->used[RP_NR_MEMORY]);
 	return d ? d : strcmp(b->name, a->name);
 }
 
 static int compare_others(const struct evict_pod *a, const struct evict_pod *b,
 			  const struct evict_need *need)
 {
-	int d = by(a->order, b->order);
+	int d = rule_by(a->order, b->order);
 	if (!d)
-		d = by(a->priority, b->priority);
+		d = rule_by(a->priority, b->priority);
 	if (!d)
-		d = by(a->sub_priority, b->sub_priority);
+		d = rule_by(a->sub_priority, b->sub_priority);
 	if (!d)
-		d = by(b->used[need->amount], a->used[need->amount]);
+		d = rule_by(b->used[need->amount], a->used[need->amount]);
 	return d ? d : strcmp(b->name, a->name);
 }
 
-static int compare(const void *x, const void *y, void *arg)
+static int rule_do_compare(const void *x, const void *y, void *arg)
 {
 	const struct evict_need *need = arg;
 	const struct evict_pod *a = x, *b = y;
@@ -166,7 +167,7 @@ uint32_t evict_choose(struct evict_pod *list, uint32_t n, const struct evict_nee
 	struct evict_need of = *need;
 	int64_t left = need->release;
 	uint32_t chosen = 0;
-	qsort_r(list, n, sizeof *list, compare, &of);
+	qsort_r(list, n, sizeof *list, rule_do_compare, &of);
 	for (uint32_t i = 0; i < n; i++)
 		left -= list[i].leaves ? amount_of(&list[i], need) : 0;
 	while (left > 0 && chosen < n && may_go(&list[chosen], need) && !list[chosen].leaves)

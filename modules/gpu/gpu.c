@@ -31,7 +31,7 @@ struct sums {
 	struct rp_nr_device first; /* first healthy device */
 };
 
-static void add(int64_t *to, int64_t amount)
+static void gpu_add(int64_t *to, int64_t amount)
 {
 	*to = calc_known(*to) + amount;
 }
@@ -45,17 +45,17 @@ static void add_device(const struct modhost *h, uint32_t index, const struct rp_
 		if (h->noderes->device_amount(h->ctx, index, summed[k], &amount))
 			continue;
 		amount = d->healthy ? amount / THOUSANDTHS : 0;
-		add(&s->of[k], amount);
+		gpu_add(&s->of[k], amount);
 		if (k == 0 && counts)
-			add(&s->gpu, amount);
+			gpu_add(&s->gpu, amount);
 	}
 	if (d->healthy && !s->n_healthy++)
 		s->first = *d;
 	s->n++;
 }
 
-static void give(const struct rp_nr_sink *out, const char *name, int64_t units,
-		 const struct sums *s)
+static void gpu_give(const struct rp_nr_sink *out, const char *name, int64_t units,
+		     const struct sums *s)
 {
 	char text[CALC_WHY_MAX];
 	(void)snprintf(text, sizeof text, "%lld = sum over %u of %u devices that are healthy",
@@ -89,11 +89,11 @@ static int32_t gpu_calculate(struct rp_instance *inst, const struct rp_nr_sink *
 	calc_reset(out, names, "no such resource is in the inventory");
 	if (!s.n)
 		return 0;
-	give(out, GPU, s.gpu, &s);
+	gpu_give(out, GPU, s.gpu, &s);
 	for (uint32_t k = 0; k < N_SUMMED; k++)
-		give(out, summed[k], s.of[k], &s);
+		gpu_give(out, summed[k], s.of[k], &s);
 	if (inst->plan && inst->plan->shared)
-		give(out, SHARED, (int64_t)s.n_healthy * SHARES, &s);
+		gpu_give(out, SHARED, (int64_t)s.n_healthy * SHARES, &s);
 	if (s.n_healthy)
 		give_labels(out, &s.first);
 	return 0;

@@ -19,8 +19,8 @@ static const char *kind_text(uint32_t kind)
 	}
 }
 
-static int32_t check(const struct modhost *h, const char *what, const char *of, rp_cfg node,
-		     uint32_t kind)
+static int32_t annotation_check(const struct modhost *h, const char *what, const char *of,
+				rp_cfg node, uint32_t kind)
 {
 	uint32_t found = h->config->kind(h->ctx, node);
 	return found == kind ? 0
@@ -43,7 +43,7 @@ int32_t annotation_member(const struct modhost *h, const char *what, rp_cfg map,
 	*ret = section_get(h, map, name);
 	if (*ret && h->config->kind(h->ctx, *ret) == RP_NODE_NULL)
 		*ret = NULL;
-	return *ret ? check(h, what, name, *ret, kind) : 0;
+	return *ret ? annotation_check(h, what, name, *ret, kind) : 0;
 }
 
 rp_cfg annotation_named(const struct modhost *h, rp_cfg map, const char *name)
@@ -60,6 +60,7 @@ int32_t annotation_texts(const struct modhost *h, const char *what, rp_cfg map, 
 	int32_t r = annotation_member(h, what, map, name, RP_NODE_LIST, ret);
 	uint32_t n = r || !*ret ? 0 : h->config->count(h->ctx, *ret);
 	for (uint32_t i = 0; !r && i < n; i++)
-		r = check(h, what, name, h->config->item(h->ctx, *ret, i), RP_NODE_SCALAR);
+		r = annotation_check(h, what, name, h->config->item(h->ctx, *ret, i),
+				     RP_NODE_SCALAR);
 	return r;
 }

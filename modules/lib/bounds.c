@@ -7,7 +7,7 @@
 
 #define SET_TEXT_MAX 256u
 
-static uint32_t count(const struct rp_idset *set)
+static uint32_t bounds_count(const struct rp_idset *set)
 {
 	return rp_ids_count(rp_ids_of(set));
 }
@@ -27,11 +27,11 @@ static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc
 	rp_idset_and(&b->reserved, rp_ids_of(&b->listed), rp_ids_of(&b->available));
 	reserve_list(h, past, rp_ids_of(&b->listed), rp_ids_of(&b->available), cpualloc_online(a),
 		     &wrong, &awaited);
-	if (past->hotplug || !count(&wrong))
+	if (past->hotplug || !bounds_count(&wrong))
 		return 0;
 	if (strict)
 		return refuse_missing(h, node, &wrong);
-	return count(&b->reserved) || count(&awaited)
+	return bounds_count(&b->reserved) || bounds_count(&awaited)
 		       ? 0
 		       : modhost_fail_at(h, node, -RP_EINVAL,
 					 "none of the CPUs to be reserved is available");
@@ -46,7 +46,7 @@ static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpuall
 	if (cpualloc_allocate(a, &from, n_more, CPUALLOC_NONE, CPUALLOC_PLAIN, &more))
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "%u CPUs are to be reserved, and %u are available", n,
-				       count(&b->available));
+				       bounds_count(&b->available));
 	rp_idset_or(&b->reserved, rp_ids_of(&b->reserved), rp_ids_of(&more));
 	return 0;
 }
@@ -66,7 +66,7 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 	rp_idset_clear(&ret->listed);
 	if (amount.kind == AMOUNT_CPUS)
 		ret->listed = amount.cpus;
-	if (strict && !past->hotplug && !count(&ret->available))
+	if (strict && !past->hotplug && !bounds_count(&ret->available))
 		return modhost_fail_at(h, available, -RP_EINVAL, "none of these CPUs is online");
 	if (amount.kind == AMOUNT_CPUS)
 		r = reserve_set(h, reserved, a, past, strict, ret);
@@ -79,7 +79,7 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret)
 {
 	*ret = (struct reserve_past){.listed = b->listed};
-	if (!count(&b->listed))
+	if (!bounds_count(&b->listed))
 		ret->cpus = b->reserved;
 	rp_idset_copy(&ret->busy, busy);
 }

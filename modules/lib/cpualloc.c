@@ -65,7 +65,7 @@ static void heap_pop(struct rank *h, uint32_t *n)
 #define FIELD_BITS 14
 #define FIELD_MAX ((1u << FIELD_BITS) - 1) /* larger than any number of CPUs */
 
-static uint64_t pack(uint64_t tag, uint64_t x, uint64_t y, uint64_t z)
+static uint64_t cpualloc_pack(uint64_t tag, uint64_t x, uint64_t y, uint64_t z)
 {
 	return ((tag << FIELD_BITS | x) << FIELD_BITS | y) << FIELD_BITS | z;
 }
@@ -79,16 +79,16 @@ uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t
 		return 0;
 	/* Enough preferred CPUs: the tightest fit wins, regardless of the other priorities. */
 	if (n && have[prefer] >= n)
-		return pack(0, have[prefer], 0, 0);
+		return cpualloc_pack(0, have[prefer], 0, 0);
 	if (prefer == CPUALLOC_LOW)
-		return pack(1, FIELD_MAX - low, high, normal);
+		return cpualloc_pack(1, FIELD_MAX - low, high, normal);
 	if (prefer == CPUALLOC_NORMAL)
-		return pack(1, FIELD_MAX - normal, FIELD_MAX - low, high);
+		return cpualloc_pack(1, FIELD_MAX - normal, FIELD_MAX - low, high);
 	/* Without high CPUs, normal ones replace them. */
 	if (n && !high && !plain && normal >= n)
-		return pack(2, normal, 0, 0);
-	return pack(n && !high && !plain ? 3 : 1, FIELD_MAX - high, FIELD_MAX - normal,
-		    FIELD_MAX - low);
+		return cpualloc_pack(2, normal, 0, 0);
+	return cpualloc_pack(n && !high && !plain ? 3 : 1, FIELD_MAX - high, FIELD_MAX - normal,
+			     FIELD_MAX - low);
 }
 
 static void count_prios(const struct cpualloc *a, const struct span *s, const uint64_t *set,
@@ -189,10 +189,10 @@ static bool wrong_kind(const struct job *j, const struct unit *u)
 static uint64_t cluster_key(uint32_t n, uint32_t in_cluster, uint32_t in_die, uint32_t in_package)
 {
 	if (in_cluster >= n)
-		return pack(0, in_cluster, 0, 0);
+		return cpualloc_pack(0, in_cluster, 0, 0);
 	if (in_die >= n)
-		return pack(1, in_die, 0, 0);
-	return in_package >= n ? pack(2, in_package, 0, 0) : pack(3, 0, 0, 0);
+		return cpualloc_pack(1, in_die, 0, 0);
+	return in_package >= n ? cpualloc_pack(2, in_package, 0, 0) : cpualloc_pack(3, 0, 0, 0);
 }
 
 static void take_clusters(struct job *j)
@@ -348,13 +348,13 @@ static void order_idle(struct cpualloc *a, struct group_list *idle, struct group
 		struct rank *r = &idle->h[i];
 		const struct unit *u = &a->groups[r->index];
 		if (a->die_idle[u->die] >= need.full && a->die_used[u->die] >= need.part) {
-			r->key = pack(0, a->die_idle[u->die], a->die_used[u->die], 0);
+			r->key = cpualloc_pack(0, a->die_idle[u->die], a->die_used[u->die], 0);
 		} else if (a->package_idle[u->package] >= need.full &&
 			   a->package_used[u->package] >= need.part) {
-			r->key = pack(1, a->package_idle[u->package], a->package_used[u->package],
-				      0);
+			r->key = cpualloc_pack(1, a->package_idle[u->package],
+					       a->package_used[u->package], 0);
 		} else {
-			r->key = pack(2, 0, 0, 0);
+			r->key = cpualloc_pack(2, 0, 0, 0);
 			r->tie = r->index;
 		}
 	}
@@ -368,8 +368,8 @@ static void order_used_near(struct cpualloc *a, struct group_list *used, const s
 	for (uint32_t i = 0; i < used->n; i++) {
 		struct rank *r = &used->h[i];
 		const struct unit *u = &a->groups[r->index];
-		r->key = pack(u->package != idle->package, u->die != idle->die,
-			      FIELD_MAX - a->free_cpus[r->index], 0);
+		r->key = cpualloc_pack(u->package != idle->package, u->die != idle->die,
+				       FIELD_MAX - a->free_cpus[r->index], 0);
 		r->tie = r->index;
 	}
 	heap_make(used->h, used->n);
@@ -382,9 +382,9 @@ static void order_used(struct cpualloc *a, struct group_list *used, uint32_t tot
 	for (uint32_t i = 0; i < used->n; i++) {
 		struct rank *r = &used->h[i];
 		uint32_t in_die = a->die_used[a->groups[r->index].die];
-		r->key = pack(1, 0, 0, 0);
+		r->key = cpualloc_pack(1, 0, 0, 0);
 		if (in_die >= total)
-			r->key = pack(0, in_die, FIELD_MAX - a->free_cpus[r->index], 0);
+			r->key = cpualloc_pack(0, in_die, FIELD_MAX - a->free_cpus[r->index], 0);
 		else
 			r->tie = r->index;
 	}
@@ -491,7 +491,7 @@ static void take_groups(struct job *j)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static void run(struct job *j)
+static void cpualloc_run(struct job *j)
 {
 	const struct cpualloc *a = j->a;
 	if (j->flags & CPUALLOC_IDLE_PACKAGES)
@@ -508,8 +508,8 @@ static void run(struct job *j)
 }
 
 /* Prepares a job that takes n CPUs of `from`, or with `spare` all except n. */
-static int begin(struct job *j, struct cpualloc *a, const struct rp_idset *from, uint32_t n,
-		 bool spare, uint32_t prefer, uint32_t flags)
+static int cpualloc_begin(struct job *j, struct cpualloc *a, const struct rp_idset *from,
+			  uint32_t n, bool spare, uint32_t prefer, uint32_t flags)
 {
 	uint32_t have = 0, n_words = from->nw < a->n_words ? from->nw : a->n_words;
 	if (prefer >= N_PRIOS || flags & ~(CPUALLOC_DEFAULT | CPUALLOC_PLAIN_RULES))
@@ -530,8 +530,8 @@ static int begin(struct job *j, struct cpualloc *a, const struct rp_idset *from,
 	return 0;
 }
 
-static void finish(const struct job *j, struct rp_idset *from, const uint64_t *taken,
-		   struct rp_idset *ret)
+static void cpualloc_finish(const struct job *j, struct rp_idset *from, const uint64_t *taken,
+			    struct rp_idset *ret)
 {
 	struct rp_ids ids = {taken, j->a->n_words, 0};
 	rp_idset_andnot(from, rp_ids_of(from), ids);
@@ -542,12 +542,12 @@ int cpualloc_allocate(struct cpualloc *a, struct rp_idset *from, uint32_t n,
 		      enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret)
 {
 	struct job j;
-	int r = begin(&j, a, from, n, false, (uint32_t)prefer, flags);
+	int r = cpualloc_begin(&j, a, from, n, false, (uint32_t)prefer, flags);
 	if (r)
 		return r;
 	if (j.n)
-		run(&j);
-	finish(&j, from, j.got, ret);
+		cpualloc_run(&j);
+	cpualloc_finish(&j, from, j.got, ret);
 	return 0;
 }
 
@@ -555,12 +555,12 @@ int cpualloc_release(struct cpualloc *a, struct rp_idset *held, uint32_t n,
 		     enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret)
 {
 	struct job j;
-	int r = begin(&j, a, held, n, true, (uint32_t)prefer, flags);
+	int r = cpualloc_begin(&j, a, held, n, true, (uint32_t)prefer, flags);
 	if (r)
 		return r;
 	if (j.n)
-		run(&j);
-	finish(&j, held, j.left, ret);
+		cpualloc_run(&j);
+	cpualloc_finish(&j, held, j.left, ret);
 	return 0;
 }
 

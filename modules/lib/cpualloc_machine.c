@@ -43,7 +43,7 @@ static int compare_rank(const void *x, const void *y)
 }
 
 /* Allocates zeroed memory that is freed with the allocator. */
-static void *block(struct cpualloc *a, size_t n, size_t size)
+static void *cpualloc_machine_block(struct cpualloc *a, size_t n, size_t size)
 {
 	void *p = a->n_blocks < N_BLOCKS ? calloc(n ? n : 1, size) : NULL;
 	if (p)
@@ -119,7 +119,7 @@ static int make_spans(struct maker *mk, const uint32_t *unit_of, uint32_t n_unit
 		      size_t stride)
 {
 	uint32_t n = order_by_unit(mk, unit_of, n_units);
-	struct part *part = block(mk->a, n, sizeof *part);
+	struct part *part = cpualloc_machine_block(mk->a, n, sizeof *part);
 	if (!part)
 		return -RP_ENOMEM;
 	for (uint32_t k = 0; k < n; k++) {
@@ -140,7 +140,7 @@ static int make_spans(struct maker *mk, const uint32_t *unit_of, uint32_t n_unit
 /* Makes units from unit_of[]. The package, die and node of a unit are those of its lowest CPU. */
 static struct unit *make_units(struct maker *mk, const uint32_t *unit_of, uint32_t n_units)
 {
-	struct unit *units = block(mk->a, n_units, sizeof *units);
+	struct unit *units = cpualloc_machine_block(mk->a, n_units, sizeof *units);
 	if (!units || make_spans(mk, unit_of, n_units, units, sizeof *units))
 		return NULL;
 	for (uint32_t i = mk->n; i-- > 0;) {
@@ -178,7 +178,7 @@ static int make_packages(struct maker *mk)
 	a->n_dies = number_units(mk, key_die, mk->die);
 	(void)number_units(mk, key_node, mk->node);
 	a->packages = make_units(mk, mk->package, a->n_packages);
-	mk->dies = block(a, a->n_dies, sizeof *mk->dies);
+	mk->dies = cpualloc_machine_block(a, a->n_dies, sizeof *mk->dies);
 	if (!a->packages || !mk->dies)
 		return -RP_ENOMEM;
 	return make_spans(mk, mk->die, a->n_dies, mk->dies, sizeof *mk->dies);
@@ -188,9 +188,9 @@ static int make_cores(struct maker *mk)
 {
 	struct cpualloc *a = mk->a;
 	a->n_cores = number_units(mk, key_core, mk->core);
-	a->cores = block(a, a->n_cores, sizeof *a->cores);
-	a->core_of = block(a, (size_t)a->n_words * 64, sizeof *a->core_of);
-	a->leaders = block(a, a->n_words, sizeof *a->leaders);
+	a->cores = cpualloc_machine_block(a, a->n_cores, sizeof *a->cores);
+	a->core_of = cpualloc_machine_block(a, (size_t)a->n_words * 64, sizeof *a->core_of);
+	a->leaders = cpualloc_machine_block(a, a->n_words, sizeof *a->leaders);
 	if (!a->cores || !a->core_of || !a->leaders ||
 	    make_spans(mk, mk->core, a->n_cores, a->cores, sizeof *a->cores))
 		return -RP_ENOMEM;
@@ -490,7 +490,7 @@ static int make_sets(struct maker *mk)
 			     &a->sub_left, &a->sub_got, &mk->mask,  &a->prio[0],
 			     &a->prio[1],  &a->prio[2], &a->prio[3]};
 	const uint32_t n_sets = sizeof sets / sizeof *sets;
-	uint64_t *words = block(a, (size_t)n_sets * a->n_words, sizeof *words);
+	uint64_t *words = cpualloc_machine_block(a, (size_t)n_sets * a->n_words, sizeof *words);
 	bool performance = false, efficient = false;
 	if (!words)
 		return -RP_ENOMEM;
@@ -519,11 +519,12 @@ static int make_tables(struct cpualloc *a)
 		n_units = a->n_clusters;
 	if (a->n_cores > n_units)
 		n_units = a->n_cores; /* cpualloc_rank() sorts cores with `ranks` */
-	a->ranks = block(a, n_units, sizeof *a->ranks);
-	a->ranks2 = block(a, n_units, sizeof *a->ranks2);
-	a->free_cpus = block(a, a->n_groups, sizeof *a->free_cpus);
-	uint32_t *n = block(a, 2u * a->n_dies + (2u + 2u * N_PRIOS) * a->n_packages, sizeof *n);
-	uint32_t *c = block(a, 2u * (size_t)N_PRIOS * a->n_cores, sizeof *c);
+	a->ranks = cpualloc_machine_block(a, n_units, sizeof *a->ranks);
+	a->ranks2 = cpualloc_machine_block(a, n_units, sizeof *a->ranks2);
+	a->free_cpus = cpualloc_machine_block(a, a->n_groups, sizeof *a->free_cpus);
+	uint32_t *n = cpualloc_machine_block(
+		a, 2u * a->n_dies + (2u + 2u * N_PRIOS) * a->n_packages, sizeof *n);
+	uint32_t *c = cpualloc_machine_block(a, 2u * (size_t)N_PRIOS * a->n_cores, sizeof *c);
 	if (!a->ranks || !a->ranks2 || !a->free_cpus || !n || !c)
 		return -RP_ENOMEM;
 	a->die_idle = n;
@@ -540,7 +541,7 @@ static int make_tables(struct cpualloc *a)
 	return 0;
 }
 
-static int make(struct maker *mk)
+static int cpualloc_machine_make(struct maker *mk)
 {
 	int (*const steps[])(struct maker *) = {take_cpus, make_sets, make_packages, make_cores};
 	int r = 0;
@@ -576,7 +577,7 @@ int cpualloc_new_machine(const struct cpualloc_machine *machine, struct cpualloc
 		mk.order = numbers + 5 * n;
 		mk.start = numbers + 6 * n;
 		mk.position = numbers + 7 * n + 1;
-		r = make(&mk);
+		r = cpualloc_machine_make(&mk);
 	}
 	free(cpus);
 	free(keys);

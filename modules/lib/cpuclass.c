@@ -9,7 +9,7 @@
 
 /* ---- copied definitions ---------------------------------------------------------------------- */
 
-static char *own(struct rules *r, const char *text)
+static char *cpuclass_own(struct rules *r, const char *text)
 {
 	char *copy = strdup(text);
 	if (copy && r->n_texts < RULES_TEXTS)
@@ -37,11 +37,11 @@ static struct rules *rules_new(const struct cpuclass_defs *defs)
 	bool ok = true;
 	for (uint32_t i = 0; i < defs->n; i++) {
 		struct cpuclass_def *d = &r->defs.list[i];
-		d->name = own(r, d->name);
-		d->governor = own(r, d->governor);
+		d->name = cpuclass_own(r, d->name);
+		d->governor = cpuclass_own(r, d->governor);
 		ok = ok && d->name && d->governor;
 		for (uint32_t k = 0; k < d->n_disabled_cstates; k++) {
-			d->disabled_cstates[k] = own(r, d->disabled_cstates[k]);
+			d->disabled_cstates[k] = cpuclass_own(r, d->disabled_cstates[k]);
 			ok = ok && d->disabled_cstates[k];
 		}
 	}
@@ -243,7 +243,7 @@ static bool is_ours(const struct seat *s)
 }
 
 /* Returns the value that `done` should have for a CPU. */
-static uint16_t aim(const struct cpuclass *c, const struct seat *s, const int64_t *winners)
+static uint16_t cpuclass_aim(const struct cpuclass *c, const struct seat *s, const int64_t *winners)
 {
 	uint32_t clos = (uint32_t)(pct_clos(c->pct, (uint32_t)(s - c->seats)) + 1) << CLOS_SHIFT;
 	if (!s->wanted)
@@ -257,7 +257,7 @@ static void add_cpus(struct cpuclass *c, struct cpuclass_job *job, const int64_t
 {
 	for (uint32_t i = 0; i < c->n_seats; i++) {
 		struct seat *s = &c->seats[i];
-		uint16_t to = aim(c, s, winners);
+		uint16_t to = cpuclass_aim(c, s, winners);
 		if (!is_ours(s) || s->done == to)
 			continue;
 		job->cpus[job->n_cpus++] = (struct cpuclass_cpu){
@@ -311,7 +311,7 @@ void cpuclass_free_job(struct cpuclass_job *job)
 	free(job);
 }
 
-static void arm(struct cpuclass *c, uint64_t delay_ms)
+static void cpuclass_arm(struct cpuclass *c, uint64_t delay_ms)
 {
 	if (c->cookie && c->h.timer)
 		(void)c->h.timer->arm(c->h.ctx, c->cookie, delay_ms);
@@ -332,7 +332,7 @@ static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool f
 	const char *more = "";
 	if (!c->n_again && c->n_tries) {
 		c->n_tries = 0;
-		arm(c, 0);
+		cpuclass_arm(c, 0);
 	}
 	if (again && c->cookie && c->h.timer) {
 		uint64_t delay = (uint64_t)CTL_AGAIN_FIRST_MS << c->n_tries;
@@ -340,7 +340,7 @@ static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool f
 		more = last ? "; given up" : "; trying again";
 		if (delay > CTL_AGAIN_LAST_MS)
 			delay = CTL_AGAIN_LAST_MS;
-		arm(c, last ? 0 : delay);
+		cpuclass_arm(c, last ? 0 : delay);
 		/* After giving up, each later change gets one attempt, without the timer. */
 		c->n_tries = last ? CTL_TRIES_MAX - 1 : c->n_tries;
 	}
@@ -442,7 +442,8 @@ static bool something_to_do(const struct cpuclass *c, const int64_t *winners)
 	if (cpuclass_platform_to_do(c))
 		return true;
 	for (uint32_t i = 0; i < c->n_seats; i++)
-		if (is_ours(&c->seats[i]) && c->seats[i].done != aim(c, &c->seats[i], winners))
+		if (is_ours(&c->seats[i]) &&
+		    c->seats[i].done != cpuclass_aim(c, &c->seats[i], winners))
 			return true;
 	for (uint32_t i = 0; i < c->n_dies; i++)
 		if (!c->dies[i].known || c->dies[i].classes != c->dies[i].done)

@@ -136,7 +136,7 @@ bool cpuclass_is_final(int32_t r)
 
 /* Returns the worse of two results: one that may be repeated, before a final one, before
  * success. */
-static int32_t worse(int32_t a, int32_t b)
+static int32_t cpuclass_write_worse(int32_t a, int32_t b)
 {
 	return a == -EBUSY || !b ? a : b;
 }
@@ -176,8 +176,9 @@ static int32_t put_back(struct cpuclass_job *job, enum cpuclass_what what, const
 	return 0;
 }
 
-static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
-		   const char *has, const char *text, struct before *before)
+static int32_t cpuclass_write_put(struct cpuclass_job *job, enum cpuclass_what what,
+				  const char *path, const char *has, const char *text,
+				  struct before *before)
 {
 	const struct cpuclass_back *b = job->back;
 	if (!before->taken)
@@ -219,7 +220,7 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 		return 0;
 	}
 	r = restore ? put_back(job, what, path, has, before)
-		    : put(job, what, path, has, text, before);
+		    : cpuclass_write_put(job, what, path, has, text, before);
 	return !r ? 0 : cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
@@ -285,7 +286,7 @@ static int32_t set_range(struct cpuclass_job *job, const struct end *min, const 
 		r_min = -EBUSY;
 	if (r_max == -EINVAL && aim_of_end(job, max) < read_number(b, min->path))
 		r_max = -EBUSY;
-	return worse(r_max, r_min);
+	return cpuclass_write_worse(r_max, r_min);
 }
 
 static int32_t set_frequencies(struct cpuclass_job *job, uint32_t cpu, const struct wish *w,
@@ -450,11 +451,11 @@ static int32_t set_policy(struct cpuclass_job *job, uint32_t cpu, const struct c
 		return -EBUSY;
 	sum_up(job, cpu, own, &w);
 	int32_t r = set_frequencies(job, leader, &w, known);
-	r = worse(r, set_text(job, leader, WHAT_GOVERNOR, "scaling_governor", w.governor,
-			      &known->governor));
+	r = cpuclass_write_worse(r, set_text(job, leader, WHAT_GOVERNOR, "scaling_governor",
+					     w.governor, &known->governor));
 	number_text(w.epp, epp);
-	return worse(r, set_text(job, leader, WHAT_EPP, "energy_performance_preference", epp,
-				 &known->epp));
+	return cpuclass_write_worse(r, set_text(job, leader, WHAT_EPP,
+						"energy_performance_preference", epp, &known->epp));
 }
 
 /* ---- idle states ----------------------------------------------------------------------------- */
@@ -485,7 +486,7 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 		/* A class with a list determines all states; a class without one restores them. */
 		const char *text = d && d->n_disabled_cstates ? (off ? "1" : "0") : "";
 		int32_t r = set_value(job, WHAT_CSTATE, path, text, &known->cstates[i]);
-		result = worse(result, r);
+		result = cpuclass_write_worse(result, r);
 	}
 	return result;
 }
@@ -523,8 +524,8 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 		cpu->failed = cpu->again = true;
 		return;
 	}
-	r = worse(r, set_policy(job, cpu->cpu, known));
-	r = worse(r, set_cstates(job, cpu, d, known));
+	r = cpuclass_write_worse(r, set_policy(job, cpu->cpu, known));
+	r = cpuclass_write_worse(r, set_cstates(job, cpu, d, known));
 	cpu->failed = r != 0;
 	cpu->again = r == -EBUSY;
 }

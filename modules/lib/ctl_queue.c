@@ -151,7 +151,7 @@ static void drop_waiting(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	}
 }
 
-static bool waits(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+static bool ctl_queue_waits(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
 	for (uint32_t i = q->n_buckets ? *bucket_of(q, ctr, kind) : 0; i;
 	     i = q->slots[i - 1].link) {
@@ -167,7 +167,7 @@ static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	for (const struct ctl_item *item = q->batch; item; item = item->next)
 		if (item->ctr == ctr && item->kind == kind)
 			return true;
-	return waits(q, ctr, kind);
+	return ctl_queue_waits(q, ctr, kind);
 }
 
 /* ---- repetition ------------------------------------------------------------------------------ */
@@ -205,7 +205,7 @@ static struct failing *make_failing(struct ctl_queue *q, rp_ctr ctr, uint32_t ki
 	return f;
 }
 
-static void arm(struct ctl_queue *q)
+static void ctl_queue_arm(struct ctl_queue *q)
 {
 	uint64_t first = 0, now = q->h->timer->now_ms(q->h->ctx);
 	for (uint32_t i = 0; i < q->n_failing; i++) {
@@ -239,7 +239,7 @@ static const char *note_failure(struct ctl_queue *q, const struct ctl_item *item
 	uint64_t delay = (uint64_t)CTL_AGAIN_FIRST_MS << (f->tries - 1);
 	f->due_ms = q->h->timer->now_ms(q->h->ctx) +
 		    (delay < CTL_AGAIN_LAST_MS ? delay : CTL_AGAIN_LAST_MS);
-	arm(q);
+	ctl_queue_arm(q);
 	return "; trying again";
 }
 
@@ -259,7 +259,7 @@ void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie)
 			drop_failing(q, f.ctr, f.kind); /* no item is wanted any more */
 	}
 	q->repeating = false;
-	arm(q);
+	ctl_queue_arm(q);
 }
 
 uint32_t ctl_queue_failing(const struct ctl_queue *q)
@@ -280,12 +280,12 @@ static int32_t run_batch(void *arg)
 	return 0;
 }
 
-static void submit(struct ctl_queue *q);
+static void ctl_queue_submit(struct ctl_queue *q);
 
-static void tell(struct ctl_queue *q, const struct ctl_item *item)
+static void ctl_queue_tell(struct ctl_queue *q, const struct ctl_item *item)
 {
 	char text[CTL_TEXT_MAX + 32];
-	if (!item->ctr || waits(q, item->ctr, item->kind))
+	if (!item->ctr || ctl_queue_waits(q, item->ctr, item->kind))
 		return;
 	const char *then = note_failure(q, item);
 	(void)ctl_format(text, sizeof text, "%s%s", item->text, then);
@@ -300,13 +300,13 @@ static void batch_done(void *arg, int32_t result)
 	q->batch = NULL;
 	for (; item; item = next) {
 		next = item->next;
-		tell(q, item);
+		ctl_queue_tell(q, item);
 		q->ops.done(q->arg, item, 1);
 	}
-	submit(q);
+	ctl_queue_submit(q);
 }
 
-static void submit(struct ctl_queue *q)
+static void ctl_queue_submit(struct ctl_queue *q)
 {
 	struct ctl_item **end = &q->batch;
 	if (q->batch || !q->n_waiting)
@@ -348,7 +348,7 @@ void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item)
 	q->slots[q->n].item = item;
 	link_slot(q, q->n++);
 	q->n_waiting++;
-	submit(q);
+	ctl_queue_submit(q);
 }
 
 void ctl_queue_clear(struct ctl_queue *q)
@@ -358,7 +358,7 @@ void ctl_queue_clear(struct ctl_queue *q)
 			drop_slot(q, i);
 	q->first = q->n = q->n_failing = 0;
 	if (q->armed)
-		arm(q);
+		ctl_queue_arm(q);
 	if (q->n_buckets)
 		memset(q->buckets, 0, q->n_buckets * sizeof *q->buckets);
 }

@@ -20,7 +20,7 @@ struct ctl_entry *ctl_table_find(const struct ctl_table *t, rp_ctr ctr)
 	return e;
 }
 
-static int grow(struct ctl_table *t)
+static int ctl_table_grow(struct ctl_table *t)
 {
 	struct ctl_table bigger = *t;
 	bigger.n_buckets = t->n_buckets ? t->n_buckets * 2 : 64;
@@ -45,7 +45,7 @@ struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
 	struct ctl_entry *e = ctl_table_find(t, ctr);
 	if (e)
 		return e;
-	if (t->n >= t->n_buckets && grow(t))
+	if (t->n >= t->n_buckets && ctl_table_grow(t))
 		return NULL;
 	e = calloc(1, sizeof *e);
 	if (!e)
@@ -71,7 +71,7 @@ static uint64_t mark_of(const char *id)
 }
 
 /* Returns the position of a mark in the record; 0: none. */
-static uint32_t recorded(const struct ctl_table *t, uint64_t mark)
+static uint32_t ctl_table_recorded(const struct ctl_table *t, uint64_t mark)
 {
 	uint32_t i = t->n_record;
 	while (i && t->record[i] != mark)
@@ -97,7 +97,7 @@ static int make_record(struct ctl_table *t, uint32_t n)
 
 static int record_add(struct ctl_table *t, uint64_t mark)
 {
-	if (t->n_record == CTL_RECORD_MAX || recorded(t, mark))
+	if (t->n_record == CTL_RECORD_MAX || ctl_table_recorded(t, mark))
 		return 0;
 	int r = make_record(t, t->n_record + 1);
 	if (!r)
@@ -107,7 +107,7 @@ static int record_add(struct ctl_table *t, uint64_t mark)
 
 static void record_del(struct ctl_table *t, uint64_t mark)
 {
-	uint32_t i = recorded(t, mark);
+	uint32_t i = ctl_table_recorded(t, mark);
 	if (i)
 		t->record[i] = t->record[t->n_record--];
 }
@@ -160,7 +160,7 @@ struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *
 {
 	struct ctl_entry *e = ctl_table_find(t, info->ctr);
 	uint64_t mark = mark_of(info->id);
-	if (e || !recorded(t, mark))
+	if (e || !ctl_table_recorded(t, mark))
 		return e;
 	e = ctl_table_put(t, info->ctr);
 	if (e) {

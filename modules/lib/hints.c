@@ -23,7 +23,7 @@ static uint64_t next_of_size(uint64_t v)
 }
 
 /* Moves bit i of `of` to the position of the i-th bit in `nodes`. */
-static uint64_t spread(uint64_t of, uint64_t nodes)
+static uint64_t hints_spread(uint64_t of, uint64_t nodes)
 {
 	uint64_t ret = 0;
 	for (; of && nodes; of >>= 1, nodes &= nodes - 1)
@@ -40,7 +40,7 @@ uint32_t hints_masks(uint64_t nodes, uint32_t least, uint64_t ret[HINTS_MAX])
 	for (uint32_t size = first; size <= last && n < HINTS_MAX; size++) {
 		uint64_t v = UINT64_MAX >> (64 - size), end = v << (n_nodes - size);
 		for (; v && v <= end && n < HINTS_MAX; v = next_of_size(v))
-			ret[n++] = spread(v, nodes);
+			ret[n++] = hints_spread(v, nodes);
 	}
 	return n;
 }
@@ -56,14 +56,14 @@ static bool is_narrower(uint64_t a, uint64_t b)
 /* Substitutes for an empty list: no opinion, or no node fits. */
 static const struct hint no_opinion = {HINTS_ANY, true}, nothing_fits = {HINTS_ANY, false};
 
-static struct hints told(const struct hints *r)
+static struct hints hints_told(const struct hints *r)
 {
 	if (r->list && r->n)
 		return (struct hints){r->list, r->n < HINTS_MAX ? r->n : HINTS_MAX, r->align};
 	return (struct hints){r->list ? &nothing_fits : &no_opinion, 1, r->align};
 }
 
-static bool counts(enum hints_policy policy, const struct hint *h)
+static bool hints_counts(enum hints_policy policy, const struct hint *h)
 {
 	return policy != HINTS_SINGLE_NUMA_NODE ||
 	       (h->preferred && (h->nodes == HINTS_ANY || hints_size(h->nodes) == 1));
@@ -79,7 +79,7 @@ static bool prefers_any(const struct hints *r)
 	return false;
 }
 
-static bool prefers(const struct hints *r, uint64_t machine, uint64_t nodes)
+static bool hints_prefers(const struct hints *r, uint64_t machine, uint64_t nodes)
 {
 	for (uint32_t k = 0; k < r->n; k++)
 		if (r->list[k].preferred && (r->list[k].nodes & machine) == nodes &&
@@ -99,7 +99,7 @@ struct wishes {
 static bool all_prefer(const struct wishes *w, uint64_t machine, uint64_t nodes)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		if (!w->any[i] && i != w->strictest && !prefers(&w->list[i], machine, nodes))
+		if (!w->any[i] && i != w->strictest && !hints_prefers(&w->list[i], machine, nodes))
 			return false;
 	return true;
 }
@@ -111,7 +111,7 @@ static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const stru
 {
 	struct wishes w = {.n = n, .strictest = n};
 	for (uint32_t i = n; i--;) {
-		w.list[i] = told(&resources[i]);
+		w.list[i] = hints_told(&resources[i]);
 		w.any[i] = prefers_any(&w.list[i]);
 		w.strictest = w.any[i] ? w.strictest : i;
 	}
@@ -119,7 +119,8 @@ static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const stru
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t k = 0; k < w.list[i].n; k++) {
 			const struct hint *h = &w.list[i].list[k];
-			bool candidate = h->preferred && h->nodes & nodes && counts(policy, h) &&
+			bool candidate = h->preferred && h->nodes & nodes &&
+					 hints_counts(policy, h) &&
 					 (w.strictest == n || w.strictest == i);
 			if (candidate && h->nodes != HINTS_ANY &&
 			    (!best || is_narrower(h->nodes & nodes, best)) &&
@@ -175,15 +176,15 @@ static void combine_one(const struct sums *before, uint64_t nodes, struct sums *
 }
 
 /* Combines the sets with all hints of a resource. Returns the steps used; stops after `most`. */
-static uint32_t combine(enum hints_policy policy, const struct hints *resource,
-			const struct sums *before, struct sums *after, uint32_t most)
+static uint32_t hints_combine(enum hints_policy policy, const struct hints *resource,
+			      const struct sums *before, struct sums *after, uint32_t most)
 {
-	struct hints r = told(resource);
+	struct hints r = hints_told(resource);
 	uint32_t work = 0;
 	after->n = 0;
 	memset(after->slots, 0, sizeof after->slots);
 	for (uint32_t k = 0; k < r.n && work < most && after->n < SUMS_MAX; k++)
-		if (counts(policy, &r.list[k]))
+		if (hints_counts(policy, &r.list[k]))
 			combine_one(before, r.list[k].nodes, after, &work);
 	return work;
 }
@@ -196,7 +197,7 @@ static uint32_t least_size(enum hints_policy policy, const struct hints *resourc
 		uint32_t least = UINT32_MAX;
 		for (uint32_t k = 0; k < resources[i].n && resources[i].list; k++) {
 			const struct hint *h = &resources[i].list[k];
-			if (h->nodes != HINTS_ANY && counts(policy, h) &&
+			if (h->nodes != HINTS_ANY && hints_counts(policy, h) &&
 			    hints_size(h->nodes) < least)
 				least = hints_size(h->nodes);
 		}
@@ -240,11 +241,11 @@ static void with_supersets(uint32_t *of, uint32_t n_bits, uint32_t sign)
 static void combine_few(enum hints_policy policy, const struct hints *resource, uint32_t n_bits,
 			uint32_t *sums)
 {
-	struct hints r = told(resource);
+	struct hints r = hints_told(resource);
 	uint32_t hints[FEW_SETS], n_sets = 1u << n_bits;
 	memset(hints, 0, n_sets * sizeof *hints);
 	for (uint32_t k = 0; k < r.n; k++)
-		if (counts(policy, &r.list[k]))
+		if (hints_counts(policy, &r.list[k]))
 			hints[r.list[k].nodes & (n_sets - 1)] = 1;
 	with_supersets(hints, n_bits, 1);
 	with_supersets(sums, n_bits, 1);
@@ -281,7 +282,7 @@ static uint64_t best_of_many(enum hints_policy policy, uint64_t nodes,
 	now->n = 1;
 	now->list[0] = nodes;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t work = combine(policy, &resources[i], now, next, left / (n - i));
+		uint32_t work = hints_combine(policy, &resources[i], now, next, left / (n - i));
 		left -= work < left ? work : left;
 		struct sums *former = now;
 		now = next;
@@ -293,8 +294,8 @@ static uint64_t best_of_many(enum hints_policy policy, uint64_t nodes,
 	return best;
 }
 
-static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
-			 uint32_t n)
+static struct hint hints_do_merge(enum hints_policy policy, uint64_t nodes,
+				  const struct hints *resources, uint32_t n)
 {
 	uint64_t best = nodes ? common_wish(policy, nodes, resources, n) : 0;
 	if (best)
@@ -343,7 +344,7 @@ static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h,
 	return mine != 0;
 }
 
-static void judge(struct numeric *s)
+static void hints_judge(struct numeric *s)
 {
 	uint32_t preferred = 0, size = 0;
 	bool aligned = false, any_align = false;
@@ -368,7 +369,7 @@ static void judge(struct numeric *s)
 }
 
 /* Tries one hint of each resource in turn, like an odometer with the digits `at`. */
-static void choose(struct numeric *s)
+static void hints_do_choose(struct numeric *s)
 {
 	uint32_t at[HINTS_RESOURCES_MAX] = {0}, i = 0;
 	while (s->left) {
@@ -387,7 +388,7 @@ static void choose(struct numeric *s)
 		s->now[i] = h;
 		s->masks[i] = mine;
 		if (i + 1 == s->n)
-			judge(s);
+			hints_judge(s);
 		else
 			i++;
 	}
@@ -400,10 +401,10 @@ static bool merge_numeric(uint64_t nodes, const struct hints *resources, uint32_
 	for (uint32_t i = 0; i < n; i++) {
 		if (resources[i].list && !resources[i].n)
 			return false;
-		s.resources[i] = told(&resources[i]);
+		s.resources[i] = hints_told(&resources[i]);
 	}
 	if (n)
-		choose(&s);
+		hints_do_choose(&s);
 	if (n && !s.best[0])
 		return false;
 	for (uint32_t i = 0; i < n; i++)
@@ -420,7 +421,7 @@ bool hints_merge(enum hints_policy policy, uint64_t nodes, const struct hints *r
 	if (policy == HINTS_NUMERIC)
 		return merge_numeric(nodes, resources, n, ret);
 	if (policy != HINTS_NONE)
-		all = merge(policy, nodes, resources, n);
+		all = hints_do_merge(policy, nodes, resources, n);
 	if (policy == HINTS_SINGLE_NUMA_NODE && all.nodes == nodes)
 		all.nodes = HINTS_ANY;
 	for (uint32_t i = 0; i < n; i++)

@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const c
 	buf[end] = '\0';
 }
 
-static const void *find(const struct modhost *h, const char *id)
+static const void *host_find(const struct modhost *h, const char *id)
 {
 	return h->host->service(h->ctx, id);
 }
@@ -41,18 +41,18 @@ static const void *find(const struct modhost *h, const char *id)
 int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need)
 {
 	*h = (struct modhost){.host = host, .ctx = host->ctx};
-	h->topology = find(h, RP_HOST_TOPOLOGY_1);
-	h->cache = find(h, RP_HOST_CACHE_1);
-	h->config = find(h, RP_HOST_CONFIG_1);
-	h->explain = find(h, RP_HOST_EXPLAIN_1);
-	h->timer = find(h, RP_HOST_TIMER_1);
-	h->work = find(h, RP_HOST_WORK_1);
-	h->speedselect = find(h, RP_HOST_SPEEDSELECT_1);
-	h->settings = find(h, RP_HOST_SETTINGS_1);
-	h->noderes = find(h, RP_HOST_NODERES_1);
-	h->node = find(h, RP_HOST_NODE_1);
-	h->evict = find(h, RP_HOST_EVICT_1);
-	h->hints = find(h, RP_HOST_HINTS_1);
+	h->topology = host_find(h, RP_HOST_TOPOLOGY_1);
+	h->cache = host_find(h, RP_HOST_CACHE_1);
+	h->config = host_find(h, RP_HOST_CONFIG_1);
+	h->explain = host_find(h, RP_HOST_EXPLAIN_1);
+	h->timer = host_find(h, RP_HOST_TIMER_1);
+	h->work = host_find(h, RP_HOST_WORK_1);
+	h->speedselect = host_find(h, RP_HOST_SPEEDSELECT_1);
+	h->settings = host_find(h, RP_HOST_SETTINGS_1);
+	h->noderes = host_find(h, RP_HOST_NODERES_1);
+	h->node = host_find(h, RP_HOST_NODE_1);
+	h->evict = host_find(h, RP_HOST_EVICT_1);
+	h->hints = host_find(h, RP_HOST_HINTS_1);
 	/* Each service must have the last member of minor 0; a shorter struct is treated as
 	 * absent. */
 	if (!RP_HAS(h->topology, memory))

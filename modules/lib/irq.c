@@ -391,7 +391,7 @@ static struct known *known_of(struct back *b, uint32_t number)
 	return &b->known[b->n_known++];
 }
 
-static bool matches(char *const *patterns, uint32_t n, uint32_t number, const char *description)
+static bool irq_matches(char *const *patterns, uint32_t n, uint32_t number, const char *description)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (is_about(patterns[i], number, description))
@@ -401,8 +401,8 @@ static bool matches(char *const *patterns, uint32_t n, uint32_t number, const ch
 
 /* Removes masked CPUs from the claimed ones, or from the allowed ones without a claim. False: no
  * mask applies to the interrupt. */
-static bool mask(const struct job *j, uint32_t number, const char *description,
-		 struct rp_idset *claimed)
+static bool irq_do_mask(const struct job *j, uint32_t number, const char *description,
+			struct rp_idset *claimed)
 {
 	const struct order *o = j->order;
 	struct rp_idset to;
@@ -413,7 +413,7 @@ static bool mask(const struct job *j, uint32_t number, const char *description,
 	for (uint32_t i = 0; i < o->n_masks; i++) {
 		const struct order_claim *m = &o->masks[i];
 		struct rp_idset off;
-		if (!matches(m->patterns, m->n, number, description))
+		if (!irq_matches(m->patterns, m->n, number, description))
 			continue;
 		any = true;
 		rp_idset_copy(&off, rp_ids_of(&m->cpus));
@@ -427,17 +427,17 @@ static bool mask(const struct job *j, uint32_t number, const char *description,
 }
 
 /* Determines the affinity for an interrupt whose present one is `now`. False: it may stay. */
-static bool target(const struct job *j, uint32_t number, const char *description, struct rp_ids now,
-		   struct rp_idset *ret)
+static bool irq_target(const struct job *j, uint32_t number, const char *description,
+		       struct rp_ids now, struct rp_idset *ret)
 {
 	const struct order *o = j->order;
 	rp_idset_clear(ret);
 	for (uint32_t i = 0; i < o->n_claims; i++) {
 		const struct order_claim *c = &o->claims[i];
-		if (matches(c->patterns, c->n, number, description))
+		if (irq_matches(c->patterns, c->n, number, description))
 			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
 	}
-	if (mask(j, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
+	if (irq_do_mask(j, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
 		return true;
 	if (!rp_ids_empty(rp_ids_of(&o->sink))) {
 		rp_idset_copy(ret, rp_ids_of(&o->sink));
@@ -525,7 +525,7 @@ static const char *rest_of(const struct back *b, const struct known *k, char buf
 	return b->settings->without(b->ctx, path, buf, LIST_MAX) < 0 ? NULL : buf;
 }
 
-static void forget(const struct back *b, struct known *k)
+static void irq_forget(const struct back *b, struct known *k)
 {
 	char path[64];
 	path_of(k->number, path);
@@ -537,7 +537,7 @@ static void forget(const struct back *b, struct known *k)
 	k->moved = false;
 }
 
-static void restore(struct job *j, struct known *k)
+static void irq_restore(struct job *j, struct known *k)
 {
 	const struct back *b = &j->owner->back;
 	char now[LIST_MAX], buf[LIST_MAX];
@@ -550,12 +550,12 @@ static void restore(struct job *j, struct known *k)
 	if (is_due && read_affinity(b, k->number, now) >= 0 && strcmp(now, rest) != 0 &&
 	    write_affinity(j, k, rest))
 		return;
-	forget(b, k);
+	irq_forget(b, k);
 }
 
 /* Records the wanted affinity with the host, even if it is already effective: the module that set
  * it may end. False: out of memory; the interrupt could not be restored later. */
-static bool claim(const struct back *b, struct known *k, const char *now, const char *wanted)
+static bool irq_do_claim(const struct back *b, struct known *k, const char *now, const char *wanted)
 {
 	char path[64];
 	path_of(k->number, path);
@@ -615,10 +615,10 @@ static void decide_from(const struct back *b, const struct known *k, uint32_t nu
 static void let_go(struct job *j, struct known *k)
 {
 	if (k)
-		restore(j, k);
+		irq_restore(j, k);
 }
 
-static int32_t move(void *arg, uint32_t number, const char *description)
+static int32_t irq_move(void *arg, uint32_t number, const char *description)
 {
 	struct job *j = arg;
 	struct back *b = &j->owner->back;
@@ -627,14 +627,14 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, from, to;
 	if (o->n_controllable &&
-	    !matches(o->controllable, o->n_controllable, number, description)) {
+	    !irq_matches(o->controllable, o->n_controllable, number, description)) {
 		let_go(j, k);
 		return 0;
 	}
 	if (read_affinity(b, number, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
 		return 0;
 	decide_from(b, k, number, &now, &from);
-	if (!target(j, number, description, rp_ids_of(&from), &to) ||
+	if (!irq_target(j, number, description, rp_ids_of(&from), &to) ||
 	    rp_ids_empty(rp_ids_of(&to))) {
 		if (!is_taken(k, rp_ids_of(&now)))
 			let_go(j, k);
@@ -649,7 +649,7 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	bool is_first = k && !k->before;
 	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
 	/* An interrupt that could not be restored is not moved. */
-	if (!k || !claim(b, k, text, is_there ? text : wanted)) {
+	if (!k || !irq_do_claim(b, k, text, is_there ? text : wanted)) {
 		j->failures++;
 		return 0;
 	}
@@ -657,10 +657,10 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 		return 0;
 	if (write_affinity(j, k, wanted)) {
 		if (is_first)
-			forget(b, k);
+			irq_forget(b, k);
 		else
 			/* the recorded wish was never effective: record the present affinity */
-			(void)claim(b, k, text, text);
+			(void)irq_do_claim(b, k, text, text);
 		return 0;
 	}
 	k->moved = true;
@@ -672,7 +672,7 @@ static void restore_all(struct job *j)
 {
 	struct back *b = &j->owner->back;
 	for (uint32_t i = 0; i < b->n_known; i++)
-		restore(j, &b->known[i]);
+		irq_restore(j, &b->known[i]);
 }
 
 static int32_t job_run(void *arg)
@@ -685,7 +685,7 @@ static int32_t job_run(void *arg)
 	}
 	char *text = read_table(b->work, b->ctx, &j->error);
 	if (text)
-		(void)each_line(text, move, j);
+		(void)each_line(text, irq_move, j);
 	else
 		(void)snprintf(j->message, sizeof j->message, TABLE ": %s", strerror(-j->error));
 	free(text);

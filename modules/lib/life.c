@@ -72,7 +72,7 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 	life_of(inst)->committed_digest = life_of(inst)->next_digest;
 }
 
-static void drop(struct rp_instance *inst, struct rp_plan *plan)
+static void life_drop(struct rp_instance *inst, struct rp_plan *plan)
 {
 	life_of(inst)->ops->plan_free(plan);
 }
@@ -86,7 +86,7 @@ static int32_t no_plan(const struct life *l)
 
 /* Begins a callback. A transaction may have several callbacks, which are rolled back together, so
  * ops.begin runs only once. */
-static int32_t begin(struct rp_instance *inst, rp_txn txn)
+static int32_t life_do_begin(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
 	if (!l->plan)
@@ -97,7 +97,7 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
-static int32_t done(struct rp_instance *inst, int32_t r)
+static int32_t life_do_done(struct rp_instance *inst, int32_t r)
 {
 	const struct life_ops *ops = life_of(inst)->ops;
 	if (r >= 0 && ops->done)
@@ -114,7 +114,7 @@ bool life_may_refuse(const struct rp_instance *inst)
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	l->waiting = false;
 	if (!r)
 		r = l->ops->sync(inst, txn);
@@ -125,7 +125,7 @@ static int32_t sync(struct rp_instance *inst, rp_txn txn)
 	l->synced = true;
 	l->changed = false;
 	l->digest = l->committed_digest;
-	return done(inst, 0);
+	return life_do_done(inst, 0);
 }
 
 static bool is_left_alone(const struct life *l, const struct rp_ctr_info *info)
@@ -133,39 +133,39 @@ static bool is_left_alone(const struct life *l, const struct rp_ctr_info *info)
 	return info->flags & RP_CTR_PRESERVE_CPU && !l->ops->sees_preserved;
 }
 
-static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
-		     int32_t (*op)(struct rp_instance *inst, rp_txn txn,
-				   const struct rp_ctr_info *info))
+static int32_t life_do_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			     int32_t (*op)(struct rp_instance *inst, rp_txn txn,
+					   const struct rp_ctr_info *info))
 {
 	const struct life *l = life_of(inst);
 	struct rp_ctr_info info;
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	if (!r)
 		r = ctr_info(&l->h, ctr, &info);
 	if (r)
 		return r;
 	if (!is_left_alone(l, &info))
-		return done(inst, op(inst, txn, &info));
+		return life_do_done(inst, op(inst, txn, &info));
 	modhost_note_line(&l->h, ctr, "annotated to keep its CPUs: left alone");
 	return 0;
 }
 
 static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	return place(inst, txn, ctr, life_of(inst)->ops->place);
+	return life_do_place(inst, txn, ctr, life_of(inst)->ops->place);
 }
 
 static int32_t update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct life_ops *ops = life_of(inst)->ops;
-	return place(inst, txn, ctr, ops->resize ? ops->resize : ops->place);
+	return life_do_place(inst, txn, ctr, ops->resize ? ops->resize : ops->place);
 }
 
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct life *l = life_of(inst);
 	l->waiting = true;
-	return l->ops->unmanaged ? place(inst, txn, ctr, l->ops->unmanaged) : 0;
+	return l->ops->unmanaged ? life_do_place(inst, txn, ctr, l->ops->unmanaged) : 0;
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
@@ -174,15 +174,15 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_ctr_info info;
 	if (!l->plan)
 		return 0;
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	if (!r)
 		r = ctr_info(&l->h, ctr, &info);
-	return done(inst, r ? r : l->ops->release(inst, txn, &info));
+	return life_do_done(inst, r ? r : l->ops->release(inst, txn, &info));
 }
 
 static int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	return r ? r : life_of(inst)->ops->admit(inst, txn, pod);
 }
 
@@ -191,7 +191,7 @@ static int32_t pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	struct life *l = life_of(inst);
 	if (!l->plan)
 		return 0;
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	return r ? r : l->ops->removed(inst, txn, pod);
 }
 
@@ -216,7 +216,7 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return new_machine(inst, txn);
 	const struct life_ops *ops = l->ops;
-	int32_t r = begin(inst, txn);
+	int32_t r = life_do_begin(inst, txn);
 	if (r)
 		return r;
 	if (ev->type == RP_EVENT_REBALANCE && ops->rebalance)
@@ -231,7 +231,7 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		r = ops->posted(inst, txn, ev);
 	if (ev->type == RP_EVENT_RUNTIME && ops->runtime)
 		r = ops->runtime(inst, txn);
-	return done(inst, r);
+	return life_do_done(inst, r);
 }
 
 /* Restores the state before a sync() whose transaction was dropped: no container was placed. */
@@ -251,7 +251,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	l->waiting = true; /* possibly */
 	forget_sync(l);
 	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
-	return l->plan && !r ? done(inst, 0) : r;
+	return l->plan && !r ? life_do_done(inst, 0) : r;
 }
 
 static void stop(struct rp_instance *inst)
@@ -263,7 +263,8 @@ static void stop(struct rp_instance *inst)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct life_walk *w)
+static int32_t life_visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			  const struct life_walk *w)
 {
 	struct rp_ctr_info info;
 	if (!ctr || ctr == w->except)
@@ -280,7 +281,7 @@ int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w)
 	int32_t n = ctr_list(&l->h, &l->list, w.order), sum = 0;
 	for (; n >= 0 && w.pass < (w.n_passes ? w.n_passes : 1); w.pass++)
 		for (int32_t i = 0; i < n; i++) {
-			int32_t r = visit(inst, txn, l->list.ctrs[i], &w);
+			int32_t r = life_visit(inst, txn, l->list.ctrs[i], &w);
 			if (r < 0)
 				return r;
 			if (r > 0)
@@ -440,7 +441,7 @@ static const struct rp_allocation allocation = {
 
 /* A policy without `unmanaged` must not have the callback. */
 #define CALLBACKS                                                                                  \
-	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = drop,     \
+	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = life_drop,     \
 	.sync = sync, .allocate = allocate, .update = update, .release = release, .event = event,  \
 	.rolled_back = rolled_back, .stop = stop
 

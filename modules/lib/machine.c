@@ -259,7 +259,7 @@ static uint32_t is_in(const struct growing *g, enum machine_level level, uint32_
 }
 
 /* Returns how near a CPU is; larger is nearer. The first criterion has the largest weight. */
-static uint32_t nearness(const struct growing *g, uint32_t cpu)
+static uint32_t machine_nearness(const struct growing *g, uint32_t cpu)
 {
 	const struct machine_unit *core = machine_unit_of(g->m, MACHINE_CORE, cpu);
 	uint32_t idle = machine_count_free(core, rp_ids_of(&g->left)) == core->n_cpus;
@@ -279,7 +279,7 @@ int32_t machine_grow(const struct machine *m, struct rp_ids own, struct rp_ids f
 	for (; more; more--) {
 		uint32_t best = RP_IDSET_NONE, best_near = 0;
 		RP_IDS_EACH (cpu, rp_ids_of(&g.left)) {
-			uint32_t near = nearness(&g, cpu);
+			uint32_t near = machine_nearness(&g, cpu);
 			if (best != RP_IDSET_NONE && near <= best_near)
 				continue;
 			best = cpu;

@@ -8,7 +8,7 @@ struct picking {
 	uint32_t n; /* CPUs still to be chosen */
 };
 
-static void take(struct picking *k, uint32_t cpu)
+static void machine_pack_take(struct picking *k, uint32_t cpu)
 {
 	if (!k->n || !rp_ids_has(rp_ids_of(&k->free), cpu))
 		return;
@@ -20,7 +20,7 @@ static void take(struct picking *k, uint32_t cpu)
 static void take_core(struct picking *k, const struct machine_unit *core)
 {
 	for (uint32_t i = 0; i < core->n_cpus; i++)
-		take(k, core->cpus[i]);
+		machine_pack_take(k, core->cpus[i]);
 }
 
 static bool is_whole(const struct picking *k, const struct machine_unit *core)
@@ -61,7 +61,7 @@ static void break_core(struct picking *k)
 		const struct machine_unit *core = &k->cores->units[i];
 		if (!is_whole(k, core))
 			continue;
-		take(k, core->cpus[core->cpus[0] == 0]);
+		machine_pack_take(k, core->cpus[core->cpus[0] == 0]);
 		return;
 	}
 }
@@ -70,8 +70,8 @@ static void take_ascending(struct picking *k)
 {
 	uint32_t cpu = rp_ids_next(rp_ids_of(&k->free), 0);
 	for (; k->n && cpu != RP_IDSET_NONE; cpu = rp_ids_next(rp_ids_of(&k->free), cpu))
-		take(k, cpu);
-	take(k, 0);
+		machine_pack_take(k, cpu);
+	machine_pack_take(k, 0);
 }
 
 /* Without cores of several threads, the steps for whole cores do nothing. */

@@ -11,7 +11,7 @@
 
 static const char *const qos_names[] = {"Guaranteed", "Burstable", "BestEffort"};
 
-static const char *after(const char *text, const char *prefix)
+static const char *match_after(const char *text, const char *prefix)
 {
 	size_t n = strlen(prefix);
 	return strncmp(text, prefix, n) == 0 ? text + n : NULL;
@@ -21,7 +21,7 @@ static const char *pod_value(const struct modhost *h, const struct rp_ctr_info *
 			     const char *key)
 {
 	struct rp_pod_info pod = {.size = sizeof pod};
-	const char *label = after(key, "labels/");
+	const char *label = match_after(key, "labels/");
 	if (label)
 		return h->cache->pod_label(h->ctx, info->pod, label);
 	if (strcmp(key, "name") == 0)
@@ -40,10 +40,10 @@ static const char *pod_value(const struct modhost *h, const struct rp_ctr_info *
 static const char *simple_value(const struct modhost *h, const struct rp_ctr_info *info,
 				const char *key)
 {
-	const char *rest = after(key, "pod/");
+	const char *rest = match_after(key, "pod/");
 	if (rest)
 		return pod_value(h, info, rest);
-	rest = after(key, "labels/");
+	rest = match_after(key, "labels/");
 	if (rest)
 		return h->cache->ctr_label(h->ctx, info->ctr, rest);
 	if (strcmp(key, "name") == 0)
@@ -77,7 +77,7 @@ struct out {
 	size_t len, size;
 };
 
-static void put(struct out *o, const char *text, size_t n)
+static void match_put(struct out *o, const char *text, size_t n)
 {
 	if (n > o->size - 1 - o->len)
 		n = o->size - 1 - o->len;
@@ -107,7 +107,7 @@ bool match_value(const struct modhost *h, const struct rp_ctr_info *info, const 
 	if (!split_key(key, &split, &join, &parts)) {
 		const char *v = simple_value(h, info, key);
 		if (v)
-			put(&o, v, strlen(v));
+			match_put(&o, v, strlen(v));
 		return v != NULL;
 	}
 	bool found = false;
@@ -116,11 +116,11 @@ bool match_value(const struct modhost *h, const struct rp_ctr_info *info, const 
 		size_t n = end ? (size_t)(end - parts) : strlen(parts);
 		const char *v = simple_value(h, info, copy_part(parts, n, part));
 		if (v)
-			put(&o, v, strlen(v));
+			match_put(&o, v, strlen(v));
 		found = found || v;
 		if (!end)
 			return found;
-		put(&o, &join, 1);
+		match_put(&o, &join, 1);
 		parts = end + 1;
 	}
 }
@@ -130,7 +130,7 @@ static const char *check_simple_key(const char *key)
 {
 	static const char *const words[] = {"name", "namespace", "qosclass", "id", "uid"};
 	static const char *const maps[] = {"labels", "tags"};
-	const char *rest = after(key, "pod/");
+	const char *rest = match_after(key, "pod/");
 	if (rest ? !*rest : strcmp(key, "pod") == 0)
 		return "there is nothing after \"pod\"";
 	if (rest)
@@ -312,8 +312,8 @@ static const char *next_key(const char *p, const char **key, size_t *n, const ch
 	return NULL;
 }
 
-static bool expand(const struct modhost *h, const struct rp_ctr_info *info, const char *text,
-		   struct out *o, const char **wrong)
+static bool match_do_expand(const struct modhost *h, const struct rp_ctr_info *info,
+			    const char *text, struct out *o, const char **wrong)
 {
 	bool complete = true;
 	char name[MATCH_VALUE_MAX], value[MATCH_VALUE_MAX];
@@ -321,7 +321,7 @@ static bool expand(const struct modhost *h, const struct rp_ctr_info *info, cons
 		size_t n = strcspn(text, "${}");
 		const char *key;
 		if (o)
-			put(o, text, n);
+			match_put(o, text, n);
 		text += n;
 		if (*text == '{' || *text == '}') {
 			*wrong = "there is a brace that nothing opens";
@@ -335,12 +335,12 @@ static bool expand(const struct modhost *h, const struct rp_ctr_info *info, cons
 		if (!o)
 			continue;
 		if (!key) {
-			put(o, "$", 1);
+			match_put(o, "$", 1);
 			continue;
 		}
 		complete = match_value(h, info, copy_part(key, n, name), value, sizeof value) &&
 			   complete;
-		put(o, value, strlen(value));
+		match_put(o, value, strlen(value));
 	}
 	return complete;
 }
@@ -348,7 +348,7 @@ static bool expand(const struct modhost *h, const struct rp_ctr_info *info, cons
 const char *match_check_text(const char *text)
 {
 	const char *wrong = NULL;
-	(void)expand(NULL, NULL, text, NULL, &wrong);
+	(void)match_do_expand(NULL, NULL, text, NULL, &wrong);
 	return wrong;
 }
 
@@ -358,7 +358,7 @@ bool match_expand(const struct modhost *h, const struct rp_ctr_info *info, const
 	struct out o = {buf, 0, size};
 	const char *wrong = NULL;
 	buf[0] = '\0';
-	bool complete = expand(h, info, text, &o, &wrong);
+	bool complete = match_do_expand(h, info, text, &o, &wrong);
 	if (wrong)
 		buf[0] = '\0';
 	return complete && !wrong;

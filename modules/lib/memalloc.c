@@ -29,7 +29,7 @@ uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **r
 }
 
 /* Returns the nodes of a request's zone that have memory; there is at least one. */
-static memalloc_mask visible(const struct memalloc *m, const struct request *req)
+static memalloc_mask memalloc_visible(const struct memalloc *m, const struct request *req)
 {
 	return req->zone->nodes & m->with_memory;
 }
@@ -37,7 +37,7 @@ static memalloc_mask visible(const struct memalloc *m, const struct request *req
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Begins an operation. Returns the journal position to which an error undoes. */
-static uint32_t start(struct memalloc *m)
+static uint32_t memalloc_start(struct memalloc *m)
 {
 	m->n_moves = 0;
 	m->why[0] = '\0';
@@ -52,7 +52,7 @@ static int stop_failed(struct memalloc *m, uint32_t n_journal, int r)
 	return r;
 }
 
-static void stop(struct memalloc *m)
+static void memalloc_stop(struct memalloc *m)
 {
 	m->version++;
 	if (m->in_txn)
@@ -97,12 +97,13 @@ static int list_moves(struct memalloc *m, uint32_t n_journal, const struct reque
 	if (n > 1)
 		qsort(m->moved, n, sizeof(struct request *), compare_age);
 	for (uint32_t i = 0; i < n; i++)
-		m->moves[i] = (struct memalloc_move){m->moved[i]->is.id, visible(m, m->moved[i])};
+		m->moves[i] = (struct memalloc_move){m->moved[i]->is.id,
+						     memalloc_visible(m, m->moved[i])};
 	m->n_moves = n;
 	return 0;
 }
 
-static int check(struct memalloc *m, const struct memalloc_request *req)
+static int memalloc_check(struct memalloc *m, const struct memalloc_request *req)
 {
 	if (req->size < 0)
 		return memalloc_fail(m, -RP_EINVAL, "a request of %lld bytes",
@@ -121,7 +122,7 @@ static int check(struct memalloc *m, const struct memalloc_request *req)
 }
 
 /* Assigns a request without a zone to one, moving other requests if necessary. */
-static int place(struct memalloc *m, struct request *req)
+static int memalloc_do_place(struct memalloc *m, struct request *req)
 {
 	memalloc_mask nodes;
 	int r = memalloc_initial_zone(m, &req->is, &nodes);
@@ -136,7 +137,7 @@ static int place(struct memalloc *m, struct request *req)
 }
 
 /* Adds a request and places it. The caller undoes the addition after an error. */
-static int add(struct memalloc *m, const struct memalloc_request *is, struct request **ret)
+static int memalloc_add(struct memalloc *m, const struct memalloc_request *is, struct request **ret)
 {
 	struct request *req = memalloc_reserve_journal(m, 1) ? NULL : calloc(1, sizeof *req);
 	if (!req)
@@ -149,14 +150,14 @@ static int add(struct memalloc *m, const struct memalloc_request *is, struct req
 	}
 	(void)memalloc_note(m, req);
 	*ret = req;
-	return place(m, req);
+	return memalloc_do_place(m, req);
 }
 
 static int check_new(struct memalloc *m, const struct memalloc_request *req)
 {
 	if (memalloc_find(m, req->id))
 		return memalloc_fail(m, -RP_EBUSY, "a request of this id exists");
-	return check(m, req);
+	return memalloc_check(m, req);
 }
 
 int memalloc_offer(struct memalloc *m, const struct memalloc_request *is,
@@ -165,14 +166,14 @@ int memalloc_offer(struct memalloc *m, const struct memalloc_request *is,
 	struct memalloc_request wanted = *is;
 	struct request *req;
 	memalloc_mask nodes;
-	uint32_t mark = start(m);
+	uint32_t mark = memalloc_start(m);
 	int r = check_new(m, is);
 	if (!r)
 		r = memalloc_initial_zone(m, &wanted, &nodes);
 	if (r)
 		return r;
 	if (!memalloc_fits(m, nodes, is->size)) {
-		r = add(m, is, &req);
+		r = memalloc_add(m, is, &req);
 		if (!r)
 			nodes = req->zone->nodes;
 		(void)stop_failed(m, mark, 0);
@@ -186,24 +187,24 @@ int memalloc_allocate(struct memalloc *m, const struct memalloc_request *is,
 		      memalloc_mask *ret_zone)
 {
 	struct request *req = NULL;
-	uint32_t mark = start(m);
+	uint32_t mark = memalloc_start(m);
 	int r = check_new(m, is);
 	if (!r)
-		r = add(m, is, &req);
+		r = memalloc_add(m, is, &req);
 	if (!r)
 		r = list_moves(m, mark, req);
 	if (r)
 		return stop_failed(m, mark, r);
 	m->next_age++;
-	*ret_zone = visible(m, req);
-	stop(m);
+	*ret_zone = memalloc_visible(m, req);
+	memalloc_stop(m);
 	return 0;
 }
 
 int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer, memalloc_mask *ret_zone)
 {
 	if (offer->version != m->version) {
-		(void)start(m);
+		(void)memalloc_start(m);
 		return memalloc_fail(m, -RP_ESTALE, "the offer has expired");
 	}
 	/* The state is unchanged since the offer, so the result is the same. */
@@ -212,9 +213,10 @@ int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer, mema
 
 int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
 {
-	uint32_t mark = start(m);
+	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
-	int r = req ? check(m, is) : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+	int r = req ? memalloc_check(m, is)
+		    : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
 	if (!r && memalloc_reserve_journal(m, 1))
 		r = memalloc_fail(m, -RP_ENOMEM, "out of memory");
 	if (r)
@@ -222,19 +224,19 @@ int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, mema
 	(void)memalloc_note(m, req);
 	memalloc_unassign(m, req);
 	req->is = *is;
-	r = place(m, req);
+	r = memalloc_do_place(m, req);
 	if (!r)
 		r = list_moves(m, mark, req);
 	if (r)
 		return stop_failed(m, mark, r);
-	*ret_zone = visible(m, req);
-	stop(m);
+	*ret_zone = memalloc_visible(m, req);
+	memalloc_stop(m);
 	return 0;
 }
 
 /* Assigns a request without a zone to its new place, or to that and its old zone together if the
  * new place has not enough capacity. */
-static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
+static int memalloc_do_follow(struct memalloc *m, struct request *req, memalloc_mask was)
 {
 	memalloc_mask nodes;
 	int r = memalloc_initial_zone(m, &req->is, &nodes);
@@ -252,9 +254,10 @@ static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
 
 int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
 {
-	uint32_t mark = start(m);
+	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
-	int r = req ? check(m, is) : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+	int r = req ? memalloc_check(m, is)
+		    : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
 	if (!r && is->size != req->is.size)
 		r = memalloc_fail(m, -RP_EINVAL, "the size of the request has changed");
 	if (!r && memalloc_reserve_journal(m, 1))
@@ -265,18 +268,19 @@ int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memal
 	(void)memalloc_note(m, req);
 	memalloc_unassign(m, req);
 	req->is = *is;
-	r = follow(m, req, was);
+	r = memalloc_do_follow(m, req, was);
 	if (!r)
 		r = list_moves(m, mark, req);
 	if (r)
 		return stop_failed(m, mark, r);
-	*ret_zone = visible(m, req);
-	stop(m);
+	*ret_zone = memalloc_visible(m, req);
+	memalloc_stop(m);
 	return 0;
 }
 
 /* Moves a request to a larger zone. */
-static int enlarge(struct memalloc *m, struct request *req, memalloc_mask nodes, uint32_t types)
+static int memalloc_enlarge(struct memalloc *m, struct request *req, memalloc_mask nodes,
+			    uint32_t types)
 {
 	struct zone *z = memalloc_reserve_journal(m, 1) ? NULL : memalloc_get_zone(m, nodes);
 	if (!z || memalloc_reserve_users(z, 1))
@@ -291,7 +295,7 @@ static int enlarge(struct memalloc *m, struct request *req, memalloc_mask nodes,
 int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32_t types,
 		    memalloc_mask *ret_zone)
 {
-	uint32_t mark = start(m), new_types;
+	uint32_t mark = memalloc_start(m), new_types;
 	struct request *req = memalloc_find(m, id);
 	if (!req)
 		return memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
@@ -300,7 +304,7 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 	memalloc_mask zone = req->zone->nodes;
 	if ((nodes == req->is.nodes && types == req->is.types) ||
 	    (!(nodes & ~zone) && !(types & ~memalloc_types(m, zone)))) {
-		*ret_zone = visible(m, req);
+		*ret_zone = memalloc_visible(m, req);
 		return 0;
 	}
 	if (types)
@@ -312,19 +316,19 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 	if (!more)
 		return memalloc_fail(m, -RP_ENOSPC,
 				     "there are no further nodes of the requested kinds of memory");
-	int r = enlarge(m, req, zone | more, new_types);
+	int r = memalloc_enlarge(m, req, zone | more, new_types);
 	if (!r)
 		r = list_moves(m, mark, req);
 	if (r)
 		return stop_failed(m, mark, r);
-	*ret_zone = visible(m, req);
-	stop(m);
+	*ret_zone = memalloc_visible(m, req);
+	memalloc_stop(m);
 	return 0;
 }
 
 int memalloc_release(struct memalloc *m, uint64_t id)
 {
-	(void)start(m);
+	(void)memalloc_start(m);
 	struct request *req = memalloc_find(m, id);
 	if (!req)
 		return memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
@@ -333,13 +337,13 @@ int memalloc_release(struct memalloc *m, uint64_t id)
 	memalloc_note(m, req)->released = true;
 	memalloc_unassign(m, req);
 	memalloc_erase(m, req);
-	stop(m);
+	memalloc_stop(m);
 	return 0;
 }
 
 void memalloc_reset(struct memalloc *m)
 {
-	(void)start(m);
+	(void)memalloc_start(m);
 	assert(!m->in_txn);
 	for (uint32_t i = 0; i < m->n_table; i++) {
 		while (m->table[i]) {
@@ -349,7 +353,7 @@ void memalloc_reset(struct memalloc *m)
 			free(req);
 		}
 	}
-	stop(m);
+	memalloc_stop(m);
 }
 
 /* ---- undo ------------------------------------------------------------------------------------ */
@@ -388,7 +392,7 @@ int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone
 	const struct request *req = memalloc_find(m, id);
 	if (!req)
 		return -RP_ENOENT;
-	*ret_zone = visible(m, req);
+	*ret_zone = memalloc_visible(m, req);
 	return 0;
 }
 

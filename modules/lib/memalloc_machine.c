@@ -8,10 +8,10 @@
 
 #define DISTANCE_UNKNOWN (UINT32_MAX - 1) /* farther than all known distances */
 
-static int refuse(char *why, size_t why_size, int code, const char *fmt, ...)
+static int memalloc_machine_refuse(char *why, size_t why_size, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static int refuse(char *why, size_t why_size, int code, const char *fmt, ...)
+static int memalloc_machine_refuse(char *why, size_t why_size, int code, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -37,29 +37,34 @@ static uint32_t type_index(uint32_t type)
 
 /* ---- construction ---------------------------------------------------------------------------- */
 
-static int check(const struct memalloc_machine *machine, char *why, size_t why_size)
+static int memalloc_machine_check(const struct memalloc_machine *machine, char *why,
+				  size_t why_size)
 {
 	bool memory = false;
 	if (machine->n_nodes > MEMALLOC_NODES_MAX)
-		return refuse(why, why_size, -RP_E2BIG, "%u memory nodes: at most %u are supported",
-			      machine->n_nodes, MEMALLOC_NODES_MAX);
+		return memalloc_machine_refuse(why, why_size, -RP_E2BIG,
+					       "%u memory nodes: at most %u are supported",
+					       machine->n_nodes, MEMALLOC_NODES_MAX);
 	for (uint32_t i = 0; i < machine->n_nodes; i++) {
 		const struct memalloc_node *n = &machine->nodes[i];
 		if (n->id >= RP_NODES_MAX || (i && n->id <= n[-1].id))
-			return refuse(why, why_size, -RP_EINVAL,
-				      "memory node %u: not in order or too large", n->id);
+			return memalloc_machine_refuse(why, why_size, -RP_EINVAL,
+						       "memory node %u: not in order or too large",
+						       n->id);
 		if (type_index(n->type) == N_TYPES)
-			return refuse(why, why_size, -RP_EINVAL, "memory node %u: unknown type %u",
-				      n->id, n->type);
+			return memalloc_machine_refuse(why, why_size, -RP_EINVAL,
+						       "memory node %u: unknown type %u", n->id,
+						       n->type);
 		if (n->bytes > MEMALLOC_NODE_BYTES_MAX)
-			return refuse(why, why_size, -RP_EINVAL,
-				      "memory node %u: %llu bytes are more than is supported",
-				      n->id, (unsigned long long)n->bytes);
+			return memalloc_machine_refuse(
+				why, why_size, -RP_EINVAL,
+				"memory node %u: %llu bytes are more than is supported", n->id,
+				(unsigned long long)n->bytes);
 		memory |= n->bytes > 0;
 	}
 	return memory ? 0
-		      : refuse(why, why_size, -RP_EINVAL,
-			       "the machine has no memory node with memory");
+		      : memalloc_machine_refuse(why, why_size, -RP_EINVAL,
+						"the machine has no memory node with memory");
 }
 
 /* Groups the other nodes by distance, nearest first. Returns the end of the written array. */
@@ -104,7 +109,7 @@ int memalloc_new_machine(const struct memalloc_machine *machine, struct memalloc
 			 size_t why_size)
 {
 	uint32_t n = machine->n_nodes;
-	int r = check(machine, why, why_size);
+	int r = memalloc_machine_check(machine, why, why_size);
 	if (r)
 		return r;
 	struct memalloc *m = calloc(1, sizeof *m);
@@ -112,7 +117,7 @@ int memalloc_new_machine(const struct memalloc_machine *machine, struct memalloc
 	if (!m || !d) {
 		free(m);
 		free(d);
-		return refuse(why, why_size, -RP_ENOMEM, "out of memory");
+		return memalloc_machine_refuse(why, why_size, -RP_ENOMEM, "out of memory");
 	}
 	m->distances = d;
 	m->n_nodes = n;
@@ -186,18 +191,20 @@ int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc
 	struct rp_ids online;
 	int r = topo->set(ctx, RP_NODES_ONLINE, &online);
 	if (r)
-		return refuse(why, why_size, r, "the host does not know the memory nodes");
+		return memalloc_machine_refuse(why, why_size, r,
+					       "the host does not know the memory nodes");
 	RP_IDS_EACH (id, online) {
 		struct rp_node_info info = {.size = sizeof info};
 		r = topo->node(ctx, id, &info);
 		if (r)
-			return refuse(why, why_size, r, "memory node %u: the host does not know it",
-				      id);
+			return memalloc_machine_refuse(
+				why, why_size, r, "memory node %u: the host does not know it", id);
 		if (!info.memory && rp_ids_empty(info.cpus))
 			continue;
 		if (n == MEMALLOC_NODES_MAX)
-			return refuse(why, why_size, -RP_E2BIG,
-				      "more than %u memory nodes are not supported", n);
+			return memalloc_machine_refuse(
+				why, why_size, -RP_E2BIG,
+				"more than %u memory nodes are not supported", n);
 		nodes[n++] =
 			(struct memalloc_node){id, type_of(info.type), info.normal, 0, info.memory};
 	}

@@ -159,7 +159,8 @@ static uint32_t find_excess(struct memalloc *m, memalloc_mask nodes)
 }
 
 /* Moves users of an overfull zone to a larger one. Returns the bytes moved or -RP_ENOMEM. */
-static int64_t shrink(struct memalloc *m, const struct excess *e, uint32_t priority, uint32_t extra)
+static int64_t memalloc_place_shrink(struct memalloc *m, const struct excess *e, uint32_t priority,
+				     uint32_t extra)
 {
 	uint32_t types;
 	memalloc_mask more = memalloc_expand(m, e->zone->nodes, e->zone->types | extra, &types);
@@ -178,7 +179,7 @@ static int64_t shrink_all(struct memalloc *m, memalloc_mask nodes, uint32_t n, u
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct excess e = m->over_sorted[i]; /* a copy: new zones may move the array */
-		int64_t bytes = shrink(m, &e, priority, extra);
+		int64_t bytes = memalloc_place_shrink(m, &e, priority, extra);
 		if (bytes < 0)
 			return bytes;
 		*moved |= bytes > 0;

@@ -24,7 +24,7 @@ uint32_t memalloc_prio_of(uint32_t qos)
 					 : MEMALLOC_PRIO_BEST_EFFORT;
 }
 
-static uint32_t find(const char *text, size_t len, uint32_t n)
+static uint32_t memalloc_words_find(const char *text, size_t len, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (strlen(words[i].name) == len && strncasecmp(words[i].name, text, len) == 0)
@@ -34,7 +34,7 @@ static uint32_t find(const char *text, size_t len, uint32_t n)
 
 uint32_t memalloc_type_of(const char *name)
 {
-	return find(name, strlen(name), N_TYPES);
+	return memalloc_words_find(name, strlen(name), N_TYPES);
 }
 
 uint32_t memalloc_types_of(const char *text)
@@ -44,7 +44,7 @@ uint32_t memalloc_types_of(const char *text)
 	while (*text) {
 		text += strspn(text, blanks);
 		size_t len = strcspn(text, ", \t");
-		uint32_t found = find(text, len, N_WORDS);
+		uint32_t found = memalloc_words_find(text, len, N_WORDS);
 		if (!found)
 			return 0;
 		types |= found;

@@ -6,7 +6,7 @@
 #include "modules/lib/memalloc_impl.h"
 
 /* Grows an array to n elements; its capacity doubles. */
-static int grow(void *array, uint32_t *cap, uint64_t n, size_t size)
+static int memalloc_zone_grow(void *array, uint32_t *cap, uint64_t n, size_t size)
 {
 	void **p = array;
 	if (n <= *cap)
@@ -36,9 +36,9 @@ static int grow_zones(struct memalloc *m)
 {
 	uint32_t cap = m->cap_zones, cap_over = cap, cap_sorted = cap;
 	uint64_t n = (uint64_t)m->n_zones + m->n_spare + 1;
-	if (grow(&m->over, &cap_over, n, sizeof *m->over) ||
-	    grow(&m->over_sorted, &cap_sorted, n, sizeof *m->over_sorted) ||
-	    grow(&m->zones, &cap, n, sizeof(struct zone *)))
+	if (memalloc_zone_grow(&m->over, &cap_over, n, sizeof *m->over) ||
+	    memalloc_zone_grow(&m->over_sorted, &cap_sorted, n, sizeof *m->over_sorted) ||
+	    memalloc_zone_grow(&m->zones, &cap, n, sizeof(struct zone *)))
 		return -RP_ENOMEM;
 	m->cap_zones = cap;
 	return 0;
@@ -128,7 +128,8 @@ static uint32_t user_place(const struct zone *z, const struct request *req)
 
 int memalloc_reserve_users(struct zone *z, uint32_t n)
 {
-	return grow(&z->users, &z->cap_users, (uint64_t)z->n_users + n, sizeof(struct request *));
+	return memalloc_zone_grow(&z->users, &z->cap_users, (uint64_t)z->n_users + n,
+				  sizeof(struct request *));
 }
 
 static void insert_user(struct zone *z, struct request *req)
@@ -198,7 +199,7 @@ int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *
 
 /* ---- requests by id -------------------------------------------------------------------------- */
 
-static struct request **slot(struct request **table, uint32_t n_table, uint64_t id)
+static struct request **memalloc_zone_slot(struct request **table, uint32_t n_table, uint64_t id)
 {
 	uint64_t h = id * UINT64_C(0x9e3779b97f4a7c15);
 	return &table[(h >> 32) & (n_table - 1)];
@@ -206,7 +207,7 @@ static struct request **slot(struct request **table, uint32_t n_table, uint64_t 
 
 struct request *memalloc_find(const struct memalloc *m, uint64_t id)
 {
-	struct request *r = m->n_table ? *slot(m->table, m->n_table, id) : NULL;
+	struct request *r = m->n_table ? *memalloc_zone_slot(m->table, m->n_table, id) : NULL;
 	while (r && r->is.id != id)
 		r = r->next;
 	return r;
@@ -221,7 +222,7 @@ static int grow_table(struct memalloc *m)
 	for (uint32_t i = 0; i < m->n_table; i++) {
 		for (struct request *r = m->table[i], *next; r; r = next) {
 			next = r->next;
-			struct request **s = slot(table, n, r->is.id);
+			struct request **s = memalloc_zone_slot(table, n, r->is.id);
 			r->next = *s;
 			*s = r;
 		}
@@ -234,7 +235,7 @@ static int grow_table(struct memalloc *m)
 
 static void link_request(struct memalloc *m, struct request *req)
 {
-	struct request **s = slot(m->table, m->n_table, req->is.id);
+	struct request **s = memalloc_zone_slot(m->table, m->n_table, req->is.id);
 	req->next = *s;
 	*s = req;
 	req->listed = true;
@@ -252,7 +253,7 @@ int memalloc_insert(struct memalloc *m, struct request *req)
 
 void memalloc_erase(struct memalloc *m, struct request *req)
 {
-	struct request **s = slot(m->table, m->n_table, req->is.id);
+	struct request **s = memalloc_zone_slot(m->table, m->n_table, req->is.id);
 	while (*s != req)
 		s = &(*s)->next;
 	*s = req->next;
@@ -264,7 +265,8 @@ void memalloc_erase(struct memalloc *m, struct request *req)
 
 int memalloc_reserve_journal(struct memalloc *m, uint32_t n)
 {
-	return grow(&m->journal, &m->cap_journal, (uint64_t)m->n_journal + n, sizeof *m->journal);
+	return memalloc_zone_grow(&m->journal, &m->cap_journal, (uint64_t)m->n_journal + n,
+				  sizeof *m->journal);
 }
 
 struct change *memalloc_note(struct memalloc *m, struct request *req)

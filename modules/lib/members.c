@@ -32,8 +32,8 @@ bool members_known(const struct rp_instance *inst, rp_ctr ctr)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static void count(struct rp_instance *inst, const struct members *m, const struct record *rec,
-		  int sign)
+static void members_count(struct rp_instance *inst, const struct members *m,
+			  const struct record *rec, int sign)
 {
 	uint32_t n;
 	struct pools_pool *list = m->pools(inst, &n);
@@ -82,14 +82,14 @@ static int32_t keep_record(struct rp_instance *inst, const struct members *m, rp
 }
 
 /* Adds a container that is not counted yet to its pool. Results as of members_join(). */
-static int32_t join(struct rp_instance *inst, const struct members *m, rp_txn txn,
-		    const struct rp_ctr_info *info)
+static int32_t members_do_join(struct rp_instance *inst, const struct members *m, rp_txn txn,
+			       const struct rp_ctr_info *info)
 {
 	const struct members_choice c = m->choose(inst, info);
 	const struct record rec = record_of(info, &c);
-	count(inst, m, &rec, 1);
+	members_count(inst, m, &rec, 1);
 	if (!m->fits(inst)) {
-		count(inst, m, &rec, -1);
+		members_count(inst, m, &rec, -1);
 		return 0;
 	}
 	int32_t r = keep_record(inst, m, txn, info->ctr, &rec, &c);
@@ -101,8 +101,8 @@ int32_t members_join(struct rp_instance *inst, const struct members *m, rp_txn t
 {
 	struct record had;
 	if (read_record(inst, info->ctr, &had))
-		count(inst, m, &had, -1);
-	return join(inst, m, txn, info);
+		members_count(inst, m, &had, -1);
+	return members_do_join(inst, m, txn, info);
 }
 
 int32_t members_overflow(struct rp_instance *inst, const struct members *m, rp_txn txn,
@@ -110,7 +110,7 @@ int32_t members_overflow(struct rp_instance *inst, const struct members *m, rp_t
 {
 	const struct members_choice c = {m->last_resort, WHY_OVERFLOW, NULL, false};
 	const struct record rec = {RECORD_VERSION, c.pool, 0, true, 0};
-	count(inst, m, &rec, 1);
+	members_count(inst, m, &rec, 1);
 	life_of(inst)->waiting = true;
 	return keep_record(inst, m, txn, info->ctr, &rec, &c);
 }
@@ -121,7 +121,7 @@ int32_t members_leave(struct rp_instance *inst, const struct members *m, rp_txn 
 	struct record had;
 	if (!read_record(inst, info->ctr, &had))
 		return 0;
-	count(inst, m, &had, -1);
+	members_count(inst, m, &had, -1);
 	int32_t r = ctr_forget(&life_of(inst)->h, txn, info->ctr);
 	return r ? r : 1;
 }
@@ -144,7 +144,7 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	const struct members_choice c = m->choose(inst, info);
 	const struct record rec = record_of(info, &c);
 	(void)txn;
-	count(inst, m, &rec, 1);
+	members_count(inst, m, &rec, 1);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static int32_t join_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	bool last = w->pass + 1 == w->n_passes;
 	if (!last && (!read_record(inst, info->ctr, &had) || had.overflows))
 		return 0;
-	int32_t r = join(inst, w->arg, txn, info);
+	int32_t r = members_do_join(inst, w->arg, txn, info);
 	return r || !last ? r : members_overflow(inst, w->arg, txn, info);
 }
 
@@ -167,7 +167,7 @@ int32_t members_sync(struct rp_instance *inst, const struct members *m, rp_txn t
 	int32_t r = life_walk(inst, txn, w);
 	bool too_many = !m->fits(inst);
 	forget_counts(inst, m);
-	count(inst, m, &keeper, too_many);
+	members_count(inst, m, &keeper, too_many);
 	w = (struct life_walk){.each = join_one,
 			       .order = RP_ORDER_SYNC,
 			       .n_passes = 2,
@@ -175,7 +175,7 @@ int32_t members_sync(struct rp_instance *inst, const struct members *m, rp_txn t
 			       .arg = (void *)m};
 	if (!r)
 		r = life_walk(inst, txn, w);
-	count(inst, m, &keeper, -too_many);
+	members_count(inst, m, &keeper, -too_many);
 	return r < 0 ? r : 0;
 }
 
@@ -212,7 +212,7 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	int32_t r = members_join(inst, m, txn, info);
 	if (r > 0)
 		return members_stage_one(inst, m, txn, info);
-	count(inst, m, &rec, 1);
+	members_count(inst, m, &rec, 1);
 	life_of(inst)->waiting = true;
 	return r;
 }
@@ -232,8 +232,8 @@ struct weighing {
 	const struct rp_host_usage *usage;
 };
 
-static int32_t weigh(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		     const struct life_walk *w)
+static int32_t members_do_weigh(struct rp_instance *inst, rp_txn txn,
+				const struct rp_ctr_info *info, const struct life_walk *w)
 {
 	const struct weighing *how = w->arg;
 	struct rp_usage usage = {.size = sizeof usage};
@@ -254,5 +254,7 @@ int32_t members_weigh(struct rp_instance *inst, const struct members *m, rp_txn 
 	struct pools_pool *list = m->pools(inst, &n);
 	for (uint32_t i = 0; i < n; i++)
 		list[i].weight = 0;
-	return how.usage ? life_walk(inst, txn, (struct life_walk){.each = weigh, .arg = &how}) : 0;
+	return how.usage ? life_walk(inst, txn,
+				     (struct life_walk){.each = members_do_weigh, .arg = &how})
+			 : 0;
 }

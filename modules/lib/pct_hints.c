@@ -31,7 +31,7 @@ static struct room room_of(const struct pct_punit *u, struct rp_ids free, struct
 }
 
 /* Inserts by more room first, then more free CPUs; equals keep their order. */
-static void insert(struct pct_hints *hints, struct room *sorted, struct room new)
+static void pct_hints_insert(struct pct_hints *hints, struct room *sorted, struct room new)
 {
 	uint32_t at = hints->n_reserve++;
 	for (; at; at--) {
@@ -50,7 +50,7 @@ static void reserve_punits(const struct pct *p, uint32_t n, struct rp_ids free, 
 		struct room r = room_of(&p->punits[i], free, high);
 		r.index = i;
 		if (p->punits[i].eligible && r.room >= n && r.free >= n)
-			insert(ret, sorted, r);
+			pct_hints_insert(ret, sorted, r);
 	}
 }
 
@@ -69,7 +69,7 @@ static void reserve_packages(const struct pct *p, uint32_t n, struct rp_ids free
 			fit += r.room < r.free ? r.room : r.free;
 		}
 		if (fit >= n)
-			insert(ret, sorted, all);
+			pct_hints_insert(ret, sorted, all);
 	}
 }
 
@@ -85,8 +85,8 @@ static void avoid_high(const struct pct *p, struct rp_ids high, struct pct_hints
 }
 
 /* Finds punits with enough room, else packages. */
-static void reserve(const struct pct *p, uint32_t n, struct rp_ids free, struct rp_ids high,
-		    struct pct_hints *ret)
+static void pct_hints_reserve(const struct pct *p, uint32_t n, struct rp_ids free,
+			      struct rp_ids high, struct pct_hints *ret)
 {
 	struct room sorted[PCT_PUNITS_MAX] = {{0, 0, 0}};
 	reserve_punits(p, n, free, high, ret, sorted);
@@ -118,10 +118,10 @@ void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids fre
 			avoid_high(p, high, ret);
 		return;
 	}
-	reserve(p, n, free, high, ret);
+	pct_hints_reserve(p, n, free, high, ret);
 }
 
-static bool narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
+static bool pct_hints_narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
 {
 	if (rp_ids_count(rp_ids_of(to)) < n)
 		return false;
@@ -136,14 +136,14 @@ bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 	bool done = false;
 	if (hints->has_clos) {
 		rp_idset_and(&better, rp_ids_of(from), rp_ids_of(&hints->clos));
-		done = narrow(from, &better, n);
+		done = pct_hints_narrow(from, &better, n);
 	}
 	for (uint32_t i = 0; i < hints->n_reserve; i++) {
 		const struct rp_idset *set = hints->packages
 						     ? &p->packages[hints->reserve[i]].allowed
 						     : &p->punits[hints->reserve[i]].allowed;
 		rp_idset_and(&better, rp_ids_of(from), rp_ids_of(set));
-		if (narrow(from, &better, n))
+		if (pct_hints_narrow(from, &better, n))
 			return true;
 	}
 	return done;
@@ -155,7 +155,7 @@ bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from)
 	if (!hints->has_avoid)
 		return false;
 	rp_idset_andnot(&better, rp_ids_of(from), rp_ids_of(&hints->avoid));
-	return narrow(from, &better, n);
+	return pct_hints_narrow(from, &better, n);
 }
 
 uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus)

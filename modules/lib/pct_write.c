@@ -10,7 +10,7 @@
 static const struct rp_clos nothing = {.max_mhz = RP_SST_MHZ_MAX};
 
 /* Returns why the driver refuses, with the remedy. */
-static const char *reason(int32_t r)
+static const char *pct_write_reason(int32_t r)
 {
 	return r == -EPERM ? "Operation not permitted: locked by the firmware, or the daemon lacks "
 			     "CAP_SYS_ADMIN (nri-rp-balloons(7))"
@@ -18,7 +18,8 @@ static const char *reason(int32_t r)
 }
 
 /* Counts a write and logs its failure. Returns the result. */
-static int32_t note(struct cpuclass_job *job, const struct pct_unit *u, const char *what, int32_t r)
+static int32_t pct_write_note(struct cpuclass_job *job, const struct pct_unit *u, const char *what,
+			      int32_t r)
 {
 	char place[64];
 	if (!r) {
@@ -28,11 +29,12 @@ static int32_t note(struct cpuclass_job *job, const struct pct_unit *u, const ch
 	job->failures++;
 	(void)snprintf(place, sizeof place, "Speed Select, package %u, punit %u", u->at.package_id,
 		       u->at.punit_id);
-	cpuclass_complain(job, WHAT_PLATFORM, place, what, "failed", reason(r));
+	cpuclass_complain(job, WHAT_PLATFORM, place, what, "failed", pct_write_reason(r));
 	return r;
 }
 
-static int32_t associate(struct cpuclass_job *job, const struct rp_sst_at *at, uint32_t clos)
+static int32_t pct_write_associate(struct cpuclass_job *job, const struct rp_sst_at *at,
+				   uint32_t clos)
 {
 	const struct rp_host_speedselect *s = job->speedselect;
 	uint32_t now;
@@ -55,13 +57,13 @@ int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 	char place[48], clos[16];
 	if (cpu->clos < 0)
 		return 0;
-	int32_t r = associate(job, &cpu->at, (uint32_t)cpu->clos);
+	int32_t r = pct_write_associate(job, &cpu->at, (uint32_t)cpu->clos);
 	if (!r)
 		return 0;
 	job->failures++;
 	(void)snprintf(place, sizeof place, "Speed Select, CPU %u", cpu->cpu);
 	(void)snprintf(clos, sizeof clos, "CLOS %d", cpu->clos);
-	cpuclass_complain(job, WHAT_CLOS, place, "putting it in", clos, reason(r));
+	cpuclass_complain(job, WHAT_CLOS, place, "putting it in", clos, pct_write_reason(r));
 	return cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
@@ -118,15 +120,16 @@ static bool is_right(const struct cpuclass_job *job, const struct pct_unit *u,
 	return right;
 }
 
-static int32_t look(struct cpuclass_job *job, const struct pct_unit *u, struct rp_sst_punit *ret)
+static int32_t pct_write_look(struct cpuclass_job *job, const struct pct_unit *u,
+			      struct rp_sst_punit *ret)
 {
 	*ret = (struct rp_sst_punit){.size = sizeof *ret};
 	int32_t r = job->speedselect->punit_now(job->ctx, &u->at, ret);
-	return r ? note(job, u, "reading", r) : 0;
+	return r ? pct_write_note(job, u, "reading", r) : 0;
 }
 
 /* Removes the limits of all CLOSes and moves all CPUs to the first one. */
-static int32_t reset(struct cpuclass_job *job, const struct pct_unit *u)
+static int32_t pct_write_reset(struct cpuclass_job *job, const struct pct_unit *u)
 {
 	int32_t r = 0;
 	for (uint32_t i = 0; !r && i < RP_CLOS_COUNT; i++)
@@ -134,59 +137,60 @@ static int32_t reset(struct cpuclass_job *job, const struct pct_unit *u)
 	for (uint32_t i = 0; !r && i < u->n; i++) {
 		struct rp_sst_at at = u->at;
 		at.cpu = job->setup->cpus[u->first + i];
-		r = associate(job, &at, 0);
+		r = pct_write_associate(job, &at, 0);
 	}
-	return note(job, u, "resetting SST-CP", r);
+	return pct_write_note(job, u, "resetting SST-CP", r);
 }
 
 static int32_t switch_turbo(struct cpuclass_job *job, const struct pct_unit *u, bool on)
 {
 	if (!(u->supported & RP_SST_TF))
 		return 0;
-	return note(job, u, on ? "enabling SST-TF" : "disabling SST-TF",
-		    job->speedselect->set_tf(job->ctx, &u->at, on));
+	return pct_write_note(job, u, on ? "enabling SST-TF" : "disabling SST-TF",
+			      job->speedselect->set_tf(job->ctx, &u->at, on));
 }
 
 /* ---- all punits ------------------------------------------------------------------------------ */
 
-static void begin(struct cpuclass_job *job, struct pct_unit *u)
+static void pct_write_begin(struct cpuclass_job *job, struct pct_unit *u)
 {
 	struct rp_sst_punit now;
-	u->result = look(job, u, &now);
+	u->result = pct_write_look(job, u, &now);
 	u->right = !u->result && is_right(job, u, &now);
 	if (u->result || u->right)
 		return;
-	u->result = reset(job, u);
+	u->result = pct_write_reset(job, u);
 	if (!u->result)
 		u->result = switch_turbo(job, u, true);
 	if (!u->result)
-		u->result = note(job, u, "setting the priority type",
-				 job->speedselect->set_cp(job->ctx, &u->at, now.enabled & RP_SST_CP,
-							  RP_SST_ORDERED));
+		u->result = pct_write_note(job, u, "setting the priority type",
+					   job->speedselect->set_cp(job->ctx, &u->at,
+								    now.enabled & RP_SST_CP,
+								    RP_SST_ORDERED));
 }
 
-static void program(struct cpuclass_job *job, struct pct_unit *u, uint32_t clos)
+static void pct_write_program(struct cpuclass_job *job, struct pct_unit *u, uint32_t clos)
 {
 	if (u->result || u->right)
 		return;
 	struct rp_clos c = wanted_clos(job, u, clos);
-	u->result = note(job, u, "programming a CLOS",
-			 job->speedselect->set_clos(job->ctx, &u->at, clos, &c));
+	u->result = pct_write_note(job, u, "programming a CLOS",
+				   job->speedselect->set_clos(job->ctx, &u->at, clos, &c));
 }
 
-static void enable(struct cpuclass_job *job, struct pct_unit *u)
+static void pct_write_enable(struct cpuclass_job *job, struct pct_unit *u)
 {
 	struct rp_sst_punit now;
 	if (u->result || u->right)
 		return;
-	u->result = note(job, u, "enabling SST-CP",
-			 job->speedselect->set_cp(job->ctx, &u->at, 1, RP_SST_ORDERED));
+	u->result = pct_write_note(job, u, "enabling SST-CP",
+				   job->speedselect->set_cp(job->ctx, &u->at, 1, RP_SST_ORDERED));
 	if (!u->result)
-		u->result = look(job, u, &now);
+		u->result = pct_write_look(job, u, &now);
 	if (u->result)
 		return;
 	if (!is_on(u, &now)) {
-		u->result = note(job, u, "enabling SST-TF and SST-CP", -EIO);
+		u->result = pct_write_note(job, u, "enabling SST-TF and SST-CP", -EIO);
 	} else if (!is_right(job, u, &now)) {
 		job->differing++;
 		cpuclass_complain(job, WHAT_PLATFORM, "Speed Select", "the frequencies of a CLOS",
@@ -198,23 +202,24 @@ static void set_up(struct cpuclass_job *job)
 {
 	const struct pct_setup *s = job->setup;
 	for (uint32_t i = 0; i < s->n; i++)
-		begin(job, &s->units[i]);
+		pct_write_begin(job, &s->units[i]);
 	for (uint32_t clos = 0; clos < RP_CLOS_COUNT; clos++)
 		for (uint32_t i = 0; s->used[clos] && i < s->n; i++)
-			program(job, &s->units[i], clos);
+			pct_write_program(job, &s->units[i], clos);
 	for (uint32_t i = 0; i < s->n; i++)
-		enable(job, &s->units[i]);
+		pct_write_enable(job, &s->units[i]);
 }
 
 static void take_back(struct cpuclass_job *job)
 {
 	for (uint32_t i = 0; i < job->setup->n; i++) {
 		struct pct_unit *u = &job->setup->units[i];
-		u->result = reset(job, u);
+		u->result = pct_write_reset(job, u);
 		int32_t r = switch_turbo(job, u, false);
 		if (!r)
-			r = note(job, u, "disabling SST-CP",
-				 job->speedselect->set_cp(job->ctx, &u->at, 0, RP_SST_ORDERED));
+			r = pct_write_note(
+				job, u, "disabling SST-CP",
+				job->speedselect->set_cp(job->ctx, &u->at, 0, RP_SST_ORDERED));
 		u->result = u->result ? u->result : r;
 	}
 }

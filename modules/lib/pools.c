@@ -9,7 +9,7 @@
 #include "modules/lib/section.h"
 #include "modules/lib/zones.h"
 
-static rp_cfg get(const struct modhost *h, const struct pools *p, const char *key)
+static rp_cfg pools_get(const struct modhost *h, const struct pools *p, const char *key)
 {
 	return section_get(h, p->section, key);
 }
@@ -18,8 +18,9 @@ int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		   const struct reserve_past *past, struct pools *ret)
 {
 	ret->section = section;
-	ret->pin_cpu = h->config->value(h->ctx, get(h, ret, "pinCPU"), RP_T_BOOL, 1) != 0;
-	ret->pin_memory = h->config->value(h->ctx, get(h, ret, "pinMemory"), RP_T_BOOL, 1) != 0;
+	ret->pin_cpu = h->config->value(h->ctx, pools_get(h, ret, "pinCPU"), RP_T_BOOL, 1) != 0;
+	ret->pin_memory =
+		h->config->value(h->ctx, pools_get(h, ret, "pinMemory"), RP_T_BOOL, 1) != 0;
 	return bounds_read(h, section, a, past, false, &ret->cpus);
 }
 

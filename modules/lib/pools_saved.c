@@ -13,7 +13,8 @@ struct head {
 	uint32_t n_words, pad;
 };
 
-static int32_t append(const struct modhost *h, struct pools_saved *s, const void *data, size_t size)
+static int32_t pools_saved_append(const struct modhost *h, struct pools_saved *s, const void *data,
+				  size_t size)
 {
 	if (s->size + size > s->cap) {
 		size_t cap = 2 * (s->size + size);
@@ -34,20 +35,20 @@ int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct 
 {
 	const uint64_t version = SAVED_VERSION;
 	s->size = 0;
-	int32_t r = append(h, s, &version, sizeof version);
+	int32_t r = pools_saved_append(h, s, &version, sizeof version);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		const struct rp_idset *cpus = &list[i].cpus;
 		struct head head = {.weight = list[i].weight, .n_words = cpus->nw};
 		memcpy(head.name, list[i].name, sizeof head.name);
-		r = append(h, s, &head, sizeof head);
+		r = pools_saved_append(h, s, &head, sizeof head);
 		if (!r)
-			r = append(h, s, cpus->w, cpus->nw * sizeof *cpus->w);
+			r = pools_saved_append(h, s, cpus->w, cpus->nw * sizeof *cpus->w);
 	}
 	return r;
 }
 
 /* Reads the pool at *at and advances *at. False: there is no further complete one. */
-static bool next(const struct pools_saved *s, uint32_t *at, struct pools_pool *ret)
+static bool pools_saved_next(const struct pools_saved *s, uint32_t *at, struct pools_pool *ret)
 {
 	struct head head;
 	uint32_t from = *at;
@@ -71,7 +72,7 @@ static bool next(const struct pools_saved *s, uint32_t *at, struct pools_pool *r
 bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret)
 {
 	uint32_t at = sizeof SAVED_VERSION;
-	while (next(s, &at, ret))
+	while (pools_saved_next(s, &at, ret))
 		if (strcmp(ret->name, name) == 0)
 			return true;
 	rp_idset_clear(&ret->cpus);
@@ -99,12 +100,12 @@ int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *d
 	uint64_t version = 0;
 	uint32_t at = sizeof version;
 	s->size = 0;
-	int32_t r = append(h, s, data, size);
+	int32_t r = pools_saved_append(h, s, data, size);
 	if (r)
 		return r;
 	if (size >= sizeof version)
 		memcpy(&version, data, sizeof version);
-	while (next(s, &at, &pool))
+	while (pools_saved_next(s, &at, &pool))
 		;
 	if (version == SAVED_VERSION && at == size)
 		return 0;

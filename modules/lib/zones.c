@@ -11,7 +11,7 @@ static void name_of(uint32_t node, char buf[ZONE_NAME_MAX])
 	(void)snprintf(buf, ZONE_NAME_MAX, "NUMA node #%u", node);
 }
 
-static int64_t mcpu(struct rp_ids cpus, struct rp_ids of)
+static int64_t zones_mcpu(struct rp_ids cpus, struct rp_ids of)
 {
 	return 1000 * (int64_t)rp_ids_count_and(cpus, of);
 }
@@ -56,8 +56,8 @@ void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 			continue;
 		name_of(node.id, name);
 		sink->zone(sink->ctx, name, "numa node", "");
-		sink->resource(sink->ctx, "cpu", mcpu(node.cpus, node.cpus),
-			       mcpu(allocatable, node.cpus), mcpu(free, node.cpus));
+		sink->resource(sink->ctx, "cpu", zones_mcpu(node.cpus, node.cpus),
+			       zones_mcpu(allocatable, node.cpus), zones_mcpu(free, node.cpus));
 		put_attribute(sink, "cpuset", node.cpus, node.cpus);
 		for (uint32_t k = 0; k < n; k++)
 			put_attribute(sink, sets[k].name, sets[k].cpus, node.cpus);

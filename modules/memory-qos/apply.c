@@ -6,8 +6,8 @@
 
 #define NUMBER_MAX 32u
 
-static int32_t put(const struct modhost *h, const char *dir, const char *file, int64_t value,
-		   uint32_t *n_writes, struct ctl_item *item)
+static int32_t qos_apply_put(const struct modhost *h, const char *dir, const char *file,
+			     int64_t value, uint32_t *n_writes, struct ctl_item *item)
 {
 	char text[NUMBER_MAX];
 	memqos_text(value, text, sizeof text);
@@ -28,9 +28,9 @@ void memqos_apply(const struct modhost *h, struct memqos_item *m)
 		return;
 	}
 	ctl_say(&m->item, RP_APPLY_DONE, "%s", "");
-	if (!put(h, dir, "memory.min", m->values.min, &m->n_writes, &m->item) &&
-	    !put(h, dir, "memory.low", m->values.low, &m->n_writes, &m->item))
-		(void)put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
+	if (!qos_apply_put(h, dir, "memory.min", m->values.min, &m->n_writes, &m->item) &&
+	    !qos_apply_put(h, dir, "memory.low", m->values.low, &m->n_writes, &m->item))
+		(void)qos_apply_put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
 }
 
 /* ---- directories above containers ------------------------------------------------------------ */
@@ -64,7 +64,8 @@ static struct memqos_dir *dir_of(struct memqos_dir **list, const char *path)
 	return d;
 }
 
-static void add(const struct modhost *h, struct memqos_sums *sums, const struct memqos_part *part)
+static void apply_add(const struct modhost *h, struct memqos_sums *sums,
+		      const struct memqos_part *part)
 {
 	char dir[CTL_PATH_MAX];
 	if (h->work->cgroup_find(h->ctx, part->ref, "", dir, sizeof dir))
@@ -88,13 +89,13 @@ void memqos_sum(const struct modhost *h, struct memqos_sums *sums)
 		d->has = false;
 	}
 	for (uint32_t i = 0; i < sums->n; i++)
-		add(h, sums, &sums->parts[i]);
+		apply_add(h, sums, &sums->parts[i]);
 	ctl_say(&sums->item, RP_APPLY_DONE, "%s", "");
 	for (struct memqos_dir **at = sums->dirs; *at;) {
 		struct memqos_dir *d = *at;
 		struct ctl_item gone, *say = d->has ? &sums->item : &gone;
-		(void)put(h, d->path, "memory.min", d->min, &sums->n_writes, say);
-		(void)put(h, d->path, "memory.low", d->low, &sums->n_writes, say);
+		(void)qos_apply_put(h, d->path, "memory.min", d->min, &sums->n_writes, say);
+		(void)qos_apply_put(h, d->path, "memory.low", d->low, &sums->n_writes, say);
 		if (d->has) {
 			at = &d->next;
 			continue;

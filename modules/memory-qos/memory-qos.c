@@ -143,7 +143,7 @@ static void item_free(struct memqos_item *m)
 	free(m);
 }
 
-static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
+static int32_t memory_qos_apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -181,8 +181,8 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	return 0;
 }
 
-static int32_t stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *file,
-		     int64_t value, int64_t nothing)
+static int32_t memory_qos_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *file,
+				int64_t value, int64_t nothing)
 {
 	char text[32];
 	if (value == nothing)
@@ -209,20 +209,20 @@ static int32_t memqos_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 	if (!memqos_is_nothing(&v))
 		modhost_note(h, ctr, "memory: %lld bytes kept, %lld protected, held back above %s",
 			     (long long)v.min, (long long)v.low, high);
-	r = stage(h, txn, ctr, "memory.min", v.min, 0);
+	r = memory_qos_stage(h, txn, ctr, "memory.min", v.min, 0);
 	if (!r)
-		r = stage(h, txn, ctr, "memory.low", v.low, 0);
-	return r ? r : stage(h, txn, ctr, "memory.high", v.high, MEMQOS_NO_LIMIT);
+		r = memory_qos_stage(h, txn, ctr, "memory.low", v.low, 0);
+	return r ? r : memory_qos_stage(h, txn, ctr, "memory.high", v.high, MEMQOS_NO_LIMIT);
 }
 
 static int32_t memqos_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
-	return apply(inst, ctr, true);
+	return memory_qos_apply(inst, ctr, true);
 }
 
 static int32_t memqos_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	return changed & RP_CHANGED_MEMORY ? apply(inst, ctr, true) : 0;
+	return changed & RP_CHANGED_MEMORY ? memory_qos_apply(inst, ctr, true) : 0;
 }
 
 static int32_t memqos_post_stop(struct rp_instance *inst, rp_ctr ctr)
@@ -235,7 +235,7 @@ static int32_t memqos_post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void sync_one(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, false);
+	(void)memory_qos_apply(arg, ctr, false);
 }
 
 static void memqos_sync(struct rp_instance *inst)
@@ -271,7 +271,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 
 static void memqos_again(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, true);
+	(void)memory_qos_apply(arg, ctr, true);
 }
 
 static void memqos_timer(struct rp_instance *inst, uint64_t cookie)

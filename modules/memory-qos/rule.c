@@ -60,8 +60,8 @@ static bool take_percent(const struct modhost *h, rp_cfg map, const char *key, i
 }
 
 /* Applies the pod's annotation: its policy, and with `auto` its own percentages. */
-static int32_t annotate(const struct modhost *h, rp_pod pod, struct memqos_rule *rule,
-			char why[CTL_TEXT_MAX])
+static int32_t rule_annotate(const struct modhost *h, rp_pod pod, struct memqos_rule *rule,
+			     char why[CTL_TEXT_MAX])
 {
 	const char *text = h->cache->pod_annotation(h->ctx, pod, KEY);
 	struct memqos_rule own = *rule;
@@ -94,7 +94,7 @@ int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
 {
 	struct memqos_rule rule = rule_of(h, c, info->pod);
 	int64_t request = info->mem_request, limit = info->mem_limit, lent, lent_limit;
-	int32_t r = c->annotations ? annotate(h, info->pod, &rule, why) : 0;
+	int32_t r = c->annotations ? rule_annotate(h, info->pod, &rule, why) : 0;
 	if (h->cache->extended(h->ctx, info->ctr, KOORD_BATCH_MEMORY, &lent, &lent_limit) == 0) {
 		request = lent;
 		limit = lent_limit;

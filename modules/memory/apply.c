@@ -4,7 +4,7 @@
 
 /* Returns true if a file has the wanted value. Numbers are compared by value; v1 shows "no limit"
  * as the largest number of pages. */
-static bool same(const char *is, const char *want)
+static bool apply_do_same(const char *is, const char *want)
 {
 	uint64_t a, b;
 	if (strcmp(is, want) == 0)
@@ -30,14 +30,14 @@ static bool is_toptier(const struct memory_value *v)
 }
 
 /* Writes a value. Returns 0, or -errno with a sentence in `why`. */
-static int32_t put(const struct modhost *h, struct memory_item *item, const char *dir,
-		   const struct memory_value *v, char why[CTL_TEXT_MAX])
+static int32_t memory_apply_put(const struct modhost *h, struct memory_item *item, const char *dir,
+				const struct memory_value *v, char why[CTL_TEXT_MAX])
 {
 	char path[CTL_PATH_MAX], is[128];
 	int32_t r = ctl_format(path, sizeof path, "%s/%s", dir, v->file);
 	if (!r)
 		r = read_value(h, path, is, sizeof is);
-	if (r >= 0 && same(is, v->text))
+	if (r >= 0 && apply_do_same(is, v->text))
 		return 0;
 	if (r == -RP_ENOENT && is_toptier(v)) {
 		(void)ctl_format(why, CTL_TEXT_MAX, "this kernel has no " MEMORY_TOPTIER_FILE);
@@ -51,7 +51,7 @@ static int32_t put(const struct modhost *h, struct memory_item *item, const char
 		(void)ctl_format(why, CTL_TEXT_MAX, "%s: %s", v->file, ctl_why(r));
 		return r;
 	}
-	if (read_value(h, path, is, sizeof is) >= 0 && !same(is, v->text)) {
+	if (read_value(h, path, is, sizeof is) >= 0 && !apply_do_same(is, v->text)) {
 		(void)ctl_format(why, CTL_TEXT_MAX, "%s: the kernel has made %s of %s", v->file, is,
 				 v->text);
 		return -RP_EINVAL;
@@ -68,7 +68,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	if (item->values.why[0]) {
 		/* Values of a class that is no longer configured are reset nevertheless. */
 		for (uint32_t i = 0; !r && i < item->values.n; i++)
-			(void)put(h, item, dir, &item->values.list[i], why);
+			(void)memory_apply_put(h, item, dir, &item->values.list[i], why);
 		item->item.final = 1;
 		ctl_say(&item->item, RP_APPLY_FAILED, "%s", item->values.why);
 		return;
@@ -79,7 +79,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	}
 	for (uint32_t i = 0; i < item->values.n; i++) {
 		char reason[CTL_TEXT_MAX];
-		r = put(h, item, dir, &item->values.list[i], reason);
+		r = memory_apply_put(h, item, dir, &item->values.list[i], reason);
 		if (!r)
 			continue;
 		missing |= r == -RP_ENOENT && is_toptier(&item->values.list[i]);

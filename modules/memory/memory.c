@@ -84,8 +84,8 @@ static struct memory_item *new_item(const struct modhost *h, rp_ctr ctr)
 }
 
 /* Adds resets for the limits of a class and of an adjustment that no longer apply. */
-static void undo(const struct rp_instance *inst, const struct ctl_entry *was,
-		 const struct ctl_entry *tier, struct memory_values *v)
+static void memory_undo(const struct rp_instance *inst, const struct ctl_entry *was,
+			const struct ctl_entry *tier, struct memory_values *v)
 {
 	bool v1 = inst->plan->v1;
 	if (was && was->given && !v->class[0])
@@ -96,8 +96,8 @@ static void undo(const struct rp_instance *inst, const struct ctl_entry *was,
 }
 
 /* Records that a container is about to receive the values of m; tier: it has a top-tier limit. */
-static int32_t give(struct rp_instance *inst, const struct rp_ctr_info *info, bool tier,
-		    struct memory_item *m)
+static int32_t memory_give(struct rp_instance *inst, const struct rp_ctr_info *info, bool tier,
+			   struct memory_item *m)
 {
 	const struct memory_values *v = &m->values;
 	const struct ctl_entry *e =
@@ -114,7 +114,7 @@ static int32_t give(struct rp_instance *inst, const struct rp_ctr_info *info, bo
 	return 0;
 }
 
-static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
+static int32_t memory_do_apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -131,13 +131,13 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &m->values))
 		m->values.n = 0;
 	memory_toptier_of(h, ctr, &m->values);
-	undo(inst, was, tier, &m->values);
+	memory_undo(inst, was, tier, &m->values);
 	if (!m->values.n && !m->values.why[0] && !was) {
 		item_free(m);
 		h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
 		return 0;
 	}
-	if (give(inst, &info, tier != NULL, m)) {
+	if (memory_give(inst, &info, tier != NULL, m)) {
 		item_free(m);
 		return modhost_no_memory(h);
 	}
@@ -165,7 +165,7 @@ static int32_t memory_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 
 static int32_t memory_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
-	return apply(inst, ctr, true);
+	return memory_do_apply(inst, ctr, true);
 }
 
 static int32_t memory_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
@@ -175,7 +175,7 @@ static int32_t memory_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t
 			    : 0;
 	if (r)
 		return r;
-	return changed & RP_CHANGED_MEMORY ? apply(inst, ctr, true) : 0;
+	return changed & RP_CHANGED_MEMORY ? memory_do_apply(inst, ctr, true) : 0;
 }
 
 static int32_t memory_post_stop(struct rp_instance *inst, rp_ctr ctr)
@@ -189,7 +189,7 @@ static int32_t memory_post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void sync_one(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, false);
+	(void)memory_do_apply(arg, ctr, false);
 }
 
 /* Keeps a container in the record of top-tier limits. */
@@ -238,7 +238,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 
 static void memory_again(void *arg, rp_ctr ctr)
 {
-	(void)apply(arg, ctr, true);
+	(void)memory_do_apply(arg, ctr, true);
 }
 
 static void memory_timer(struct rp_instance *inst, uint64_t cookie)

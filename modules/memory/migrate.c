@@ -72,7 +72,7 @@ static uint64_t now_ms(const struct memory_migrations *m)
 	return m->h->timer ? m->h->timer->now_ms(m->h->ctx) : 0;
 }
 
-static void arm(const struct memory_migrations *m)
+static void migrate_arm(const struct memory_migrations *m)
 {
 	uint64_t now = now_ms(m);
 	if (!m->h->timer || !m->list || m->under_way)
@@ -81,7 +81,7 @@ static void arm(const struct memory_migrations *m)
 	(void)m->h->timer->arm(m->h->ctx, MEMORY_MOVE_COOKIE, delay);
 }
 
-static void drop(struct memory_migrations *m, rp_ctr ctr)
+static void migrate_drop(struct memory_migrations *m, rp_ctr ctr)
 {
 	for (struct migration **at = &m->list; *at; at = &(*at)->next) {
 		struct migration *gone = *at;
@@ -95,8 +95,8 @@ static void drop(struct memory_migrations *m, rp_ctr ctr)
 
 void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr)
 {
-	drop(m, ctr);
-	arm(m);
+	migrate_drop(m, ctr);
+	migrate_arm(m);
 }
 
 int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr)
@@ -105,7 +105,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 	struct rp_ctr_info info = {.size = sizeof info};
 	if (!c->enable || !c->migrate || h->cache->get_ctr(h->ctx, ctr, &info))
 		return 0;
-	drop(m, ctr); /* new target nodes: start from the beginning */
+	migrate_drop(m, ctr); /* new target nodes: start from the beginning */
 	if (rp_ids_empty(info.mems) || info.state != RP_STATE_RUNNING)
 		return 0;
 	struct migration *new = calloc(1, sizeof *new), **end = &m->list;
@@ -119,7 +119,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 		end = &(*end)->next;
 	*end = new;
 	h->work->report(h->ctx, ctr, RP_APPLY_PENDING, "its pages are about to be moved");
-	arm(m);
+	migrate_arm(m);
 	return 0;
 }
 
@@ -159,7 +159,7 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 	if (!at || m->under_way)
 		return;
 	if (at->due_ms > now_ms(m)) {
-		arm(m);
+		migrate_arm(m);
 		return;
 	}
 	struct memory_step *s = c->enable && c->migrate ? step_of(m, at) : NULL;
@@ -177,9 +177,9 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 4, 5))) static void say(const struct memory_migrations *m,
-						      const struct migration *at, uint32_t result,
-						      const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void migrate_say(const struct memory_migrations *m,
+							      const struct migration *at,
+							      uint32_t result, const char *fmt, ...)
 {
 	char nodes[64], text[CTL_TEXT_MAX], all[CTL_TEXT_MAX];
 	va_list ap;
@@ -191,40 +191,42 @@ __attribute__((format(printf, 4, 5))) static void say(const struct memory_migrat
 	m->h->work->report(m->h->ctx, at->ctr, result, all);
 }
 
-static unsigned mib(uint64_t pages)
+static unsigned migrate_mib(uint64_t pages)
 {
 	return (unsigned)(pages * MEMORY_PAGE >> 20);
 }
 
 /* Returns the remedy for an error. A process without permission to trace others cannot move their
  * pages. */
-static const char *remedy(int32_t why)
+static const char *migrate_remedy(int32_t why)
 {
 	return why == -EACCES || why == -EPERM
 		       ? " (the shipped service needs page-migration.conf, see nri-rpd(8))"
 		       : "";
 }
 
-static void finish(struct memory_migrations *m, const struct migration *at)
+static void migrate_finish(struct memory_migrations *m, const struct migration *at)
 {
 	if (!at->n_left && !at->why && at->n_sparse)
-		say(m, at, RP_APPLY_PARTIAL,
-		    "%u MiB moved, %u mappings with hardly a page in them were not looked through",
-		    mib(at->n_moved), at->n_sparse);
+		migrate_say(m, at, RP_APPLY_PARTIAL,
+			    "%u MiB moved, %u mappings with hardly a page in them were not looked "
+			    "through",
+			    migrate_mib(at->n_moved), at->n_sparse);
 	else if (!at->n_left && !at->why)
-		say(m, at, RP_APPLY_DONE, "%u MiB moved, %u MiB shared with others stay",
-		    mib(at->n_moved), mib(at->n_shared));
+		migrate_say(m, at, RP_APPLY_DONE, "%u MiB moved, %u MiB shared with others stay",
+			    migrate_mib(at->n_moved), migrate_mib(at->n_shared));
 	else
-		say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
-		    "%u MiB moved, %llu pages could not be: %s%s", mib(at->n_moved),
-		    (unsigned long long)at->n_left, ctl_why(at->why), remedy(at->why));
+		migrate_say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
+			    "%u MiB moved, %llu pages could not be: %s%s", migrate_mib(at->n_moved),
+			    (unsigned long long)at->n_left, ctl_why(at->why),
+			    migrate_remedy(at->why));
 	m->n_done++;
 	m->n_left += at->n_left;
-	drop(m, at->ctr);
+	migrate_drop(m, at->ctr);
 }
 
 /* Moves the first migration to the end of the list. */
-static void rotate(struct memory_migrations *m)
+static void migrate_rotate(struct memory_migrations *m)
 {
 	struct migration *first = m->list, **end = &m->list;
 	if (!first->next)
@@ -236,8 +238,8 @@ static void rotate(struct memory_migrations *m)
 	*end = first;
 }
 
-static void take(struct memory_migrations *m, const struct memory_config *c, struct migration *at,
-		 const struct memory_step *s)
+static void migrate_take(struct memory_migrations *m, const struct memory_config *c,
+			 struct migration *at, const struct memory_step *s)
 {
 	at->pid = s->pid;
 	at->addr = s->addr;
@@ -258,17 +260,18 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 		at->why = 0;
 		at->due_ms += AGAIN_MS;
 	} else if (s->outcome == MEMORY_MOVE_DONE) {
-		finish(m, at);
+		migrate_finish(m, at);
 	} else if (s->outcome == MEMORY_MOVE_ON) {
-		say(m, at, RP_APPLY_PENDING, "%u MiB moved so far", mib(at->n_moved));
+		migrate_say(m, at, RP_APPLY_PENDING, "%u MiB moved so far",
+			    migrate_mib(at->n_moved));
 		if (!s->n_moved) /* only absent pages were found: let other containers go first */
-			rotate(m);
+			migrate_rotate(m);
 	} else if (++at->n_early < EARLY_TRIES_MAX) {
 		at->due_ms = now_ms(m) + FIRST_MS;
-		rotate(m);
+		migrate_rotate(m);
 	} else {
-		say(m, at, RP_APPLY_FAILED, "the runtime has not given it these nodes");
-		drop(m, at->ctr);
+		migrate_say(m, at, RP_APPLY_FAILED, "the runtime has not given it these nodes");
+		migrate_drop(m, at->ctr);
 	}
 }
 
@@ -278,9 +281,9 @@ void memory_migrate_done(struct memory_migrations *m, const struct memory_config
 	m->under_way = false;
 	/* The container may have restarted its migration meanwhile, or have ended. */
 	if (ran && m->list && m->list->serial == s->serial)
-		take(m, c, m->list, s);
+		migrate_take(m, c, m->list, s);
 	step_free(s);
-	arm(m);
+	migrate_arm(m);
 }
 
 void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink)

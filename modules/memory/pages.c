@@ -36,7 +36,7 @@ static int32_t add_pid(void *arg, uint32_t pid)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int pages_compare(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	return x < y ? -1 : x > y;
@@ -270,7 +270,7 @@ static int32_t list_processes(const struct modhost *h, const struct memory_step 
 	if (!r)
 		r = ctl_each_process(h, dir, add_pid, pids);
 	if (!r && pids->n)
-		qsort(pids->list, pids->n, sizeof *pids->list, compare);
+		qsort(pids->list, pids->n, sizeof *pids->list, pages_compare);
 	return r;
 }
 

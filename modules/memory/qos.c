@@ -15,8 +15,8 @@ static const char *const known_files[] = {"memory.min",	      "memory.low",	  "m
 
 /* Returns an annotation of the pod: for this container (in the older plugin's notation or the
  * common one) or for all of its containers. */
-static const char *annotation(const struct modhost *h, const struct rp_ctr_info *info,
-			      const char *what)
+static const char *qos_annotation(const struct modhost *h, const struct rp_ctr_info *info,
+				  const char *what)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		char key[1024];
@@ -33,8 +33,8 @@ static const char *annotation(const struct modhost *h, const struct rp_ctr_info 
 	return NULL;
 }
 
-__attribute__((format(printf, 2, 3))) static int32_t refuse(struct memory_values *v,
-							    const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int32_t qos_refuse(struct memory_values *v,
+								const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static int32_t refuse(struct memory_values
 	return -RP_EINVAL;
 }
 
-static bool has(const struct memory_values *v, const char *file)
+static bool qos_has(const struct memory_values *v, const char *file)
 {
 	for (uint32_t i = 0; i < v->n; i++)
 		if (strcmp(v->list[i].file, file) == 0)
@@ -53,7 +53,7 @@ static bool has(const struct memory_values *v, const char *file)
 
 void memory_values_add(struct memory_values *v, const char *file, const char *text)
 {
-	if (has(v, file))
+	if (qos_has(v, file))
 		return;
 	struct memory_value *to = &v->list[v->n++];
 	(void)ctl_format(to->file, sizeof to->file, "%s", file);
@@ -72,17 +72,18 @@ static int32_t add_annotated(const struct modhost *h, const struct memory_config
 			     const struct rp_ctr_info *info, struct memory_values *v)
 {
 	for (unsigned i = 0; i < sizeof known_files / sizeof *known_files; i++)
-		if (!is_allowed(c, known_files[i]) && annotation(h, info, known_files[i]))
-			return refuse(v,
-				      "its pod has an annotation for %s, which is not among "
-				      "memory.unifiedAnnotations",
-				      known_files[i]);
+		if (!is_allowed(c, known_files[i]) && qos_annotation(h, info, known_files[i]))
+			return qos_refuse(v,
+					  "its pod has an annotation for %s, which is not among "
+					  "memory.unifiedAnnotations",
+					  known_files[i]);
 	for (uint32_t i = 0; i < c->n_files; i++) {
-		const char *text = annotation(h, info, c->files[i]);
+		const char *text = qos_annotation(h, info, c->files[i]);
 		if (!text)
 			continue;
 		if (!*text || strlen(text) >= MEMORY_VALUE_MAX || strpbrk(text, "\n\r"))
-			return refuse(v, "the annotation for %s is no value of it", c->files[i]);
+			return qos_refuse(v, "the annotation for %s is no value of it",
+					  c->files[i]);
 		memory_values_add(v, c->files[i], text);
 	}
 	return 0;
@@ -107,14 +108,14 @@ static int64_t limit_of(const struct modhost *h, const struct rp_ctr_info *info)
 static int32_t add_class(const struct modhost *h, const struct memory_config *c,
 			 const struct rp_ctr_info *info, bool v1, struct memory_values *v)
 {
-	const char *name = annotation(h, info, "class");
+	const char *name = qos_annotation(h, info, "class");
 	bool asked = name != NULL;
 	char text[MEMORY_VALUE_MAX];
 	if (!name && c->qos_default)
 		name = ctl_qos_name(info->qos);
 	const struct memory_class *k = name && *name ? find_class(c, name) : NULL;
 	if (asked && *name && !k)
-		return refuse(v, "there is no memory class \"%s\"", name);
+		return qos_refuse(v, "there is no memory class \"%s\"", name);
 	if (!k)
 		return 0;
 	memcpy(v->class, k->name, sizeof v->class);
@@ -124,8 +125,9 @@ static int32_t add_class(const struct modhost *h, const struct memory_config *c,
 	if (limit <= 0 && !asked)
 		return 0;
 	if (limit <= 0)
-		return refuse(v, "memory class %s is a part of the memory limit, and it has none",
-			      k->name);
+		return qos_refuse(v,
+				  "memory class %s is a part of the memory limit, and it has none",
+				  k->name);
 	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
 	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);
 	memory_values_add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);

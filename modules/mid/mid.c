@@ -19,7 +19,7 @@
 static const char *const names[] = {"kubernetes.io/mid-cpu", "kubernetes.io/mid-memory", NULL};
 static const char *const no_names[] = {NULL};
 
-static int64_t field(const struct modhost *h, uint32_t k, uint32_t of_cpu, uint32_t of_memory)
+static int64_t mid_field(const struct modhost *h, uint32_t k, uint32_t of_cpu, uint32_t of_memory)
 {
 	return h->noderes->strategy(h->ctx, k == RP_NR_CPU ? of_cpu : of_memory);
 }
@@ -42,9 +42,10 @@ static struct calc_amounts prod_requests(const struct modhost *h)
 	return sum;
 }
 
-static int64_t ceiling(const struct modhost *h, int64_t capacity, uint32_t k)
+static int64_t mid_ceiling(const struct modhost *h, int64_t capacity, uint32_t k)
 {
-	return calc_percent(capacity, field(h, k, RP_NR_MID_CPU_PERCENT, RP_NR_MID_MEMORY_PERCENT));
+	return calc_percent(capacity,
+			    mid_field(h, k, RP_NR_MID_CPU_PERCENT, RP_NR_MID_MEMORY_PERCENT));
 }
 
 static void give_static(const struct modhost *h, const struct rp_nr_node *node,
@@ -53,12 +54,12 @@ static void give_static(const struct modhost *h, const struct rp_nr_node *node,
 	char text[MESSAGE_MAX];
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
 		int64_t cap = calc_known(node->capacity[k]);
-		int64_t percent =
-			field(h, k, RP_NR_MID_STATIC_CPU_PERCENT, RP_NR_MID_STATIC_MEMORY_PERCENT);
-		int64_t value = calc_min(calc_percent(cap, percent), ceiling(h, cap, k));
+		int64_t percent = mid_field(h, k, RP_NR_MID_STATIC_CPU_PERCENT,
+					    RP_NR_MID_STATIC_MEMORY_PERCENT);
+		int64_t value = calc_min(calc_percent(cap, percent), mid_ceiling(h, cap, k));
 		(void)snprintf(text, sizeof text, "%lld = %lld%% of capacity %lld, at most %lld",
 			       (long long)value, (long long)percent, (long long)cap,
-			       (long long)ceiling(h, cap, k));
+			       (long long)mid_ceiling(h, cap, k));
 		calc_give(out, names[k], value, NULL, 0, text);
 	}
 }
@@ -78,12 +79,12 @@ static void give_measured(const struct modhost *h, const struct rp_nr_node *node
 		int64_t reclaimable =
 			calc_max(0, calc_min(calc_known(m->prod_reclaimable[k]), unused));
 		int64_t value = calc_min(reclaimable + calc_percent(unallocated, percent),
-					 ceiling(h, cap, k));
+					 mid_ceiling(h, cap, k));
 		(void)snprintf(text, sizeof text,
 			       "%lld = reclaimable and unused %lld + %lld%% of unallocated %lld, "
 			       "at most %lld",
 			       (long long)value, (long long)reclaimable, (long long)percent,
-			       (long long)unallocated, (long long)ceiling(h, cap, k));
+			       (long long)unallocated, (long long)mid_ceiling(h, cap, k));
 		calc_give(out, names[k], value, NULL, 0, text);
 	}
 }

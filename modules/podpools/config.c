@@ -129,7 +129,7 @@ struct making {
 	bool lenient; /* pools get what there is, and may be left without CPUs */
 };
 
-static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
+static rp_cfg config_member(const struct modhost *h, rp_cfg at, const char *key)
 {
 	return section_get(h, at, key);
 }
@@ -143,11 +143,12 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 {
 	const struct modhost *h = m->h;
 	uint32_t n_free = rp_ids_count(rp_ids_of(&m->free));
-	const char *cpu = h->config->text(h->ctx, member(h, at, "cpu"), "");
-	const char *fill = h->config->text(h->ctx, member(h, at, "fillOrder"), fill_names[0]);
+	const char *cpu = h->config->text(h->ctx, config_member(h, at, "cpu"), "");
+	const char *fill =
+		h->config->text(h->ctx, config_member(h, at, "fillOrder"), fill_names[0]);
 	*ret = (struct def){.at = at, .n = 1};
-	ret->name = h->config->text(h->ctx, member(h, at, "name"), "");
-	ret->max_pods = h->config->value(h->ctx, member(h, at, "maxPods"), RP_T_INT, 0);
+	ret->name = h->config->text(h->ctx, config_member(h, at, "name"), "");
+	ret->max_pods = h->config->value(h->ctx, config_member(h, at, "maxPods"), RP_T_INT, 0);
 	for (unsigned i = 0; i < N_FILLS; i++)
 		if (strcasecmp(fill, fill_names[i]) == 0)
 			ret->fill = (enum fill_order)i;
@@ -155,20 +156,20 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
 				       POOLS_NAME_MAX);
 	bool built_in = is_built_in(ret->name);
-	if (built_in && !*cpu && !member(h, at, "instances"))
+	if (built_in && !*cpu && !config_member(h, at, "instances"))
 		return 0;
 	if (!*cpu)
 		return modhost_fail_at(h, at, -RP_EINVAL, "missing CPUs in pool \"%s\"", ret->name);
 	ret->cpus = number_parse(cpu, RP_CPUS_MAX);
 	if (ret->cpus < 1)
-		return modhost_fail_at(h, member(h, at, "cpu"), -RP_EINVAL,
+		return modhost_fail_at(h, config_member(h, at, "cpu"), -RP_EINVAL,
 				       "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
 				       cpu);
-	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free, m->lenient,
-				    &ret->n);
+	int32_t r = count_instances(h, config_member(h, at, "instances"), ret->cpus, n_free,
+				    m->lenient, &ret->n);
 	if (r || !built_in || ret->n == 1)
 		return r;
-	return modhost_fail_at(h, member(h, at, "instances"), -RP_EINVAL,
+	return modhost_fail_at(h, config_member(h, at, "instances"), -RP_EINVAL,
 			       "cannot change the number of instances of pool \"%s\"", ret->name);
 }
 
@@ -198,7 +199,7 @@ static int32_t check_def(const struct making *m, struct def *d)
 	return 0;
 }
 
-static int32_t take(struct making *m, const struct def *d, struct pool *pool)
+static int32_t config_take(struct making *m, const struct def *d, struct pool *pool)
 {
 	uint32_t n = (uint32_t)d->cpus, n_free = rp_ids_count(rp_ids_of(&m->free));
 	int r = cpualloc_allocate(m->alloc, &m->free, m->lenient && n > n_free ? n_free : n,
@@ -216,10 +217,10 @@ static int32_t make_built_in(struct making *m, const struct def *d)
 	if (!d->cpus)
 		return 0;
 	if (!reserved)
-		return take(m, d, pool);
+		return config_take(m, d, pool);
 	return m->lenient || d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
 		       ? 0
-		       : modhost_fail_at(m->h, member(m->h, d->at, "cpu"), -RP_EINVAL,
+		       : modhost_fail_at(m->h, config_member(m->h, d->at, "cpu"), -RP_EINVAL,
 					 "conflicting ReservedResources CPUs: %u are reserved",
 					 rp_ids_count(rp_ids_of(&pool->whole)));
 }
@@ -231,7 +232,7 @@ static int32_t make_pools(struct making *m, struct def *d)
 		struct pool *pool = &m->p->pools[m->p->n_pools];
 		*pool = (struct pool){.instance = i, .fill = d->fill, .max_pods = d->max_pods};
 		(void)snprintf(pool->name, sizeof pool->name, "%s", d->name);
-		r = take(m, d, pool);
+		r = config_take(m, d, pool);
 		m->p->n_pools += !r;
 	}
 	return r;
@@ -242,13 +243,13 @@ static int32_t make_pools(struct making *m, struct def *d)
 static int32_t make_all(struct making *m)
 {
 	const struct modhost *h = m->h;
-	rp_cfg list = member(h, m->p->bounds.section, "pools");
+	rp_cfg list = config_member(h, m->p->bounds.section, "pools");
 	uint32_t n = h->config->count(h->ctx, list);
 	struct def *defs = calloc(n + 1u, sizeof *defs);
 	int32_t r = defs ? 0 : modhost_no_memory(h);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		rp_cfg at = h->config->item(h->ctx, list, i);
-		if (!is_built_in(h->config->text(h->ctx, member(h, at, "name"), "")))
+		if (!is_built_in(h->config->text(h->ctx, config_member(h, at, "name"), "")))
 			continue;
 		r = read_def(m, at, &defs[i]);
 		if (!r)
@@ -266,7 +267,7 @@ static int32_t make_all(struct making *m)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int32_t fill(struct making *m, rp_cfg section, const struct reserve_past *past)
+static int32_t config_fill(struct making *m, rp_cfg section, const struct reserve_past *past)
 {
 	const struct modhost *h = m->h;
 	struct rp_plan *p = m->p;
@@ -321,7 +322,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 			    ? modhost_no_memory(h)
 			    : 0;
 	if (!r)
-		r = fill(&m, section, past);
+		r = config_fill(&m, section, past);
 	cpualloc_free(m.alloc);
 	if (r) {
 		plan_free(p);

@@ -58,7 +58,7 @@ static struct pod *find_pod(struct rp_instance *inst, rp_pod handle)
 	return pod;
 }
 
-static int32_t join(struct rp_instance *inst, rp_pod handle, uint32_t pool)
+static int32_t podpools_join(struct rp_instance *inst, rp_pod handle, uint32_t pool)
 {
 	struct pod *pod = find_pod(inst, handle);
 	if (!pod) {
@@ -78,7 +78,7 @@ static int32_t join(struct rp_instance *inst, rp_pod handle, uint32_t pool)
 	return 0;
 }
 
-static void leave(struct rp_instance *inst, rp_pod handle)
+static void podpools_leave(struct rp_instance *inst, rp_pod handle)
 {
 	struct pod *pod = find_pod(inst, handle);
 	if (!pod || --pod->n_ctrs)
@@ -100,7 +100,7 @@ static void forget_pods(struct rp_instance *inst)
 }
 
 /* The name that a pod gives, or the one that its namespace does. */
-static const char *wanted(struct rp_instance *inst, const struct rp_ctr_info *info)
+static const char *podpools_wanted(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const char *name = ctr_annotation(&inst->h, info->ctr, "pool.podpools");
 	if (!name)
@@ -118,10 +118,10 @@ static bool is_better(const struct pool *a, const struct pool *b)
 	       (a->fill == FILL_PACKED && a->n_pods > b->n_pods);
 }
 
-static uint32_t choose(struct rp_instance *inst, const struct rp_ctr_info *info)
+static uint32_t podpools_choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct rp_plan *p = inst->plan;
-	const char *name = wanted(inst, info);
+	const char *name = podpools_wanted(inst, info);
 	uint32_t best = POOLS_MAX;
 	for (uint32_t i = find_pool(p, name, 0);
 	     i < p->n_pools && strcmp(p->pools[i].name, name) == 0; i++) {
@@ -141,8 +141,8 @@ static uint32_t choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 /* ---- into the transaction -------------------------------------------------------------------- */
 
 /* The CPUs of a user's pool are those of its pods together. */
-static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		     uint32_t index)
+static int32_t podpools_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			      uint32_t index)
 {
 	const struct pool *pool = &inst->plan->pools[index];
 	bool own = index > POOL_DEFAULT &&
@@ -152,7 +152,8 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : write_record(inst, txn, info->ctr, pool);
 }
 
-static void explain(struct rp_instance *inst, const struct rp_ctr_info *info, uint32_t index)
+static void podpools_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     uint32_t index)
 {
 	char name[POOLS_LABEL_MAX], text[SET_TEXT_MAX];
 	const struct pool *pool = &inst->plan->pools[index];
@@ -164,16 +165,16 @@ static void explain(struct rp_instance *inst, const struct rp_ctr_info *info, ui
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-static int32_t put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t podpools_put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct pod *pod = find_pod(inst, info->pod);
-	uint32_t index = pod ? pod->pool : choose(inst, info);
-	int32_t r = join(inst, info->pod, index);
+	uint32_t index = pod ? pod->pool : podpools_choose(inst, info);
+	int32_t r = podpools_join(inst, info->pod, index);
 	if (r)
 		return r;
 	inst->placed++;
-	explain(inst, info, index);
-	return stage(inst, txn, info, index);
+	podpools_explain(inst, info, index);
+	return podpools_stage(inst, txn, info, index);
 }
 
 /* One that is known is asked for again as a reply was lost, or resized: its shares may be
@@ -183,8 +184,8 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	const struct pod *pod = find_pod(inst, info->pod);
 	struct record rec;
 	if (!pod || !read_record(inst, info->ctr, &rec))
-		return put(inst, txn, info);
-	return stage(inst, txn, info, pod->pool);
+		return podpools_put(inst, txn, info);
+	return podpools_stage(inst, txn, info, pod->pool);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -192,7 +193,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	struct record rec;
 	if (!read_record(inst, info->ctr, &rec))
 		return 0;
-	leave(inst, info->pod);
+	podpools_leave(inst, info->pod);
 	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
@@ -220,10 +221,10 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	const struct pod *pod = find_pod(inst, info->pod);
 	uint32_t index = pod ? pod->pool : kept_pool(inst, info);
 	if (index == POOLS_MAX)
-		return w->pass ? put(inst, txn, info) : 0;
-	int32_t r = join(inst, info->pod, index);
+		return w->pass ? podpools_put(inst, txn, info) : 0;
+	int32_t r = podpools_join(inst, info->pod, index);
 	if (!r)
-		r = stage(inst, txn, info, index);
+		r = podpools_stage(inst, txn, info, index);
 	return r ? r : 1;
 }
 
@@ -243,7 +244,7 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	if (!read_record(inst, info->ctr, &rec))
 		return 0;
 	uint32_t pool = find_pool(inst->plan, rec.name, rec.instance);
-	return pool < POOLS_MAX ? join(inst, info->pod, pool) : -RP_EINVAL;
+	return pool < POOLS_MAX ? podpools_join(inst, info->pod, pool) : -RP_EINVAL;
 }
 
 static int32_t rolled_back(struct rp_instance *inst)

@@ -35,7 +35,8 @@ static bool read_kept(const struct rp_instance *inst, rp_pod pod, struct kept *r
 	       memchr(ret->main, '\0', sizeof ret->main);
 }
 
-static int32_t put(struct rp_instance *inst, rp_txn txn, const struct entry *e, const char *main)
+static int32_t admit_put(struct rp_instance *inst, rp_txn txn, const struct entry *e,
+			 const char *main)
 {
 	const struct modhost *h = &inst->h;
 	struct kept kept = {.is = e->is};
@@ -44,7 +45,7 @@ static int32_t put(struct rp_instance *inst, rp_txn txn, const struct entry *e, 
 	return h->cache->set_pod_private(h->ctx, txn, e->pod, &kept, sizeof kept);
 }
 
-static int32_t drop(struct rp_instance *inst, rp_txn txn, struct entry *e)
+static int32_t admit_drop(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	rp_pod pod = e->pod;
 	table_remove(inst, e);
@@ -92,7 +93,7 @@ static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_p
 		if (h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
 			continue;
 		*ret = e->is;
-		return e->is.role == ROLE_MAIN ? 0 : drop(inst, txn, e);
+		return e->is.role == ROLE_MAIN ? 0 : admit_drop(inst, txn, e);
 	}
 	return 0;
 }
@@ -160,8 +161,8 @@ static void asked_of(const struct rp_instance *inst, const struct rp_pod_info *p
 		       : ask_memory(0, pod->mem_limit);
 }
 
-static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
-		       struct ask *a)
+static int32_t admit_reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
+			     struct ask *a)
 {
 	struct entry e = {.pod = pod->pod,
 			  .is = {.version = RECORD_VERSION,
@@ -190,7 +191,7 @@ static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod
 	if (!r)
 		r = table_add(inst, &e);
 	if (!r)
-		r = put(inst, txn, &e, "");
+		r = admit_put(inst, txn, &e, "");
 	return r || !moved ? r : stage_all(inst, txn);
 }
 
@@ -217,7 +218,7 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	if (!reserves || !bound)
 		r = others_merge(inst, pod);
 	a.admitted = pod;
-	return r || !reserves ? r : reserve(inst, txn, &info, &a);
+	return r || !reserves ? r : admit_reserve(inst, txn, &info, &a);
 }
 
 bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret)
@@ -233,7 +234,7 @@ bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret)
 	return true;
 }
 
-static void forget(struct rp_instance *inst, rp_pod pod)
+static void admit_forget(struct rp_instance *inst, rp_pod pod)
 {
 	struct entry *e = table_grant(inst, pod);
 	if (e)
@@ -252,8 +253,8 @@ int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, cons
 	used.is.role = ROLE_GRANT;
 	used.is.flags |= ASK_USED;
 	used.is.ramp_end_ms = 0;
-	forget(inst, main->pod);
-	return r ? r : put(inst, txn, &used, name);
+	admit_forget(inst, main->pod);
+	return r ? r : admit_put(inst, txn, &used, name);
 }
 
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
@@ -264,13 +265,13 @@ int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	struct entry e = {.pod = pod, .is = kept.is};
 	e.is.flags &= ~ASK_USED;
 	int32_t r = table_add(inst, &e);
-	return r ? r : put(inst, txn, &e, kept.main);
+	return r ? r : admit_put(inst, txn, &e, kept.main);
 }
 
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	struct kept kept;
-	forget(inst, pod);
+	admit_forget(inst, pod);
 	return read_kept(inst, pod, &kept)
 		       ? inst->h.cache->set_pod_private(inst->h.ctx, txn, pod, NULL, 0)
 		       : 0;

@@ -25,7 +25,7 @@ static bool is_of(const struct record *rec, const char *pool)
 	       !(rec->flags & (ASK_BOUND | ASK_LOST)) && !strcmp(rec->pool, pool);
 }
 
-static struct advice *find(const struct rp_instance *inst, const char *pool)
+static struct advice *advise_find(const struct rp_instance *inst, const char *pool)
 {
 	for (uint32_t i = 0; i < inst->n_advice; i++)
 		if (!strcmp(inst->advice[i].pool, pool))
@@ -33,7 +33,7 @@ static struct advice *find(const struct rp_instance *inst, const char *pool)
 	return NULL;
 }
 
-static struct advice *add(struct rp_instance *inst, const char *pool, uint32_t size)
+static struct advice *advise_add(struct rp_instance *inst, const char *pool, uint32_t size)
 {
 	struct advice *a = &inst->advice[inst->n_advice++];
 	*a = (struct advice){.size = size, .wanted = size};
@@ -43,7 +43,7 @@ static struct advice *add(struct rp_instance *inst, const char *pool, uint32_t s
 
 uint32_t advise_size(const struct rp_instance *inst, const struct pool *p, uint32_t asked)
 {
-	const struct advice *a = inst->plan->advise && !p->node ? find(inst, p->name) : NULL;
+	const struct advice *a = inst->plan->advise && !p->node ? advise_find(inst, p->name) : NULL;
 	return a && asked ? a->size : asked;
 }
 
@@ -54,12 +54,12 @@ void advise_learn(struct rp_instance *inst)
 		const struct entry *e = &inst->table.list[i];
 		struct rp_ctr_info info;
 		if (!entry_counts(e) || !is_of(&e->is, e->is.pool) || e->is.ramp_end_ms ||
-		    inst->n_advice == POOLS_MAX || find(inst, e->is.pool) ||
+		    inst->n_advice == POOLS_MAX || advise_find(inst, e->is.pool) ||
 		    ctr_info(&inst->h, e->ctr, &info))
 			continue;
 		uint32_t n = rp_ids_count(info.cpus);
 		if (n)
-			(void)add(inst, e->is.pool, n);
+			(void)advise_add(inst, e->is.pool, n);
 	}
 }
 
@@ -86,7 +86,7 @@ struct measured {
 	int64_t load; /* load of the machine in milli-CPU */
 };
 
-static struct measured measure(const struct rp_instance *inst)
+static struct measured advise_measure(const struct rp_instance *inst)
 {
 	const struct pools *pools = &inst->pools;
 	struct measured m = {.used = used(inst, NULL)};
@@ -109,19 +109,19 @@ static int64_t load_of(const struct measured *m, const struct pool *p, int64_t u
 
 /* ---- sizes of pools -------------------------------------------------------------------------- */
 
-static uint32_t step(uint32_t now, uint32_t wanted)
+static uint32_t advise_step(uint32_t now, uint32_t wanted)
 {
 	if (wanted > now)
 		return wanted - now > GROW ? now + GROW : wanted;
 	return now - wanted > SHRINK ? now - SHRINK : wanted;
 }
 
-static void advise(struct rp_instance *inst, const struct measured *m, const struct pool *p)
+static void advise_advise(struct rp_instance *inst, const struct measured *m, const struct pool *p)
 {
 	uint32_t now = rp_ids_count(rp_ids_of(&p->cpus));
 	if (!now)
 		return;
-	struct advice *a = add(inst, p->name, now);
+	struct advice *a = advise_add(inst, p->name, now);
 	a->used = used(inst, p->name);
 	if (a->used == RP_NOT_SET)
 		return; /* the size is unchanged */
@@ -129,7 +129,7 @@ static void advise(struct rp_instance *inst, const struct measured *m, const str
 	int64_t most = a->used > a->load ? a->used : a->load;
 	a->wanted = ask_whole(inst->plan->advise_reserve + most);
 	a->wanted = a->wanted > LEAST ? a->wanted : LEAST;
-	a->size = step(now, a->wanted);
+	a->size = advise_step(now, a->wanted);
 }
 
 /* Leaves minReclaimedCPUs by reducing the largest pools. */
@@ -150,11 +150,11 @@ static void leave_some(struct rp_instance *inst)
 	}
 }
 
-static void tell(struct rp_instance *inst)
+static void advise_tell(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->pools.n; i++) {
 		const struct pool *p = &inst->pools.list[i];
-		const struct advice *a = p->node ? NULL : find(inst, p->name);
+		const struct advice *a = p->node ? NULL : advise_find(inst, p->name);
 		uint32_t now = rp_ids_count(rp_ids_of(&p->cpus));
 		if (a && a->size != now)
 			modhost_log(&inst->h, RP_LOG_INFO, 0,
@@ -177,13 +177,13 @@ int32_t advise_now(struct rp_instance *inst, rp_txn txn)
 {
 	if (!inst->plan->advise)
 		return 0;
-	const struct measured m = measure(inst);
+	const struct measured m = advise_measure(inst);
 	inst->n_advice = 0;
 	for (uint32_t i = 0; i < inst->pools.n; i++)
 		if (!inst->pools.list[i].node)
-			advise(inst, &m, &inst->pools.list[i]);
+			advise_advise(inst, &m, &inst->pools.list[i]);
 	leave_some(inst);
-	tell(inst);
+	advise_tell(inst);
 	inst->n_blind = inst->n_advice && m.used == RP_NOT_SET ? inst->n_blind + 1 : 0;
 	if (inst->n_blind == 2) /* the first reading has no rates */
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,

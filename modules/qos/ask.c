@@ -41,7 +41,7 @@ static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, 
 	return r;
 }
 
-static const char *get(const struct enhancement *e, const char *key)
+static const char *ask_get(const struct enhancement *e, const char *key)
 {
 	const struct modhost *h = &e->inst->h;
 	char full[128];
@@ -56,14 +56,14 @@ static const char *get(const struct enhancement *e, const char *key)
 	return text ? text : plan_default(h, e->inst->plan, key);
 }
 
-static bool is(const struct enhancement *e, const char *key, const char *value)
+static bool ask_is(const struct enhancement *e, const char *key, const char *value)
 {
-	const char *text = get(e, key);
+	const char *text = ask_get(e, key);
 	return text && !strcmp(text, value);
 }
 
-static int32_t bad(struct rp_instance *inst, const char *key, const char *value,
-		   const char *expected)
+static int32_t ask_bad(struct rp_instance *inst, const char *key, const char *value,
+		       const char *expected)
 {
 	return modhost_fail(&inst->h, -RP_EINVAL, "annotation %s: \"%.64s\": expected %s", key,
 			    value, expected);
@@ -79,7 +79,7 @@ static int32_t read_number(struct rp_instance *inst, const char *key, const char
 	if (errno || end == text || *end || n < 0 || n > max) {
 		char expected[64];
 		(void)snprintf(expected, sizeof expected, "a number of 0 to %lld", (long long)max);
-		return bad(inst, key, text, expected);
+		return ask_bad(inst, key, text, expected);
 	}
 	*ret = n;
 	return 0;
@@ -90,10 +90,10 @@ static int32_t read_nodes(struct rp_instance *inst, const char *key, const char 
 {
 	struct rp_idset set;
 	if (rp_idset_parse(&set, text, NODES_MAX) || rp_ids_empty(rp_ids_of(&set)))
-		return bad(inst, key, text, "a list of NUMA nodes");
+		return ask_bad(inst, key, text, "a list of NUMA nodes");
 	*ret = rp_ids_word(rp_ids_of(&set), 0);
 	if (*ret & ~inst->plan->node_mask)
-		return bad(inst, key, text, "NUMA nodes of this machine");
+		return ask_bad(inst, key, text, "NUMA nodes of this machine");
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static void look_for(const struct enhancement *e, const char *key, struct ask *a
 	uint32_t n = 0;
 	while (a->not_followed[n])
 		n++;
-	if (get(e, key))
+	if (ask_get(e, key))
 		a->not_followed[n] = key;
 }
 
@@ -112,9 +112,9 @@ static int32_t read_memory(struct enhancement *e, struct ask *a)
 	int32_t r = open_json(e->inst, e->pod, MEMORY_KEY, &e->json);
 	if (r)
 		return r;
-	if (is(e, "numa_binding", "true"))
+	if (ask_is(e, "numa_binding", "true"))
 		a->flags |= ASK_BOUND;
-	if (a->level == LEVEL_DEDICATED && is(e, "numa_exclusive", "true"))
+	if (a->level == LEVEL_DEDICATED && ask_is(e, "numa_exclusive", "true"))
 		a->flags |= ASK_EXCLUSIVE;
 	look_for(e, "rss_overuse_threshold", a);
 	look_for(e, "oom_priority", a);
@@ -124,7 +124,7 @@ static int32_t read_memory(struct enhancement *e, struct ask *a)
 static int32_t read_numa(struct enhancement *e, struct ask *a)
 {
 	static const char number_key[] = DOMAIN "numa_number", ids_key[] = DOMAIN "numa_ids";
-	const char *number = get(e, number_key), *ids = get(e, ids_key);
+	const char *number = ask_get(e, number_key), *ids = ask_get(e, ids_key);
 	int64_t n = 0;
 	int32_t r =
 		number ? read_number(e->inst, number_key, number, e->inst->plan->n_nodes, &n) : 0;
@@ -136,11 +136,11 @@ static int32_t read_numa(struct enhancement *e, struct ask *a)
 
 static int32_t read_pool(struct enhancement *e, struct ask *a)
 {
-	const char *pool = get(e, "cpuset_pool");
+	const char *pool = ask_get(e, "cpuset_pool");
 	if (!pool)
 		pool = "";
 	if (strlen(pool) > POOL_NAME_MAX)
-		return bad(e->inst, "cpuset_pool", pool, "a shorter name of a pool");
+		return ask_bad(e->inst, "cpuset_pool", pool, "a shorter name of a pool");
 	(void)snprintf(a->pool, sizeof a->pool, "%s",
 		       *pool || a->level != LEVEL_SHARED ? pool : SHARE_POOL);
 	return 0;
@@ -161,10 +161,10 @@ static int32_t read_cpu(struct enhancement *e, struct ask *a)
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++)
-		if (is(e, flags[i].key, flags[i].value))
+		if (ask_is(e, flags[i].key, flags[i].value))
 			a->flags |= flags[i].flag;
-	a->burst_policy = get(e, "cpu_burst_policy");
-	const char *percent = get(e, "cpu_burst_percent");
+	a->burst_policy = ask_get(e, "cpu_burst_policy");
+	const char *percent = ask_get(e, "cpu_burst_percent");
 	look_for(e, "suppression_tolerance_rate", a);
 	look_for(e, "cpu_burst_threshold", a);
 	a->burst_percent = 100;
@@ -191,7 +191,7 @@ static int32_t read_level(struct rp_instance *inst, rp_pod pod, struct ask *a)
 			    text);
 }
 
-static int32_t check(struct rp_instance *inst, const struct ask *a)
+static int32_t ask_check(struct rp_instance *inst, const struct ask *a)
 {
 	if (a->level == LEVEL_DEDICATED && !(a->flags & ASK_BOUND))
 		return modhost_fail(&inst->h, -RP_EINVAL,
@@ -217,7 +217,7 @@ int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret)
 	if (!r)
 		r = read_cpu(&e, ret);
 	if (!r)
-		r = check(inst, ret);
+		r = ask_check(inst, ret);
 	const char *wished = h->cache->pod_annotation(h->ctx, pod, BIND_RESULT_KEY);
 	if (!r && wished && *wished)
 		r = read_nodes(inst, BIND_RESULT_KEY, wished, &ret->wished);

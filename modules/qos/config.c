@@ -202,29 +202,30 @@ struct rp_plan *plan_free(struct rp_plan *p)
 
 /* ---- section --------------------------------------------------------------------------------- */
 
-static rp_cfg at(const struct modhost *h, rp_cfg node, const char *path)
+static rp_cfg config_do_at(const struct modhost *h, rp_cfg node, const char *path)
 {
 	return section_get(h, node, path);
 }
 
 static const char *text_at(const struct modhost *h, rp_cfg node, const char *path)
 {
-	return h->config->text(h->ctx, at(h, node, path), "");
+	return h->config->text(h->ctx, config_do_at(h, node, path), "");
 }
 
 static int64_t value_at(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
 			int64_t fallback)
 {
-	return h->config->value(h->ctx, at(h, node, path), type, fallback);
+	return h->config->value(h->ctx, config_do_at(h, node, path), type, fallback);
 }
 
 /* Reads a fraction between 0 and 1. */
 static int32_t part_at(const struct modhost *h, rp_cfg node, const char *path, double *ret)
 {
-	*ret = h->config->number(h->ctx, at(h, node, path), 0);
+	*ret = h->config->number(h->ctx, config_do_at(h, node, path), 0);
 	if (*ret >= 0 && *ret <= 1)
 		return 0;
-	return modhost_fail_at(h, at(h, node, path), -RP_EINVAL, "expected a number of 0 to 1");
+	return modhost_fail_at(h, config_do_at(h, node, path), -RP_EINVAL,
+			       "expected a number of 0 to 1");
 }
 
 static uint32_t index_of(const char *text, const char *const *names, uint32_t n, uint32_t fallback)
@@ -260,7 +261,7 @@ static bool is_name(const char *text)
 
 static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 {
-	rp_cfg levels = at(h, node, "qosLevels");
+	rp_cfg levels = config_do_at(h, node, "qosLevels");
 	ret->name = text_at(h, node, "name");
 	ret->value = text_at(h, node, "value");
 	ret->override = value_at(h, node, "override", RP_T_BOOL, 0) != 0;
@@ -271,20 +272,20 @@ static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 	if (!levels)
 		ret->levels = (1u << N_LEVELS) - 1;
 	if (!is_name(ret->name))
-		return modhost_fail_at(h, at(h, node, "name"), -RP_EINVAL,
+		return modhost_fail_at(h, config_do_at(h, node, "name"), -RP_EINVAL,
 				       "\"%s\" is no name of a variable: letters, digits and _, "
 				       "not a digit first",
 				       ret->name);
 	const char *unknown = env_unknown(ret->value);
 	return !*unknown
 		       ? 0
-		       : modhost_fail_at(h, at(h, node, "value"), -RP_EINVAL,
+		       : modhost_fail_at(h, config_do_at(h, node, "value"), -RP_EINVAL,
 					 "unknown placeholder \"%.32s\"; $$ stands for $", unknown);
 }
 
 static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = at(h, p->section, "injectEnvs");
+	rp_cfg list = config_do_at(h, p->section, "injectEnvs");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > ENVS_MAX)
 		return modhost_fail_at(h, list, -RP_EINVAL, "at most %u variables", ENVS_MAX);
@@ -299,7 +300,7 @@ static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 
 static void read_aligned(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = at(h, p->section, "numericAlignResources");
+	rp_cfg list = config_do_at(h, p->section, "numericAlignResources");
 	p->numeric_cpu = p->numeric_memory = !list;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		const char *what = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
@@ -310,13 +311,13 @@ static void read_aligned(const struct modhost *h, struct rp_plan *p)
 
 static int32_t read_advisor(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg node = at(h, p->section, "advisor");
+	rp_cfg node = config_do_at(h, p->section, "advisor");
 	p->advise = value_at(h, node, "enable", RP_T_BOOL, 0) != 0;
 	p->advise_reserve = value_at(h, node, "reserve", RP_T_CPU, 4000);
 	p->advise_period_ms = (uint64_t)value_at(h, node, "period", RP_T_DURATION, 30000);
 	if (!p->advise || (p->reclaim && !p->overlap))
 		return 0;
-	return modhost_fail_at(h, at(h, node, "enable"), -RP_EINVAL,
+	return modhost_fail_at(h, config_do_at(h, node, "enable"), -RP_EINVAL,
 			       "what pools do not use goes to reclaimed_cores: the advisor needs "
 			       "enableReclaim, and not allowSharedOverlapReclaimed");
 }
@@ -346,15 +347,17 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 		return -RP_EINVAL;
 	int32_t r = part_at(h, s, "numaHintLowThreshold", &p->low_threshold);
 	for (uint32_t i = 0; !r && i < N_LEVELS; i++)
-		r = read_level(h, at(h, at(h, s, "levels"), level_names[i]), &p->levels[i]);
+		r = read_level(h, config_do_at(h, config_do_at(h, s, "levels"), level_names[i]),
+			       &p->levels[i]);
 	if (!r)
-		r = texts_read(h, &p->memory, at(h, s, "podDebugAnnotations"), 0, &p->debug);
+		r = texts_read(h, &p->memory, config_do_at(h, s, "podDebugAnnotations"), 0,
+			       &p->debug);
 	return r ? r : read_envs(h, p);
 }
 
 const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key)
 {
-	rp_cfg map = at(h, p->section, "enhancementDefaults");
+	rp_cfg map = config_do_at(h, p->section, "enhancementDefaults");
 	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++)
 		if (!strcmp(h->config->key(h->ctx, map, i), key))
 			return h->config->text(h->ctx, h->config->item(h->ctx, map, i), NULL);
@@ -379,10 +382,11 @@ static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg
 			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
-static int32_t reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
+static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,
+			      const struct reserve_past *past)
 {
-	rp_cfg list = at(h, p->section, "reservedCPUs");
-	rp_cfg count = at(h, p->section, "reservedCPUCount");
+	rp_cfg list = config_do_at(h, p->section, "reservedCPUs");
+	rp_cfg count = config_do_at(h, p->section, "reservedCPUCount");
 	uint32_t n = (uint32_t)h->config->value(h->ctx, count, RP_T_INT, 0);
 	bool last = value_at(h, p->section, "reserveFromEnd", RP_T_BOOL, 0) != 0;
 	struct rp_ids online = rp_ids_of(&p->machine->online);
@@ -453,7 +457,7 @@ static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
 {
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->machine->online), rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&p->pool)) && !past->hotplug)
-		return modhost_fail_at(h, at(h, p->section, "reservedCPUs"), -RP_EINVAL,
+		return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EINVAL,
 				       "all CPUs are reserved: none is left for pods");
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
 		struct node *node = &p->nodes[i];
@@ -478,7 +482,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	if (!r)
 		r = look_at_nodes(h, p);
 	if (!r)
-		r = reserve(h, p, past);
+		r = config_reserve(h, p, past);
 	if (!r)
 		r = look_at_pool(h, p, past);
 	if (r) {
@@ -496,7 +500,7 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, stru
 	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&bad)))
 		return 0;
-	return modhost_fail_at(h, at(h, p->section, "reservedCPUs"), -RP_EBUSY,
+	return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EBUSY,
 			       "some reserved CPUs (%s) are dedicated to containers that run",
 			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 }

@@ -42,7 +42,7 @@ const char *env_unknown(const char *value)
 	return "";
 }
 
-static void append(char *buf, const char *text)
+static void env_append(char *buf, const char *text)
 {
 	size_t n = strlen(buf);
 	(void)snprintf(buf + n, VALUE_MAX - n, "%s", text);
@@ -51,7 +51,7 @@ static void append(char *buf, const char *text)
 static void append_set(char *buf, struct rp_ids ids)
 {
 	char text[CTR_DATA_MAX + 1];
-	append(buf, modhost_set_text(ids, text, sizeof text));
+	env_append(buf, modhost_set_text(ids, text, sizeof text));
 }
 
 static const char *pool_name(const struct entry *e, char text[POOL_TEXT_MAX])
@@ -75,10 +75,10 @@ static void append_word(struct rp_instance *inst, const struct rp_ctr_info *info
 	char pool[POOL_TEXT_MAX];
 	switch (w) {
 	case W_LEVEL:
-		append(buf, level_names[e->is.level]);
+		env_append(buf, level_names[e->is.level]);
 		return;
 	case W_POOL:
-		append(buf, pool_name(e, pool));
+		env_append(buf, pool_name(e, pool));
 		return;
 	case W_CPUS:
 		stage_cpus_of(inst, e, &set);
@@ -99,22 +99,22 @@ static void append_word(struct rp_instance *inst, const struct rp_ctr_info *info
 		}
 		return;
 	case W_POD:
-		append(buf, info->pod_name);
+		env_append(buf, info->pod_name);
 		return;
 	case W_NAMESPACE:
-		append(buf, info->pod_namespace);
+		env_append(buf, info->pod_namespace);
 		return;
 	case W_CTR:
-		append(buf, info->name);
+		env_append(buf, info->name);
 		return;
 	default:
 		(void)h->cache->get_pod(h->ctx, info->pod, &pod);
-		append(buf, pod.uid);
+		env_append(buf, pod.uid);
 	}
 }
 
-static void expand(struct rp_instance *inst, const struct rp_ctr_info *info, const struct entry *e,
-		   const char *value, char buf[VALUE_MAX])
+static void env_expand(struct rp_instance *inst, const struct rp_ctr_info *info,
+		       const struct entry *e, const char *value, char buf[VALUE_MAX])
 {
 	size_t len;
 	buf[0] = '\0';
@@ -126,7 +126,7 @@ static void expand(struct rp_instance *inst, const struct rp_ctr_info *info, con
 			continue;
 		}
 		len += *p == '$';
-		append(buf, one);
+		env_append(buf, one);
 	}
 }
 
@@ -141,7 +141,7 @@ int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 		if (!(env->levels >> e->is.level & 1) ||
 		    (!env->override && h->cache->env(h->ctx, info->ctr, env->name)))
 			continue;
-		expand(inst, info, e, env->value, value);
+		env_expand(inst, info, e, env->value, value);
 		r = h->cache->set_pair(h->ctx, txn, info->ctr, RP_F_ENV, env->name, value);
 	}
 	return r == -RP_ENOTSUP ? 0 : r; /* a running container keeps its environment */

@@ -7,7 +7,7 @@
 
 #define NO_CPUS "no available CPU hints"
 
-static uint64_t bit(const struct node *node)
+static uint64_t hints_bit(const struct node *node)
 {
 	return UINT64_C(1) << node->id;
 }
@@ -20,7 +20,7 @@ static void take_memory(const struct rp_plan *p, const struct record *rec, struc
 {
 	uint64_t left = rec->mem > 0 ? (uint64_t)rec->mem : 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
-		if (!(rec->mem_nodes & bit(&p->nodes[i])))
+		if (!(rec->mem_nodes & hints_bit(&p->nodes[i])))
 			continue;
 		uint64_t part = rec->flags & ASK_EXCLUSIVE || left > room->mem_free[i]
 					? room->mem_free[i]
@@ -46,13 +46,13 @@ static int64_t part_of(const struct record *rec)
 	return (cpu + n - 1) / n;
 }
 
-static bool counts(const struct entry *e)
+static bool hints_do_counts(const struct entry *e)
 {
 	return e->is.role == ROLE_GRANT || entry_counts(e);
 }
 
-static void count(const struct rp_plan *p, const struct record *rec, const struct ask *a,
-		  struct room *room)
+static void hints_count(const struct rp_plan *p, const struct record *rec, const struct ask *a,
+			struct room *room)
 {
 	if (rec->level == LEVEL_SHARED && !rec->nodes) {
 		room->unbound_cpu += rec->cpu;
@@ -70,7 +70,7 @@ static void count(const struct rp_plan *p, const struct record *rec, const struc
 	/* no container has taken the dedicated CPUs of a grant yet */
 	bool asks = rec->level == LEVEL_SHARED || rec->role == ROLE_GRANT;
 	for (uint32_t i = 0; asks && i < p->n_nodes; i++)
-		if (rec->nodes & bit(&p->nodes[i]))
+		if (rec->nodes & hints_bit(&p->nodes[i]))
 			room->bound_cpu[i] += part_of(rec);
 	take_memory(p, rec, room);
 }
@@ -89,8 +89,8 @@ void room_memory_of(const struct rp_instance *inst, const struct entry *of, uint
 	room_empty(inst->plan, &room);
 	for (const struct entry *e = inst->table.list; e <= of; e++) {
 		memcpy(ret, room.mem_free, sizeof room.mem_free);
-		if (counts(e))
-			count(inst->plan, &e->is, &nobody, &room);
+		if (hints_do_counts(e))
+			hints_count(inst->plan, &e->is, &nobody, &room);
 	}
 	for (uint32_t i = 0; i < NODES_MAX; i++)
 		ret[i] -= room.mem_free[i];
@@ -102,8 +102,8 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 	struct rp_idset own, of_exclusive;
 	room_empty(p, ret);
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].pod != but && counts(&inst->table.list[i]))
-			count(p, &inst->table.list[i].is, a, ret);
+		if (inst->table.list[i].pod != but && hints_do_counts(&inst->table.list[i]))
+			hints_count(p, &inst->table.list[i].is, a, ret);
 	(void)owners_owned(&inst->owners, but, &own);
 	rp_idset_andnot(&ret->free, rp_ids_of(&p->pool), rp_ids_of(&inst->owners.taken));
 	rp_idset_or(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&own));
@@ -111,7 +111,7 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 	plan_cpus_of(p, ret->exclusive, &of_exclusive);
 	rp_idset_andnot(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&of_exclusive));
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (!(ret->bound & bit(&p->nodes[i])))
+		if (!(ret->bound & hints_bit(&p->nodes[i])))
 			ret->unbound_cpus += p->nodes[i].n_cpus;
 }
 
@@ -135,11 +135,11 @@ int64_t hints_rest(const struct rp_plan *p, const struct room *room, uint32_t i)
 }
 
 /* Returns true if unbound shared pods would have too few CPUs outside of these nodes. */
-static bool starves(const struct rp_plan *p, const struct room *room, uint64_t nodes)
+static bool hints_starves(const struct rp_plan *p, const struct room *room, uint64_t nodes)
 {
 	int64_t left = room->unbound_cpus;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (nodes & ~room->bound & bit(&p->nodes[i]))
+		if (nodes & ~room->bound & hints_bit(&p->nodes[i]))
 			left -= p->nodes[i].n_cpus;
 	return (nodes & ~room->bound) && room->unbound_cpu > 1000 * left;
 }
@@ -153,13 +153,13 @@ uint64_t hints_candidates(const struct rp_plan *p, const struct ask *a, const st
 {
 	uint64_t r = 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
-		uint64_t node = bit(&p->nodes[i]);
+		uint64_t node = hints_bit(&p->nodes[i]);
 		if ((room->exclusive | room->refused) & node || !free_in(room, &p->nodes[i]))
 			continue;
 		if ((a->flags & ASK_EXCLUSIVE) && (room->bound & node))
 			continue;
 		if ((room->bound & node) ? a->numa_number > 1 || hints_rest(p, room, i) >= a->cpu
-					 : !starves(p, room, node))
+					 : !hints_starves(p, room, node))
 			r |= node;
 	}
 	return r;
@@ -179,25 +179,26 @@ static uint32_t sockets_of(const struct rp_plan *p, uint64_t nodes)
 {
 	uint32_t n = 0, last = MACHINE_NOWHERE;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (nodes & bit(&p->nodes[i]) && p->nodes[i].socket != last) {
+		if (nodes & hints_bit(&p->nodes[i]) && p->nodes[i].socket != last) {
 			bool seen = false;
 			last = p->nodes[i].socket;
 			for (uint32_t k = 0; k < i; k++)
-				seen = seen ||
-				       (nodes & bit(&p->nodes[k]) && p->nodes[k].socket == last);
+				seen = seen || (nodes & hints_bit(&p->nodes[k]) &&
+						p->nodes[k].socket == last);
 			n += !seen;
 		}
 	return n;
 }
 
 /* Returns true if each of the nodes has an equal part of the n CPUs free. */
-static bool divides(const struct rp_plan *p, const struct room *room, uint64_t nodes, uint32_t n)
+static bool hints_divides(const struct rp_plan *p, const struct room *room, uint64_t nodes,
+			  uint32_t n)
 {
 	uint32_t n_nodes = hints_size(nodes);
 	if (n % n_nodes)
 		return false;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (nodes & bit(&p->nodes[i]) && free_in(room, &p->nodes[i]) < n / n_nodes)
+		if (nodes & hints_bit(&p->nodes[i]) && free_in(room, &p->nodes[i]) < n / n_nodes)
 			return false;
 	return true;
 }
@@ -208,7 +209,7 @@ static bool suits_flags(const struct rp_plan *p, const struct ask *a, const stru
 	uint32_t n = ask_whole(a->cpu);
 	if (a->numa_ids && nodes != a->numa_ids)
 		return false;
-	if ((a->flags & ASK_EVEN) && !divides(p, room, nodes, n))
+	if ((a->flags & ASK_EVEN) && !hints_divides(p, room, nodes, n))
 		return false;
 	if ((a->flags & ASK_PAIRING) && whole_cores(p, cpus) < n / p->machine->threads)
 		return false;
@@ -223,10 +224,10 @@ static bool suits_dedicated(const struct rp_plan *p, const struct ask *a, const 
 	int64_t rest = 0;
 	if (hints_size(nodes) <= p->socket_nodes && sockets_of(p, nodes) > 1)
 		return false;
-	if (starves(p, room, nodes))
+	if (hints_starves(p, room, nodes))
 		return false;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (nodes & bit(&p->nodes[i]))
+		if (nodes & hints_bit(&p->nodes[i]))
 			rest += hints_rest(p, room, i);
 	if (rest < 1000 * (int64_t)ask_whole(a->cpu))
 		return false;
@@ -276,11 +277,11 @@ static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const 
 	uint32_t n = 0, at[NODES_MAX];
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
 		int64_t left = hints_rest(p, room, i) - a->cpu;
-		if (!(nodes & bit(&p->nodes[i])) || left < 0 ||
-		    (a->numa_ids && a->numa_ids != bit(&p->nodes[i])))
+		if (!(nodes & hints_bit(&p->nodes[i])) || left < 0 ||
+		    (a->numa_ids && a->numa_ids != hints_bit(&p->nodes[i])))
 			continue;
 		at[n] = i;
-		ret[n++].nodes = bit(&p->nodes[i]);
+		ret[n++].nodes = hints_bit(&p->nodes[i]);
 		most = left > most ? left : most;
 		if (left < least && (p->spreading != DYNAMIC_PACKING ||
 				     left_ratio(p, room, i, a->cpu) >= threshold))
@@ -298,7 +299,7 @@ static uint64_t memory_of(const struct rp_plan *p, const struct room *room, uint
 {
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (nodes & bit(&p->nodes[i]))
+		if (nodes & hints_bit(&p->nodes[i]))
 			sum += room->mem_free[i];
 	return sum;
 }
@@ -341,8 +342,8 @@ static void say_nodes(struct line *l, uint64_t nodes)
 	}
 }
 
-static void explain(struct rp_instance *inst, rp_ctr ctr, const char *what, const struct hint *list,
-		    uint32_t n)
+static void hints_explain(struct rp_instance *inst, rp_ctr ctr, const char *what,
+			  const struct hint *list, uint32_t n)
 {
 	struct line l = {.n = 0};
 	if (!ctr)
@@ -357,7 +358,7 @@ static void explain(struct rp_instance *inst, rp_ctr ctr, const char *what, cons
 	modhost_note_line(&inst->h, ctr, l.text);
 }
 
-static int32_t refuse(struct rp_instance *inst, enum refusal why, const char *text)
+static int32_t hints_refuse(struct rp_instance *inst, enum refusal why, const char *text)
 {
 	inst->counters.refused[why]++;
 	return modhost_fail(&inst->h, -RP_ENOSPC, "%s", text);
@@ -376,11 +377,11 @@ static int32_t check_unbound(struct rp_instance *inst, const struct ask *a, cons
 				    (long long)sum, (long long)room->unbound_cpus);
 	}
 	for (uint32_t i = 0; i < p->n_nodes; i++)
-		if (!(room->bound & bit(&p->nodes[i])))
+		if (!(room->bound & hints_bit(&p->nodes[i])))
 			capacity += p->nodes[i].memory;
 	if (p->memory_check && a->mem > 0 && (uint64_t)(room->unbound_mem + a->mem) > capacity)
-		return refuse(inst, REFUSED_MEMORY,
-			      "not enough memory on the NUMA nodes without bound pods");
+		return hints_refuse(inst, REFUSED_MEMORY,
+				    "not enough memory on the NUMA nodes without bound pods");
 	return 0;
 }
 
@@ -389,10 +390,10 @@ static int32_t check_size(struct rp_instance *inst, const struct ask *a)
 	const struct rp_plan *p = inst->plan;
 	uint32_t least = nodes_needed(p, a);
 	if (least > 1 && (a->level == LEVEL_SHARED || !several_nodes(a)))
-		return refuse(inst, REFUSED_CPU,
-			      "the CPUs that the pod asks for are larger than one NUMA node");
+		return hints_refuse(inst, REFUSED_CPU,
+				    "the CPUs that the pod asks for are larger than one NUMA node");
 	return least > p->n_nodes
-		       ? refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has not as many")
+		       ? hints_refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has not as many")
 		       : 0;
 }
 
@@ -418,8 +419,8 @@ static uint32_t keep_granted(const struct ask *a, struct hint *list, uint32_t n)
 	return a->granted ? 0 : n;
 }
 
-static bool suits(const struct rp_plan *p, const struct ask *a, const struct room *room,
-		  uint64_t nodes)
+static bool hints_suits(const struct rp_plan *p, const struct ask *a, const struct room *room,
+			uint64_t nodes)
 {
 	if (a->level != LEVEL_DEDICATED)
 		return hints_size(nodes) == 1;
@@ -475,8 +476,8 @@ static int32_t merge_all(struct rp_instance *inst, rp_pod admitted, const struct
 	return r;
 }
 
-static int32_t merge(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
-		     const struct hints both[2], struct record *rec)
+static int32_t hints_merge_one(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
+			       const struct hints both[2], struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	struct hint result[HINTS_RESOURCES_MAX];
@@ -509,24 +510,24 @@ static int32_t merge(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
 }
 
 /* Checks that the merged nodes have enough capacity, else tries nodes listed by both. */
-static int32_t settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-		      const struct room *room, const struct hints both[2], struct record *rec)
+static int32_t hints_settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+			    const struct room *room, const struct hints both[2], struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
-	bool cpus = suits(p, a, room, rec->nodes);
+	bool cpus = hints_suits(p, a, room, rec->nodes);
 	if (cpus && (a->mem <= 0 || memory_of(p, room, rec->mem_nodes) >= (uint64_t)a->mem))
 		return 0;
 	const struct hint instead = {
 		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
-	explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
+	hints_explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
 	rec->nodes = rec->mem_nodes = instead.nodes;
-	if (instead.nodes && suits(p, a, room, instead.nodes))
+	if (instead.nodes && hints_suits(p, a, room, instead.nodes))
 		return 0;
 	if (cpus)
-		return refuse(inst, REFUSED_MEMORY,
-			      "not enough memory on the NUMA nodes that have the CPUs");
-	return refuse(inst, REFUSED_HINTS,
-		      NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
+		return hints_refuse(inst, REFUSED_MEMORY,
+				    "not enough memory on the NUMA nodes that have the CPUs");
+	return hints_refuse(inst, REFUSED_HINTS,
+			    NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
 }
 
 static bool is_preferred(const struct hint *list, uint32_t n, uint64_t nodes)
@@ -549,7 +550,7 @@ static void prefer_tight(const struct rp_plan *p, const struct room *room, struc
 			continue;
 		rest[i] = 0;
 		for (uint32_t k = 0; k < p->n_nodes; k++)
-			if (cpu[i].nodes & bit(&p->nodes[k]))
+			if (cpu[i].nodes & hints_bit(&p->nodes[k]))
 				rest[i] += hints_rest(p, room, k);
 		least = rest[i] < least ? rest[i] : least;
 	}
@@ -576,7 +577,7 @@ static int32_t refuse_cpus(struct rp_instance *inst, const struct ask *a, const 
 	struct line l = {.n = 0};
 	char text[48];
 	for (uint32_t i = 0; i < p->n_nodes && i < TOLD_NODES; i++) {
-		bool closed = (room->exclusive | room->refused) & bit(&p->nodes[i]);
+		bool closed = (room->exclusive | room->refused) & hints_bit(&p->nodes[i]);
 		(void)snprintf(text, sizeof text, "%snode %u: %lldm", i ? ", " : "", p->nodes[i].id,
 			       closed ? 0LL : (long long)hints_rest(p, room, i));
 		line_say(&l, text);
@@ -600,21 +601,21 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 						     : bound_hints(p, a, room, cpu);
 	uint32_t n_memory = memory_hints(p, a, room, memory);
 	follow_wish(a, cpu, n_cpu);
-	explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
-	explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
+	hints_explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
+	hints_explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
 	if (a->level == LEVEL_DEDICATED && !p->parity && !has_other_hints(inst, a->admitted))
 		prefer_tight(p, room, cpu, n_cpu, memory, n_memory);
 	n_cpu = keep_granted(a, cpu, n_cpu);
 	if (!n_cpu)
 		return refuse_cpus(inst, a, room);
 	if (!n_memory)
-		return refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
+		return hints_refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
 				      {memory, n_memory, p->numeric_memory}};
-	r = merge(inst, ctr, a->admitted, both, rec);
+	r = hints_merge_one(inst, ctr, a->admitted, both, rec);
 	if (!r && a->granted && rec->nodes != a->granted)
 		return -RP_ENOSPC;
-	return r ? r : settle(inst, ctr, a, room, both, rec);
+	return r ? r : hints_settle(inst, ctr, a, room, both, rec);
 }
 
 /* Chooses the node with most reclaimed CPUs for each of its bound pods. */
@@ -623,7 +624,7 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, s
 	const struct rp_plan *p = inst->plan;
 	uint32_t best = 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
-		uint64_t node = bit(&p->nodes[i]);
+		uint64_t node = hints_bit(&p->nodes[i]);
 		uint32_t n = rp_ids_count_and(rp_ids_of(&inst->pools.reclaim),
 					      rp_ids_of(&p->nodes[i].cpus)) *
 			     RP_CPUS_MAX;
@@ -643,8 +644,8 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, s
 		rec->nodes = rec->mem_nodes = node;
 	}
 	return best ? 0
-		    : refuse(inst, REFUSED_CPU,
-			     NO_CPUS ": no NUMA node has CPUs of the reclaim pool");
+		    : hints_refuse(inst, REFUSED_CPU,
+				   NO_CPUS ": no NUMA node has CPUs of the reclaim pool");
 }
 
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
@@ -659,7 +660,8 @@ int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 					    : check_unbound(inst, a, room);
 	case LEVEL_RECLAIMED:
 		if (rp_ids_empty(rp_ids_of(&inst->pools.reclaim)))
-			return refuse(inst, REFUSED_CPU, NO_CPUS ": the reclaim pool is empty");
+			return hints_refuse(inst, REFUSED_CPU,
+					    NO_CPUS ": the reclaim pool is empty");
 		return a->flags & ASK_BOUND ? choose_reclaimed(inst, a, rec) : 0;
 	default:
 		return 0;

@@ -57,8 +57,8 @@ int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **re
 	return 0;
 }
 
-static void choose(const struct rp_instance *inst, rp_pod pod, uint32_t list,
-		   const struct hint *hint)
+static void others_do_choose(const struct rp_instance *inst, rp_pod pod, uint32_t list,
+			     const struct hint *hint)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset nodes;
@@ -80,7 +80,7 @@ void others_choose(const struct rp_instance *inst, rp_pod pod, const struct othe
 		for (uint32_t k = 0; k < o->n; k++)
 			if (o->list[k].list == i)
 				hint = &results[k];
-		choose(inst, pod, i, hint);
+		others_do_choose(inst, pod, i, hint);
 	}
 }
 

@@ -147,7 +147,7 @@ static void place_sidecar(struct rp_instance *inst, const struct ask *a, struct 
 		e->is.flags |= ASK_WAITS;
 }
 
-static void note(struct rp_instance *inst, const struct entry *e)
+static void place_note(struct rp_instance *inst, const struct entry *e)
 {
 	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container",
 						   "pod"};
@@ -163,8 +163,8 @@ static void note(struct rp_instance *inst, const struct entry *e)
 						  : "");
 }
 
-static void begin(const struct rp_instance *inst, const struct rp_ctr_info *info,
-		  const struct ask *a, struct entry *ret)
+static void place_begin(const struct rp_instance *inst, const struct rp_ctr_info *info,
+			const struct ask *a, struct entry *ret)
 {
 	*ret = (struct entry){.ctr = info->ctr,
 			      .pod = info->pod,
@@ -198,7 +198,7 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 		r = ask_of(inst, info, &a);
 	if (r || nothing)
 		return r;
-	begin(inst, info, &a, &e);
+	place_begin(inst, info, &a, &e);
 	if (ramp && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) && inst->plan->ramp_up_ms)
 		e.is.ramp_end_ms = sync_now_ms() + inst->plan->ramp_up_ms;
 	if (e.is.role == ROLE_MAIN)
@@ -207,7 +207,7 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 		place_sidecar(inst, &a, &e);
 	if (r)
 		return r;
-	note(inst, &e);
+	place_note(inst, &e);
 	r = table_add(inst, &e);
 	if (!r && e.is.role == ROLE_MAIN)
 		call_sidecars(inst, &e);
@@ -227,7 +227,7 @@ int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info)
 	if (ask_of(inst, info, &a))
 		a = (struct ask){.level = LEVEL_SHARED, .pool = SHARE_POOL};
 	inst->h.why = NULL;
-	begin(inst, info, &a, &e);
+	place_begin(inst, info, &a, &e);
 	if (e.is.role != ROLE_INIT)
 		e.is.flags |= ASK_LOST;
 	return table_add(inst, &e);
@@ -258,13 +258,13 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	inst->table.keys[e - inst->table.list].uid = now.is.uid;
 	if (e->is.role == ROLE_MAIN)
 		call_sidecars(inst, e);
-	note(inst, e);
+	place_note(inst, e);
 	return 0;
 }
 
 /* ---- resize ---------------------------------------------------------------------------------- */
 
-static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu, int64_t mem)
+static int32_t place_fits(struct rp_instance *inst, const struct entry *e, int64_t cpu, int64_t mem)
 {
 	const struct rp_plan *p = inst->plan;
 	struct room room;
@@ -300,7 +300,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 			&inst->h, -RP_EAGAIN,
 			"a container of shared_cores cannot be resized while it ramps up");
 	if (e->is.role == ROLE_MAIN && e->is.level == LEVEL_SHARED && !(e->is.flags & ASK_LOST))
-		r = fits(inst, e, cpu, mem);
+		r = place_fits(inst, e, cpu, mem);
 	if (r)
 		return r;
 	e->is.cpu = cpu;

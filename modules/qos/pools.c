@@ -31,7 +31,7 @@ static uint64_t node_of(const struct record *rec)
 	return rec->flags & ASK_BOUND ? rec->nodes : 0;
 }
 
-static struct pool *find(struct pools *pools, const struct record *rec)
+static struct pool *pools_do_find(struct pools *pools, const struct record *rec)
 {
 	for (uint32_t i = 0; i < pools->n; i++)
 		if (pools->list[i].node == node_of(rec) &&
@@ -42,7 +42,7 @@ static struct pool *find(struct pools *pools, const struct record *rec)
 
 const struct pool *pools_of(const struct rp_instance *inst, const struct record *rec)
 {
-	return find((struct pools *)&inst->pools, rec);
+	return pools_do_find((struct pools *)&inst->pools, rec);
 }
 
 static const char *text_of(const char *name, uint64_t node, char text[POOL_TEXT_MAX])
@@ -64,10 +64,10 @@ const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX])
 	return text_of(rec->pool, rec->level == LEVEL_SHARED ? node_of(rec) : 0, text);
 }
 
-static int32_t count(struct rp_instance *inst, const struct record *rec)
+static int32_t pools_count(struct rp_instance *inst, const struct record *rec)
 {
 	struct pools *pools = &inst->pools;
-	struct pool *p = find(pools, rec);
+	struct pool *p = pools_do_find(pools, rec);
 	if (!p && pools->n == POOLS_MAX)
 		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u CPU pools: no room for %s",
 				    POOLS_MAX, rec->pool);
@@ -101,7 +101,7 @@ static int32_t look_at_entries(struct rp_instance *inst)
 		if (rec->flags & ASK_EXCLUSIVE)
 			pools->exclusive |= rec->nodes;
 		if (rec->level == LEVEL_SHARED && !rec->ramp_end_ms && rec->cpu > 0)
-			r = count(inst, rec);
+			r = pools_count(inst, rec);
 	}
 	return r;
 }
@@ -138,7 +138,7 @@ static void take_sizes(const struct rp_plan *p, struct group *g, struct rp_idset
 		take_cores(p, from, g->list[i].size, false, &g->list[i].cpus);
 }
 
-static struct pool *largest(struct group *g)
+static struct pool *pools_largest(struct group *g)
 {
 	struct pool *r = &g->list[0];
 	for (uint32_t i = 1; i < g->n; i++)
@@ -164,7 +164,7 @@ static void take_parts(const struct rp_plan *p, struct group *g, struct rp_idset
 		sum += g->list[i].size;
 	}
 	for (; sum > n; sum--)
-		largest(g)->size--;
+		pools_largest(g)->size--;
 	take_sizes(p, g, from);
 }
 
@@ -200,7 +200,7 @@ static void give_surplus(struct rp_instance *inst, struct group *g)
 
 /* Returns the number of a pool's CPUs on which reclaimed containers run too: the same part as
  * before, at first the part that is not requested. */
-static uint32_t lent(const struct rp_instance *inst, const struct pool *p)
+static uint32_t pools_lent(const struct rp_instance *inst, const struct pool *p)
 {
 	uint32_t n = n_of(&p->cpus);
 	if (inst->past.overlap)
@@ -209,12 +209,13 @@ static uint32_t lent(const struct rp_instance *inst, const struct pool *p)
 	return rest > 0 ? (uint32_t)((rest + 999) / 1000) : 0;
 }
 
-static void lend(struct rp_instance *inst, struct group *g)
+static void pools_lend(struct rp_instance *inst, struct group *g)
 {
 	for (uint32_t i = 0; i < g->n; i++) {
 		struct rp_idset from;
 		rp_idset_copy(&from, rp_ids_of(&g->list[i].cpus));
-		take_cores(inst->plan, &from, lent(inst, &g->list[i]), true, &inst->pools.reclaim);
+		take_cores(inst->plan, &from, pools_lent(inst, &g->list[i]), true,
+			   &inst->pools.reclaim);
 	}
 }
 
@@ -268,7 +269,7 @@ static void make_sets(struct rp_instance *inst)
 	else
 		add_to(&pools->reclaim, &from);
 	if (inst->plan->overlap)
-		lend(inst, &unbound);
+		pools_lend(inst, &unbound);
 	else if (!inst->plan->reclaim)
 		give_surplus(inst, &unbound);
 }
@@ -289,7 +290,7 @@ static void digest_set(uint64_t *digest, const struct rp_idset *set)
 	digest_word(digest, UINT64_MAX);
 }
 
-static void digest(struct rp_instance *inst)
+static void pools_digest(struct rp_instance *inst)
 {
 	struct pools *p = &inst->pools;
 	p->digest = 0xcbf29ce484222325u;
@@ -334,6 +335,6 @@ int32_t pools_make(struct rp_instance *inst)
 	rp_idset_andnot(&pools->unbound_reclaim, rp_ids_of(&pools->reclaim), rp_ids_of(&cpus));
 	if (rp_ids_empty(rp_ids_of(&pools->unbound_reclaim)))
 		rp_idset_copy(&pools->unbound_reclaim, rp_ids_of(&pools->reclaim));
-	digest(inst);
+	pools_digest(inst);
 	return 0;
 }

@@ -40,7 +40,7 @@ static void begin(struct rp_instance *inst)
 	relief_begin(&inst->relief);
 }
 
-static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
+static int32_t qos_forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	struct rp_idset had;
 	rp_pod pod = e->pod;
@@ -81,7 +81,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	if (!e)
 		return 0;
 	inst->past.sized = true;
-	int32_t r = forget(inst, txn, e);
+	int32_t r = qos_forget(inst, txn, e);
 	if (!r)
 		r = ctr_forget(&inst->h, txn, info->ctr);
 	if (!r)

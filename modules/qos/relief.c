@@ -38,7 +38,8 @@ static uint32_t node_index(const struct rp_plan *p, uint64_t nodes)
 }
 
 /* Nodes that suit what a pod asks for but for their room, as bits of indexes. */
-static uint64_t suitable(const struct rp_plan *p, const struct ask *a, const struct room *room)
+static uint64_t relief_suitable(const struct rp_plan *p, const struct ask *a,
+				const struct room *room)
 {
 	struct ask nothing = *a;
 	uint64_t nodes, ret = 0;
@@ -73,7 +74,7 @@ static void add_item(struct rp_instance *inst, uint32_t at, struct qos_relief *r
 	ret->items[ret->n_items++] = (struct relief_item){
 		.unit = node_index(p, e->is.nodes),
 		.size = 1000 * (int64_t)ask_whole(e->is.cpu),
-		.allowed = suitable(p, &a, &ret->room),
+		.allowed = relief_suitable(p, &a, &ret->room),
 		.cost = RELIEF_COST_EXCLUSIVE + (e->is.mem > 0 ? e->is.mem : 0),
 	};
 }
@@ -128,7 +129,7 @@ int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod b
 		if (inst->table.list[i].pod != but)
 			add_item(inst, i, q);
 	int32_t n = relief_find(q->units, n_units, q->items, q->n_items,
-				1000 * (int64_t)ask_whole(a->cpu), suitable(p, a, &q->room),
+				1000 * (int64_t)ask_whole(a->cpu), relief_suitable(p, a, &q->room),
 				p->relief.moves, q->moves, &unit);
 	int32_t r = n > 0 ? move_entries(inst, q, (uint32_t)n, other) : 0;
 	free(q);

@@ -46,7 +46,7 @@ int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memo
 
 /* Writes the label of a pool. Names come from annotations: characters that a label cannot have are
  * replaced by '_'. */
-static void label(const char *name, char *buf, size_t size)
+static void report_label(const char *name, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size, "pool=\"");
 	for (; *name && n + 2 < size; name++)
@@ -57,7 +57,7 @@ static void label(const char *name, char *buf, size_t size)
 static void report_pool(const struct rp_metric_sink *sink, const char *name, struct rp_ids cpus)
 {
 	char text[POOL_TEXT_MAX + 16];
-	label(name, text, sizeof text);
+	report_label(name, text, sizeof text);
 	sink->gauge(sink->ctx, "policy_qos_pool_cpus", "CPUs of pools.", text, rp_ids_count(cpus));
 }
 
@@ -72,7 +72,7 @@ static void report_pools(struct rp_instance *inst, const struct rp_metric_sink *
 		report_pool(sink, pool_text(&pools->list[i], name),
 			    rp_ids_of(&pools->list[i].cpus));
 	for (uint32_t i = 0; i < pools->n; i++) {
-		label(pool_text(&pools->list[i], name), text, sizeof text);
+		report_label(pool_text(&pools->list[i], name), text, sizeof text);
 		sink->gauge(sink->ctx, "policy_qos_pool_requests",
 			    "Milli-CPU that the pods of a pool ask for.", text,
 			    (double)pools->list[i].request);
@@ -84,7 +84,7 @@ static void report_advice(struct rp_instance *inst, const struct rp_metric_sink 
 	char text[POOL_TEXT_MAX + 16];
 	for (uint32_t i = 0; i < inst->n_advice; i++) {
 		const struct advice *a = &inst->advice[i];
-		label(a->pool, text, sizeof text);
+		report_label(a->pool, text, sizeof text);
 		sink->gauge(sink->ctx, "policy_qos_advisor_wanted_cpus",
 			    "CPUs that the advisor wants a pool to have.", text, a->wanted);
 		if (a->used != RP_NOT_SET)

@@ -137,7 +137,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 
 /* Returns true if the entry runs on dedicated CPUs of other pods, which are then no longer
  * exclusive. */
-static bool overlaps(const struct rp_instance *inst, const struct entry *e)
+static bool stage_overlaps(const struct rp_instance *inst, const struct entry *e)
 {
 	struct rp_idset cpus;
 	if (e->is.role >= ROLE_INIT ||
@@ -152,7 +152,7 @@ static bool anybody_overlaps(const struct rp_instance *inst)
 	if (rp_ids_empty(rp_ids_of(&inst->owners.taken)))
 		return false;
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (overlaps(inst, &inst->table.list[i]))
+		if (stage_overlaps(inst, &inst->table.list[i]))
 			return true;
 	return false;
 }

@@ -17,8 +17,8 @@ int64_t sync_now_ms(void)
 /* ---- lost containers ------------------------------------------------------------------------- */
 
 /* Calls a function whose refusal is no error. */
-static int32_t quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
-		       void *arg)
+static int32_t sync_quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
+			    void *arg)
 {
 	char why[MODHOST_TEXT_MAX] = "";
 	inst->h.why = why;
@@ -32,7 +32,7 @@ struct retry {
 	rp_ctr ctr;
 };
 
-static int32_t again(struct rp_instance *inst, void *arg)
+static int32_t sync_again(struct rp_instance *inst, void *arg)
 {
 	const struct retry *a = arg;
 	return place_again(inst, a->txn, table_find(inst, a->ctr));
@@ -49,7 +49,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		struct retry a = {txn, inst->table.list[i].ctr};
 		if (!(inst->table.list[i].is.flags & ASK_LOST))
 			continue;
-		int32_t r = quietly(inst, again, &a);
+		int32_t r = sync_quietly(inst, sync_again, &a);
 		if (r == -RP_ENOMEM)
 			return r;
 		lost = lost || r;
@@ -150,7 +150,7 @@ struct placing {
 	const struct rp_ctr_info *info;
 };
 
-static int32_t place(struct rp_instance *inst, void *arg)
+static int32_t sync_do_place(struct rp_instance *inst, void *arg)
 {
 	const struct placing *a = arg;
 	return place_new(inst, a->txn, a->info, false);
@@ -163,7 +163,7 @@ static int32_t place_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	(void)w;
 	if (table_find(inst, info->ctr))
 		return 0;
-	int32_t r = quietly(inst, place, &a);
+	int32_t r = sync_quietly(inst, sync_do_place, &a);
 	return r && r != -RP_ENOMEM ? place_lost(inst, info) : r;
 }
 

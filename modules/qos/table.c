@@ -78,7 +78,7 @@ bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
 	return find_role(inst, pod, ROLE_MAIN, ROLE_SIDECAR) != NULL;
 }
 
-static int32_t grow(struct table *t)
+static int32_t table_grow(struct table *t)
 {
 	uint32_t cap = t->cap ? 2 * t->cap : 64;
 	struct entry *list = realloc(t->list, cap * sizeof *list);
@@ -96,7 +96,7 @@ static int32_t grow(struct table *t)
 int32_t table_add(struct rp_instance *inst, const struct entry *e)
 {
 	struct table *t = &inst->table;
-	if (t->n == t->cap && grow(t))
+	if (t->n == t->cap && table_grow(t))
 		return modhost_no_memory(&inst->h);
 	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.uid};
 	t->list[t->n++] = *e;
@@ -111,7 +111,7 @@ void table_remove(struct rp_instance *inst, struct entry *e)
 	memmove(&t->keys[i], &t->keys[i + 1], left * sizeof *t->keys);
 }
 
-static int32_t load(struct rp_instance *inst, rp_ctr ctr)
+static int32_t table_do_load(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct rp_ctr_info info;
 	struct entry e = {.ctr = ctr};
@@ -135,7 +135,7 @@ int32_t table_load(struct rp_instance *inst)
 	if (!r)
 		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
-		r = load(inst, inst->list.ctrs[i]);
+		r = table_do_load(inst, inst->list.ctrs[i]);
 	if (!r)
 		place_loose(inst);
 	if (!r)

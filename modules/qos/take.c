@@ -4,7 +4,7 @@
 
 #include "modules/qos/qos.h"
 
-static void move(struct rp_idset *from, uint32_t cpu, struct rp_idset *ret)
+static void take_move(struct rp_idset *from, uint32_t cpu, struct rp_idset *ret)
 {
 	rp_idset_del(from, cpu);
 	rp_idset_add(ret, cpu);
@@ -14,7 +14,7 @@ static void move_unit(const struct machine_unit *u, struct rp_idset *from, struc
 {
 	for (uint32_t i = 0; i < u->n_cpus; i++)
 		if (rp_ids_has(rp_ids_of(from), u->cpus[i]))
-			move(from, u->cpus[i], ret);
+			take_move(from, u->cpus[i], ret);
 }
 
 static bool is_free(const struct machine_unit *u, const struct rp_idset *from)
@@ -54,7 +54,7 @@ void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bo
 			uint32_t cpu = next_thread(node_unit(p, i, last), from, last, &at[i]);
 			if (cpu == MACHINE_NOWHERE)
 				continue;
-			move(from, cpu, ret);
+			take_move(from, cpu, ret);
 			more = true;
 			n--;
 		}
@@ -186,7 +186,7 @@ static void take_ranked(const struct rp_plan *p, struct rp_idset *from, uint32_t
 				continue;
 			for (uint32_t k = 0; n && k < u->n_cpus; k++)
 				if (rp_ids_has(rp_ids_of(from), u->cpus[k])) {
-					move(from, u->cpus[k], ret);
+					take_move(from, u->cpus[k], ret);
 					n--;
 				}
 		}

@@ -111,7 +111,7 @@ static int32_t find_cgroup(const struct rdt_groups *g, const struct rdt_assign *
 	return r;
 }
 
-static void judge(struct rdt_assign *a, const struct mover *m, int32_t r)
+static void assign_judge(struct rdt_assign *a, const struct mover *m, int32_t r)
 {
 	struct ctl_item *item = &a->item;
 	a->n_moved = m->n_moved;
@@ -235,7 +235,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 			  .monitor_tasks = a->monitor[0] && !unmonitored ? mon : NULL};
 	r = move_all(&m, cgroup);
 	free(m.seen.slots);
-	judge(a, &m, r);
+	assign_judge(a, &m, r);
 	if (strcmp(a->former, class) != 0)
 		drop_monitor(g, a->former, a->monitor);
 	a->item.final = !a->known;

@@ -104,7 +104,7 @@ bool rdt_schemata_equal(const char *have, const char *want)
 }
 
 /* Writes the kernel's own description of the last failure, or else the meaning of the code. */
-static void explain(const struct rdt_groups *g, int32_t code, char *buf, size_t size)
+static void groups_explain(const struct rdt_groups *g, int32_t code, char *buf, size_t size)
 {
 	char path[CTL_PATH_MAX], text[160];
 	int32_t n = ctl_format(path, sizeof path, "%s/info/last_cmd_status", g->root);
@@ -118,14 +118,15 @@ static void explain(const struct rdt_groups *g, int32_t code, char *buf, size_t 
 	}
 }
 
-static void failed(struct rdt_groups *g, struct rdt_group *group, const char *what, int32_t code)
+static void groups_failed(struct rdt_groups *g, struct rdt_group *group, const char *what,
+			  int32_t code)
 {
 	char why[200];
 	g->n_failures++;
 	if (code == -ENOSPC)
 		(void)snprintf(why, sizeof why, "the hardware has no class left");
 	else
-		explain(g, code, why, sizeof why);
+		groups_explain(g, code, why, sizeof why);
 	(void)ctl_format(group->why, sizeof group->why, "group %s: %s: %s", group->name, what, why);
 }
 
@@ -145,7 +146,7 @@ static void write_schemata(struct rdt_groups *g, struct rdt_group *group, const 
 		n = g->h->work->write_file(g->h->ctx, path, want);
 	}
 	if (n < 0) {
-		failed(g, group, "its shares are refused", n);
+		groups_failed(g, group, "its shares are refused", n);
 		return;
 	}
 	group->right = true;
@@ -162,7 +163,7 @@ static void make_group(struct rdt_groups *g, struct rdt_group *group, const stru
 	int32_t r = rdt_is_root(want->name) ? -EEXIST : g->h->work->make_dir(g->h->ctx, dir);
 	group->there = r == 0 || r == -EEXIST;
 	if (!group->there) {
-		failed(g, group, "it cannot be made", r);
+		groups_failed(g, group, "it cannot be made", r);
 		return;
 	}
 	write_schemata(g, group, dir, want->schemata);
@@ -191,7 +192,7 @@ static int32_t has_tasks(const struct rdt_groups *g, const char *dir)
 	return n == -EFBIG || n > 0;
 }
 
-static void keep(struct sweep *w, const char *name, const char *why)
+static void groups_keep(struct sweep *w, const char *name, const char *why)
 {
 	if (!w->s->text[0])
 		(void)snprintf(w->s->text, sizeof w->s->text, "group %s%s is left: %s", RDT_PREFIX,
@@ -211,16 +212,17 @@ static int32_t sweep_one(void *arg, const char *entry, uint32_t kind)
 	if (ctl_format(dir, sizeof dir, "%s/%s", w->g->root, entry))
 		return 0;
 	if (!w->s->force && !rdt_names_has(&w->s->owned, name)) {
-		keep(w, name, "it is not in the record of what was made here (force removes it)");
+		groups_keep(w, name,
+			    "it is not in the record of what was made here (force removes it)");
 		return 0;
 	}
 	if (!w->s->force && has_tasks(w->g, dir)) {
-		keep(w, name, "it has tasks (force removes it)");
+		groups_keep(w, name, "it has tasks (force removes it)");
 		return 0;
 	}
 	int32_t r = w->g->h->work->remove_dir(w->g->h->ctx, dir);
 	if (r && r != -ENOENT)
-		keep(w, name, ctl_why(r));
+		groups_keep(w, name, ctl_why(r));
 	return 0;
 }
 

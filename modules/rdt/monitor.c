@@ -60,7 +60,7 @@ static void read_data(const struct reader *r, const char *group)
 	(void)r->g->h->work->list_dir(r->g->h->ctx, dir, read_domain, &here);
 }
 
-static const char *ours(const char *name, uint32_t kind)
+static const char *monitor_ours(const char *name, uint32_t kind)
 {
 	if (kind != RP_FILE_DIR || strncmp(name, RDT_PREFIX, sizeof RDT_PREFIX - 1) != 0)
 		return NULL;
@@ -72,7 +72,7 @@ static int32_t read_monitor(void *arg, const char *name, uint32_t kind)
 	const struct reader *above = arg;
 	struct reader r = *above;
 	char dir[CTL_PATH_MAX];
-	r.monitor = ours(name, kind);
+	r.monitor = monitor_ours(name, kind);
 	if (r.monitor && ctl_format(dir, sizeof dir, "%s/%s", above->dir, name) == 0)
 		read_data(&r, dir);
 	return 0;
@@ -81,7 +81,7 @@ static int32_t read_monitor(void *arg, const char *name, uint32_t kind)
 static int32_t sweep_monitor(void *arg, const char *name, uint32_t kind)
 {
 	const struct reader *r = arg;
-	const char *monitor = ours(name, kind);
+	const char *monitor = monitor_ours(name, kind);
 	char dir[CTL_PATH_MAX];
 	if (monitor && !rdt_names_has(r->keep, monitor) &&
 	    ctl_format(dir, sizeof dir, "%s/%s", r->dir, name) == 0)

@@ -178,7 +178,7 @@ struct choice {
 	bool known, mild;
 };
 
-static void choose(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *ret)
+static void rdt_choose(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *ret)
 {
 	const struct modhost *h = &inst->h;
 	const struct rdt_config *c = &inst->plan->config;
@@ -255,7 +255,7 @@ static struct rdt_assign *new_assign(struct rp_instance *inst, rp_ctr ctr)
 }
 
 /* Assigns a container to its class. `all`: also if it is assigned already. */
-static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
+static int32_t rdt_do_assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 {
 	const struct modhost *h = &inst->h;
 	const struct rdt_config *c = &inst->plan->config;
@@ -264,7 +264,7 @@ static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!c->enable || h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
 	    info.state == RP_STATE_CREATING)
 		return 0;
-	choose(inst, &info, &choice);
+	rdt_choose(inst, &info, &choice);
 	bool monitored = c->monitoring == RDT_MONITOR_CONTAINERS && inst->plan->machine.monitors;
 	const struct known *was = find_known(inst, ctr);
 	if (!all && was && !was->stale && strcmp(was->class, choice.class) == 0)
@@ -301,7 +301,7 @@ static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	(void)txn;
 	if (!inst->plan->config.enable || h->cache->get_ctr(h->ctx, ctr, &info))
 		return 0;
-	choose(inst, &info, &choice);
+	rdt_choose(inst, &info, &choice);
 	if (!choice.known)
 		return modhost_fail(h, -RP_EINVAL, "there is no RDT class \"%s\" (%s)",
 				    choice.class, choice.source);
@@ -312,12 +312,12 @@ static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 
 static int32_t rdt_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
-	return assign(inst, ctr, true);
+	return rdt_do_assign(inst, ctr, true);
 }
 
 static int32_t rdt_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	return changed & RP_CHANGED_CLASS ? assign(inst, ctr, false) : 0;
+	return changed & RP_CHANGED_CLASS ? rdt_do_assign(inst, ctr, false) : 0;
 }
 
 static int32_t rdt_post_stop(struct rp_instance *inst, rp_ctr ctr)
@@ -340,7 +340,7 @@ static int32_t rdt_post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void assign_one(void *arg, rp_ctr ctr)
 {
-	(void)assign(arg, ctr, false);
+	(void)rdt_do_assign(arg, ctr, false);
 }
 
 static void assign_all(struct rp_instance *inst)
@@ -507,7 +507,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 
 static void rdt_again(void *arg, rp_ctr ctr)
 {
-	(void)assign(arg, ctr, true);
+	(void)rdt_do_assign(arg, ctr, true);
 }
 
 /* Handles the timer of repetitions. An item may have failed because its group could not be created,
@@ -535,7 +535,7 @@ static void rdt_stop(struct rp_instance *inst)
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 /* Escapes a label value for the exposition format. */
-static void quote(const char *text, char *buf, size_t size)
+static void rdt_quote(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
 	for (; *text && n + 3 < size; text++) {
@@ -549,8 +549,8 @@ static void quote(const char *text, char *buf, size_t size)
 static void put_reading(const struct rp_metric_sink *sink, const struct rdt_reading *v)
 {
 	char class[2 * RDT_NAME_MAX], monitor[2 * RDT_NAME_MAX], labels[5 * RDT_NAME_MAX];
-	quote(v->class[0] ? v->class : RDT_ROOT_CLASS, class, sizeof class);
-	quote(v->monitor, monitor, sizeof monitor);
+	rdt_quote(v->class[0] ? v->class : RDT_ROOT_CLASS, class, sizeof class);
+	rdt_quote(v->monitor, monitor, sizeof monitor);
 	(void)snprintf(labels, sizeof labels,
 		       "rdt_class=\"%s\",rdt_mon_group=\"%s\",cache_id=\"%u\"", class, monitor,
 		       v->cache_id);

@@ -46,7 +46,7 @@ static struct rdt_share share_of(const struct rdt_alloc *a, uint32_t id, enum rd
 	return e->part[part].form == RDT_NOTHING ? e->part[RDT_UNIFIED] : e->part[part];
 }
 
-static uint64_t bits(uint32_t n)
+static uint64_t resolve_bits(uint32_t n)
 {
 	return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 }
@@ -159,7 +159,7 @@ static int32_t place_shares(const struct resolver *v, enum rdt_level level, uint
 	}
 	int32_t r = deal_out(v, cache, at, cache->ids[i], list, n);
 	for (uint32_t k = 0; !r && k < n; k++) {
-		v->masks[level][part][v->by_name[k]].of[i] = bits(list[k].n_bits) << lsb;
+		v->masks[level][part][v->by_name[k]].of[i] = resolve_bits(list[k].n_bits) << lsb;
 		lsb += list[k].n_bits;
 	}
 	free(list);
@@ -262,12 +262,12 @@ static int32_t class_mask(const struct resolver *v, const struct rdt_cache *cach
 		lsb--;
 	while (msb - lsb + 1 < cache->min_bits)
 		msb++;
-	*ret = (bits(msb - lsb + 1) << lsb) << base_lsb;
+	*ret = (resolve_bits(msb - lsb + 1) << lsb) << base_lsb;
 	return 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void append(char *text, size_t *len, const char *fmt,
-							 ...)
+__attribute__((format(printf, 3, 4))) static void resolve_append(char *text, size_t *len,
+								 const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -302,7 +302,7 @@ static int32_t class_level(const struct resolver *v, const struct rdt_class *k,
 		return 0;
 	sorted_ids(cache->ids, cache->n_ids, order);
 	for (parts_of(cache, &part, &end); part < end; part++) {
-		append(text, len, "%s%s:", rdt_level_name(level), suffixes[part]);
+		resolve_append(text, len, "%s%s:", rdt_level_name(level), suffixes[part]);
 		for (uint32_t n = 0; n < cache->n_ids; n++) {
 			uint32_t i = (uint32_t)(order[n] - cache->ids);
 			uint64_t mask = v->masks[level][part][k->partition].of[i];
@@ -312,10 +312,10 @@ static int32_t class_level(const struct resolver *v, const struct rdt_class *k,
 				if (r)
 					return r;
 			}
-			append(text, len, "%s%u=%llx", n ? ";" : "", *order[n],
-			       (unsigned long long)mask);
+			resolve_append(text, len, "%s%u=%llx", n ? ";" : "", *order[n],
+				       (unsigned long long)mask);
 		}
-		append(text, len, "\n");
+		resolve_append(text, len, "\n");
 	}
 	return 0;
 }
@@ -344,7 +344,7 @@ static int32_t class_bandwidth(const struct resolver *v, const struct rdt_class 
 	if (!v->m->mb.present)
 		return 0;
 	sorted_ids(v->m->mb.ids, v->m->mb.n_ids, order);
-	append(text, len, "MB:");
+	resolve_append(text, len, "MB:");
 	for (uint32_t i = 0; i < v->m->mb.n_ids; i++) {
 		uint32_t whole, own, rate;
 		int32_t r = rate_of(v, &v->c->partitions[k->partition].shares.alloc[RDT_MB],
@@ -356,9 +356,9 @@ static int32_t class_bandwidth(const struct resolver *v, const struct rdt_class 
 		rate = v->m->mb.mbps ? (own < whole ? own : whole) : own * whole / 100;
 		if (!v->m->mb.mbps && rate < v->m->mb.min)
 			rate = v->m->mb.min;
-		append(text, len, "%s%u=%u", i ? ";" : "", *order[i], rate);
+		resolve_append(text, len, "%s%u=%u", i ? ";" : "", *order[i], rate);
 	}
-	append(text, len, "\n");
+	resolve_append(text, len, "\n");
 	return 0;
 }
 

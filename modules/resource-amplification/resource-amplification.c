@@ -51,7 +51,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void put(struct rp_plan *p, const char *name, double value)
+static void resource_amplification_put(struct rp_plan *p, const char *name, double value)
 {
 	struct ratio *r = &p->ratios[p->n++];
 	(void)snprintf(r->name, sizeof r->name, "%s", name);
@@ -73,7 +73,7 @@ static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *
 		if (ratio < 1)
 			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
 					       "a ratio may not be below 1");
-		put(p, name, ratio);
+		resource_amplification_put(p, name, ratio);
 	}
 	return 0;
 }
@@ -107,7 +107,7 @@ static void amplify_cpu(struct rp_plan *p, double by)
 			p->ratios[i].value *= by;
 			return;
 		}
-	put(p, CPU, by);
+	resource_amplification_put(p, CPU, by);
 }
 
 static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)

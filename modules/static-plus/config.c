@@ -41,17 +41,17 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *path)
+static rp_cfg config_at_one(const struct modhost *h, const struct rp_plan *p, const char *path)
 {
 	return section_get(h, p->section, path);
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
-	int32_t r = amount_read(h, at(h, p, "availableResources.cpu"),
+	int32_t r = amount_read(h, config_at_one(h, p, "availableResources.cpu"),
 				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
 	if (!r)
-		r = amount_read(h, at(h, p, "reservedResources.cpu"),
+		r = amount_read(h, config_at_one(h, p, "reservedResources.cpu"),
 				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
 	if (!r && !amount_count(&p->reserve))
 		return modhost_fail_at(h, p->section, -RP_EINVAL,
@@ -70,7 +70,7 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p,
 		     rp_ids_of(&p->machine->online), &wrong, &awaited);
 	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
-	return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+	return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EINVAL,
 			       "part of the reserved CPUs are not available: %s",
 			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
@@ -90,14 +90,15 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 		rp_idset_add(&p->reserved, 0);
 	else if (cpualloc_allocate(p->alloc, &from, n_more, CPUALLOC_NORMAL, CPUALLOC_PLAIN,
 				   &p->reserved))
-		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+		return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EINVAL,
 				       "%u CPUs are to be reserved, and %u are available", n,
 				       rp_ids_count(rp_ids_of(&p->pool)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }
 
-static int32_t fill(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
+static int32_t config_do_fill(const struct modhost *h, struct rp_plan *p,
+			      const struct reserve_past *past)
 {
 	int32_t r = read_section(h, p);
 	if (!r)
@@ -124,7 +125,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	p->section = section;
 	p->parity = section_bool(h, section, "parity", false);
 	relief_read(h, section, p->parity, &p->relief);
-	int32_t r = fill(h, p, past);
+	int32_t r = config_do_fill(h, p, past);
 	if (r) {
 		plan_free(p);
 		return r;
@@ -139,14 +140,14 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, stru
 	char text[SET_TEXT_MAX];
 	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EBUSY,
+		return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EBUSY,
 				       "some reserved CPUs (%s) belong to containers exclusively",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_andnot(&bad, taken, rp_ids_of(&p->pool));
 	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(
-			h, at(h, p, "availableResources.cpu"), -RP_EBUSY,
+			h, config_at_one(h, p, "availableResources.cpu"), -RP_EBUSY,
 			"some CPUs that belong to containers exclusively (%s) would be unavailable",
 			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	return 0;

@@ -63,13 +63,13 @@ static bool wants_isolated(const struct rp_instance *inst, rp_ctr ctr)
 	return wanted;
 }
 
-static int32_t take(const struct rp_instance *inst, struct rp_idset *from, uint32_t n,
-		    struct rp_idset *ret)
+static int32_t place_take(const struct rp_instance *inst, struct rp_idset *from, uint32_t n,
+			  struct rp_idset *ret)
 {
 	return cpualloc_allocate(inst->plan->alloc, from, n, CPUALLOC_HIGH, CPUALLOC_PLAIN, ret);
 }
 
-static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_idset *ret)
+static int32_t place_do_find(struct rp_instance *inst, const struct wish *w, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset from;
@@ -81,12 +81,12 @@ static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_id
 	}
 	if (!p->parity)
 		(void)machine_narrow(p->machine, &from, w->full, true);
-	return take(inst, &from, w->full, ret);
+	return place_take(inst, &from, w->full, ret);
 }
 
 /* Adds CPUs to a container's own, always the nearest one; with parity those of its packages. */
-static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
-		    struct rp_idset *ret)
+static int32_t place_grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
+			  struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset shared, near, added;
@@ -99,24 +99,25 @@ static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
 	machine_surround(p->machine, MACHINE_PACKAGE, own, &near);
 	rp_idset_and(&near, rp_ids_of(&near), rp_ids_of(&shared));
 	uint32_t n_near = rp_ids_count(rp_ids_of(&near));
-	int32_t r = take(inst, &near, n_near < more ? n_near : more, &added);
+	int32_t r = place_take(inst, &near, n_near < more ? n_near : more, &added);
 	rp_idset_or(ret, own, rp_ids_of(&added));
 	if (r || n_near >= more)
 		return r;
 	rp_idset_andnot(&shared, rp_ids_of(&shared), rp_ids_of(&added));
-	r = take(inst, &shared, more - n_near, &added);
+	r = place_take(inst, &shared, more - n_near, &added);
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&added));
 	return r;
 }
 
 /* Leaves a container the part of its CPUs that it would be given among them. */
-static int32_t shrink(struct rp_instance *inst, struct rp_ids own, uint32_t n, struct rp_idset *ret)
+static int32_t place_shrink(struct rp_instance *inst, struct rp_ids own, uint32_t n,
+			    struct rp_idset *ret)
 {
 	struct rp_idset from;
 	rp_idset_copy(&from, own);
 	if (!inst->plan->parity)
 		(void)machine_narrow(inst->plan->machine, &from, n, true);
-	return take(inst, &from, n, ret);
+	return place_take(inst, &from, n, ret);
 }
 
 int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
@@ -125,9 +126,9 @@ int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_id
 	uint32_t n = rp_ids_count(own);
 	rp_idset_copy(ret, own);
 	int32_t r = n == w->full  ? 0
-		    : !n	  ? find(inst, w, ret)
-		    : n < w->full ? grow(inst, own, w->full - n, ret)
-				  : shrink(inst, own, w->full, ret);
+		    : !n	  ? place_do_find(inst, w, ret)
+		    : n < w->full ? place_grow(inst, own, w->full - n, ret)
+				  : place_shrink(inst, own, w->full, ret);
 	if (r != -RP_ENOSPC)
 		return r ? modhost_fail(&inst->h, r, "out of memory") : 0;
 	inst->counters.refused++;
@@ -175,7 +176,7 @@ static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info 
 	struct rp_idset left;
 	(void)info;
 	rp_idset_copy(&left, from);
-	return take(inst, &left, n, ret);
+	return place_take(inst, &left, n, ret);
 }
 
 static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,

@@ -10,7 +10,7 @@ bool stage_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) && ret->kind < N_KINDS;
 }
 
-static bool shares(uint32_t kind)
+static bool stage_shares(uint32_t kind)
 {
 	return kind == KIND_SHARED || kind == KIND_MIXED;
 }
@@ -43,7 +43,7 @@ static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, stru
 	return r ? r : ctr_set_data_sets(h, txn, ctr, shared, slice);
 }
 
-static int64_t weight(const struct wish *w)
+static int64_t stage_weight(const struct wish *w)
 {
 	return w->kind == KIND_EXCLUSIVE ? 1000 * (int64_t)w->full : w->part;
 }
@@ -63,11 +63,11 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 	else if (w->kind == KIND_EXCLUSIVE)
 		r = stage_sets(inst, txn, ctr, rp_ids_none(), rp_ids_of(&slice));
 	/* a container that uses its pod's request keeps the kubelet's shares */
-	bool of_pod = (w->info->flags & RP_CTR_POD_RESOURCES) && !weight(w) &&
+	bool of_pod = (w->info->flags & RP_CTR_POD_RESOURCES) && !stage_weight(w) &&
 		      w->info->asked_shares != RP_NOT_SET;
 	if (!r)
 		r = of_pod ? h->cache->set_int(h->ctx, txn, ctr, RP_F_SHARES, w->info->asked_shares)
-			   : ctr_set_shares(h, txn, ctr, weight(w));
+			   : ctr_set_shares(h, txn, ctr, stage_weight(w));
 	if (!r)
 		r = h->cache->set_degraded(h->ctx, txn, ctr, reason);
 	return r ? r : ctr_set_record(h, txn, ctr, &rec, sizeof rec);
@@ -96,8 +96,8 @@ bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
 {
 	struct rp_idset shared, wide;
 	bool used_up = inst->parts >= look_at_shared(inst, &shared, &wide);
-	inst->parts -= shares(rec->kind) ? rec->part : 0;
-	return !used_up || !shares(rec->kind);
+	inst->parts -= stage_shares(rec->kind) ? rec->part : 0;
+	return !used_up || !stage_shares(rec->kind);
 }
 
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -112,7 +112,7 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 		stage_system_cpus(inst, &shared);
 		return stage_sets(inst, txn, info->ctr, rp_ids_of(&shared), rp_ids_none());
 	}
-	if (!shares(rec.kind))
+	if (!stage_shares(rec.kind))
 		return 0;
 	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
 	inst->parts += rec.part;

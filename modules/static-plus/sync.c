@@ -30,8 +30,8 @@ static bool is_right(const struct rp_instance *inst, const struct wish *w, struc
 	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct life_walk *walk)
+static int32_t sync_do_keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    const struct life_walk *walk)
 {
 	const struct wish w = wish_of(info);
 	struct rp_ids own = own_cpus(inst, &w, rp_ids_of((const struct rp_idset *)walk->arg));
@@ -88,7 +88,7 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct rp_idset common;
-	struct life_walk kept = {.each = keep, .order = RP_ORDER_SYNC, .arg = &common};
+	struct life_walk kept = {.each = sync_do_keep, .order = RP_ORDER_SYNC, .arg = &common};
 	struct life_walk all = {.each = sync_one, .order = RP_ORDER_SYNC, .n_passes = 2};
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);

@@ -91,7 +91,7 @@ static uint32_t parse_isolate(const struct modhost *h, rp_ctr ctr, const char *c
 	return at;
 }
 
-static uint32_t split(char *text, const char **words)
+static uint32_t ask_split(char *text, const char **words)
 {
 	uint32_t n = 0;
 	char *saved = NULL;
@@ -121,7 +121,7 @@ static int32_t read_args(const struct modhost *h, rp_ctr ctr, struct ask *a)
 	for (uint32_t i = 0; !at && i < n; i++) {
 		const char *arg = h->cache->arg(h->ctx, ctr, i);
 		memcpy(a->words, arg, strlen(arg) + 1);
-		a->n_args = split(a->words, a->args);
+		a->n_args = ask_split(a->words, a->args);
 		at = parse_isolate(h, ctr, a->args, a->n_args, a);
 	}
 	a->n_args = at ? a->n_args - at : 0;

@@ -71,8 +71,8 @@ static struct list *find_list(const struct rp_plan *p, const struct pool *pool, 
 }
 
 /* May a container with this record run under the plan? -RP_EBUSY with a message. */
-static int32_t verify(const struct modhost *h, const struct rp_plan *p, const struct record *rec,
-		      const char *ctr)
+static int32_t static_pools_verify(const struct modhost *h, const struct rp_plan *p,
+				   const struct record *rec, const char *ctr)
 {
 	const struct pool *pool = plan_pool(p, rec->pool);
 	if (!pool)
@@ -137,7 +137,7 @@ static bool is_kept(const struct rp_ctr_info *info)
 	return info->flags & RP_CTR_DEGRADED && !(info->flags & RP_CTR_PRESERVE_CPU);
 }
 
-/* Counts what a container uses: the lists of its record, or those that keep() counted. */
+/* Counts what a container uses: the lists of its record, or those that static_pools_keep() counted. */
 static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, bool kept_too,
 		      int by)
 {
@@ -150,7 +150,7 @@ static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, 
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static bool fits(const struct list *list, const struct ask *a)
+static bool static_pools_fits(const struct list *list, const struct ask *a)
 {
 	return a->socket == SOCKET_ANY || list->socket == a->socket;
 }
@@ -161,7 +161,7 @@ static uint32_t choose_exclusive(const struct rp_plan *p, const struct pool *poo
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < pool->n && n < a->n; i++) {
 		struct list *list = &p->lists[pool->first + i];
-		if (!list->users && fits(list, a))
+		if (!list->users && static_pools_fits(list, a))
 			ret[n++] = list;
 	}
 	return n;
@@ -174,15 +174,15 @@ static uint32_t choose_shared(const struct rp_plan *p, const struct pool *pool, 
 	struct list *best = NULL;
 	for (uint32_t i = 0; i < pool->n; i++) {
 		struct list *list = &p->lists[pool->first + i];
-		if (fits(list, a) && (!best || list->users < best->users))
+		if (static_pools_fits(list, a) && (!best || list->users < best->users))
 			best = list;
 	}
 	ret[0] = best;
 	return best != NULL;
 }
 
-static int32_t choose(struct rp_instance *inst, const struct ask *a, const struct pool *pool,
-		      struct list **ret)
+static int32_t static_pools_choose(struct rp_instance *inst, const struct ask *a,
+				   const struct pool *pool, struct list **ret)
 {
 	const struct modhost *h = &inst->h;
 	char socket[48] = "";
@@ -281,8 +281,9 @@ static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, cons
 				     rp_ids_of(&online));
 }
 
-static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct ask *a, struct list **lists, uint32_t n)
+static int32_t static_pools_give(struct rp_instance *inst, rp_txn txn,
+				 const struct rp_ctr_info *info, const struct ask *a,
+				 struct list **lists, uint32_t n)
 {
 	const struct pool *pool = plan_pool(inst->plan, a->pool);
 	struct rp_idset cpus;
@@ -313,9 +314,9 @@ static int32_t place_asked(struct rp_instance *inst, rp_txn txn, const struct rp
 	struct list **lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
 	if (!lists)
 		return modhost_no_memory(&inst->h);
-	int32_t r = choose(inst, a, pool, lists);
+	int32_t r = static_pools_choose(inst, a, pool, lists);
 	if (r > 0)
-		r = give(inst, txn, info, a, lists, (uint32_t)r);
+		r = static_pools_give(inst, txn, info, a, lists, (uint32_t)r);
 	else
 		inst->refused++;
 	free(lists);
@@ -368,7 +369,7 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 /* Counts the users of lists again, from what containers have. kept_too: containers without a record
  * have been synchronized. */
-static int32_t recount(struct rp_instance *inst, bool kept_too)
+static int32_t static_pools_recount(struct rp_instance *inst, bool kept_too)
 {
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users = 0;
@@ -377,7 +378,7 @@ static int32_t recount(struct rp_instance *inst, bool kept_too)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	return recount(inst, inst->synced) ? RP_RESYNC : 0;
+	return static_pools_recount(inst, inst->synced) ? RP_RESYNC : 0;
 }
 
 /* Removes the CPUs of the lists of exclusive pools. used: of those only that have users. */
@@ -410,8 +411,8 @@ static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 /* A container that runs and cannot be placed keeps its CPUs, but for those of exclusive lists
  * that others use, and no container is given a list with a CPU of it. Without a CPU set of its
  * own it is moved off the exclusive lists. */
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const char *why)
+static int32_t static_pools_keep(struct rp_instance *inst, rp_txn txn,
+				 const struct rp_ctr_info *info, const char *why)
 {
 	struct rp_idset online, cpus;
 	struct rp_ids had = adopt_cpus(info);
@@ -430,8 +431,8 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 
 /* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on
  * those that are nobody's alone. */
-static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		      const struct record *rec)
+static int32_t static_pools_settle(struct rp_instance *inst, rp_txn txn,
+				   const struct rp_ctr_info *info, const struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	const struct pool *pool = plan_pool(p, rec->pool);
@@ -467,12 +468,12 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	if (!ours && !w->pass)
 		return 0;
 	inst->h.why = why;
-	int32_t r =
-		ours ? verify(&inst->h, inst->plan, &rec, info->id) : place_new(inst, txn, info);
+	int32_t r = ours ? static_pools_verify(&inst->h, inst->plan, &rec, info->id)
+			 : place_new(inst, txn, info);
 	if (!r && ours)
-		r = settle(inst, txn, info, &rec);
+		r = static_pools_settle(inst, txn, info, &rec);
 	else if (r && r != -RP_ENOMEM)
-		r = keep(inst, txn, info, why);
+		r = static_pools_keep(inst, txn, info, why);
 	inst->h.why = NULL;
 	return r ? r : 1;
 }
@@ -480,7 +481,7 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 /* It runs although it was refused: on CPUs that no exclusive list of others has. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	return keep(inst, txn, info, "it was refused and runs all the same");
+	return static_pools_keep(inst, txn, info, "it was refused and runs all the same");
 }
 
 /* What schedulers choose nodes by; what the host cannot take is told and done without: containers
@@ -506,7 +507,7 @@ static void mark_node(const struct rp_instance *inst)
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	mark_node(inst);
-	int32_t r = recount(inst, false);
+	int32_t r = static_pools_recount(inst, false);
 	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 2});
 }
 
@@ -515,7 +516,9 @@ static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 {
 	struct record rec;
 	(void)txn;
-	return read_record(inst, info->ctr, &rec) ? verify(&inst->h, w->arg, &rec, info->id) : 0;
+	return read_record(inst, info->ctr, &rec)
+		       ? static_pools_verify(&inst->h, w->arg, &rec, info->id)
+		       : 0;
 }
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)

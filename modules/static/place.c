@@ -8,7 +8,8 @@
 #define SET_TEXT_MAX 128u
 
 /* Writes the reason and gives -RP_ENOSPC. */
-__attribute__((format(printf, 2, 3))) static int32_t refuse(struct placing *p, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int32_t place_refuse(struct placing *p,
+								  const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -19,9 +20,9 @@ __attribute__((format(printf, 2, 3))) static int32_t refuse(struct placing *p, c
 
 static int32_t refuse_count(struct placing *p, uint32_t available)
 {
-	return refuse(p,
-		      "not enough cpus available to satisfy request: requested=%lld, available=%u",
-		      (long long)p->n, available);
+	return place_refuse(
+		p, "not enough cpus available to satisfy request: requested=%lld, available=%u",
+		(long long)p->n, available);
 }
 
 int64_t place_wanted(const struct rp_ctr_info *info)
@@ -39,8 +40,9 @@ static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 	uint32_t g = plan->machine->threads;
 	if (!(plan->settings.options & OPT_FULL_PCPUS_ONLY) || p->n % g == 0)
 		return 0;
-	return refuse(p, "SMT Alignment Error: requested %lld cpus not multiple cpus per core = %u",
-		      (long long)p->n, g);
+	return place_refuse(
+		p, "SMT Alignment Error: requested %lld cpus not multiple cpus per core = %u",
+		(long long)p->n, g);
 }
 
 /* Leaves the cores of which all threads are there and none is reserved. */
@@ -63,10 +65,11 @@ static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
 	uint32_t n_free = rp_ids_count(rp_ids_of(ret));
 	if (p->n <= n_free)
 		return 0;
-	return refuse(p,
-		      "SMT Alignment Error: not enough free physical CPUs: available physical "
-		      "CPUs = %u, requested CPUs = %lld, CPUs per core = %u",
-		      n_free, (long long)p->n, plan->machine->threads);
+	return place_refuse(
+		p,
+		"SMT Alignment Error: not enough free physical CPUs: available physical "
+		"CPUs = %u, requested CPUs = %lld, CPUs per core = %u",
+		n_free, (long long)p->n, plan->machine->threads);
 }
 
 /* Somebody has to be left to run the containers that share. */
@@ -77,7 +80,7 @@ static int32_t check_shared_left(const struct rp_instance *inst, struct placing 
 	if (!rp_ids_overlap(rp_ids_of(&shared), rp_ids_of(&p->cpus)) ||
 	    !rp_ids_subset(rp_ids_of(&shared), rp_ids_of(&p->cpus)))
 		return 0;
-	return refuse(p, SHARED_LEFT_TEXT);
+	return place_refuse(p, SHARED_LEFT_TEXT);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -119,7 +122,7 @@ static int32_t take_hinted(const struct rp_plan *plan, struct rp_ids candidates,
 	struct hint hint;
 	if (hint_find(plan->machine, &plan->distances, plan->settings.hints,
 		      !!(plan->settings.options & OPT_ALIGN_SOCKET), candidates, n, &hint))
-		return refuse(p, "Resources cannot be allocated with Topology locality");
+		return place_refuse(p, "Resources cannot be allocated with Topology locality");
 	char nodes[SET_TEXT_MAX];
 	(void)snprintf(p->hint, sizeof p->hint, "topology manager, %s: %s NUMA nodes %s",
 		       hint_policy_name(plan->settings.hints),
@@ -181,7 +184,7 @@ static const char *rule_name(const struct settings *s)
 	return "packing";
 }
 
-static void describe(const struct rp_plan *plan, struct placing *p, struct rp_ids candidates)
+static void place_describe(const struct rp_plan *plan, struct placing *p, struct rp_ids candidates)
 {
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
 	(void)snprintf(p->text, sizeof p->text, "CPUs %s by %s, of the candidates %s",
@@ -193,7 +196,7 @@ static void describe(const struct rp_plan *plan, struct placing *p, struct rp_id
 
 /* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are
  * too few. */
-static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
+static void place_assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
@@ -225,7 +228,7 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 	if (take_isolated(inst, p))
 		return 0;
 	struct rp_idset candidates;
-	assignable(inst, n, &candidates);
+	place_assignable(inst, n, &candidates);
 	if ((plan->settings.options & OPT_FULL_PCPUS_ONLY) &&
 	    check_whole_cores(plan, p, rp_ids_of(&candidates), rp_ids_none(), &candidates))
 		return -RP_ENOSPC;
@@ -234,11 +237,11 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 		return refuse_count(p, n_free);
 	if (take_hinted(plan, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
 		return -RP_ENOSPC;
-	describe(plan, p, rp_ids_of(&candidates));
+	place_describe(plan, p, rp_ids_of(&candidates));
 	return 0;
 }
 
-static int32_t grow(struct rp_instance *inst, struct rp_ids own, struct placing *p)
+static int32_t place_do_grow(struct rp_instance *inst, struct rp_ids own, struct placing *p)
 {
 	const struct rp_plan *plan = inst->plan;
 	uint32_t n_own = rp_ids_count(own);
@@ -277,10 +280,10 @@ int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, in
 	if (check_alignment(inst->plan, p))
 		return -RP_ENOSPC;
 	if (n > n_own)
-		return grow(inst, own, p);
+		return place_do_grow(inst, own, p);
 	int32_t r = plan_take(inst->plan, own, (uint32_t)n, &p->cpus);
 	if (!r)
-		describe(inst->plan, p, own);
+		place_describe(inst->plan, p, own);
 	return r;
 }
 

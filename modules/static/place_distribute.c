@@ -85,8 +85,8 @@ static uint64_t score_of(const struct search *s, uint64_t sum)
 	return r;
 }
 
-static void consider(struct search *s, uint64_t sum, const struct split *split,
-		     const struct positions *extra)
+static void place_distribute_consider(struct search *s, uint64_t sum, const struct split *split,
+				      const struct positions *extra)
 {
 	if (s->best.found && split->one_package == s->best.one_package &&
 	    !score_below(s, sum, s->best.score))
@@ -147,7 +147,7 @@ static void try_remainders(struct search *s, const struct split *split, uint32_t
 				now[i] = after[i];
 			s->steps += s->n_nodes;
 			if (hand_out(s, &extra, rest, now))
-				consider(s, sum_of(s, now), split, &extra);
+				place_distribute_consider(s, sum_of(s, now), split, &extra);
 			if (s->steps > DISTRIBUTE_STEPS)
 				return;
 		} while (next_combination(&choice, able.n));
@@ -202,7 +202,7 @@ static void try_nodes(struct search *s, const struct positions *p)
 	if (rest)
 		try_remainders(s, &split, rest, after);
 	else
-		consider(s, sum_of(s, after), &split, NULL);
+		place_distribute_consider(s, sum_of(s, after), &split, NULL);
 }
 
 static int is_perfect(const struct search *s)

@@ -93,14 +93,14 @@ static uint32_t distance_to_chosen(const struct search *s, uint32_t node)
 	return sum;
 }
 
-static void push(struct search *s, uint32_t node)
+static void place_hints_push(struct search *s, uint32_t node)
 {
 	s->far += distance_to_chosen(s, node);
 	s->chosen[s->n_chosen++] = node;
 	s->n_touched += s->in_package[s->package[node]]++ == 0;
 }
 
-static void pop(struct search *s)
+static void place_hints_pop(struct search *s)
 {
 	uint32_t node = s->chosen[--s->n_chosen];
 	s->n_touched -= --s->in_package[s->package[node]] == 0;
@@ -130,7 +130,7 @@ static int is_too_far(struct search *s, uint32_t k)
 }
 
 /* Chooses k of the first i nodes that have `need` free CPUs together. */
-static int choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
+static int place_hints_choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
 {
 	if (!k)
 		return !need && (!s->packages || s->n_touched == s->packages) && keep_chosen(s);
@@ -139,13 +139,13 @@ static int choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
 	if (s->packages && (s->n_touched > s->packages || s->n_touched + k < s->packages ||
 			    s->steps++ >= HINT_STEPS))
 		return 0;
-	if (choose(s, i - 1, k, need))
+	if (place_hints_choose(s, i - 1, k, need))
 		return 1;
 	uint32_t has = s->n_free[i - 1];
-	push(s, i - 1);
-	if (choose(s, i - 1, k - 1, need > has ? need - has : 0))
+	place_hints_push(s, i - 1);
+	if (place_hints_choose(s, i - 1, k - 1, need > has ? need - has : 0))
 		return 1;
-	pop(s);
+	place_hints_pop(s);
 	return 0;
 }
 
@@ -153,12 +153,12 @@ static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packa
 {
 	s->packages = packages;
 	while (s->n_chosen)
-		pop(s);
+		place_hints_pop(s);
 	s->n_best = 0;
-	if (choose(s, s->n_nodes, k, n))
+	if (place_hints_choose(s, s->n_nodes, k, n))
 		return 1;
 	for (uint32_t i = 0; i < s->n_best; i++)
-		push(s, s->best[i]);
+		place_hints_push(s, s->best[i]);
 	return s->n_best != 0;
 }
 
@@ -199,8 +199,8 @@ static int find_any(struct search *s, uint32_t n)
 	return 0;
 }
 
-static void collect(const struct search *s, int align_by_socket, struct rp_ids free,
-		    struct hint *ret)
+static void place_hints_collect(const struct search *s, int align_by_socket, struct rp_ids free,
+				struct hint *ret)
 {
 	const struct machine_level_units *packages = &s->m->level[MACHINE_PACKAGE];
 	rp_idset_clear(&ret->nodes);
@@ -251,6 +251,6 @@ int32_t hint_find(const struct machine *m, const struct hint_distances *distance
 	if (policy == HINT_SINGLE_NODE && s.n_chosen != 1)
 		return -RP_ENOSPC;
 	ret->preferred = preferred;
-	collect(&s, align_by_socket, free, ret);
+	place_hints_collect(&s, align_by_socket, free, ret);
 	return 0;
 }

@@ -137,8 +137,8 @@ struct follow {
 	const char *text;
 };
 
-static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		      const struct life_walk *w)
+static int32_t stage_do_follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			       const struct life_walk *w)
 {
 	const struct modhost *h = &inst->h;
 	const struct follow *f = w->arg;
@@ -153,5 +153,5 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared
 	char text[CTR_DATA_MAX + 1];
 	struct follow f = {shared, ctr_data_text(&inst->h, "SHARED_CPUS", shared, text)};
 	return life_walk(inst, txn,
-			 (struct life_walk){.each = follow, .except = except, .arg = &f});
+			 (struct life_walk){.each = stage_do_follow, .except = except, .arg = &f});
 }

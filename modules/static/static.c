@@ -68,8 +68,8 @@ static int32_t rolled_back(struct rp_instance *inst)
 }
 
 /* Moves the containers that share when the CPUs for that are others than before. */
-static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idset *before,
-		      rp_ctr except)
+static int32_t static_follow(struct rp_instance *inst, rp_txn txn, const struct rp_idset *before,
+			     rp_ctr except)
 {
 	struct rp_idset now;
 	plan_shared(inst->plan, &inst->owners, &now);
@@ -78,7 +78,7 @@ static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idse
 	return stage_sharers(inst, txn, rp_ids_of(&now), except);
 }
 
-static int32_t share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t static_share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset shared;
 	if (pod_set_shares(inst, info, &shared))
@@ -91,8 +91,8 @@ static int32_t share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : stage_degraded(inst, txn, info->ctr, NULL);
 }
 
-static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct placing *p)
+static int32_t static_give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   const struct placing *p)
 {
 	struct rp_idset had;
 	(void)owners_release(&inst->owners, info->ctr, &had);
@@ -126,7 +126,7 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 			(void)snprintf(p.text, sizeof p.text, "CPUs of one NUMA node");
 	}
 	inst->counters.placed++;
-	return give(inst, txn, info, &p);
+	return static_give(inst, txn, info, &p);
 }
 
 /* By what it asks for now. What it gives up is offered to those that wait before it is shared. */
@@ -149,11 +149,11 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	if (!r && n_own > n)
 		r = sync_retry(inst, txn, info->ctr);
 	if (!r && !n)
-		r = share(inst, txn, info);
+		r = static_share(inst, txn, info);
 	if (!r)
 		r = pod_set_follow(inst, txn, info->pod, info->ctr);
 	relief_arm(&inst->h, &inst->relief);
-	return r ? r : follow(inst, txn, &before, info->ctr);
+	return r ? r : static_follow(inst, txn, &before, info->ctr);
 }
 
 /* It runs although it was refused: among those who share, until there is room. */
@@ -176,7 +176,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	if (!r)
 		r = sync_retry(inst, txn, info->ctr);
 	relief_arm(&inst->h, &inst->relief);
-	return r ? r : follow(inst, txn, &before, info->ctr);
+	return r ? r : static_follow(inst, txn, &before, info->ctr);
 }
 
 /* Helps containers that cross the border of a NUMA node. */
@@ -186,7 +186,7 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 	const struct relief_call c = place_relief(inst, txn);
 	plan_shared(inst->plan, &inst->owners, &before);
 	int32_t r = relief_rebalance(&c, n_moves);
-	return r < 0 ? r : follow(inst, txn, &before, 0);
+	return r < 0 ? r : static_follow(inst, txn, &before, 0);
 }
 
 static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
@@ -213,7 +213,7 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	if (!pod_set_free(inst, pod))
 		return 0;
 	int32_t r = sync_retry(inst, txn, 0);
-	return r ? r : follow(inst, txn, &before, 0);
+	return r ? r : static_follow(inst, txn, &before, 0);
 }
 
 static const struct life_ops ops = {

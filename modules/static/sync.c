@@ -45,8 +45,8 @@ struct syncing {
 };
 
 /* Gives those that can keep their CPUs what they have. */
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct life_walk *w)
+static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			     const struct life_walk *w)
 {
 	const struct syncing *s = w->arg;
 	struct rp_ids own = own_cpus(inst, info, rp_ids_of(&s->common));
@@ -125,7 +125,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &s.common);
-	w.each = keep;
+	w.each = sync_keep_one;
 	r = r ? r : life_walk(inst, txn, w);
 	s.kept = inst->owners.taken;
 	pod_set_restore(inst);

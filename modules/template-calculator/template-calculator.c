@@ -74,7 +74,7 @@ static void plan_free(struct rp_plan *p)
 /* ---- calculation ----------------------------------------------------------------------------- */
 
 /* Returns the requested memory of pods without measurements, which they may use at any time. */
-static int64_t promised(const struct modhost *h)
+static int64_t template_calculator_promised(const struct modhost *h)
 {
 	struct rp_nr_pod pod = {.size = sizeof pod};
 	int64_t sum = 0;
@@ -99,7 +99,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 		return 0;
 	}
 	int64_t has = calc_known(node.allocatable[RP_NR_MEMORY]);
-	int64_t used = calc_known(m.node[RP_NR_MEMORY]), asked = promised(h);
+	int64_t used = calc_known(m.node[RP_NR_MEMORY]), asked = template_calculator_promised(h);
 	int64_t spare = calc_max(0, has - used - asked);
 	int64_t lent = calc_percent(spare, inst->plan->percent);
 	/* shown by `nri-rpctl node` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy to be copied. Rename it and change the decisions of wanted() and stage() to get
+ * A complete policy to be copied. Rename it and change the decisions of template_wanted() and template_stage() to get
  * your own policy. Containers of kube-system run on reserved CPUs. Containers of Guaranteed pods
  * that request whole CPUs get exclusive CPUs, and all others share the rest:
  *
@@ -124,7 +124,7 @@ static bool is_system(const struct rp_ctr_info *info)
 }
 
 /* Returns the number of exclusive CPUs that a container should have. */
-static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
+static int64_t template_wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	bool whole = info->qos == RP_QOS_GUARANTEED && info->cpu_request % 1000 == 0 &&
 		     ctr_may_own_cpus(info);
@@ -133,10 +133,10 @@ static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *
 
 /* Gives a container its exclusive CPUs, or none. At least one CPU remains for containers that
  * share. */
-static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
+static bool template_give(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, free;
-	int64_t n = wanted(inst, info);
+	int64_t n = template_wanted(inst, info);
 	if (owners_owned(&inst->owners, info->ctr, &own) == n)
 		return true;
 	(void)owners_release(&inst->owners, info->ctr, &own);
@@ -149,9 +149,9 @@ static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return true;
 }
 
-/* Stages the decision for a container after give(); an unchanged decision costs nothing. A
+/* Stages the decision for a container after template_give(); an unchanged decision costs nothing. A
  * container whose exclusive CPUs are all offline runs on the shared ones. */
-static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t template_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, shared;
 	if (!inst->plan->pin_cpu)
@@ -163,7 +163,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 			      .own = rp_ids_of(&own)};
 	if (rp_ids_empty(s.cpus))
 		s.cpus = rp_ids_of(pools[!is_system(info)]);
-	if (wanted(inst, info) != n)
+	if (template_wanted(inst, info) != n)
 		s.degraded = "too few CPUs to have its own";
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
@@ -174,11 +174,11 @@ static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_
 			  const struct life_walk *w)
 {
 	if (w->pass == 0)
-		(void)give(inst, info);
-	return w->pass == 0 ? 0 : stage(inst, txn, info);
+		(void)template_give(inst, info);
+	return w->pass == 0 ? 0 : template_stage(inst, txn, info);
 }
 
-static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+static int32_t template_settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	return life_walk(inst, txn, (struct life_walk){settle_one, RP_ORDER_SYNC, 2, except, 0, 0});
 }
@@ -187,33 +187,35 @@ static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset before = inst->owners.taken;
-	if (!give(inst, info))
+	if (!template_give(inst, info))
 		return modhost_fail(&inst->h, -RP_ENOSPC, "no %lld CPUs are free to be its own",
-				    (long long)wanted(inst, info));
+				    (long long)template_wanted(inst, info));
 	/* shown by `nri-rpctl explain` */
-	const char *kind = wanted(inst, info) ? "its own" : "shared";
+	const char *kind = template_wanted(inst, info) ? "its own" : "shared";
 	modhost_note(&inst->h, info->ctr, "namespace %s: %s CPUs", info->pod_namespace,
 		     is_system(info) ? "reserved" : kind);
 	bool same = rp_ids_equal(rp_ids_of(&before), rp_ids_of(&inst->owners.taken));
-	int32_t r = same ? 0 : settle(inst, txn, info->ctr);
-	return r ? r : stage(inst, txn, info);
+	int32_t r = same ? 0 : template_settle(inst, txn, info->ctr);
+	return r ? r : template_stage(inst, txn, info);
 }
 
 /* Releases a container that has ended. Others change only if it had exclusive CPUs. */
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset had;
-	return owners_release(&inst->owners, info->ctr, &had) ? settle(inst, txn, info->ctr) : 0;
+	return owners_release(&inst->owners, info->ctr, &had)
+		       ? template_settle(inst, txn, info->ctr)
+		       : 0;
 }
 
 /* Restores a container's exclusive CPUs from the cache, if they are still valid. */
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct life_walk *w)
+static int32_t template_keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			     const struct life_walk *w)
 {
 	(void)txn, (void)w;
 	uint32_t n = rp_ids_count(info->exclusive),
 		 n_taken = rp_ids_count(rp_ids_of(&inst->owners.taken));
-	if (n == wanted(inst, info) &&
+	if (n == template_wanted(inst, info) &&
 	    n + n_taken < rp_ids_count(rp_ids_of(&inst->plan->cpus.rest)) &&
 	    rp_ids_subset(info->exclusive, rp_ids_of(&inst->plan->cpus.rest)) &&
 	    !rp_ids_overlap(info->exclusive, rp_ids_of(&inst->owners.taken)))
@@ -225,8 +227,9 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
-	int32_t r = life_walk(inst, txn, (struct life_walk){.each = keep, .order = RP_ORDER_SYNC});
-	return r ? r : settle(inst, txn, 0);
+	int32_t r = life_walk(inst, txn,
+			      (struct life_walk){.each = template_keep, .order = RP_ORDER_SYNC});
+	return r ? r : template_settle(inst, txn, 0);
 }
 
 /* Begins to record changes, in case the host drops the transaction. */

@@ -72,7 +72,7 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 
 /* Where a pool is chosen that has not enough, none has: what people read is not to blame the
  * one. */
-static const char *blame(const struct placing *l)
+static const char *place_blame(const struct placing *l)
 {
 	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
 }
@@ -111,7 +111,8 @@ static int32_t take_exclusive(struct placing *l)
 		return modhost_fail(h, -RP_ENOSPC,
 				    "%s%s: can't slice %lld exclusive CPUs off its shared ones, of "
 				    "which %lldm are available",
-				    blame(l), pool->name, n, (long long)(room > 0 ? room : 0));
+				    place_blame(l), pool->name, n,
+				    (long long)(room > 0 ? room : 0));
 	if (ledger_drains(p, l->pool, l->r->full))
 		return modhost_fail(h, -RP_ENOSPC,
 				    "%s: can't slice %lld exclusive CPUs off the last shared ones, "
@@ -142,13 +143,13 @@ static int32_t check_fraction(struct placing *l)
 	if (room >= l->r->fraction)
 		return 0;
 	return modhost_fail(&l->inst->h, -RP_ENOSPC,
-			    "%s%s: not enough shared CPUs for %lldm: %lldm are available", blame(l),
-			    pool_of(l)->name, (long long)l->r->fraction,
+			    "%s%s: not enough shared CPUs for %lldm: %lldm are available",
+			    place_blame(l), pool_of(l)->name, (long long)l->r->fraction,
 			    (long long)(room > 0 ? room : 0));
 }
 
-static int32_t violates(const struct placing *l, const char *what, struct rp_ids set,
-			const struct hint *hint)
+static int32_t place_violates(const struct placing *l, const char *what, struct rp_ids set,
+			      const struct hint *hint)
 {
 	char text[TA_TEXT_MAX];
 	if (!hint)
@@ -166,21 +167,23 @@ static int32_t check_hints(const struct placing *l)
 	if (!hints || !l->r->strict_hints || l->type == GRANT_PRESERVE)
 		return 0;
 	struct rp_ids exclusive = rp_ids_of(&l->exclusive);
-	int32_t r = violates(l, "exclusive CPUs", exclusive, hints_violated(p, hints, exclusive));
+	int32_t r =
+		place_violates(l, "exclusive CPUs", exclusive, hints_violated(p, hints, exclusive));
 	if (!r && l->r->fraction && l->type == GRANT_RESERVED) {
 		struct rp_ids reserved = plan_ids(p, pool_of(l)->reserved);
-		r = violates(l, "reserved CPUs", reserved, hints_violated(p, hints, reserved));
+		r = place_violates(l, "reserved CPUs", reserved,
+				   hints_violated(p, hints, reserved));
 	}
 	if (!r && l->r->fraction && l->type == GRANT_NORMAL) {
 		rp_idset_andnot(&shared, plan_ids(p, pool_of(l)->sharable), exclusive);
-		r = violates(l, "shared CPUs", rp_ids_of(&shared),
-			     hints_violated(p, hints, rp_ids_of(&shared)));
+		r = place_violates(l, "shared CPUs", rp_ids_of(&shared),
+				   hints_violated(p, hints, rp_ids_of(&shared)));
 	}
 	if (r || l->r->mem_preserve)
 		return r;
 	memalloc_ids(p->mem, l->offer.zone, &nodes);
-	return violates(l, "memory nodes", rp_ids_of(&nodes),
-			hints_memory_violated(p, hints, l->offer.zone));
+	return place_violates(l, "memory nodes", rp_ids_of(&nodes),
+			      hints_memory_violated(p, hints, l->offer.zone));
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -273,7 +276,7 @@ static int32_t choose_pool(struct placing *l)
 }
 
 /* No CPU is left to share: those who ask for nothing go where the kubelet would have them. */
-static int32_t overflow(struct placing *l)
+static int32_t place_overflow(struct placing *l)
 {
 	const struct rp_plan *p = l->inst->plan;
 	if (p->settings.overflow == OVERFLOW_REFUSE || !p->pools[p->root].n_reserved)
@@ -316,7 +319,7 @@ static int32_t find_pool(struct placing *l)
 		if (e)
 			return e;
 	}
-	return !r->full && !r->fraction && !pool_of(l)->n_sharable ? overflow(l) : 0;
+	return !r->full && !r->fraction && !pool_of(l)->n_sharable ? place_overflow(l) : 0;
 }
 
 /* ---- into the ledger ------------------------------------------------------------------------- */
@@ -351,7 +354,7 @@ static struct grant *make_grant(const struct placing *l)
 	return e || (l->reason && !g->reason) ? grant_free(g) : g;
 }
 
-static int32_t commit(const struct placing *l, struct grant **ret)
+static int32_t place_commit(const struct placing *l, struct grant **ret)
 {
 	struct rp_instance *inst = l->inst;
 	memalloc_mask zone;
@@ -408,7 +411,7 @@ int32_t place(struct rp_instance *inst, const struct request *r, struct grant **
 		e = find_memory(&l);
 	if (!e)
 		e = check_hints(&l);
-	return e ? e : commit(&l, ret);
+	return e ? e : place_commit(&l, ret);
 }
 
 int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const char *reason,
@@ -430,7 +433,7 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 		modest.mem_types = p->mem_types;
 		e = find_memory(&l);
 	}
-	return e ? e : commit(&l, ret);
+	return e ? e : place_commit(&l, ret);
 }
 
 /* ---- resizing -------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ struct affinities {
 	uint32_t n, cap;
 };
 
-static uint32_t kind(struct rp_instance *inst, rp_cfg node)
+static uint32_t place_affinity_kind(struct rp_instance *inst, rp_cfg node)
 {
 	return inst->h.config->kind(inst->h.ctx, node);
 }
@@ -43,7 +43,8 @@ static void affinities_fini(struct affinities *a)
 	*a = (struct affinities){0};
 }
 
-static int32_t add(struct rp_instance *inst, struct affinities *a, const struct affinity *one)
+static int32_t place_affinity_add(struct rp_instance *inst, struct affinities *a,
+				  const struct affinity *one)
 {
 	if (a->n == AFFINITIES_MAX)
 		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u affinities", AFFINITIES_MAX);
@@ -61,10 +62,12 @@ static bool is_simple(struct rp_instance *inst, rp_cfg map)
 	const struct modhost *h = &inst->h;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++) {
 		rp_cfg list = h->config->item(h->ctx, map, i);
-		if (kind(inst, list) != RP_NODE_LIST && kind(inst, list) != RP_NODE_NULL)
+		if (place_affinity_kind(inst, list) != RP_NODE_LIST &&
+		    place_affinity_kind(inst, list) != RP_NODE_NULL)
 			return false;
 		for (uint32_t k = 0; k < h->config->count(h->ctx, list); k++)
-			if (kind(inst, h->config->item(h->ctx, list, k)) != RP_NODE_SCALAR)
+			if (place_affinity_kind(inst, h->config->item(h->ctx, list, k)) !=
+			    RP_NODE_SCALAR)
 				return false;
 	}
 	return true;
@@ -95,7 +98,7 @@ static int32_t read_simple(struct rp_instance *inst, rp_cfg map, const char *nam
 			one.name = own ? other : strcmp(other, name) == 0 ? key : NULL;
 			if (!one.name || has_name(a, from, one.name))
 				continue;
-			int32_t r = add(inst, a, &one);
+			int32_t r = place_affinity_add(inst, a, &one);
 			if (r)
 				return r;
 		}
@@ -108,7 +111,7 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 {
 	const struct modhost *h = &inst->h;
 	struct affinity one = {.weight = sign};
-	if (kind(inst, node) != RP_NODE_MAP)
+	if (place_affinity_kind(inst, node) != RP_NODE_MAP)
 		return modhost_fail(h, -RP_EINVAL,
 				    "an affinity has to have match, and maybe scope and weight");
 	rp_cfg weight = section_get(&inst->h, node, "weight"),
@@ -121,7 +124,7 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 		w = w > WEIGHT_MAX ? WEIGHT_MAX : w < -WEIGHT_MAX ? -WEIGHT_MAX : w;
 		one.weight = w ? sign * w : sign;
 	}
-	one.same_pod = kind(inst, scope) == RP_NODE_NULL;
+	one.same_pod = place_affinity_kind(inst, scope) == RP_NODE_NULL;
 	int32_t r = one.same_pod ? 0 : match_read_one(h, memory, scope, "scope", &one.scope);
 	if (!r)
 		r = match_read_one(h, memory, section_get(&inst->h, node, "match"), "match",
@@ -137,7 +140,7 @@ static int32_t read_full(struct rp_instance *inst, rp_cfg map, const char *name,
 	const struct modhost *h = &inst->h;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++) {
 		rp_cfg list = h->config->item(h->ctx, map, i);
-		if (kind(inst, list) != RP_NODE_LIST)
+		if (place_affinity_kind(inst, list) != RP_NODE_LIST)
 			return modhost_fail(h, -RP_EINVAL,
 					    "expected a list of affinities for container %.64s",
 					    h->config->key(h->ctx, map, i));
@@ -149,7 +152,7 @@ static int32_t read_full(struct rp_instance *inst, rp_cfg map, const char *name,
 				return r;
 			/* The others of the pod are only checked: a mistake refuses all of it. */
 			if (strcmp(h->config->key(h->ctx, map, i), name) == 0)
-				r = add(inst, a, &one);
+				r = place_affinity_add(inst, a, &one);
 			if (r)
 				return r;
 		}
@@ -189,8 +192,8 @@ static int32_t read_all(struct rp_instance *inst, const struct rp_ctr_info *info
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static bool matches(struct rp_instance *inst, const struct affinity *a,
-		    const struct rp_ctr_info *own, const struct rp_ctr_info *other)
+static bool place_affinity_matches(struct rp_instance *inst, const struct affinity *a,
+				   const struct rp_ctr_info *own, const struct rp_ctr_info *other)
 {
 	if (a->same_pod ? other->pod != own->pod : !match_holds(&inst->h, &a->scope, other))
 		return false;
@@ -214,7 +217,7 @@ static int32_t weigh_explicit(struct rp_instance *inst, struct request *r,
 		if (!g || g->ctr == r->info.ctr || ctr_info(&inst->h, g->ctr, &other))
 			continue;
 		for (uint32_t k = 0; k < a->n; k++)
-			if (matches(inst, &a->list[k], &r->info, &other))
+			if (place_affinity_matches(inst, &a->list[k], &r->info, &other))
 				r->weighted |=
 					add_weight(inst->plan, g->pool, (double)a->list[k].weight);
 	}
@@ -236,7 +239,7 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 
 /* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as
  * well. */
-static void spread(struct rp_plan *p)
+static void place_affinity_spread(struct rp_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++)
 		p->affinity[i] = p->weight[i];
@@ -272,7 +275,7 @@ int32_t affinity_weigh(struct rp_instance *inst, struct request *r)
 		if (!e)
 			weigh_implicit(inst, r);
 		if (!e && r->weighted)
-			spread(p);
+			place_affinity_spread(p);
 	}
 	affinities_fini(&a);
 	return e;

@@ -33,7 +33,7 @@ struct attempt {
 /* ---- is there a better place? ---------------------------------------------------------------- */
 
 /* One that does not have what it asks for: any other place is better. */
-static bool waits(const struct grant *g)
+static bool place_better_waits(const struct grant *g)
 {
 	return (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES)) != 0;
 }
@@ -41,7 +41,7 @@ static bool waits(const struct grant *g)
 static bool is_left_alone(const struct grant *g)
 {
 	return g->type == GRANT_PRESERVE || g->flags & (GRANT_PRESERVE_MEM | GRANT_COLD) ||
-	       (g->type == GRANT_RESERVED && !waits(g));
+	       (g->type == GRANT_RESERVED && !place_better_waits(g));
 }
 
 /* Has it got what it would get now? After a new configuration it may be of another sort. */
@@ -51,8 +51,8 @@ static bool is_as_asked(const struct attempt *a)
 	       a->r.mem_size == a->old->mem_size;
 }
 
-static bool nearer(const struct memalloc *m, const struct memalloc_request *want,
-		   memalloc_mask zone, memalloc_mask than)
+static bool place_better_nearer(const struct memalloc *m, const struct memalloc_request *want,
+				memalloc_mask zone, memalloc_mask than)
 {
 	bool exact = memalloc_types(m, zone) == want->types,
 	     was_exact = memalloc_types(m, than) == want->types;
@@ -70,7 +70,8 @@ static bool memory_is_better(struct attempt *a)
 	struct memalloc_request want;
 	struct memalloc_offer offer;
 	if (!p->settings.pin_memory || !memory_request(p, &a->r, a->old->pool, &want) ||
-	    memalloc_offer(p->mem, &want, &offer) || !nearer(p->mem, &want, offer.zone, a->zone))
+	    memalloc_offer(p->mem, &want, &offer) ||
+	    !place_better_nearer(p->mem, &want, offer.zone, a->zone))
 		return false;
 	a->new_zone = offer.zone;
 	a->rule = "memory nearer to its CPUs";
@@ -93,7 +94,7 @@ static bool reserved_is_better(struct attempt *a)
 }
 
 /* Its grant is out of the ledger. */
-static bool look(struct attempt *a)
+static bool place_better_look(struct attempt *a)
 {
 	struct rp_instance *inst = a->inst;
 	struct scoring s;
@@ -104,7 +105,7 @@ static bool look(struct attempt *a)
 		return false;
 	score_pools(inst, &a->r, &s);
 	a->pool = s.best.pool;
-	if (waits(a->old)) {
+	if (place_better_waits(a->old)) {
 		a->rule = "it gets what it asks for";
 		return score_sufficient(&a->r, &s.best);
 	}
@@ -120,7 +121,7 @@ static bool look(struct attempt *a)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-static void tell(const struct attempt *a, const struct grant *g)
+static void place_better_tell(const struct attempt *a, const struct grant *g)
 {
 	const struct modhost *h = &a->inst->h;
 	const struct rp_plan *p = a->inst->plan;
@@ -160,12 +161,12 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
 /* Nobody else has to make room, and it is there. */
 static bool came_true(const struct attempt *a, const struct grant *g)
 {
-	return a->inst->n_moved == a->n_moved && g->pool == a->pool && !waits(g);
+	return a->inst->n_moved == a->n_moved && g->pool == a->pool && !place_better_waits(g);
 }
 
 /* 1: it has moved; 0: it has not, and what was tried is to be taken back; or an error that ends
  * all. */
-static int32_t attempt(struct attempt *a, rp_txn txn)
+static int32_t place_better_attempt(struct attempt *a, rp_txn txn)
 {
 	struct rp_instance *inst = a->inst;
 	struct grant *g;
@@ -174,7 +175,7 @@ static int32_t attempt(struct attempt *a, rp_txn txn)
 		return e;
 	(void)memalloc_zone(inst->plan->mem, a->old->ctr, &a->zone);
 	place_release(inst, a->old);
-	if (!look(a))
+	if (!place_better_look(a))
 		return 0;
 	a->r.pool_hint = a->r.type == GRANT_NORMAL ? a->pool : NO_POOL;
 	e = a->new_zone ? move_memory(a, &g) : place(inst, &a->r, &g);
@@ -182,7 +183,7 @@ static int32_t attempt(struct attempt *a, rp_txn txn)
 		return e == -RP_ENOMEM ? e : 0;
 	if (!came_true(a, g))
 		return 0;
-	tell(a, g);
+	place_better_tell(a, g);
 	e = stage_grant(inst, txn, g);
 	return e ? e : 1;
 }
@@ -204,8 +205,8 @@ static void take_back(const struct attempt *a)
 }
 
 /* The same results; *ret_work: what it has cost. */
-static int32_t consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool spread,
-			uint32_t *ret_work)
+static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool spread,
+				     uint32_t *ret_work)
 {
 	struct rp_ctr_info info;
 	struct attempt a = {.inst = inst, .old = ledger_find(inst, ctr), .spread = spread};
@@ -224,7 +225,7 @@ static int32_t consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool s
 	a.r.cold_ms = 0;
 	a.n_log = inst->ledger.n_log;
 	a.n_moved = inst->n_moved;
-	e = attempt(&a, txn);
+	e = place_better_attempt(&a, txn);
 	if (!e)
 		take_back(&a);
 	*ret_work += a.r.selective ? inst->ledger.n_grants / WORK_AFFINITY : 0;
@@ -265,7 +266,7 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 			inst->rebalance_from = ctr;
 			break;
 		}
-		r = consider(inst, txn, ctr, false, &cost);
+		r = place_better_consider(inst, txn, ctr, false, &cost);
 		work += cost;
 		n_moved += r > 0;
 	}
@@ -282,6 +283,6 @@ int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t
 		return 0;
 	/* Exclusive CPUs are as many elsewhere. */
 	bool spread = lacks & RP_PRESSURE_CPU && (g->portion > 0 || !g->exclusive);
-	int32_t r = consider(inst, txn, ctr, spread, &cost);
+	int32_t r = place_better_consider(inst, txn, ctr, spread, &cost);
 	return r > 0 ? stage_others(inst, txn, 0) : r;
 }

@@ -227,7 +227,7 @@ static int32_t add_device(struct search *s, const char *provider, const char *wh
 	return add_hint(s, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_none());
 }
 
-static bool begins(const char *text, const char *prefix)
+static bool place_hints_begins(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -239,7 +239,8 @@ static bool is_boring(const struct rp_mount_info *m)
 					       "/lib/",	      "/lib64/",    "/usr/lib/",
 					       "/usr/lib32/", "/usr/lib64/"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-		if (begins(m->source, prefixes[i]) || begins(m->destination, prefixes[i]))
+		if (place_hints_begins(m->source, prefixes[i]) ||
+		    place_hints_begins(m->destination, prefixes[i]))
 			return true;
 	return strstr(m->source, "/pods/") &&
 	       (strstr(m->source, "/volumes/kubernetes.io~configmap/") ||

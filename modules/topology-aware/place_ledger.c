@@ -107,7 +107,7 @@ static void move_cpus(const struct rp_plan *p, struct pool *pool, const struct c
 }
 
 /* What a grant takes of its pool and the ones around it, or gives back. */
-static void account(struct rp_instance *inst, const struct grant *g, bool take)
+static void place_ledger_account(struct rp_instance *inst, const struct grant *g, bool take)
 {
 	struct ledger *l = &inst->ledger;
 	const struct rp_plan *p = inst->plan;
@@ -144,7 +144,7 @@ static void account(struct rp_instance *inst, const struct grant *g, bool take)
 static void link_grant(struct rp_instance *inst, struct grant *g)
 {
 	struct pool *pool = &inst->plan->pools[g->pool];
-	account(inst, g, true);
+	place_ledger_account(inst, g, true);
 	(void)table_put(&inst->ledger.by_ctr, g->ctr, g); /* there is room for it */
 	g->pool_next = pool->grants;
 	g->pool_link = &pool->grants;
@@ -156,7 +156,7 @@ static void link_grant(struct rp_instance *inst, struct grant *g)
 
 static void unlink_grant(struct rp_instance *inst, struct grant *g)
 {
-	account(inst, g, false);
+	place_ledger_account(inst, g, false);
 	table_del(&inst->ledger.by_ctr, g->ctr);
 	*g->pool_link = g->pool_next;
 	if (g->pool_next)

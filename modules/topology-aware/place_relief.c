@@ -277,7 +277,8 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 }
 
 /* Returns how many containers were moved for one that waits, itself included. */
-static int32_t help(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t moves)
+static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+				    uint32_t moves)
 {
 	struct rp_plan *p = inst->plan;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -334,8 +335,8 @@ int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budge
 			inst->relief.waits = true;
 			break;
 		}
-		r = help(inst, txn, list.ctrs[i],
-			 left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
+		r = place_relief_do_help(inst, txn, list.ctrs[i],
+					 left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
 		n_moved += r > 0 ? (uint64_t)r : 0;
 	}
 	ctr_list_free(&list);

@@ -26,14 +26,15 @@ struct preference {
 	rp_cfg at;
 };
 
-static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *key,
-			      uint32_t *scope)
+static const char *place_request_annotation(struct rp_instance *inst, rp_ctr ctr, const char *key,
+					    uint32_t *scope)
 {
 	return inst->h.cache->annotation(inst->h.ctx, ctr, key, scope);
 }
 
-__attribute__((format(printf, 3, 4))) static void because(struct request *r, rp_cfg at,
-							  const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void place_request_because(struct request *r,
+									rp_cfg at, const char *fmt,
+									...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -58,8 +59,9 @@ static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ct
 {
 	const struct settings *s = &inst->plan->settings;
 	uint32_t strict_scope = 0, scope = 0;
-	bool required = annotation(inst, ctr, REQUIRE_ISOLATED, &strict_scope) != NULL;
-	bool preferred = annotation(inst, ctr, PREFER_ISOLATED, &scope) != NULL;
+	bool required =
+		place_request_annotation(inst, ctr, REQUIRE_ISOLATED, &strict_scope) != NULL;
+	bool preferred = place_request_annotation(inst, ctr, PREFER_ISOLATED, &scope) != NULL;
 	bool strict = required && (!preferred || strict_scope <= scope);
 	int value = -1;
 	if (required || preferred)
@@ -71,7 +73,7 @@ static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ct
 	return (struct preference){s->prefer_isolated, false, s->isolated_at};
 }
 
-static void share(struct request *r, enum grant_type type)
+static void place_request_share(struct request *r, enum grant_type type)
 {
 	r->type = type;
 	r->full = 0;
@@ -88,20 +90,20 @@ static bool classify_special(struct rp_instance *inst, struct request *r)
 {
 	const struct settings *s = &inst->plan->settings;
 	if (r->info.flags & RP_CTR_PRESERVE_CPU) {
-		share(r, GRANT_PRESERVE);
-		because(r, NULL, "annotated to keep its CPUs: left alone");
+		place_request_share(r, GRANT_PRESERVE);
+		place_request_because(r, NULL, "annotated to keep its CPUs: left alone");
 		return true;
 	}
 	int reserved = ctr_annotated_bool(&inst->h, r->info.ctr, PREFER_RESERVED, NULL);
 	if (reserved == 1) {
-		because(r, NULL, "annotated to prefer reserved CPUs");
+		place_request_because(r, NULL, "annotated to prefer reserved CPUs");
 	} else if (reserved < 0 && is_reserved_namespace(s, r->info.pod_namespace)) {
-		because(r, s->namespaces_at, "namespace %s runs on the reserved CPUs",
-			r->info.pod_namespace);
+		place_request_because(r, s->namespaces_at, "namespace %s runs on the reserved CPUs",
+				      r->info.pod_namespace);
 	} else {
 		return false;
 	}
-	share(r, GRANT_RESERVED);
+	place_request_share(r, GRANT_RESERVED);
 	return true;
 }
 
@@ -111,23 +113,25 @@ static void take_whole(struct request *r, const struct preference *isolated, boo
 	r->full = r->info.cpu_request / 1000;
 	r->fraction = r->info.cpu_request % 1000;
 	r->isolate = isolate && isolated->value;
-	because(r, r->isolate ? isolated->at : NULL, "Guaranteed, %lldm: %lld exclusive %sCPUs%s",
-		(long long)r->info.cpu_request, (long long)r->full,
-		r->isolate ? "isolated or other " : "",
-		r->fraction ? " and a share of others" : "");
+	place_request_because(r, r->isolate ? isolated->at : NULL,
+			      "Guaranteed, %lldm: %lld exclusive %sCPUs%s",
+			      (long long)r->info.cpu_request, (long long)r->full,
+			      r->isolate ? "isolated or other " : "",
+			      r->fraction ? " and a share of others" : "");
 }
 
 static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 {
 	int64_t request = r->info.cpu_request;
-	share(r, GRANT_NORMAL);
+	place_request_share(r, GRANT_NORMAL);
 	if (request < 1000) {
-		because(r, NULL, "Guaranteed, %lldm, less than one CPU: shared CPUs",
-			(long long)request);
+		place_request_because(r, NULL, "Guaranteed, %lldm, less than one CPU: shared CPUs",
+				      (long long)request);
 		return;
 	}
 	if (!ctr_may_own_cpus(&r->info)) {
-		because(r, NULL,
+		place_request_because(
+			r, NULL,
 			"Guaranteed, %lldm, the pod's own resources are its CPU limit: shared CPUs",
 			(long long)request);
 		return;
@@ -137,11 +141,13 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 	struct preference isolated = isolated_preference(inst, r->info.ctr, &strict);
 	bool one = request < 2000, whole = request % 1000 == 0;
 	if ((one || whole) && shared.value) {
-		because(r, shared.at, "Guaranteed, %lldm, prefers shared CPUs", (long long)request);
+		place_request_because(r, shared.at, "Guaranteed, %lldm, prefers shared CPUs",
+				      (long long)request);
 		return;
 	}
 	if (!one && !whole && (shared.value || !shared.annotated)) {
-		because(r, NULL,
+		place_request_because(
+			r, NULL,
 			"Guaranteed, %lldm, no whole number of CPUs and not annotated otherwise: "
 			"shared CPUs",
 			(long long)request);
@@ -151,7 +157,7 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 	r->strict_isolated = strict && r->isolate;
 }
 
-static void classify(struct rp_instance *inst, struct request *r)
+static void place_request_classify(struct rp_instance *inst, struct request *r)
 {
 	if (classify_special(inst, r))
 		return;
@@ -159,12 +165,12 @@ static void classify(struct rp_instance *inst, struct request *r)
 		classify_guaranteed(inst, r);
 		return;
 	}
-	share(r, GRANT_NORMAL);
+	place_request_share(r, GRANT_NORMAL);
 	if (r->info.qos == RP_QOS_BEST_EFFORT)
 		r->fraction = 0;
-	because(r, NULL, "%s, %lldm: shared CPUs",
-		r->info.qos == RP_QOS_BURSTABLE ? "Burstable" : "BestEffort",
-		(long long)r->fraction);
+	place_request_because(r, NULL, "%s, %lldm: shared CPUs",
+			      r->info.qos == RP_QOS_BURSTABLE ? "Burstable" : "BestEffort",
+			      (long long)r->fraction);
 }
 
 static void read_priority(struct rp_instance *inst, struct request *r)
@@ -172,7 +178,7 @@ static void read_priority(struct rp_instance *inst, struct request *r)
 	r->prio = inst->plan->settings.prio;
 	if (r->type != GRANT_NORMAL || r->info.qos != RP_QOS_GUARANTEED)
 		return;
-	const char *text = annotation(inst, r->info.ctr, PREFER_PRIORITY, NULL);
+	const char *text = place_request_annotation(inst, r->info.ctr, PREFER_PRIORITY, NULL);
 	if (!text || strcmp(text, "default") == 0)
 		return;
 	for (uint32_t i = 0; cpualloc_prio_names[i]; i++) {
@@ -191,7 +197,7 @@ static void read_level(struct rp_instance *inst, struct request *r)
 	r->level = inst->plan->burstable_level;
 	if (r->info.qos != RP_QOS_BURSTABLE || r->info.cpu_limit > 0)
 		return;
-	const char *text = annotation(inst, r->info.ctr, UNLIMITED_BURSTABLE, NULL);
+	const char *text = place_request_annotation(inst, r->info.ctr, UNLIMITED_BURSTABLE, NULL);
 	uint32_t level = text ? level_parse(text) : 0;
 	if (level)
 		r->level = tree_level(inst->plan, level);
@@ -206,7 +212,7 @@ static void read_level(struct rp_instance *inst, struct request *r)
 
 static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 {
-	const char *text = annotation(inst, ctr, MEMORY_TYPE, NULL);
+	const char *text = place_request_annotation(inst, ctr, MEMORY_TYPE, NULL);
 	uint32_t types = text && *text ? memalloc_types_of(text) : DEFAULT_TYPES;
 	if (!types) {
 		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
@@ -272,7 +278,7 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 		r = hints_make(inst, info, &ret->hints);
 	if (r)
 		return r;
-	classify(inst, ret);
+	place_request_classify(inst, ret);
 	ret->zero = ret->type == GRANT_NORMAL && !ret->full && !ret->fraction;
 	ret->hide_threads = ctr_annotated_bool(&inst->h, info->ctr, HIDE_THREADS, NULL) == 1;
 	read_priority(inst, ret);

@@ -351,7 +351,7 @@ static const struct {
 
 /* Compares two pools. Returns the kind of the first score that differs, negative if the second pool
  * is better. */
-static int compare(struct compare *c, const struct score *a, const struct score *b)
+static int place_score_compare(struct compare *c, const struct score *a, const struct score *b)
 {
 	for (uint32_t i = 0; i < N_SCORES; i++) {
 		if (scores[i].of != ANY && !(scores[i].of & c->traits))
@@ -384,15 +384,16 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 	for (uint32_t i = 1; i < p->n_pools; i++) {
 		struct score s;
 		score_pool(inst, r, i, &s);
-		if (compare(&c, &s, &ret->best) > 0) {
+		if (place_score_compare(&c, &s, &ret->best) > 0) {
 			ret->second = ret->best;
 			ret->best = s;
-		} else if (ret->second.pool == NO_POOL || compare(&c, &s, &ret->second) > 0) {
+		} else if (ret->second.pool == NO_POOL ||
+			   place_score_compare(&c, &s, &ret->second) > 0) {
 			ret->second = s;
 		}
 	}
 	if (ret->second.pool != NO_POOL) {
-		(void)compare(&c, &ret->best, &ret->second);
+		(void)place_score_compare(&c, &ret->best, &ret->second);
 		ret->rule = c.rule;
 		ret->by_best = c.by_best;
 		ret->by_second = c.by_second;
@@ -405,7 +406,7 @@ bool score_worth_moving(struct rp_instance *inst, const struct request *r, const
 			const struct score *from, bool spread, const char **ret_rule)
 {
 	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(inst->plan, r)};
-	int by = compare(&c, to, from);
+	int by = place_score_compare(&c, to, from);
 	*ret_rule = c.rule;
 	/* Two that each want something else of the other would follow and flee each other for
 	 * ever. */

@@ -199,7 +199,7 @@ static uint32_t count_sharers(const struct pool *pool)
 	return n;
 }
 
-static double measure(const struct rp_plan *p, uint32_t id, uint32_t what)
+static double report_measure(const struct rp_plan *p, uint32_t id, uint32_t what)
 {
 	const struct pool *pool = &p->pools[id];
 	memalloc_mask mask = tree_memory(pool, MEMALLOC_ALL_TYPES);
@@ -241,7 +241,7 @@ static void measure_pool(const struct rp_plan *p, const struct rp_metric_sink *s
 	}
 	if (!labels->failed)
 		sink->gauge(sink->ctx, measures[what].name, measures[what].help, text_of(labels),
-			    measure(p, id, what));
+			    report_measure(p, id, what));
 }
 
 static uint32_t count_flag(const struct rp_plan *p, uint32_t flag)

@@ -260,7 +260,7 @@ struct hint_head {
 
 /* ---- what is kept: writing ------------------------------------------------------------------- */
 
-static void put(struct record_bytes *b, const void *data, size_t n)
+static void stage_put(struct record_bytes *b, const void *data, size_t n)
 {
 	if (n)
 		memcpy(b->data + b->size, data, n);
@@ -269,7 +269,7 @@ static void put(struct record_bytes *b, const void *data, size_t n)
 
 static void put_set(struct record_bytes *b, struct rp_ids ids)
 {
-	put(b, ids.w, ids.nw * sizeof ids.w[0]);
+	stage_put(b, ids.w, ids.nw * sizeof ids.w[0]);
 }
 
 static bool put_hint(struct record_bytes *b, const struct hint *h)
@@ -280,10 +280,10 @@ static bool put_hint(struct record_bytes *b, const struct hint *h)
 		   (size_t)(head.n_cpus + head.n_nodes + head.n_sockets) * sizeof(uint64_t);
 	if (b->size + n > sizeof b->data)
 		return false;
-	put(b, &head, sizeof head);
+	stage_put(b, &head, sizeof head);
 	for (uint32_t i = 0; i < 3; i++)
 		put_set(b, sets[i]);
-	put(b, h->provider, head.n_provider);
+	stage_put(b, h->provider, head.n_provider);
 	return true;
 }
 
@@ -311,8 +311,8 @@ void record_make(struct rp_instance *inst, const struct grant *g, struct record_
 		.n_exclusive = g->exclusive ? g->exclusive->nw : 0,
 	};
 	ret->size = 0;
-	put(ret, &head, sizeof head);
-	put(ret, pool->name, head.n_pool);
+	stage_put(ret, &head, sizeof head);
+	stage_put(ret, pool->name, head.n_pool);
 	put_set(ret, rp_ids_of(&zone));
 	put_set(ret, cpus_ids(g->exclusive));
 	for (const struct hint *h = g->hints ? g->hints->first : NULL; h; h = h->next)

@@ -56,7 +56,7 @@ void cold_arm(struct rp_instance *inst)
 }
 
 /* Another grant in its place, which differs in what the caller changes. */
-static struct grant *replace(struct rp_instance *inst, struct grant *g)
+static struct grant *stage_cold_replace(struct rp_instance *inst, struct grant *g)
 {
 	struct grant *next = ledger_reserve(inst, 2) ? NULL : grant_copy(g);
 	if (next)
@@ -70,7 +70,7 @@ int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct grant *g = ledger_find(inst, ctr);
 	if (!g || !(g->flags & GRANT_COLD) || g->cold_until)
 		return 0;
-	g = replace(inst, g);
+	g = stage_cold_replace(inst, g);
 	if (!g)
 		return modhost_no_memory(h);
 	g->cold_until = h->timer->now_ms(h->ctx) + g->cold_ms;
@@ -80,7 +80,7 @@ int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 }
 
 /* It gets DRAM; where there is none to be had it stays as it is, and is not tried again. */
-static int32_t end(struct rp_instance *inst, rp_txn txn, struct grant *g)
+static int32_t stage_cold_end(struct rp_instance *inst, rp_txn txn, struct grant *g)
 {
 	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
@@ -90,7 +90,7 @@ static int32_t end(struct rp_instance *inst, rp_txn txn, struct grant *g)
 	if (memalloc_extend(p->mem, g->ctr, 0, types, &zone))
 		modhost_log(h, RP_LOG_WARNING, g->ctr, "cold start: %s", memalloc_why(p->mem));
 	int32_t r = stage_note_moves(inst);
-	g = r ? NULL : replace(inst, g);
+	g = r ? NULL : stage_cold_replace(inst, g);
 	if (!g)
 		return r ? r : modhost_no_memory(h);
 	g->flags &= (uint16_t)~GRANT_COLD;
@@ -108,7 +108,7 @@ int32_t cold_timer(struct rp_instance *inst, rp_txn txn)
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct grant *g = ledger_find(inst, inst->list.ctrs[i]);
 		if (g && g->flags & GRANT_COLD && g->cold_until && g->cold_until <= now)
-			r = end(inst, txn, g);
+			r = stage_cold_end(inst, txn, g);
 	}
 	if (!r)
 		r = stage_others(inst, txn, 0);

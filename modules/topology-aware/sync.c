@@ -96,8 +96,8 @@ static bool memory_of(const struct rp_plan *p, const struct request *r, const st
 }
 
 /* 1: it has what it had; 0: it has to be placed. */
-static int32_t reinstate(struct rp_instance *inst, const struct request *r,
-			 const struct record *rec)
+static int32_t sync_reinstate(struct rp_instance *inst, const struct request *r,
+			      const struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	struct memalloc_request req;
@@ -139,7 +139,7 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		hints_unref(rec.hints);
 		return 0;
 	}
-	e = is_right(&r, &rec) ? reinstate(inst, &r, &rec) : 0;
+	e = is_right(&r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
 	request_fini(&r);
 	hints_unref(rec.hints);
 	return e < 0 ? e : 0;
@@ -200,7 +200,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	    ctr_info(&inst->h, ctr, &info) || !has_own_cpus(&info, common) ||
 	    request_read(inst, &info, NULL, &r))
 		return 0;
-	int32_t e = make_record(inst->plan, &r, &rec) ? reinstate(inst, &r, &rec) : 0;
+	int32_t e = make_record(inst->plan, &r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
 	if (e > 0)
 		modhost_note(&inst->h, ctr, "keeps the CPUs that it had: exclusive CPUs of %s",
 			     inst->plan->pools[rec.pool].name);
@@ -209,7 +209,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	return e < 0 ? e : 0;
 }
 
-static int32_t adopt(struct rp_instance *inst, int32_t n)
+static int32_t sync_adopt(struct rp_instance *inst, int32_t n)
 {
 	struct rp_idset common;
 	int32_t e = adopt_common(&inst->h, inst->order.ctrs, (uint32_t)n, &common);
@@ -310,7 +310,7 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 		for (int32_t i = 0; !r && i < n; i++)
 			r = reinstate_one(inst, inst->order.ctrs[i], zero == 1);
 	if (!r && adopting)
-		r = adopt(inst, n);
+		r = sync_adopt(inst, n);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = place_one(inst, inst->order.ctrs[i], reconfigured);
 	return r ? r : n;
@@ -361,7 +361,7 @@ static int32_t put_back(struct rp_instance *inst, const struct request *r, struc
 
 /* A better place for one that has something else than it asks for; where there is none everything
  * stays. */
-static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
+static int32_t sync_do_retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 {
 	struct rp_ctr_info info;
 	struct request r;
@@ -395,7 +395,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct grant *g = ledger_find(inst, inst->order.ctrs[i]);
 		if (g && g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
-			r = retry(inst, txn, g);
+			r = sync_do_retry(inst, txn, g);
 	}
 	return r;
 }

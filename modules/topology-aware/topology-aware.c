@@ -103,7 +103,8 @@ static int32_t stage_result(struct rp_instance *inst, rp_txn txn, const struct r
 }
 
 /* A lost reply makes the runtime ask again: it is then a resize to what it is. */
-static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
+				   const struct rp_ctr_info *info)
 {
 	struct request r;
 	struct grant *g, *old = ledger_find(inst, info->ctr);
@@ -132,7 +133,7 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	inst->counters.resized++;
-	return give(inst, txn, info);
+	return topology_aware_give(inst, txn, info);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -229,7 +230,7 @@ static const struct life_ops ops = {
 	.enter = enter,
 	.begin = begin,
 	.sync = sync,
-	.place = give,
+	.place = topology_aware_give,
 	.resize = resize,
 	.release = release,
 	.rebalance = rebalance,

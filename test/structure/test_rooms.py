@@ -70,7 +70,8 @@ def test_the_check_can_fail():
 def test_static_functions_carry_the_noun_of_their_file():
     """No bare one-word name, but for callbacks that are named after their slot."""
     bare = []
-    for name, text in headers.core_code(headers.TOP).items():
+    modules = {p.relative_to(headers.TOP).as_posix(): headers.code_of(p) for p in (headers.TOP / 'modules').rglob('*.c')}
+    for name, text in {**headers.core_code(headers.TOP), **modules}.items():
         if name.endswith('.c'):
             for word in re.findall(r'^static (?:inline )?[A-Za-z_][\w \*\n]*?[ \*]([a-z0-9]+)\((?:[^;{}]|\n)*?\)\n\{', text, re.M):
                 if not re.search(r'\.%s\s*=\s*%s\b' % (word, word), text):
