@@ -311,7 +311,7 @@ static void begin_round(struct rp_instance *inst)
 	}
 	if (s.n)
 		cpu_burst_arm(
-			inst); /* without containers, the next one that starts continues the rounds */
+			inst); /* else the next container that starts continues */
 }
 
 static void cpu_burst_decide(struct rp_instance *inst, const struct look *l)

@@ -221,7 +221,7 @@ static void begin_round(struct rp_instance *inst)
 	}
 	if (s->n)
 		cpu_suppress_arm(
-			inst); /* without containers, the next one that starts continues the rounds */
+			inst); /* else the next container that starts continues */
 	free(s);
 }
 

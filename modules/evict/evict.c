@@ -233,7 +233,7 @@ static void begin_round(struct rp_instance *inst)
 	}
 	if (l.n)
 		evict_do_arm(
-			inst); /* without containers, the next one that starts continues the rounds */
+			inst); /* else the next container that starts continues */
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)

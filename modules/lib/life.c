@@ -441,9 +441,9 @@ static const struct rp_allocation allocation = {
 
 /* A policy without `unmanaged` must not have the callback. */
 #define CALLBACKS                                                                                  \
-	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = life_drop,     \
-	.sync = sync, .allocate = allocate, .update = update, .release = release, .event = event,  \
-	.rolled_back = rolled_back, .stop = stop
+	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit,                    \
+	.abort = life_drop, .sync = sync, .allocate = allocate, .update = update,                  \
+	.release = release, .event = event, .rolled_back = rolled_back, .stop = stop
 
 static const struct rp_policy policy = {CALLBACKS, .unmanaged = unmanaged};
 static const struct rp_policy policy_of_placed = {CALLBACKS};

@@ -137,7 +137,7 @@ static bool is_kept(const struct rp_ctr_info *info)
 	return info->flags & RP_CTR_DEGRADED && !(info->flags & RP_CTR_PRESERVE_CPU);
 }
 
-/* Counts what a container uses: the lists of its record, or those that static_pools_keep() counted. */
+/* Counts the lists of a container's record, or those that static_pools_keep() counted. */
 static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, bool kept_too,
 		      int by)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy to be copied. Rename it and change the decisions of template_wanted() and template_stage() to get
+ * A complete policy to be copied. Rename it and change template_wanted() and template_stage() to get
  * your own policy. Containers of kube-system run on reserved CPUs. Containers of Guaranteed pods
  * that request whole CPUs get exclusive CPUs, and all others share the rest:
  *
