@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy to be copied. Rename it and change template_wanted() and template_stage() to get
- * your own policy. Containers of kube-system run on reserved CPUs. Containers of Guaranteed pods
- * that request whole CPUs get exclusive CPUs, and all others share the rest:
+ * A complete policy to be copied. Rename it and change template_wanted() and template_stage() to
+ * get your own policy. Containers of kube-system run on reserved CPUs. Containers of Guaranteed
+ * pods that request whole CPUs get exclusive CPUs, and all others share the rest:
  *
  *	template:
  *	  availableResources: {cpu: "cpuset:2-15"}	# default: all online CPUs
