@@ -139,10 +139,8 @@ static void on_daemon(const struct rpc_result *result, void *arg)
 static void on_kubelet(const struct grpc_result *result, void *arg)
 {
 	struct call *c = arg;
-	/* The kubelet's gRPC library may have detected the timeout first. */
-	bool late = result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED;
 	if (result->error)
-		(void)err_set(&c->err, late ? -ETIMEDOUT : result->error,
+		(void)err_set(&c->err, grpc_result_error(result),
 			      "asking the kubelet for devices: %s", result->text);
 	else
 		(void)lister_keep(c, result->payload, result->payload_len, &c->kubelet);

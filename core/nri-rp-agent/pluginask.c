@@ -115,11 +115,9 @@ static int read_answer(struct call *c, const struct grpc_result *result, struct 
 {
 	struct ask *a = c->ask;
 	const struct packed answer = {result->payload, result->payload_len};
-	/* The plugin's gRPC library may have detected the timeout first. */
-	if (result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED)
-		return err_set(err, -ETIMEDOUT, "no answer in time");
-	if (result->error)
-		return err_set(err, result->error, "%s", result->text);
+	int r = grpc_result_error(result);
+	if (r)
+		return err_set(err, r, "%s", r == -ETIMEDOUT ? "no answer in time" : result->text);
 	if (a->kind == ASK_HINTS)
 		return pluginmsg_hints(a->arena, &answer, a->m, c->wanted,
 				       &a->hints[index_of(a, c->wanted)], err);

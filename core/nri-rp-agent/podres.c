@@ -233,12 +233,19 @@ static int remember_fn(const Agent__PodDevices *pod, void *arg)
 	return podres_remember(arg, pod);
 }
 
+/* Returns why a call of the kubelet failed, the same text for a timeout by either clock. */
+static const char *podres_why(const struct grpc_result *result)
+{
+	return grpc_result_error(result) == -ETIMEDOUT ? "no answer in time" : result->text;
+}
+
 static int read_list(struct podres *p, const struct grpc_result *result, struct err *err)
 {
 	p->lists++;
-	if (result->error)
-		return err_set(err, result->error, "the kubelet's List: %s", result->text);
-	int r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
+	int r = grpc_result_error(result);
+	if (r)
+		return err_set(err, r, "the kubelet's List: %s", podres_why(result));
+	r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
 	if (r && !err->code)
 		(void)err_set(err, r, "not all of its pods can be remembered");
 	if (r)
@@ -349,9 +356,9 @@ static void podres_got(const struct grpc_result *result, void *arg)
 		wait_for_list(p, w);
 		return;
 	}
-	int r = result->error;
+	int r = grpc_result_error(result);
 	if (r)
-		(void)err_set(&err, r, "the kubelet's Get: %s", result->text);
+		(void)err_set(&err, r, "the kubelet's Get: %s", podres_why(result));
 	else if ((r = devices_each_pod(result->payload, result->payload_len, tell_pod, w, &err)) <
 		 0)
 		(void)err_prefix(&err, "the kubelet's Get: ");

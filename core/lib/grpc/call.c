@@ -164,6 +164,12 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 
 /* ---- end of the call ------------------------------------------------------------------------- */
 
+int grpc_result_error(const struct grpc_result *result)
+{
+	bool late = result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED;
+	return late ? -ETIMEDOUT : result->error;
+}
+
 static int call_judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
 		      struct err *err)
 {

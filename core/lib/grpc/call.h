@@ -24,6 +24,9 @@ struct grpc_result {
 	const uint8_t *payload; /* for an answer of one message */
 	size_t payload_len;
 };
+/* Returns the error of the result, -ETIMEDOUT also for the status DEADLINE_EXCEEDED: the server's
+ * library may have detected the timeout first. */
+int grpc_result_error(const struct grpc_result *result);
 typedef void (*grpc_done)(const struct grpc_result *result, void *arg);
 
 struct grpc_call_config {
