@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the balloons policy. What the policy does is told in balloons.h. */
+/* Callbacks of the balloons policy. balloons.h gives the overview. */
 #include <stdlib.h>
 
 #include "modules/balloons/balloons.h"
@@ -7,11 +7,12 @@
 #include "modules/balloons/report.h"
 #include "modules/balloons/stage.h"
 
-#define CLASSES_COOKIE 1u /* timer */
+#define CLASSES_COOKIE 1u /* timer cookie of the CPU classes */
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-/* What was reserved: now, or, before the first configuration, when the state was saved. */
+/* Sets *ret to what the current plan reserves, or, before the first configuration, to what the
+ * saved image reserved. */
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	if (inst->plan)
@@ -21,7 +22,8 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 	ret->hotplug = inst->lenient;
 }
 
-/* What the reserved balloon has or is to have is the system's. */
+/* Sets *ret to the CPUs for ordinary containers: the allowed CPUs without the reserved ones and
+ * those of the reserved balloon. */
 static void allocatable(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -49,7 +51,8 @@ static void begin(struct rp_instance *inst)
 		state_begin(inst->state);
 }
 
-/* Without a new plan the state stays, and of what came before nothing is taken back. */
+/* Creates a plan for the changed topology. Begins the operation even if that fails, so that a
+ * rollback reverts nothing of earlier operations. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	struct reserve_past past;
@@ -61,7 +64,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	return r;
 }
 
-/* The state is about the old plan: what is needed of it outlives that as an image. */
+/* Saves an image before the old plan is freed, because the state refers to that plan. */
 static void leave(struct rp_instance *inst)
 {
 	if (inst->state && image_write(inst->state, &inst->before))
@@ -79,13 +82,13 @@ static void enter(struct rp_instance *inst)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* After a sync() that has failed there is nothing to place containers in. */
+/* Fails with -RP_EAGAIN. A failed sync() leaves no state in which containers can be placed. */
 static int32_t no_state(const struct rp_instance *inst)
 {
 	return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
 }
 
-/* Every operation ends here. */
+/* Stages the changes of an operation and returns its result. Every operation ends here. */
 static int32_t balloons_end(struct rp_instance *inst, rp_txn txn, int32_t r, struct member *m)
 {
 	if (r)
@@ -135,7 +138,7 @@ static int32_t balloons_resize(struct rp_instance *inst, rp_txn txn, struct memb
 		return 0;
 	int32_t r = state_set_request(s, m, ctr_counted_cpu(info), info->mem_limit);
 	int64_t want = b->request > 0 ? b->request : 1;
-	/* As if it had left, or as if another one had joined. */
+	/* A shrinking member is handled like a leaving one, a growing member like a joining one. */
 	if (!r && ctr_counted_cpu(info) < was)
 		r = balloon_shrink(s, b, &why);
 	else if (!r && balloon_avail(b) < want)
@@ -160,7 +163,7 @@ static int32_t balloons_update(struct rp_instance *inst, rp_txn txn, const struc
 	if (!inst->state)
 		return no_state(inst);
 	struct member *m = state_member(inst->state, info->ctr);
-	/* One that waits may have a place with less. */
+	/* A waiting container may fit with a smaller request. */
 	return m ? balloons_resize(inst, txn, m, info)
 		 : balloons_end(inst, txn, sync_retry(inst, txn), NULL);
 }
@@ -172,14 +175,15 @@ static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn,
 		return no_state(inst);
 	if (choose_untouched(inst, info))
 		return 0;
-	/* A lost reply makes the runtime ask again: what was given then is kept. */
+	/* After a lost reply the runtime repeats the request: keep the existing placement. */
 	struct member *m = state_member(inst->state, info->ctr);
 	return m ? balloons_resize(inst, txn, m, info) : balloons_place(inst, txn, info);
 }
 
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	/* It may run all the same; the next sync() finds it by its record. */
+	/* The container may run unmanaged without a state. The next sync() finds it by its
+	 * record. */
 	if (!inst->state)
 		return pin_record_roaming(inst, txn, info->ctr);
 	if (choose_untouched(inst, info))
@@ -245,13 +249,13 @@ static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->counters.rebalanced = inst->counters.rebalanced_before;
 	relief_undo(&inst->relief);
-	/* What sync() was to restore is still there. */
+	/* The image that sync() restores from still exists, so the state can be rebuilt. */
 	if (inst->in_sync)
 		inst->state = state_free(inst->state);
 	return inst->state && state_undo(inst->state) ? 0 : RP_RESYNC;
 }
 
-/* ---- the module ------------------------------------------------------------------------------ */
+/* ---- module definition ----------------------------------------------------------------------- */
 
 static int32_t init(struct rp_instance *inst)
 {
@@ -309,7 +313,7 @@ static const struct life_ops ops = {
 	.extended = &balloons_extended,
 };
 
-/* Groups that share CPUs. */
+/* The policy uses groups that share CPUs, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("balloons", "1.0", ops,

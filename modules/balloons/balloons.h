@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The balloons policy: containers run in balloons, disjoint sets of CPUs that grow and shrink with
- * what their containers ask for.
+ * The balloons policy: containers run in balloons, disjoint sets of CPUs that grow and shrink
+ * with the CPU requests of their containers.
  *
- * A configuration on the machine as it is makes a `struct rp_plan`; what is placed where under it
- * is a `struct state`. A state is always made anew in the same way, by a reload, a reconnect and a
- * restart alike: an image of the one before says which CPUs each balloon had (sync_image.c), and
- * what is kept with each container says in which balloon it was (stage.c):
+ * The configuration applied to the topology of this node is a `struct rp_plan`. The placement
+ * under that plan is a `struct state`. Reload, reconnect and restart all rebuild the state in
+ * the same way. An image of the previous state lists the CPUs of each balloon (sync_image.c),
+ * and the record saved with each container names its balloon (stage.c):
  *
  *	state -- image_write --> image -- image_restore --> balloons -- rejoin --> members
  *	                                                               by the containers' records
  *
- * Where there is no image, the containers have come from another policy: CPUs of theirs that could
- * be a balloon's are adopted (sync.c).
+ * Without an image, another policy placed the containers. Their CPU sets become balloons where
+ * they qualify (sync.c).
  *
  *	config      section → types
- *	plan        types + machine → plan: built-ins, hints, checks
- *	            plan_tree      the machine as a tree
- *	place       which type, which balloon
+ *	plan        types + topology → plan: built-in types, hints, checks
+ *	            plan_tree      the topology as a tree
+ *	place       type and balloon of a container
  *	            place_state    balloons, members, undo
  *	            place_balloon  create, resize, delete
- *	            place_size     which CPUs come and go
- *	            place_devices  devices that containers have
- *	            place_better   who would be placed better
+ *	            place_size     choice of CPUs to add or remove
+ *	            place_devices  devices of containers
+ *	            place_better   rebalancing of containers
  *	            place_compact  better CPUs for a balloon
- *	            place_relief   other nodes for some, so that another balloon lies in one
- *	stage       into the transaction
+ *	            place_relief   moves of balloons so that another balloon fits into one node
+ *	stage       balloons → transaction
  *	            stage_hardware CPU classes, interrupts
- *	sync        everything at once
- *	            sync_image     balloons as bytes, and back
+ *	sync        placement of all containers
+ *	            sync_image     balloons ↔ bytes
  *	report      zones, metrics, explanations, extended resources
  *	balloons.c  the callbacks
  *
- * This header is the instance, for those who need all of it.
+ * This header defines the policy instance, for the files that need all of it.
  */
 #ifndef BALLOONS_BALLOONS_H
 #define BALLOONS_BALLOONS_H
@@ -45,30 +45,30 @@
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;
-	uint64_t rebalanced_before; /* at the last begin: what is rolled back does not count */
+	uint64_t rebalanced_before; /* value of rebalanced when the operation began, for rollback */
 };
 
 struct rp_instance {
 	LIFE;
 	struct state *state;
-	struct bytes image; /* of the state, for save() */
-	struct bytes before; /* of the one that sync() is to restore */
+	struct bytes image; /* serialized state, for save() */
+	struct bytes before; /* serialized previous state, for sync() to restore */
 	struct cpuclass *classes;
 	struct irq *irq;
-	bool outside_ready; /* they were told the present configuration */
+	bool outside_ready; /* CPU classes and interrupts have the active configuration */
 	struct counters counters;
 	struct relief relief;
 	struct unplaced {
 		rp_ctr ctr;
-		/* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
+		/* runs unmanaged: no CPUs to keep, uses the idle CPUs */
 		bool roams;
-		/* waits for nothing: it is left alone, on the CPUs that it has from an earlier
-		 * time */
+		/* excluded from the policy: keeps its CPUs from an earlier policy and does not
+		 * wait */
 		bool left;
-	} * unplaced; /* containers without a place; perhaps more than there still are */
+	} * unplaced; /* containers without a balloon; may include removed ones */
 	uint32_t n_unplaced, cap_unplaced;
-	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
-	bool in_sync; /* the running operation is one */
+	uint32_t rebalance_at; /* index at which the last rebalancing used up its work budget */
+	bool in_sync; /* the running operation is a sync */
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section as it is written: types of balloons, loads, classes. */
+/* The configuration section as written: balloon types, load classes, CPU classes. Nothing here
+ * depends on the topology; plan.h adds that. */
 #ifndef BALLOONS_CONFIG_H
 #define BALLOONS_CONFIG_H
 
@@ -18,30 +19,31 @@
 #include "modules/lib/schedclass.h"
 
 #define BALLOON_TYPE_NAME_MAX 1023u
-#define BALLOON_NAME_MAX 160u /* of a type, and of a balloon with its number */
+#define BALLOON_NAME_MAX 160u /* bytes of a type's name, and of a balloon's name with its number */
 
-/* What CPUs can be near to, or far from. */
+/* Kinds of CPU sets that a balloon type prefers or avoids. */
 enum device_kind {
 	DEVICE_PATH,
 	DEVICE_RESERVED,
 	DEVICE_ISOLATED,
 	DEVICE_PERFORMANCE,
 	DEVICE_EFFICIENT,
-	DEVICE_LOAD, /* CPUs that a load class makes slow; they change with the balloons */
-	DEVICE_POD, /* what the kubelet gave the container that a balloon is made for */
+	DEVICE_LOAD, /* CPUs slowed by a load class; these change with the balloons */
+	DEVICE_POD, /* devices that the kubelet assigned to the container for which a balloon is
+		     * created */
 };
 
 struct device {
 	enum device_kind kind;
-	uint32_t load; /* of a LOAD: the class */
-	const char *path; /* of a PATH; of a POD: a glob of resources */
-	struct rp_idset cpus; /* not of a LOAD or POD */
+	uint32_t load; /* DEVICE_LOAD: index of the class */
+	const char *path; /* DEVICE_PATH: path; DEVICE_POD: glob of resource names */
+	struct rp_idset cpus; /* CPUs near the device; unused for DEVICE_LOAD and DEVICE_POD */
 };
 
 struct load_class {
 	const char *name;
-	enum tree_level level; /* CORE or L2 */
-	bool in_balloon; /* CPUs of one balloon should not load each other either */
+	enum tree_level level; /* TREE_CORE or TREE_L2 */
+	bool in_balloon; /* CPUs of one balloon also slow each other */
 };
 
 enum irq_mode { IRQ_NORMAL, IRQ_SINK, IRQ_ISOLATE };
@@ -54,35 +56,36 @@ struct indexes {
 struct type {
 	const char *name;
 	uint32_t index;
-	rp_cfg at; /* NULL: built in */
+	rp_cfg at; /* configuration node; NULL: built-in type */
 	struct texts namespaces;
 	struct exprs match;
-	const char *group_by; /* "": none */
+	const char *group_by; /* "": no grouping */
 	int64_t min_cpus, max_cpus, min_balloons,
-		max_balloons; /* max 0: no limit; max_cpus < 0: nothing fits */
+		max_balloons; /* max_balloons 0: no limit; max_cpus 0: no limit, < 0: no CPUs */
 	bool prefer_new, spread_pods, per_namespace, balancing, spread_cores, hide_threads;
 	bool pin_memory, show_containers, prefer_isolated, balance_parts;
 	enum cpualloc_prio priority;
-	const char *core_type; /* "", "performance", "efficient" */
+	const char *core_type; /* "", "performance" or "efficient" */
 	struct texts close_paths, irq_claim;
 	enum irq_mode irq_mode;
 	struct indexes loads;
-	struct indexes close, far; /* devices */
-	bool overloads_itself; /* one of its load classes counts within a balloon */
-	int share; /* enum tree_level, or -1 */
-	uint32_t memory_types; /* MEMALLOC_…; 0: any near */
+	struct indexes close, far; /* indexes of devices */
+	bool overloads_itself; /* at least one load class has in_balloon set */
+	int share; /* enum tree_level, or -1: no sharing of idle CPUs */
+	uint32_t memory_types; /* MEMALLOC_… flags; 0: any type near the CPUs */
 	const char *cpu_class_name;
-	uint32_t cpu_class; /* CPUCLASS_NONE: none */
-	int32_t sched; /* or SCHEDCLASS_NONE */
-	int32_t mempolicy; /* or MEMPOLICY_NONE */
+	uint32_t cpu_class; /* index, or CPUCLASS_NONE */
+	int32_t sched; /* index, or SCHEDCLASS_NONE */
+	int32_t mempolicy; /* index, or MEMPOLICY_NONE */
 	struct texts part_names;
-	struct indexes parts; /* types; some: it is composite */
+	struct indexes parts; /* indexes of component types; not empty: composite type */
 };
 
 struct rp_plan;
 
 extern const struct rp_schema balloons_schema;
-/* Section → plan without its machine part. Errors name the place. */
+/* Reads the section into the parts of the plan that do not depend on the topology. Errors name
+ * the place in the configuration. */
 int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which type of balloon a container gets, and which balloon of that type. */
+/* Choice of the balloon type and the balloon for a container. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,23 +77,24 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 
 /* ---- balloon --------------------------------------------------------------------------------- */
 
-/* The best candidate so far: most room, then fewest members, then first in the list. */
+/* Search for a balloon. The best candidate has the most room, then the fewest members, then the
+ * lowest index. */
 struct search {
 	struct rp_instance *inst;
 	const struct rp_ctr_info *info;
 	const struct type *type;
 	struct balloon *best;
-	uint32_t n_free; /* CPUs */
-	bool quiet; /* nobody is told what does not work */
+	uint32_t n_free; /* number of free CPUs */
+	bool quiet; /* writes no notes about failed attempts */
 	int64_t room;
 	uint32_t at;
 };
 
-/* What a balloon may do to have room, and what the best one has most of. */
+/* Capacity that a search considers, and the order of the candidates. */
 enum how {
-	AS_IT_IS, /* room in the CPUs that it has */
-	INFLATED, /* room in the CPUs that it could have */
-	SAME, /* may be inflated, but the one with most room as it is comes first */
+	AS_IT_IS, /* room in the current CPUs */
+	INFLATED, /* room after growth, ordered by that room */
+	SAME, /* room after growth, ordered by room in the current CPUs */
 };
 
 static void place_consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
@@ -102,7 +103,7 @@ static void place_consider(struct search *q, struct balloon *b, uint32_t at, enu
 	int64_t now = balloon_avail(b) - b->request;
 	if ((how == AS_IT_IS ? now : max - b->request) < ctr_counted_cpu(q->info))
 		return;
-	/* Even one that asks for nothing needs a CPU to run on. */
+	/* A container that requests no CPU still needs one to run on. */
 	if (!b->n_cpus && max < 1000)
 		return;
 	int64_t room = how == INFLATED ? max - b->request : now;
@@ -199,7 +200,8 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 		why = "out of memory";
 		can = false;
 	}
-	/* One that cannot grow so far is created all the same: what is lacking is said below. */
+	/* The balloon is created even if it cannot reach this size yet. The check below notes
+	 * what is missing. */
 	int64_t size = q->inst->plan->parity ? 0 : ctr_counted_cpu(q->info);
 	if (size > 1000 * n_free)
 		size = 0;
@@ -227,8 +229,8 @@ static struct balloon *place_method(struct choice *c, const char *name, struct b
 	return found;
 }
 
-/* By the methods that tie a container to a balloon, down to, but without, one that ties like
- * `than`. */
+/* Applies the methods that tie a container to a balloon, strongest first, and stops before the
+ * method of tie `than`. */
 static struct balloon *find_tied(struct search *q, struct choice *c, bool grouped, enum tie than)
 {
 	const struct type *t = q->type;
@@ -258,7 +260,8 @@ static struct balloon *find_balloon(struct search *q, struct choice *c, bool gro
 	return b;
 }
 
-/* Fills in the group. False: there is none, or it names what the container does not have. */
+/* Sets c->group. Returns false if the type has no groupBy or it names a value that the container
+ * does not have. */
 static bool read_group(const struct search *q, struct choice *c)
 {
 	struct rp_instance *inst = q->inst;
@@ -285,7 +288,7 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 	return 0;
 }
 
-/* ---- a better one ---------------------------------------------------------------------------- */
+/* ---- better balloons for members ------------------------------------------------------------- */
 
 struct company choose_company(const struct member *m)
 {
@@ -394,7 +397,7 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 			return choose_fail(c, r, "%s[%u] can not be inflated to %lldm: %s", t->name,
 					   b->instance, (long long)want, why);
 		inst->counters.resized++;
-		/* One that nobody runs in yet need not stay where it was small. */
+		/* No container uses the CPUs of this balloon yet, so it may move to better ones. */
 		if (unused && compact(s, b, &why) < 0)
 			return choose_fail(c, -RP_ENOMEM, "out of memory");
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which balloon a container gets, and whether there is a better one by now. */
+/* Choice of the balloon for a container, and of a better one later. */
 #ifndef BALLOONS_PLACE_H
 #define BALLOONS_PLACE_H
 
@@ -20,84 +20,90 @@ struct choice {
 	const char *method;
 	bool created;
 	char group[MATCH_VALUE_MAX];
-	char text[CHOOSE_TEXT_MAX]; /* why the type */
+	char text[CHOOSE_TEXT_MAX]; /* reason for the type */
 	char error[CHOOSE_TEXT_MAX];
 	rp_cfg decided_at;
 };
 
-/* What holds a container in its balloon, the strongest first. */
+/* Reason why a container belongs in its balloon, strongest first: shares a groupBy value, a pod
+ * or a namespace with another member; has a balloon of its own; no reason. */
 enum tie { TIE_GROUP, TIE_POD, TIE_SPACE, TIE_OWN, TIE_NONE };
 
-/* Leaves the sentence in c->error and returns code. */
+/* Writes the message to c->error and returns code. */
 int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Whether the policy leaves the container alone entirely. */
+/* Returns true if the configuration or an annotation excludes the container from the policy. */
 bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info);
-/* 0, or -RP_EINVAL, as all of these with c->error. */
+/* Chooses the balloon type of a container. Returns 0, or -RP_EINVAL with c->error set, as the
+ * choose functions below do. */
 int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
-/* 0, or -RP_ENOSPC. May create a balloon. */
+/* Chooses a balloon of c->type, or creates one. Returns 0 or -RP_ENOSPC. */
 int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
-/* Puts the container in a balloon, that is made large enough. */
+/* Grows c->balloon for the container and makes the container a member. */
 int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
 struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const struct type *t);
-/* With how many others of its balloon a member has its group, namespace or pod in common. */
+/* Numbers of other members of the balloon with the same group, namespace and pod as a member. */
 struct company {
 	uint32_t in_group, in_space, in_pod;
 };
 struct company choose_company(const struct member *m);
 enum tie choose_tie(const struct member *m);
-/* For one that has left a balloon of c->type: one that it has a stronger tie to than `than`.
- * c->balloon is NULL when there is none. */
+/* Finds a balloon to which a container has a stronger tie than `than`. The container has already
+ * left its balloon, of type c->type. Sets c->balloon to NULL if there is none. */
 void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,
 		     struct choice *c);
-/* The balloon with most room that is not `but`, without resizing any; or NULL. */
+/* Returns the balloon of the same type with the most room, other than `but`, or NULL. Resizes no
+ * balloon. */
 struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
 			       const struct balloon *but);
 
 /* ---- room in one NUMA node (place_relief.c) -------------------------------------------------- */
 
-/* A container has just joined a balloon: moves others if that is spread over nodes and the
- * configuration asks for relief at admission. 0 or an error. */
+/* Moves other balloons if the balloon of a new member spans several nodes and the configuration
+ * enables relief at admission. Returns 0 or an error. */
 int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct member *m);
-/* Helps balloons that wait for room in one node, with at most `budget` balloons moved (0: any
- * number). Returns how many were moved, or an error. */
+/* Helps balloons that wait for room in one node. Moves at most `budget` balloons (0: any
+ * number). Returns the number of balloons moved, or an error. */
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget);
-/* Does the memory of all members fit near the CPUs of their balloon, and may it be there? */
+/* Returns true if the memory of all members fits near the CPUs of their balloon and may be
+ * moved. */
 bool better_memory_fits(const struct state *s, const struct balloon *b);
 
 /* ---- devices of containers (place_devices.c) ------------------------------------------------- */
 
 #define POD_RESOURCE "podresourceapi:"
-#define DEVICES_TEXT_MAX 2900u /* RESOURCE=NODES lines, as they are kept with a container */
+#define DEVICES_TEXT_MAX 2900u /* bytes of RESOURCE=NODES lines saved with a container */
 
-/* What counts of a container's devices for a balloon of the type that is made for it. NULL:
- * nothing. 0 or -RP_ENOMEM. */
+/* Finds the devices of a container that a balloon of type t, created for the container, should
+ * be near. Sets *ret to NULL if there are none. Returns 0 or -RP_ENOMEM. */
 int32_t devices_near(struct rp_instance *inst, rp_ctr ctr, const struct type *t, bool quiet,
 		     struct near **ret);
 struct near *near_free(struct near *near); /* returns NULL */
-/* The balloon is about to be resized, or compared: s->near. */
+/* Sets s->near to the devices of the balloon, before a resize or a comparison. */
 void devices_look(struct state *s, const struct balloon *b);
-struct rp_ids devices_cpus(const struct state *s, uint32_t device); /* of s->near */
-/* A member has come or gone: what counts because of it does so as long as it is there. */
+struct rp_ids devices_cpus(const struct state *s, uint32_t device); /* CPUs near a device of
+								     * s->near */
+/* Updates the balloon's devices after a member joined or left. Devices count only while their
+ * container is a member. */
 void devices_moved(const struct member *m, bool joined);
-/* Do devices of this member count for its balloon? And, after a restart, that they do so again: 0
- * or -RP_ENOMEM. */
+/* devices_owns() returns true if devices of this member count for its balloon. devices_restore()
+ * makes them count again after a restart, and returns 0 or -RP_ENOMEM. */
 bool devices_owns(const struct member *m);
 int32_t devices_restore(struct rp_instance *inst, const struct member *m);
-/* The lines of a container; "": it has none. */
+/* Writes the device lines of a container to text; "": the container has no devices. */
 void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size);
 
 /* ---- better places (place_better.c, place_compact.c) ----------------------------------------- */
 
-/* Moves containers that would be placed better now, at most `budget` (0: any number). */
+/* Moves containers to better places, at most `budget` (0: any number). */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
-/* Moves one that lacks something, if that is better for it. */
+/* Moves a container that lacks CPU or memory, if the new place is better. */
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
-/* Better CPUs for a balloon, as many as it has. 1: *ret_why says why they are better; 0: there are
- * none; or -RP_ENOMEM. */
+/* Finds better CPUs for a balloon, as many as before. Returns 1 with the reason in *ret_why, 0
+ * if there are none, or -RP_ENOMEM. */
 int32_t compact(struct state *s, struct balloon *b, const char **ret_why);
-/* Units of a level that a set of CPUs is in. */
+/* Returns the number of units of a level that contain CPUs of the set. */
 uint32_t compact_count(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of balloons. */
+/* Creation, resizing and deletion of balloons, including composite ones. */
 #include <string.h>
 
 #include "modules/balloons/place.h"
@@ -47,7 +47,7 @@ static int64_t max_cpus(const struct balloon *b, int64_t n_free)
 {
 	int64_t own = b->n_cpus, n = own + n_free;
 	for (uint32_t i = 0; i < b->n_parts; i++) {
-		/* All parts are of one size, but for what their limits make of it. */
+		/* All parts have the same size, except where the limits of their types differ. */
 		int64_t part = max_cpus(b->parts[i], n_free) * b->n_parts;
 		n = part < n ? part : n;
 	}
@@ -133,7 +133,8 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-/* Those of a type from b down that are in a window of numbers. */
+/* Adds the numbers of the balloons of type t at or below b, relative to `first`, within one
+ * window of RP_CPUS_MAX numbers. */
 static void add_used(const struct balloon *b, const struct type *t, uint32_t first,
 		     struct rp_idset *ret)
 {
@@ -143,7 +144,8 @@ static void add_used(const struct balloon *b, const struct type *t, uint32_t fir
 		add_used(b->parts[i], t, first, ret);
 }
 
-/* Windows of numbers, of which mostly the first one has a free one. */
+/* Searches one window of RP_CPUS_MAX numbers after another. The first window almost always has a
+ * free number. */
 uint32_t balloon_free_instance(const struct state *s, const struct type *t,
 			       const struct balloon *whole)
 {
@@ -160,7 +162,7 @@ uint32_t balloon_free_instance(const struct state *s, const struct type *t,
 	}
 }
 
-/* Balloons of a type below b, itself included. */
+/* Returns the number of balloons of a type at or below b. */
 static uint32_t count_in(const struct balloon *b, const struct type *t)
 {
 	uint32_t n = b->type == t;
@@ -169,8 +171,8 @@ static uint32_t count_in(const struct balloon *b, const struct type *t)
 	return n;
 }
 
-/* Those that are being made included: one is in no list, nor among the parts of its whole, until it
- * is done. */
+/* Returns the number of balloons of a type, including those under construction. A balloon under
+ * construction is not in the list, and not among the parts of its `whole`. */
 static uint32_t count_all(const struct state *s, const struct type *t, const struct balloon *whole)
 {
 	uint32_t n = 0;
@@ -181,8 +183,8 @@ static uint32_t count_all(const struct state *s, const struct type *t, const str
 	return n;
 }
 
-/* Of which type would there be too many with a whole balloon that is in no list yet, by b, which is
- * it or one of its parts? NULL: of none. */
+/* Returns the type, of b or of a part below it, that would exceed maxBalloons if `whole` were
+ * added to the list; NULL: none. */
 static const struct type *too_many(const struct state *s, const struct balloon *whole,
 				   const struct balloon *b)
 {
@@ -208,7 +210,7 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b)
 	return !t;
 }
 
-/* Balloons of a type and of all types that it may have components of; a type that is reached twice
+/* Returns the number of balloons of a type and of all its component types. A type reached twice
  * counts once. */
 static uint32_t count_family(const struct state *s, const struct type *t,
 			     const struct balloon *whole)
@@ -235,7 +237,8 @@ static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, int6
 	if (!balloon_add_part(b, part))
 		return 0;
 	*why = out_of_memory;
-	/* Before it is gone: the notes are about it, and whoever made b still follows them. */
+	/* Undo before the part is freed: the undo log refers to it, and the caller undoes the
+	 * rest. */
 	state_undo_to(s, mark);
 	balloon_free(part);
 	return -RP_ENOMEM;
@@ -262,7 +265,7 @@ static int32_t make_parts(struct state *s, struct balloon *b, int64_t mcpu, cons
 	return t->parts.n && t->balance_parts ? make_part(s, b, best, mcpu, why) : 0;
 }
 
-/* Have the parts of a composite balloon enough with the smallest size of each? */
+/* Returns true if the minCPUs of the component types together cover mcpu. */
 static bool parts_suffice(const struct state *s, const struct type *t, int64_t mcpu)
 {
 	int64_t least = 0;
@@ -274,9 +277,10 @@ static bool parts_suffice(const struct state *s, const struct type *t, int64_t m
 }
 
 /*
- * Returns a balloon with the CPUs for mcpu, at least of its smallest size, and with all its parts,
- * in no list, nor among the parts of its whole (NULL: it is none). Its place is chosen for that
- * size, so that it need not grow across the border of a NUMA node. NULL: not possible.
+ * Returns a new balloon with CPUs for mcpu, at least minCPUs, with all its parts. The balloon is
+ * not in the list and not among the parts of `whole` (NULL: top-level). Its place is chosen for
+ * the full size, so that growth does not cross a NUMA node's border. Returns NULL with *why if
+ * that is impossible.
  */
 static struct balloon *place_balloon_make(struct state *s, const struct type *t,
 					  struct balloon *whole, int64_t mcpu, const char **why)
@@ -317,7 +321,7 @@ int32_t balloon_create(struct state *s, const struct type *t, int64_t mcpu, stru
 		balloon_free(b);
 		return -RP_ENOMEM;
 	}
-	/* A balloon without CPUs has to be looked at as well. */
+	/* pin_changed() checks a new balloon even if it has no CPUs. */
 	b->dirty = true;
 	*ret = b;
 	return 0;
@@ -355,7 +359,7 @@ int32_t balloon_precreate(struct state *s)
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
-/* Its CPUs, and those of its parts, are free. */
+/* Frees the CPUs of a balloon and of its parts. */
 static void place_balloon_drain(struct state *s, struct balloon *b)
 {
 	state_save(s, b);
@@ -383,8 +387,8 @@ int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why)
 	if (r != -RP_ENOSPC)
 		return r;
 	/*
-	 * It has fewer than minCPUs since a sync() that found no more, and there still are
-	 * none: its members have what they need.
+	 * The balloon has fewer than minCPUs because the last sync() found no more, and there
+	 * are still none. Its members have what they need, so the size is unchanged.
 	 */
 	state_undo_to(s, mark);
 	return 0;

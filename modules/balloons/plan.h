@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration on the machine as it is. */
+/* The plan: the configuration applied to the topology of this node. */
 #ifndef BALLOONS_PLAN_H
 #define BALLOONS_PLAN_H
 
@@ -17,7 +17,8 @@ struct rp_plan {
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
 	struct relief_settings relief;
-	bool parity; /* balloons are created with minCPUs and grow from there, as in the original */
+	bool parity; /* balloons are created with minCPUs and grow from there, as in the original
+		      * policy */
 	struct texts reserved_namespaces, controllable;
 	struct exprs preserve;
 	struct type *types;
@@ -30,23 +31,26 @@ struct rp_plan {
 	struct cpuclass_defs classes;
 	uint32_t idle_class;
 	bool uses_irq, uses_pods;
-	/* From the machine. */
+	/* Values from the topology. */
 	struct plan_machine *machine;
 	struct cpualloc *alloc;
 	struct rp_idset allowed, reserved_cpus,
-		sharable; /* sharable: what balloons may share when idle */
+		sharable; /* sharable: CPUs that balloons may share when idle */
 	struct device *devices;
 	uint32_t n_devices;
-	uint32_t idle_at_start; /* CPUs left when the first balloons were made */
+	uint32_t idle_at_start; /* free CPUs after the initial balloons were created */
 };
 
-/* past->hotplug: CPUs have gone away under a configuration that was fine; what is missing is no
- * error. */
+/* Creates a plan. past->hotplug: CPUs went offline under a valid configuration, so missing CPUs
+ * are no error. */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
-void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* for the next one */
+void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* Sets *ret to what this plan
+								    * reserved, for the next
+								    * plan. */
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-struct type *plan_type(const struct rp_plan *p, const char *name); /* or NULL */
-void plan_add_index(struct indexes *to, uint32_t index); /* there is room; once */
+struct type *plan_type(const struct rp_plan *p, const char *name); /* NULL: no such type */
+void plan_add_index(struct indexes *to, uint32_t index); /* adds an index once; the caller has
+							  * reserved space */
 
 #endif

@@ -24,14 +24,14 @@ enum tree_level {
 	TREE_THREAD,
 	TREE_N_LEVELS
 };
-#define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u) /* with the classes */
+#define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u) /* levels and the class depth */
 
 struct tree_node {
-	uint32_t first, end; /* its CPUs: cpus[first] … cpus[end - 1] */
-	uint32_t parent; /* the root's is itself */
+	uint32_t first, end; /* range of its CPUs: cpus[first] … cpus[end - 1] */
+	uint32_t parent; /* the root is its own parent */
 	uint32_t depth;
-	uint32_t skip; /* the next node that is not below this one */
-	uint32_t group, number; /* order among nodes of a depth */
+	uint32_t skip; /* next node in the array that is not below this one */
+	uint32_t group, number; /* order among the nodes of a depth */
 };
 
 struct tree {
@@ -39,39 +39,39 @@ struct tree {
 	uint32_t *cpus;
 	struct tree_node *nodes;
 	uint32_t largest[TREE_DEPTH_MAX]; /* by depth: CPUs of the largest node */
-	uint32_t *n_current, *n_free; /* scratch: of the first i CPUs, how many are in the sets */
+	uint32_t *n_current, *n_free; /* scratch: number of the first i CPUs that are in each set */
 };
 
-/* What the policy knows of the machine; made anew when CPUs come or go. */
+/* Topology as the policy uses it. Created again after CPU hotplug. */
 struct plan_machine {
 	struct tree plain, spread;
 	struct rp_idset online, isolated;
-	uint32_t cpu_end; /* CPU ids are below this */
-	uint32_t *at[TREE_N_LEVELS]; /* by CPU: the node of the level in the plain tree */
-	uint32_t *node_of; /* by CPU: its NUMA node's number */
-	uint32_t *package_of, *die_of; /* by CPU, the kernel's numbers */
-	uint32_t *l3_of; /* by CPU: the lowest one that it shares its L3 with */
+	uint32_t cpu_end; /* highest CPU id + 1 */
+	uint32_t *at[TREE_N_LEVELS]; /* by level and CPU: node of the plain tree */
+	uint32_t *node_of; /* by CPU: number of its NUMA node */
+	uint32_t *package_of, *die_of; /* by CPU: the kernel's package and die ids */
+	uint32_t *l3_of; /* by CPU: lowest CPU with the same L3 */
 };
 
-/* -RP_ENOMEM or -RP_EINVAL, with a message. */
+/* Reads the topology. Returns 0, or -RP_ENOMEM or -RP_EINVAL with a message. */
 int32_t plan_machine_new(const struct modhost *h, struct plan_machine **ret);
 struct plan_machine *plan_machine_free(struct plan_machine *m); /* returns NULL */
 
-/* Adds all CPUs of the units of a level that hold one of `cpus`. */
+/* Adds to *ret all CPUs of the units of a level that contain one of `cpus`. */
 void plan_machine_surround(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus,
 			   struct rp_idset *ret);
-/* The lowest CPU of each core that `cpus` has CPUs of. */
+/* Sets *ret to the lowest CPU of `cpus` on each core. */
 void plan_machine_one_per_core(const struct plan_machine *m, struct rp_ids cpus,
 			       struct rp_idset *ret);
-/* Name of the unit of a level that a CPU is in, as "p0d0n1". */
+/* Writes the name of the unit of a level that contains a CPU, such as "p0d0n1". */
 void plan_machine_name(const struct plan_machine *m, enum tree_level level, uint32_t cpu, char *buf,
 		       size_t size);
 
 /*
- * The smallest part of the machine that can give `n` CPUs: the deepest node with so many free ones
- * (grow) or so many current ones (shrink). Of several: growing, where most of the current CPUs are,
- * and then most (balance) or fewest free ones; shrinking, where the fewest current ones are, then
- * the fewest free ones. The result are its free (current) CPUs. False: there is none.
+ * Finds the deepest node with at least n free CPUs (grow) or n current CPUs (shrink), and sets
+ * *ret to its free or current CPUs. Among several, growing prefers the most current CPUs, then
+ * the most (balance) or the fewest free CPUs. Shrinking prefers the fewest current CPUs, then
+ * the fewest free CPUs. Returns false if there is none.
  */
 bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
 	       bool balance, struct rp_idset *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy. */
+/* Reports of the policy: zones, metrics, saved state, extended resources, explanations. */
 #ifndef BALLOONS_REPORT_H
 #define BALLOONS_REPORT_H
 

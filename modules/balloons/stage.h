@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From balloons into the transaction, and to the hardware beside it. */
+/* Staging of the balloons' CPUs and memory in the transaction, and of the hardware settings. */
 #ifndef BALLOONS_STAGE_H
 #define BALLOONS_STAGE_H
 
@@ -9,34 +9,35 @@
 
 #include "modules/balloons/place_state.h"
 
-/* Pins `m` (NULL: nobody in particular) and the members of all balloons whose sets have changed. */
+/* Pins `m` (NULL: no specific member) and the members of all balloons with changed sets. */
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
-/* All CPUs, or all memory nodes, for a container that is confined to some. Nothing else can take a
- * set away again; who never had one is left alone. */
+/* Stages all online CPUs or all memory nodes for a container that is confined to some of them,
+ * because a staged set cannot be removed. Unconfined containers are unchanged. `what`: PIN_CPUS,
+ * PIN_MEMORY or both. */
 #define PIN_CPUS 0x1u
 #define PIN_MEMORY 0x2u
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
-/* What it may have owned with others of a balloon is not its any more. */
+/* Removes the exclusive CPUs and the balloon group of a container. */
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
-/* Kept with a container: where it was, and how often it was moved there. */
+/* Record saved with a container: its balloon and its number of moves. */
 struct record {
 	uint32_t instance, moves;
-	bool owns; /* its devices count for the balloon */
-	bool roams; /* runs unmanaged: the type is "" */
-	bool loose; /* its CPUs are not those of its balloon, as none are pinned */
+	bool owns; /* the container's devices count for the balloon */
+	bool roams; /* the container runs unmanaged; type is "" */
+	bool loose; /* CPUs differ from those of the balloon, because pinCPU is off */
 	const char *type, *devices;
 };
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
-/* Of one that runs unmanaged. Needs neither a plan nor a state. */
+/* Saves the record of an unmanaged container. Needs no plan and no state. */
 int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
-/* CPUs its members may use. */
+/* Sets *ret to the CPUs that members of the balloon may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 
-/* ---- beside the transaction (stage_hardware.c) ----------------------------------------------- */
+/* ---- hardware settings (stage_hardware.c) ---------------------------------------------------- */
 
-/* Hands CPU classes and interrupts to the worker as they follow from the state. */
+/* Submits CPU classes and interrupt affinities to the worker if the state changed them. */
 void outside_follow(struct rp_instance *inst);
 
 #endif
