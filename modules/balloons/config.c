@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section as it is written: types, classes, and what can be said about them without knowing the
- * machine. */
+/* Reads the configuration section: types, classes, and the checks that need no topology. plan.c
+ * applies the result to the topology. */
 #include <string.h>
 
 #include "modules/balloons/plan.h"
@@ -25,7 +25,7 @@
 			      "A value, or a glob.")
 
 #define T "balloonTypes[]."
-#define CPUS_LIMIT INT32_MAX /* a thousand times that is a number, too */
+#define CPUS_LIMIT INT32_MAX /* 1000 times this limit still fits an int64_t */
 
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("What the reserved balloon has for the system's containers.",
@@ -250,8 +250,8 @@ static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct typ
 	return 0;
 }
 
-/* Returns true for a value that says nothing: API servers fill in the defaults of a definition. A
- * key without a default of its own is false only where somebody has said so. */
+/* Returns true if the value equals the default that API servers fill in for composite types. A
+ * boolean key without a default in the definition counts only when written. */
 static bool is_default(const struct modhost *h, const char *key, rp_cfg node)
 {
 	const char *text = h->config->text(h->ctx, node, "");
@@ -342,7 +342,7 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 	t->name = section_text(h, at, "name", "");
 	read_preferences(h, p, t);
 	(void)snprintf(what, sizeof what, "balloon type %s", t->name);
-	/* For the namespaces that the reserved type gets besides. */
+	/* Reserves space for the namespaces that reserve_namespaces() adds to the reserved type. */
 	int32_t r = texts_read(h, &p->memory, section_get(h, at, "namespaces"),
 			       1 + p->reserved_namespaces.n, &t->namespaces);
 	if (!r)
@@ -370,7 +370,7 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg list = section_get(h, p->section, "balloonTypes");
 	uint32_t n = h->config->count(h->ctx, list);
-	/* The first and the last place are for the built-in types. */
+	/* The built-in types use the entries before the first and after the last type. */
 	p->types = blocks_alloc(&p->memory, (size_t)n + 2, sizeof *p->types);
 	if (!p->types)
 		return modhost_no_memory(h);
@@ -392,7 +392,7 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-/* cpuClasses, and what custom resources had before there was that. */
+/* Reads cpuClasses and the older control.cpu.classes of custom resources. */
 static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg old = section_get(h, p->section, "control.cpu.classes");

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better places for containers that run. Who came when CPUs were scarce sits with strangers, apart
- * from its pod, or in a balloon that is spread over the machine, and stays there after room has
- * come. Three things are looked for:
+ * Rebalancing of running containers. A container that was created when CPUs were scarce may
+ * share a balloon with unrelated containers, be apart from its pod, or have a balloon that spans
+ * several nodes. It stays there after CPUs have become free. Rebalancing looks for three
+ * improvements:
  *
- *	a balloon that the container has a stronger tie to than to its own, by the order of the
- *      methods that choose balloons, or one of the
- *	same type where fewer share as many CPUs;
- *	memory nearer to its CPUs;
- *	better CPUs for a whole balloon (compact.c).
+ *	a balloon with a stronger tie to the container, by the order of the methods that
+ *	choose balloons, or a balloon of the same type where fewer containers share as many CPUs;
+ *	memory nearer to the CPUs of the container;
+ *	better CPUs for a whole balloon (place_compact.c).
  *
- * Whoever moves is better off, and nobody else is the worse for it but for idle CPUs that were only
- * lent; so moves come to an end. All containers of a balloon that gets other CPUs count as moved.
+ * Every move improves the place of the moved container and worsens no other, except that shared
+ * idle CPUs may be lost, so rebalancing terminates. All containers of a balloon that gets other
+ * CPUs count as moved.
  */
 #include <string.h>
 
@@ -19,9 +20,9 @@
 #include "modules/balloons/place.h"
 #include "modules/balloons/stage.h"
 
-#define WORK_MAX 1024u /* of one event: about as many containers are looked at */
-#define WORK_BALLOON 8u /* of looking for better CPUs */
-#define WORK_SEARCH 64u /* balloons that are compared in the time of one container */
+#define WORK_MAX 1024u /* work units per event; a checked container costs one */
+#define WORK_BALLOON 8u /* work units for a search for better CPUs */
+#define WORK_SEARCH 64u /* balloons compared per work unit */
 
 struct rebalancing {
 	struct rp_instance *inst;
@@ -48,7 +49,7 @@ static int32_t has_moved(struct rebalancing *r, struct member *m)
 
 /* ---- another balloon ------------------------------------------------------------------------- */
 
-/* Would it leave somebody who is in the balloon because of it? */
+/* Returns true if exactly one other member is in the balloon for the sake of this member. */
 static bool is_needed(const struct member *m)
 {
 	struct company c = choose_company(m);
@@ -56,14 +57,14 @@ static bool is_needed(const struct member *m)
 	       (c.in_pod == 1 && !m->balloon->type->spread_pods);
 }
 
-/* The CPUs that its members may use now. */
+/* Returns the number of CPUs that members of the balloon may use now. */
 static uint32_t count_allowed(const struct balloon *b)
 {
 	return b->n_cpus + rp_ids_count(rp_ids_of(&b->shared));
 }
 
-/* One with as much room and as many CPUs where it has to share its own with fewer. No balloon is
- * resized for that. */
+/* Returns a balloon of the same type with as much room and as many CPUs, where fewer containers
+ * would share each CPU, or NULL. Resizes no balloon. */
 static struct balloon *less_crowded(struct rp_instance *inst, const struct member *m,
 				    const struct rp_ctr_info *info)
 {
@@ -81,8 +82,8 @@ static struct balloon *less_crowded(struct rp_instance *inst, const struct membe
 	return there > here ? to : NULL;
 }
 
-/* Is there any chance of another balloon? Most of those that are where they belong are told
- * here. */
+/* Returns true if a balloon with a stronger tie can exist. This cheap check skips most
+ * containers that are already well placed. */
 static bool has_hope(const struct state *s, const struct member *m, enum tie tie)
 {
 	const struct type *t = m->balloon->type;
@@ -107,7 +108,8 @@ static bool memory_fits(const struct state *s, const struct member *m, struct rp
 	return !(zone & ~mask) || memalloc_available(s->memory, mask) >= m->mem_limit;
 }
 
-/* Is it in no more places than before? A balloon without CPUs was nowhere. */
+/* Returns true if the balloon spans no more packages, dies or nodes than with its CPUs `before`.
+ * A balloon without CPUs passes. */
 static bool is_no_wider(const struct plan_machine *m, struct rp_ids before, const struct balloon *b)
 {
 	for (uint32_t i = TREE_PACKAGE; !rp_ids_empty(before) && i <= TREE_NUMA; i++)
@@ -117,7 +119,8 @@ static bool is_no_wider(const struct plan_machine *m, struct rp_ids before, cons
 	return true;
 }
 
-/* m has left; c->balloon is where it goes. 1, 0: that is not good; or -RP_ENOMEM. */
+/* Joins c->balloon after m has left its balloon. Returns 1, 0 if the new place is not
+ * acceptable, or -RP_ENOMEM. */
 static int32_t join_other(struct rebalancing *r, const struct member *m,
 			  const struct rp_ctr_info *info, struct choice *c)
 {
@@ -223,7 +226,7 @@ static int32_t look_at_container(struct rebalancing *r, rp_ctr ctr, bool cpus, b
 
 /* ---- other CPUs ------------------------------------------------------------------------------ */
 
-/* How many CPUs its members may use: its own and idle ones. */
+/* Returns the number of CPUs that members could use: those of the balloon and shared idle CPUs. */
 static uint32_t count_usable(const struct state *s, const struct balloon *b)
 {
 	struct rp_idset all;
@@ -256,7 +259,7 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 	uint32_t mark = state_mark(s), usable = count_usable(s, b);
 	struct rp_idset before = b->cpus;
 	int32_t e = compact(s, b, &why);
-	/* Parts of a composite one may have gone apart. */
+	/* The parts of a composite balloon may have moved apart. */
 	if (e <= 0 || count_usable(s, b) < usable || !better_memory_fits(s, b) ||
 	    !is_no_wider(s->plan->machine, rp_ids_of(&before), b)) {
 		state_undo_to(s, mark);
@@ -276,8 +279,8 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Who waits gets what the moves have left. What was tried has been taken back only if there was
- * memory for it. */
+/* Retries waiting containers after moves. Returns -RP_ENOMEM if an undo failed for lack of
+ * memory: the state is wrong and has to be rebuilt. */
 static int32_t place_better_finish(const struct rebalancing *r, int32_t e)
 {
 	if (!e && r->n_moved)
@@ -287,7 +290,8 @@ static int32_t place_better_finish(const struct rebalancing *r, int32_t e)
 	return e == -RP_ENOMEM ? modhost_fail(&r->inst->h, e, "out of memory") : e;
 }
 
-/* Containers first, then balloons; the next event goes on where this one had looked at enough. */
+/* Checks containers first, then balloons. The next event continues where this one has used up
+ * its work budget. */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
 	struct rebalancing r = {.inst = inst, .txn = txn, .budget = budget};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better CPUs for a balloon that grew when others were in its way. A few candidates are made with
- * the rules by which balloons grow: the part of the balloon that lies together stays and the rest
- * comes to it, or all of it is chosen anew. A candidate is better when it is so in something of
- * what the type asks for or of how near the CPUs are to each other, and worse in nothing of it;
- * when it is the same in all of that, whole cores decide.
+ * Better CPUs for a balloon that grew while other balloons were in its way. Candidates follow
+ * the rules of growth: the largest part of the balloon within one unit is kept and the rest
+ * moves to it, or all CPUs are chosen again. A candidate is better if it improves one criterion
+ * and worsens none. The criteria are the hints of the type and the distance between the CPUs.
+ * Whole cores decide between candidates that are equal in these.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 
 struct comparison {
 	bool worse;
-	const char *why; /* the first thing that is better; NULL: nothing yet */
+	const char *why; /* first criterion that is better; NULL: none yet */
 };
 
-/* Fewer is better. */
+/* Compares one criterion, where a smaller value is better. */
 static void place_compact_compare(struct comparison *c, uint32_t before, uint32_t after,
 				  const char *what)
 {
@@ -70,7 +70,8 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 			      "CPUs of its priority");
 }
 
-/* Not for its CPUs to be high where there is no room for that, nor among high ones. */
+/* Compares how many CPUs lie where Speed Select has no room for a high-priority class, or beside
+ * high-priority CPUs of other balloons. */
 static void compare_classes(struct comparison *c, const struct state *s, const struct balloon *b,
 			    struct rp_ids before, struct rp_ids after)
 {
@@ -110,7 +111,7 @@ static bool hides_threads(const struct balloon *b)
 	return false;
 }
 
-/* The level whose units the balloon likes to have many of; TREE_SYSTEM: none. */
+/* Returns the level at which the balloon prefers many units; TREE_SYSTEM: none. */
 static enum tree_level spread_level(const struct state *s, const struct balloon *b)
 {
 	const struct type *t = b->type;
@@ -123,8 +124,8 @@ static enum tree_level spread_level(const struct state *s, const struct balloon 
 	return level == TREE_SYSTEM && (t->spread_cores || hides_threads(b)) ? TREE_CORE : level;
 }
 
-/* Why one set of CPUs is better for a balloon than another; NULL: it is not. The loads of others
- * have been looked at. */
+/* Returns the reason why CPUs `after` are better for the balloon than `before`, or NULL if they
+ * are not. resize_look_at_others() was called before. */
 static const char *place_compact_better(const struct state *s, const struct balloon *b,
 					struct rp_ids before, struct rp_ids after)
 {
@@ -146,8 +147,9 @@ static const char *place_compact_better(const struct state *s, const struct ball
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* The unit of a level that has room for the balloon and most of its CPUs already: those, and all
- * CPUs of the unit. False: there is none. */
+/* Finds the unit of a level that has room for the whole balloon and already contains most of its
+ * CPUs. Sets *ret_keep to the balloon's CPUs in the unit and *ret_unit to all CPUs of the unit.
+ * Returns false if there is no such unit or it contains the whole balloon. */
 static bool place_compact_densest(const struct state *s, enum tree_level level,
 				  const struct balloon *b, struct rp_idset *ret_keep,
 				  struct rp_idset *ret_unit)
@@ -173,8 +175,8 @@ static bool place_compact_densest(const struct state *s, enum tree_level level,
 	return most && most < b->n_cpus;
 }
 
-/* What the balloon would have if it kept some of its CPUs and grew again, within a unit if there is
- * one. 0, -RP_ENOSPC or -RP_ENOMEM. */
+/* Computes the CPUs of the balloon if it kept `keep` and grew again, within `unit` unless that
+ * is empty. Returns 0, -RP_ENOSPC or -RP_ENOMEM. */
 static int32_t grow_again(struct state *s, struct balloon *b, struct rp_ids keep,
 			  struct rp_ids unit, struct rp_idset *ret)
 {
@@ -197,7 +199,7 @@ struct attempt {
 	struct state *s;
 	struct balloon *b;
 	struct rp_idset best;
-	const char *why; /* NULL: nothing better than what it has */
+	const char *why; /* NULL: no candidate is better than the current CPUs */
 };
 
 static int32_t place_compact_consider(struct attempt *a, struct rp_ids keep, struct rp_ids unit)
@@ -208,7 +210,8 @@ static int32_t place_compact_consider(struct attempt *a, struct rp_ids keep, str
 	if (r)
 		return r == -RP_ENOMEM ? r : 0;
 	resize_look_at_others(a->s, a->b);
-	/* Than the best so far, and than what it has: the reason is about that. */
+	/* The candidate must be better than the best so far. The reason compares it with the
+	 * current CPUs. */
 	if (!place_compact_better(a->s, a->b, rp_ids_of(&a->best), rp_ids_of(&candidate)))
 		return 0;
 	why = place_compact_better(a->s, a->b, rp_ids_of(&a->b->cpus), rp_ids_of(&candidate));

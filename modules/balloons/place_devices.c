@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices that the kubelet gave a container (podresourceapi:GLOB among what a type's CPUs should be
- * near to). They count for the balloon that is made for the container, and for its parts, as long
- * as the container is in it.
+ * Devices that the kubelet assigned to a container (podresourceapi:GLOB in preferCloseToDevices
+ * of a type). They are hints for the balloon created for the container and for its parts, while
+ * the container is a member.
  *
- * What the kubelet said is kept with the container as text, RESOURCE=NODES lines, since nobody may
- * know it after a restart.
+ * The devices are saved with the container as text, RESOURCE=NODES lines, because the kubelet's
+ * answer may be missing after a restart.
  */
 #include <string.h>
 
@@ -17,13 +17,13 @@
 #define NODES_TEXT_MAX 1024u
 
 struct near_device {
-	uint32_t device; /* of the plan */
+	uint32_t device; /* index in plan->devices */
 	struct rp_idset cpus;
 };
 
 struct near {
 	rp_ctr ctr;
-	bool left; /* the container is not in the balloon any more */
+	bool left; /* the container has left the balloon */
 	uint32_t n;
 	struct near_device list[];
 };
@@ -34,9 +34,9 @@ struct near *near_free(struct near *near)
 	return NULL;
 }
 
-/* ---- what the kubelet said ------------------------------------------------------------------- */
+/* ---- devices from the kubelet ---------------------------------------------------------------- */
 
-/* One line more; false: there is no room for it. */
+/* Appends a line. Returns false if the text is full. */
 static bool add_line(char *text, size_t size, const struct rp_pod_resource_info *r)
 {
 	char nodes[NODES_TEXT_MAX];
@@ -68,7 +68,7 @@ void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size)
 		(void)snprintf(text, size, "%s", rec.devices);
 }
 
-/* Adds the nodes of those lines whose resource matches. */
+/* Adds to *ret the nodes of the lines whose resource matches the glob. */
 static void nodes_of(char *text, const char *glob, struct rp_idset *ret)
 {
 	for (char *line = text, *eol; (eol = strchr(line, '\n')); line = eol + 1) {
@@ -84,7 +84,7 @@ static void nodes_of(char *text, const char *glob, struct rp_idset *ret)
 	}
 }
 
-/* ---- near them ------------------------------------------------------------------------------- */
+/* ---- CPUs near the devices ------------------------------------------------------------------- */
 
 static void cpus_near(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
 {

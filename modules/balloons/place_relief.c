@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation relief (relief.h): balloons are moved to other NUMA nodes so that one that is
- * spread over several lies in one. Composite balloons and the reserved one stay, and so do balloons
- * near devices and those whose memory would not fit.
+ * Fragmentation relief (relief.h): moves balloons to other NUMA nodes so that a balloon that
+ * spans several nodes fits into one. Composite balloons, the reserved balloon, balloons near
+ * devices, and balloons whose memory would not fit are not moved.
  */
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 #include "modules/balloons/stage.h"
 
 struct balloon_relief {
-	struct relief_unit units[RELIEF_UNITS_MAX]; /* by number of the node */
-	struct rp_idset cpus[RELIEF_UNITS_MAX]; /* of a node */
+	struct relief_unit units[RELIEF_UNITS_MAX]; /* by node number */
+	struct rp_idset cpus[RELIEF_UNITS_MAX]; /* CPUs of each node */
 	uint32_t n_units, n_items;
 	struct relief_item items[RELIEF_ITEMS_MAX];
 	struct balloon *balloons[RELIEF_ITEMS_MAX];
@@ -20,7 +20,7 @@ struct balloon_relief {
 	uint32_t n_moves, unit;
 };
 
-/* ---- what there is to move ------------------------------------------------------------------- */
+/* ---- movable balloons ------------------------------------------------------------------------ */
 
 static uint32_t node_of(const struct state *s, const struct balloon *b)
 {
@@ -38,7 +38,8 @@ static bool is_fixed(const struct state *s, const struct balloon *b)
 	       !b->n_cpus || !b->n_members;
 }
 
-/* May all containers of a balloon be moved? `lately`: not if one was moved a short time ago. */
+/* Returns true if all members of the balloon may be moved. `lately`: also requires that no
+ * member was moved a short time ago. */
 static bool members_may_move(struct rp_instance *inst, const struct balloon *b, bool lately)
 {
 	const struct relief_settings *set = &inst->plan->relief;
@@ -95,9 +96,9 @@ static void find_items(struct rp_instance *inst, const struct balloon *but,
 	}
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
-/* The balloon's CPUs are free. */
+/* Frees the CPUs of the balloon. */
 static void drain_cpus(struct state *s, struct balloon *b)
 {
 	state_save(s, b);
@@ -106,7 +107,7 @@ static void drain_cpus(struct state *s, struct balloon *b)
 	b->n_cpus = 0;
 }
 
-/* Gives a balloon without CPUs n of a node. 0, -RP_ENOSPC or -RP_ENOMEM. */
+/* Gives a balloon without CPUs n CPUs of a node. Returns 0, -RP_ENOSPC or -RP_ENOMEM. */
 static int32_t fill_from(struct state *s, struct balloon *b, uint32_t n, struct rp_ids node)
 {
 	struct rp_idset all = s->free, got;
@@ -159,8 +160,7 @@ static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct bal
 	return 0;
 }
 
-/* Returns how many balloons were moved, the one itself included; 0: there is no way; or an error.
- */
+/* Returns the number of balloons moved, including b; 0 if there is no way; or an error. */
 static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct balloon *b,
 				    rp_ctr ctr, uint32_t moves)
 {
@@ -200,7 +200,7 @@ static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct
 	return r ? r : n;
 }
 
-/* ---- who needs it ---------------------------------------------------------------------------- */
+/* ---- spread balloons ------------------------------------------------------------------------- */
 
 static bool is_spread(const struct state *s, const struct balloon *b)
 {
@@ -223,7 +223,7 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct m
 		return 0;
 	inst->relief.waits = true;
 	int32_t r = 0;
-	/* Containers that are in the balloon already move with it. */
+	/* Existing members move together with the balloon. */
 	bool may = b->n_members == 1 || members_may_move(inst, b, false);
 	if (set->at == RELIEF_ADMISSION && may)
 		r = place_relief_relieve(inst, txn, b, m->ctr, set->moves);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which CPUs a balloon gets or gives up. A chain of stages, each of which narrows the problem for
- * the next:
+ * Choice of the CPUs that a balloon gets or releases. Each stage narrows the choice for the
+ * next:
  *
  *	load	keeps CPUs of one balloon from loading each other
- *	hints	near and far devices, room for CPUs of high priority
+ *	hints	close and far devices, room for CPUs of high priority
  *	steps	one CPU at a time where that makes a difference
- *	tree	the smallest part of the machine that can do it (plan_tree.c)
+ *	tree	the smallest part of the topology with enough CPUs (plan_tree.c)
  *
- * What is left of a choice is made by the common allocator.
+ * The common allocator makes the remaining choice when a balloon grows.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ struct problem {
 	struct pct_hints pct;
 };
 
-/* CPUs near a device; they depend on the balloons when it is a load. */
+/* Returns the CPUs near a device. For a load class these are the CPUs that it slows now. */
 static struct rp_ids near_device(const struct state *s, uint32_t index)
 {
 	const struct device *d = &s->plan->devices[index];
@@ -32,7 +32,7 @@ static struct rp_ids near_device(const struct state *s, uint32_t index)
 
 /* ---- tree, steps ----------------------------------------------------------------------------- */
 
-/* Each changes what the next one is chosen by. */
+/* Chooses n CPUs one at a time, because each choice changes the criteria for the next one. */
 static bool one_by_one(const struct problem *p, bool grow, struct rp_ids current,
 		       struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
@@ -92,10 +92,11 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 }
 
 /*
- * What goes first: CPUs that the most important hint does not hold, then the next one, and so on. A
- * close device holds what is near it, a far one what is not. Each hint splits those that are left;
- * the part that has to go entirely does, the other one goes on. Isolated CPUs are avoided by who
- * grows; who has got some gives them up like others, and for good when it is rebalanced.
+ * Splits the CPUs that may be released by one hint; called for the most important hint first.
+ * CPUs that the hint does not protect go first. A close device protects the CPUs near it, a far
+ * device all others. Moves CPUs that must all be released from *maybe to *sure and lowers *n, or
+ * narrows *maybe. Returns true if *maybe has exactly *n CPUs. The caller skips the hint for
+ * isolated CPUs: only growing avoids these, and shrinking releases them like others.
  */
 static bool place_size_split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n,
 			     struct rp_ids held, bool far)
@@ -155,14 +156,15 @@ static void add_loads(struct state *s, const struct type *of, const struct ballo
 		add_loads(s, of, b->parts[i]);
 }
 
-/* The CPUs that the loads of a type make slow at present. */
+/* Finds the CPUs that the load classes of a type slow now. */
 static void refresh_loads(struct state *s, const struct type *t, const struct balloon *own)
 {
 	for (uint32_t i = 0; i < t->loads.n; i++)
 		rp_idset_clear(&s->load_cpus[t->loads.list[i]]);
 	for (uint32_t i = 0; t->loads.n && i < s->n; i++)
 		add_loads(s, t, s->list[i]);
-	/* One that is being made is in no list yet, nor among the parts of its whole. */
+	/* A balloon under construction is not in the list, and not among the parts of its
+	 * `whole`. */
 	for (; t->loads.n && own; own = own->whole)
 		add_loads(s, t, own);
 }
@@ -173,7 +175,7 @@ static void load_self(struct state *s, const struct type *t, struct rp_ids cpus)
 		load_from(s, t->loads.list[i], cpus);
 }
 
-/* One by one, each adding to the load that the next one avoids. */
+/* Chooses CPUs one at a time, because each adds to the load that the next one avoids. */
 static bool load_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
 		      uint32_t n, struct rp_idset *ret)
 {
@@ -220,7 +222,7 @@ void resize_high(const struct state *s, const struct balloon *but, struct rp_ids
 		add_high(s, s->list[i], but, ret);
 }
 
-/* ---- the chain ------------------------------------------------------------------------------- */
+/* ---- stages in order ------------------------------------------------------------------------- */
 
 static void place_size_begin(struct problem *p, struct state *s, const struct balloon *b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Balloons and who is in them, and how to take back what an operation did. Changes are noted as
- * they are made: sets as copies, the rest as what to do to get back. What was taken
- * out is kept until the next operation begins.
+ * Balloons, their members, and the undo log of the running operation. The log holds copies of
+ * changed CPU sets and one entry for each other change. Removed balloons and members are freed
+ * when the next operation begins.
  */
 #include <string.h>
 
@@ -10,18 +10,18 @@
 #include "modules/lib/cpus.h"
 #include "modules/lib/room.h"
 
-/* ---- notes for the way back ------------------------------------------------------------------ */
+/* ---- undo log -------------------------------------------------------------------------------- */
 
 enum undo_what {
-	UNDO_SETS, /* cpus, shared and nodes of a balloon were … */
-	UNDO_FREE, /* the free CPUs were … */
+	UNDO_SETS, /* CPUs, shared CPUs and nodes of a balloon changed */
+	UNDO_FREE, /* free CPUs changed */
 	UNDO_ADD, /* a balloon was added */
-	UNDO_REMOVE, /* a balloon was removed from place `at` */
+	UNDO_REMOVE, /* a balloon was removed from index `at` */
 	UNDO_JOIN,
 	UNDO_LEAVE,
-	/* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
+	/* request, memory limit or `fresh` of a member changed; value: the old request */
 	UNDO_REQUEST,
-	UNDO_MOVES, /* a member was moved `value` times by rebalancing */
+	UNDO_MOVES, /* the number of moves of a member changed; value: the old number */
 };
 
 struct undo {
@@ -31,7 +31,7 @@ struct undo {
 	struct member *member;
 	int64_t value, mem_limit;
 	bool fresh;
-	struct cpus *cpus, *shared; /* as they were; the free ones are in cpus */
+	struct cpus *cpus, *shared; /* old sets; UNDO_FREE uses cpus only */
 	memalloc_mask nodes;
 };
 
@@ -130,7 +130,8 @@ static bool is_group_taken(const struct state *s, uint32_t group)
 	return false;
 }
 
-/* The same one after a restart, but for the case that a type has very many balloons. */
+/* Returns an unused group for the balloon. The group is the same after a restart, unless a type
+ * has very many balloons. */
 static uint32_t new_group(const struct state *s, const struct balloon *b)
 {
 	uint32_t each = RP_GROUP_MAX / s->plan->n_types;
@@ -177,7 +178,7 @@ void state_remove_balloon(struct state *s, struct balloon *b)
 	uint32_t at = take_balloon(s, b);
 	struct undo *u = place_state_note(s, UNDO_REMOVE);
 	if (!u) {
-		/* All will be rebuilt; until then nobody may use it. */
+		/* failed_undo is set, so the state will be rebuilt and no undo uses the balloon. */
 		balloon_free(b);
 		return;
 	}
@@ -208,7 +209,7 @@ struct member *state_member(const struct state *s, rp_ctr ctr)
 	return table_get(&s->by_ctr, ctr);
 }
 
-/* Everything that has been made room for: cannot fail. */
+/* Links the member. Cannot fail: room_for_member() has reserved the space. */
 static void link_member(struct state *s, struct balloon *b, struct member *m)
 {
 	struct member *head = table_get(&s->by_pod, m->pod);
@@ -245,7 +246,8 @@ static void unlink_member(struct state *s, struct member *m)
 
 static int32_t room_for_member(struct state *s, struct balloon *b)
 {
-	/* Two more entries: link_member() has to work for a member that comes back, too. */
+	/* Reserves two entries, because link_member() must also succeed when undo restores a
+	 * member. */
 	return room_for(&b->members, &b->cap_members, b->n_members + 1, sizeof(struct member *)) &&
 			       !table_reserve(&s->by_ctr, 2) && !table_reserve(&s->by_pod, 2)
 		       ? 0
@@ -270,7 +272,7 @@ int32_t state_join(struct state *s, struct balloon *b, struct member *m, const c
 
 void state_leave(struct state *s, struct member *m)
 {
-	/* Not there: its memory is not pinned. */
+	/* An error means that the container's memory is not pinned, which is fine. */
 	if (s->memory)
 		(void)memalloc_release(s->memory, m->ctr);
 	state_detach(s, m);
@@ -357,7 +359,7 @@ static void undo_one(struct state *s, const struct undo *u)
 		rp_idset_copy(&s->free, cpus_ids(u->cpus));
 		break;
 	case UNDO_ADD:
-		/* What was done before it was added, with its CPUs, is still to be taken back. */
+		/* Entries before this one still refer to the balloon: it is freed after them. */
 		(void)take_balloon(s, u->balloon);
 		u->balloon->next = s->undone;
 		s->undone = u->balloon;
@@ -386,7 +388,8 @@ static void undo_one(struct state *s, const struct undo *u)
 
 void state_undo_to(struct state *s, uint32_t mark)
 {
-	/* Steps are missing, and what they would bring back may be freed: all is built again. */
+	/* Undo entries are missing, and others may refer to freed objects. The state is rebuilt
+	 * instead. */
 	if (s->failed_undo)
 		return;
 	while (s->n_undo > mark) {

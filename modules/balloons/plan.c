@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a configuration means on this machine: built-in types, reserved CPUs, the devices that types
- * like and avoid. */
+/* Applies a configuration to the topology: built-in types, reserved CPUs, and the devices that
+ * types prefer and avoid. */
 #include <string.h>
 
 #include "modules/balloons/place.h"
@@ -54,7 +54,7 @@ static int32_t reserve_namespaces(const struct modhost *h, struct rp_plan *p)
 
 static int32_t add_built_in(const struct modhost *h, struct rp_plan *p)
 {
-	/* config_read() left a place before the first type and one behind the last. */
+	/* config_read() left an unused entry before the first type and one after the last. */
 	if (!plan_type(p, "reserved")) {
 		p->types--;
 		p->n_types++;
@@ -124,7 +124,7 @@ static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg a
 		return r;
 	amount_pick(&p->reserved, rp_ids_of(&p->allowed), &p->reserved_cpus);
 	int64_t n = rp_ids_count(rp_ids_of(&p->reserved_cpus));
-	/* Without maxCPUs it begins with none and takes them when it needs them. */
+	/* Without maxCPUs the reserved balloon starts empty and grows with its members. */
 	if (t->min_cpus == 0 && t->max_cpus > 0)
 		t->min_cpus = n < t->max_cpus ? n : t->max_cpus;
 	t->priority = CPUALLOC_NORMAL;
@@ -167,7 +167,7 @@ static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* Is `what` reachable from the components of t? */
+/* Returns true if type `what` is reachable from the components of t. */
 static bool plan_reaches(const struct rp_plan *p, const struct type *t, uint32_t what,
 			 uint8_t *seen)
 {
@@ -211,7 +211,8 @@ static uint32_t count_devices(const struct rp_plan *p)
 	return n;
 }
 
-/* The device of a kind, and of a load or a path where the kind has several. */
+/* Returns the index of the device of a kind, and of a load class or path where the kind has
+ * several. Adds it if it is missing, and sets *ret_new. */
 static uint32_t device_of(struct rp_plan *p, enum device_kind kind, uint32_t load, const char *path,
 			  bool *ret_new)
 {
@@ -236,7 +237,8 @@ static uint32_t device_of_kind(struct rp_plan *p, enum device_kind kind, struct 
 	return i;
 }
 
-/* What is not in sysfs stands for a device there: a device file, or what a file system is on. */
+/* Finds the CPUs near a device. A path outside sysfs is resolved to its device: a device file,
+ * or the device of the file system that contains the path. */
 static int32_t cpus_near(const struct modhost *h, const char *path, struct rp_idset *ret)
 {
 	char device[DEVICE_PATH_MAX];
@@ -331,7 +333,7 @@ static void like_devices(const struct modhost *h, struct rp_plan *p, struct type
 			    t->name);
 }
 
-/* What any type likes others avoid. */
+/* Adds to the far devices of each type the devices that other types prefer. */
 static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 {
 	struct indexes avoid = {blocks_alloc(&p->memory, p->n_devices + 1u, sizeof *avoid.list), 0};
@@ -413,7 +415,7 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- creation of a plan ---------------------------------------------------------------------- */
 
 static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
 {

@@ -4,9 +4,9 @@
 
 #include "modules/balloons/plan_tree.h"
 
-/* ---- the CPUs in the order of a tree --------------------------------------------------------- */
+/* ---- CPUs in tree order ---------------------------------------------------------------------- */
 
-/* Where a CPU is: its place at each depth, and what orders it there. */
+/* Position of a CPU in the topology: its unit at each depth, and the sort keys. */
 struct seat {
 	uint32_t cpu;
 	uint32_t package, die, node, l3, l2, l2_unit, core, class;
@@ -15,8 +15,8 @@ struct seat {
 #define KEYS 8u
 #define KEY_CPU 7u
 
-/* The keys that have to be the same for two CPUs to be below one node of the depths, outermost
- * first. */
+/* Returns key i of a CPU. Two CPUs are below the same node of a depth if they share the keys of
+ * that depth and all outer ones; key 0 is the outermost. */
 static uint32_t seat_key(const struct seat *s, uint32_t i)
 {
 	const uint32_t keys[KEYS] = {s->package, s->die,     s->node, s->class,
@@ -35,8 +35,8 @@ static int seat_cmp(const void *a, const void *b)
 }
 
 struct depth {
-	uint32_t n_keys; /* CPUs of a node have the first so many keys in common */
-	uint32_t number; /* the key that is its number */
+	uint32_t n_keys; /* number of leading keys that CPUs of a node share */
+	uint32_t number; /* key that numbers the nodes */
 };
 
 static const struct depth plain_depths[] = {{0, 0}, {1, 0}, {2, 1}, {3, 2}, {6, 4}, {7, 6}, {8, 7}};
@@ -51,14 +51,14 @@ static bool same_node(const struct seat *a, const struct seat *b, const struct d
 	return true;
 }
 
-/* Threads are in the order of their cores. */
+/* Returns the number of a node. Threads are ordered by their core. */
 static uint32_t seat_number(const struct seat *s, uint32_t key)
 {
 	return key == KEY_CPU ? s->core * RP_CPUS_MAX + s->cpu : seat_key(s, key);
 }
 
-/* Adds the nodes below seats first … end - 1; their parent is the node added last at the depth
- * above. */
+/* Adds the nodes for seats first … end - 1 at `depth` and below. `parent` is their parent's
+ * index. */
 static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, uint32_t end,
 		      uint32_t parent, uint32_t depth, const struct depth *depths,
 		      uint32_t n_depths, uint32_t n_named)
@@ -81,8 +81,8 @@ static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, 
 	}
 }
 
-/* n_named: depths below this have names of their own, the others are numbered within the last of
- * those. */
+/* Builds a tree. n_named: nodes at depths below this number have names of their own. Deeper
+ * nodes are numbered within their last named ancestor. */
 static int32_t tree_init(struct tree *t, struct seat *seats, uint32_t n, const struct depth *depths,
 			 uint32_t n_depths, uint32_t n_named)
 {
@@ -108,7 +108,7 @@ static void tree_fini(struct tree *t)
 	free(t->n_free);
 }
 
-/* ---- the machine ----------------------------------------------------------------------------- */
+/* ---- topology -------------------------------------------------------------------------------- */
 
 static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret)
 {
@@ -129,7 +129,7 @@ static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret
 	};
 	RP_IDS_EACH (sibling, core.cpus)
 		ret->class += sibling < cpu;
-	/* A machine that does not tell about its L2 caches: one for each core. */
+	/* If the node reports no L2 caches, each core counts as one. */
 	ret->l2 = ret->core;
 	ret->l2_unit = RP_CPUS_MAX + ret->core;
 	uint32_t unit = info.unit[RP_LEVEL_L2];
@@ -232,8 +232,7 @@ void plan_machine_surround(const struct plan_machine *m, enum tree_level level, 
 		if (cpu >= m->cpu_end || !rp_ids_has(rp_ids_of(&m->online), cpu))
 			continue;
 		uint32_t at = m->at[level][cpu];
-		/* Neighbours by number are mostly neighbours in the tree; and a set is quickly
-		 * asked. */
+		/* Neighbours by id are mostly in the same unit, and comparing the unit is cheap. */
 		if (at == last)
 			continue;
 		last = at;
@@ -271,7 +270,7 @@ void plan_machine_name(const struct plan_machine *m, enum tree_level level, uint
 		(void)snprintf(buf, size, "p%ud%un%u", p, d, m->node_of[cpu]);
 }
 
-/* ---- the best node --------------------------------------------------------------------------- */
+/* ---- search for the best node ---------------------------------------------------------------- */
 
 static void plan_tree_count(const struct tree *t, struct rp_ids set, uint32_t *sums)
 {
@@ -290,7 +289,7 @@ static int compare_order(const struct tree_node *a, const struct tree_node *b)
 		return a->group < b->group ? -1 : 1;
 	if (a->number != b->number)
 		return a->number < b->number ? -1 : 1;
-	/* A core that is in several classes. */
+	/* A core appears in several classes. */
 	return a < b ? -1 : a > b;
 }
 
@@ -300,15 +299,15 @@ struct wish {
 };
 
 /*
- * The way down to the node in hand, compared with that to the best node so far: by the current
- * CPUs, and by the free ones, of all nodes on it. Less than 0: the one in hand comes first. Where
- * the two ways are the same it is 0.
+ * Path to the node being visited, compared with the path to the best node so far, depth by
+ * depth, by current CPUs and by free CPUs. A negative value prefers the visited node. The value
+ * is 0 while the two paths are equal.
  */
 struct descent {
 	const struct tree *t;
 	const struct wish *w;
 	const struct tree_node *best; /* NULL: none yet */
-	const struct tree_node *way[TREE_DEPTH_MAX]; /* to it, itself included */
+	const struct tree_node *way[TREE_DEPTH_MAX]; /* path to `best`, including it */
 	int current[TREE_DEPTH_MAX], free[TREE_DEPTH_MAX];
 };
 
@@ -355,19 +354,19 @@ static bool is_better(const struct descent *d, const struct tree_node *n)
 	return c < 0;
 }
 
-/* Can nothing below n be better than the best, which is as deep as it gets? What is worse on the
- * way down stays so. */
+/* Returns true if no node below n can be better than the best one, which has the largest
+ * possible depth. A path that is worse at one depth stays worse below it. */
 static bool is_hopeless(const struct descent *d, const struct tree_node *n)
 {
 	int c = d->current[n->depth];
-	/* The free ones count when the current ones are the same all the way. */
+	/* Free CPUs decide when the current CPUs are equal on the whole path. */
 	if (!c && !plan_tree_within(n, d->t->n_current) &&
 	    !plan_tree_within(d->way[n->depth], d->t->n_current))
 		c = d->free[n->depth];
 	return c > 0;
 }
 
-/* The deepest that a node with so many CPUs can be. */
+/* Returns the largest depth of a node with n CPUs. */
 static uint32_t plan_tree_deepest(const struct tree *t, uint32_t n)
 {
 	uint32_t depth = 0;

@@ -134,7 +134,7 @@ static int text_cmp(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Texts in their order, each once, as one label. */
+/* Writes the texts as one label, sorted and without duplicates. */
 static void label_sorted(struct text *o, const char *name, char **texts, uint32_t n)
 {
 	struct text list = {0};
@@ -192,7 +192,7 @@ static void balloon_labels(struct rp_instance *inst, const struct balloon *b, st
 	char name[BALLOON_NAME_MAX];
 	balloon_name(b, name, sizeof name);
 	pin_pinnable(b, &allowed);
-	/* Near its CPUs, whether or not anybody's memory is pinned. */
+	/* Reports the nodes near the CPUs, even if memory is not pinned. */
 	rp_idset_clear(&mems);
 	RP_IDS_EACH (cpu, rp_ids_of(&allowed))
 		rp_idset_add(&mems, m->node_of[cpu]);
@@ -248,7 +248,7 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 			      (double)counters[i].value);
 }
 
-/* A balloon, and its components after it. */
+/* Reports a balloon and then its components. */
 static void balloon_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink,
 			    const struct balloon *b, struct text *o)
 {
@@ -315,9 +315,9 @@ const struct rp_state balloons_state = {
 	.load = state_load_image,
 };
 
-/* ---- extended resources: how many CPUs of a class there can be ------------------------------- */
+/* ---- extended resources: possible CPUs of a class -------------------------------------------- */
 
-/* CPUs of balloons that are in another class. */
+/* Adds to *ret the CPUs of balloons that have another CPU class. */
 static void add_held(const struct balloon *b, uint32_t class, struct rp_idset *ret)
 {
 	for (uint32_t i = 0; i < b->n_parts; i++)

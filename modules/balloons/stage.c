@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From balloons to what containers get. Only what an operation has changed is looked at. */
+/* Stages the CPUs and memory of containers in the transaction. Handles only the balloons that an
+ * operation has changed. */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
@@ -10,9 +11,10 @@ struct pin {
 	struct rp_instance *inst;
 	rp_txn txn;
 	const struct balloon *balloon;
-	struct rp_idset cpus, own; /* that its members may use, and the part that is theirs alone */
+	struct rp_idset cpus, own; /* CPUs of the members, and the exclusive part */
 	struct rp_idset one_per_core,
-		own_one_per_core; /* the same for those who do not see siblings */
+		own_one_per_core; /* the same with one thread per core, for members that hide
+				   * hyperthreads */
 	bool has_one_per_core;
 	bool nodes_changed;
 };
@@ -71,7 +73,8 @@ static int32_t set_moved(const struct pin *p)
 	return 0;
 }
 
-/* Counts what it has, in its size of now, and leaves it there. */
+/* Accounts for the memory of a container with preserved memory, with its current size, at its
+ * current nodes. */
 static int32_t preserve_memory(const struct pin *p, const struct member *m)
 {
 	const struct modhost *h = &p->inst->h;
@@ -84,7 +87,7 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
 	if (r)
 		return r;
-	/* Mostly nobody has decided that, but the runtime knows. */
+	/* The nodes are mostly not set by the policy; the runtime reports them. */
 	struct rp_ids mems = rp_ids_empty(info.mems) ? info.has_mems : info.mems;
 	struct memalloc_request req = {
 		.id = m->ctr,
@@ -129,7 +132,7 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 	return known ? 0 : set_mems(p, m->ctr, req.nodes & memalloc_with_memory(mem));
 }
 
-/* ---- one container --------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void look_at_one_per_core(struct pin *p)
 {
@@ -184,7 +187,8 @@ int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t wh
 	return r;
 }
 
-/* What it may have been confined to under another configuration, and is not under this one. */
+/* Returns what an earlier configuration may have confined and this one does not: PIN_CPUS,
+ * PIN_MEMORY. */
 static uint32_t not_pinned(const struct pin *p, const struct member *m)
 {
 	return (p->inst->plan->pin_cpu ? 0 : PIN_CPUS) | (m->pin_memory ? 0 : PIN_MEMORY);
@@ -239,8 +243,8 @@ static int32_t pin_all(struct pin *p, struct balloon *b)
 	return r;
 }
 
-/* Which CPUs of balloons are their members' alone depends on where those run that have found no
- * place. */
+/* Marks balloons dirty whose exclusive CPUs changed, because containers without a balloon
+ * started or stopped to use their CPUs. */
 static void see_visitors(struct rp_instance *inst)
 {
 	struct state *s = inst->state;
@@ -274,7 +278,7 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
 	return r;
 }
 
-/* ---- once ------------------------------------------------------------------------------------ */
+/* ---- scheduling class ------------------------------------------------------------------------ */
 
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t)
 {
@@ -285,17 +289,17 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 		       : schedclass_stage(&inst->h, txn, ctr, &classes->list[class]);
 }
 
-/* ---- where a container was, for a restart ---------------------------------------------------- */
+/* ---- saved records of containers ------------------------------------------------------------- */
 
-/* u32 version, u32 instance, u32 moves, u32 flags, then two texts with their NULs: the type's name,
- * and lines of devices. */
+/* Layout: u32 version, u32 instance, u32 moves, u32 flags, then two NUL-terminated texts: the
+ * name of the type, and the device lines. */
 #define RECORD_VERSION 3u
 #define RECORD_HEAD 16u
-#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* with its NUL */
+#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* bytes, with the NUL */
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
 #define RECORD_LOOSE 0x4u
-/* As it was before devices were known: no flags, and no lines. */
+/* Version 2 has no flags and no device lines. */
 #define RECORD_VERSION_PLAIN 2u
 #define RECORD_HEAD_PLAIN 12u
 
@@ -329,7 +333,7 @@ int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return h->cache->set_private(h->ctx, txn, ctr, data, sizeof data);
 }
 
-/* Behind its head is text, to the last byte. */
+/* Reads the texts after the head of a record. Returns false if they are not NUL-terminated. */
 static bool read_texts(const char *bytes, uint32_t size, uint32_t head, struct record *ret)
 {
 	if (size <= head || bytes[size - 1])

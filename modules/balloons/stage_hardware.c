@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes to the hardware beside the containers: CPU classes and interrupts, both through the
- * host's worker. */
+/* Submits CPU classes and interrupt affinities to the host's worker. Containers are not
+ * affected. */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
@@ -84,7 +84,7 @@ static void follow_interrupts(struct rp_instance *inst)
 	free(w.claims);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- after an operation ---------------------------------------------------------------------- */
 
 void outside_follow(struct rp_instance *inst)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: the balloons that were there and still fit come back, containers that were in
- * them and still belong there join them, and the rest is placed as if it were created now. A
- * container that cannot be placed keeps what it has and waits.
+ * Places all containers at once. Balloons of the previous state that still fit are restored, and
+ * containers whose record or CPUs match join them. Other containers are placed as if they were
+ * created now. A container that cannot be placed keeps its CPUs and memory and waits.
  */
 #include <string.h>
 
@@ -12,9 +12,9 @@
 #include "modules/balloons/stage.h"
 #include "modules/lib/room.h"
 
-/* ---- those that stay ------------------------------------------------------------------------- */
+/* ---- containers that keep their balloon ------------------------------------------------------ */
 
-/* The one that has just the container's CPUs, which are some. */
+/* Returns the balloon of the type with exactly these CPUs, which are not empty, or NULL. */
 static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
 {
 	for (uint32_t i = 0; i < s->n; i++)
@@ -35,7 +35,8 @@ static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_
 							: NULL;
 }
 
-/* 1: it is in its balloon again; 0: it has to be placed. */
+/* Joins the container to its previous balloon. Returns 1, 0 if the container has to be placed,
+ * or an error. */
 static int32_t sync_rejoin(struct rp_instance *inst, const struct rp_ctr_info *info,
 			   struct choice *c)
 {
@@ -58,8 +59,7 @@ static int32_t sync_rejoin(struct rp_instance *inst, const struct rp_ctr_info *i
 		       : 1;
 }
 
-/* It keeps its CPUs, as far as they are on line; one that has lost them all may run wherever others
- * may. */
+/* Keeps the online CPUs of a container. A container with none left may use all allowed CPUs. */
 static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
@@ -119,7 +119,7 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
 }
 
-/* Without a place, that is: it may have found one. */
+/* Returns true if the container still runs and still has no balloon. */
 static bool still_runs(const struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	return !state_member(inst->state, ctr) && !ctr_info(&inst->h, ctr, ret) &&
@@ -135,8 +135,8 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 	inst->n_unplaced = n;
 }
 
-/* What was known of it when it was in a balloon, or waited for one, counts no more: it belongs to
- * no balloon. */
+/* Drops the record, the exclusive CPUs and the degraded mark of a container that the policy no
+ * longer manages. */
 static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
@@ -151,8 +151,8 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 		       : add_unplaced(inst, (struct unplaced){info->ctr, .left = true});
 }
 
-/* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How
- * many, or an error. */
+/* Joins containers to their previous balloons. The other containers become the first entries of
+ * inst->list.ctrs. Returns their number, or an error. */
 static int32_t sync_keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
 {
 	int32_t n_left = 0;
@@ -164,7 +164,7 @@ static int32_t sync_keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct
 			return r;
 		if (choose_untouched(inst, &info))
 			r = leave_alone(inst, txn, &info);
-		else if (!inst->state->n) /* there is no balloon to stay in */
+		else if (!inst->state->n) /* no balloon to rejoin */
 			inst->list.ctrs[n_left++] = ctr;
 		else if (choose_type(inst, &info, c))
 			r = wait_for_place(inst, txn, ctr, c);
@@ -176,18 +176,18 @@ static int32_t sync_keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct
 	return n_left;
 }
 
-/* ---- the balloons that were there ------------------------------------------------------------ */
+/* ---- sizes of restored balloons -------------------------------------------------------------- */
 
-/* Has it CPUs that neither its members nor a least size ask for? Of one that has parts that depends
- * on how they were made. */
+/* Returns true if the balloon has CPUs that neither its members nor minCPUs need. The size of a
+ * composite balloon depends on its history, so it never has excess. */
 static bool has_excess(const struct balloon *b)
 {
 	int64_t least = b->type->min_cpus > 1 ? 1000 * b->type->min_cpus : 1000;
 	return !b->n_parts && balloon_avail(b) - 1000 >= (b->request > least ? b->request : least);
 }
 
-/* Is its size what it should be? That follows from its history: only its limits and its members can
- * have made a difference. */
+/* Returns true if the balloon has a correct size. The size depends on the balloon's history, so
+ * it stays unless the limits or the members changed. */
 static bool is_settled(const struct balloon *b)
 {
 	const struct type *t = b->type;
@@ -197,7 +197,8 @@ static bool is_settled(const struct balloon *b)
 	       !has_excess(b);
 }
 
-/* One that cannot have all of minCPUs is better off with what it has than without a place. */
+/* Returns true, and logs it, if the balloon has fewer CPUs than minCPUs but enough for its
+ * members. Keeping it is better than leaving members without a place. */
 static bool is_bearable(struct rp_instance *inst, const struct balloon *b, int64_t want)
 {
 	const struct type *t = b->type;
@@ -210,7 +211,8 @@ static bool is_bearable(struct rp_instance *inst, const struct balloon *b, int64
 	return true;
 }
 
-/* Sends members away until the rest has a chance. Those that came last go first. */
+/* Removes members, the last ones first, until the balloon can have the size for the rest.
+ * Removed members are appended to inst->list.ctrs. */
 static int32_t sync_fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 {
 	struct state *s = inst->state;
@@ -236,7 +238,8 @@ static int32_t sync_fit(struct rp_instance *inst, struct balloon *b, int32_t n_l
 	return n_left;
 }
 
-/* Sizes are as if the containers had just come, or as if those that have gone had just left. */
+/* Resizes the restored balloons as if their members had just joined, or as if the missing ones
+ * had just left. */
 static int32_t sync_settle(struct rp_instance *inst, int32_t n_left)
 {
 	struct state *s = inst->state;
@@ -244,7 +247,7 @@ static int32_t sync_settle(struct rp_instance *inst, int32_t n_left)
 	for (uint32_t i = s->n; i-- > 0 && !r;)
 		if (!s->list[i]->n_members)
 			r = balloon_emptied(s, s->list[i]);
-	/* Those that shrink make room for those that grow. */
+	/* Shrinking balloons first frees CPUs for growing ones. */
 	for (int grow = 0; grow < 2 && !r; grow++) {
 		for (uint32_t i = 0; i < s->n && n_left >= 0; i++) {
 			struct balloon *b = s->list[i];
@@ -263,7 +266,7 @@ static int32_t sync_settle(struct rp_instance *inst, int32_t n_left)
 	return r ? modhost_no_memory(&inst->h) : n_left;
 }
 
-/* ---- those that are placed ------------------------------------------------------------------- */
+/* ---- containers that are placed again -------------------------------------------------------- */
 
 static int32_t sync_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct choice *c)
 {
@@ -300,11 +303,11 @@ static int32_t record_all(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* ---- balloons of what another policy gave ---------------------------------------------------- */
+/* ---- balloons from CPU sets of another policy ------------------------------------------------ */
 
 struct find {
 	const struct type *type;
-	int64_t request; /* of all that have these CPUs */
+	int64_t request; /* sum over the containers with these CPUs, milli-CPU */
 	struct rp_idset cpus;
 };
 
@@ -324,7 +327,8 @@ static struct find *find_of(struct finds *f, const struct type *type, struct rp_
 	return found;
 }
 
-/* What the parts of a composite balloon would have cannot be told. */
+/* Counts a container for a balloon with its CPUs. Composite types are skipped, because the CPUs
+ * of each part are unknown. */
 static int32_t look_at(struct rp_instance *inst, struct finds *f, rp_ctr ctr, struct choice *c)
 {
 	struct rp_ctr_info info;
@@ -366,10 +370,10 @@ static int32_t adopt_balloons(struct rp_instance *inst, uint32_t n, struct choic
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- sync ------------------------------------------------------------------------------------ */
 
-/* A state with the containers that stay, and the others in inst->list.ctrs: how many, or an
- * error. */
+/* Creates a state with the containers that keep their balloon. The other containers become the
+ * first entries of inst->list.ctrs. Returns their number, or an error. */
 static int32_t sync_do_begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
 {
 	inst->n_unplaced = 0;
@@ -388,7 +392,8 @@ static int32_t sync_do_begin(struct rp_instance *inst, rp_txn txn, bool restore,
 	return n < 0 ? n : sync_settle(inst, n);
 }
 
-/* The same with minBalloons, for which all is placed anew where they find no room otherwise. */
+/* Does the same and creates the balloons of minBalloons. If these find no room, starts again
+ * without restoring balloons. */
 static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choice *c)
 {
 	for (bool restore = true;; restore = false) {
@@ -428,8 +433,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : sync_follow(inst, txn);
 }
 
-/* Finds a place for one that waits. False: there is none, for it and for all of its type that ask
- * for as much. */
+/* Places a waiting container. Returns false if there is no place, which then also holds for all
+ * containers of its type that request as much. */
 static bool place_waiting(struct rp_instance *inst, const struct rp_ctr_info *info,
 			  struct choice *c)
 {
@@ -459,8 +464,8 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		rp_ctr ctr = w.ctr;
 		if (!still_runs(inst, ctr, &info))
 			continue;
-		/* It stays in the list until the next time, as the transaction may yet be
-		 * dropped. */
+		/* The container stays in the list until the next call, because the transaction
+		 * may be dropped. */
 		inst->unplaced[inst->n_unplaced++] = w;
 		if (r || w.left || !place_waiting(inst, &info, &c))
 			continue;
@@ -473,10 +478,10 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* ---- those that run without a place ---------------------------------------------------------- */
+/* ---- containers without a balloon ------------------------------------------------------------ */
 
-/* Returns the CPUs for containers without a balloon: those of no balloon, else those of the default
- * balloon, else the reserved ones, else all. */
+/* Returns the CPUs for containers without a balloon: the idle CPUs, else those of the default
+ * balloon, else those of the reserved balloon, else the reserved CPUs, else all allowed CPUs. */
 static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idle)
 {
 	const struct state *s = inst->state;
@@ -509,7 +514,7 @@ void sync_visited(struct rp_instance *inst, struct rp_idset *ret)
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct rp_idset idle;
-	/* It may be there from a transaction that was dropped. */
+	/* The list may contain the container from a transaction that was dropped. */
 	sync_forget(inst, ctr);
 	int32_t r = add_unplaced(inst, (struct unplaced){ctr, .roams = true});
 	if (!r)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All balloons, and what is reserved, as bytes, for the daemon's next run and for the next
- * configuration. Written and read on one machine only:
+ * Serializes all balloons and the reserved CPUs, for the next start of the daemon and for the
+ * next configuration. An image is read on the same node only, so integers have the byte order of
+ * the node:
  *
  *	u32 version
- *	u32 size of what reserve_save() wrote, and that (not in version 1)
+ *	u32 size of the output of reserve_save(), and that output (not in version 1)
  *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts,
- *      u16 runs of CPUs, u16 first and u16 last of each; then
+ *	u16 runs of CPUs, u16 first and u16 last of each; then
  *	its parts in the same form
  */
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Once memory has run out nothing is put any more. */
+/* Appends data, unless an earlier append failed. *ret is the error so far. */
 static void sync_image_put(struct bytes *im, const void *data, size_t n, int32_t *ret)
 {
 	if (!*ret)
@@ -81,8 +82,8 @@ int32_t image_write(const struct state *s, struct bytes *im)
 	for (uint32_t i = 0; !r && i < s->n; i++) {
 		uint32_t size = im->size;
 		put_balloon(im, s->list[i], &r);
-		/* What is left out is found again by nobody: its containers are placed anew after a
-		 * restart. */
+		/* A balloon that exceeds the limit is left out. Its containers are placed again
+		 * after a restart. */
 		if (im->size > RP_STATE_MAX)
 			im->size = size;
 	}
@@ -187,7 +188,7 @@ static const struct type *type_of(const struct rp_plan *p, const struct head *he
 	return NULL;
 }
 
-/* Could a balloon of this type have this part in this place? */
+/* Returns true if a balloon of type t may have a part of this type at index `place`. */
 static bool part_fits(const struct type *t, const struct type *part, uint32_t place)
 {
 	if (!t->balance_parts)
@@ -198,8 +199,9 @@ static bool part_fits(const struct type *t, const struct type *part, uint32_t pl
 	return false;
 }
 
-/* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when
- * it is not possible any more. */
+/* Reads a balloon whose CPUs are in `free`, and removes these from `free`. The reader is behind
+ * the balloon unless an error is returned. Sets *ret to NULL if the plan no longer allows the
+ * balloon. */
 static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct rp_idset *free,
 			    struct balloon **ret)
 {
@@ -230,7 +232,7 @@ static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct 
 		}
 		balloon_free(part);
 	}
-	/* What a composite one has is what its parts have. */
+	/* A composite balloon has exactly the CPUs of its parts. */
 	fits = fits && b && (!n_parts || rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)));
 	if (fits && !result && !n_parts)
 		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&b->cpus));
