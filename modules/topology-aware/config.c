@@ -93,7 +93,7 @@ const struct rp_schema ta_schema = {
 	.cr_kind = "TopologyAwarePolicy",
 };
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- level names and patterns ---------------------------------------------------------------- */
 
 uint32_t level_parse(const char *text)
 {
@@ -127,7 +127,7 @@ static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_
 
 static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 {
-	/* By RP_QOS_… */
+	/* Indexed by RP_QOS_…. */
 	static const char *const qos_classes[] = {"guaranteed", "burstable", "besteffort", NULL};
 	rp_cfg map = section_get(h, s->section, "namespaceSchedulingClasses");
 	uint32_t n = h->config->count(h->ctx, map);
@@ -227,7 +227,7 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 		 : find_class(h, s, "defaultExclusiveCPUClass", CPUCLASS_NONE, &s->exclusive_class);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section as it is written. */
+/*
+ * Settings of the topology-aware policy as a configuration section states them. settings_read()
+ * reads and checks a section; plan.h applies the settings to the CPUs of the node.
+ */
 #ifndef TOPOLOGY_AWARE_CONFIG_H
 #define TOPOLOGY_AWARE_CONFIG_H
 
@@ -17,7 +20,7 @@
 #include "modules/lib/schedclass.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
-#define TA_TEXT_MAX 160u /* sets in messages */
+#define TA_TEXT_MAX 160u /* size of a buffer for the text of a CPU set in a message */
 #define N_QOS 3u
 
 enum overflow { OVERFLOW_RESERVED, OVERFLOW_REFUSE };
@@ -29,15 +32,16 @@ struct sched_rule {
 
 struct settings {
 	rp_cfg section;
-	struct blocks memory; /* of the lists below */
+	struct blocks memory; /* memory of the lists below */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
 		colocate_namespaces, test_hints;
 	struct relief_settings relief;
-	bool parity; /* the order of the original */
-	bool tight; /* packing: exclusive containers leave large holes */
+	bool parity; /* compare pools in the order of the original topology-aware policy */
+	bool tight; /* packing: containers with exclusive CPUs go to the fullest pool that fits */
 	struct texts reserved_namespaces;
-	struct texts interrupts; /* that may be moved; none: all */
-	struct irq_names denied; /* those that may not */
+	/* patterns of interrupts that may be moved; empty: all interrupts */
+	struct texts interrupts;
+	struct irq_names denied; /* interrupts of the node that no pattern of interrupts matches */
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
 	uint32_t burstable_level; /* RP_LEVEL_…, as written */
@@ -50,17 +54,21 @@ struct settings {
 	uint32_t n_sched_ns;
 	int32_t sched_qos[N_QOS];
 	struct cpuclass_defs *classes; /* NULL: there are none */
-	uint32_t shared_class, reserved_class, exclusive_class; /* or CPUCLASS_NONE */
-	/* Where a decision comes from, for explanations. */
+	/* CPU class indices, or CPUCLASS_NONE */
+	uint32_t shared_class, reserved_class, exclusive_class;
+	/* Configuration nodes that explanations of a placement refer to. */
 	rp_cfg isolated_at, shared_at, namespaces_at, overflow_at;
 };
 
 extern const struct rp_schema ta_schema;
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
 void settings_fini(struct settings *s);
-/* system, package, die, numa, l3cache …; 0: none of these. */
+/* Returns the RP_LEVEL_… named by text (system, package, die, numa, l3cache …); 0: unknown name. */
 uint32_t level_parse(const char *text);
-/* Does a list of patterns have one for this? A malformed one ends the search. */
+/*
+ * Returns true if a pattern of the list matches text. A malformed pattern ends the search, so later
+ * patterns are not tried.
+ */
 bool strings_match(const struct texts *patterns, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One container into one pool: the pool, its exclusive CPUs, its part of the shared ones, its
- * memory. Nothing is changed before all of it has been found.
+ * Places one container: finds the pool, the exclusive CPUs, the portion of the shared CPUs and the
+ * memory. The ledger changes only after all of them have been found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,12 @@ struct placing {
 	const struct request *r;
 	enum grant_type type;
 	uint32_t pool;
-	uint32_t nearest; /* none has enough: the pool that lacks least; NO_POOL otherwise */
+	/* pool with the smallest shortage if no pool suffices; otherwise NO_POOL */
+	uint32_t nearest;
 	uint32_t flags;
 	struct rp_idset exclusive;
 	struct memalloc_offer offer;
-	const char *reason; /* of MISPLACED and OVERFLOW */
+	const char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */
 };
 
 static const struct pool *pool_of(const struct placing *l)
@@ -29,7 +30,10 @@ static const struct pool *pool_of(const struct placing *l)
 
 /* ---- exclusive CPUs -------------------------------------------------------------------------- */
 
-/* Some near each device of the kubelet's, as many near each. */
+/*
+ * Picks the same number of CPUs close to each device that the kubelet assigned. Returns false if
+ * that is impossible or not requested.
+ */
 static bool pick_by_hints(const struct placing *l, const struct rp_idset *from, uint32_t n,
 			  struct rp_idset *ret)
 {
@@ -70,14 +74,19 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
 }
 
-/* Where a pool is chosen that has not enough, none has: what people read is not to blame the
- * one. */
+/*
+ * Returns a prefix for error messages. If the chosen pool lacks CPUs, every pool does, so the
+ * message must not name only the chosen one.
+ */
 static const char *place_blame(const struct placing *l)
 {
 	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
 }
 
-/* A resize that asks for as many CPUs of its own as before leaves them as they are. */
+/*
+ * Keeps the exclusive CPUs of a resized container if their number is unchanged. Returns false if
+ * other CPUs are needed.
+ */
 static bool keep_exclusive(struct placing *l)
 {
 	const struct grant *had = l->r->had;
@@ -130,7 +139,10 @@ static int32_t take_exclusive(struct placing *l)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The amount of shared CPUs; exclusive ones are on their way out of the pool. */
+/*
+ * Checks that the pool has the requested milli-CPU of shared CPUs left after the exclusive CPUs
+ * have been taken from it.
+ */
 static int32_t check_fraction(struct placing *l)
 {
 	const struct rp_plan *p = l->inst->plan;
@@ -188,7 +200,10 @@ static int32_t check_hints(const struct placing *l)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The nodes of the kubelet's devices, if they are exactly what would do. */
+/*
+ * Narrows the memory request to the NUMA nodes of the kubelet's devices if these lie within the
+ * request and have its memory types.
+ */
 static void narrow_by_hints(const struct placing *l, struct memalloc_request *req)
 {
 	const struct rp_plan *p = l->inst->plan;
@@ -221,8 +236,10 @@ static int32_t find_memory(struct placing *l)
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
-/* People are told of the pool that lacks least, which need not be the one that suits best. Of
- * equals the smallest. */
+/*
+ * Returns the pool with the smallest shortage, for error messages; of equal pools the one with the
+ * lowest number. The pool with the best score may be a different one.
+ */
 static uint32_t find_nearest(struct rp_instance *inst, const struct request *r)
 {
 	uint32_t nearest = NO_POOL;
@@ -239,7 +256,7 @@ static uint32_t find_nearest(struct rp_instance *inst, const struct request *r)
 	return nearest;
 }
 
-/* Are the CPUs that it has what it asks for? */
+/* Returns true if the previous grant of a resized container already has the requested CPUs. */
 static bool has_its_cpus(const struct request *r)
 {
 	const struct grant *had = r->had;
@@ -275,7 +292,10 @@ static int32_t choose_pool(struct placing *l)
 	return 0;
 }
 
-/* No CPU is left to share: those who ask for nothing go where the kubelet would have them. */
+/*
+ * Moves a container without CPU request to the reserved CPUs, because no shared CPU is left.
+ * Returns an error if the configuration forbids that.
+ */
 static int32_t place_overflow(struct placing *l)
 {
 	const struct rp_plan *p = l->inst->plan;
@@ -322,7 +342,7 @@ static int32_t find_pool(struct placing *l)
 	return !r->full && !r->fraction && !pool_of(l)->n_sharable ? place_overflow(l) : 0;
 }
 
-/* ---- into the ledger ------------------------------------------------------------------------- */
+/* ---- grants ---------------------------------------------------------------------------------- */
 
 static struct grant *make_grant(const struct placing *l)
 {
@@ -395,7 +415,7 @@ static int32_t take_cpus(struct placing *l)
 	l->pool = l->nearest;
 	if (take_from_pool(l) == -RP_ENOSPC)
 		return e;
-	l->pool = best; /* it is none of the amounts that is lacking there */
+	l->pool = best; /* the nearest pool has enough CPUs: report the error of the best pool */
 	return take_from_pool(l);
 }
 
@@ -428,7 +448,10 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 	l.flags = GRANT_MISPLACED;
 	int32_t e = find_memory(&l);
 	if (e) {
-		/* What it uses cannot be accounted for, but it is there all the same. */
+		/*
+		 * The memory of the running container exceeds the free memory: place it without
+		 * accounting its size.
+		 */
 		modest.mem_size = 0;
 		modest.mem_types = p->mem_types;
 		e = find_memory(&l);
@@ -445,8 +468,7 @@ void place_release(struct rp_instance *inst, struct grant *g)
 		(void)memalloc_release(inst->plan->mem, g->ctr);
 }
 
-/* It wants less than it has and cannot have exactly that: it keeps its CPUs, and only its weight is
- * less. */
+/* Lets a container that shrinks but fits nowhere keep its CPUs, and lowers its CPU shares only. */
 static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 			      const struct grant *old, memalloc_mask zone, struct grant **ret)
 {
@@ -493,7 +515,7 @@ int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *o
 	place_release(inst, old);
 	e = place(inst, r, ret);
 	if (e == -RP_ENOSPC && has_its_cpus(r)) {
-		r->had = NULL; /* there may be memory for it elsewhere */
+		r->had = NULL; /* another pool may have enough memory */
 		e = place(inst, r, ret);
 	}
 	if (e != -RP_ENOSPC || !shrinks)

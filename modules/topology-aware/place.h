@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container wants, and the pool that it gets. */
+/*
+ * Placement of one container: reads its request, scores the pools, and records the chosen pool,
+ * CPUs and memory in the ledger. Staging into the transaction follows in stage.h.
+ */
 #ifndef TOPOLOGY_AWARE_PLACE_H
 #define TOPOLOGY_AWARE_PLACE_H
 
@@ -11,7 +14,7 @@
 #include "modules/lib/match.h"
 #include "modules/lib/pct.h"
 
-/* ---- what a container wants (place_request.c) ------------------------------------------------ */
+/* ---- requests (place_request.c) -------------------------------------------------------------- */
 
 #define REQUEST_WHY_MAX 200u
 
@@ -22,119 +25,150 @@ struct request {
 	int64_t full, fraction;
 	bool isolate, strict_isolated, hide_threads, zero;
 	enum cpualloc_prio prio;
-	uint32_t level; /* of unlimited Burstable containers */
+	uint32_t level; /* preferred RP_LEVEL_… of a Burstable container without CPU limit */
 	uint32_t mem_types;
 	int64_t mem_size;
 	bool mem_preserve, colocate_pod, colocate_ns;
 	uint64_t cold_ms;
 	struct hints *hints;
 	bool strict_hints, pick_by_hints;
-	uint32_t class; /* of its exclusive CPUs; CPUCLASS_NONE */
-	int32_t sched; /* or SCHEDCLASS_NONE */
+	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
+	int32_t sched; /* scheduling class index, or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
-	uint32_t pool_hint; /* NO_POOL */
-	const struct grant *had; /* until now, when this is a resize; NULL */
-	bool weighted; /* plan.affinity is of use */
-	bool selective, averse; /* it has affinities of its own; some are against others */
+	uint32_t pool_hint; /* pool to prefer if it suffices, or NO_POOL */
+	const struct grant *had; /* previous grant if this is a resize, otherwise NULL */
+	bool weighted; /* plan.affinity holds weights for this request */
+	/* selective: annotated with affinities; averse: some of their weights are negative */
+	bool selective, averse;
 	rp_cfg decided_at;
 	char why[REQUEST_WHY_MAX];
 };
 
 /*
- * 0, or an error that refuses the container. `known`: hints from an earlier time, when its devices
- * were known; NULL: there are none, they are made now.
+ * Reads the request of a container from its resources, annotations and the configuration. Returns
+ * 0, or an error that refuses the container. known: topology hints made when the container was
+ * created, while its devices were known; NULL: make hints now. The caller releases ret with
+ * request_fini().
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
 void request_fini(struct request *r);
 /* ---- affinity (place_affinity.c) ------------------------------------------------------------- */
 
-/* Fills plan.affinity, by pool. r->weighted tells whether there was anything to count. */
+/*
+ * Fills plan.affinity with one weight per pool. Sets r->weighted if any container contributed a
+ * weight.
+ */
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
 
 /* ---- hints (place_hints.c) ------------------------------------------------------------------- */
 
-/* From devices, mounts and annotations of a container that is being created. NULL: none. */
+/*
+ * Makes topology hints from the devices, mounts and annotations of a container that is being
+ * created. *ret is NULL if there are none.
+ */
 int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints **ret);
 struct hints *hints_ref(struct hints *h);
-struct hints *hints_unref(struct hints *h); /* returns NULL; NULL is fine */
-/* Adds one; sets may be empty. -RP_ENOMEM; -RP_E2BIG: too many. */
+struct hints *hints_unref(struct hints *h); /* accepts NULL; returns NULL */
+/* Adds a hint; each set may be empty. Returns 0, -RP_ENOMEM, or -RP_E2BIG if the list is full. */
 int32_t hints_add(struct hints **h, const char *provider, struct rp_ids cpus, struct rp_ids nodes,
 		  struct rp_ids sockets);
-/* 0 … 1 for one hint. */
+/* Returns how well a pool satisfies one hint, from 0 to 1. */
 double hint_score(const struct rp_plan *p, uint32_t pool, const struct hint *h);
-/* Product of all scores, and of those that are not zero (0: all are). */
+/*
+ * Computes the product of the scores of all hints, and the product of the scores that are not zero
+ * (0 if all scores are zero).
+ */
 void hints_score(const struct rp_plan *p, uint32_t pool, const struct hints *h, double *ret_all,
 		 double *ret_some);
-/* The first hint that a set of CPUs is not within; NULL: it is within all. */
+/*
+ * Returns the first hint that a set of CPUs is not within, or NULL if the set satisfies all hints.
+ */
 const struct hint *hints_violated(const struct rp_plan *p, const struct hints *h,
 				  struct rp_ids cpus);
 const struct hint *hints_memory_violated(const struct rp_plan *p, const struct hints *h,
 					 memalloc_mask zone);
 
-/* ---- which pool (place_score.c) -------------------------------------------------------------- */
+/* ---- choice of the pool (place_score.c) ------------------------------------------------------ */
 
 struct score {
 	uint32_t pool;
-	bool unusable; /* no memory, nothing to share, or nothing left for others to share */
-	bool preferred; /* its exclusive CPUs would be where their class likes them */
-	int64_t isolated, shared; /* what would be left */
+	bool unusable; /* no memory, no shared CPUs, or no shared CPUs left for other containers */
+	bool preferred; /* the pool has exclusive CPUs where the CPU class prefers them */
+	/* isolated CPUs and milli-CPU of shared CPUs left after the placement */
+	int64_t isolated, shared;
 	double hint_all, hint_some;
 	const struct memory_group *memory;
 };
 
 struct scoring {
 	struct score best;
-	struct score second; /* pool NO_POOL: there was one pool only */
-	const char *rule; /* the score that the best one is better by */
-	double by_best, by_second; /* what both have of it; the same: it is none of the scores */
+	struct score second; /* second.pool is NO_POOL if there is only one pool */
+	const char *rule; /* name of the score that decided between best and second */
+	double by_best, by_second; /* values of the deciding score; equal: no score decided */
 };
 
-/* Compares all pools. affinity_weigh() goes before. */
+/* Compares all pools and returns the best two. The caller calls affinity_weigh() first. */
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret);
-/* One of them, after score_pools(). */
+/* Computes the score of one pool. The caller calls score_pools() first. */
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t pool,
 		struct score *ret);
 bool score_sufficient(const struct request *r, const struct score *s);
-/* Is `to` so much better for one that runs at `from` that it should move? By what it is, not by who
- * else is there; `spread`: also as more is left there. ret_rule: what decides. After
- * score_pools(). */
+/*
+ * Returns true if a running container should move from pool `from` to pool `to`. Properties of the
+ * pools count, but not the load by other containers. spread: more free shared CPUs in `to` is a
+ * reason too. *ret_rule receives the name of the deciding score. The caller calls score_pools()
+ * first.
+ */
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule);
-/* What the memory allocator is asked for; false: the pool has none of the types. */
+/*
+ * Fills the request for the memory allocator. Returns false if the pool has none of the requested
+ * memory types.
+ */
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret);
 
-/* ---- one container (place.c) ----------------------------------------------------------------- */
+/* ---- placement (place.c) --------------------------------------------------------------------- */
 
-/* Gives a container its place in the ledger. 0, or an error with its text said and the ledger
- * changed only as far as the log can take back. */
+/*
+ * Places a container: finds pool, CPUs and memory and adds a grant to the ledger. Returns 0, or an
+ * error with its message set; the log can undo all changes made until then.
+ */
 int32_t place(struct rp_instance *inst, const struct request *r, struct grant **ret);
-/* The same at the root with whatever is left, for one that runs already and cannot be placed. */
+/*
+ * Places a running container that fits nowhere at the root pool, on the CPUs that are left there,
+ * and marks the grant as misplaced for the given reason.
+ */
 int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const char *reason,
 		     struct grant **ret);
-/* A resize: takes `old` out and places anew. */
+/* Resizes a container: removes its previous grant `old` and places the container again. */
 int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *old,
 		    struct grant **ret);
-/* Takes a grant out of ledger and memory. */
+/* Removes a grant from the ledger and releases its memory. */
 void place_release(struct rp_instance *inst, struct grant *g);
 
-/* ---- room in one NUMA node (place_relief.c) -------------------------------------------------- */
+/* ---- fragmentation relief (place_relief.c) --------------------------------------------------- */
 
-/* For a new container that has just been placed, after the log had n_log entries: moves others if
- * it is spread over nodes and the configuration asks for relief at admission. *ret may be another
- * grant then. */
+/*
+ * Moves other containers if the new container was spread over NUMA nodes and the configuration
+ * requests relief at admission. The container has just been placed; n_log is the length of the log
+ * before that. *ret is the grant of the container and may be replaced.
+ */
 int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
 			    struct grant **ret);
-/* Helps containers that wait for room in one node, with at most `budget` containers moved (0: any
- * number). Returns how many were moved, or an error. stage_others() follows. */
+/*
+ * Moves containers so that waiting containers fit into one NUMA node; at most `budget` containers
+ * move (0: no limit). Returns the number of moved containers, or an error. The caller calls
+ * stage_others() afterwards.
+ */
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget);
 
-/* ---- better places (place_better.c) ---------------------------------------------------------- */
+/* ---- rebalancing (place_better.c) ------------------------------------------------------------ */
 
-/* Moves at most `budget` containers (0: any number). */
+/* Moves containers to better pools, at most `budget` of them (0: no limit). */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
-/* One that has begun to lack something (RP_PRESSURE_…). */
+/* Moves a container under pressure to a better pool. lacks: RP_PRESSURE_… flags. */
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
 
 #endif

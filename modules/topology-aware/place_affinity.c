@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Next to whom a container wants to be. Each container that an affinity matches adds its weight to
- * the pool that it is in; a pool feels the weights of those above it and of those below it, less
- * with every step.
+ * Affinities between containers. Each container that an affinity matches adds the affinity's weight
+ * to the container's pool. The weights then spread to ancestor and descendant pools and shrink with
+ * each step. affinity_weigh() is the entry point.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +15,20 @@
 
 #define WEIGHT_MAX 1000
 #define COLOCATION_WEIGHT 10
-#define STEP 0.75 /* what is left of a weight one link away */
-#define AFFINITIES_MAX 256u /* of one container */
+#define STEP 0.75 /* fraction of a weight that reaches a parent or child pool */
+#define AFFINITIES_MAX 256u /* maximum number of affinities of one container */
 
 struct affinity {
-	bool same_pod; /* else scope counts */
-	const char *name; /* of a container; else match counts */
+	/* matches containers of the same pod; otherwise scope selects the containers */
+	bool same_pod;
+	/* name of the matching container, "*": any; NULL: match selects the containers */
+	const char *name;
 	struct expr scope, match;
 	int64_t weight;
 };
 
 struct affinities {
-	struct blocks memory; /* of the expressions */
+	struct blocks memory; /* memory of the expressions */
 	struct affinity *list;
 	uint32_t n, cap;
 };
@@ -56,7 +58,7 @@ static int32_t place_affinity_add(struct rp_instance *inst, struct affinities *a
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Only lists of names: the short form. */
+/* Returns true if the annotation has the short form: container names mapped to lists of names. */
 static bool is_simple(struct rp_instance *inst, rp_cfg map)
 {
 	const struct modhost *h = &inst->h;
@@ -81,7 +83,10 @@ static bool has_name(const struct affinities *a, uint32_t from, const char *name
 	return false;
 }
 
-/* Those that it names, and those that name it. */
+/*
+ * Reads the short form. Adds an affinity to each container that this container names, and to each
+ * container that names this one.
+ */
 static int32_t read_simple(struct rp_instance *inst, rp_cfg map, const char *name, int64_t sign,
 			   struct affinities *a)
 {
@@ -150,7 +155,10 @@ static int32_t read_full(struct rp_instance *inst, rp_cfg map, const char *name,
 					     &a->memory, &one);
 			if (r)
 				return r;
-			/* The others of the pod are only checked: a mistake refuses all of it. */
+			/*
+			 * Affinities of other containers of the pod are only checked; a mistake in
+			 * one of them refuses all.
+			 */
 			if (strcmp(h->config->key(h->ctx, map, i), name) == 0)
 				r = place_affinity_add(inst, a, &one);
 			if (r)
@@ -237,8 +245,10 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 	}
 }
 
-/* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as
- * well. */
+/*
+ * Spreads the weights along the tree. The first pass sums the weights of descendants into
+ * affinity[], the second adds the weights of ancestors.
+ */
 static void place_affinity_spread(struct rp_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++)
@@ -246,7 +256,10 @@ static void place_affinity_spread(struct rp_plan *p)
 	for (uint32_t i = 0; i < p->n_pools; i++)
 		if (p->pools[i].parent != NO_POOL)
 			p->affinity[p->pools[i].parent] += STEP * p->affinity[i];
-	/* From here on weight[] is what comes from above, its own weight included. */
+	/*
+	 * From here on weight[] holds the pool's own weight plus the part received from its
+	 * ancestors.
+	 */
 	for (uint32_t i = p->n_pools; i-- > 0;) {
 		uint32_t parent = p->pools[i].parent;
 		if (parent == NO_POOL)

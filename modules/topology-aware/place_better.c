@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better places for containers that run. Who came when the machine was full sits in a wider pool
- * than it would now, on farther memory, on other CPUs than the isolated ones, or on what was left,
- * and stays there after all of that has become free.
+ * Rebalancing of running containers. A container placed on a full node may have got a wider pool,
+ * more distant memory or no isolated CPUs. Rebalancing improves its placement after capacity has
+ * become free.
  *
- * Each is looked at as if it were placed now, with the rules of a placement. It moves when they
- * prefer another pool for what that is; that others leave more there is reason enough only for one
- * that lacks CPUs, and its own preference decides, not what would be fair: so moves come to an end.
- * Whoever is annotated to keep CPUs or memory, or is in its cold start, stays; and so does
- * everybody whose move would push another one's memory away. What others notice is that the CPUs
- * they share become more or less.
+ * Each container is placed again with the normal rules and moves only if another pool suits it
+ * better. Fewer containers in the other pool are a reason only for a container under CPU pressure.
+ * A container moves only for its own benefit, so that moves come to an end.
+ *
+ * Containers that preserve CPUs or memory and containers in a cold start never move. No move pushes
+ * the memory of another container to other nodes. A move changes only the number of shared CPUs of
+ * other containers.
  */
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
-#define WORK_MAX 4096u /* of one event: about as many containers are looked at */
-#define WORK_AFFINITY 16u /* containers that can be matched in the time of one look */
+#define WORK_MAX 4096u /* work of one event, in checked containers */
+#define WORK_AFFINITY 16u /* containers matched against affinities in the time of one check */
 
 struct attempt {
 	struct rp_instance *inst;
 	struct grant *old;
 	struct request r;
-	memalloc_mask zone; /* of its memory, as it is */
-	uint32_t n_log, n_moved; /* what to go back to */
+	memalloc_mask zone; /* current memory zone */
+	uint32_t n_log, n_moved; /* state of the ledger to return to if the attempt fails */
 	bool spread;
-	/* Where to. */
+	/* Target of the move. */
 	uint32_t pool;
-	memalloc_mask new_zone; /* only its memory moves; 0: all of it */
+	memalloc_mask new_zone; /* new memory zone if only the memory moves; otherwise 0 */
 	const char *rule;
 };
 
-/* ---- is there a better place? ---------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* One that does not have what it asks for: any other place is better. */
+/*
+ * Returns true if the container does not have what it requests, so that any sufficient place is
+ * better.
+ */
 static bool place_better_waits(const struct grant *g)
 {
 	return (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES)) != 0;
@@ -44,7 +48,10 @@ static bool is_left_alone(const struct grant *g)
 	       (g->type == GRANT_RESERVED && !place_better_waits(g));
 }
 
-/* Has it got what it would get now? After a new configuration it may be of another sort. */
+/*
+ * Returns true if the grant has the amounts that the request now results in. A new configuration
+ * may change the amounts.
+ */
 static bool is_as_asked(const struct attempt *a)
 {
 	return a->r.full == cpus_count(a->old->exclusive) && a->r.fraction == a->old->portion &&
@@ -93,7 +100,10 @@ static bool reserved_is_better(struct attempt *a)
 	return p->pools[p->root].n_reserved && ledger_reserved_room(p, p->root) >= a->r.fraction;
 }
 
-/* Its grant is out of the ledger. */
+/*
+ * Finds a better place for a container whose grant has been removed from the ledger. Returns false
+ * if there is none.
+ */
 static bool place_better_look(struct attempt *a)
 {
 	struct rp_instance *inst = a->inst;
@@ -158,14 +168,18 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
 	return stage_note_moves(inst);
 }
 
-/* Nobody else has to make room, and it is there. */
+/*
+ * Returns true if the container reached the intended pool and no memory of other containers moved.
+ */
 static bool came_true(const struct attempt *a, const struct grant *g)
 {
 	return a->inst->n_moved == a->n_moved && g->pool == a->pool && !place_better_waits(g);
 }
 
-/* 1: it has moved; 0: it has not, and what was tried is to be taken back; or an error that ends
- * all. */
+/*
+ * Tries to move a container. Returns 1 if it moved, 0 if the caller has to undo the attempt, or an
+ * error that ends the rebalancing.
+ */
 static int32_t place_better_attempt(struct attempt *a, rp_txn txn)
 {
 	struct rp_instance *inst = a->inst;
@@ -204,7 +218,10 @@ static void take_back(const struct attempt *a)
 	a->inst->n_moved = a->n_moved;
 }
 
-/* The same results; *ret_work: what it has cost. */
+/*
+ * Moves a container if a better place exists and undoes a failed attempt. Returns like attempt();
+ * *ret_work receives the work spent.
+ */
 static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool spread,
 				     uint32_t *ret_work)
 {
@@ -219,8 +236,8 @@ static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ct
 		return e;
 	*ret_work = 1;
 	if (request_read(inst, &info, a.old->hints, &a.r))
-		return 0; /* one of its annotations would refuse a new one */
-	if (a.r.cold_ms) /* it is over */
+		return 0; /* an annotation is invalid: leave the container in its place */
+	if (a.r.cold_ms) /* the cold start has ended */
 		a.r.mem_types = a.old->mem_types;
 	a.r.cold_ms = 0;
 	a.n_log = inst->ledger.n_log;
@@ -229,7 +246,10 @@ static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ct
 	if (!e)
 		take_back(&a);
 	*ret_work += a.r.selective ? inst->ledger.n_grants / WORK_AFFINITY : 0;
-	/* From here on the memory allocator cannot go back to where the event began. */
+	/*
+	 * After a move the memory allocator can no longer return to its state at the begin of the
+	 * event.
+	 */
 	inst->resync |= e > 0;
 	inst->counters.rebalanced += e > 0;
 	request_fini(&a.r);
@@ -281,7 +301,10 @@ int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t
 	const struct grant *g = ledger_find(inst, ctr);
 	if (!has_work(inst) || !g || !(lacks & (RP_PRESSURE_CPU | RP_PRESSURE_MEMORY)))
 		return 0;
-	/* Exclusive CPUs are as many elsewhere. */
+	/*
+	 * Another pool offers the same number of exclusive CPUs, so only containers with shared
+	 * CPUs benefit.
+	 */
 	bool spread = lacks & RP_PRESSURE_CPU && (g->portion > 0 || !g->exclusive);
 	int32_t r = place_better_consider(inst, txn, ctr, spread, &cost);
 	return r > 0 ? stage_others(inst, txn, 0) : r;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where in the machine the things are that a container uses: its devices, the disks behind its
- * mounts, and what annotations say. Devices and mounts are known only while the container is being
- * created, so hints are made then and kept.
+ * Topology hints: the CPUs, NUMA nodes and sockets close to the devices of a container, to the
+ * disks of its mounts, and to locations named by annotations. Devices and mounts are known only
+ * while a container is being created, so hints are made then and saved. hints_make() makes hints,
+ * hint_score() and hints_score() rate pools by them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,17 @@
 #define TEST_WHAT "annotation " TEST_KEY
 #define POD_RESOURCE_PREFIX "podresourceapi:"
 
-#define HINTS_MAX 64u /* of one container */
-#define SCANNED_MAX 256u /* mounts or devices that are looked at */
+#define HINTS_MAX 64u /* maximum number of hints of one container */
+#define SCANNED_MAX 256u /* maximum number of mounts or devices checked */
 #define DEVICE_PATH_MAX 1024u
-#define PROVIDER_MAX 352u /* of a resource: a name of 316 bytes */
+#define PROVIDER_MAX 352u /* longest provider name; resource names have up to 316 bytes */
 
 #define KIND_MOUNTS 0x1u
 #define KIND_DEVICES 0x2u
 #define KIND_POD_RESOURCES 0x4u
 #define KIND_ALL 0x7u
 
-/* A list of paths; globs or prefixes. */
+/* List of path patterns, which are globs or prefixes. */
 struct paths {
 	rp_cfg list;
 	bool globs;
@@ -96,7 +97,7 @@ static int32_t make_hint(const char *provider, struct rp_ids cpus, struct rp_ids
 	return 0;
 }
 
-/* By name of the provider; of two of one name the first one stays. */
+/* Adds a hint in the order of provider names. A second hint with the same name is ignored. */
 int32_t hints_add(struct hints **hints, const char *provider, struct rp_ids cpus,
 		  struct rp_ids nodes, struct rp_ids sockets)
 {
@@ -123,9 +124,12 @@ int32_t hints_add(struct hints **hints, const char *provider, struct rp_ids cpus
 	return 0;
 }
 
-/* ---- which to look for ----------------------------------------------------------------------- */
+/* ---- kinds and paths of hints ---------------------------------------------------------------- */
 
-/* Words of "mounts, devices", in brackets or not; as YAML one a line with a dash. */
+/*
+ * Parses a list of kinds such as "mounts, devices", with or without brackets, or a YAML list with
+ * one dash per line. Returns a mask of KIND_….
+ */
 static uint32_t parse_kinds(struct rp_instance *inst, rp_ctr ctr, const char *text)
 {
 	static const struct {
@@ -214,7 +218,7 @@ static int32_t add_hint(struct search *s, const char *provider, struct rp_ids cp
 	return r ? modhost_fail(&s->inst->h, r, "out of memory") : 0;
 }
 
-/* `what` is a path of the host or a device number. */
+/* Adds a hint for a device. what: a path of the host, or a device number such as "b8:0". */
 static int32_t add_device(struct search *s, const char *provider, const char *what)
 {
 	const struct modhost *h = &s->inst->h;
@@ -232,7 +236,10 @@ static bool place_hints_begins(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* What every pod has, and volumes that lie in memory. */
+/*
+ * Returns true for mounts that say nothing about devices: files that every pod has, config maps and
+ * secrets.
+ */
 static bool is_boring(const struct rp_mount_info *m)
 {
 	static const char *const prefixes[] = {RP_DATA_DIR,   "/etc/",	    "/dev/termination-log",
@@ -314,7 +321,7 @@ static int32_t add_pod_resources(struct search *s)
 
 /* ---- annotated hints ------------------------------------------------------------------------- */
 
-/* A member by its name in any case; "" when it is not there. */
+/* Reads a member of a map, ignoring the case of its name. *ret is "" if the member is missing. */
 static int32_t read_member(const struct modhost *h, rp_cfg map, const char *name, const char **ret)
 {
 	*ret = "";
@@ -408,7 +415,7 @@ int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, str
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-#define AROUND 0.9 /* a pool around the right one */
+#define AROUND 0.9 /* factor per step for a pool that contains the matching pool */
 
 static double score_nodes(const struct rp_plan *p, uint32_t id, struct rp_ids nodes)
 {
@@ -484,7 +491,10 @@ const struct hint *hints_violated(const struct rp_plan *p, const struct hints *h
 	return NULL;
 }
 
-/* Nodes with CPUs count; memory that comes with them, of whatever type, is as near as can be. */
+/*
+ * Returns true if a memory zone is close to the wanted nodes. Of a zone with CPU nodes only these
+ * count, because the memory-only nodes in it are as close as possible.
+ */
 static bool is_aligned(const struct rp_plan *p, memalloc_mask zone, memalloc_mask wanted)
 {
 	memalloc_mask with_cpus = zone & p->pools[p->root].nodes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has what, and what is left in each pool. Exclusive CPUs leave the free sets of their pool, of
- * all above it and of all below it; amounts count in their pool and all above. Everything that is
- * done to a grant can be undone from the log, exactly and without memory.
+ * Ledger of grants and free capacity of the pools. Exclusive CPUs are removed from the free sets of
+ * their pool, its ancestors and its descendants. Amounts count in their pool and its ancestors. The
+ * log can undo each addition and removal exactly and without allocating memory.
  */
 #include <stdlib.h>
 
@@ -106,7 +106,10 @@ static void move_cpus(const struct rp_plan *p, struct pool *pool, const struct c
 	pool->changed = true;
 }
 
-/* What a grant takes of its pool and the ones around it, or gives back. */
+/*
+ * Takes the CPUs and amounts of a grant from its pool, the pool's ancestors and its descendants, or
+ * returns them.
+ */
 static void place_ledger_account(struct rp_instance *inst, const struct grant *g, bool take)
 {
 	struct ledger *l = &inst->ledger;
@@ -117,7 +120,9 @@ static void place_ledger_account(struct rp_instance *inst, const struct grant *g
 	struct pool *own = &p->pools[g->pool];
 	own->shared_own += shared;
 	own->reserved_own += reserved;
-	/* One that is misplaced has the reserved CPUs when no shared ones are left. */
+	/*
+	 * A misplaced container uses the reserved CPUs if no shared CPU is left, so it needs none.
+	 */
 	if ((g->flags & (GRANT_ZERO | GRANT_MISPLACED)) == GRANT_ZERO)
 		own->zero_own += (uint32_t)sign;
 	own->n_grants[g->type] += (uint32_t)sign;
@@ -145,7 +150,8 @@ static void link_grant(struct rp_instance *inst, struct grant *g)
 {
 	struct pool *pool = &inst->plan->pools[g->pool];
 	place_ledger_account(inst, g, true);
-	(void)table_put(&inst->ledger.by_ctr, g->ctr, g); /* there is room for it */
+	/* cannot fail: ledger_reserve() was called */
+	(void)table_put(&inst->ledger.by_ctr, g->ctr, g);
 	g->pool_next = pool->grants;
 	g->pool_link = &pool->grants;
 	if (g->pool_next)
@@ -176,7 +182,7 @@ void ledger_remove(struct rp_instance *inst, struct grant *g)
 	inst->ledger.log[inst->ledger.n_log++] = (struct ledger_entry){g, false};
 }
 
-/* Frees what is in the log but no longer in the ledger. */
+/* Clears the log and frees its grants that are no longer in the ledger. */
 static void drop_log(struct rp_instance *inst)
 {
 	struct ledger *l = &inst->ledger;
@@ -222,7 +228,8 @@ void ledger_undo_to(struct rp_instance *inst, uint32_t n_log)
 	struct ledger *l = &inst->ledger;
 	take_back(inst, n_log);
 	for (uint32_t i = n_log; i < l->n_log; i++)
-		if (l->log[i].added) /* a grant is added once, so nothing before has it */
+		/* a grant is added only once, so no earlier entry refers to it */
+		if (l->log[i].added)
 			grant_free(l->log[i].grant);
 	l->n_log = n_log;
 }
@@ -245,7 +252,7 @@ void ledger_clear(struct rp_instance *inst)
 	l->irqs_changed = l->classes_changed = true;
 }
 
-/* ---- what is left ---------------------------------------------------------------------------- */
+/* ---- free amounts ---------------------------------------------------------------------------- */
 
 static int64_t left_in(const struct pool *pool)
 {
@@ -293,14 +300,16 @@ int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool)
 	return room;
 }
 
-/* ---- what may be given away ------------------------------------------------------------------ */
+/* ---- slices: CPUs that can become exclusive ------------------------------------------------- */
 
 static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_t id)
 {
 	uint64_t *w = pool->whole_slice;
 	memcpy(w, pool->own, p->n_words * sizeof *w);
-	/* The last child is the number before; the one before a child is before the first one below
-	 * that. */
+	/*
+	 * The last child has the number before its parent's. The previous child has the number
+	 * before the child's first descendant.
+	 */
 	for (uint32_t next = id; next > pool->first;) {
 		const struct pool *child = &p->pools[next - 1];
 		for (uint32_t i = 0; i < p->n_words; i++)
@@ -314,7 +323,10 @@ static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_
 	}
 }
 
-/* The CPUs that are left when those promised to containers of the pool are put aside. */
+/*
+ * Computes the CPUs left after setting aside the shares promised to containers of the pool. limit:
+ * maximum number of CPUs.
+ */
 static void fill_slice(const struct rp_plan *p, struct pool *pool, int64_t limit)
 {
 	struct rp_idset from, taken;

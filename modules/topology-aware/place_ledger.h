@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has what in which pool. */
+/*
+ * Ledger of grants: which container has which CPUs and amounts of which pool, and the free capacity
+ * of each pool. Changes can be undone within a callback. The memory of grants is accounted by the
+ * memory allocator.
+ */
 #ifndef TOPOLOGY_AWARE_PLACE_LEDGER_H
 #define TOPOLOGY_AWARE_PLACE_LEDGER_H
 
@@ -14,12 +18,14 @@
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
-/* Something that the container uses is near these CPUs, or these nodes, or these sockets; each may
- * be empty. */
+/*
+ * Topology hint: a device or volume of the container is close to these CPUs, NUMA nodes or sockets.
+ * Each set may be NULL.
+ */
 struct hint {
 	struct hint *next;
 	struct cpus *cpus, *nodes, *sockets;
-	bool pod_resource; /* from the kubelet, by resource name */
+	bool pod_resource; /* hint from the kubelet's pod resources, named after the resource */
 	char provider[];
 };
 
@@ -30,24 +36,26 @@ struct hints {
 
 /* ---- grants ---------------------------------------------------------------------------------- */
 
-#define GRANT_ZERO 0x01u /* asks for nothing, but is promised a CPU to share */
+#define GRANT_ZERO 0x01u /* no CPU request; at least one shared CPU stays free for it */
 #define GRANT_HIDE_THREADS 0x02u
 #define GRANT_PRESERVE_MEM 0x04u
-#define GRANT_MEMORY 0x08u /* has a request in the memory allocator */
-#define GRANT_OVERFLOW 0x10u /* on the reserved CPUs for want of shared ones */
-#define GRANT_MISPLACED 0x20u /* could not be placed as it asks for */
-#define GRANT_COLD 0x40u /* has no DRAM yet */
-#define GRANT_ODD_SHARES 0x80u /* shares do not follow from its CPUs */
+#define GRANT_MEMORY 0x08u /* the memory allocator has a request of this container */
+#define GRANT_OVERFLOW 0x10u /* on the reserved CPUs because no shared CPUs are left */
+#define GRANT_MISPLACED 0x20u /* could not be placed as requested */
+#define GRANT_COLD 0x40u /* cold start: no DRAM yet */
+#define GRANT_ODD_SHARES 0x80u /* CPU shares are not derived from the granted CPUs */
 
 struct irq_ask;
 
-/* What a container asks for, as it counts for "nothing has changed". */
+/* Requests and limits of a container; a record with the same needs can be reinstated. */
 struct needs {
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 };
 
-/* Never changed while it is in the ledger, but for links: a change is another grant in its
- * place. */
+/*
+ * Grant: the CPUs and memory of one container. Only the links of a grant in the ledger change; any
+ * other change replaces the grant by another one.
+ */
 struct grant {
 	rp_ctr ctr;
 	rp_pod pod;
@@ -56,20 +64,22 @@ struct grant {
 	uint8_t qos;
 	uint16_t flags; /* GRANT_… */
 	struct cpus *exclusive;
-	int64_t portion; /* of shared or reserved CPUs */
-	int64_t shares_mcpu; /* what cpu.shares are made of */
+	int64_t portion; /* milli-CPU of shared or reserved CPUs */
+	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */
 	uint32_t mem_types;
-	uint32_t class; /* of its exclusive CPUs; CPUCLASS_NONE */
+	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
 	int64_t mem_size;
-	uint64_t cold_ms,
-		/* duration, and on the host's clock when it ends (0: has not started) */
-		cold_until;
+	/*
+	 * cold_ms: duration of the cold start; cold_until: its end by the host's clock, 0: not
+	 * started
+	 */
+	uint64_t cold_ms, cold_until;
 	struct needs needs;
 	struct hints *hints;
 	struct irq_ask *irq;
 	char *namespace;
-	char *reason; /* of MISPLACED and OVERFLOW */
-	/* Links. */
+	char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */
+	/* Links of the ledger. */
 	bool in, queued;
 	struct grant *pool_next, **pool_link;
 };
@@ -80,8 +90,8 @@ struct ledger_entry {
 };
 
 struct ledger {
-	struct table by_ctr; /* struct grant */
-	uint32_t n_grants, n_waiting; /* waiting: OVERFLOW or MISPLACED */
+	struct table by_ctr; /* struct grant, by container */
+	uint32_t n_grants, n_waiting; /* n_waiting: grants with GRANT_OVERFLOW or GRANT_MISPLACED */
 	uint32_t n_cold;
 	struct ledger_entry *log;
 	uint32_t n_log, cap_log;
@@ -90,40 +100,50 @@ struct ledger {
 
 struct rp_instance;
 
-/* Room for n more entries of the log; after it as many additions and removals cannot fail. */
+/* Reserves memory for n more log entries. After that n additions and removals cannot fail. */
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n);
-/* Begins a callback: what was done before is final. */
+/* Begins a callback: earlier changes become final and are no longer undone. */
 void ledger_begin(struct rp_instance *inst);
 void ledger_undo(struct rp_instance *inst);
-/* Takes back what came after the log had n_log entries. No grant that was removed since may have
- * been added again. */
+/*
+ * Undoes the changes made after the log had n_log entries. No grant removed since then may have
+ * been added again.
+ */
 void ledger_undo_to(struct rp_instance *inst, uint32_t n_log);
-/* No grants, nothing to undo. The plan's sets become what they are without any. */
+/* Removes all grants and the undo log; all pools become fully free. */
 void ledger_clear(struct rp_instance *inst);
-/* The ledger takes the grant over. */
+/* Adds a grant; the ledger owns it afterwards. */
 void ledger_add(struct rp_instance *inst, struct grant *g);
-/* All CPUs that belong to containers. */
+/* Returns the exclusive CPUs of all containers. */
 void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
-/* It stays readable until the callback ends. */
+/* Removes a grant; the grant stays readable until the callback ends. */
 void ledger_remove(struct rp_instance *inst, struct grant *g);
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
 
 struct grant *grant_new(const struct rp_ctr_info *info);
 struct grant *grant_copy(const struct grant *g);
-struct grant *grant_free(struct grant *g); /* returns NULL */
+struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
 
-/* What is still there to share, for one pool or for all at once (plan.room). Without `zero` the one
- * milli-CPU of those who ask for nothing does not count. */
+/*
+ * Returns the milli-CPU that can still be granted in a pool. zero: one milli-CPU is deducted if
+ * containers without CPU request are in the pool. ledger_rooms() computes plan.room for all pools
+ * with this deduction.
+ */
 int64_t ledger_room(const struct rp_plan *p, uint32_t pool, bool zero);
 void ledger_rooms(struct rp_plan *p);
-int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool); /* -1: it has none */
-/* Would those that ask for nothing in a pool above it be left without a CPU, if n shared CPUs of it
- * were given away? */
+/* Returns the milli-CPU of reserved CPUs that can still be granted; -1: the pool has none. */
+int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool);
+/*
+ * Returns true if granting n shared CPUs of a pool exclusively would leave containers without CPU
+ * request in an ancestor pool without any CPU.
+ */
 bool ledger_drains(const struct rp_plan *p, uint32_t pool, int64_t n);
-/* Brings whole_slice and slice of all pools up to date; needs ledger_rooms(). */
+/* Updates whole_slice and slice of all pools. The caller calls ledger_rooms() first. */
 void ledger_slices(struct rp_plan *p);
-/* What may be given away of a pool: plan.pools[pool].whole_slice for inner ones, .slice for
- * leaves. */
+/*
+ * Returns the CPUs of a pool that can become exclusive: whole_slice of an inner pool, slice of a
+ * leaf.
+ */
 const uint64_t *ledger_sliceable(const struct rp_plan *p, uint32_t pool, uint32_t *ret_n);
 
 #endif

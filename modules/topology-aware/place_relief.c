@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragmentation relief (relief.h): containers are moved to other NUMA nodes so that one with
- * exclusive CPUs, which would be spread over several, fits into one. What is moved is placed again
- * with the rules of a placement; the result counts only if all of them lie in one node each and no
- * memory of other containers had to make room.
+ * Fragmentation relief (relief.h): moves containers to other NUMA nodes so that a container with
+ * exclusive CPUs fits into one node instead of several. Moved containers are placed again with the
+ * normal rules. The moves are undone unless each of these containers is in one node and no memory
+ * of other containers moved.
  */
 #include <stdlib.h>
 
@@ -12,15 +12,15 @@
 
 struct relief_plan {
 	uint32_t n_units, n_items;
-	uint32_t pools[RELIEF_UNITS_MAX]; /* of the units */
+	uint32_t pools[RELIEF_UNITS_MAX]; /* pools of the units */
 	struct relief_unit units[RELIEF_UNITS_MAX];
 	struct relief_item items[RELIEF_ITEMS_MAX];
-	struct grant *grants[RELIEF_ITEMS_MAX]; /* of the items */
+	struct grant *grants[RELIEF_ITEMS_MAX]; /* grants of the items */
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t n_moves, unit;
 };
 
-/* ---- what there is to move ------------------------------------------------------------------- */
+/* ---- units and items ------------------------------------------------------------------------- */
 
 static int64_t grant_size(const struct grant *g)
 {
@@ -60,7 +60,10 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
 	}
 }
 
-/* Grants that a move could take something from, or that are where they are for a reason, stay. */
+/*
+ * Returns true for grants that must stay: grants that a move could harm, and grants that are bound
+ * to their place.
+ */
 static bool is_fixed(const struct rp_plan *p, const struct grant *g)
 {
 	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
@@ -92,7 +95,10 @@ static void add_item(struct rp_instance *inst, rp_ctr ctr, struct relief_plan *r
 	}
 }
 
-/* The moves for a container that is in the ledger no more, or not yet. 0, or -RP_ENOSPC. */
+/*
+ * Finds the moves that free one node for a container without grant in the ledger. Returns 0, or
+ * -RP_ENOSPC if there are none.
+ */
 static int32_t find_moves(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
 			  struct relief_plan *ret)
 {
@@ -110,7 +116,7 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* The smallest pool of a unit that suffices; NO_POOL: none does. */
+/* Returns the smallest sufficient pool of a unit, or NO_POOL. */
 static uint32_t find_within(struct rp_instance *inst, const struct request *r, uint32_t unit)
 {
 	const struct rp_plan *p = inst->plan;
@@ -125,8 +131,10 @@ static uint32_t find_within(struct rp_instance *inst, const struct request *r, u
 	return NO_POOL;
 }
 
-/* Places a container in a unit, where no other one's memory has to make room for it. 0, -RP_ENOSPC
- * or another error. */
+/*
+ * Places a container in a unit without moving the memory of other containers. Returns 0,
+ * -RP_ENOSPC, or another error.
+ */
 static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_t unit,
 			    struct grant **ret)
 {
@@ -195,7 +203,7 @@ static int32_t apply_moves(struct rp_instance *inst, rp_txn txn, struct request 
 	return 0;
 }
 
-/* ---- the way back ---------------------------------------------------------------------------- */
+/* ---- undoing --------------------------------------------------------------------------------- */
 
 static int32_t begin_memory(struct rp_instance *inst)
 {
@@ -203,8 +211,10 @@ static int32_t begin_memory(struct rp_instance *inst)
 	return inst->memory_begun ? 0 : modhost_fail(&inst->h, -RP_EBUSY, "memory is in use");
 }
 
-/* Takes back all that came after the log had n_log entries, and what the memory allocator did since
- * it began. */
+/*
+ * Undoes the ledger changes made after the log had n_log entries, the memory changes since
+ * begin_memory(), and the moves noted since.
+ */
 static int32_t take_back(struct rp_instance *inst, uint32_t n_log, uint32_t n_moved,
 			 uint32_t n_noted)
 {
@@ -216,9 +226,12 @@ static int32_t take_back(struct rp_instance *inst, uint32_t n_log, uint32_t n_mo
 	return begin_memory(inst);
 }
 
-/* ---- who needs it ---------------------------------------------------------------------------- */
+/* ---- containers that need relief ------------------------------------------------------------- */
 
-/* Is a container with exclusive CPUs spread over nodes although it would fit into one? */
+/*
+ * Returns true if a container with exclusive CPUs is spread over NUMA nodes although it fits into
+ * one.
+ */
 static bool is_spread(const struct rp_plan *p, const struct grant *g)
 {
 	struct rp_idset nodes;
@@ -276,7 +289,10 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	return e;
 }
 
-/* Returns how many containers were moved for one that waits, itself included. */
+/*
+ * Moves containers for one that waits for a single NUMA node. Returns the number of moved
+ * containers, including the waiting one, or an error.
+ */
 static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 				    uint32_t moves)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container wants: its requests, its QoS class, its annotations, and the defaults of the
- * configuration. */
+/*
+ * Reads the request of a container: resource requests, QoS class, annotations and the defaults of
+ * the configuration determine type and number of CPUs, memory types and classes.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,7 +22,7 @@
 
 #define DEFAULT_TYPES (MEMALLOC_DRAM | MEMALLOC_PMEM)
 
-/* A boolean preference and where it comes from. */
+/* Boolean preference, and the configuration node that it comes from (NULL: annotation). */
 struct preference {
 	bool value, annotated;
 	rp_cfg at;
@@ -54,7 +56,10 @@ static struct preference shared_preference(struct rp_instance *inst, rp_ctr ctr)
 	return (struct preference){s->prefer_shared, false, s->shared_at};
 }
 
-/* Of a requirement and a preference the more specific one counts, the requirement on a tie. */
+/*
+ * Reads whether the container wants isolated CPUs. Of the "require" and the "prefer" annotation the
+ * more specific one counts; on a tie the requirement. *ret_strict: isolated CPUs are required.
+ */
 static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ctr, bool *ret_strict)
 {
 	const struct settings *s = &inst->plan->settings;
@@ -85,7 +90,10 @@ static bool is_reserved_namespace(const struct settings *s, const char *ns)
 	return strcmp(ns, "kube-system") == 0 || strings_match(&s->reserved_namespaces, ns);
 }
 
-/* Containers that do not get ordinary CPUs. False: it does. */
+/*
+ * Classifies containers that preserve their CPUs or run on reserved CPUs. Returns false for other
+ * containers.
+ */
 static bool classify_special(struct rp_instance *inst, struct request *r)
 {
 	const struct settings *s = &inst->plan->settings;
@@ -260,7 +268,7 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- request --------------------------------------------------------------------------------- */
 
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret)

@@ -12,8 +12,8 @@
 struct compare {
 	const struct rp_plan *p;
 	const struct request *r;
-	uint32_t traits; /* of the request: the rules for these apply */
-	/* The score that decided: its name, and what each of the two has. */
+	uint32_t traits; /* traits of the request, which select the scores that apply */
+	/* Name of the deciding score, and its value for either pool. */
 	const char *rule;
 	double by_best, by_second;
 };
@@ -64,9 +64,9 @@ static const struct memory_group *memory_of(const struct rp_plan *p, const struc
 	return g;
 }
 
-/* ---- one pool -------------------------------------------------------------------------------- */
+/* ---- score of a pool ------------------------------------------------------------------------- */
 
-/* Are there CPUs for it where its class likes them? */
+/* Returns true if the pool has CPUs that the container's CPU class prefers. */
 static bool is_preferred(struct rp_instance *inst, const struct request *r, uint32_t id,
 			 bool sliced)
 {
@@ -92,7 +92,10 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	ret->unusable = !ret->memory->offers || (r->zero && !pool->n_sharable) ||
 			(sliced && ledger_drains(p, id, r->full));
 	if (sliced) {
-		/* Amounts are no whole CPUs: promises of parts can leave less than it seems. */
+		/*
+		 * Promised fractions of CPUs can leave fewer whole CPUs than the free amount
+		 * suggests.
+		 */
 		uint32_t n;
 		(void)ledger_sliceable(p, id, &n);
 		int64_t whole = 1000 * ((int64_t)n - r->full);
@@ -105,7 +108,10 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 		ret->preferred = is_preferred(inst, r, id, sliced);
 }
 
-/* Without isolated CPUs ordinary ones do, where nothing else is demanded. */
+/*
+ * Returns true if the pool fits the request. Ordinary CPUs replace missing isolated CPUs unless
+ * isolated CPUs are required.
+ */
 bool score_sufficient(const struct request *r, const struct score *s)
 {
 	return !s->unusable && s->shared >= 0 && (s->isolated >= 0 || !r->strict_isolated);
@@ -177,7 +183,10 @@ static double score_memory_burst(const struct compare *c, const struct score *s)
 	return limit ? (double)(s->memory->capacity >= limit) : (double)s->memory->capacity;
 }
 
-/* Where no pool has room for the limit, the one with most room is best. */
+/*
+ * Rates how far the container can burst towards its limit. If no pool has that much free CPU, the
+ * pool with the most is best.
+ */
 static double score_limit(const struct compare *c, const struct score *s)
 {
 	int64_t room = c->p->room[s->pool], limit = c->r->info.cpu_limit;
@@ -216,7 +225,7 @@ static double score_class(const struct compare *c, const struct score *s)
 	return s->preferred;
 }
 
-/* Is there enough of the wanted kind of CPUs? */
+/* Returns 1 if the pool has enough CPUs of the requested priority, otherwise 0. */
 static double score_priority(const struct compare *c, const struct score *s)
 {
 	int64_t part = c->r->fraction || c->r->full ? c->r->fraction : 1;
@@ -247,14 +256,14 @@ static double score_exclusive_number(const struct compare *c, const struct score
 	return s->shared > 0 ? score_number(c, s) : 0;
 }
 
-/* Exclusive containers leave the largest holes to others. */
+/* Prefers the pool with the least free CPU, so that other pools keep large free areas. */
 static double score_tightness(const struct compare *c, const struct score *s)
 {
 	(void)c;
 	return -(double)s->shared;
 }
 
-/* The same for what the pool is a part of. */
+/* Prefers the pool whose parent has the least free CPU. */
 static double score_tightness_above(const struct compare *c, const struct score *s)
 {
 	uint32_t parent = c->p->pools[s->pool].parent;
@@ -280,14 +289,14 @@ enum trait {
 	HINTED = 0x2,
 	MAY_GROW = 0x4,
 	LIMITED = 0x8,
-	UNLIMITED = 0x10, /* Burstable, like those with a limit */
+	UNLIMITED = 0x10, /* Burstable without CPU limit; LIMITED: Burstable with limit */
 	TYPED = 0x20,
-	CHOOSY = 0x40, /* high or low priority */
+	CHOOSY = 0x40, /* high or low CPU priority requested */
 	NORMAL = 0x80,
 	ISOLATED = 0x100,
 	EXCLUSIVE = 0x200,
-	BALANCED = 0x400, /* exclusive CPUs, where containers are spread */
-	TIGHT = 0x800, /* exclusive CPUs, where holes are kept large */
+	BALANCED = 0x400, /* exclusive CPUs with balanced packing */
+	TIGHT = 0x800, /* exclusive CPUs with tight packing */
 };
 
 static uint32_t traits_of(const struct rp_plan *p, const struct request *r)
@@ -303,10 +312,10 @@ static uint32_t traits_of(const struct rp_plan *p, const struct request *r)
 	       (r->full > 0 ? EXCLUSIVE | packing : 0);
 }
 
-/* What a score tells of a pool. */
+/* Kind of a score: which property of a pool it rates. */
 enum kind {
-	BETTER = 1, /* that it is the better place */
-	BY_LOAD = 2, /* how much other containers leave there */
+	BETTER = 1, /* suitability of the pool for the container */
+	BY_LOAD = 2, /* free capacity, which depends on other containers */
 	BY_NUMBER = 3,
 };
 
@@ -315,7 +324,7 @@ enum kind {
 
 static const struct {
 	double (*score)(const struct compare *c, const struct score *s);
-	enum trait of; /* requests that it applies to */
+	enum trait of; /* trait of the requests that the score applies to */
 	enum kind kind;
 	const char *name;
 } scores[] = {
@@ -364,7 +373,7 @@ static int place_score_compare(struct compare *c, const struct score *a, const s
 		c->by_second = y;
 		return x > y ? (int)scores[i].kind : -(int)scores[i].kind;
 	}
-	return 0; /* it is the same pool */
+	return 0; /* equal in all scores: the same pool */
 }
 
 /* ---- all pools ------------------------------------------------------------------------------- */
@@ -408,8 +417,7 @@ bool score_worth_moving(struct rp_instance *inst, const struct request *r, const
 	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(inst->plan, r)};
 	int by = place_score_compare(&c, to, from);
 	*ret_rule = c.rule;
-	/* Two that each want something else of the other would follow and flee each other for
-	 * ever. */
+	/* Two containers with opposite affinities to each other would move forever. */
 	if (r->averse && strcmp(c.rule, AFFINITY) == 0)
 		return false;
 	return by == BETTER || (spread && by == BY_LOAD && to->shared > from->shared);

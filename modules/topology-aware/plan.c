@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration on a machine: which CPUs may be used, which are reserved, and an empty tree over
- * them. */
+/*
+ * Builds a plan from settings and the topology of the node: allowed, isolated and reserved CPUs,
+ * allocators, and a tree of pools without grants (plan_tree.c).
+ */
 #include <stdlib.h>
 
 #include "modules/lib/pct.h"
@@ -41,8 +43,10 @@ static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* Movable memory alone cannot start a container: where it is the kind that cold starts begin with,
- * there are none. */
+/*
+ * Returns true if cold starts are possible. A container cannot start on movable memory alone, so
+ * persistent memory in movable zones rules cold starts out.
+ */
 static bool cold_start_possible(const struct modhost *h, const struct rp_plan *p)
 {
 	struct rp_idset nodes, normal, movable;
@@ -52,7 +56,10 @@ static bool cold_start_possible(const struct modhost *h, const struct rp_plan *p
 	return rp_ids_empty(rp_ids_of(&movable));
 }
 
-/* On hybrid machines the kind of a core counts, elsewhere what sets CPUs apart. */
+/*
+ * Reads the CPUs of each priority. On hybrid processors the core type decides; otherwise the
+ * classification of the CPU allocator.
+ */
 static void read_priorities(const struct modhost *h, struct rp_plan *p)
 {
 	struct rp_idset efficient;
@@ -119,7 +126,10 @@ void plan_empty_pool(const struct rp_plan *p, struct pool *pool)
 	pool->changed = true;
 }
 
-/* A single isolated CPU may be the reserved one; it is not given away then. */
+/*
+ * Fills the CPU sets of all pools. A single isolated CPU may be reserved and is then not available
+ * as an isolated CPU.
+ */
 static void fill_pools(struct rp_plan *p)
 {
 	struct rp_idset isolated, sharable;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration on the machine as it is: sets of CPUs, allocators, the tree of pools. */
+/*
+ * Settings applied to the current node: CPU sets, allocators and the tree of pools. plan_new()
+ * builds a plan, tree_build() its pools. Grants of containers are recorded in place_ledger.h.
+ */
 #ifndef TOPOLOGY_AWARE_PLAN_H
 #define TOPOLOGY_AWARE_PLAN_H
 
@@ -24,66 +27,75 @@ enum grant_type { GRANT_NORMAL, GRANT_RESERVED, GRANT_PRESERVE, N_GRANT_TYPES };
 struct grant;
 
 /*
- * Pools are numbered in post-order: those below pool P are P.first … P-1, the root is the last.
- * Sets have plan.n_words words. Sums are over the pool and all below it.
+ * A pool: a part of the node whose CPUs and memory containers get. Pools are numbered in
+ * post-order: the descendants of pool P have the numbers P.first … P-1, and the root is the last
+ * pool. Sets have plan.n_words words. Sums include the pool and its descendants. Amounts of CPU are
+ * milli-CPU.
  */
 struct pool {
 	char name[POOL_NAME_MAX];
-	uint32_t parent; /* NO_POOL: the root */
-	uint32_t first; /* lowest number below it; its own: a leaf */
-	uint32_t depth; /* of the root: 0 */
+	uint32_t parent; /* parent pool; NO_POOL: this pool is the root */
+	uint32_t first; /* lowest number of a descendant; its own number if it is a leaf */
+	uint32_t depth; /* distance to the root; 0: root */
 	uint32_t level; /* RP_LEVEL_… */
-	uint32_t id; /* the kernel's number of what it stands for */
-	uint32_t package; /* kernel's number; of all but a virtual root */
-	memalloc_mask mem[N_MEM_TYPES]; /* memory near it, by type */
-	uint32_t mem_group; /* pools of one group have the same memory */
-	memalloc_mask nodes; /* those with a CPU in it */
+	uint32_t id; /* the kernel's number of the socket, die, node or cache */
+	uint32_t package; /* the kernel's number of the socket; unused in a virtual root */
+	memalloc_mask mem[N_MEM_TYPES]; /* memory nodes near the pool, by memory type */
+	uint32_t mem_group; /* index into plan.groups; pools of one group have the same memory */
+	memalloc_mask nodes; /* NUMA nodes with a CPU in the pool */
 
-	/* What it has. */
+	/* Capacity of the pool. */
 	uint64_t *cpus, *cap_sharable, *cap_isolated, *reserved;
-	uint64_t *own; /* CPUs that are in no child */
+	uint64_t *own; /* CPUs of the pool that no child has */
 	uint32_t n_cpus, n_cap_sharable, n_reserved;
 
-	/* What is free of it. */
+	/* Free capacity and granted amounts. */
 	uint64_t *sharable, *isolated;
 	uint32_t n_sharable, n_isolated;
-	uint64_t generation; /* of sharable */
+	uint64_t generation; /* counts changes of sharable */
 	int64_t shared_own, shared_sum, reserved_own, reserved_sum;
-	uint32_t zero_own, zero_sum; /* containers that ask for nothing */
-	uint32_t n_grants[N_GRANT_TYPES]; /* of this very pool */
+	uint32_t zero_own, zero_sum; /* containers without CPU request (GRANT_ZERO) */
+	uint32_t n_grants[N_GRANT_TYPES]; /* grants of this pool, without descendants */
 	struct grant *grants;
-	bool changed; /* sharable, since ledger_begin */
+	bool changed; /* sharable changed since ledger_begin() */
 
-	/* What may be given away of it (ledger_slices): limited by what is promised below it, and
-	 * by what is promised here too. */
+	/*
+	 * CPUs that can become exclusive, computed by ledger_slices(). whole_slice leaves the
+	 * shares promised in descendants; slice also leaves the shares promised in this pool and
+	 * above.
+	 */
 	uint64_t *whole_slice, *slice;
 	uint32_t n_whole_slice, n_slice;
-	uint64_t slice_generation; /* that of sharable; 0: not known */
-	int64_t slice_limit; /* CPUs that slice may have */
-	bool slice_stale; /* that of a child is another one */
+	/* generation of sharable when the slices were computed; 0: never */
+	uint64_t slice_generation;
+	int64_t slice_limit; /* maximum number of CPUs in slice */
+	bool slice_stale; /* a child's slice changed: recompute whole_slice */
 };
 
 struct rp_plan;
 
-/* The pools of the machine, with hardware only: sets of CPUs that depend on the configuration
- * follow in pools_fill(). */
+/*
+ * Builds the tree of pools from the topology of the node. plan_reserve() fills the CPU sets that
+ * depend on the configuration.
+ */
 int32_t tree_build(const struct modhost *h, struct rp_plan *p);
 void tree_free(struct rp_plan *p);
-uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: there is none */
-/* The level that the tree really has for a wanted one. */
+uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: no such pool */
+/* Returns the wanted level if the tree has it, otherwise the next level towards the root. */
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted);
 memalloc_mask tree_memory(const struct pool *pool, uint32_t types);
-const char *tree_kind(const struct pool *pool); /* "socket", "numa node" … */
+const char *tree_kind(const struct pool *pool); /* zone type: "socket", "numa node" … */
 
-/* What the memory allocator says of the pools that have the same memory. */
+/* Cached answer of the memory allocator for the pools that have the same memory. */
 struct memory_group {
-	bool known, offers, exact; /* exact: the zone has all types asked for and no others */
-	bool complete; /* the pools have memory of all types asked for */
-	uint32_t n_nodes; /* of the zone */
+	/* offers: a zone exists; exact: the zone has exactly the requested memory types */
+	bool known, offers, exact;
+	bool complete; /* the pools have memory of all requested types */
+	uint32_t n_nodes; /* number of nodes of the offered zone */
 	int64_t capacity;
 };
 
-/* ---- all of it (plan.c) ---------------------------------------------------------------------- */
+/* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
 struct rp_plan {
 	struct settings settings;
@@ -91,32 +103,34 @@ struct rp_plan {
 	struct machine *machine;
 	struct cpualloc *cpus;
 	struct memalloc *mem;
-	uint32_t n_words; /* of every set of CPUs */
+	uint32_t n_words; /* 64-bit words of each CPU set */
 	uint32_t n_pools, root;
 	struct pool *pools;
-	uint64_t *words; /* all sets of all pools */
+	uint64_t *words; /* memory of the CPU sets of all pools */
 	uint32_t n_mem_groups;
 	struct rp_idset online, allowed, isolated, reserved;
-	uint32_t mem_types; /* on the machine */
-	bool cold_start; /* memory types allow it */
+	uint32_t mem_types; /* memory types of the node */
+	bool cold_start; /* cold starts are possible with the memory types of the node */
 	uint32_t burstable_level;
-	struct rp_idset prio_cpus[3]; /* by priority, as pools are compared */
+	struct rp_idset prio_cpus[3]; /* CPUs by priority, for the comparison of pools */
 	struct memory_group
-		*groups; /* of the pools by their memory; answers of the running question */
-	/* Scratch, by pool. */
+		*groups; /* allocator answers for the request being scored, by pool.mem_group */
+	/* Scratch arrays, indexed by pool. */
 	int64_t *room;
 	double *affinity, *weight;
 };
 
-/* The machine is read anew. past->hotplug: what worked once goes on with the CPUs that are left.
- * The plan takes over the settings if it succeeds. */
+/*
+ * Reads the topology of the node and builds a plan without grants. past->hotplug: CPUs that went
+ * offline are no error. On success the plan owns the settings.
+ */
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* Another set of reserved CPUs for a plan that nobody has used yet. */
+/* Chooses the reserved CPUs of a plan without grants again and recomputes its pools. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 
-/* All of it is free. */
+/* Resets a pool to its full capacity without grants. */
 void plan_empty_pool(const struct rp_plan *p, struct pool *pool);
 
 static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *set)

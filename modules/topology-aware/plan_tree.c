@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the hardware to the tree. A level that would only repeat the one above it is left out: a
- * lone NUMA node of a socket, dies of a socket that are not divided into clusters, a lone L3 cache.
- * Nodes without memory have no pool, their CPUs belong to the parent alone.
+ * Builds the tree of pools from the topology of the node. A level that would only repeat its parent
+ * is omitted: the only NUMA node of a socket, dies that are not divided into clusters, and a single
+ * L3 cache. NUMA nodes without memory have no pool; their CPUs belong to the parent pool only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "modules/lib/room.h"
 #include "modules/topology-aware/plan.h"
 
-#define POOLS_MAX 8192u /* more caches than CPUs there are not */
-#define N_SETS 9u /* of a pool */
+#define POOLS_MAX 8192u /* as many as CPUs, because a node has no more L3 caches than CPUs */
+#define N_SETS 9u /* CPU sets of a pool */
 
 struct unit {
 	uint32_t id;
@@ -26,12 +26,12 @@ struct units {
 struct builder {
 	const struct modhost *h;
 	struct pool *pools;
-	struct rp_idset *cpus; /* of each pool */
+	struct rp_idset *cpus; /* CPUs of each pool */
 	uint32_t n, cap_pools, cap_cpus;
 	struct units packages, dies, nodes, caches;
 };
 
-/* ---- the machine's units --------------------------------------------------------------------- */
+/* ---- units of the topology ------------------------------------------------------------------- */
 
 static int by_id(const void *pa, const void *pb)
 {
@@ -76,7 +76,7 @@ static uint32_t cluster_of(const struct modhost *h, uint32_t cpu)
 	return h->topology->cpu(h->ctx, cpu, &info) ? 0 : info.cluster_id;
 }
 
-/* Does the kernel see more than one cluster of CPUs here? */
+/* Returns true if the CPUs belong to more than one cluster. */
 static bool is_clustered(const struct modhost *h, struct rp_ids cpus)
 {
 	uint32_t first = rp_ids_first(cpus);
@@ -104,7 +104,10 @@ static bool has_memory(const struct modhost *h, uint32_t node)
 
 /* ---- pools, children before their parent ----------------------------------------------------- */
 
-/* Closes a pool that began with number `first`: what has no parent since then is its child. */
+/*
+ * Adds a pool after its descendants. Pools from number `first` on that have no parent become its
+ * children.
+ */
 static int32_t add_pool(struct builder *b, uint32_t first, uint32_t level, uint32_t id,
 			struct rp_ids cpus, const char *name)
 {
@@ -160,7 +163,7 @@ static int32_t add_nodes(struct builder *b, struct rp_ids cpus)
 	return r;
 }
 
-/* What is below a socket without dies, or below a die. */
+/* Adds the pools below a die, or below a socket without die pools. */
 static int32_t add_below(struct builder *b, struct rp_ids cpus, const char *name)
 {
 	return count_within(&b->nodes, cpus) > 1 ? add_nodes(b, cpus) : add_caches(b, cpus, name);
@@ -252,7 +255,7 @@ static uint32_t mean_distance(const struct modhost *h, uint32_t a, uint32_t b)
 	return d ? d : UINT32_MAX;
 }
 
-/* The nodes with CPUs that are closest to one without. */
+/* Returns the CPU nodes that are closest to a node without CPUs. */
 static void closest_nodes(const struct builder *b, uint32_t node, struct rp_idset *ret)
 {
 	uint32_t best = UINT32_MAX;
@@ -274,7 +277,10 @@ static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes
 	memalloc_mask memory = memalloc_with_memory(p->mem);
 	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
 		pool->mem[t] |= mask & memalloc_of_types(p->mem, UINT32_C(1) << t);
-	/* Nodes with CPUs but no memory: a request for them alone gets its neighbours. */
+	/*
+	 * Nodes with CPUs but without memory count as DRAM: the allocator extends a request for
+	 * them to neighbouring nodes.
+	 */
 	pool->mem[0] |= mask & ~memory;
 }
 
@@ -361,7 +367,7 @@ void tree_free(struct rp_plan *p)
 	p->n_pools = 0;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 uint32_t tree_find(const struct rp_plan *p, const char *name)
 {

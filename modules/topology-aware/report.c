@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see: a zone for each pool, metrics, the reasons of a placement. */
+/* Reports a topology zone for each pool, metrics, and the notes that explain a placement. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,10 @@
 
 /* ---- reasons --------------------------------------------------------------------------------- */
 
-/* "best of 7 pools: node0: 3400m left", or 100m too few, and what few containers look at. */
+/*
+ * Writes the score of a pool, such as "node0: 3400m left" or "node0: 100m too few", then isolated
+ * CPUs, affinity and hints if the request has any.
+ */
 static void say_score(const struct rp_plan *p, const struct request *r, const struct score *s,
 		      struct line *l)
 {
@@ -90,7 +93,7 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-/* Between NUMA nodes, for pools that are one each. */
+/* Reports the distances from a NUMA node pool to the other NUMA node pools. */
 static void report_costs(struct rp_instance *inst, const struct rp_zone_sink *sink,
 			 const struct pool *pool)
 {
@@ -152,7 +155,7 @@ const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = repo
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* What is measured of a pool. */
+/* Measures of a pool. */
 enum {
 	CPU_CAPACITY,
 	CPU_SHARED,

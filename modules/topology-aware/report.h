@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy. */
+/* Reports of the policy: topology zones, metrics, and the notes that explain a placement. */
 #ifndef TOPOLOGY_AWARE_REPORT_H
 #define TOPOLOGY_AWARE_REPORT_H
 

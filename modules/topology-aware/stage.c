@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the ledger into the transaction: only what is different from what containers have. */
+/*
+ * Stages grants of the ledger: writes into the transaction what differs from the current state of
+ * containers. Makes and reads the records saved with containers.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +27,9 @@ void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset 
 		rp_idset_or(ret, plan_ids(p, pool->sharable), cpus_ids(g->exclusive));
 	else
 		rp_idset_copy(ret, cpus_ids(g->exclusive));
-	/* it could not be placed, and others have got what was left then */
+	/*
+	 * A misplaced container whose last shared CPUs became exclusive runs on the reserved CPUs.
+	 */
 	if (g->flags & GRANT_MISPLACED && rp_ids_empty(rp_ids_of(ret)))
 		rp_idset_copy(ret, plan_ids(p, p->pools[p->root].reserved));
 	struct rp_idset all = *ret;
@@ -32,7 +37,7 @@ void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset 
 		machine_one_per_core(p->machine, rp_ids_of(&all), ret);
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- CPU sets and container data ------------------------------------------------------------- */
 
 static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids cpus,
 			 struct rp_ids exclusive)
@@ -76,9 +81,9 @@ static int32_t stage_data(struct rp_instance *inst, rp_txn txn, const struct gra
 	return r;
 }
 
-/* ---- one container --------------------------------------------------------------------------- */
+/* ---- state of a container ------------------------------------------------------------------- */
 
-/* What a container should have. Unset numbers and empty sets: as it is. */
+/* Intended state of a container. Unset numbers and empty sets leave the current value. */
 struct wanted {
 	struct rp_idset cpus, exclusive, mems;
 	int64_t shares;
@@ -97,13 +102,15 @@ static void want_cpus(const struct rp_plan *p, const struct grant *g,
 		stage_cpus(p, g, &w->cpus);
 		rp_idset_and(&w->exclusive, rp_ids_of(&w->cpus), cpus_ids(g->exclusive));
 		w->shares = ctr_shares_of(g->shares_mcpu);
-		/* Containers that share in a pod with resources of its own keep the kubelet's
-		 * shares, which are made of the pod's request as well. */
+		/*
+		 * Containers without exclusive CPUs in a pod with pod-level resources keep the
+		 * shares of the kubelet, which also depend on the pod's request.
+		 */
 		if (!cpus_count(g->exclusive) && (info->flags & RP_CTR_POD_RESOURCES))
 			w->shares = info->asked_shares;
 		return;
 	}
-	/* Nothing can take a cpuset away again but all CPUs. */
+	/* A cpuset cannot be removed again, so an unpinned container gets all online CPUs. */
 	if (!rp_ids_empty(info->cpus))
 		rp_idset_copy(&w->cpus, rp_ids_of(&p->online));
 	if (info->shares != RP_NOT_SET)
@@ -139,7 +146,10 @@ static int32_t stage_wanted(struct rp_instance *inst, rp_txn txn, const struct g
 	const struct modhost *h = &inst->h;
 	struct rp_ids cpus = rp_ids_of(&w->cpus), mems = rp_ids_of(&w->mems);
 	int32_t r = 0;
-	/* without a record they may be the CPUs of another policy or of the host */
+	/*
+	 * Without a saved record the current CPUs may have been set by another policy or by the
+	 * host.
+	 */
 	if (!rp_ids_empty(cpus) && (!kept || !rp_ids_equal(cpus, info->cpus) ||
 				    !rp_ids_equal(rp_ids_of(&w->exclusive), info->exclusive)))
 		r = stage_set(inst, txn, g->ctr, cpus, rp_ids_of(&w->exclusive));
@@ -176,7 +186,7 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 	return r;
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- other containers ------------------------------------------------------------------------ */
 
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct grant *g,
 			    const char *shared)
@@ -244,21 +254,23 @@ int32_t stage_note_moves(struct rp_instance *inst)
 }
 
 /*
- * A grant as it is kept with its container, over restarts and reloads. Pools are named, as their
- * numbers may change with the machine. Written and read on one machine only, and by one version of
- * this module: another layout has another number.
+ * Record of a grant, saved with its container across restarts and reloads. The record names the
+ * pool, because pool numbers change with the topology. It is written and read on the same node;
+ * RECORD_VERSION changes with the layout.
  */
 
 #define RECORD_VERSION 1u
 #define AMOUNT_MAX                                                                                 \
-	(INT64_MAX >> 16) /* milli-CPU; sums of many stay far from the end of the numbers */
+	(INT64_MAX >> 16) /* milli-CPU; small enough that sums of many grants cannot overflow */
 
-/* Followed by the words of three sets and the provider's name. */
+/* Head of a saved hint. The words of three sets and the provider's name follow. */
 struct hint_head {
 	uint32_t n_cpus, n_nodes, n_sockets, n_provider;
 };
 
-/* ---- what is kept: writing ------------------------------------------------------------------- */
+/*
+ * ---- writing of records -----------------------------------------------------------------------
+ */
 
 static void stage_put(struct record_bytes *b, const void *data, size_t n)
 {
@@ -332,7 +344,9 @@ bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_by
 	       size == rec->size && memcmp(data, rec->data, size) == 0;
 }
 
-/* ---- what is kept: reading ------------------------------------------------------------------- */
+/*
+ * ---- reading of records -----------------------------------------------------------------------
+ */
 
 static int32_t get_hint(struct bytes_left *r, struct hints **hints)
 {
@@ -366,7 +380,7 @@ static int32_t get_body(const struct rp_plan *p, struct bytes_left *r, const str
 	return e;
 }
 
-/* Bytes that were damaged are nobody's, rather than amounts that nobody has. */
+/* Returns false for damaged records, so that impossible amounts never enter the ledger. */
 static bool is_sane(const struct kept *head)
 {
 	return head->version == RECORD_VERSION && head->type < N_GRANT_TYPES &&

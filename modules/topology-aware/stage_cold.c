@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cold start: the container begins on slow memory and gets DRAM when it has run for a while. One
- * timer of the host serves all of them. The end is kept by the host's clock, which does not begin
- * anew with the daemon.
+ * Cold starts: a container starts on slow memory and gets DRAM after a while. One timer of the host
+ * serves all cold starts. Their end is saved by the host's clock, which continues when the daemon
+ * restarts.
  */
 #include "modules/lib/annotation.h"
 #include "modules/topology-aware/stage.h"
@@ -55,7 +55,10 @@ void cold_arm(struct rp_instance *inst)
 		modhost_log(h, RP_LOG_ERROR, 0, "no timer is to be had: cold starts do not end");
 }
 
-/* Another grant in its place, which differs in what the caller changes. */
+/*
+ * Removes a grant and returns a copy, which the caller changes and adds to the ledger. NULL: out of
+ * memory.
+ */
 static struct grant *stage_cold_replace(struct rp_instance *inst, struct grant *g)
 {
 	struct grant *next = ledger_reserve(inst, 2) ? NULL : grant_copy(g);
@@ -79,7 +82,10 @@ int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return stage_grant(inst, txn, g);
 }
 
-/* It gets DRAM; where there is none to be had it stays as it is, and is not tried again. */
+/*
+ * Ends a cold start: adds DRAM to the container's memory zone. If no DRAM is available, the zone is
+ * unchanged and no retry follows.
+ */
 static int32_t stage_cold_end(struct rp_instance *inst, rp_txn txn, struct grant *g)
 {
 	const struct modhost *h = &inst->h;

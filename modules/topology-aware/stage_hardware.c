@@ -7,7 +7,7 @@
 #include "modules/topology-aware/topology-aware.h"
 
 #define CLASS_KEY "cpu-class" TA_DOMAIN
-#define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
+#define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer cookie */
 
 /* ---- scheduling classes ---------------------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpu
 		rp_idset_andnot(ret, rp_ids_of(ret), cpus);
 }
 
-/* CPUs that classes of high priority have: what classes_apply() will make of the ledger. */
+/* Returns the CPUs that classes_apply() will put into CPU classes of high priority. */
 static void high_cpus(struct rp_instance *inst, const struct pct *pct, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -165,8 +165,8 @@ const struct rp_extended ta_extended = {
 /* ---- interrupts ------------------------------------------------------------------------------ */
 
 /*
- * Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the
- * library's work, on the host's worker.
+ * Interrupts that containers want on their exclusive CPUs (claims) or away from them (masks). irq.h
+ * moves the interrupts on the host's worker thread.
  */
 #define IRQ_KEY "irq-affinity" TA_DOMAIN
 #define IRQ_WHAT "invalid IRQ affinity, annotation " IRQ_KEY
@@ -175,7 +175,7 @@ const struct rp_extended ta_extended = {
 struct irq_ask {
 	uint32_t n_users;
 	bool claim_first;
-	struct blocks memory; /* of the patterns */
+	struct blocks memory; /* memory of the patterns */
 	struct texts claims, masks;
 };
 
@@ -222,7 +222,7 @@ static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, 
 				    PATTERNS_MAX);
 	if (!r)
 		r = texts_read(h, &a->memory, list, 0, ret);
-	/* The annotation's own texts are gone after this callback. */
+	/* The texts of the annotation are freed after this callback, so copy them. */
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		size_t size = strlen(ret->list[i]) + 1;
 		char *copy = blocks_alloc(&a->memory, size, 1);
@@ -254,8 +254,10 @@ static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_a
 	return r ? r : read_list(inst, map, "mask", a, &a->masks);
 }
 
-/* Neither a pod-wide annotation nor one without interrupts says anything about a container without
- * exclusive CPUs. */
+/*
+ * Checks that a container may control interrupts. A container without exclusive CPUs is an error
+ * only if the annotation names this container, not the whole pod.
+ */
 static int32_t check_eligible(struct rp_instance *inst, const struct request *r, bool own,
 			      bool *ret_eligible)
 {

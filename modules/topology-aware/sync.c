@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once, over an empty ledger: what was granted earlier and still fits is reinstated
- * as it was, then the rest is placed, those with most rights first. Containers that ask for nothing
- * come last in the first round: all others leave them a CPU.
+ * Places all containers into an empty ledger. Saved grants that still fit are reinstated first; the
+ * remaining containers are placed afterwards in sync order. Reinstating handles containers without
+ * CPU request last, because all others leave them a CPU.
  *
- * One that runs and cannot be placed is not left where it is, as its CPUs may be another one's by
- * now: it runs on what is left and is tried again whenever something comes free.
+ * A running container that cannot be placed must leave its CPUs, which may belong to another
+ * container now. It runs on the remaining CPUs and is retried whenever CPUs become free.
  */
 #include <stdio.h>
 
@@ -45,8 +45,10 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
 	}
 }
 
-/* Would the container still be of this sort? Preferences do not matter, nor which namespaces are
- * reserved. */
+/*
+ * Returns true if the request still has the kind of the saved grant: preserved or placed CPUs and
+ * memory. Changed preferences and reserved namespaces do not matter.
+ */
 static bool sort_fits(const struct request *r, const struct record *rec)
 {
 	if (rec->kept.flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
@@ -81,7 +83,10 @@ static struct grant *grant_of(const struct request *r, const struct record *rec)
 	return e ? grant_free(g) : g;
 }
 
-/* Where its memory was; what was adopted gets that of its pool. */
+/*
+ * Fills a memory request for the saved zone. Adopted containers have no saved zone and get the
+ * memory of their pool.
+ */
 static bool memory_of(const struct rp_plan *p, const struct request *r, const struct record *rec,
 		      struct memalloc_request *ret)
 {
@@ -95,7 +100,7 @@ static bool memory_of(const struct rp_plan *p, const struct request *r, const st
 	return true;
 }
 
-/* 1: it has what it had; 0: it has to be placed. */
+/* Reinstates a saved grant. Returns 1, 0 if the container has to be placed, or an error. */
 static int32_t sync_reinstate(struct rp_instance *inst, const struct request *r,
 			      const struct record *rec)
 {
@@ -147,7 +152,10 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 
 /* ---- adopting -------------------------------------------------------------------------------- */
 
-/* The lowest pool that has them all: either isolated ones or ordinary ones. */
+/*
+ * Returns the lowest pool in which all given CPUs are free, as isolated or as shared CPUs; NO_POOL:
+ * none.
+ */
 static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isolated)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++) {
@@ -158,8 +166,10 @@ static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isol
 	return NO_POOL;
 }
 
-/* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here,
- * too? */
+/*
+ * Makes a record from CPUs that another policy or program assigned to a container. Returns false if
+ * this policy could not have granted these CPUs exclusively.
+ */
 static bool make_record(const struct rp_plan *p, const struct request *r, struct record *ret)
 {
 	struct rp_ids cpus = adopt_cpus(&r->info);
@@ -230,7 +240,10 @@ static int32_t place_misfit(struct rp_instance *inst, const struct request *r, s
 	return place_anyhow(inst, r, reason, ret);
 }
 
-/* A configuration that would take from a container what it was given is not one to put in force. */
+/*
+ * Fails, so that a configuration is not activated under which a running container would lose its
+ * CPUs.
+ */
 static int32_t refuse_misfit(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	char why[MODHOST_TEXT_MAX];
@@ -241,7 +254,10 @@ static int32_t refuse_misfit(struct rp_instance *inst, const struct rp_ctr_info 
 			    (long long)info->cpu_request, why);
 }
 
-/* An annotation that would refuse a new container does not end one that runs. */
+/*
+ * Reads the request of a running container. An invalid annotation, which would refuse a new
+ * container, only causes a warning and default values.
+ */
 static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *info,
 			   struct hints *hints, struct request *ret)
 {
@@ -279,7 +295,7 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	hints_unref(rec.hints);
 	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
 	if (info.state == RP_STATE_RUNNING && !rec.kept.cold_ms)
-		r.cold_ms = 0; /* it has started long ago */
+		r.cold_ms = 0; /* a container that already runs has no cold start */
 	e = place(inst, &r, &g);
 	if (e && e != -RP_ENOMEM)
 		e = reconfigured && !(info.flags & RP_CTR_DEGRADED) ? refuse_misfit(inst, &info)
@@ -299,7 +315,10 @@ static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
 	return r;
 }
 
-/* Returns how many containers there are. */
+/*
+ * Places all containers again. adopting: containers may keep CPUs assigned by others. Returns the
+ * number of containers, or an error.
+ */
 static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopting)
 {
 	ledger_clear(inst);
@@ -318,7 +337,10 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	/* Only once: a second attempt makes do with what there is. */
+	/*
+	 * The first synchronization after a reload refuses containers that do not fit. A repetition
+	 * places these containers on the remaining CPUs.
+	 */
 	bool reconfigured = inst->changed && inst->replaced;
 	inst->changed = false;
 	inst->resync = true;
@@ -326,8 +348,11 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		memalloc_keep(inst->plan->mem);
 	inst->memory_begun = false;
 	int32_t n = place_all(inst, reconfigured, true);
-	/* Adopted containers move if others cannot be placed beside them, unless no container is
-	 * better off. A configuration is refused only if its containers do not fit after that. */
+	/*
+	 * If containers cannot be placed beside adopted ones, place all again without adoption.
+	 * Return to adoption if that does not place more containers. A configuration is refused
+	 * only if its containers do not fit without adoption either.
+	 */
 	uint32_t n_waiting = inst->ledger.n_waiting;
 	if (inst->n_adopted && (n < 0 || n_waiting)) {
 		bool failed = n < 0;
@@ -341,9 +366,9 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* ---- trying again ---------------------------------------------------------------------------- */
+/* ---- retries --------------------------------------------------------------------------------- */
 
-/* As it was, after an attempt that came to nothing. */
+/* Restores a grant and its memory zone after a failed retry. */
 static int32_t put_back(struct rp_instance *inst, const struct request *r, struct grant *g,
 			memalloc_mask zone)
 {
@@ -359,8 +384,10 @@ static int32_t put_back(struct rp_instance *inst, const struct request *r, struc
 	return stage_note_moves(inst);
 }
 
-/* A better place for one that has something else than it asks for; where there is none everything
- * stays. */
+/*
+ * Places an overflowed or misplaced container again. If no place suffices, its previous grant is
+ * restored.
+ */
 static int32_t sync_do_retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 {
 	struct rp_ctr_info info;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything at once. */
+/*
+ * Placement of all containers: after a start, a new configuration or a lost state, and retries of
+ * containers that could not be placed as requested.
+ */
 #ifndef TOPOLOGY_AWARE_SYNC_H
 #define TOPOLOGY_AWARE_SYNC_H
 
@@ -10,7 +13,7 @@
 #include "modules/topology-aware/plan.h"
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* After CPUs came free: places those that had to make do with something else. */
+/* Places overflowed and misplaced containers again after CPUs became free. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 
 #endif

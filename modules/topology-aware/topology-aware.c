@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the topology-aware policy. What the policy does is told in
- * topology-aware.h. */
+/* Callbacks of the topology-aware policy. topology-aware.h describes the policy and its files. */
 #include <stdlib.h>
 
 #include "modules/topology-aware/report.h"
@@ -102,7 +101,10 @@ static int32_t stage_result(struct rp_instance *inst, rp_txn txn, const struct r
 	return e ? e : classes_stage_mempolicy(inst, txn, r);
 }
 
-/* A lost reply makes the runtime ask again: it is then a resize to what it is. */
+/*
+ * Places a container and stages the result. The runtime repeats a creation if the reply was lost;
+ * the repetition is treated as a resize.
+ */
 static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info)
 {
@@ -121,8 +123,7 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 		inst->counters.refused++;
 	else if (old)
 		e = sync_retry(inst, txn);
-	/* What others got now may be a part of what it shares, or it was one of those that were
-	 * tried again. */
+	/* sync_retry() may have changed the shared CPUs of this container or replaced its grant. */
 	g = e ? NULL : ledger_find(inst, info->ctr);
 	if (g)
 		e = stage_result(inst, txn, &r, g);
@@ -173,7 +174,10 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cold_timer(inst, txn);
 }
 
-/* After a start it is not known which containers wait. */
+/*
+ * Places all containers. Which containers wait for relief is unknown after a start, so assume that
+ * some do.
+ */
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.waits = true;

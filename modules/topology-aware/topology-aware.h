@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The topology-aware policy: containers get CPUs and memory from a *pool*, a part of the machine.
- * Pools form a tree: the machine, sockets, dies, NUMA nodes, L3 caches. Each container is given to
- * the pool that suits it best; there it shares CPUs with others, has some for itself, or both.
+ * The topology-aware policy: containers get CPUs and memory from a *pool*, a part of the node.
+ * Pools form a tree: node, sockets, dies, NUMA nodes, L3 caches. Each container is placed in the
+ * pool that suits it best. There it gets shared CPUs, exclusive CPUs, or both.
  *
- *	config      section → settings
- *	plan        settings + machine → sets of CPUs, allocators
- *	            plan_tree      the pools
- *	place       one container into a pool
- *	            place_request  what a container wants
- *	            place_hints    near which devices
- *	            place_affinity next to whom
- *	            place_score    which pool is best
- *	            place_ledger   who has what in which pool, and the way back
- *	            place_better   better places for those that run
- *	            place_relief   other places for some, so that another fits into one NUMA node
- *	stage       into the transaction, and what is kept with a container
- *	            stage_cold     memory that comes later
+ *	config      settings of a configuration section
+ *	plan        CPU sets and allocators for settings and topology
+ *	            plan_tree      tree of pools
+ *	place       placement of one container
+ *	            place_request  request of a container
+ *	            place_hints    topology hints of devices and mounts
+ *	            place_affinity affinities between containers
+ *	            place_score    choice of the best pool
+ *	            place_ledger   grants by pool, with undo log
+ *	            place_better   rebalancing of running containers
+ *	            place_relief   moves that let a container fit into one NUMA node
+ *	stage       staging into the transaction, saved records
+ *	            stage_cold     cold starts
  *	            stage_hardware scheduling and CPU classes, interrupts
- *	sync        everything at once
+ *	sync        placement of all containers
  *	report      zones, metrics, explanations
- *	topology-aware.c  the callbacks
+ *	topology-aware.c  callbacks
  *
- * All amounts of CPU are milli-CPU. Names of pools depend on the hardware alone, so they outlive
- * configurations and restarts.
+ * All amounts of CPU are milli-CPU. Names of pools depend only on the hardware, so they remain
+ * valid across configurations and restarts.
  */
 #ifndef TOPOLOGY_AWARE_TOPOLOGY_AWARE_H
 #define TOPOLOGY_AWARE_TOPOLOGY_AWARE_H
@@ -42,20 +42,24 @@ struct rp_instance {
 	struct ledger ledger;
 	struct counters counters;
 	struct relief relief;
-	bool resync; /* the running callback cannot be undone from the log */
-	bool replaced; /* another plan was in force before */
+	bool resync; /* the log cannot undo the running callback */
+	bool replaced; /* a previous plan was active */
 	bool memory_begun;
-	uint32_t n_adopted; /* containers that keep what somebody else had given them */
-	rp_ctr rebalance_from; /* where the next rebalancing goes on; 0: at the first container */
-	/* Containers whose memory zone has changed in this callback. */
+	/* containers that keep exclusive CPUs assigned before this policy started */
+	uint32_t n_adopted;
+	/* container at which the next rebalancing continues; 0: the first one */
+	rp_ctr rebalance_from;
+	/* Containers whose memory zone changed in this callback. */
 	rp_ctr *moved;
 	uint32_t n_moved, cap_moved;
-	/* Of walks that place containers one after the other, which walks over others do. */
+	/*
+	 * Container list for loops that place containers; placement itself uses the list in LIFE.
+	 */
 	struct ctr_list order;
 	struct cpuclass *classes;
 	struct irq *irqs;
 	bool irqs_used;
-	char why[MODHOST_TEXT_MAX]; /* of the last failure */
+	char why[MODHOST_TEXT_MAX]; /* message of the last failure */
 };
 
 #endif
