@@ -309,9 +309,9 @@ static void begin_round(struct rp_instance *inst)
 		l->item.kind = KIND_LOOK;
 		ctl_queue_add(inst->queue, &l->item);
 	}
+	/* Without containers, the next one that starts continues the rounds. */
 	if (s.n)
-		cpu_burst_arm(
-			inst); /* else the next container that starts continues */
+		cpu_burst_arm(inst);
 }
 
 static void cpu_burst_decide(struct rp_instance *inst, const struct look *l)

@@ -219,9 +219,9 @@ static void begin_round(struct rp_instance *inst)
 	} else if (r) {
 		round_free(r);
 	}
+	/* Without containers, the next one that starts continues the rounds. */
 	if (s->n)
-		cpu_suppress_arm(
-			inst); /* else the next container that starts continues */
+		cpu_suppress_arm(inst);
 	free(s);
 }
 

@@ -231,9 +231,9 @@ static void begin_round(struct rp_instance *inst)
 		r->capacity = koord_capacity(&inst->h);
 		ctl_queue_add(inst->queue, &r->item);
 	}
+	/* Without containers, the next one that starts continues the rounds. */
 	if (l.n)
-		evict_do_arm(
-			inst); /* else the next container that starts continues */
+		evict_do_arm(inst);
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
