@@ -19,7 +19,7 @@ from simnode import STATIC, ctr, eventually
 
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'samples'
 NIC, GPU = 'example.com/nic', 'example.com/gpu'
-TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}, 'packing': 'balanced'}}
 HINTS = 'topologyhints.resource-policy.nri.io'
 NODE = [{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}]
 WAITED = 'the agent has not answered in time'

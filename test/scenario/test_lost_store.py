@@ -11,7 +11,7 @@ import pytest
 from simnode import ctr
 
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
-TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}, 'packing': 'balanced'}}
 
 
 def lose_store(node, config=None):
