@@ -29,8 +29,7 @@ enum device_kind {
 	DEVICE_PERFORMANCE,
 	DEVICE_EFFICIENT,
 	DEVICE_LOAD, /* CPUs slowed by a load class; these change with the balloons */
-	DEVICE_POD, /* devices that the kubelet assigned to the container for which a balloon is
-		     * created */
+	DEVICE_POD, /* devices of the container for which a balloon is created */
 };
 
 struct device {

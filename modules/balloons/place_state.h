@@ -36,8 +36,7 @@ struct near;
 struct balloon {
 	const struct type *type;
 	uint32_t instance;
-	uint32_t group; /* group in which members own the CPUs together; 0: part of another
-			 * balloon */
+	uint32_t group; /* group number for CPUs shared by the members; 0: a part */
 	uint32_t n_parts, cap_parts;
 	struct balloon **parts; /* balloons of the components of a composite balloon */
 	struct balloon *whole; /* composite balloon of which this is a part, or NULL */
@@ -105,8 +104,7 @@ int32_t state_add_balloon(struct state *s, struct balloon *b);
 /* Adds a balloon of an earlier state; its CPUs must be free. Frees the balloon if its number is
  * in use or its type would exceed maxBalloons. */
 int32_t state_bring_back(struct state *s, struct balloon *b);
-void state_remove_balloon(struct state *s, struct balloon *b); /* freed when the next operation
-							        * begins */
+void state_remove_balloon(struct state *s, struct balloon *b); /* freed by the next operation */
 struct balloon *balloon_free(struct balloon *b); /* frees the parts as well; returns NULL */
 /* Returns the top-level balloon with this number, or NULL. */
 struct balloon *state_find(const struct state *s, const struct type *t, uint32_t instance);
@@ -128,10 +126,9 @@ int32_t state_set_request(struct state *s, struct member *m, int64_t request, in
 /* ---- balloons (place_balloon.c) -------------------------------------------------------------- */
 
 int64_t balloon_avail(const struct balloon *b); /* milli-CPU of its current CPUs */
-int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* milli-CPU it can
-									    * grow to now */
-int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* the same with n_free
-									 * free CPUs */
+int64_t balloon_max_avail(const struct state *s,
+			  const struct balloon *b); /* milli-CPU after growth */
+int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* with n_free free CPUs */
 /* Updates n_cpus after the CPUs have changed. */
 void balloon_count_cpus(struct balloon *b);
 /* Creates a balloon with CPUs for mcpu, at least minCPUs, and adds it to the list. Takes

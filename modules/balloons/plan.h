@@ -17,8 +17,7 @@ struct rp_plan {
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
 	struct relief_settings relief;
-	bool parity; /* balloons are created with minCPUs and grow from there, as in the original
-		      * policy */
+	bool parity; /* balloons start with minCPUs, as in the original policy */
 	struct texts reserved_namespaces, controllable;
 	struct exprs preserve;
 	struct type *types;
@@ -45,12 +44,11 @@ struct rp_plan {
  * are no error. */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
-void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* Sets *ret to what this plan
-								    * reserved, for the next
-								    * plan. */
+/* Stores what this plan reserved, for the next plan. */
+void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name); /* NULL: no such type */
-void plan_add_index(struct indexes *to, uint32_t index); /* adds an index once; the caller has
-							  * reserved space */
+/* Adds an index unless it is present. The caller has reserved the space. */
+void plan_add_index(struct indexes *to, uint32_t index);
 
 #endif

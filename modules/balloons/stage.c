@@ -13,8 +13,7 @@ struct pin {
 	const struct balloon *balloon;
 	struct rp_idset cpus, own; /* CPUs of the members, and the exclusive part */
 	struct rp_idset one_per_core,
-		own_one_per_core; /* the same with one thread per core, for members that hide
-				   * hyperthreads */
+		own_one_per_core; /* threads for members with hideHyperthreads */
 	bool has_one_per_core;
 	bool nodes_changed;
 };

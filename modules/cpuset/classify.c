@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which class a container is of, by its pod's annotations and by what the runtime was asked for. */
+/* Determines the class of a container from its pod's annotations and from the resources
+ * requested from the runtime. */
 #include "modules/cpuset/cpuset.h"
 #include "modules/lib/cpulist.h"
 
-#define SHARES_MAX 262144 /* the scale of shares ends at 256 CPUs */
+#define SHARES_MAX 262144 /* the kernel's largest value; 256 CPUs and more have it */
 #define CPUS_OF_SHARES_MAX 256
 
 const char *const class_names[N_CLASSES] = {"shared", "integer", "annotated"};
@@ -53,7 +54,8 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 	return !beyond && rp_ids_count(rp_ids_of(ret)) == n;
 }
 
-/* A list that cannot be read forbids nothing, and never keeps a container from being created. */
+/* Reads the list of forbidden CPUs. An invalid list forbids no CPU, so it never prevents the
+ * creation of a container. */
 static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 {
 	const char *key = inst->plan->forbidden_key;
@@ -69,7 +71,7 @@ static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Whole CPUs of a quota; 0: it is none of whole CPUs. */
+/* Returns the number of CPUs of a quota, or 0 if the quota is unset or not a whole number. */
 static int64_t whole_quota(const struct rp_ctr_info *i)
 {
 	bool whole =
@@ -77,7 +79,7 @@ static int64_t whole_quota(const struct rp_ctr_info *i)
 	return whole ? i->asked_quota / i->asked_period : 0;
 }
 
-/* Shares stand for n CPUs when they are at most a hundredth of a CPU away. */
+/* Returns true if the shares are at most a hundredth of a CPU away from n CPUs. */
 static bool shares_are(int64_t shares, int64_t n)
 {
 	if (shares == RP_NOT_SET || n < 1)
@@ -88,7 +90,8 @@ static bool shares_are(int64_t shares, int64_t n)
 	return off <= 1024 && off >= -1024;
 }
 
-/* What a webhook has written down of the container is exact. */
+/* Returns the number of CPUs from the exact request and limit that a webhook recorded; 0: not an
+ * integer container. */
 static int64_t exact_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
 {
 	bool memory = i->mem_limit > 0 && i->mem_request == i->mem_limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cpuset policy does is told in cpuset.h. */
+/* Callbacks of the cpuset policy. cpuset.h gives the overview. */
 #include "modules/cpuset/cpuset.h"
 
-/* ---- who has which CPU ----------------------------------------------------------------------- */
+/* ---- index of the CPUs ----------------------------------------------------------------------- */
 
 void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus)
 {
@@ -34,7 +34,7 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&c->forbidden));
 }
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
@@ -74,7 +74,7 @@ static int32_t cpuset_refused(struct rp_instance *inst, int32_t code)
 	return code;
 }
 
-/* Takes away what it has; false: it has nothing of this policy. */
+/* Removes the container from the index. Returns false if it has no record of this policy. */
 static bool cpuset_forget(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct record rec;
@@ -88,7 +88,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct looked c;
 	look_at(inst, info, &c);
-	(void)cpuset_forget(inst, info); /* the reply to its first creation was lost */
+	(void)cpuset_forget(inst, info); /* placed before if the first reply was lost */
 	int32_t r = place_new(inst, txn, &c);
 	relief_arm(&inst->h, &inst->relief);
 	return cpuset_refused(inst, r);
@@ -110,7 +110,7 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 		r = place_new(inst, txn, &c);
 	if (!cpuset_refused(inst, r))
 		r = sync_retry(inst, txn, info->ctr);
-	/* who has got CPUs to itself has told the others already */
+	/* place_new() and place_resize() stage the pool themselves for exclusive CPUs. */
 	return r > 0 || (!r && c.class == CLASS_SHARED) ? stage_sharers(inst, txn, info->ctr) : r;
 }
 
@@ -132,7 +132,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return r < 0 || !changed ? r : stage_sharers(inst, txn, info->ctr);
 }
 
-/* Helps containers that cross the border of a NUMA node. */
+/* Helps integer containers whose CPUs span several NUMA nodes. */
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
 	const struct relief_call c = place_relief(inst, txn);
@@ -145,7 +145,8 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
 }
 
-/* After a start it is not known which containers wait. */
+/* After a start it is unknown which containers wait for relief, so the first rebalance checks
+ * all. */
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.waits = true;
@@ -157,7 +158,7 @@ static void fini(struct rp_instance *inst)
 	relief_fini(&inst->relief);
 }
 
-/* It runs although it was refused: among those who share, until there is room. */
+/* Runs a refused container as a shared one until CPUs for it are free. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct looked c;
@@ -191,7 +192,7 @@ static const struct life_ops ops = {
 	.metrics = &cpuset_metrics,
 };
 
-/* Groups that share CPUs, amounts as the runtime asked for them. */
+/* The policy uses shared groups and the resources requested from the runtime. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("cpuset", "1.0", ops,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cpuset policy. A pod may name the CPUs that its containers run on (annotated), a container
- * that asks for a whole number of CPUs and is limited to just that gets them for itself (integer),
- * and all others run on what is left (shared). A named CPU is always given: integer containers that
- * sit there move while they run.
+ * The cpuset policy. It puts containers in three classes. An annotated container runs on the
+ * CPUs that its pod names. An integer container requests a whole number of CPUs with an equal
+ * limit, and gets exclusive CPUs. All other containers are shared and run on the remaining CPUs.
+ * Named CPUs are always granted: integer containers that have them move while they run.
  *
- *	ALLOWED   availableResources, of what is online
- *	RESERVED  a part of ALLOWED that no integer container gets
- *	POOL      ALLOWED without the CPUs of annotated and integer containers: where the shared
- *                ones run
+ *	ALLOWED   availableResources, as far as online
+ *	RESERVED  the part of ALLOWED that no integer container gets
+ *	POOL      ALLOWED without the CPUs of annotated and integer containers: the CPUs of
+ *                  shared containers
  *
- * Who has which CPU is in the host's cache, as the set of a container and the record that is kept
- * with it; `owners` is an index over that: integer containers own CPUs, annotated ones join them.
+ * The host's cache records the CPUs of each container: its CPU set and the saved record.
+ * `owners` is an index of that: integer containers own CPUs, annotated containers join them.
  *
- *	config.c    section → settings and the machine's sets
- *	place.c     what one container gets, and who moves
- *	sync.c      everything at once
- *	classify.c  which class; the lists in annotations
- *	stage.c     into the transaction
+ *	config.c    section → settings and CPU sets
+ *	place.c     CPUs of one container, and moves of others
+ *	sync.c      placement of all containers
+ *	classify.c  classes, and the CPU lists in annotations
+ *	stage.c     staging in the transaction
  *	report.c    zones, metrics
- *	cpuset.c    the callbacks, who has which CPU
+ *	cpuset.c    the callbacks, index of the CPUs
  */
 #ifndef CPUSET_CPUSET_H
 #define CPUSET_CPUSET_H
@@ -30,14 +30,14 @@
 #include "modules/lib/owners.h"
 #include "modules/lib/relief_owned.h"
 
-#define MIN_SHARED_DEFAULT (-1) /* one, while shared containers run */
+#define MIN_SHARED_DEFAULT (-1) /* default: 1 CPU while shared containers run */
 
-/* A configuration on the machine as it is. */
+/* The configuration applied to the topology of this node. */
 struct rp_plan {
 	rp_cfg section;
-	const char *named_key, *forbidden_key; /* of the annotations */
+	const char *named_key, *forbidden_key; /* names of the pod annotations */
 	int64_t min_shared;
-	int64_t update_delay_ms, max_update_delay_ms; /* of a pool that grows */
+	int64_t update_delay_ms, max_update_delay_ms; /* delay before the pool grows */
 	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
 	struct relief_settings relief;
 	struct machine *machine;
@@ -45,7 +45,7 @@ struct rp_plan {
 };
 
 extern const struct rp_schema cpuset_schema;
-/* past: what was reserved before (bounds.h). */
+/* Creates a plan. `past` has the earlier reservation (bounds.h). */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
@@ -55,89 +55,93 @@ struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 enum cpuset_class { CLASS_SHARED, CLASS_INTEGER, CLASS_ANNOTATED, N_CLASSES };
 extern const char *const class_names[N_CLASSES];
 
-/* A container, as far as the policy looks at it. */
+/* A container with its class. */
 struct looked {
 	struct rp_ctr_info info;
 	enum cpuset_class class;
-	uint32_t n; /* CPUs of an integer one */
-	bool forbids; /* it has a list of forbidden CPUs */
+	uint32_t n; /* integer containers: number of CPUs */
+	bool forbids; /* the pod has a list of forbidden CPUs */
 	struct rp_idset forbidden;
-	const char *why; /* it has its class */
+	const char *why; /* reason for the class */
 };
 
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret);
-/* The CPUs that an annotated container names and may have. -RP_EINVAL with a message: it cannot be
- * created so. */
+/* Sets *ret to the CPUs that the pod names. Returns -RP_EINVAL with a message if the list is
+ * invalid or a CPU is not available; the container cannot be created then. */
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
-/* Those of them that are there, for one that runs already; false: not all that it names. */
+/* Sets *ret to the available CPUs among those that the pod names, for a container that already
+ * runs. Returns false if some are missing. */
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 
 /* ---- the instance (cpuset.c) ----------------------------------------------------------------- */
 
 struct population {
-	uint32_t n[N_CLASSES]; /* containers */
-	bool overlapping; /* shared containers run on CPUs of others, as nothing is left for them */
+	uint32_t n[N_CLASSES]; /* containers by class */
+	bool overlapping; /* the pool is empty, so shared containers use CPUs of others */
 };
 
 struct rp_instance {
 	LIFE;
 	struct owners owners;
 	struct relief relief;
-	struct population now, before; /* before this transaction */
+	struct population now, before; /* before: the value when the transaction began */
 	struct {
 		uint64_t placed[N_CLASSES], moved, refused;
 	} counters;
 };
 
-/* What the shared containers have. */
+/* Sets *ret to the CPUs of the shared containers. */
 void pool_shared(const struct rp_instance *inst, struct rp_idset *ret);
-/* What an integer container could be given, without what is forbidden to it. */
+/* Sets *ret to the CPUs that an integer container can get, without its forbidden ones. */
 void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
-/* The container has these CPUs, or is one that shares; or has them no more. */
+/* pool_add() counts a container and marks its CPUs as used; pool_del() reverts that. Shared
+ * containers have no CPUs of their own. */
 void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
 void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
 
-/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
+/* ---- staging in the transaction (stage.c) ---------------------------------------------------- */
 
-/* What is kept with a container: that its set is this policy's doing. */
+/* Record saved with a container: this policy has set its CPUs. */
 struct record {
 	uint32_t version;
 	uint16_t class, forbids;
 };
 
-/* false: it is not this policy that decided last; *ret is that of a shared one. */
+/* Reads the record. Returns false if another policy made the last decision; *ret is then the
+ * record of a shared container. */
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
-/* Its own CPUs; reason: why they are not what they should be, or NULL. */
+/* Stages the CPUs of an annotated or integer container. reason: why these are not the intended
+ * CPUs, or NULL. */
 int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct looked *c, struct rp_ids cpus,
 		  const char *reason);
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		     struct rp_ids pool, const char *reason);
-/* Gives the pool as it is now to all who share but one. */
+/* Stages the current pool for all shared containers except one. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
-/* ---- what one container gets (place.c) ------------------------------------------------------- */
+/* ---- CPUs of one container (place.c) --------------------------------------------------------- */
 
 #define WHOSE_MAX 512u
 #define POOL_EMPTY_TEXT "shared CPU pool is empty"
 
-/* n CPUs for an integer container: those that it keeps, and others that are free and not avoided.
- * -RP_ENOSPC; `whose`: before the message. */
+/* Finds n CPUs for an integer container: those in `keep`, and free CPUs that are not in `avoid`.
+ * Returns 0, or -RP_ENOSPC with a message that begins with `whose`. */
 int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_ids keep,
 		   struct rp_ids avoid, uint32_t n, const char *whose, struct rp_idset *ret);
-/* What relief_owned.h asks for in a transaction. */
+/* Returns the description of this policy for fragmentation relief (relief_owned.h). */
 struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct looked *c);
-/* An integer container that has `own` CPUs and is to have n. */
+/* Resizes an integer container from its CPUs `own` to c->n CPUs. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		     struct rp_ids own);
-/* -RP_ENOSPC with a message when too little is left for those who share. */
+/* Returns -RP_ENOSPC with a message if the pool has fewer CPUs than minSharedCPUs. */
 int32_t place_check_pool(struct rp_instance *inst);
 
-/* ---- everything at once (sync.c) ------------------------------------------------------------- */
+/* ---- all containers (sync.c) ----------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* CPUs have come free: those who lack some get them. How many that were; the others are not told
- * yet. */
+/* Gives free CPUs to integer containers that lack some. Returns the number of containers
+ * changed. Shared containers are not staged yet. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 extern const struct rp_zones cpuset_zones;

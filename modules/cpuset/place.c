@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one container gets, and which others have to move for it. */
+/* Chooses the CPUs of one container, and moves integer containers off CPUs that a pod names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static int32_t place_own(struct rp_instance *inst, rp_txn txn, const struct look
 
 /* ---- integer containers ---------------------------------------------------------------------- */
 
-/* Picks n of the free CPUs, from as near together as the configuration asks for. */
+/* Picks n of the free CPUs, as close together as the configuration requires. */
 static void place_pick(const struct rp_plan *p, struct rp_ids free, uint32_t n,
 		       struct rp_idset *ret)
 {
@@ -121,7 +121,7 @@ struct victim {
 	uint32_t n_forbidden;
 };
 
-/* Those for which there is least choice first, the older ones first among equals. */
+/* Orders containers by their number of forbidden CPUs, highest first, then by age, oldest first. */
 static int by_difficulty(const void *a, const void *b)
 {
 	const struct victim *x = a, *y = b;
@@ -132,7 +132,8 @@ static int by_difficulty(const void *a, const void *b)
 	return strcmp(x->c.info.id, y->c.info.id);
 }
 
-/* The owners of these CPUs, of which none is anybody else's. How many they are, or an error. */
+/* Finds the owners of the CPUs, each with one entry. All of the CPUs have an owner. Returns
+ * their number, or an error. */
 static int32_t find_victims(struct rp_instance *inst, struct rp_idset *cpus, struct victim *ret)
 {
 	struct rp_ctr_info info;
@@ -204,7 +205,7 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 	return r ? r : place_own(inst, txn, c, &named, "named by its pod");
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- shared containers, all classes ---------------------------------------------------------- */
 
 static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
@@ -253,7 +254,8 @@ static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct r
 	return stage_own(inst, txn, &c, cpus, NULL);
 }
 
-/* Containers that have fewer CPUs than they ask for, or that must not have some, stay. */
+/* Returns true for containers that relief must not move: those with fewer CPUs than requested,
+ * and those with forbidden CPUs. */
 static bool relief_is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct looked c;

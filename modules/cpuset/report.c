@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy: a zone for each NUMA node, and metrics. */
+/* Reports a zone for each NUMA node, and metrics. */
 #include <stdio.h>
 
 #include "modules/cpuset/cpuset.h"
 #include "modules/lib/zones.h"
 
-/* The CPUs of each class. */
+/* Sets *ret to the CPUs of the containers of each class. */
 static void sets_of(const struct rp_instance *inst, struct rp_idset ret[N_CLASSES])
 {
 	pool_shared(inst, &ret[CLASS_SHARED]);

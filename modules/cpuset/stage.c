@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/cpuset/cpuset.h"
 
-#define NAMED_GROUP 1u /* annotated containers may share what they own */
+#define NAMED_GROUP 1u /* group in which annotated containers may share their CPUs */
 #define RECORD_VERSION 2u
 
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
@@ -46,15 +46,16 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 	return stage_stage(inst, txn, c, CLASS_SHARED, rp_ids_of(&cpus), reason);
 }
 
-/* ---- all that share -------------------------------------------------------------------------- */
+/* ---- shared containers ----------------------------------------------------------------------- */
 
 struct follow {
 	struct rp_ids pool;
-	bool turned; /* shared containers overlap with others now, or no longer */
+	bool turned; /* `overlapping` has changed */
 };
 
-/* The set alone, which is all that has changed for most of them; and those who own CPUs own them
- * alone, unless nothing is left for others. */
+/* Stages a container after the pool changed. For most shared containers only the CPU set
+ * differs. Annotated and integer containers lose the exclusive right to their CPUs while shared
+ * containers overlap with them, and get it back afterwards. */
 static int32_t stage_follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			    const struct life_walk *w)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: annotated containers have what their pods name, integer ones keep a set that
- * is still right, the others of them get one, and the rest shares what is left. A container that
- * cannot have what it should is marked, and looked at again whenever CPUs come free; after a reload
- * such a thing is an error, which leaves the former configuration in force.
+ * Places all containers at once. Annotated containers get the CPUs that their pods name. Integer
+ * containers keep a CPU set that is still correct. The other integer containers are placed, and
+ * the rest shares the remaining CPUs.
+ *
+ * A container that cannot get its CPUs is marked degraded and tried again whenever CPUs become
+ * free. After a reload this is an error instead, and the previous configuration stays active.
  */
 #include <stdio.h>
 
@@ -12,7 +14,8 @@
 #define SHORT_TEXT "it has fewer CPUs than it asks for"
 #define NAMED_TEXT "none of the CPUs that its pod names can be used; it is shared"
 
-/* 1: placed, perhaps with less than it should have. */
+/* Stages the CPUs and counts the container. Returns 1, or an error. A reason marks the container
+ * as degraded. */
 static int32_t sync_give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 			 struct rp_ids cpus, const char *reason)
 {
@@ -22,7 +25,7 @@ static int32_t sync_give(struct rp_instance *inst, rp_txn txn, const struct look
 	return r ? r : 1;
 }
 
-/* A reload is refused rather than that a container loses what it has. */
+/* Returns true if sync must fail instead of giving the container less than it has. */
 static bool must_not_lose(const struct rp_instance *inst, const struct looked *c)
 {
 	return life_may_refuse(inst) && !(c->info.flags & RP_CTR_DEGRADED);
@@ -42,8 +45,8 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 	return 0;
 }
 
-/* What it has and may keep: CPUs that this policy gave it, else where the runtime has it, which has
- * to be just what it asks for. */
+/* Sets *ret to the CPUs that the container may keep. CPUs assigned by this policy may be fewer
+ * than requested. CPUs assigned by the runtime have to be exactly as many as requested. */
 static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
 	struct record rec;
@@ -88,8 +91,8 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct lo
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	if (!rp_ids_empty(rp_ids_of(&pool)))
 		return stage_shared(inst, txn, c, rp_ids_of(&pool), reasons[c->class]);
-	/* nobody who runs is left without a CPU: the reserved ones, else all that may be used,
-	 * whoever owns them */
+	/* Without any shared CPU, a running container gets the reserved CPUs, else all available
+	 * ones, even if other containers own them. */
 	inst->waiting = true;
 	inst->now.overlapping = true;
 	return stage_shared(
@@ -98,7 +101,7 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct lo
 		POOL_EMPTY_TEXT);
 }
 
-/* Integer containers that may stay as they are come before those that need a place. */
+/* Passes over all containers. Integer containers that keep their CPUs precede the others. */
 enum pass { PASS_ANNOTATED, PASS_KEEP, PASS_PLACE, PASS_SHARED, N_PASSES };
 
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -126,7 +129,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r >= 0 && life_may_refuse(inst) ? place_check_pool(inst) : r;
 }
 
-/* 1: it has got what it lacked, or some of it. */
+/* Returns 1 if the container got CPUs that it lacked, 0 if not, or an error. */
 static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)
 {

@@ -11,7 +11,7 @@ void ask_fini(struct ask *a)
 	free(a->words);
 }
 
-/* 0, or -RP_EINVAL: it is no whole number. */
+/* Returns 0, or -RP_EINVAL if the text is not a whole number. */
 static int parse_integer(const char *text, int64_t *ret)
 {
 	char *end;
@@ -24,7 +24,7 @@ static int parse_integer(const char *text, int64_t *ret)
 
 static void take_pool(struct ask *a, const char *name)
 {
-	/* a name that is too long is that of no pool */
+	/* No pool has a name that is too long. */
 	(void)snprintf(a->pool, sizeof a->pool, "%s", strlen(name) < sizeof a->pool ? name : "?");
 }
 
@@ -47,7 +47,8 @@ static bool is_isolate(const char *const *words, uint32_t n)
 	       strcmp(words[1], "isolate") == 0;
 }
 
-/* The value of an option, in its word or the next one; NULL: the word is another option. */
+/* Returns the value of an option, from its word or the next one, or NULL if the word is another
+ * option. */
 static const char *value_of(const char *const *words, uint32_t n, uint32_t *at, const char *option)
 {
 	size_t len = strlen(option);
@@ -59,7 +60,8 @@ static const char *value_of(const char *const *words, uint32_t n, uint32_t *at, 
 	return !word[len] && *at + 1 < n ? words[++*at] : NULL;
 }
 
-/* Where the command begins behind the options; 0: it is no `cmk isolate` that counts. */
+/* Reads the options of `cmk isolate` into *a. Returns the index of the first word after the
+ * options, or 0 if this is no `cmk isolate` with a pool and a command. */
 static uint32_t parse_isolate(const struct modhost *h, rp_ctr ctr, const char *const *words,
 			      uint32_t n, struct ask *a)
 {
@@ -101,7 +103,7 @@ static uint32_t ask_split(char *text, const char **words)
 	return n;
 }
 
-/* The whole line, or else a single argument of it: sh -c "cmk isolate …". */
+/* Finds `cmk isolate` as the whole command line, or inside one argument: sh -c "cmk isolate …". */
 static int32_t read_args(const struct modhost *h, rp_ctr ctr, struct ask *a)
 {
 	uint32_t n = 0, at = 0;
@@ -129,7 +131,7 @@ static int32_t read_args(const struct modhost *h, rp_ctr ctr, struct ask *a)
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- whole request --------------------------------------------------------------------------- */
 
 static void read_number(const struct modhost *h, rp_ctr ctr, struct ask *a)
 {

@@ -95,7 +95,7 @@ static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
 	const char *text = h->config->text(h->ctx, node, "");
 	struct rp_idset online, missing;
 	ret->socket = h->config->value(h->ctx, config_do_member(h, at, "socket"), RP_T_INT, 0);
-	/* containers are told the text: it has no blanks */
+	/* Containers get the text in their environment, so it contains no blanks. */
 	if (!*text || strlen(text) > LIST_TEXT_MAX || text[strspn(text, "0123456789,-")] ||
 	    rp_idset_parse(&ret->cpus, text, RP_CPUS_MAX))
 		return modhost_fail_at(h, node ? node : at, -RP_EINVAL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the static-pools policy. What the policy does is told in static-pools.h. */
+/* Callbacks of the static-pools policy. static-pools.h gives the overview. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,19 +7,19 @@
 #include "modules/lib/adopt.h"
 #include "modules/static-pools/static-pools.h"
 
-/* ---- what is kept with a container ----------------------------------------------------------- */
+/* ---- record saved with a container ----------------------------------------------------------- */
 
-/* Then the pool's name and the lists' texts, each with its NUL. */
+/* Head of a record. The name of the pool and the texts of the lists follow, NUL-terminated. */
 struct head {
 	uint32_t version, n_lists;
 	uint32_t no_affinity, pad;
-	int64_t n; /* lists of an exclusive pool; 0: its pool is none */
+	int64_t n; /* requested lists; 0: the pool is not exclusive */
 };
 #define RECORD_VERSION 1u
 
 struct record {
 	struct head head;
-	const char *pool, *lists; /* texts that follow each other */
+	const char *pool, *lists; /* name; n_lists consecutive texts */
 };
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
@@ -41,7 +41,7 @@ static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct recor
 	return true;
 }
 
-/* -RP_E2BIG: more lists than can be kept. */
+/* Saves the record. Returns -RP_E2BIG if the lists do not fit. */
 static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct ask *a,
 			    struct list *const *lists, uint32_t n)
 {
@@ -70,7 +70,8 @@ static struct list *find_list(const struct rp_plan *p, const struct pool *pool, 
 	return NULL;
 }
 
-/* May a container with this record run under the plan? -RP_EBUSY with a message. */
+/* Checks that the plan has the pool and the lists of a record. Returns 0, or -RP_EBUSY with a
+ * message. */
 static int32_t static_pools_verify(const struct modhost *h, const struct rp_plan *p,
 				   const struct record *rec, const char *ctr)
 {
@@ -102,8 +103,8 @@ static void count_list(struct list *list, int by)
 		list->users--;
 }
 
-/* Counts a container without a record, which was left on these CPUs, as a user of each list
- * that has one of them. */
+/* Changes the number of users of each list that has one of the CPUs, for a container without a
+ * record that keeps these CPUs. */
 static void count_kept(struct rp_plan *p, struct rp_ids cpus, int by)
 {
 	for (uint32_t i = 0; i < p->n_lists; i++)
@@ -137,7 +138,8 @@ static bool is_kept(const struct rp_ctr_info *info)
 	return info->flags & RP_CTR_DEGRADED && !(info->flags & RP_CTR_PRESERVE_CPU);
 }
 
-/* Counts the lists of a container's record, or those that static_pools_keep() counted. */
+/* Counts the lists of a container's record. kept_too: also counts a container without a record
+ * that keeps its CPUs. */
 static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, bool kept_too,
 		      int by)
 {
@@ -148,7 +150,7 @@ static void count_ctr(struct rp_instance *inst, const struct rp_ctr_info *info, 
 		count_kept(inst->plan, info->cpus, by);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choice of lists ------------------------------------------------------------------------- */
 
 static bool static_pools_fits(const struct list *list, const struct ask *a)
 {
@@ -167,7 +169,7 @@ static uint32_t choose_exclusive(const struct rp_plan *p, const struct pool *poo
 	return n;
 }
 
-/* The list with the fewest users. */
+/* Chooses the list with the fewest users. */
 static uint32_t choose_shared(const struct rp_plan *p, const struct pool *pool, const struct ask *a,
 			      struct list **ret)
 {
@@ -203,7 +205,7 @@ static int32_t static_pools_choose(struct rp_instance *inst, const struct ask *a
 	return (int32_t)n;
 }
 
-/* ---- into the transaction -------------------------------------------------------------------- */
+/* ---- staging in the transaction -------------------------------------------------------------- */
 
 static int32_t set_env(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *name,
 		       const char *value)
@@ -211,7 +213,7 @@ static int32_t set_env(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const c
 	return inst->h.cache->set_pair(inst->h.ctx, txn, ctr, RP_F_ENV, name, value);
 }
 
-/* The CPUs as a number in base 16, the lowest CPU last. */
+/* Writes the CPUs as a hexadecimal number with CPU 0 as the lowest bit. */
 static void mask_text(struct rp_ids cpus, char *text)
 {
 	uint32_t last = rp_ids_last(cpus), digits = last == RP_IDSET_NONE ? 1 : last / 4 + 1;
@@ -236,7 +238,8 @@ static int32_t tell_pool(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const
 	return r;
 }
 
-/* What only a container that is being created can be given. */
+/* Stages environment variables and arguments, which can be set only while a container is
+ * created. */
 static int32_t stage_new(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct ask *a,
 			 struct list *const *lists, uint32_t n, struct rp_ids cpus)
 {
@@ -333,15 +336,15 @@ static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	return r;
 }
 
-/* ---- the life of the policy ------------------------------------------------------------------ */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	count_ctr(inst, info, true, -1); /* the reply to its first creation was lost */
+	count_ctr(inst, info, true, -1); /* counted before if the first reply was lost */
 	return place_new(inst, txn, info);
 }
 
-/* What it has follows from its pool, and not from what it asks for. */
+/* Changes nothing: the lists of a container do not depend on its CPU request. */
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	(void)inst;
@@ -367,8 +370,8 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	return 0;
 }
 
-/* Counts the users of lists again, from what containers have. kept_too: containers without a record
- * have been synchronized. */
+/* Counts the users of all lists again. kept_too: also counts containers without a record, once
+ * these have been synchronized. */
 static int32_t static_pools_recount(struct rp_instance *inst, bool kept_too)
 {
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
@@ -381,7 +384,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return static_pools_recount(inst, inst->synced) ? RP_RESYNC : 0;
 }
 
-/* Removes the CPUs of the lists of exclusive pools. used: of those only that have users. */
+/* Removes the CPUs of lists of exclusive pools from *cpus. used: only of lists with users. */
 static void take_out_exclusive(const struct rp_plan *p, bool used, struct rp_idset *cpus)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++)
@@ -392,8 +395,8 @@ static void take_out_exclusive(const struct rp_plan *p, bool used, struct rp_ids
 		}
 }
 
-/* Returns the CPUs for a container that has none of its own: online ones of no exclusive list,
- * else of lists without users, else all. */
+/* Returns the CPUs for a container without lists: the online CPUs outside exclusive pools, else
+ * those of lists without users, else all online CPUs. */
 static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	struct rp_idset online;
@@ -408,9 +411,9 @@ static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 		*ret = online;
 }
 
-/* A container that runs and cannot be placed keeps its CPUs, but for those of exclusive lists
- * that others use, and no container is given a list with a CPU of it. Without a CPU set of its
- * own it is moved off the exclusive lists. */
+/* Stages a running container that cannot be placed. The container keeps its CPUs, except those
+ * of exclusive lists with users. The lists that contain these CPUs count it as a user, so no
+ * other container gets them. A container that was not confined moves off the exclusive lists. */
 static int32_t static_pools_keep(struct rp_instance *inst, rp_txn txn,
 				 const struct rp_ctr_info *info, const char *why)
 {
@@ -429,8 +432,8 @@ static int32_t static_pools_keep(struct rp_instance *inst, rp_txn txn,
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
-/* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on
- * those that are nobody's alone. */
+/* Stages the online CPUs of the container's lists again, after CPUs may have gone offline or
+ * online. A container whose CPUs are all offline gets the CPUs for containers without lists. */
 static int32_t static_pools_settle(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info, const struct record *rec)
 {
@@ -458,7 +461,8 @@ static int32_t static_pools_settle(struct rp_instance *inst, rp_txn txn,
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
-/* Containers of this policy come first, so that others are not left on their CPUs. */
+/* Pass 0 handles containers with a record, so that pass 1 leaves no other container on their
+ * CPUs. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {
@@ -478,14 +482,14 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	return r ? r : 1;
 }
 
-/* It runs although it was refused: on CPUs that no exclusive list of others has. */
+/* Keeps a refused container that runs anyway off exclusive lists with users. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	return static_pools_keep(inst, txn, info, "it was refused and runs all the same");
 }
 
-/* What schedulers choose nodes by; what the host cannot take is told and done without: containers
- * are placed all the same. */
+/* Sets the node label, taint and extended resource for schedulers. A failure is only logged,
+ * because containers can be placed without them. */
 static void mark_node(const struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
@@ -532,7 +536,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	return r;
 }
 
-/* CPUs that are not there are left out when they are given. */
+/* Keeps the plan: offline CPUs are left out when CPUs are staged. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	*ret = inst->plan;
@@ -554,7 +558,7 @@ static const struct life_ops ops = {
 	.metrics = &pools_metrics,
 };
 
-/* Process arguments. */
+/* The policy sets process arguments, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("static-pools", "1.0", ops, .summary = "pools of ready-made CPU lists, as CMK has them",

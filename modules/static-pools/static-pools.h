@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static-pools policy: pools of ready-made CPU lists, as CMK has them. A container asks by its
- * environment or by `cmk isolate` in its command line, and gets so many lists of an exclusive pool
- * for itself, or one list of another pool together with others. Nobody is ever moved.
+ * The static-pools policy: pools of configured CPU lists, as in CMK. A container requests lists
+ * by environment variables or by `cmk isolate` in its command line. It gets the requested number
+ * of lists of an exclusive pool, or one list of another pool, which it shares. Containers never
+ * move.
  *
- * Which lists a container has is kept with it, by their texts; the users of a list are an index
- * over that.
+ * The texts of its lists are saved with each container. The number of users of a list is counted
+ * from these.
  *
- *	config.c  section → pools and lists     ask.c  what a container asks for
+ *	config.c  section → pools and lists     ask.c  request of a container
  *	static-pools.c  the callbacks           report.c  zones, metrics
  */
 #ifndef STATIC_POOLS_H
@@ -19,23 +20,23 @@
 #define LIST_TEXT_MAX 255u
 #define LISTS_MAX 4096u
 #define SOCKET_ANY (-1)
-#define CORES_RESOURCE "cmk.intel.com/exclusive-cores" /* lists of exclusive pools */
+#define CORES_RESOURCE "cmk.intel.com/exclusive-cores" /* counts lists of exclusive pools */
 #define CMK_LABEL "cmk.intel.com/cmk-node"
 #define CMK_TAINT "cmk"
 
-/* Whoever has it runs on its CPUs. */
+/* List of CPUs. Containers with the list run on these CPUs. */
 struct list {
-	char text[LIST_TEXT_MAX + 1]; /* as configured: containers are told this */
+	char text[LIST_TEXT_MAX + 1]; /* text as configured, published to containers */
 	struct rp_idset cpus;
 	int64_t socket;
 	uint32_t users;
-	bool alone; /* no other list has a CPU of it */
+	bool alone; /* no other list contains one of the CPUs */
 };
 
 struct pool {
 	char name[NAME_MAX_LEN + 1];
 	bool exclusive;
-	uint32_t first, n; /* lists */
+	uint32_t first, n; /* range in plan->lists */
 };
 
 struct rp_plan {
@@ -50,28 +51,29 @@ struct rp_plan {
 extern const struct rp_schema pools_schema;
 int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-struct pool *plan_pool(const struct rp_plan *p, const char *name); /* or NULL */
-/* The texts of a pool's lists, with commas. Free it; NULL: out of memory. */
+struct pool *plan_pool(const struct rp_plan *p, const char *name); /* NULL: no such pool */
+/* Returns the texts of a pool's lists, separated by commas, or NULL without memory. The caller
+ * frees the result. */
 char *plan_lists_text(const struct rp_plan *p, const struct pool *pool);
 
-/* ---- what a container asks for (ask.c) ------------------------------------------------------- */
+/* ---- request of a container (ask.c) ---------------------------------------------------------- */
 
 struct ask {
 	char pool[NAME_MAX_LEN + 1];
-	int64_t socket; /* or SOCKET_ANY */
-	int64_t n; /* lists of an exclusive pool */
-	bool no_affinity; /* it pins itself */
-	/* What follows `cmk isolate` in its command line; 0: that is not there. */
+	int64_t socket; /* number, or SOCKET_ANY */
+	int64_t n; /* number of lists, for an exclusive pool */
+	bool no_affinity; /* the container pins itself */
+	/* Words after `cmk isolate` and its options in the command line; n_args 0: none. */
 	const char **args;
 	uint32_t n_args;
-	char *words; /* what args may point into */
+	char *words; /* buffer of args */
 };
 
-/* 0, or -RP_ENOMEM. ask_fini() in any case. */
+/* Reads the request of a container. Returns 0 or -RP_ENOMEM. Call ask_fini() in any case. */
 int32_t ask_of(const struct modhost *h, rp_ctr ctr, struct ask *ret);
 void ask_fini(struct ask *a);
 
-/* ---- the instance ---------------------------------------------------------------------------- */
+/* ---- policy instance ------------------------------------------------------------------------- */
 
 struct rp_instance {
 	LIFE;
