@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the topology into trees and finds the best node of a tree. plan_tree.h has the overview. */
 #include <stdlib.h>
 #include <string.h>
 

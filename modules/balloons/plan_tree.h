@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The online CPUs as a tree: system, package, die, NUMA node, L2 cache, core, thread. A second one,
- * for balloons that like separate cores, has the CPUs of a node split by their place in their core
- * ("class") before they are split by caches and cores.
+ * The online CPUs as a tree: system, package, die, NUMA node, L2 cache, core, thread. A second tree
+ * serves balloons that prefer separate cores. It splits the CPUs of a node by their position in
+ * their core (the "class") before it splits them by caches and cores.
  *
- * Nodes are an array in depth-first order, children by number. The CPUs of a node are a run of the
- * array of CPUs, so counting those of a set below every node is one pass over the CPUs.
+ * The nodes are an array in depth-first order, with children ordered by number. The CPUs of a node
+ * are a range of the array of CPUs, so one pass over the CPUs counts a set below every node.
  */
 #ifndef BALLOONS_PLAN_TREE_H
 #define BALLOONS_PLAN_TREE_H

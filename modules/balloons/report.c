@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports zones, metrics, saved state, extended resources and explanations. */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"

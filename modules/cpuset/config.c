@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the configuration section into settings and CPU sets. plan_new() is the entry point. */
 #include <stdlib.h>
 #include <string.h>
 

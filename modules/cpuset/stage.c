@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Stages CPUs, memory and records of containers in the transaction. */
 #include "modules/cpuset/cpuset.h"
 
 #define NAMED_GROUP 1u /* group in which annotated containers may share their CPUs */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the configuration section into pools without sizes; size.c computes these. */
 #include <stdlib.h>
 #include <string.h>
 

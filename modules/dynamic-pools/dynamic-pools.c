@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dynamic-pools policy does is told in dynamic-pools.h. */
+/* Callbacks of the dynamic-pools policy. dynamic-pools.h gives the overview. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define SYSTEM_NAMESPACE "kube-system"
 #define ANNOTATION "dynamic-pool.dynamic-pools"
 
-/* ---- plans, and what there was before -------------------------------------------------------- */
+/* ---- plans and saved pools ------------------------------------------------------------------- */
 
 static int32_t keep_pools(struct rp_instance *inst)
 {
@@ -38,7 +38,8 @@ static int32_t make_plan(struct rp_instance *inst, rp_cfg section, struct rp_pla
 	return r;
 }
 
-/* Pools of a plan that was never synchronized, as that was refused, are not what there was. */
+/* Creates a plan that prefers the previous CPUs of the pools. A plan that sync() refused is not
+ * saved as previous state. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	int32_t r = inst->changed ? 0 : keep_pools(inst);
@@ -78,12 +79,12 @@ static void begin(struct rp_instance *inst)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	/* Also before a resync: the next plan prefers what the pools have now. */
+	/* Restores the pools even before a resync, because the next plan prefers their CPUs. */
 	memcpy(inst->plan->pools, inst->plan->before, inst->plan->n * sizeof *inst->plan->pools);
 	return inst->in_sync ? RP_RESYNC : 0;
 }
 
-/* ---- which pool ------------------------------------------------------------------------------ */
+/* ---- choice of the pool ---------------------------------------------------------------------- */
 
 static struct pools_pool *pools_of(struct rp_instance *inst, uint32_t *ret_n)
 {
@@ -153,21 +154,21 @@ static const struct members members = {
 	.last_resort = POOL_SHARED,
 };
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Bits of the pools that have other CPUs now. */
+/* Resizes all pools. Returns a bit for each pool whose CPUs changed. */
 static uint64_t resize_pools(struct rp_plan *p)
 {
 	uint32_t sizes[POOLS_MAX];
 	if (!size_fits(p))
-		return 0; /* hardly a CPU is on line */
+		return 0; /* too few CPUs are online */
 	size_all(p, sizes);
 	return pools_resize(p->alloc, p->pools + POOL_SHARED, p->n - POOL_SHARED,
 			    rp_ids_of(&p->bounds.cpus.rest), sizes + POOL_SHARED)
 	       << POOL_SHARED;
 }
 
-/* Of the others; `except` is staged otherwise. */
+/* Resizes all pools and stages the containers of changed pools. The caller stages `except`. */
 static int32_t dynamic_pools_settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	uint64_t changed = resize_pools(inst->plan);
@@ -210,7 +211,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return r ? r : dynamic_pools_settle(inst, txn, info->ctr);
 }
 
-/* It runs although it was refused: in shared, if that can have a CPU. */
+/* Puts a refused container that runs anyway into the pool shared, if shared can have a CPU. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	int32_t r = members_overflow(inst, &members, txn, info);
@@ -223,7 +224,7 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
-	(void)n_moves; /* nobody moves to another pool */
+	(void)n_moves; /* containers never move between pools */
 	int32_t r = members_weigh(inst, &members, txn);
 	return r ? r : dynamic_pools_settle(inst, txn, 0);
 }
@@ -254,7 +255,7 @@ static const struct life_ops ops = {
 	.state = &state,
 };
 
-/* Groups that share CPUs. */
+/* The policy uses groups that share CPUs, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("dynamic-pools", "1.0", ops, .summary = "pools of CPUs that follow requests and load",

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic-pools policy: pools of CPUs that are as large as their containers' requests, rounded
- * up. What nobody asks for goes to the pools that work most, as it was measured at the last
- * rebalancing, or to the pool shared as long as nothing was. A container never moves to another
- * pool; its pool grows and shrinks around it.
+ * The dynamic-pools policy: CPU pools as large as the CPU requests of their containers, rounded
+ * up. CPUs that no container requests go to the pools with the highest CPU usage at the last
+ * rebalancing, or to the pool shared until usage has been measured. A container never moves to
+ * another pool: its pool grows and shrinks.
  *
- *	AVAILABLE = RESERVED, a pool that never changes + REST, which the other pools divide
+ *	AVAILABLE = RESERVED, a pool of fixed CPUs + REST, divided among the other pools
  *
- * A pool without containers has no CPUs, but for shared. Who is in which pool is kept with the
- * containers, what the pools look like in the module's state; the plan's pools are an index over
- * both.
+ * A pool without containers has no CPUs, except shared. The pool of each container is saved with
+ * the container, and the CPUs of the pools in the state of the module. The pools of the plan are
+ * an index of both.
  *
- *	config.c  section and machine → pools
+ *	config.c  section and topology → pools
  *	report.c  zones, metrics
- *	size.c    how large each is
- *	dynamic-pools.c  which pool a container is in, and its life
+ *	size.c    sizes of the pools
+ *	dynamic-pools.c  choice of the pool, and the callbacks
  */
 #ifndef DYNAMIC_POOLS_H
 #define DYNAMIC_POOLS_H
@@ -25,14 +25,14 @@
 #include "modules/lib/life.h"
 #include "modules/lib/pools.h"
 
-#define POOLS_MAX 48u /* all of them fit into a module's state */
+#define POOLS_MAX 48u /* limit of the saved state */
 #define POOL_RESERVED 0u
 #define POOL_SHARED 1u
 #define N_BUILT_IN 2u
 extern const char *const pool_names[N_BUILT_IN];
 
 struct pool_type {
-	rp_cfg at; /* NULL: nothing is said of it */
+	rp_cfg at; /* configuration node; NULL: none */
 	const char *cpu_class;
 	struct texts namespaces;
 };
@@ -45,7 +45,7 @@ struct rp_plan {
 	uint32_t n;
 	struct pool_type types[POOLS_MAX];
 	struct pools_pool pools[POOLS_MAX];
-	struct pools_pool before[POOLS_MAX]; /* as they were when the transaction began */
+	struct pools_pool before[POOLS_MAX]; /* state of the pools when the transaction began */
 };
 
 struct rp_instance {
@@ -60,11 +60,12 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 
-/* Is there a CPU for each that the pools need? */
+/* Returns true if there are enough CPUs for what the pools need. */
 bool size_fits(const struct rp_plan *p);
-/* By requests and weights; reserved has 0. What the pools need fits. */
+/* Computes the size of each pool from requests and weights; 0 for reserved. The caller has
+ * checked size_fits(). */
 void size_all(const struct rp_plan *p, uint32_t ret[POOLS_MAX]);
-/* What they need, but for reserved. */
+/* Computes the number of CPUs that each pool needs; 0 for reserved. */
 void size_needed(const struct rp_plan *p, uint32_t ret[POOLS_MAX]);
 
 extern const struct rp_zones dynpools_zones;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports zones and metrics of the pools. */
 #include <stdio.h>
 #include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 
-/* CPUs are free that the pools would lose if each had no more than it needs. */
+/* Reports a zone for each pool. CPUs beyond what the pools need are reported as free. */
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	struct rp_plan *p = inst->plan;

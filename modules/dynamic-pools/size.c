@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Computes the sizes of the pools from requests and weights. Does not choose CPUs. */
 #include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
@@ -8,13 +9,13 @@ static int64_t n_rest(const struct rp_plan *p)
 	return rp_ids_count(rp_ids_of(&p->bounds.cpus.rest));
 }
 
-/* CPUs for what is asked for. */
+/* Returns the CPU requests of a pool in CPUs, rounded up. */
 static int64_t size_asked(const struct pools_pool *pool)
 {
 	return (pool->mcpu + 999) / 1000;
 }
 
-/* Nobody runs on no CPU. */
+/* Returns the number of CPUs that a pool needs: at least one if it has containers. */
 static int64_t size_do_needed(const struct pools_pool *pool)
 {
 	return size_asked(pool) ? size_asked(pool) : pool->n_ctrs > 0;
@@ -40,8 +41,8 @@ static int64_t size_weight(const struct pools_pool *pool)
 	return pool->n_ctrs ? pool->weight : 0;
 }
 
-/* Of `rest` CPUs each pool's part by weight, rounded down; what that leaves goes to the one of
- * highest weight, at first shared. */
+/* Divides `rest` CPUs among the pools by weight, rounded down; `all` is the sum of the weights. The
+ * remainder goes to the pool of highest weight, where shared wins ties. */
 static void share_out(const struct rp_plan *p, int64_t rest, int64_t all, uint32_t ret[POOLS_MAX])
 {
 	uint32_t best = POOL_SHARED;

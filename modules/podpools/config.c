@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the configuration section and allocates the CPUs of each pool. plan_new() and plan_look()
+ * are the entry points.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +72,7 @@ static void cut_blanks(char *text)
 		text[--len] = '\0';
 }
 
-/* Cuts what follows the number: '%', 'c' for CPUs, or 0. */
+/* Removes the unit behind a number. Returns '%', 'c' for CPUs, or 0 without a unit. */
 static char cut_unit(char *text)
 {
 	static const char *const units[] = {"%", "cpus", "cpu"};
@@ -84,7 +88,8 @@ static char cut_unit(char *text)
 	return '\0';
 }
 
-/* How many instances with so many CPUs each, where there are n_free. An error names the place. */
+/* Computes the number of instances with `each` CPUs, of n_free CPUs. Errors name the place in
+ * the configuration. */
 static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t each, uint32_t n_free,
 			       bool lenient, uint32_t *ret)
 {
@@ -115,7 +120,7 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 struct def {
 	rp_cfg at;
 	const char *name;
-	int64_t cpus; /* of an instance; 0: not said */
+	int64_t cpus; /* CPUs of an instance; 0: not configured */
 	int64_t max_pods;
 	enum fill_order fill;
 	uint32_t n;
@@ -126,7 +131,7 @@ struct making {
 	struct rp_plan *p;
 	struct cpualloc *alloc;
 	struct rp_idset free;
-	bool lenient; /* pools get what there is, and may be left without CPUs */
+	bool lenient; /* pools get the CPUs there are, and may have none */
 };
 
 static rp_cfg config_member(const struct modhost *h, rp_cfg at, const char *key)
@@ -238,8 +243,8 @@ static int32_t make_pools(struct making *m, struct def *d)
 	return r;
 }
 
-/* The built-in ones first; for the others all is shared out that is left then, whatever their
- * order. */
+/* Creates the built-in pools first. The CPUs that are free then are divided among the other
+ * pools, whatever the order of the definitions. */
 static int32_t make_all(struct making *m)
 {
 	const struct modhost *h = m->h;
@@ -265,7 +270,7 @@ static int32_t make_all(struct making *m)
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- creation of a plan ---------------------------------------------------------------------- */
 
 static int32_t config_fill(struct making *m, rp_cfg section, const struct reserve_past *past)
 {
@@ -273,7 +278,7 @@ static int32_t config_fill(struct making *m, rp_cfg section, const struct reserv
 	struct rp_plan *p = m->p;
 	const struct bounds *b = &p->bounds.cpus;
 	int32_t r = pools_read(h, section, m->alloc, past, &p->bounds);
-	/* listed ones that are offline are awaited */
+	/* Listed reserved CPUs may be offline; the policy waits for them. */
 	if (!r && rp_ids_empty(rp_ids_of(&b->reserved)) && rp_ids_empty(rp_ids_of(&b->listed)) &&
 	    !m->lenient)
 		r = modhost_fail_at(h, section, -RP_EINVAL,

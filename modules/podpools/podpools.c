@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the podpools policy does is told in podpools.h. */
+/* Callbacks of the podpools policy. podpools.h gives the overview. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void pool_name(const struct pool *p, char *buf, size_t size)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* The pool that a container's pod is in. */
+/* Record saved with a container: the pool of its pod. */
 struct record {
 	uint32_t version, instance;
 	char name[POOLS_NAME_MAX + 1];
@@ -40,7 +40,7 @@ static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	return ctr_set_record(&inst->h, txn, ctr, &rec, sizeof rec);
 }
 
-/* POOLS_MAX: there is none of that name and number. */
+/* Returns the index of the pool with this name and instance, or POOLS_MAX. */
 static uint32_t find_pool(const struct rp_plan *p, const char *name, uint32_t instance)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++)
@@ -99,7 +99,8 @@ static void forget_pods(struct rp_instance *inst)
 		inst->plan->pools[i].n_pods = 0;
 }
 
-/* The name that a pod gives, or the one that its namespace does. */
+/* Returns the name of the pool that the pod's annotation names, or the pool for its namespace.
+ * An unknown name is logged and means the pool default. */
 static const char *podpools_wanted(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const char *name = ctr_annotation(&inst->h, info->ctr, "pool.podpools");
@@ -138,9 +139,10 @@ static uint32_t podpools_choose(struct rp_instance *inst, const struct rp_ctr_in
 	return POOL_DEFAULT;
 }
 
-/* ---- into the transaction -------------------------------------------------------------------- */
+/* ---- staging in the transaction -------------------------------------------------------------- */
 
-/* The CPUs of a user's pool are those of its pods together. */
+/* Stages the CPUs of a pool for a container. Pods own the CPUs of a configured pool together;
+ * the CPUs of reserved and default are owned by no pod. */
 static int32_t podpools_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			      uint32_t index)
 {
@@ -163,7 +165,7 @@ static void podpools_explain(struct rp_instance *inst, const struct rp_ctr_info 
 		     modhost_set_text(rp_ids_of(&pool->cpus), text, sizeof text), pool->n_pods);
 }
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static int32_t podpools_put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
@@ -177,8 +179,8 @@ static int32_t podpools_put(struct rp_instance *inst, rp_txn txn, const struct r
 	return podpools_stage(inst, txn, info, index);
 }
 
-/* One that is known is asked for again as a reply was lost, or resized: its shares may be
- * others. */
+/* Places a new container. A container that already has a pool is staged again: the request is a
+ * repetition after a lost reply, or a resize with different CPU shares. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct pod *pod = find_pod(inst, info->pod);
@@ -197,7 +199,8 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
-/* The pool that its record names, if that is still what it was; POOLS_MAX: it is to be placed. */
+/* Returns the pool that the container's record names, if the pool still has the container's CPUs
+ * and room for the pod; else POOLS_MAX. */
 static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct record rec;
@@ -214,7 +217,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	return same && room ? i : POOLS_MAX;
 }
 
-/* Pods that can stay in their pool do, then the others find one, those that came first before. */
+/* Pass 0 keeps pods in their pools. Pass 1 places the others, oldest first. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {
@@ -234,7 +237,7 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 2});
 }
 
-/* The index is made anew from what containers have. */
+/* Counts a container in the index, from its record. */
 static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)
 {
@@ -298,7 +301,7 @@ static const struct life_ops ops = {
 	.metrics = &podpools_metrics,
 };
 
-/* Groups that share CPUs. */
+/* The policy uses groups that share CPUs, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("podpools", "1.0", ops, .summary = "fixed pools of CPUs that hold so many pods each",

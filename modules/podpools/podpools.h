@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The podpools policy: fixed pools of CPUs that hold so many pods each. All containers of a pod run
- * in one pool, which the pod names by annotation; pods are counted, and not what they ask for.
- * Nobody is ever refused, and nobody moves because of others.
+ * The podpools policy: fixed CPU pools with a maximum number of pods each. All containers of a
+ * pod run in one pool, which an annotation of the pod names. Only the number of pods is limited,
+ * not their CPU requests. A pod for which there is no room goes to the pool default, and no pod
+ * moves because of others.
  *
- * Which pool a pod is in is kept with its containers; `pods` is an index over that.
+ * The pool of a pod is saved with its containers; `pods` is an index of that.
  *
- *	config.c  section and machine → pools     podpools.c  where pods go, and its life
+ *	config.c  section and topology → pools    podpools.c  choice of the pool, callbacks
  *	report.c  zones, metrics
  */
 #ifndef PODPOOLS_H
@@ -19,7 +20,7 @@
 #include "modules/lib/life.h"
 #include "modules/lib/pools.h"
 
-#define POOLS_MAX 1024u /* instances of all definitions; each CPU is in one at most */
+#define POOLS_MAX 1024u /* instances of all definitions; a CPU is in at most one */
 
 enum fill_order { FILL_BALANCED, FILL_PACKED, FILL_FIRST_FREE };
 extern const char *const fill_names[];
@@ -28,9 +29,9 @@ struct pool {
 	char name[POOLS_NAME_MAX + 1];
 	uint32_t instance;
 	enum fill_order fill;
-	int64_t max_pods; /* 0: any number; negative: none */
-	struct rp_idset whole; /* its CPUs … */
-	struct rp_idset cpus; /* … those that are online, or others when none is */
+	int64_t max_pods; /* 0: no limit; negative: none */
+	struct rp_idset whole; /* configured CPUs */
+	struct rp_idset cpus; /* online CPUs of `whole`, or other ones if none is online */
 	uint32_t n_pods;
 };
 
@@ -39,20 +40,20 @@ struct pool {
 
 struct rp_plan {
 	struct pools bounds;
-	struct pool *pools; /* the instances of a definition follow each other */
+	struct pool *pools; /* instances of one definition are consecutive */
 	uint32_t n_pools;
 };
 
 extern const struct rp_schema podpools_schema;
-/* past: what was reserved before (bounds.h). With past->hotplug pools for which there are too few
- * CPUs have fewer, or none. */
+/* Creates a plan. `past` has the earlier reservation (bounds.h). With past->hotplug, missing
+ * CPUs are no error: pools get fewer CPUs, or none. */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* CPUs have come or gone: pools are as they were, as far as they are online. */
+/* Updates the CPUs of all pools after CPUs went offline or online. */
 void plan_look(const struct modhost *h, struct rp_plan *p);
 
-/* A pod with containers. */
+/* A pod with at least one container in a pool. */
 struct pod {
 	rp_pod pod;
 	uint32_t pool, n_ctrs;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports zones and metrics of the pools. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "modules/podpools/podpools.h"
 
-/* Nothing is ever full. */
+/* Reports a zone for each pool. All available CPUs are reported as free, because pods can always
+ * be placed. */
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
@@ -12,7 +14,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	if (!zones)
 		return p ? -RP_ENOMEM : 0;
 	for (uint32_t i = 0; i < p->n_pools; i++) {
-		/* there is one, and what is reserved has the same name in all policies */
+		/* The reserved pool has one instance, and the same zone name in all policies. */
 		if (i == POOL_RESERVED)
 			(void)snprintf(zones[i].label, sizeof zones[i].label, "%s",
 				       p->pools[i].name);

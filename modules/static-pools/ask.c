@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the request of a container: environment variables, `cmk isolate` in the command line, and
+ * the extended resource. ask_of() is the entry point.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the configuration section into pools and lists. plan_new() is the entry point. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports zones and metrics of the pools. */
 #include <stdio.h>
 
 #include "modules/lib/zones.h"
