@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Schema of the static-plus policy. Builds a plan from a configuration section and the topology of
+ * the node.
+ */
 #include <stdlib.h>
 
 #include "modules/lib/section.h"
@@ -82,7 +86,7 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 	struct rp_idset kept, from;
 	uint32_t n_more = reserve_quantity(past, rp_ids_of(&p->pool),
 					   rp_ids_of(&p->machine->online), n, &kept, &from);
-	/* a single one is CPU 0 where the policy is free to choose */
+	/* A single reserved CPU is CPU 0 if the policy is free to choose. */
 	bool first =
 		n_more == 1 && rp_ids_empty(rp_ids_of(&kept)) && rp_ids_has(rp_ids_of(&from), 0);
 	rp_idset_clear(&p->reserved);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Splits a container's request into exclusive and shared CPUs, and chooses, grows or shrinks its
+ * slice.
+ */
 #include <string.h>
 
 #include "modules/lib/section.h"
@@ -47,8 +51,10 @@ static void free_isolated(const struct rp_instance *inst, struct rp_idset *ret)
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->isolated), rp_ids_of(&inst->owners.taken));
 }
 
-/* Isolated CPUs are wanted unless an annotation says otherwise, which what makes no sense does as
- * well. */
+/*
+ * Returns true if the container prefers isolated CPUs, which is the default. An annotation with an
+ * invalid value is treated as false.
+ */
 static bool wants_isolated(const struct rp_instance *inst, rp_ctr ctr)
 {
 	const char *text = ctr_annotation(&inst->h, ctr, "prefer-isolated-cpus");
@@ -84,7 +90,7 @@ static int32_t place_do_find(struct rp_instance *inst, const struct wish *w, str
 	return place_take(inst, &from, w->full, ret);
 }
 
-/* Adds CPUs to a container's own, always the nearest one; with parity those of its packages. */
+/* Adds CPUs to a slice, always the CPU closest to it; with parity, CPUs of its packages first. */
 static int32_t place_grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
 			  struct rp_idset *ret)
 {
@@ -109,7 +115,7 @@ static int32_t place_grow(struct rp_instance *inst, struct rp_ids own, uint32_t 
 	return r;
 }
 
-/* Leaves a container the part of its CPUs that it would be given among them. */
+/* Shrinks a slice to the n CPUs that the allocator chooses from it. */
 static int32_t place_shrink(struct rp_instance *inst, struct rp_ids own, uint32_t n,
 			    struct rp_idset *ret)
 {

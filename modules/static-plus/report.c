@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reports a topology zone for each NUMA node, and metrics. */
 #include <stdio.h>
 
 #include "modules/lib/zones.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages CPUs, CPU shares, status and record of containers, and the CPUs of all containers on
+ * shared CPUs.
+ */
 #include <string.h>
 
 #include "modules/static-plus/static-plus.h"
@@ -15,7 +19,10 @@ static bool stage_shares(uint32_t kind)
 	return kind == KIND_SHARED || kind == KIND_MIXED;
 }
 
-/* A container that runs has a CPU, even when all reserved ones are offline. */
+/*
+ * Replaces an empty set by another one, because a running container needs a CPU even if all
+ * reserved CPUs are offline.
+ */
 static void stage_else(struct rp_idset *set, const struct rp_idset *other)
 {
 	if (rp_ids_empty(rp_ids_of(set)))
@@ -57,12 +64,12 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 	rp_ctr ctr = w->info->ctr;
 	stage_system_cpus(inst, &system);
 	(void)owners_owned(&inst->owners, ctr, &slice);
-	/* who shares gets its CPUs by the walk over all of them */
+	/* stage_sharers() stages the CPUs of containers that use shared CPUs. */
 	if (w->kind == KIND_SYSTEM)
 		r = stage_sets(inst, txn, ctr, rp_ids_of(&system), rp_ids_none());
 	else if (w->kind == KIND_EXCLUSIVE)
 		r = stage_sets(inst, txn, ctr, rp_ids_none(), rp_ids_of(&slice));
-	/* a container that uses its pod's request keeps the kubelet's shares */
+	/* A container that uses its pod's request keeps the kubelet's shares. */
 	bool of_pod = (w->info->flags & RP_CTR_POD_RESOURCES) && !stage_weight(w) &&
 		      w->info->asked_shares != RP_NOT_SET;
 	if (!r)
@@ -73,7 +80,10 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 	return r ? r : ctr_set_record(h, txn, ctr, &rec, sizeof rec);
 }
 
-/* What the shared CPUs can do, in milli-CPU, and these CPUs with the reserved ones. */
+/*
+ * Returns the capacity of the shared CPUs in milli-CPU. *wide receives the shared and the reserved
+ * CPUs.
+ */
 static int64_t look_at_shared(const struct rp_instance *inst, struct rp_idset *shared,
 			      struct rp_idset *wide)
 {
@@ -121,8 +131,10 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 			  rp_ids_of(&slice));
 }
 
-/* Those that came first have the shared CPUs; who comes when these are used up has the reserved
- * ones, too. */
+/*
+ * Containers use the shared CPUs in the order of their creation. Once the capacity is used up,
+ * further containers get the reserved CPUs as well.
+ */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn)
 {
 	inst->parts = 0;

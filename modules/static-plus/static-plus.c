@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the static-plus policy does is told in static-plus.h. */
+/* Callbacks of the static-plus policy. static-plus.h describes the policy and its files. */
 #include "modules/static-plus/static-plus.h"
 
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
@@ -38,7 +38,10 @@ static void begin(struct rp_instance *inst)
 	inst->parts_before = inst->parts;
 }
 
-/* A lost reply makes the runtime ask again: what was given is kept. */
+/*
+ * Places or resizes a container. The runtime repeats a request if the reply was lost; the container
+ * then keeps its slice.
+ */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct wish w = wish_of(info);
@@ -84,7 +87,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return r ? r : stage_sharers(inst, txn);
 }
 
-/* Helps containers that cross the border of a NUMA node. */
+/* Moves containers so that containers spread over several NUMA nodes fit into one. */
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
 	const struct relief_call c = place_relief(inst, txn);
@@ -97,7 +100,10 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
 }
 
-/* After a start it is not known which containers wait. */
+/*
+ * Places all containers. Which containers wait for relief is unknown after a start, so assume that
+ * some do.
+ */
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.waits = true;
@@ -109,7 +115,7 @@ static void fini(struct rp_instance *inst)
 	relief_fini(&inst->relief);
 }
 
-/* It runs although it was refused: among those who share, until there is room. */
+/* Puts a container that runs although it was refused on the shared CPUs. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct wish w = {.info = info, .kind = KIND_SHARED, .part = info->cpu_request};

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static-plus policy: whole CPUs for whoever asks for them, whatever its class of service, and
- * a share of what is left for the rest. A container that asks for 2500m has two CPUs of its own and
- * runs on the shared ones as well.
+ * The static-plus policy: containers get exclusive CPUs for the whole CPUs of their request, in
+ * every QoS class, and shared CPUs for the rest. A container that requests 2500m gets two exclusive
+ * CPUs, its slice, and runs on the shared CPUs as well.
  *
- *	AVAILABLE  what containers may use, of what is online
- *	ISOLATED   what the kernel isolates of it: preferred for slices
- *	RESERVED   for kube-system, and for the others when nothing else is left
- *	POOL       the rest: slices are cut out of it, what remains is SHARED
+ *	AVAILABLE  online CPUs that containers may use
+ *	ISOLATED   CPUs of AVAILABLE that the kernel isolates: preferred for slices
+ *	RESERVED   CPUs for kube-system, and for other containers if no shared CPUs are left
+ *	POOL       remaining CPUs: slices are taken from them, the rest is SHARED
  *
- * Who owns which CPU is in the host's cache, as a container's exclusive CPUs; `owners` is an index
- * over that.
+ * The host's cache stores the owner of each CPU as the exclusive CPUs of a container; `owners` is an
+ * index over the cache.
  *
- *	config.c  section and machine → sets     place.c   what one container gets
- *	sync.c    everything at once             report.c  zones, metrics
- *	stage.c   into the transaction           static-plus.c  the callbacks
+ *	config.c  section and topology → CPU sets  place.c   placement of one container
+ *	sync.c    placement of all containers      report.c  zones, metrics
+ *	stage.c   staging into the transaction     static-plus.c  callbacks
  */
 #ifndef STATIC_PLUS_H
 #define STATIC_PLUS_H
@@ -35,15 +35,21 @@ struct rp_plan {
 	struct cpualloc *alloc;
 	struct rp_idset isolated, reserved, pool;
 	struct relief_settings relief;
-	bool parity; /* NUMA nodes are not considered, as in the original */
+	bool parity; /* ignore NUMA nodes, as the original policy does */
 };
 
 extern const struct rp_schema plus_schema;
-/* past: what was reserved before (reserve.h). With past->hotplug missing CPUs are no error. */
+/*
+ * Reads the section and the topology and builds a plan. past: previous reserved CPUs (reserve.h);
+ * with past->hotplug missing CPUs are no error.
+ */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* Checks the plan against the CPUs that belong to containers. -RP_EBUSY with a message. */
+/*
+ * Checks that plan p can become active while the CPUs `taken` are exclusive. Returns -RP_EBUSY with
+ * a message if it cannot.
+ */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
 
 /* ---- containers (place.c) -------------------------------------------------------------------- */
@@ -51,12 +57,12 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, stru
 enum kind { KIND_SHARED, KIND_EXCLUSIVE, KIND_MIXED, KIND_SYSTEM, N_KINDS };
 extern const char *const kind_names[N_KINDS];
 
-/* What a container asks for. */
+/* CPU request of a container, split into exclusive and shared CPUs. */
 struct wish {
 	const struct rp_ctr_info *info;
 	enum kind kind;
-	uint32_t full; /* CPUs of its own */
-	int64_t part; /* milli-CPU among those who share */
+	uint32_t full; /* number of exclusive CPUs */
+	int64_t part; /* milli-CPU of shared CPUs */
 };
 
 struct counters {
@@ -68,46 +74,59 @@ struct rp_instance {
 	struct owners owners;
 	struct relief relief;
 	int64_t parts,
-		parts_before; /* milli-CPU that all who share ask for; before this callback */
+		/* milli-CPU requested on the shared CPUs; value before this callback */
+		parts_before;
 	struct counters counters;
 };
 
 struct wish wish_of(const struct rp_ctr_info *info);
-/* CPUs for a container that has `own` ones, none when it is new. -RP_ENOSPC with a message: it
- * keeps those. */
+/*
+ * Chooses the slice, the exclusive CPUs, of a container. own: its current slice, empty if it is
+ * new. Returns 0, or -RP_ENOSPC with a message; the container then keeps its slice.
+ */
 int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
 		    struct rp_idset *ret);
 void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids slice);
-/* Returns true if containers without a slice can run after n more CPUs of the pool are given
- * away: on the reserved CPUs, or on the rest of the pool when all reserved CPUs are offline. */
+/*
+ * Returns true if containers without a slice can still run after n more CPUs of the pool become
+ * exclusive: on the reserved CPUs, or on the rest of the pool if all reserved CPUs are offline.
+ */
 bool place_leaves_some(const struct rp_instance *inst, uint32_t n);
-/* What relief_owned.h asks for in a transaction. */
+/* Returns the arguments of a relief_owned.h call in a transaction. */
 struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
-/* What is left of the pool. */
+/* Returns SHARED, the CPUs of the pool without the slices. */
 void place_shared(const struct rp_instance *inst, struct rp_idset *ret);
 
-/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
+/* ---- staging (stage.c) ----------------------------------------------------------------------- */
 
-/* What is kept with a container: that its slice is this policy's doing, and what it takes of the
- * shared CPUs. */
+/*
+ * Record saved with a container. It marks the slice as assigned by this policy and holds the
+ * milli-CPU requested on the shared CPUs.
+ */
 struct record {
 	uint32_t version, kind;
 	int64_t part;
 };
 bool stage_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
-/* All of it; reason: why that is not what it asks for, or NULL. */
+/*
+ * Stages slice, CPU shares, status and record of a container. reason: why it lacks requested CPUs,
+ * or NULL.
+ */
 int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, const char *reason);
-/* The CPUs of all who share, and how much they ask for, anew. */
+/* Stages the CPUs of all containers on shared CPUs and recomputes the sum of their requests. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn);
-/* The same after one without a slice has come, as the last of them; or has gone: false when that
- * changes something for the others. */
+/*
+ * stage_last_sharer() stages only the newest container without a slice. stage_forget_sharer()
+ * deducts the request of a removed container; it returns false if the CPUs of other containers
+ * change and stage_sharers() is needed.
+ */
 int32_t stage_last_sharer(struct rp_instance *inst, rp_txn txn, const struct wish *w);
 bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec);
 
-/* ---- everything at once (sync.c) ------------------------------------------------------------- */
+/* ---- synchronization (sync.c) ---------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* CPUs of `except` have come free: others who lack some get them. */
+/* Gives slices to containers that lack one after CPUs of container `except` became free. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: whoever has a slice that is right keeps it, then those that lack one get
- * theirs. One for which there are too few CPUs shares, says so, and is tried again whenever some
- * come free.
+ * Places all containers. Containers with a correct slice keep it; containers without one get their
+ * slice afterwards. If too few CPUs are free, a container uses shared CPUs, is marked as degraded,
+ * and is retried whenever CPUs become free.
  */
 #include <string.h>
 
 #include "modules/lib/adopt.h"
 #include "modules/static-plus/static-plus.h"
 
-/* What of its CPUs is its own: of another policy's choice what nobody else has. */
+/*
+ * Returns the slice of a container. CPUs assigned by another policy are adopted if no other
+ * container uses them.
+ */
 static struct rp_ids own_cpus(struct rp_instance *inst, const struct wish *w, struct rp_ids common)
 {
 	struct record rec;
@@ -41,7 +44,10 @@ static int32_t sync_do_keep(struct rp_instance *inst, rp_txn txn, const struct r
 	return 0;
 }
 
-/* 1: it has got its slice. Without one it shares, by what it would have beside it. */
+/*
+ * Gives a container its slice. Returns 1 on success. Without enough CPUs the whole request counts
+ * on the shared CPUs, and the function returns 0 or an error.
+ */
 static int32_t place_one(struct rp_instance *inst, rp_txn txn, struct wish *w)
 {
 	char why[MODHOST_TEXT_MAX] = "";
@@ -68,7 +74,10 @@ static bool lacks_slice(const struct rp_instance *inst, const struct wish *w)
 	return w->full && !owners_owned(&inst->owners, w->info->ctr, &own);
 }
 
-/* Those that have what they ask for come first, then the others get it. */
+/*
+ * Stages a container. The first pass stages containers with a slice or without need of one; the
+ * second pass places the others.
+ */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *walk)
 {

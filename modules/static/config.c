@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a configuration section of the static policy into settings and checks them. settings_read()
+ * checks what the section alone decides, settings_check() what depends on the topology.
+ */
 #include <string.h>
 #include <strings.h>
 
@@ -72,7 +76,7 @@ static const struct {
 	{OPT_ALIGN_CACHE, OPT_DISTRIBUTE_NUMA},
 };
 
-/* What the common allocator knows to do. */
+/* Options that the common allocator supports. */
 #define COMMON_OPTIONS (OPT_FULL_PCPUS_ONLY | OPT_STRICT_RESERVATION)
 
 static const char *const hint_policies[] = {
@@ -142,7 +146,10 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 	return 0;
 }
 
-/* Nodes near to each other are always preferred: nothing but the spelling is checked. */
+/*
+ * Checks the spelling of the options. They have no effect, because nodes close to each other are
+ * always preferred.
+ */
 static int32_t check_topology_options(const struct modhost *h, const struct settings *s)
 {
 	static const char closest[] = "prefer-closest-numa-nodes";

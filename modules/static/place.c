@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses exclusive CPUs for one container: isolated CPUs or free CPUs of ALL, within the NUMA
+ * nodes of the topology manager policy. place_find() and place_resize() change no owner; static.c
+ * and sync.c register the result.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -7,7 +12,7 @@
 #define ISOLATED_KEY "prefer-isolated-cpus.resource-policy.nri.io"
 #define SET_TEXT_MAX 128u
 
-/* Writes the reason and gives -RP_ENOSPC. */
+/* Writes the reason of a refusal and returns -RP_ENOSPC. */
 __attribute__((format(printf, 2, 3))) static int32_t place_refuse(struct placing *p,
 								  const char *fmt, ...)
 {
@@ -45,7 +50,7 @@ static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 		(long long)p->n, g);
 }
 
-/* Leaves the cores of which all threads are there and none is reserved. */
+/* Keeps only the cores whose threads are all in the set and not reserved. */
 static void keep_whole_cores(const struct rp_plan *plan, struct rp_idset *cpus)
 {
 	struct rp_idset reserved;
@@ -54,13 +59,16 @@ static void keep_whole_cores(const struct rp_plan *plan, struct rp_idset *cpus)
 	machine_whole_cores(plan->machine, rp_ids_of(cpus), cpus);
 }
 
-/* `own` CPUs of a container that is resized count as free. */
+/*
+ * Checks that enough whole cores are free, and returns their CPUs. own: CPUs of a container that is
+ * resized, counted as free.
+ */
 static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
 				 struct rp_ids candidates, struct rp_ids own, struct rp_idset *ret)
 {
 	rp_idset_or(ret, candidates, own);
 	keep_whole_cores(plan, ret);
-	/* What it has it keeps, whole cores or not. */
+	/* The container keeps its CPUs even if they are not whole cores. */
 	rp_idset_or(ret, rp_ids_of(ret), own);
 	uint32_t n_free = rp_ids_count(rp_ids_of(ret));
 	if (p->n <= n_free)
@@ -72,7 +80,7 @@ static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
 		n_free, (long long)p->n, plan->machine->threads);
 }
 
-/* Somebody has to be left to run the containers that share. */
+/* Refuses a placement that would take the last shared CPU. */
 static int32_t check_shared_left(const struct rp_instance *inst, struct placing *p)
 {
 	struct rp_idset shared;
@@ -83,7 +91,7 @@ static int32_t check_shared_left(const struct rp_instance *inst, struct placing 
 	return place_refuse(p, SHARED_LEFT_TEXT);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choice of CPUs -------------------------------------------------------------------------- */
 
 static bool is_within_node(const struct machine *m, struct rp_ids cpus)
 {
@@ -92,8 +100,10 @@ static bool is_within_node(const struct machine *m, struct rp_ids cpus)
 	return rp_ids_count(rp_ids_of(&nodes)) <= 1;
 }
 
-/* Takes n of the candidates where no hint decides: from the fullest NUMA node that has room, unless
- * an option asks for something else. */
+/*
+ * Chooses n of the candidates without a hint: from the fullest NUMA node that fits, unless an
+ * option requires another order.
+ */
 static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, uint32_t n,
 			  struct rp_idset *ret)
 {
@@ -102,7 +112,7 @@ static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, 
 	if (s->parity || s->options & (OPT_DISTRIBUTE_NUMA | OPT_DISTRIBUTE_CORES))
 		return plan_take(plan, candidates, n, ret);
 	if (s->options & OPT_ALIGN_CACHE) {
-		/* Whole caches come first, as long as they are in one node. */
+		/* CPUs aligned to caches are preferred if they are in one NUMA node. */
 		int32_t r = plan_take(plan, candidates, n, ret);
 		if (r || is_within_node(plan->machine, rp_ids_of(ret)))
 			return r;
@@ -112,7 +122,7 @@ static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, 
 	return plan_take(plan, one ? rp_ids_of(&near) : candidates, n, ret);
 }
 
-/* Takes n of the candidates, from the nodes that the topology manager policy wants. */
+/* Chooses n of the candidates from the NUMA nodes that the topology manager policy selects. */
 static int32_t take_hinted(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
 {
 	uint32_t n = (uint32_t)p->n;
@@ -140,7 +150,7 @@ static int32_t take_hinted(const struct rp_plan *plan, struct rp_ids candidates,
 	return r;
 }
 
-/* Why the container should get isolated CPUs; NULL: it need not. */
+/* Returns the reason why the container prefers isolated CPUs, or NULL. */
 static const char *isolation_reason(struct rp_instance *inst, struct placing *p)
 {
 	if (inst->plan->settings.relaxed_isolation)
@@ -287,8 +297,10 @@ int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, in
 	return r;
 }
 
-/* Where cores differ, full-pcpus-only aligns nothing: one that breaks a core is as good as what
- * would be given. */
+/*
+ * Returns nonzero if the CPUs satisfy full-pcpus-only. On nodes with different kinds of cores the
+ * option aligns nothing, so every set satisfies it.
+ */
 static int passes_as_cores(const struct rp_plan *plan, struct rp_ids cpus)
 {
 	struct rp_idset whole;
@@ -309,7 +321,7 @@ int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus)
 	return rp_ids_subset(cpus, rp_ids_of(&plan->iso)) && isolation_reason(inst, &p);
 }
 
-/* ---- explaining ------------------------------------------------------------------------------ */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p)

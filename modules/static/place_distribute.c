@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distribute-cpus-across-numa. For the smallest number of nodes that can do it, all combinations of
- * nodes are tried: each gives the same whole number of groups (a group is a core with
- * full-pcpus-only, else a CPU), and what is left over goes in rounds to some of them. The winner
- * leaves the free CPUs of the machine most evenly spread; the first one found wins a tie.
+ * Option distribute-cpus-across-numa: distributes the CPUs of a container evenly over NUMA nodes.
+ * The search tries all combinations of the smallest sufficient number of nodes. Each node gives the
+ * same number of groups; a group is a core with full-pcpus-only, otherwise a CPU. The remaining
+ * groups are taken in rounds from some of the nodes. The best split leaves the free CPUs of the
+ * node most evenly spread; the first one found wins a tie.
+ *
+ * kubelet_distributed() is the entry point.
  */
 #include "modules/static/place_kubelet.h"
 
-/* Positions in the list of nodes. */
+/* Combination of positions in the list of nodes. */
 struct positions {
 	uint32_t n;
 	uint32_t at[DISTRIBUTE_NODES_MAX];
 };
 
 struct split {
-	struct positions nodes; /* each gives `each` CPUs */
-	struct positions extra; /* these give groups in rounds, until it is enough */
+	struct positions nodes; /* nodes that give `each` CPUs */
+	struct positions extra; /* nodes that give the remaining groups in rounds */
 	uint32_t each;
-	uint64_t score; /* standard deviation of the free CPUs afterwards, in thousandths */
+	uint64_t score; /* standard deviation of the free CPUs after the split, in thousandths */
 	int one_package;
 	int found;
 };
@@ -26,9 +29,9 @@ struct search {
 	const struct machine *m;
 	uint32_t options, n, group;
 	uint32_t n_nodes;
-	uint32_t unit[DISTRIBUTE_NODES_MAX]; /* by position: index of the node */
+	uint32_t unit[DISTRIBUTE_NODES_MAX]; /* index of the node, by position */
 	uint32_t n_free[DISTRIBUTE_NODES_MAX];
-	int64_t mean; /* of the free CPUs afterwards, in thousandths */
+	int64_t mean; /* mean of the free CPUs after the split, in thousandths */
 	uint32_t steps;
 	struct split best;
 };
@@ -38,8 +41,10 @@ static uint32_t groups_of(const struct search *s, uint32_t n_cpus)
 	return n_cpus / s->group * s->group;
 }
 
-/* The next combination of p->n out of `total` positions in lexicographic order; 0: there is
- * none. */
+/*
+ * Advances to the next combination of p->n out of `total` positions in lexicographic order. Returns
+ * 0 after the last one.
+ */
 static int next_combination(struct positions *p, uint32_t total)
 {
 	uint32_t i = p->n;
@@ -67,9 +72,9 @@ static uint64_t square_of(const struct search *s, uint32_t n_free)
 }
 
 /*
- * The score is sqrt(sum / nodes), rounded: the largest r with (2r - 1)² · nodes <= 4 · sum. Whether
- * a sum's score is below r is then one comparison, and no rounding of the processor's decides a
- * tie.
+ * Returns nonzero if the score of a sum is below `score`. The score is sqrt(sum / nodes), rounded:
+ * the largest r with (2r - 1)² · nodes <= 4 · sum. The comparison uses integers, so that
+ * floating-point rounding never decides a tie.
  */
 static int score_below(const struct search *s, uint64_t sum, uint64_t score)
 {
@@ -98,8 +103,10 @@ static void place_distribute_consider(struct search *s, uint64_t sum, const stru
 	s->best.found = 1;
 }
 
-/* Takes `rest` CPUs from these nodes in rounds; `after` is what the nodes have before and after. 0
- * when they have too few. */
+/*
+ * Takes `rest` CPUs from the nodes in rounds and subtracts them from `after`, the free CPUs by
+ * node. Returns 0 if the nodes have too few.
+ */
 static int hand_out(struct search *s, const struct positions *nodes, uint32_t rest, uint32_t *after)
 {
 	uint32_t room = 0;
@@ -127,7 +134,7 @@ static uint64_t sum_of(const struct search *s, const uint32_t *after)
 	return sum;
 }
 
-/* Tries all subsets of the nodes that could give the rest, large ones first. */
+/* Tries all subsets of nodes that can give the remaining CPUs, large subsets first. */
 static void try_remainders(struct search *s, const struct split *split, uint32_t rest,
 			   const uint32_t *after)
 {
@@ -165,7 +172,10 @@ static int is_one_package(const struct search *s, const struct positions *p)
 	return 1;
 }
 
-/* What each node of the combination gives, as long as all can. 0 when they can not. */
+/*
+ * Computes the number of CPUs that each node of the combination gives. Returns 0 if a node has too
+ * few.
+ */
 static int even_part(const struct search *s, const struct positions *p, uint32_t *ret)
 {
 	uint64_t n_free = 0, grouped = 0;
@@ -239,7 +249,7 @@ static void take_from_node(const struct search *s, uint32_t position, uint32_t n
 	struct rp_idset from, part;
 	rp_idset_clear(&from);
 	machine_add_free(node, rp_ids_of(left), &from);
-	/* Cannot fail: the search has counted the node's free CPUs. */
+	/* Cannot fail, because the search counted the node's free CPUs. */
 	(void)kubelet_packed(s->m, s->options, rp_ids_of(&from), n, &part);
 	rp_idset_or(taken, rp_ids_of(taken), rp_ids_of(&part));
 	rp_idset_andnot(left, rp_ids_of(left), rp_ids_of(&part));
@@ -285,7 +295,7 @@ int32_t kubelet_distributed(const struct machine *m, uint32_t options, struct rp
 		s.unit[i] = m->ranks[i].index;
 		s.n_free[i] = m->ranks[i].n_free;
 	}
-	/* Whatever the split, as many CPUs stay free. */
+	/* The number of CPUs that stay free is the same for all splits. */
 	s.mean = ((int64_t)(n_free - n) * 2000 + s.n_nodes) / (2 * (int64_t)s.n_nodes);
 	find_split(&s);
 	if (!s.best.found)

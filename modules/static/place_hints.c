@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of nodes is a hint when it has n free CPUs. It is preferred when no smaller one could ever
- * hold n CPUs, or, with align-by-socket, when no smaller set of packages could. Best is a
- * preferred one, then the one with fewest nodes, then the one whose nodes are nearest to each
- * other, then the lowest mask (node i is bit i). There are 2^nodes masks; instead of looking at
- * them all, the lowest one of each size is found from the top bit down: a node is left out
- * whenever the nodes below it can still do without. Where distances differ, the search goes on
- * from there for a nearer set, and turns back as soon as a set cannot become nearer than the best
- * one so far.
+ * Search for the best set of NUMA nodes. A set of nodes is a hint if it has n free CPUs. A hint is
+ * preferred if no smaller set could hold n CPUs on an empty node; with align-by-socket, if no
+ * smaller set of packages could. The order of hints is: preferred hints first, then fewer nodes,
+ * then smaller distances, then the lower mask (node i is bit i).
+ *
+ * Instead of all 2^nodes masks, the search finds the lowest mask of each size from the top bit
+ * down. It omits a node if the nodes below it suffice. If distances differ, the search continues
+ * for a set with smaller distances, and backtracks as soon as a set cannot become better than the
+ * best one so far.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/static/place_hints.h"
 
-#define DISTANCE_UNKNOWN 1000u /* farther than any that the firmware gives */
+#define DISTANCE_UNKNOWN 1000u /* larger than all distances that firmware reports */
 
 struct search {
 	const struct machine *m;
 	uint32_t n_nodes;
-	const struct machine_unit *node[HINT_NODES_MAX]; /* by number, ascending */
+	/* NUMA nodes in ascending order of their numbers */
+	const struct machine_unit *node[HINT_NODES_MAX];
 	uint32_t n_free[HINT_NODES_MAX];
 	uint32_t package[HINT_NODES_MAX];
 	/* most[i][k]: free CPUs of the best k of the first i nodes */
 	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
-	uint32_t packages; /* how many packages the set has to touch; 0: any */
-	uint32_t steps; /* while packages or distances matter */
-	const struct hint_distances *distances; /* NULL: they do not matter */
-	uint32_t far, best_far; /* sums of distances: of the chosen nodes, of the best set */
+	uint32_t packages; /* number of packages that the set must touch; 0: any */
+	uint32_t steps; /* steps so far, counted if packages or distances matter */
+	const struct hint_distances *distances; /* NULL: distances do not matter */
+	uint32_t far, best_far; /* sums of distances of the chosen nodes and of the best set */
 	uint32_t best[HINT_NODES_MAX], n_best;
 	uint32_t chosen[HINT_NODES_MAX], n_chosen;
 	uint32_t in_package[HINT_NODES_MAX],
-		n_touched; /* chosen nodes by package; packages that have any */
+		n_touched; /* chosen nodes by package; number of packages with chosen nodes */
 };
 
 static int cmp_nodes(const void *pa, const void *pb)
@@ -46,7 +48,10 @@ static int cmp_down(const void *pa, const void *pb)
 	return *a < *b ? 1 : -(*a > *b);
 }
 
-/* With more packages than nodes nobody asks for them (settings_check). */
+/*
+ * Returns the package of a node. With more packages than nodes the result is unused, because
+ * settings_check() refuses align-by-socket.
+ */
 static uint32_t package_of(const struct machine *m, const struct machine_unit *node)
 {
 	uint32_t p = m->level[MACHINE_PACKAGE].unit_of[node->cpus[0]];
@@ -84,7 +89,7 @@ static void init_search(struct search *s, const struct machine *m,
 	}
 }
 
-/* The sum of a node's distances from the chosen ones. */
+/* Returns the sum of the distances between a node and the chosen nodes. */
 static uint32_t distance_to_chosen(const struct search *s, uint32_t node)
 {
 	uint32_t sum = 0;
@@ -107,7 +112,10 @@ static void place_hints_pop(struct search *s)
 	s->far -= distance_to_chosen(s, node);
 }
 
-/* Keeps a set that fits if it is nearer than the best one. Returns 1 when the search is over. */
+/*
+ * Records a sufficient set if its distances are smaller than those of the best set. Returns 1 if
+ * the search is finished.
+ */
 static int keep_chosen(struct search *s)
 {
 	if (!s->distances || s->n_chosen < 2)
@@ -120,7 +128,10 @@ static int keep_chosen(struct search *s)
 	return 0;
 }
 
-/* Whether k more nodes cannot make a nearer set than the best one. */
+/*
+ * Returns nonzero if k more nodes cannot make a better set than the best one, or the steps are used
+ * up.
+ */
 static int is_too_far(struct search *s, uint32_t k)
 {
 	if (!s->n_best)
@@ -129,7 +140,10 @@ static int is_too_far(struct search *s, uint32_t k)
 	return s->far + pairs * s->distances->least >= s->best_far || s->steps++ >= HINT_STEPS;
 }
 
-/* Chooses k of the first i nodes that have `need` free CPUs together. */
+/*
+ * Chooses k of the first i nodes that together have `need` free CPUs. Returns 1 if the search is
+ * finished.
+ */
 static int place_hints_choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
 {
 	if (!k)
@@ -162,7 +176,10 @@ static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packa
 	return s->n_best != 0;
 }
 
-/* The fewest nodes that could hold n CPUs on an empty machine; 0: all together could not. */
+/*
+ * Returns the smallest number of nodes that could hold n CPUs if all CPUs were free; 0: all nodes
+ * are too small.
+ */
 static uint32_t fewest_nodes(const struct search *s, uint32_t n)
 {
 	uint32_t size[HINT_NODES_MAX] = {0}, sum = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which NUMA nodes a container should get its CPUs from: the kubelet's topology manager, as far as
- * CPUs are concerned. */
+/*
+ * Choice of the NUMA nodes for exclusive CPUs, as the kubelet's topology manager chooses them for
+ * CPUs. hint_find() is the entry point; place_kubelet.h chooses the CPUs within the nodes.
+ */
 #ifndef STATIC_PLACE_HINTS_H
 #define STATIC_PLACE_HINTS_H
 
@@ -14,31 +16,30 @@ enum hint_policy {
 };
 
 #define HINT_NODES_MAX 64u
-/* With align-by-socket the search for a set of nodes may have to turn back; it gives up after so
- * many steps. */
+/* Maximum number of steps of a search with align-by-socket or with distances between nodes. */
 #define HINT_STEPS 20000u
 
 struct hint {
 	int preferred;
-	struct rp_idset nodes; /* by number */
-	struct rp_idset cpus; /* free CPUs to take first */
+	struct rp_idset nodes; /* NUMA nodes, by number */
+	struct rp_idset cpus; /* free CPUs to use first */
 };
 
-/* Distances of nodes with CPUs, in the order of their numbers. */
+/* Distances between NUMA nodes with CPUs, in the order of node numbers. */
 struct hint_distances {
 	uint16_t of[HINT_NODES_MAX][HINT_NODES_MAX];
-	uint16_t least; /* of two nodes; 0: all are equally far from each other */
+	uint16_t least; /* smallest distance between two nodes; 0: all distances are equal */
 };
 
-/* Reads the distances of a machine of at most HINT_NODES_MAX nodes with CPUs. */
+/* Reads the distances between the NUMA nodes with CPUs, at most HINT_NODES_MAX. */
 void hint_read_distances(const struct modhost *h, const struct machine *m,
 			 struct hint_distances *ret);
 
 /*
- * The best set of nodes for n of the free CPUs. Of sets of one size the one whose nodes are
- * nearest to each other; distances NULL: all are equally far. 0, or -RP_ENOSPC when there is none
- * that the policy accepts (best-effort accepts any that is large enough). At most HINT_NODES_MAX
- * nodes with CPUs.
+ * Finds the best set of NUMA nodes for n of the free CPUs. Of sets of equal size the one with the
+ * smallest distances wins; distances NULL: all are equal. Returns 0, or -RP_ENOSPC if the policy
+ * accepts no set; best-effort accepts every set with enough CPUs. The node has at most
+ * HINT_NODES_MAX NUMA nodes with CPUs.
  */
 int32_t hint_find(const struct machine *m, const struct hint_distances *distances,
 		  enum hint_policy policy, int align_by_socket, struct rp_ids free, uint32_t n,

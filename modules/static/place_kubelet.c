@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packed choice of CPUs in the order of the kubelet's CPU manager (place_kubelet.h): whole packages
+ * or nodes, caches, cores, then single threads.
+ */
 #include <stdlib.h>
 
 #include "modules/static/place_kubelet.h"
 
-/* ---- lists ----------------------------------------------------------------------------------- */
+/* ---- lists of units -------------------------------------------------------------------------- */
 
 static int cmp_u32(uint32_t a, uint32_t b)
 {
@@ -21,8 +25,10 @@ static int cmp_ranks(const void *pa, const void *pb)
 	return r ? r : cmp_u32(a->index, b->index);
 }
 
-/* Lists the units of a level, grouped by the place of the larger unit that they are in;
- * MACHINE_N_LEVELS: one group. */
+/*
+ * Lists the units of a level, grouped by the rank of their unit of level `parent`;
+ * MACHINE_N_LEVELS: one group.
+ */
 static uint32_t list_within(const struct machine *m, enum machine_level level, struct rp_ids free,
 			    enum machine_level parent)
 {
@@ -50,8 +56,10 @@ static void remember_places(const struct machine *m, enum machine_level level, u
 		m->place[level][m->ranks[i].index] = i;
 }
 
-/* On machines with fewer packages than nodes a package contains nodes; otherwise a node contains
- * packages. */
+/*
+ * Returns nonzero if packages contain NUMA nodes, which is the case with fewer packages than nodes.
+ * Otherwise nodes contain packages.
+ */
 static int packages_first(const struct machine *m)
 {
 	return m->level[MACHINE_PACKAGE].n_units < m->level[MACHINE_NODE].n_units;
@@ -77,11 +85,11 @@ uint32_t kubelet_list(const struct machine *m, enum machine_level level, struct 
 	return list_within(m, level, free, parent);
 }
 
-/* ---- packed ---------------------------------------------------------------------------------- */
+/* ---- packed allocation ----------------------------------------------------------------------- */
 
 struct taking {
 	const struct machine *m;
-	struct rp_idset left; /* still free */
+	struct rp_idset left; /* CPUs still free */
 	struct rp_idset *ret;
 	uint32_t need;
 };
@@ -126,8 +134,10 @@ static int core_is_free(const struct taking *t, const struct machine_unit *core)
 	return machine_count_free(core, rp_ids_of(&t->left)) == core->n_cpus;
 }
 
-/* Takes single threads of a cache's cores, in the order of cores: those of cores in use when
- * `broken`, else any. */
+/*
+ * Takes single threads of a cache's cores in the order of cores. broken: only of cores that are
+ * partly in use.
+ */
 static void take_cache_threads(struct taking *t, const struct machine_unit *cache, int broken)
 {
 	for (uint32_t i = 0; i < cache->n_cpus; i++) {
@@ -167,8 +177,10 @@ static bool has_whole_cores(const struct taking *t, const struct machine_unit *c
 	return left < t->m->threads;
 }
 
-/* Whole caches, then the rest from the first one that has room for all of it: one with enough whole
- * cores before any other. */
+/*
+ * Takes whole caches, then the remaining CPUs from the first cache that has all of them free. A
+ * cache with enough whole cores is preferred.
+ */
 static void take_caches(struct taking *t)
 {
 	take_full(t, MACHINE_CACHE);
@@ -191,7 +203,7 @@ static void take_caches(struct taking *t)
 		take_from_cache(t, with_room);
 }
 
-/* How many siblings with a lower id a CPU has in the set. */
+/* Returns the number of siblings with a lower id that a CPU has in the set. */
 static uint32_t lower_siblings(const struct machine *m, uint32_t cpu, struct rp_ids in)
 {
 	const struct machine_unit *core = machine_unit_of(m, MACHINE_CORE, cpu);
@@ -201,7 +213,7 @@ static uint32_t lower_siblings(const struct machine *m, uint32_t cpu, struct rp_
 	return n;
 }
 
-/* One thread of each core of a package, then another one of each … */
+/* Takes one thread of each core of a package, then a second thread of each, and so on. */
 static void take_across_cores(struct taking *t, const struct machine_unit *package)
 {
 	struct rp_idset was;

@@ -16,8 +16,10 @@ static int32_t choose_cpus(struct rp_instance *inst, const struct rp_ctr_info *i
 	return plan_take(inst->plan, from, n, ret);
 }
 
-/* Containers whose CPUs belong to their pod, and those on CPUs that are isolated, or reserved by
- * now, stay. */
+/*
+ * Returns true for containers that must stay: containers whose CPUs belong to their pod, and
+ * containers with isolated or meanwhile reserved CPUs.
+ */
 static bool is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct rp_idset own;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a plan from settings and the topology of the node: ALL, ISO and RESERVED. Derives the
+ * shared and the assignable CPUs from the owners, and checks a new plan against them.
+ */
 #include <stdlib.h>
 
 #include "modules/lib/pct.h"

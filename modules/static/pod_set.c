@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* CPU sets of pods: record, size, resize, and the containers that share the rest of a set. */
 #include "modules/static/pod_set.h"
 
 #include <stddef.h>
@@ -8,10 +9,10 @@
 
 #define RECORD_VERSION 1u
 #define SET_TEXT_MAX 128u
-/* owners of CPUs are containers and, with this bit, pods */
+/* bit that marks an owner of CPUs as a pod instead of a container */
 #define POD_OWNER (UINT64_C(1) << 63)
 
-/* Persisted with the pod: its set. */
+/* CPU set of a pod, persisted with the pod. */
 struct pod_record {
 	uint32_t version, nw;
 	uint64_t w[RP_IDSET_WORDS];
@@ -23,7 +24,7 @@ static rp_ctr pod_owner(rp_pod pod)
 	return pod | POD_OWNER;
 }
 
-/* A group's number is the pod's slot in the host's table. */
+/* Returns the number of the pod's group, derived from the pod's slot in the host's table. */
 static uint32_t pod_group(rp_pod pod)
 {
 	return 1 + (uint32_t)(pod & UINT32_MAX) % RP_GROUP_MAX;
@@ -55,9 +56,9 @@ static int32_t pod_set_write(struct rp_instance *inst, rp_txn txn, rp_pod pod,
 					 (uint32_t)(RECORD_HEAD + rec.nw * sizeof rec.w[0]));
 }
 
-/* ---- how many CPUs --------------------------------------------------------------------------- */
+/* ---- size of a set --------------------------------------------------------------------------- */
 
-/* Whole CPUs of the containers that get exclusive ones: of all that run at the same time. */
+/* Returns the largest sum of whole CPUs of the pod's containers that run at the same time. */
 static int64_t pod_set_sum(const struct rp_instance *inst, rp_pod pod)
 {
 	const struct modhost *h = &inst->h;
@@ -73,8 +74,10 @@ static int64_t pod_set_sum(const struct rp_instance *inst, rp_pod pod)
 	return most;
 }
 
-/* Without the feed of pods the runtime's values count, which are the pod's own or its containers'
- * together. */
+/*
+ * Returns the number of CPUs of the pod's set. Without the pod feed the values of the runtime are
+ * used, which are the pod-level resources or the sum of the containers.
+ */
 static int64_t pod_set_size(const struct rp_instance *inst, rp_pod pod)
 {
 	struct rp_pod_info info = {.size = sizeof info};
@@ -86,10 +89,12 @@ static int64_t pod_set_size(const struct rp_instance *inst, rp_pod pod)
 	return info.cpu_request / 1000;
 }
 
-/* ---- the set --------------------------------------------------------------------------------- */
+/* ---- set of a pod ---------------------------------------------------------------------------- */
 
-/* Calls `each` for the pod's live containers. A walk of life.h cannot do it, as one may be under
- * way. */
+/*
+ * Calls `each` for the pod's live containers. life_walk() is not usable here, because another walk
+ * may be running.
+ */
 static int32_t pod_set_each(struct rp_instance *inst, rp_pod pod,
 			    int32_t (*each)(struct rp_instance *inst,
 					    const struct rp_ctr_info *info, void *arg),
@@ -116,8 +121,10 @@ static int32_t pod_set_add_owned(struct rp_instance *inst, const struct rp_ctr_i
 	return 0;
 }
 
-/* After a resize of the pod: gives the set more CPUs near its own, or frees CPUs that no container
- * of the pod owns. */
+/*
+ * Resizes the set after a resize of the pod: adds CPUs close to the set, or frees CPUs that no
+ * container of the pod owns.
+ */
 static int32_t pod_set_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			      struct rp_idset *set, int64_t n, struct placing *p)
 {
@@ -157,7 +164,7 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	int32_t r = pod_set_each(inst, info->pod, pod_set_add_owned, &had);
 	if (r)
 		return r;
-	/* Containers may have been placed before the scope was pod: they keep their CPUs. */
+	/* Containers placed before the scope became pod keep their CPUs. */
 	uint32_t n_had = rp_ids_count(rp_ids_of(&had));
 	if (n_had > n)
 		return 0;
@@ -243,7 +250,7 @@ bool pod_set_free(struct rp_instance *inst, rp_pod pod)
 	return owners_release(&inst->owners, pod_owner(pod), &had) > 0;
 }
 
-/* ---- containers that share it ---------------------------------------------------------------- */
+/* ---- containers that share a set ------------------------------------------------------------- */
 
 bool pod_set_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
 		    struct rp_idset *ret)

@@ -14,31 +14,35 @@
 
 #include "modules/static/static.h"
 
-/* Chooses the pod's set if it has none and the scope is pod. 0, or -RP_ENOSPC with the reason in
- * p->text. */
+/*
+ * Chooses the pod's set if the scope is pod and the pod has none. Returns 0, or -RP_ENOSPC with the
+ * reason in p->text.
+ */
 int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		       struct placing *p);
 /* Returns true if a set was chosen for the pod. */
 bool pod_set_exists(const struct rp_instance *inst, rp_pod pod);
-/* Finds n exclusive CPUs in the rest of the pod's set, for a container that owns `own`. False: the
- * pod has no set, or too few CPUs are left in it. */
+/*
+ * Chooses n exclusive CPUs from the rest of the pod's set for a container that owns the CPUs `own`.
+ * Returns false if the pod has no set or the rest is too small.
+ */
 bool pod_set_take(struct rp_instance *inst, const struct rp_ctr_info *info, struct rp_ids own,
 		  int64_t n, struct placing *p);
 /* Returns the rest of the set to *ret; false if it is empty. */
 bool pod_set_rest(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret);
-/* Gives released CPUs of the pod's set back to the pod. */
+/* Returns released CPUs of the pod's set to the pod. */
 void pod_set_return(struct rp_instance *inst, rp_pod pod, struct rp_ids released);
-/* The CPUs where this container shares: the rest of its pod's set, else none. */
+/* Returns true if the container shares the rest of its pod's set, which *ret receives. */
 bool pod_set_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
 		    struct rp_idset *ret);
 /* Stages a container on the rest of its pod's set. */
 int32_t pod_set_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		      struct rp_ids rest);
-/* Moves the pod's containers that share to the rest of the set. */
+/* Stages the rest of the set for the pod's containers that share it, except container `except`. */
 int32_t pod_set_follow(struct rp_instance *inst, rp_txn txn, rp_pod pod, rp_ctr except);
-/* Gives what containers left of the persisted sets to the pods. */
+/* Assigns the CPUs of persisted sets that no container owns to the pods. */
 void pod_set_restore(struct rp_instance *inst);
-/* Frees the set of a pod that is removed; true if there was one. */
+/* Frees the set of a removed pod. Returns true if there was one. */
 bool pod_set_free(struct rp_instance *inst, rp_pod pod);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy: a zone for each NUMA node, and metrics. */
+/* Reports a topology zone for each NUMA node, and metrics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	if (!p)
 		return 0;
 	plan_shared(p, &inst->owners, &shared);
-	/* What could be given away, and what of it is still there. */
+	/* CPUs that can become exclusive, and those of them that are free. */
 	plan_assignable(p, &assignable);
 	rp_idset_andnot(&free, rp_ids_of(&assignable), rp_ids_of(&inst->owners.taken));
 	const struct zones_set sets[] = {

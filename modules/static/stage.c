@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages CPUs, memory nodes, CPU quota, status and record of containers. place.c and sync.c decide
+ * which CPUs a container gets.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +12,17 @@
 #define QUOTA_MIN_US 1000
 
 /*
- * Kept with every exclusive container: that its set is this policy's doing, and what has to be
- * taken back when it shares again. Written and read on one machine only.
+ * Record saved with each container with exclusive CPUs. It marks the CPU set as assigned by this
+ * policy and lists what to revert when the container shares CPUs again. Written and read on the
+ * same node.
  */
 struct record {
 	uint32_t version;
 	uint32_t flags;
 };
 #define RECORD_VERSION 1u
-#define RECORD_MEMORY 0x1u /* memory pinned */
-#define RECORD_QUOTA 0x2u /* quota lifted */
+#define RECORD_MEMORY 0x1u /* memory was pinned */
+#define RECORD_QUOTA 0x2u /* CPU quota was removed */
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
@@ -32,7 +37,7 @@ int stage_is_ours(struct rp_instance *inst, rp_ctr ctr)
 
 /* ---- quota and memory ------------------------------------------------------------------------ */
 
-/* What the kubelet would set for the container's limit. */
+/* Restores the CPU quota that the kubelet sets for the container's limit. */
 static int32_t restore_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
@@ -65,10 +70,12 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 	return ctr_set_memory(h, txn, info->ctr, rp_ids_none());
 }
 
-/* ---- one container --------------------------------------------------------------------------- */
+/* ---- CPUs of a container --------------------------------------------------------------------- */
 
-/* Text for status when an exclusive set is kept although the configuration would not give it any
- * more; NULL: all is well. */
+/*
+ * Returns the status text of a container that keeps exclusive CPUs which the configuration no
+ * longer allows, or NULL.
+ */
 static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus)
 {
 	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
@@ -130,7 +137,7 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
 }
 
-/* ---- all that share -------------------------------------------------------------------------- */
+/* ---- containers on shared CPUs --------------------------------------------------------------- */
 
 struct follow {
 	struct rp_ids shared;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the static policy does is told in static.h. */
+/* Callbacks of the static policy. static.h describes the policy and its files. */
 #include "modules/static/pod_set.h"
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* Moves the containers that share when the CPUs for that are others than before. */
+/* Stages the shared CPUs for the containers that use them if these CPUs changed. */
 static int32_t static_follow(struct rp_instance *inst, rp_txn txn, const struct rp_idset *before,
 			     rp_ctr except)
 {
@@ -102,7 +102,10 @@ static int32_t static_give(struct rp_instance *inst, rp_txn txn, const struct rp
 	return stage_exclusive(inst, txn, info, rp_ids_of(&p->cpus));
 }
 
-/* A lost reply makes the runtime ask again: what was given then is kept. */
+/*
+ * Assigns exclusive CPUs to a container. The runtime repeats a request if the reply was lost; the
+ * container then keeps the CPUs it already owns.
+ */
 static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct placing p;
@@ -129,7 +132,10 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 	return static_give(inst, txn, info, &p);
 }
 
-/* By what it asks for now. What it gives up is offered to those that wait before it is shared. */
+/*
+ * Places or resizes a container for its current request. Released CPUs are offered to waiting
+ * containers before they become shared.
+ */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset before, own;
@@ -140,7 +146,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		struct placing p;
 		(void)owners_release(&inst->owners, info->ctr, &own);
 		pod_set_return(inst, info->pod, rp_ids_of(&own));
-		/* a pod without room for its set shares with all */
+		/* A pod without a CPU set uses the shared CPUs. */
 		if ((info->flags & RP_CTR_POD_RESOURCES) && pod_set_ensure(inst, txn, info, &p) &&
 		    pod_set_exists(inst, info->pod))
 			return modhost_fail(&inst->h, -RP_ENOSPC, "the pod's own CPUs: %s", p.text);
@@ -156,7 +162,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : static_follow(inst, txn, &before, info->ctr);
 }
 
-/* It runs although it was refused: among those who share, until there is room. */
+/* Puts a container that runs although it was refused on the shared CPUs. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset shared;
@@ -179,7 +185,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return r ? r : static_follow(inst, txn, &before, info->ctr);
 }
 
-/* Helps containers that cross the border of a NUMA node. */
+/* Moves containers so that containers spread over several NUMA nodes fit into one. */
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
 	struct rp_idset before;
@@ -194,7 +200,10 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
 }
 
-/* After a start it is not known which containers wait. */
+/*
+ * Places all containers. Which containers wait for relief is unknown after a start, so assume that
+ * some do.
+ */
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.waits = true;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static policy: containers of Guaranteed pods that ask for whole CPUs get them for themselves,
- * all others share the rest.
+ * The static policy: containers of Guaranteed pods that request whole CPUs get exclusive CPUs. All
+ * other containers share the remaining CPUs.
  *
- *	ALL       available ∩ online, without the CPUs that the kernel isolates
- *	ISO       the isolated ones
- *	RESERVED  a part of ALL that nobody gets exclusively
- *	DEFAULT   where everybody else runs: ALL without what is given away (and, with
- *                strict-cpu-reservation, without RESERVED)
+ *	ALL       available and online CPUs without the CPUs that the kernel isolates
+ *	ISO       isolated CPUs
+ *	RESERVED  CPUs of ALL that never become exclusive
+ *	DEFAULT   shared CPUs: ALL without exclusive CPUs (and, with strict-cpu-reservation,
+ *	          without RESERVED)
  *
- * The only state is who owns which CPU (owners.h). DEFAULT is derived from it and never stored, so
- * the two cannot disagree; the owners in turn can be read back from the host's cache. A
- * configuration and the machine as it is now make a `struct rp_plan`:
+ * The only state is the owner of each CPU (owners.h), which can be read back from the host's cache.
+ * DEFAULT is derived from the owners and never stored, so the two cannot disagree. Settings and the
+ * current topology make a `struct rp_plan`:
  *
- *	config    section → settings
- *	plan      settings + machine → sets; refusals of a reload
- *	place     what one container gets
- *	          place_hints       from which NUMA nodes
- *	          place_kubelet     which CPUs, as the kubelet chooses them
- *	          place_distribute  the same, across NUMA nodes
- *	          place_relief      which others move so that one NUMA node has room
- *	pod_set   sets of pods (topologyManagerScope: pod)
- *	stage     into the transaction
- *	sync      everything at once
+ *	config    settings of a configuration section
+ *	plan      CPU sets for settings and topology; checks of a reload
+ *	place     placement of one container
+ *	          place_hints       choice of NUMA nodes
+ *	          place_kubelet     choice of CPUs in the kubelet's order
+ *	          place_distribute  even distribution over NUMA nodes
+ *	          place_relief      moves that let a container fit into one NUMA node
+ *	pod_set   CPU sets of pods (topologyManagerScope: pod)
+ *	stage     staging into the transaction
+ *	sync      placement of all containers
  *	report    zones, metrics
- *	static.c  the callbacks
+ *	static.c  callbacks
  */
 #ifndef STATIC_STATIC_H
 #define STATIC_STATIC_H
@@ -46,51 +46,56 @@ struct settings {
 	struct relief_settings relief;
 	uint32_t options; /* OPT_… */
 	enum hint_policy hints;
-	int common_allocator; /* that of the other policies instead of the kubelet's */
+	/* use the allocator of the other policies (cpualloc.h) instead of the kubelet's */
+	int common_allocator;
 	int relaxed_isolation, disable_quota, pin_memory;
 	int pod_scope; /* topologyManagerScope: pod */
-	int parity; /* NUMA nodes that no hint names are chosen as the kubelet does */
-	/* For explanations; NULL where the key is not there. */
+	int parity; /* choose NUMA nodes without a hint as the kubelet does */
+	/* Configuration nodes that explanations refer to; NULL if the key is absent. */
 	rp_cfg section, options_at, hints_at, relaxed_at;
 };
 
 extern const struct rp_schema static_schema;
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
-/* Settings that depend on the machine. */
+/* Checks the settings that depend on the topology. Returns 0 or -RP_EINVAL with a message. */
 int32_t settings_check(const struct modhost *h, const struct settings *s, const struct machine *m);
-/* Name of an option bit. */
+/* Returns the name of an OPT_… bit. */
 const char *option_name(uint32_t bit);
 const char *hint_policy_name(enum hint_policy policy);
 
-/* ---- a configuration on a machine (plan.c) --------------------------------------------------- */
+/* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
 struct rp_plan {
 	struct settings settings;
 	struct machine *machine;
 	struct cpualloc *common; /* NULL: the kubelet's allocator is used */
 	struct rp_idset all, iso, reserved;
-	struct hint_distances distances; /* read where a topology manager policy is set */
+	struct hint_distances distances; /* filled only if a topology manager policy is set */
 };
 
-/* The machine is read anew. past->hotplug: what worked once has to go on with the CPUs that are
- * left, a smaller RESERVED is no error. */
+/*
+ * Reads the topology of the node and builds a plan. past->hotplug: CPUs that went offline are no
+ * error, and RESERVED may shrink.
+ */
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* Chooses RESERVED again with another past. */
+/* Chooses RESERVED again for other previous reserved CPUs (reserve.h). */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 #define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
 #define SHARED_EMPTY_TEXT "shared pool is empty"
-/* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or
- * nothing would be left to share. */
+/*
+ * Checks that plan p can replace plan `old`. Returns -RP_EBUSY with a message if exclusive CPUs of
+ * containers would become unavailable or reserved, or if no shared CPUs would be left.
+ */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 			  const struct rp_plan *old, const struct owners *l);
-/* n of the free CPUs by the configured allocator: 0 or -RP_ENOSPC. */
+/* Chooses n of the free CPUs with the configured allocator. Returns 0 or -RP_ENOSPC. */
 int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret);
 
-/* What can be given away at all: ALL and ISO without RESERVED. */
+/* Returns the CPUs that can become exclusive: ALL and ISO without RESERVED. */
 void plan_assignable(const struct rp_plan *p, struct rp_idset *ret);
-/* DEFAULT, and the isolated CPUs that nobody has. */
+/* plan_shared() returns DEFAULT, plan_free_isolated() the isolated CPUs without owner. */
 void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 
@@ -107,55 +112,70 @@ struct rp_instance {
 	struct counters counters;
 };
 
-/* ---- what one container gets (place.c) ------------------------------------------------------- */
+/* ---- placement (place.c) --------------------------------------------------------------------- */
 
 #define PLACE_TEXT_MAX 320u
 
-/* The CPUs found for a container and the rule that found them; or why there are none. */
+/*
+ * Result of a placement: the CPUs of the container and the rule that chose them, or the reason of a
+ * refusal.
+ */
 struct placing {
 	rp_ctr ctr;
 	int64_t n;
 	struct rp_idset cpus;
 	char text[PLACE_TEXT_MAX];
-	char hint[PLACE_TEXT_MAX]; /* what the topology manager had to say; "" */
+	char hint[PLACE_TEXT_MAX]; /* decision of the topology manager, or "" */
 	rp_cfg decided_at;
 };
 
-/* How many exclusive CPUs it is entitled to; 0: it shares. */
+/* Returns the number of exclusive CPUs that a container is entitled to; 0: shared CPUs. */
 int64_t place_wanted(const struct rp_ctr_info *info);
-/* 0, or -RP_ENOSPC with the reason in p->text. Nothing is changed. */
+/*
+ * Chooses n exclusive CPUs for a container without changing any owner. Returns 0, or -RP_ENOSPC
+ * with the reason in p->text.
+ */
 int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p);
-/* The same for a container that owns CPUs already. */
+/* Chooses n exclusive CPUs for a container that already owns CPUs. Returns like place_find(). */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);
-/* CPUs that containers could be given, but for isolated ones. */
+/* Returns the free CPUs that can become exclusive, without isolated CPUs. */
 void place_candidates(const struct rp_instance *inst, struct rp_idset *ret);
-/* What relief_owned.h asks for in a transaction (place_relief.c). */
+/* Returns the arguments of a relief_owned.h call in a transaction (place_relief.c). */
 struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
-/* May these CPUs, which somebody else chose for it, pass as what place_find gives? */
+/*
+ * Returns nonzero if CPUs that another policy chose for a container could also have been chosen by
+ * place_find().
+ */
 int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus);
-/* Notes for `nri-rpctl explain`. */
+/* Records the notes for `nri-rpctl explain`. */
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p);
 void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info);
 
-/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
+/* ---- staging (stage.c) ----------------------------------------------------------------------- */
 
 int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			struct rp_ids cpus);
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct rp_ids shared);
-/* Why it does not have what it should; NULL: all is well. stage_exclusive does it by itself. */
+/*
+ * Stages the reason why a container lacks what it is entitled to; NULL: no reason.
+ * stage_exclusive() includes this step.
+ */
 int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *reason);
-/* Moves everybody who shares, but for one container, to the shared CPUs. */
+/* Stages the shared CPUs for all containers without exclusive CPUs, except container `except`. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except);
-/* Was this exclusive set given by this policy? */
+/* Returns nonzero if this policy assigned the container's exclusive CPUs. */
 int stage_is_ours(struct rp_instance *inst, rp_ctr ctr);
 
-/* ---- everything at once (sync.c) ------------------------------------------------------------- */
+/* ---- synchronization (sync.c) ---------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* After CPUs came free: places those who had to share for want of them. */
+/*
+ * Places containers that share CPUs only because too few exclusive CPUs were free. Called after
+ * CPUs became free; skips container `except`.
+ */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: who has a set that is still right keeps it, then those that wait for
- * exclusive CPUs get some, and the rest shares what is left. A container that cannot have what it
- * is entitled to shares too and is retried whenever CPUs come free.
+ * Places all containers. Containers with a correct exclusive set keep it, waiting containers get
+ * exclusive CPUs next, and the other containers share the remaining CPUs. A container without the
+ * exclusive CPUs it is entitled to uses shared CPUs and is retried whenever CPUs become free.
  */
 #include <stdlib.h>
 
@@ -10,9 +10,9 @@
 #include "modules/static/pod_set.h"
 
 /*
- * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it
- * is one that we could have made; what it called exclusive is not known any more, so it is what
- * nobody else runs on.
+ * Returns the exclusive CPUs of a container. CPUs assigned by another policy are adopted if this
+ * policy could have chosen them. Which of them that policy treated as exclusive is unknown, so only
+ * CPUs that no other container uses count.
  */
 static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info *info,
 			      struct rp_ids common)
@@ -27,7 +27,7 @@ static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info
 	return cpus;
 }
 
-/* Is it what the container would be given? */
+/* Returns nonzero if the CPUs are a valid exclusive set of n CPUs for the container. */
 static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_t n)
 {
 	const struct rp_plan *plan = inst->plan;
@@ -38,13 +38,13 @@ static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_
 }
 
 struct syncing {
-	struct rp_idset common; /* CPUs in the sets of several containers */
-	struct rp_idset kept; /* those of containers that have what they want */
+	struct rp_idset common; /* CPUs in the CPU sets of several containers */
+	struct rp_idset kept; /* exclusive CPUs that containers keep */
 	struct rp_idset shared;
-	bool enough; /* shared CPUs are left but for the reserved ones */
+	bool enough; /* shared CPUs are left besides the reserved ones */
 };
 
-/* Gives those that can keep their CPUs what they have. */
+/* Registers the exclusive CPUs of a container that can keep them. */
 static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			     const struct life_walk *w)
 {
@@ -56,7 +56,10 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 	return 0;
 }
 
-/* Exclusive CPUs for one that waits: 1 when there are none, with the reason in p. */
+/*
+ * Assigns exclusive CPUs to a waiting container. Returns 1 with the reason in p if too few are
+ * free.
+ */
 static int32_t try_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			     struct placing *p)
 {
@@ -84,8 +87,10 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 	return stage_degraded(inst, txn, info->ctr, p.text);
 }
 
-/* Where containers share. When nothing is left for that, those that run already have to make do
- * with the reserved CPUs. */
+/*
+ * Returns the CPUs for containers without exclusive CPUs. If no shared CPUs are left, running
+ * containers use the reserved CPUs and the function returns false.
+ */
 static bool share_where(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);

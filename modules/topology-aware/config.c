@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Schema of the topology-aware policy. Reads a configuration section into settings and checks them.
+ */
 #include <stdlib.h>
 
 #include "modules/lib/section.h"

@@ -125,9 +125,9 @@ struct grant *grant_copy(const struct grant *g);
 struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
 
 /*
- * Returns the milli-CPU that can still be granted in a pool. zero: one milli-CPU is deducted if
- * containers without CPU request are in the pool. ledger_rooms() computes plan.room for all pools
- * with this deduction.
+ * Returns the milli-CPU that can still be granted in a pool. zero: deduct one milli-CPU if the pool
+ * or a descendant has containers without CPU request. ledger_rooms() computes plan.room for all
+ * pools with this deduction.
  */
 int64_t ledger_room(const struct rp_plan *p, uint32_t pool, bool zero);
 void ledger_rooms(struct rp_plan *p);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scheduling classes, memory policies, CPU classes and interrupt affinities of containers. Reads
+ * them from configuration and annotations, and applies CPU classes and interrupt affinities to the
+ * grants of the ledger.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
