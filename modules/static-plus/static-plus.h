@@ -9,8 +9,8 @@
  *	RESERVED   CPUs for kube-system, and for other containers if no shared CPUs are left
  *	POOL       remaining CPUs: slices are taken from them, the rest is SHARED
  *
- * The host's cache stores the owner of each CPU as the exclusive CPUs of a container; `owners` is an
- * index over the cache.
+ * The host's cache stores the owner of each CPU as the exclusive CPUs of a container; `owners` is
+ * an index over the cache.
  *
  *	config.c  section and topology → CPU sets  place.c   placement of one container
  *	sync.c    placement of all containers      report.c  zones, metrics

@@ -204,8 +204,10 @@ static void place_describe(const struct rp_plan *plan, struct placing *p, struct
 		plan->settings.options ? plan->settings.options_at : plan->settings.hints_at;
 }
 
-/* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are
- * too few. */
+/*
+ * Returns the free CPUs that can become exclusive: shared CPUs without reserved ones, and isolated
+ * CPUs if the shared CPUs are too few.
+ */
 static void place_assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);

@@ -32,8 +32,8 @@ struct search {
 	uint32_t far, best_far; /* sums of distances of the chosen nodes and of the best set */
 	uint32_t best[HINT_NODES_MAX], n_best;
 	uint32_t chosen[HINT_NODES_MAX], n_chosen;
-	uint32_t in_package[HINT_NODES_MAX],
-		n_touched; /* chosen nodes by package; number of packages with chosen nodes */
+	/* in_package: chosen nodes by package; n_touched: number of packages with chosen nodes */
+	uint32_t in_package[HINT_NODES_MAX], n_touched;
 };
 
 static int cmp_nodes(const void *pa, const void *pb)

@@ -27,9 +27,7 @@
 int32_t kubelet_take(const struct machine *m, uint32_t options, struct rp_ids free, uint32_t n,
 		     struct rp_idset *ret);
 
-/*
- * ---- the two algorithms, exported for each other and for tests --------------------------------
- */
+/* ---- the two algorithms, exported for each other and for tests ------------------------------- */
 
 /* Chooses whole units first, and of these the ones with the fewest free CPUs first. */
 int32_t kubelet_packed(const struct machine *m, uint32_t options, struct rp_ids free, uint32_t n,

@@ -300,7 +300,7 @@ int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool)
 	return room;
 }
 
-/* ---- slices: CPUs that can become exclusive ------------------------------------------------- */
+/* ---- slices: CPUs that can become exclusive -------------------------------------------------- */
 
 static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_t id)
 {

@@ -117,9 +117,7 @@ bool score_sufficient(const struct request *r, const struct score *s)
 	return !s->unusable && s->shared >= 0 && (s->isolated >= 0 || !r->strict_isolated);
 }
 
-/*
- * ---- scores of a pool: of two pools the one with the higher score is better -------------------
- */
+/* ---- scores of a pool: of two pools the one with the higher score is better ------------------ */
 
 static double score_sufficiency(const struct compare *c, const struct score *s)
 {

@@ -113,9 +113,8 @@ struct rp_plan {
 	bool cold_start; /* cold starts are possible with the memory types of the node */
 	uint32_t burstable_level;
 	struct rp_idset prio_cpus[3]; /* CPUs by priority, for the comparison of pools */
-	struct memory_group
-		*groups; /* allocator answers for the request being scored, by pool.mem_group */
-	/* Scratch arrays, indexed by pool. */
+	struct memory_group *groups;
+	/* Scratch arrays, indexed by pool: free milli-CPU, affinity sums, weights of affinities. */
 	int64_t *room;
 	double *affinity, *weight;
 };

@@ -81,7 +81,7 @@ static int32_t stage_data(struct rp_instance *inst, rp_txn txn, const struct gra
 	return r;
 }
 
-/* ---- state of a container ------------------------------------------------------------------- */
+/* ---- state of a container -------------------------------------------------------------------- */
 
 /* Intended state of a container. Unset numbers and empty sets leave the current value. */
 struct wanted {
@@ -268,9 +268,7 @@ struct hint_head {
 	uint32_t n_cpus, n_nodes, n_sockets, n_provider;
 };
 
-/*
- * ---- writing of records -----------------------------------------------------------------------
- */
+/* ---- writing of records ---------------------------------------------------------------------- */
 
 static void stage_put(struct record_bytes *b, const void *data, size_t n)
 {
@@ -344,9 +342,7 @@ bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_by
 	       size == rec->size && memcmp(data, rec->data, size) == 0;
 }
 
-/*
- * ---- reading of records -----------------------------------------------------------------------
- */
+/* ---- reading of records ---------------------------------------------------------------------- */
 
 static int32_t get_hint(struct bytes_left *r, struct hints **hints)
 {
