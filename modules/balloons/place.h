@@ -41,13 +41,15 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
 /* Grows c->balloon for the container and makes the container a member. */
 int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
+/* Returns a new member for a container, in no balloon yet; NULL: out of memory. */
 struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const struct type *t);
-/* Numbers of other members of the balloon with the same group, namespace and pod as a member. */
+/* Numbers of other members of a balloon that share the group, namespace and pod of a member. */
 struct company {
 	uint32_t in_group, in_space, in_pod;
 };
 struct company choose_company(const struct member *m);
+/* Returns the strongest tie of a member to its balloon. */
 enum tie choose_tie(const struct member *m);
 /* Finds a balloon to which a container has a stronger tie than `than`. The container has already
  * left its balloon, of type c->type. Sets c->balloon to NULL if there is none. */
@@ -66,8 +68,8 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, const struct m
 /* Helps balloons that wait for room in one node. Moves at most `budget` balloons (0: any
  * number). Returns the number of balloons moved, or an error. */
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget);
-/* Returns true if the memory of all members fits near the CPUs of their balloon and may be
- * moved. */
+/* Returns true if the memory of all members fits near the CPUs of the balloon. Preserved memory
+ * cannot move, so it never fits. */
 bool better_memory_fits(const struct state *s, const struct balloon *b);
 
 /* ---- devices of containers (place_devices.c) ------------------------------------------------- */

@@ -23,7 +23,7 @@ struct member {
 	uint32_t memory_types;
 	int64_t request, mem_limit;
 	struct member *pod_next, *pod_prev;
-	char *space, *group; /* namespace and group, where the type keeps these together; or NULL */
+	char *space, *group; /* namespace and group if the type keeps them together; or NULL */
 	uint32_t qos;
 	bool hide_threads, pin_memory, preserve_memory;
 	bool fresh; /* the settings that depend on the request are not staged yet */
@@ -85,6 +85,7 @@ struct state {
 	bool image_stale;
 };
 
+/* Creates a state without balloons; all allowed CPUs are free. */
 int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct state **ret);
 struct state *state_free(struct state *s); /* returns NULL */
 /* Begins an operation. Earlier changes become final. */
@@ -148,8 +149,9 @@ int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why);
 void balloon_delete(struct state *s, struct balloon *b);
 /* Creates the balloons that minBalloons requires, highest allocator priority first. */
 int32_t balloon_precreate(struct state *s);
-/* Deletes a balloon without members, or shrinks it if minBalloons requires it. */
+/* Deletes a balloon without members, or shrinks it if minBalloons requires the balloon. */
 int32_t balloon_emptied(struct state *s, struct balloon *b);
+/* Writes TYPE[NUMBER]. */
 void balloon_name(const struct balloon *b, char *buf, size_t size);
 /* Allocates a balloon without CPUs that is in no list. */
 struct balloon *balloon_alloc(const struct type *t, uint32_t instance);

@@ -13,7 +13,7 @@ struct pin {
 	const struct balloon *balloon;
 	struct rp_idset cpus, own; /* CPUs of the members, and the exclusive part */
 	struct rp_idset one_per_core,
-		own_one_per_core; /* threads for members with hideHyperthreads */
+		own_one_per_core; /* one-thread subsets for members with hideHyperthreads */
 	bool has_one_per_core;
 	bool nodes_changed;
 };
@@ -294,7 +294,7 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
  * name of the type, and the device lines. */
 #define RECORD_VERSION 3u
 #define RECORD_HEAD 16u
-#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* bytes, with the NUL */
+#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* bytes of a name, with the NUL */
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
 #define RECORD_LOOSE 0x4u

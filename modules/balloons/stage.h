@@ -9,7 +9,8 @@
 
 #include "modules/balloons/place_state.h"
 
-/* Pins `m` (NULL: no specific member) and the members of all balloons with changed sets. */
+/* Stages the CPUs and memory of `m` (NULL: no specific member) and of all members of balloons
+ * whose CPUs changed. */
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
 /* Stages all online CPUs or all memory nodes for a container that is confined to some of them,
  * because a staged set cannot be removed. Unconfined containers are unchanged. `what`: PIN_CPUS,
@@ -19,6 +20,7 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
 /* Removes the exclusive CPUs and the balloon group of a container. */
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+/* Stages the scheduling class of a container, from its annotation or its type. */
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
 /* Record saved with a container: its balloon and its number of moves. */
 struct record {
@@ -28,9 +30,11 @@ struct record {
 	bool loose; /* CPUs differ from those of the balloon, because pinCPU is off */
 	const char *type, *devices;
 };
+/* Saves the record of a member with its container. */
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
 /* Saves the record of an unmanaged container. Needs no plan and no state. */
 int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+/* Reads the record of a container. Returns false if there is none or it is invalid. */
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /* Sets *ret to the CPUs that members of the balloon may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);

@@ -14,7 +14,8 @@
 
 /* ---- containers that keep their balloon ------------------------------------------------------ */
 
-/* Returns the balloon of the type with exactly these CPUs, which are not empty, or NULL. */
+/* Returns the balloon of the type with exactly these CPUs, or NULL. Ignores balloons without
+ * CPUs. */
 static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
 {
 	for (uint32_t i = 0; i < s->n; i++)
@@ -85,9 +86,9 @@ static int32_t add_unplaced(struct rp_instance *inst, struct unplaced w)
 	return 0;
 }
 
-/* Sets *ret if a container that waits for a place runs unmanaged until then. A container without
- * CPUs to keep does: it was created while the daemon was away. With pinCPU off no container has
- * CPUs to keep, and those from before are not restored when pinCPU is on again. */
+/* Sets *ret to true if a waiting container runs unmanaged until it has a place. That holds for a
+ * container without CPUs to keep, which was created while the daemon was stopped. With pinCPU
+ * off no container has CPUs to keep, and earlier CPUs are not restored when pinCPU is on again. */
 static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool *ret)
 {
 	struct record rec = {0};
@@ -135,8 +136,9 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 	inst->n_unplaced = n;
 }
 
-/* Drops the record, the exclusive CPUs and the degraded mark of a container that the policy no
- * longer manages. */
+/* Drops the record, the exclusive CPUs and the degraded mark of a container that the policy does
+ * not manage. Adds a container with CPUs to the list of unplaced containers, so that balloons do
+ * not count these CPUs as exclusive. */
 static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;

@@ -101,7 +101,8 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct lo
 		POOL_EMPTY_TEXT);
 }
 
-/* Passes over all containers. Integer containers that keep their CPUs precede the others. */
+/* Passes over all containers, in this order. Integer containers that keep their CPUs come before
+ * integer containers that need a place. */
 enum pass { PASS_ANNOTATED, PASS_KEEP, PASS_PLACE, PASS_SHARED, N_PASSES };
 
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,

@@ -9,7 +9,7 @@ static int64_t n_rest(const struct rp_plan *p)
 	return rp_ids_count(rp_ids_of(&p->bounds.cpus.rest));
 }
 
-/* Returns the CPU requests of a pool in CPUs, rounded up. */
+/* Returns the sum of the CPU requests in a pool, rounded up to whole CPUs. */
 static int64_t size_asked(const struct pools_pool *pool)
 {
 	return (pool->mcpu + 999) / 1000;

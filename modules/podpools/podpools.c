@@ -217,7 +217,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	return same && room ? i : POOLS_MAX;
 }
 
-/* Pass 0 keeps pods in their pools. Pass 1 places the others, oldest first. */
+/* Pass 0 keeps pods in their pools. Pass 1 places the other pods, oldest container first. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {

@@ -28,7 +28,7 @@ static int parse_integer(const char *text, int64_t *ret)
 
 static void take_pool(struct ask *a, const char *name)
 {
-	/* No pool has a name that is too long. */
+	/* A longer name cannot be the name of a pool; "?" stands for it. */
 	(void)snprintf(a->pool, sizeof a->pool, "%s", strlen(name) < sizeof a->pool ? name : "?");
 }
 

@@ -482,7 +482,7 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	return r ? r : 1;
 }
 
-/* Keeps a refused container that runs anyway off exclusive lists with users. */
+/* Moves a refused container that runs anyway off the exclusive lists that have users. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	return static_pools_keep(inst, txn, info, "it was refused and runs all the same");
