@@ -79,6 +79,7 @@ struct rp_instance {
 	struct counters counters;
 };
 
+/* Returns the kind of a container and the split of its CPU request. */
 struct wish wish_of(const struct rp_ctr_info *info);
 /*
  * Chooses the slice, the exclusive CPUs, of a container. own: its current slice, empty if it is
@@ -107,6 +108,7 @@ struct record {
 	uint32_t version, kind;
 	int64_t part;
 };
+/* Reads the saved record of a container. Returns false if this version saved none. */
 bool stage_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /*
  * Stages slice, CPU shares, status and record of a container. reason: why it lacks requested CPUs,

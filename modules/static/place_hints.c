@@ -24,7 +24,7 @@ struct search {
 	const struct machine_unit *node[HINT_NODES_MAX];
 	uint32_t n_free[HINT_NODES_MAX];
 	uint32_t package[HINT_NODES_MAX];
-	/* most[i][k]: free CPUs of the best k of the first i nodes */
+	/* most[i][k]: largest sum of free CPUs of k of the first i nodes */
 	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
 	uint32_t packages; /* number of packages that the set must touch; 0: any */
 	uint32_t steps; /* steps so far, counted if packages or distances matter */
@@ -199,7 +199,7 @@ static int find_preferred(struct search *s, uint32_t n, uint32_t fewest, int ali
 	if (!align_by_socket)
 		return fewest && find_of_size(s, fewest, n, 0);
 	uint32_t per_package = s->n_nodes / s->m->level[MACHINE_PACKAGE].n_units;
-	if (!per_package) /* nodes larger than packages */
+	if (!per_package) /* NUMA nodes are larger than packages */
 		per_package = 1;
 	uint32_t packages = (fewest + per_package - 1) / per_package;
 	for (uint32_t k = 1; fewest && k <= s->n_nodes; k++)

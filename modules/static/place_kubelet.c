@@ -163,7 +163,10 @@ static void take_from_cache(struct taking *t, const struct machine_unit *cache)
 	take_cache_threads(t, cache, 0);
 }
 
-/* Returns true if the cache has idle cores for all of the need but single threads of one core. */
+/*
+ * Returns true if the idle cores of the cache cover the missing CPUs, except for single threads of
+ * one core.
+ */
 static bool has_whole_cores(const struct taking *t, const struct machine_unit *cache)
 {
 	uint32_t left = t->need;

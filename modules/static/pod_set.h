@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CPU sets of pods (topologyManagerScope: pod). A Guaranteed pod gets one set of as many whole CPUs
- * as it requests, by one hint, when its first container with exclusive CPUs is placed. Its
- * containers take their exclusive CPUs out of the set. Containers that use the pod's own resources
- * share the rest of the set, as a group. The set is persisted with the pod and freed when the pod
- * is removed.
+ * as it requests, chosen by one topology hint when its first container with exclusive CPUs is
+ * placed. Its containers take their exclusive CPUs from the set. Containers that use the pod-level
+ * resources share the rest of the set as a group. The set is persisted with the pod and freed when
+ * the pod is removed.
  *
- * The rest of a set belongs to the pod among the owners (owners.h), so that the policy's shared
+ * The pod is registered as owner of the rest of its set (owners.h), so that the policy's shared
  * CPUs never contain it.
  */
 #ifndef STATIC_POD_SET_H

@@ -146,7 +146,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		struct placing p;
 		(void)owners_release(&inst->owners, info->ctr, &own);
 		pod_set_return(inst, info->pod, rp_ids_of(&own));
-		/* A pod without a CPU set uses the shared CPUs. */
+		/* A pod that gets no CPU set for lack of CPUs uses the shared CPUs. */
 		if ((info->flags & RP_CTR_POD_RESOURCES) && pod_set_ensure(inst, txn, info, &p) &&
 		    pod_set_exists(inst, info->pod))
 			return modhost_fail(&inst->h, -RP_ENOSPC, "the pod's own CPUs: %s", p.text);

@@ -44,18 +44,19 @@
 struct settings {
 	struct amount available, reserved;
 	struct relief_settings relief;
-	uint32_t options; /* OPT_… */
+	uint32_t options; /* mask of OPT_… */
 	enum hint_policy hints;
 	/* use the allocator of the other policies (cpualloc.h) instead of the kubelet's */
 	int common_allocator;
 	int relaxed_isolation, disable_quota, pin_memory;
-	int pod_scope; /* topologyManagerScope: pod */
+	int pod_scope; /* topologyManagerScope is pod */
 	int parity; /* choose NUMA nodes without a hint as the kubelet does */
 	/* Configuration nodes that explanations refer to; NULL if the key is absent. */
 	rp_cfg section, options_at, hints_at, relaxed_at;
 };
 
 extern const struct rp_schema static_schema;
+/* Reads and checks a section. Returns 0, or an error with a message. */
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
 /* Checks the settings that depend on the topology. Returns 0 or -RP_EINVAL with a message. */
 int32_t settings_check(const struct modhost *h, const struct settings *s, const struct machine *m);
@@ -68,7 +69,7 @@ const char *hint_policy_name(enum hint_policy policy);
 struct rp_plan {
 	struct settings settings;
 	struct machine *machine;
-	struct cpualloc *common; /* NULL: the kubelet's allocator is used */
+	struct cpualloc *common; /* common allocator; NULL: the kubelet's allocator */
 	struct rp_idset all, iso, reserved;
 	struct hint_distances distances; /* filled only if a topology manager policy is set */
 };
@@ -155,8 +156,12 @@ void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *in
 
 /* ---- staging (stage.c) ----------------------------------------------------------------------- */
 
+/* Stages exclusive CPUs of a container, with memory nodes, quota, status and record. */
 int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			struct rp_ids cpus);
+/*
+ * Stages the shared CPUs for a container and reverts what stage_exclusive() staged for it earlier.
+ */
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct rp_ids shared);
 /*

@@ -44,7 +44,7 @@ struct settings {
 	struct irq_names denied; /* interrupts of the node that no pattern of interrupts matches */
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
-	uint32_t burstable_level; /* RP_LEVEL_…, as written */
+	uint32_t burstable_level; /* RP_LEVEL_… of the configuration, which the topology may lack */
 	enum overflow overflow;
 	struct schedclasses sched;
 	struct mempolicies mempolicies;
@@ -53,7 +53,7 @@ struct settings {
 	struct sched_rule *sched_ns;
 	uint32_t n_sched_ns;
 	int32_t sched_qos[N_QOS];
-	struct cpuclass_defs *classes; /* NULL: there are none */
+	struct cpuclass_defs *classes; /* CPU classes; NULL: none */
 	/* CPU class indices, or CPUCLASS_NONE */
 	uint32_t shared_class, reserved_class, exclusive_class;
 	/* Configuration nodes that explanations of a placement refer to. */
@@ -61,6 +61,10 @@ struct settings {
 };
 
 extern const struct rp_schema ta_schema;
+/*
+ * Reads and checks a section. Returns 0, or an error with a message; settings_fini() releases the
+ * settings.
+ */
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
 void settings_fini(struct settings *s);
 /* Returns the RP_LEVEL_… named by text (system, package, die, numa, l3cache …); 0: unknown name. */

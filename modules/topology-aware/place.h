@@ -52,6 +52,7 @@ struct request {
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
+/* Releases hints and interrupt patterns of a request. */
 void request_fini(struct request *r);
 /* ---- affinity (place_affinity.c) ------------------------------------------------------------- */
 
@@ -68,6 +69,7 @@ int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
  * created. *ret is NULL if there are none.
  */
 int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints **ret);
+/* Hints are shared by requests and grants and counted by users. */
 struct hints *hints_ref(struct hints *h);
 struct hints *hints_unref(struct hints *h); /* accepts NULL; returns NULL */
 /* Adds a hint; each set may be empty. Returns 0, -RP_ENOMEM, or -RP_E2BIG if the list is full. */

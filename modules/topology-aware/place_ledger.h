@@ -60,7 +60,7 @@ struct grant {
 	rp_ctr ctr;
 	rp_pod pod;
 	uint32_t pool;
-	uint8_t type; /* enum grant_type */
+	uint8_t type; /* a value of enum grant_type */
 	uint8_t qos;
 	uint16_t flags; /* GRANT_… */
 	struct cpus *exclusive;
@@ -104,6 +104,7 @@ struct rp_instance;
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n);
 /* Begins a callback: earlier changes become final and are no longer undone. */
 void ledger_begin(struct rp_instance *inst);
+/* Undoes all changes of the running callback. */
 void ledger_undo(struct rp_instance *inst);
 /*
  * Undoes the changes made after the log had n_log entries. No grant removed since then may have
@@ -118,8 +119,10 @@ void ledger_add(struct rp_instance *inst, struct grant *g);
 void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
 /* Removes a grant; the grant stays readable until the callback ends. */
 void ledger_remove(struct rp_instance *inst, struct grant *g);
+/* Returns the grant of a container, or NULL. */
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
 
+/* Allocates a grant that is not in the ledger; NULL: out of memory. */
 struct grant *grant_new(const struct rp_ctr_info *info);
 struct grant *grant_copy(const struct grant *g);
 struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */

@@ -122,7 +122,7 @@ bool score_sufficient(const struct request *r, const struct score *s)
 static double score_sufficiency(const struct compare *c, const struct score *s)
 {
 	int what = score_sufficient(c->r, s) ? 8 : s->unusable ? 0 : 4;
-	/* A pool that lacks shared CPUs lacks more than one without isolated ones. */
+	/* Missing shared CPUs weigh more than missing isolated CPUs. */
 	return what + 2 * (s->shared >= 0) + (s->isolated >= 0);
 }
 

@@ -37,7 +37,7 @@ struct pool {
 	uint32_t parent; /* parent pool; NO_POOL: this pool is the root */
 	uint32_t first; /* lowest number of a descendant; its own number if it is a leaf */
 	uint32_t depth; /* distance to the root; 0: root */
-	uint32_t level; /* RP_LEVEL_… */
+	uint32_t level; /* level of the pool in the topology, RP_LEVEL_… */
 	uint32_t id; /* the kernel's number of the socket, die, node or cache */
 	uint32_t package; /* the kernel's number of the socket; unused in a virtual root */
 	memalloc_mask mem[N_MEM_TYPES]; /* memory nodes near the pool, by memory type */
@@ -79,10 +79,12 @@ struct rp_plan;
  * depend on the configuration.
  */
 int32_t tree_build(const struct modhost *h, struct rp_plan *p);
+/* Frees the pools of a plan. */
 void tree_free(struct rp_plan *p);
 uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: no such pool */
 /* Returns the wanted level if the tree has it, otherwise the next level towards the root. */
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted);
+/* Returns the memory nodes near a pool that have one of the given memory types. */
 memalloc_mask tree_memory(const struct pool *pool, uint32_t types);
 const char *tree_kind(const struct pool *pool); /* zone type: "socket", "numa node" … */
 
@@ -113,6 +115,7 @@ struct rp_plan {
 	bool cold_start; /* cold starts are possible with the memory types of the node */
 	uint32_t burstable_level;
 	struct rp_idset prio_cpus[3]; /* CPUs by priority, for the comparison of pools */
+	/* Allocator answers for the request being scored, indexed by pool.mem_group. */
 	struct memory_group *groups;
 	/* Scratch arrays, indexed by pool: free milli-CPU, affinity sums, weights of affinities. */
 	int64_t *room;
@@ -125,7 +128,7 @@ struct rp_plan {
  */
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+struct rp_plan *plan_free(struct rp_plan *p); /* accepts NULL; returns NULL */
 /* Chooses the reserved CPUs of a plan without grants again and recomputes its pools. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 

@@ -133,7 +133,10 @@ static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sin
 	report_costs(inst, sink, pool);
 }
 
-/* Reports the pools below a parent in the order of their numbers, each before those below it. */
+/*
+ * Reports the descendants of a pool, children in the order of their numbers and each before its own
+ * descendants.
+ */
 static void report_below(struct rp_instance *inst, const struct rp_zone_sink *sink, uint32_t parent)
 {
 	for (uint32_t i = 0; i < inst->plan->n_pools; i++) {

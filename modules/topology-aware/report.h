@@ -11,7 +11,9 @@
 
 extern const struct rp_zones ta_zones;
 extern const struct rp_metrics ta_metrics;
+/* Records why the pool was chosen, as notes for `nri-rpctl explain`. */
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
+/* Records which CPUs the container got, as a note for `nri-rpctl explain`. */
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
 
 #endif

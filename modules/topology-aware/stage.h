@@ -37,6 +37,7 @@ struct record_bytes {
 	uint32_t size;
 	uint8_t data[RP_PRIVATE_MAX];
 };
+/* Encodes a grant as a record. */
 void record_make(struct rp_instance *inst, const struct grant *g, struct record_bytes *ret);
 /* Returns true if the container's saved record equals rec. */
 bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_bytes *rec);
@@ -82,15 +83,27 @@ void classes_apply(struct rp_instance *inst);
  */
 bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from);
 extern const struct rp_extended ta_extended;
+/*
+ * Reads the interrupt patterns of a container from its annotation into r->irq. Returns 0, or an
+ * error that refuses the container.
+ */
 int32_t interrupts_read(struct rp_instance *inst, struct request *r);
+/* Passes the interrupt patterns of all grants to irq.h if they changed. */
 void interrupts_apply(struct rp_instance *inst);
+/*
+ * Interrupt patterns are shared by requests and grants and counted by users. Both functions accept
+ * NULL; irq_ask_unref() returns NULL.
+ */
 struct irq_ask *irq_ask_ref(struct irq_ask *a);
 struct irq_ask *irq_ask_unref(struct irq_ask *a);
 
 /* ---- cold starts (stage_cold.c) -------------------------------------------------------------- */
 
+/* Reads the duration of a container's cold start from its annotation; 0: no cold start. */
 int32_t cold_read(struct rp_instance *inst, rp_ctr ctr, uint64_t *ret_ms);
+/* Starts the period of a cold start after the container has started. */
 int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+/* Ends the cold starts whose period is over. */
 int32_t cold_timer(struct rp_instance *inst, rp_txn txn);
 /* Arms the timer for the next end of a cold start. */
 void cold_arm(struct rp_instance *inst);

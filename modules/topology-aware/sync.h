@@ -12,6 +12,7 @@
 
 #include "modules/topology-aware/plan.h"
 
+/* Clears the ledger, places all containers and stages them. */
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* Places overflowed and misplaced containers again after CPUs became free. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
