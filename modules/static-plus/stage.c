@@ -110,6 +110,7 @@ bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
 	return !used_up || !stage_shares(rec->kind);
 }
 
+/* Stages the CPUs of one container on shared CPUs and adds its request to the sum. */
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			    const struct life_walk *w)
 {

@@ -58,6 +58,7 @@ static uint32_t package_of(const struct machine *m, const struct machine_unit *n
 	return p < HINT_NODES_MAX ? p : HINT_NODES_MAX - 1;
 }
 
+/* Prepares a search: sorts the nodes by number and computes `most`. */
 static void init_search(struct search *s, const struct machine *m,
 			const struct hint_distances *distances, struct rp_ids free)
 {

@@ -96,6 +96,10 @@ static bool keep_exclusive(struct placing *l)
 	return true;
 }
 
+/*
+ * Chooses the exclusive CPUs: isolated CPUs if the request prefers them and the pool has enough,
+ * otherwise CPUs from the slice of the pool. Returns 0, or -RP_ENOSPC with a message.
+ */
 static int32_t take_exclusive(struct placing *l)
 {
 	const struct modhost *h = &l->inst->h;
@@ -171,6 +175,10 @@ static int32_t place_violates(const struct placing *l, const char *what, struct 
 			    hint->provider);
 }
 
+/*
+ * Checks that the chosen CPUs and memory nodes satisfy all topology hints if the container is
+ * annotated with strict hints.
+ */
 static int32_t check_hints(const struct placing *l)
 {
 	const struct rp_plan *p = l->inst->plan;
@@ -266,6 +274,7 @@ static bool has_its_cpus(const struct request *r)
 	       !(had->flags & (GRANT_MISPLACED | GRANT_OVERFLOW | GRANT_ODD_SHARES));
 }
 
+/* Chooses the pool with the best score. A sufficient pool_hint of the request takes precedence. */
 static int32_t choose_pool(struct placing *l)
 {
 	struct rp_instance *inst = l->inst;
@@ -312,6 +321,10 @@ static int32_t place_overflow(struct placing *l)
 	return 0;
 }
 
+/*
+ * Finds the pool of a container: the current pool if its CPUs are unchanged, the root for preserved
+ * and reserved CPUs, otherwise the best pool.
+ */
 static int32_t find_pool(struct placing *l)
 {
 	struct rp_plan *p = l->inst->plan;

@@ -139,6 +139,9 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 	return r;
 }
 
+/*
+ * Reads the full form: container names mapped to lists of affinities with scope, match and weight.
+ */
 static int32_t read_full(struct rp_instance *inst, rp_cfg map, const char *name, int64_t sign,
 			 struct affinities *a)
 {

@@ -152,6 +152,10 @@ static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_
 	return is_within(p, (*ret)->pool, unit) && inst->n_moved == n_moved ? 0 : -RP_ENOSPC;
 }
 
+/*
+ * Places a container at the target of its move and stages it. Returns -RP_ENOSPC if it does not get
+ * the same amounts there.
+ */
 static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct relief_plan *m,
 			 uint32_t at, const struct rp_ctr_info *other)
 {

@@ -128,6 +128,10 @@ static void take_whole(struct request *r, const struct preference *isolated, boo
 			      r->fraction ? " and a share of others" : "");
 }
 
+/*
+ * Splits the CPU request of a Guaranteed container into exclusive and shared CPUs, by its size and
+ * its annotations.
+ */
 static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 {
 	int64_t request = r->info.cpu_request;
@@ -232,6 +236,10 @@ static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 	return types;
 }
 
+/*
+ * Reads size and types of the requested memory and the cold start. Types that the node lacks are
+ * replaced.
+ */
 static int32_t read_memory(struct rp_instance *inst, struct request *r)
 {
 	const struct rp_plan *p = inst->plan;

@@ -147,6 +147,7 @@ static void fill_pools(struct rp_plan *p)
 	}
 }
 
+/* Reserves a number of CPUs, previously reserved CPUs first. */
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
 			     const struct reserve_past *past)
 {
@@ -165,6 +166,10 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 	return 0;
 }
 
+/*
+ * Reserves the configured CPU set. *ret_awaited: some of its CPUs are offline and expected to
+ * return.
+ */
 static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at,
 			   const struct reserve_past *past, bool *ret_awaited)
 {

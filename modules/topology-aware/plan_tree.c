@@ -284,6 +284,10 @@ static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes
 	pool->mem[0] |= mask & ~memory;
 }
 
+/*
+ * Assigns memory nodes to pools: the nodes of the pool's CPUs, and memory-only nodes to the pools
+ * with the closest CPU nodes. The root has all memory.
+ */
 static void find_memory(const struct builder *b, struct rp_plan *p)
 {
 	struct rp_idset memory, near, with_cpus;
@@ -316,6 +320,7 @@ static void find_memory(const struct builder *b, struct rp_plan *p)
 	}
 }
 
+/* Numbers the groups of pools that have the same memory nodes. */
 static void group_by_memory(struct rp_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++) {

@@ -49,6 +49,10 @@ static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struc
 
 #define SHARED_CPUS "SHARED_CPUS"
 
+/*
+ * Stages the data that describe the container's CPUs and memory nodes. fresh: the container is
+ * being created, so empty values are omitted.
+ */
 static int32_t stage_data(struct rp_instance *inst, rp_txn txn, const struct grant *g,
 			  memalloc_mask zone, bool fresh)
 {

@@ -48,6 +48,10 @@ int32_t classes_stage_mempolicy(struct rp_instance *inst, rp_txn txn, const stru
 
 /* ---- CPU classes ----------------------------------------------------------------------------- */
 
+/*
+ * Determines the CPU class of the exclusive CPUs. A container's own annotation is refused without
+ * exclusive CPUs; an annotation of the pod is ignored then.
+ */
 static int32_t find_class(struct rp_instance *inst, struct request *r)
 {
 	const struct settings *s = &inst->plan->settings;

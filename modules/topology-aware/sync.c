@@ -57,6 +57,10 @@ static bool sort_fits(const struct request *r, const struct record *rec)
 	       r->mem_preserve == ((rec->kept.flags & GRANT_PRESERVE_MEM) != 0);
 }
 
+/*
+ * Makes a grant from a saved record. Class, interrupts and hidden threads come from the current
+ * request.
+ */
 static struct grant *grant_of(const struct request *r, const struct record *rec)
 {
 	int32_t e = 0;
@@ -278,6 +282,10 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 	ret->zero = !ret->fraction;
 }
 
+/*
+ * Places a container that was not reinstated. reconfigured: refuse the configuration if the
+ * container does not fit.
+ */
 static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured)
 {
 	struct rp_ctr_info info;
