@@ -32,7 +32,7 @@ struct sched_rule {
 
 struct settings {
 	rp_cfg section;
-	struct blocks memory; /* memory of the lists below */
+	struct blocks memory; /* allocated memory that the lists below point into */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
 		colocate_namespaces, test_hints;
 	struct relief_settings relief;
@@ -41,7 +41,8 @@ struct settings {
 	struct texts reserved_namespaces;
 	/* patterns of interrupts that may be moved; empty: all interrupts */
 	struct texts interrupts;
-	struct irq_names denied; /* interrupts of the node that no pattern of interrupts matches */
+	/* interrupts of the node that no pattern in `interrupts` matches */
+	struct irq_names denied;
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
 	uint32_t burstable_level; /* RP_LEVEL_… of the configuration, which the topology may lack */

@@ -28,7 +28,7 @@ struct affinity {
 };
 
 struct affinities {
-	struct blocks memory; /* memory of the expressions */
+	struct blocks memory; /* allocated memory that the expressions point into */
 	struct affinity *list;
 	uint32_t n, cap;
 };

@@ -415,7 +415,7 @@ int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, str
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-#define AROUND 0.9 /* factor per step for a pool that contains the matching pool */
+#define AROUND 0.9 /* score factor for each level of a pool above the matching one */
 
 static double score_nodes(const struct rp_plan *p, uint32_t id, struct rp_ids nodes)
 {

@@ -158,7 +158,7 @@ const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = repo
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Measures of a pool. */
+/* Values of a pool that are reported as metrics. */
 enum {
 	CPU_CAPACITY,
 	CPU_SHARED,
