@@ -390,7 +390,7 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- the section ----------------------------------------------------------------------------- */
+/* ---- whole section --------------------------------------------------------------------------- */
 
 /* Reads cpuClasses and the older control.cpu.classes of custom resources. */
 static int32_t read_classes(const struct modhost *h, struct rp_plan *p)

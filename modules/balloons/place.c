@@ -338,7 +338,7 @@ struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_inf
 	return best_of(&q, AS_IT_IS, is_other, but);
 }
 
-/* ---- joining --------------------------------------------------------------------------------- */
+/* ---- new members ----------------------------------------------------------------------------- */
 
 static void read_annotations(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     struct member *m)

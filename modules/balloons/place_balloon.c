@@ -67,7 +67,7 @@ int64_t balloon_max_avail(const struct state *s, const struct balloon *b)
 	return balloon_max_avail_of(b, rp_ids_count(rp_ids_of(&s->free)));
 }
 
-/* ---- resize ---------------------------------------------------------------------------------- */
+/* ---- changes of size ------------------------------------------------------------------------- */
 
 int64_t balloon_wanted(const struct type *t, int64_t mcpu)
 {
@@ -131,7 +131,7 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 	return r;
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /* Adds the numbers of the balloons of type t at or below b, relative to `first`, within one
  * window of RP_CPUS_MAX numbers. */
@@ -357,7 +357,7 @@ int32_t balloon_precreate(struct state *s)
 	return 0;
 }
 
-/* ---- delete ---------------------------------------------------------------------------------- */
+/* ---- deletion -------------------------------------------------------------------------------- */
 
 /* Frees the CPUs of a balloon and of its parts. */
 static void place_balloon_drain(struct state *s, struct balloon *b)

@@ -10,7 +10,7 @@
 
 #include "modules/balloons/place.h"
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 struct comparison {
 	bool worse;
@@ -70,8 +70,8 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 			      "CPUs of its priority");
 }
 
-/* Compares how many CPUs lie where Speed Select has no room for a high-priority class, or beside
- * high-priority CPUs of other balloons. */
+/* Compares how many CPUs are badly placed for the CPU class of the balloon: high-priority CPUs where
+ * Speed Select has no room for them, other CPUs among high-priority ones. */
 static void compare_classes(struct comparison *c, const struct state *s, const struct balloon *b,
 			    struct rp_ids before, struct rp_ids after)
 {

@@ -273,7 +273,7 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;
 }
 
-/* ---- for comparisons ------------------------------------------------------------------------- */
+/* ---- comparison of CPU sets ------------------------------------------------------------------ */
 
 void resize_look_at_others(struct state *s, struct balloon *b)
 {

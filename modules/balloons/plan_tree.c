@@ -290,7 +290,7 @@ static int compare_order(const struct tree_node *a, const struct tree_node *b)
 		return a->group < b->group ? -1 : 1;
 	if (a->number != b->number)
 		return a->number < b->number ? -1 : 1;
-	/* A core appears in several classes. */
+	/* Both nodes are parts of one core, in different classes. */
 	return a < b ? -1 : a > b;
 }
 

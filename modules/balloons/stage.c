@@ -13,7 +13,7 @@ struct pin {
 	const struct balloon *balloon;
 	struct rp_idset cpus, own; /* CPUs of the members, and the exclusive part */
 	struct rp_idset one_per_core,
-		own_one_per_core; /* one-thread subsets for members with hideHyperthreads */
+		own_one_per_core; /* single threads of the cores, for hideHyperthreads */
 	bool has_one_per_core;
 	bool nodes_changed;
 };

@@ -19,7 +19,7 @@
 #define IMAGE_VERSION_BARE 1u
 #define IMAGE_DEPTH_MAX 32u
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- serialization --------------------------------------------------------------------------- */
 
 /* Appends data, unless an earlier append failed. *ret is the error so far. */
 static void sync_image_put(struct bytes *im, const void *data, size_t n, int32_t *ret)
@@ -90,7 +90,7 @@ int32_t image_write(const struct state *s, struct bytes *im)
 	return r;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- restoration ----------------------------------------------------------------------------- */
 
 struct head {
 	const char *name;

@@ -88,7 +88,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct looked c;
 	look_at(inst, info, &c);
-	(void)cpuset_forget(inst, info); /* placed before if the first reply was lost */
+	(void)cpuset_forget(inst, info); /* a repeated request, after a lost reply */
 	int32_t r = place_new(inst, txn, &c);
 	relief_arm(&inst->h, &inst->relief);
 	return cpuset_refused(inst, r);
@@ -158,7 +158,7 @@ static void fini(struct rp_instance *inst)
 	relief_fini(&inst->relief);
 }
 
-/* Runs a refused container as a shared one until CPUs for it are free. */
+/* Runs a refused container as a shared container until CPUs for it are free. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct looked c;

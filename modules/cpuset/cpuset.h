@@ -73,7 +73,7 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
  * runs. Returns false if some are missing. */
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 
-/* ---- the instance (cpuset.c) ----------------------------------------------------------------- */
+/* ---- policy instance (cpuset.c) -------------------------------------------------------------- */
 
 struct population {
 	uint32_t n[N_CLASSES]; /* containers by class */

@@ -340,7 +340,7 @@ static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	count_ctr(inst, info, true, -1); /* counted before if the first reply was lost */
+	count_ctr(inst, info, true, -1); /* a repeated request, after a lost reply */
 	return place_new(inst, txn, info);
 }
 
