@@ -70,8 +70,8 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 			      "CPUs of its priority");
 }
 
-/* Compares how many CPUs are badly placed for the CPU class of the balloon: high-priority CPUs where
- * Speed Select has no room for them, other CPUs among high-priority ones. */
+/* Compares how many CPUs are badly placed for the CPU class of the balloon: high-priority CPUs
+ * where Speed Select has no room for them, other CPUs among high-priority ones. */
 static void compare_classes(struct comparison *c, const struct state *s, const struct balloon *b,
 			    struct rp_ids before, struct rp_ids after)
 {
