@@ -93,7 +93,7 @@ def test_no_more_than_it_may(make_node):
 def waiting(make_node, **values):
     """The second of a pod had no room with the first, and has the only other balloon that there may be; two that need that whole wait."""
     node = make_node(options({'name': 'a', 'maxCPUs': 4, 'maxBalloons': 2}, onPolicyError='unmanaged', **values))
-    node.create('pod', ctr('first', '2', '64Mi'), annotations={BALLOON: 'a'})
+    node.create('pod', ctr('first', '2', '64Mi'), annotations={BALLOON: 'a'}, resources={'cpu': '3', 'memory': '128Mi'})
     add(node, 'wall', '2')
     node.create('pod', ctr('second', '1', '64Mi'), annotations={BALLOON: 'a'})
     add(node, 'waits', '4')

@@ -305,6 +305,9 @@ static void test_metrics(void **state)
 					     "policy_static_cpus{set=\"reserved\"} 1\n"
 					     "policy_static_cpus{set=\"exclusive\"} 4\n"
 					     "policy_static_cpus{set=\"isolated_free\"} 2\n"
+					     "policy_relief_moves_total{outcome=\"moved\"} 0\n"
+					     "policy_relief_moves_total{outcome=\"placed\"} 0\n"
+					     "policy_relief_moves_total{outcome=\"not_found\"} 0\n"
 					     "policy_static_exclusive_placements_total{} 1\n"
 					     "policy_static_refusals_total{} 1\n");
 	fake_host_free(f);
