@@ -137,7 +137,7 @@ class Node:
             folder = self.mounts[controller] / path
             folder.mkdir(parents=True, exist_ok=True)
             for name, value in values.items():
-                (folder / name).write_text('%s\n' % value)
+                self.put(folder / name, value)
         return path
 
     def remove(self, path):
@@ -154,10 +154,13 @@ class Node:
         return text.strip()
 
     def write(self, path, file, text):
-        """In one go: the bridge writes there, too."""
+        self.put(self.mounts[file.split('.')[0]] / path / file, text)
+
+    def put(self, path, text):
+        """Writes the file in one go: the bridge writes there, too."""
         whole = self.dir / 'written'
-        whole.write_text(text + '\n')
-        whole.rename(self.mounts[file.split('.')[0]] / path / file)
+        whole.write_text('%s\n' % text)
+        whole.rename(path)
 
     # -- what runs
 
