@@ -57,7 +57,7 @@ struct configs {
 	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is that of ConfigMaps */
 	unsigned n_kinds;
 	struct kube_call *discovery;
-	struct loop_timer *discover_timer, *settle_timer, *retire_timer;
+	struct loop_timer *discover_timer, *settle_timer, *certain_timer, *retire_timer;
 	struct verdicts *verdicts;
 	struct kube_backoff backoff; /* for configurations that the daemon could not process */
 	const struct slot *sending; /* NULL: no call is under way */
@@ -416,7 +416,8 @@ static bool configs_is_certain(struct configs *c)
 	const uint64_t passed = now - c->none_since_ms;
 	if (passed >= CERTAIN_MS)
 		return true;
-	(void)loop_timer_arm(c->settle_timer, CERTAIN_MS - passed);
+	/* not settle_timer: an object that appears meanwhile counts at once */
+	(void)loop_timer_arm(c->certain_timer, CERTAIN_MS - passed);
 	return false;
 }
 
@@ -556,9 +557,11 @@ int configs_new(const struct configs_config *config, struct configs **ret, struc
 	c->verdicts = verdicts_new(config->kube, config->node);
 	c->discover_timer = loop_timer_new(loop, configs_discover, c);
 	c->settle_timer = loop_timer_new(loop, configs_settle, c);
+	c->certain_timer = loop_timer_new(loop, configs_settle, c);
 	c->retire_timer = loop_timer_new(loop, configs_do_retire, c);
 	if (!c->node || !c->ns || !c->config_map || !c->verdicts || !c->discover_timer ||
-	    !c->settle_timer || !c->retire_timer || add_kind(c, "configmaps", true)) {
+	    !c->settle_timer || !c->certain_timer || !c->retire_timer ||
+	    add_kind(c, "configmaps", true)) {
 		configs_free(c);
 		return err_errno(err, -ENOMEM, "configurations of the cluster");
 	}
@@ -576,6 +579,7 @@ struct configs *configs_free(struct configs *c)
 	kube_cancel(c->discovery);
 	loop_timer_free(c->discover_timer);
 	loop_timer_free(c->settle_timer);
+	loop_timer_free(c->certain_timer);
 	loop_timer_free(c->retire_timer);
 	verdicts_free(c->verdicts);
 	candidate_free(c->sent);
