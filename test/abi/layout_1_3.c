@@ -209,6 +209,7 @@ AT(rp_ctr_info, has_mems, 192);
 AT(rp_ctr_info, asked_shares, 208);
 AT(rp_ctr_info, asked_quota, 216);
 AT(rp_ctr_info, asked_period, 224);
+AT(rp_ctr_info, pod_cpu_extra, 232);
 
 AT_LEAST(rp_pod_info, 104);
 AT(rp_pod_info, size, 0);
