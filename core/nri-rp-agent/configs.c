@@ -22,7 +22,7 @@
 #define KINDS_MAX 32u /* limit of kinds of custom resources */
 #define PLURAL_MAX 64u
 #define SETTLE_MS 100u /* delay that collects changes which come together */
-#define CERTAIN_MS 60000u /* without an object, until that is taken for certain */
+#define CERTAIN_MS 60000u /* without an object, until its absence is certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
 #define RETIRE_POLL_MS 50u
@@ -54,7 +54,7 @@ struct configs {
 	bool deleted; /* an object that was read is seen to be gone */
 	uint64_t none_since_ms; /* no object is there; 0: there is one */
 	bool cleared; /* the daemon has been told that the cluster has no configuration for it */
-	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is that of ConfigMaps */
+	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is ConfigMap */
 	unsigned n_kinds;
 	struct kube_call *discovery;
 	struct loop_timer *discover_timer, *settle_timer, *certain_timer, *retire_timer;

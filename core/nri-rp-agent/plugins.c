@@ -113,7 +113,7 @@ static void plugins_changed(struct plugin *plugin, void *arg)
 	plugins_do_keep(k->all);
 	plugins_tell(k->all);
 	if (!came)
-		return; /* plugins_look() repeats what has failed */
+		return; /* plugins_look() repeats failed calls */
 	k->sweep = true;
 	if (!k->sweeping)
 		ask_sweep(k);

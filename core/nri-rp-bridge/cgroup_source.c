@@ -327,7 +327,7 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 			 m->n_update);
 		(void)want_all(b, m->update, m->n_update, true, NULL);
 		(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
-		bypass_soon(b, 1); /* sends what has appeared in the meantime */
+		bypass_soon(b, 1); /* sends pods and containers that appeared meanwhile */
 	}
 	nri_runtime_unlock(b->nri);
 }

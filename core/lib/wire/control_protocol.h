@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of both ends of the control socket. */
-#ifndef CTL_PROTOCOL_H
-#define CTL_PROTOCOL_H
+#ifndef WIRE_CONTROL_PROTOCOL_H
+#define WIRE_CONTROL_PROTOCOL_H
 
 #define CTL_SERVICE "nri-rp.v1.Control"
 #define CTL_DEFAULT_SOCKET "/run/nri-rp/control.sock"

@@ -5,8 +5,8 @@
  * the annotations that take effect; all code that acts on an annotation uses it. Withheld
  * annotations are only shown.
  */
-#ifndef CACHE_HEAR_H
-#define CACHE_HEAR_H
+#ifndef RPD_CACHE_ANNOTATION_RULES_H
+#define RPD_CACHE_ANNOTATION_RULES_H
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/conf/conf.h"

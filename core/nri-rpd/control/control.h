@@ -22,8 +22,8 @@
  * Loop thread only. The time of a command is proportional to its document; longer work (reload,
  * plan, events) is answered later.
  */
-#ifndef CTL_CTL_H
-#define CTL_CTL_H
+#ifndef RPD_CONTROL_CONTROL_H
+#define RPD_CONTROL_CONTROL_H
 
 #include "core/lib/wire/control_protocol.h"
 #include "core/nri-rpd/pipeline/pipeline.h"

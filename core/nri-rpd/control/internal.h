@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of this folder. */
-#ifndef CTL_INTERNAL_H
-#define CTL_INTERNAL_H
+#ifndef RPD_CONTROL_INTERNAL_H
+#define RPD_CONTROL_INTERNAL_H
 
 #include <sys/stat.h>
 

@@ -14,8 +14,8 @@
  * Only one connection is in use at a time: the connection to the fallback ends before the first
  * message is sent over the other.
  */
-#ifndef RUNTIME_FALLBACK_H
-#define RUNTIME_FALLBACK_H
+#ifndef RPD_NRI_FALLBACK_H
+#define RPD_NRI_FALLBACK_H
 
 #include "core/lib/util/backoff.h"
 #include "core/lib/util/err.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of this folder. */
-#ifndef RUNTIME_INTERNAL_H
-#define RUNTIME_INTERNAL_H
+#ifndef RPD_NRI_INTERNAL_H
+#define RPD_NRI_INTERNAL_H
 
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/fallback.h"

@@ -19,8 +19,8 @@
  * only when the connection is synchronized, while no request of the runtime is being handled and no
  * other batch is pending.
  */
-#ifndef RUNTIME_NRI_H
-#define RUNTIME_NRI_H
+#ifndef RPD_NRI_NRI_H
+#define RPD_NRI_NRI_H
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/loop.h"

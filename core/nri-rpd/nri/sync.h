@@ -3,8 +3,8 @@
  * Reads the parts of a Synchronize request and feeds their pods and containers to the pipeline, one
  * object at a time.
  */
-#ifndef RUNTIME_SYNC_H
-#define RUNTIME_SYNC_H
+#ifndef RPD_NRI_SYNC_H
+#define RPD_NRI_SYNC_H
 
 #include "core/nri-rpd/nri/internal.h"
 

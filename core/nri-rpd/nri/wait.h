@@ -4,8 +4,8 @@
  * decoded and stays in nri->call and nri->arena. Requests that arrive meanwhile are stored as bytes
  * and handled in order. This costs no concurrency, because runtimes send one request at a time.
  */
-#ifndef RUNTIME_WAIT_H
-#define RUNTIME_WAIT_H
+#ifndef RPD_NRI_WAIT_H
+#define RPD_NRI_WAIT_H
 
 #include "core/nri-rpd/nri/internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfer of Speed Select data from a forked child, where reading takes long, to the daemon. */
-#ifndef PIPELINE_CONFIG_SPEEDSELECT_H
-#define PIPELINE_CONFIG_SPEEDSELECT_H
+#ifndef RPD_PIPELINE_NODE_SPEEDSELECT_H
+#define RPD_PIPELINE_NODE_SPEEDSELECT_H
 
 #include "core/lib/topo/hotplug.h"
 #include "proto/trial.pb-c.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events for users: a bounded list in memory, and a log file that keeps it over a restart. */
-#ifndef PIPELINE_LOOK_EVENTS_H
-#define PIPELINE_LOOK_EVENTS_H
+#ifndef RPD_PIPELINE_OBSERVE_EVENTS_H
+#define RPD_PIPELINE_OBSERVE_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types of the pipeline's status and statistics, for the control socket and metrics. */
-#ifndef PIPELINE_LOOK_LOOK_H
-#define PIPELINE_LOOK_LOOK_H
+#ifndef RPD_PIPELINE_OBSERVE_OBSERVE_H
+#define RPD_PIPELINE_OBSERVE_OBSERVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of configurations before they are active, and what an attempt receives. */
-#ifndef PIPELINE_CONFIG_PROPOSAL_H
-#define PIPELINE_CONFIG_PROPOSAL_H
+#ifndef RPD_PIPELINE_RELOAD_PROPOSAL_H
+#define RPD_PIPELINE_RELOAD_PROPOSAL_H
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/host/instance.h"

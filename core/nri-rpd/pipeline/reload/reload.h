@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations: reload, plan, undo, push from the cluster, and attempts to place pods. Also the
  * shared steps that starts and recoveries use. */
-#ifndef PIPELINE_CONFIG_CONFIG_H
-#define PIPELINE_CONFIG_CONFIG_H
+#ifndef RPD_PIPELINE_RELOAD_RELOAD_H
+#define RPD_PIPELINE_RELOAD_RELOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Comparison of a container's cgroup with its amounts: CPU shares, quota and period, and memory
  * limit, in the forms that runtimes write.
  */
-#ifndef PIPELINE_LOOK_AMOUNTS_H
-#define PIPELINE_LOOK_AMOUNTS_H
+#ifndef RPD_PIPELINE_VERIFY_AMOUNTS_H
+#define RPD_PIPELINE_VERIFY_AMOUNTS_H
 
 #include <stdbool.h>
 

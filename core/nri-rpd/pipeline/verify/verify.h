@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that the kernel's cgroups have the values that were sent to the runtime, and has
  * differences repaired. */
-#ifndef PIPELINE_LOOK_VERIFY_H
-#define PIPELINE_LOOK_VERIFY_H
+#ifndef RPD_PIPELINE_VERIFY_VERIFY_H
+#define RPD_PIPELINE_VERIFY_VERIFY_H
 
 #include "core/nri-rpd/cache/cache.h"
 
