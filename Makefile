@@ -84,7 +84,7 @@ $(O)/pic/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC $(MODULE_CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# A module sees the public headers and modules/lib, nothing of core/.
+# A module sees the public headers, nothing of core/; those of the tree also modules/lib/private.
 MODULE_CPPFLAGS := -Iinclude -I.
 
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -10,7 +10,7 @@ LIB_SRCS := $(sort $(wildcard core/lib/*/*.c))
 # core/nri-rpd without its main function, and what it uses of modules/lib (core/nri-rpd/host/expressions.c).
 RPD_MAIN := core/nri-rpd/main.c core/nri-rpd/options.c
 RPD_SRCS := $(sort $(filter-out $(RPD_MAIN),$(shell find core/nri-rpd -name '*.c')))
-RPD_OBJS := $(RPD_SRCS:%.c=$(O)/%.o) $(O)/core/nri-rpd/metrics/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host match)
+RPD_OBJS := $(RPD_SRCS:%.c=$(O)/%.o) $(O)/core/nri-rpd/metrics/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host private/match)
 
 # The map's page is part of the daemon.
 $(O)/core/nri-rpd/metrics/map/page.o: core/nri-rpd/metrics/map/page.S $(wildcard core/nri-rpd/metrics/map/page/*) $(O)/flags

@@ -16,7 +16,7 @@ INSTALL ?= install
 DEV_MANS := $(wildcard man/nri-rp-mod*.[1-8] man/nri-rp-template.7 modules/template/*.[1-8])
 NODE_MANS := $(filter-out $(DEV_MANS),$(sort $(wildcard man/*.[1-8] modules/*/*.[1-8])))
 DEV_PROGRAMS := $(if $(wildcard core/nri-rp-modcheck/*.c),$(O)/bin/nri-rp-modcheck)
-DEV_HEADERS := $(filter-out %_impl.h,$(wildcard modules/lib/*.h))
+DEV_HEADERS := $(wildcard modules/lib/*.h)
 SAMPLES := $(sort $(wildcard conf/samples/* modules/*/*.conf))
 
 UNITS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.service.in packaging/systemd/*.socket.in)))
@@ -85,7 +85,7 @@ install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,755,$(DEV_PROGRAMS),$(BINDIR))
 	$(call put,644,include/nri-rp/*.h,$(PREFIX)/include/nri-rp)
-	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(DATADIR)/include/modules/lib)
+	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(PREFIX)/include/nri-rp/lib)
 	$(call put,644,$(O)/libnri-rp-module.a packaging/author/module.mk,$(LIBDIR))
 	$(call put,644,$(O)/nri-rp-module.pc,$(PKGCONFIGDIR))
 	$(call put_template,template)

@@ -39,9 +39,9 @@
 
 #include "modules/balloons/plan.h"
 #include "modules/balloons/sync.h"
-#include "modules/lib/irq.h"
-#include "modules/lib/life.h"
-#include "modules/lib/relief_owned.h"
+#include "modules/lib/private/irq.h"
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/relief_owned.h>
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;

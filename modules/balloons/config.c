@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "modules/balloons/plan.h"
-#include "modules/lib/bounds.h"
-#include "modules/lib/irq.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/bounds.h>
+#include "modules/lib/private/irq.h"
+#include <nri-rp/lib/section.h>
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 

@@ -9,14 +9,14 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/plan_tree.h"
-#include "modules/lib/amount.h"
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/cpuclass.h"
-#include "modules/lib/glob.h"
-#include "modules/lib/match.h"
-#include "modules/lib/memalloc.h"
-#include "modules/lib/mempolicy.h"
-#include "modules/lib/schedclass.h"
+#include "modules/lib/private/amount.h"
+#include <nri-rp/lib/cpualloc.h>
+#include "modules/lib/private/cpuclass.h"
+#include <nri-rp/lib/glob.h>
+#include "modules/lib/private/match.h"
+#include <nri-rp/lib/memalloc.h>
+#include "modules/lib/private/mempolicy.h"
+#include "modules/lib/private/schedclass.h"
 
 #define BALLOON_TYPE_NAME_MAX 1023u
 #define BALLOON_NAME_MAX 160u /* bytes of a name in texts; longer names are cut */

@@ -8,7 +8,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/place_state.h"
-#include "modules/lib/match.h"
+#include "modules/lib/private/match.h"
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "modules/balloons/place.h"
-#include "modules/lib/room.h"
+#include "modules/lib/private/room.h"
 
 static const char out_of_memory[] = "out of memory";
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "modules/balloons/place.h"
-#include "modules/lib/cpus.h"
-#include "modules/lib/room.h"
+#include "modules/lib/private/cpus.h"
+#include "modules/lib/private/room.h"
 
 /* ---- undo log -------------------------------------------------------------------------------- */
 

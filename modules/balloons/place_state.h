@@ -8,9 +8,9 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/plan.h"
-#include "modules/lib/memalloc.h"
-#include "modules/lib/pct.h"
-#include "modules/lib/table.h"
+#include <nri-rp/lib/memalloc.h>
+#include "modules/lib/private/pct.h"
+#include "modules/lib/private/table.h"
 
 struct balloon;
 

@@ -5,8 +5,8 @@
 
 #include "modules/balloons/place.h"
 #include "modules/balloons/plan.h"
-#include "modules/lib/irq.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/irq.h"
+#include <nri-rp/lib/section.h>
 
 struct type *plan_type(const struct rp_plan *p, const char *name)
 {

@@ -8,8 +8,8 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/config.h"
-#include "modules/lib/relief.h"
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/relief.h>
+#include <nri-rp/lib/reserve.h>
 
 struct rp_plan {
 	struct blocks memory;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 enum tree_level {
 	TREE_SYSTEM,

@@ -5,9 +5,9 @@
 #include "modules/balloons/balloons.h"
 #include "modules/balloons/report.h"
 #include "modules/balloons/stage.h"
-#include "modules/lib/line.h"
-#include "modules/lib/text.h"
-#include "modules/lib/zones.h"
+#include "modules/lib/private/line.h"
+#include <nri-rp/lib/text.h>
+#include <nri-rp/lib/zones.h>
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "modules/balloons/place.h"
 #include "modules/balloons/report.h"
 #include "modules/balloons/stage.h"
-#include "modules/lib/room.h"
+#include "modules/lib/private/room.h"
 
 /* ---- containers that keep their balloon ------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/place_state.h"
-#include "modules/lib/bytes.h"
+#include <nri-rp/lib/bytes.h>
 
 struct choice;
 

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define AGAIN_COOKIE UINT64_C(0xba7c)
 #define AGAIN_MS 10000u /* interval of restoring values that other programs changed */

@@ -17,7 +17,7 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/koord.h"
+#include "modules/lib/private/koord.h"
 
 #define BATCH_PERIOD 100000 /* microseconds */
 #define BATCH_UNLIMITED (-1)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "modules/batch-limits/batch-limits.h"
-#include "modules/lib/annotation.h"
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/annotation.h"
+#include "modules/lib/private/ctl_table.h"
 
 #define SPEC "node.koordinator.sh/extended-resource-spec"
 #define SHARES_MIN 2

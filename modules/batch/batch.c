@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/calc.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/section.h>
 
 #define CPU_NAME "kubernetes.io/batch-cpu"
 #define MEMORY_NAME "kubernetes.io/batch-memory"

@@ -20,9 +20,9 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/ctl_file.h"
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/ctl_file.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/ctl_table.h"
 
 #define BLKIO_CLASSES_MAX 256u
 #define BLKIO_WEIGHT_MIN 10u

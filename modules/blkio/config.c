@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "modules/blkio/blkio.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 static const char *const rate_keys[] = {"throttleReadBps", "throttleWriteBps", "throttleReadIOPS",
 					"throttleWriteIOPS"};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 static double answer_number(const struct modhost *h, const struct rp_question *q, const char *path)
 {

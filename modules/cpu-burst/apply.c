@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 struct place {
 	const struct modhost *h;

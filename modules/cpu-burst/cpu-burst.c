@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include <nri-rp/controller.h>
-#include "modules/lib/hash.h"
+#include "modules/lib/private/hash.h"
 
-#include "modules/lib/annotation.h"
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/annotation.h"
+#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define TICK_COOKIE UINT64_C(0xb125)
 #define STALE_MS 10000 /* older usage is treated as unknown */

@@ -14,8 +14,8 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/decide.h"
-#include "modules/lib/koord.h"
+#include "modules/lib/private/decide.h"
+#include "modules/lib/private/koord.h"
 
 #define BURST_NO_PERIOD (-1) /* no limit on the duration of a larger quota */
 

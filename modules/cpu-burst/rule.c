@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 #define SAVING_BELOW 60 /* percent of the limit */
 #define UP_PERCENT 120

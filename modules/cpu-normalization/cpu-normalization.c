@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/calc.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/section.h>
 
 #define KEY "node.koordinator.sh/cpu-normalization-ratio"
 #define ENABLED_KEY "node.koordinator.sh/cpu-normalization-enabled"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "modules/cpu-suppress/cpu-suppress.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 #define GIVEN_CPUS_MAX 1024u
 

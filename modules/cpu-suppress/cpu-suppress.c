@@ -14,8 +14,8 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define TICK_COOKIE UINT64_C(0x5099)
 #define STALE_MS 10000 /* older usage is treated as unknown */

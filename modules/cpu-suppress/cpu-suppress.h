@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/decide.h"
-#include "modules/lib/koord.h"
+#include "modules/lib/private/decide.h"
+#include "modules/lib/private/koord.h"
 
 #define SUPPRESS_PERIOD_US 100000
 #define SUPPRESS_MIN_CPUS 2u

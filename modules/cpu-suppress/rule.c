@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "modules/cpu-suppress/cpu-suppress.h"
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 #define GROWTH_PARTS 10 /* growth per round: a tenth of all CPUs */
 #define NOISE_PARTS 100 /* changes of a quota by less than a hundredth of all CPUs are ignored */

@@ -4,7 +4,7 @@
  * class of the container.
  *
  * A CPU has the class of the container that owns it exclusively, else that of the oldest container
- * with a class that may run on it. modules/lib/cpuclass.h applies classes; this module determines
+ * with a class that may run on it. cpuclass.h applies classes; this module determines
  * the class of each CPU, and reports to containers whose CPUs could not be written. Containers
  * without a class cost a look-up.
  */
@@ -12,10 +12,10 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/cpuclass.h"
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/cpuclass.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define CLASS_KEY "cpuclass.resource-policy.nri.io"
 

@@ -2,7 +2,7 @@
 /* Determines the class of a container from its pod's annotations and from the resources
  * requested from the runtime. */
 #include "modules/cpuset/cpuset.h"
-#include "modules/lib/cpulist.h"
+#include "modules/lib/private/cpulist.h"
 
 #define SHARES_MAX 262144 /* the kernel's largest value; 256 CPUs and more have it */
 #define CPUS_OF_SHARES_MAX 256

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "modules/cpuset/cpuset.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 static const struct rp_key keys[] = {
 	{.path = "coreIdsAnnotation",

@@ -24,11 +24,11 @@
 #ifndef CPUSET_CPUSET_H
 #define CPUSET_CPUSET_H
 
-#include "modules/lib/bounds.h"
-#include "modules/lib/life.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/relief_owned.h"
+#include <nri-rp/lib/bounds.h>
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/relief_owned.h>
 
 #define MIN_SHARED_DEFAULT (-1) /* default: 1 CPU while shared containers run */
 

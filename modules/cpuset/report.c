@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "modules/cpuset/cpuset.h"
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 
 /* Sets *ret to the CPUs of the containers of each class. */
 static void sets_of(const struct rp_instance *inst, struct rp_idset ret[N_CLASSES])

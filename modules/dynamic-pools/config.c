@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
-#include "modules/lib/glob.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/glob.h>
+#include <nri-rp/lib/section.h>
 
 const char *const pool_names[N_BUILT_IN] = {"reserved", "shared"};
 

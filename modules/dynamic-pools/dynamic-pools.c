@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
-#include "modules/lib/glob.h"
-#include "modules/lib/members.h"
+#include <nri-rp/lib/glob.h>
+#include "modules/lib/private/members.h"
 
 #define SYSTEM_NAMESPACE "kube-system"
 #define ANNOTATION "dynamic-pool.dynamic-pools"

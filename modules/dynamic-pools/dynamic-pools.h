@@ -21,9 +21,9 @@
 
 #include <nri-rp/host.h>
 
-#include "modules/lib/blocks.h"
-#include "modules/lib/life.h"
-#include "modules/lib/pools.h"
+#include <nri-rp/lib/blocks.h>
+#include <nri-rp/lib/life.h>
+#include "modules/lib/private/pools.h"
 
 #define POOLS_MAX 48u /* limit of the saved state */
 #define POOL_RESERVED 0u

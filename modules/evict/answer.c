@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "modules/evict/evict.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 /* Returns the limit of overcommitted capacity. Zero would disable the rule, so it is replaced by
  * one unit. */

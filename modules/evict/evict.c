@@ -7,8 +7,8 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define TICK_COOKIE UINT64_C(0xe71c)
 #define VALUE_MAX 8192u

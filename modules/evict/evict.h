@@ -15,9 +15,9 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/amounts.h"
-#include "modules/lib/decide.h"
-#include "modules/lib/koord.h"
+#include <nri-rp/lib/amounts.h>
+#include "modules/lib/private/decide.h"
+#include "modules/lib/private/koord.h"
 
 /* Rules, named as in the annotation koordinator.sh/eviction-policy. */
 enum evict_rule {

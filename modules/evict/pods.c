@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "modules/evict/evict.h"
-#include "modules/lib/annotation.h"
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/annotation.h"
+#include "modules/lib/private/ctl_table.h"
 
 #define SPEC "node.koordinator.sh/extended-resource-spec"
 #define OPT_IN "koordinator.sh/eviction-enabled"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/hash.h"
+#include "modules/lib/private/hash.h"
 
 #include "modules/evict/evict.h"
 

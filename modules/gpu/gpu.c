@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/calc.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/section.h>
 
 #define GPU "koordinator.sh/gpu"
 #define CORE "koordinator.sh/gpu-core"

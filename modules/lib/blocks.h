@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 struct block {
 	struct block *next;

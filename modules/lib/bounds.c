@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Available and reserved CPUs of a section. reserve.c decides which CPUs stay reserved. */
-#include "modules/lib/bounds.h"
+#include <nri-rp/lib/bounds.h>
 
-#include "modules/lib/amount.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/amount.h"
+#include <nri-rp/lib/section.h>
 
 #define SET_TEXT_MAX 256u
 

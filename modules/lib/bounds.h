@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/cpualloc.h>
+#include <nri-rp/lib/reserve.h>
 
 /* Rows of a schema for the keys that bounds_read() reads. The caller documents the purpose of the
  * reserved CPUs. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing and checked reading of saved bytes. */
-#include "modules/lib/bytes.h"
+#include <nri-rp/lib/bytes.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/module.h>
 
-#include "modules/lib/room.h"
+#include "modules/lib/private/room.h"
 
 int32_t bytes_put(struct bytes *b, const void *data, size_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over pods and applications, items, and the callbacks of calculators. */
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 #include <stdio.h>
 #include <stdlib.h>

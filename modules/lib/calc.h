@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/amounts.h"
-#include "modules/lib/host.h"
+#include <nri-rp/lib/amounts.h>
+#include <nri-rp/lib/host.h>
 
 /* Amounts, milli-CPU and bytes. */
 struct calc_amounts {

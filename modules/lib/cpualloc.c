@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "modules/lib/cpualloc_impl.h"
+#include "modules/lib/private/cpualloc_impl.h"
 
 const char *const cpualloc_prio_names[] = {
 	[CPUALLOC_HIGH] = "high",

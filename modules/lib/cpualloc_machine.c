@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/cpualloc_impl.h"
+#include "modules/lib/private/cpualloc_impl.h"
 
 /* Temporary data of a creation. Arrays are indexed by position: CPUs ascending. */
 struct maker {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on containers that all policies share. */
-#include "modules/lib/ctr.h"
+#include <nri-rp/lib/ctr.h>
 
 #include <stdio.h>
 #include <stdlib.h>

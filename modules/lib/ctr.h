@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 /* Buffer for walks over the live containers. All zeros: empty. */
 struct ctr_list {

@@ -4,7 +4,7 @@
  * pods, and fnmatch(3) does not guarantee this bound. It suffices to remember the last star: text
  * that an earlier star could still consume can be consumed by the last one.
  */
-#include "modules/lib/glob.h"
+#include <nri-rp/lib/glob.h>
 
 /* Returns the end of a character class whose begin is behind the '['; NULL: it does not end. An
  * empty class, as in "[]", does not end. */

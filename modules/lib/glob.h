@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/blocks.h"
+#include <nri-rp/lib/blocks.h>
 
 /* Returns true if the pattern is well-formed. */
 bool glob_valid(const char *pattern);

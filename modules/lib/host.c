@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 void modhost_one_line(char *text)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of policies that use struct life_ops, walks over containers, and the saved
  * state. */
-#include "modules/lib/life.h"
+#include <nri-rp/lib/life.h>
 
 #include <stdlib.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 static struct life *life_of(struct rp_instance *inst)
 {

@@ -32,9 +32,9 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/bytes.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/bytes.h>
+#include <nri-rp/lib/ctr.h>
+#include <nri-rp/lib/reserve.h>
 
 /* The policy's own parts. All functions run on the main thread; errors have a message
  * (modhost_fail). */

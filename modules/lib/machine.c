@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "modules/lib/machine.h"
+#include <nri-rp/lib/machine.h>
 
 static const uint32_t host_level[MACHINE_N_LEVELS] = {
 	[MACHINE_PACKAGE] = RP_LEVEL_PACKAGE, [MACHINE_DIE] = RP_LEVEL_DIE,

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 enum machine_level {
 	MACHINE_PACKAGE,

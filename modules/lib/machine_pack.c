@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choice of CPUs that preserves whole cores, and choice within the best fitting NUMA node. */
-#include "modules/lib/machine.h"
+#include <nri-rp/lib/machine.h>
 
 struct picking {
 	const struct machine_level_units *cores;

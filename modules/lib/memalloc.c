@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/memalloc_impl.h"
+#include "modules/lib/private/memalloc_impl.h"
 
 int memalloc_fail(struct memalloc *m, int code, const char *fmt, ...)
 {

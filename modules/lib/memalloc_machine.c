@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/memalloc_impl.h"
+#include "modules/lib/private/memalloc_impl.h"
 
 #define DISTANCE_UNKNOWN (UINT32_MAX - 1) /* farther than all known distances */
 

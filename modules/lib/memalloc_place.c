@@ -2,7 +2,7 @@
 /* Placement of memory requests, and the choice of requests that are moved for others. */
 #include <stdio.h>
 
-#include "modules/lib/memalloc_impl.h"
+#include "modules/lib/private/memalloc_impl.h"
 
 static uint32_t count_nodes(memalloc_mask nodes)
 {

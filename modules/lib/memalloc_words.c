@@ -5,7 +5,7 @@
 
 #include <nri-rp/cache.h>
 
-#include "modules/lib/memalloc.h"
+#include <nri-rp/lib/memalloc.h>
 
 static const struct {
 	const char *name;

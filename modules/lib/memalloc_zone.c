@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/memalloc_impl.h"
+#include "modules/lib/private/memalloc_impl.h"
 
 /* Grows an array to n elements; its capacity doubles. */
 static int memalloc_zone_grow(void *array, uint32_t *cap, uint64_t n, size_t size)

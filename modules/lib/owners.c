@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ownership of CPUs. The state of each changed CPU is copied once per callback, for undo. */
-#include "modules/lib/owners.h"
+#include <nri-rp/lib/owners.h>
 
 static void set_cpu(struct owners *o, uint32_t cpu, struct owners_cpu to)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Search for the moves that free one unit, common configuration, and records of moved
  * containers. */
-#include "modules/lib/relief.h"
+#include <nri-rp/lib/relief.h>
 
 #include <string.h>
 
-#include "modules/lib/ctr.h"
+#include <nri-rp/lib/ctr.h>
 
 /* ---- the search ------------------------------------------------------------------------------ */
 

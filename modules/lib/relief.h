@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relief for policies with exclusive CPUs: arguments for relief_find(), moves, and the timer of
  * waiting containers. */
-#include "modules/lib/relief_owned.h"
+#include <nri-rp/lib/relief_owned.h>
 
 #include <stdlib.h>
 

@@ -15,10 +15,10 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/ctr.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/relief.h"
+#include <nri-rp/lib/ctr.h>
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/relief.h>
 
 #define RELIEF_COOKIE UINT64_C(0x7265) /* cookie of the timer */
 #define RELIEF_DELAY_MS 20u

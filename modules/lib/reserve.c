@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decision which CPUs stay reserved, for quantities and for lists, and the saved state. */
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/reserve.h>
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 /* The state before the next configuration. All zeros: none. */
 struct reserve_past {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a section, and its digest. */
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 
 #include <strings.h>
 

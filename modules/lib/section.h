@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 /* Returns the node at a path below a node; NULL: absent. */
 static inline rp_cfg section_get(const struct modhost *h, rp_cfg node, const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Growing text, and metric labels with quoted values. */
-#include "modules/lib/text.h"
+#include <nri-rp/lib/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>

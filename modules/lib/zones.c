@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Zones of NUMA nodes. */
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 /* A CPU set that becomes an attribute of each node's zone: the part in the node, empty or not. */
 struct zones_set {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module memory-qos: hooks, queued work, and decisions for given figures. */
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/memory-qos/memory-qos.h"
 
 #include <stdlib.h>

@@ -15,10 +15,10 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/ctl_table.h"
-#include "modules/lib/decide.h"
-#include "modules/lib/koord.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/ctl_table.h"
+#include "modules/lib/private/decide.h"
+#include "modules/lib/private/koord.h"
 
 #define MEMQOS_PAGE 4096
 #define MEMQOS_NO_LIMIT INT64_MAX

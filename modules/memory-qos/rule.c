@@ -2,9 +2,9 @@
 /* Determines the values of a container by its class, its annotation, its request and its limit. */
 #include <stdio.h>
 
-#include "modules/lib/annotation.h"
-#include "modules/lib/calc.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/annotation.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/section.h>
 #include "modules/memory-qos/memory-qos.h"
 
 #define KEY "koordinator.sh/memoryQOS"

@@ -2,7 +2,7 @@
 /* Reads the section. */
 #include <stdlib.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/memory/memory.h"
 
 #define RATE_DEFAULT (256 << 20)

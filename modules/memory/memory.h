@@ -20,9 +20,9 @@
 
 #include <nri-rp/controller.h>
 
-#include "modules/lib/ctl_file.h"
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/ctl_file.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/ctl_table.h"
 
 #define MEMORY_CLASSES_MAX 256u
 #define MEMORY_FILES_MAX 32u

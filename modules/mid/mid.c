@@ -12,7 +12,7 @@
  */
 #include <stdio.h>
 
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 #define MESSAGE_MAX 256u
 

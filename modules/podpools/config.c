@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "modules/lib/number.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/number.h"
+#include <nri-rp/lib/section.h>
 #include "modules/podpools/podpools.h"
 
 #define TEXT_MAX 64u

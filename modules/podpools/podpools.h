@@ -15,10 +15,10 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/hash.h"
+#include "modules/lib/private/hash.h"
 
-#include "modules/lib/life.h"
-#include "modules/lib/pools.h"
+#include <nri-rp/lib/life.h>
+#include "modules/lib/private/pools.h"
 
 #define POOLS_MAX 1024u /* instances of all definitions; a CPU is in at most one */
 

@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "modules/lib/koord.h"
+#include "modules/lib/private/koord.h"
 #include "modules/qos/qos.h"
 
 #define LEAST 4u

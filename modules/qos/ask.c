@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/qos/qos.h"
 
 #define DOMAIN "katalyst.kubewharf.io/"

@@ -2,7 +2,7 @@
 /* Settings of a level beyond CPUs and memory nodes, and the annotations of pods about them. */
 #include <string.h>
 
-#include "modules/lib/koord.h"
+#include "modules/lib/private/koord.h"
 #include "modules/qos/qos.h"
 
 #define DEFAULT_PERIOD 100000

@@ -30,14 +30,14 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/blocks.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/hints.h"
-#include "modules/lib/life.h"
-#include "modules/lib/line.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/relief_owned.h"
+#include <nri-rp/lib/blocks.h>
+#include <nri-rp/lib/ctr.h>
+#include "modules/lib/private/hints.h"
+#include <nri-rp/lib/life.h>
+#include "modules/lib/private/line.h"
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/relief_owned.h>
 
 #define SET_TEXT_MAX 256u
 #define POOL_NAME_MAX 63u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Zones, allocatable CPUs, memory by node, and metrics. */
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 #include "modules/qos/qos.h"
 
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)

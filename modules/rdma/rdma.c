@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "modules/lib/calc.h"
+#include <nri-rp/lib/calc.h>
 
 #define PARTS 100 /* units of a device */
 

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/rdt/rdt.h"
 
 static const char *const alloc_keys[] = {"l2Allocation", "l3Allocation", "mbAllocation"};

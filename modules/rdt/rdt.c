@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
-#include "modules/lib/hash.h"
+#include "modules/lib/private/hash.h"
 
 #include "modules/rdt/rdt.h"
 

@@ -19,9 +19,9 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/ctl_file.h"
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/ctl_file.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/ctl_table.h"
 
 #define RDT_PREFIX "nri-rp."
 #define RDT_ROOT_CLASS "system/default"

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/calc.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/koord.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/ctr.h>
+#include "modules/lib/private/koord.h"
+#include <nri-rp/lib/section.h>
 
 #define LEVEL_KEY "katalyst.kubewharf.io/qos_level"
 #define LEVEL "reclaimed_cores"

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/static-plus/static-plus.h"
 
 #define SET_TEXT_MAX 256u

@@ -2,7 +2,7 @@
 /* Reports a topology zone for each NUMA node, and metrics. */
 #include <stdio.h>
 
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 #include "modules/static-plus/static-plus.h"
 
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)

@@ -19,12 +19,12 @@
 #ifndef STATIC_PLUS_H
 #define STATIC_PLUS_H
 
-#include "modules/lib/amount.h"
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/life.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/relief_owned.h"
+#include "modules/lib/private/amount.h"
+#include <nri-rp/lib/cpualloc.h>
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/relief_owned.h>
 
 /* ---- configuration (config.c) ---------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "modules/lib/adopt.h"
+#include "modules/lib/private/adopt.h"
 #include "modules/static-plus/static-plus.h"
 
 /*

@@ -2,7 +2,7 @@
 /* Reports zones and metrics of the pools. */
 #include <stdio.h>
 
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 #include "modules/static-pools/static-pools.h"
 
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)

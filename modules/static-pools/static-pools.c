@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/adopt.h"
+#include "modules/lib/private/adopt.h"
 #include "modules/static-pools/static-pools.h"
 
 /* ---- record saved with a container ----------------------------------------------------------- */

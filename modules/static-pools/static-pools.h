@@ -14,7 +14,7 @@
 #ifndef STATIC_POOLS_H
 #define STATIC_POOLS_H
 
-#include "modules/lib/life.h"
+#include <nri-rp/lib/life.h>
 
 #define NAME_MAX_LEN 63u
 #define LIST_TEXT_MAX 255u

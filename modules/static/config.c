@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/static/static.h"
 
 static const struct rp_key keys[] = {

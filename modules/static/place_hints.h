@@ -6,7 +6,7 @@
 #ifndef STATIC_PLACE_HINTS_H
 #define STATIC_PLACE_HINTS_H
 
-#include "modules/lib/machine.h"
+#include <nri-rp/lib/machine.h>
 
 enum hint_policy {
 	HINT_NONE,

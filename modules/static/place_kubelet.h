@@ -10,7 +10,7 @@
 #ifndef STATIC_PLACE_KUBELET_H
 #define STATIC_PLACE_KUBELET_H
 
-#include "modules/lib/machine.h"
+#include <nri-rp/lib/machine.h>
 
 /* Mask of CPU manager options. */
 #define OPT_FULL_PCPUS_ONLY 0x01u

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/pct.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/pct.h"
+#include <nri-rp/lib/section.h>
 #include "modules/static/static.h"
 
 #define SET_TEXT_MAX 256u

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/zones.h"
+#include <nri-rp/lib/zones.h>
 #include "modules/static/static.h"
 
 /* ---- zones ----------------------------------------------------------------------------------- */

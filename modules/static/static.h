@@ -29,13 +29,13 @@
 #ifndef STATIC_STATIC_H
 #define STATIC_STATIC_H
 
-#include "modules/lib/amount.h"
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/life.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/relief_owned.h"
-#include "modules/lib/reserve.h"
+#include "modules/lib/private/amount.h"
+#include <nri-rp/lib/cpualloc.h>
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/relief_owned.h>
+#include <nri-rp/lib/reserve.h>
 #include "modules/static/place_hints.h"
 #include "modules/static/place_kubelet.h"
 

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/adopt.h"
+#include "modules/lib/private/adopt.h"
 #include "modules/static/pod_set.h"
 
 /*

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 
 /* Optional helpers that are linked into the module; modules/lib/README lists them. */
-#include "modules/lib/calc.h"
-#include "modules/lib/section.h"
+#include <nri-rp/lib/calc.h>
+#include <nri-rp/lib/section.h>
 
 #define TEXT_MAX 160u
 

@@ -26,11 +26,11 @@
 
 #include <nri-rp/policy.h>
 
-/* Optional helpers that are linked into the module; modules/lib/README lists them. */
-#include "modules/lib/bounds.h"
-#include "modules/lib/life.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/section.h"
+/* Optional helpers that are linked into the module; <nri-rp/lib/README> lists them. */
+#include <nri-rp/lib/bounds.h>
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/owners.h>
+#include <nri-rp/lib/section.h>
 
 /* ---- configuration keys ---------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/section.h"
+#include <nri-rp/lib/section.h>
 #include "modules/topology-aware/config.h"
 
 #define LEVELS "system|package|die|numa|l3cache"

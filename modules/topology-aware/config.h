@@ -10,14 +10,14 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/amount.h"
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/cpuclass.h"
-#include "modules/lib/glob.h"
-#include "modules/lib/irq.h"
-#include "modules/lib/relief.h"
-#include "modules/lib/mempolicy.h"
-#include "modules/lib/schedclass.h"
+#include "modules/lib/private/amount.h"
+#include <nri-rp/lib/cpualloc.h>
+#include "modules/lib/private/cpuclass.h"
+#include <nri-rp/lib/glob.h>
+#include "modules/lib/private/irq.h"
+#include <nri-rp/lib/relief.h>
+#include "modules/lib/private/mempolicy.h"
+#include "modules/lib/private/schedclass.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
 #define TA_TEXT_MAX 160u /* size of a buffer for the text of a CPU set in a message */

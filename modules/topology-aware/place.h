@@ -11,8 +11,8 @@
 #include <nri-rp/policy.h>
 
 #include "modules/topology-aware/place_ledger.h"
-#include "modules/lib/match.h"
-#include "modules/lib/pct.h"
+#include "modules/lib/private/match.h"
+#include "modules/lib/private/pct.h"
 
 /* ---- requests (place_request.c) -------------------------------------------------------------- */
 

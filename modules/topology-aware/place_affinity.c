@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/annotation.h"
-#include "modules/lib/room.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/annotation.h"
+#include "modules/lib/private/room.h"
+#include <nri-rp/lib/section.h>
 #include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
 

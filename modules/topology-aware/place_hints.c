@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "modules/lib/annotation.h"
+#include "modules/lib/private/annotation.h"
 #include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
 

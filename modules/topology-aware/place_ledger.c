@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/room.h"
+#include "modules/lib/private/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 

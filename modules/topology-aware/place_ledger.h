@@ -12,9 +12,9 @@
 #include <nri-rp/policy.h>
 
 #include "modules/topology-aware/plan.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/cpus.h"
-#include "modules/lib/table.h"
+#include <nri-rp/lib/ctr.h>
+#include "modules/lib/private/cpus.h"
+#include "modules/lib/private/table.h"
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 

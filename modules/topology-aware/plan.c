@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "modules/lib/pct.h"
-#include "modules/lib/section.h"
+#include "modules/lib/private/pct.h"
+#include <nri-rp/lib/section.h>
 #include "modules/topology-aware/plan.h"
 
 struct rp_plan *plan_free(struct rp_plan *p)

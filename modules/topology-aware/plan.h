@@ -11,9 +11,9 @@
 #include <nri-rp/policy.h>
 
 #include "modules/topology-aware/config.h"
-#include "modules/lib/machine.h"
-#include "modules/lib/memalloc.h"
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/memalloc.h>
+#include <nri-rp/lib/reserve.h>
 
 #define NO_POOL UINT32_MAX
 

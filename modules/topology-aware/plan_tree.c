@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/room.h"
+#include "modules/lib/private/room.h"
 #include "modules/topology-aware/plan.h"
 
 #define POOLS_MAX 8192u /* as many as CPUs, because a node has no more L3 caches than CPUs */

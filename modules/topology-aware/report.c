@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/line.h"
-#include "modules/lib/text.h"
-#include "modules/lib/zones.h"
+#include "modules/lib/private/line.h"
+#include <nri-rp/lib/text.h>
+#include <nri-rp/lib/zones.h>
 #include "modules/topology-aware/report.h"
 #include "modules/topology-aware/topology-aware.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/bytes.h"
-#include "modules/lib/room.h"
+#include <nri-rp/lib/bytes.h>
+#include "modules/lib/private/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 

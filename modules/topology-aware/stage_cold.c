@@ -4,7 +4,7 @@
  * serves all cold starts. Their end is saved by the host's clock, which continues when the daemon
  * restarts.
  */
-#include "modules/lib/annotation.h"
+#include "modules/lib/private/annotation.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 

@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "modules/lib/adopt.h"
+#include "modules/lib/private/adopt.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/sync.h"
 #include "modules/topology-aware/topology-aware.h"

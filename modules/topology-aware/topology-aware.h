@@ -29,9 +29,9 @@
 #define TOPOLOGY_AWARE_TOPOLOGY_AWARE_H
 
 #include "modules/topology-aware/place_ledger.h"
-#include "modules/lib/irq.h"
-#include "modules/lib/life.h"
-#include "modules/lib/relief_owned.h"
+#include "modules/lib/private/irq.h"
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/relief_owned.h>
 
 struct counters {
 	uint64_t placed, refused, resized, rebalanced;

@@ -17,8 +17,6 @@ FUNCTION = re.compile(r'^((?:static inline )?(?:const |enum |struct |unsigned )*
 def functions():
     found = set()
     for header in LIB.glob('*.h'):
-        if header.name.endswith('_impl.h'):
-            continue
         text = re.sub(r'/\*.*?\*/', '', header.read_text(), flags=re.S)
         text = re.sub(r'^#.*?(?<!\\)\n', '\n', text, flags=re.S | re.M)
         text = re.sub(r'^__attribute__\(\(.*?\)\)\)?\s+', '', text, flags=re.M)

@@ -2,6 +2,7 @@
 """The module ABI as authors meet it: the headers alone, the layout that was released, old and new modules, a build out of the tree."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -161,6 +162,23 @@ def test_out_of_tree(name, policy, section, installed, tmp_path):
     # and installed
     must(['make', '-C', str(folder), 'DESTDIR=%s' % (tmp_path / 'dest'), 'install'], env=env)
     assert list((tmp_path / 'dest').rglob(name + '.so'))
+
+
+def test_recipe_of_the_manual(installed, tmp_path):
+    """The commands of nri-rp-module(7), run as printed by an author who has installed the headers."""
+    if is_instrumented():
+        pytest.skip('libnri-rp-module.a is instrumented')
+    with open(os.path.join(TOP, 'man/nri-rp-module.7'), encoding='utf-8') as f:
+        block = re.search(r'^\.Sh STARTING\n.*?^\.Bd [^\n]*\n(.*?)^\.Ed', f.read(), re.M | re.S)[1]
+    commands = re.findall(r'^\$ (.*)', block, re.M)
+    assert len(commands) == len(block.splitlines())
+    (tmp_path / 'pkg-config').write_text('#!/bin/sh\nexec %s --define-prefix "$@"\n' % shutil.which('pkg-config'))
+    os.chmod(tmp_path / 'pkg-config', 0o755)
+    env = dict(os.environ, PKG_CONFIG_PATH=str(installed / 'usr/lib/pkgconfig'), PATH='%s:%s' % (tmp_path, os.environ['PATH']))
+    env.pop('MAKEFLAGS', None)
+    out = must(['sh', '-e', '-c', '\n'.join(commands)], cwd=tmp_path, env=env)
+    assert re.search(r'\b0 failed', out), out
+    assert exported(str(tmp_path / 'mine/mine.so')) == ['rp_module_1']
 
 
 def test_minimal_module(installed, tmp_path):

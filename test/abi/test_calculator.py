@@ -17,7 +17,7 @@ CPU, OWN, BROKEN = 'kubernetes.io/batch-cpu', 'example.com/night-cpu', 'example.
 HANGS = 'example.com/hangs'
 LONGER, SAID = 'example.com/longer', 'example.com/said'
 SOURCE = r'''
-#include <modules/lib/calc.h>
+#include <nri-rp/lib/calc.h>
 
 /* What is lent at night: what the calculators before have given of batch-cpu is replaced. */
 static const char *const names[] = {"example.com/night-cpu", NULL};

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 
 struct fake_work {
 	const uint8_t *at, *end;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/irq.h"
+#include "modules/lib/private/irq.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

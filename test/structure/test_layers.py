@@ -28,7 +28,7 @@ ALLOWED['nri-rp-agent'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/grpc', 'lib/
 ALLOWED['nri-rp-bridge'] = ['lib/util', 'lib/wire', 'lib/grpc', 'lib/kube', 'lib/nri-runtime']
 ALLOWED['nri-rp-modcheck'] = ['lib/util', 'lib/topo', 'lib/conf', 'lib/machines', 'cache', 'store', 'host', 'noderes']
 # There is one matcher of expressions, which works on the services that modules get; this file gives it them.
-MATCHER = ('core/nri-rpd/host/expressions.c', 'modules/lib/match.h')
+MATCHER = ('core/nri-rpd/host/expressions.c', 'modules/lib/private/match.h')
 
 
 def includes(path):
@@ -66,7 +66,7 @@ def module_violations(paths):
     for path in paths:
         for kind, name in includes(path):
             if name.startswith('core/') or name.startswith('proto/'):
-                bad.append('%s includes %s: a module sees only <nri-rp/…>, modules/lib and libc' % (path, name))
+                bad.append('%s includes %s: a module sees only <nri-rp/…>, modules/lib/private and libc' % (path, name))
     return bad
 
 
@@ -90,7 +90,7 @@ def test_modules_include_no_core():
 def test_uthash_is_included_by_its_two_headers_only():
     """They make it report that memory has ended; as it is, it ends the process."""
     users = [p.relative_to(TOP).as_posix() for p in sources('core', 'modules', 'test') if any(name == 'uthash.h' for _, name in includes(p))]
-    assert users == ['core/lib/util/hash.h', 'modules/lib/hash.h']
+    assert users == ['core/lib/util/hash.h', 'modules/lib/private/hash.h']
     assert all('#define HASH_NONFATAL_OOM 1\n#include <uthash.h>' in (TOP / user).read_text() for user in users)
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "modules/lib/ctl_queue.h"
+#include "modules/lib/private/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 #include <dirent.h>

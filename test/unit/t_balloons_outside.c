@@ -2,7 +2,7 @@
 /* CPU classes and interrupts, as files of a fake machine. */
 #include "test/unit/t_balloons.h"
 
-#include "modules/lib/irq.h"
+#include "modules/lib/private/irq.h"
 
 #define CPU "/sys/devices/system/cpu/"
 

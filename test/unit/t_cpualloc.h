@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/cpualloc.h"
+#include <nri-rp/lib/cpualloc.h>
 
 /* Counts are of units in the level before. Efficient cores come after the performance cores of
  * their node, single-threaded. */

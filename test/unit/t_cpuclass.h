@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "core/nri-rpd/host/service/services.h"
-#include "modules/lib/cpuclass.h"
+#include "modules/lib/private/cpuclass.h"
 
 #define JOBS_MAX 8u
 #define COOKIE 7u

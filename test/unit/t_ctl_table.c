@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/ctl_table.h"
+#include "modules/lib/private/ctl_table.h"
 #include "test/unit/fake_host.h"
 
 static struct rp_ctr_info info(rp_ctr ctr, const char *id)

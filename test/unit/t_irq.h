@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/irq.h"
+#include "modules/lib/private/irq.h"
 
 #define N_CPUS 8u
 #define ALL_CPUS 0xffu

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/life.h"
+#include <nri-rp/lib/life.h>
 #include "test/unit/fake_host.h"
 
 struct rp_plan {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/memalloc.h"
+#include <nri-rp/lib/memalloc.h>
 
 #define BE MEMALLOC_PRIO_BEST_EFFORT
 #define BU MEMALLOC_PRIO_BURSTABLE

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/memalloc.h"
+#include <nri-rp/lib/memalloc.h>
 
 #define N_STEPS 100000
 #define N_STEPS_A_MACHINE 1000

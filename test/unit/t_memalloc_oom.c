@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/memalloc.h"
+#include <nri-rp/lib/memalloc.h>
 #include "test/unit/t_cpualloc.h"
 
 #ifndef SANITIZED

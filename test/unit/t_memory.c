@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/ctl_queue.h"
+#include "modules/lib/private/ctl_queue.h"
 #include "modules/memory/memory.h"
 #include "test/unit/ctl_host.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/amount.h"
-#include "modules/lib/line.h"
+#include "modules/lib/private/amount.h"
+#include "modules/lib/private/line.h"
 #include "test/unit/fake_host.h"
 
 static const struct fake_machine n4c16 = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/hints.h"
+#include "modules/lib/private/hints.h"
 
 #define LISTS_MAX 2u
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/machine.h"
-#include "modules/lib/owners.h"
+#include <nri-rp/lib/machine.h>
+#include <nri-rp/lib/owners.h>
 #include "test/unit/fake_host.h"
 
 static const struct fake_machine n4c16 = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/ctr.h"
-#include "modules/lib/glob.h"
-#include "modules/lib/match.h"
+#include <nri-rp/lib/ctr.h>
+#include <nri-rp/lib/glob.h>
+#include "modules/lib/private/match.h"
 #include "test/unit/fake_host.h"
 
 static void test_globs(void **state)

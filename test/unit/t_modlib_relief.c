@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/relief.h"
+#include <nri-rp/lib/relief.h>
 #include "test/unit/t_seed.h"
 
 #define RUNS 100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of handles against a plain array. */
-#include "modules/lib/table.h"
+#include "modules/lib/private/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that grow and labels; bytes that are written and read. */
-#include "modules/lib/text.h"
+#include <nri-rp/lib/text.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/bytes.h"
+#include <nri-rp/lib/bytes.h>
 
 static void test_labels(void **state)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/cpuclass.h"
-#include "modules/lib/ctl_queue.h"
-#include "modules/lib/pct.h"
+#include "modules/lib/private/cpuclass.h"
+#include "modules/lib/private/ctl_queue.h"
+#include "modules/lib/private/pct.h"
 #include "test/unit/fake_host.h"
 
 #define ALL (RP_SST_CP | RP_SST_TF | RP_SST_BF)

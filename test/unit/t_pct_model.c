@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules/lib/pct.h beside a naive model: bits of a word for sets and whole sentences of the
+ * pct.h beside a naive model: bits of a word for sets and whole sentences of the
  * specification for rules, over random platforms, classes, CPUs in use and sizes.
  *
  * Room of a punit: the most CPUs that can be high there (the largest step of SST-TF, without steps
@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/cpuclass.h"
-#include "modules/lib/pct.h"
+#include "modules/lib/private/cpuclass.h"
+#include "modules/lib/private/pct.h"
 #include "test/unit/fake_host.h"
 
 #define N_CPUS 48u /* of three packages: each 16 CPUs, in punits of 4, 8 or 16 */

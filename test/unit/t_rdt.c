@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/ctl_queue.h"
+#include "modules/lib/private/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 extern const struct rp_module rp_module_1;

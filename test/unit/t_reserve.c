@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "modules/lib/reserve.h"
+#include <nri-rp/lib/reserve.h>
 
 static struct rp_idset set(const char *text)
 {

@@ -5,7 +5,7 @@
  * CPUs are taken is left to the model of the CPU allocator (t_cpualloc_model); here they only have
  * to come from where they may. Memory is plentiful, so that nothing moves.
  */
-#include "modules/lib/host.h"
+#include <nri-rp/lib/host.h>
 #include "test/unit/t_ta_model.h"
 
 #define N_MACHINES 1500u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/nri-rpd/host/service/services.h"
-#include "modules/lib/match.h"
+#include "modules/lib/private/match.h"
 
 struct expressions {
 	struct instance self; /* filled as far as services use it */

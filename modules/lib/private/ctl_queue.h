@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue for the work of a controller outside of requests. The host's worker processes the items in
+ * order, a few per job. An item for a container replaces a waiting one for the same container, so
+ * slow hardware cannot pile up items. The result of each item is passed to the host's report(),
+ * unless a newer item for its container waits.
+ *
+ * A failed item is repeated with growing delays and a limited number of attempts, because a cgroup
+ * may appear later or the kernel may refuse a write temporarily. An item sets `final` if only a
+ * change of the configuration can mend its failure.
+ *
+ *	struct my_item { struct ctl_item item; char ref[RP_CGROUP_REF_MAX]; … };
+ *	q = ctl_queue_new(&inst->h, &(struct ctl_ops){run, done}, inst);
+ *	ctl_queue_add(q, &my->item);  in a hook
+ */
+#ifndef NRI_RP_LIB_CTL_QUEUE_H
+#define NRI_RP_LIB_CTL_QUEUE_H
+
+#include <nri-rp/controller.h>
+#include <nri-rp/policy.h>
+
+#include <nri-rp/lib/host.h>
+
+#define CTL_TEXT_MAX 256u
+#define CTL_KINDS 4u
+#define CTL_BATCH 16u /* items of one job; small, because modules share the worker */
+#define CTL_TRIES_MAX 10u
+#define CTL_AGAIN_FIRST_MS 2000u /* first delay, doubled for each attempt … */
+#define CTL_AGAIN_LAST_MS 300000u /* … up to this */
+#define CTL_AGAIN_COOKIE UINT64_C(0xa6a1)
+
+struct ctl_item {
+	struct ctl_item *next;
+	rp_ctr ctr; /* 0: no container; the item replaces no other */
+	uint32_t kind; /* below CTL_KINDS; only items of one kind replace each other */
+	uint32_t result; /* RP_APPLY_…, set by run */
+	uint32_t final; /* set by run: another attempt would be of no use */
+	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
+};
+
+struct ctl_ops {
+	/* [worker] Processes the item; sets result and text. */
+	void (*run)(void *arg, struct ctl_item *item);
+	/* Frees the item. `ran`: it was processed, and its result was reported. */
+	void (*done)(void *arg, struct ctl_item *item, int ran);
+	/* Adds the failed item of a container again, if it is still wanted. NULL: no item is
+	 * repeated. */
+	void (*again)(void *arg, rp_ctr ctr);
+};
+
+struct ctl_queue;
+
+/* For create(): looks up the services that a controller needs, and creates a queue with them. */
+int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
+		       void *arg, struct ctl_queue **ret);
+/* Creates a queue; `ops` is copied. NULL: out of memory. */
+struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *ops, void *arg);
+/* Frees the queue in destroy(), when no job is left. Returns NULL. */
+struct ctl_queue *ctl_queue_free(struct ctl_queue *q);
+/* Queues an item and takes ownership of it. If the host has no worker, as in trials, the item is
+ * dropped. */
+void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item);
+/* Drops all waiting items. */
+void ctl_queue_clear(struct ctl_queue *q);
+/* Drops the waiting items and failures of a container that was removed. */
+void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr);
+/* Handles a timer, for the controller's timer(). */
+void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie);
+/* Returns the number of failures that will be repeated. */
+uint32_t ctl_queue_failing(const struct ctl_queue *q);
+/* Returns the number of waiting items. */
+uint32_t ctl_queue_waiting(const struct ctl_queue *q);
+/* Reports both numbers as gauges, for collect(). */
+void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink);
+
+/* Sets the result and text of an item. */
+void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of containers with applied values: entries by container, and a sorted record of
+ * their marks for the saved state. */
+#include <stdlib.h>
+
+#include "modules/lib/private/ctl_table.h"
+
+static uint32_t bucket_of(const struct ctl_table *t, rp_ctr ctr)
+{
+	return (uint32_t)(ctr * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (t->n_buckets - 1);
+}
+
+struct ctl_entry *ctl_table_find(const struct ctl_table *t, rp_ctr ctr)
+{
+	if (!t->n_buckets)
+		return NULL;
+	struct ctl_entry *e = t->buckets[bucket_of(t, ctr)];
+	while (e && e->ctr != ctr)
+		e = e->next;
+	return e;
+}
+
+static int ctl_table_grow(struct ctl_table *t)
+{
+	struct ctl_table bigger = *t;
+	bigger.n_buckets = t->n_buckets ? t->n_buckets * 2 : 64;
+	bigger.buckets = calloc(bigger.n_buckets, sizeof(void *));
+	if (!bigger.buckets)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < t->n_buckets; i++)
+		while (t->buckets[i]) {
+			struct ctl_entry *e = t->buckets[i], **to;
+			t->buckets[i] = e->next;
+			to = &bigger.buckets[bucket_of(&bigger, e->ctr)];
+			e->next = *to;
+			*to = e;
+		}
+	free(t->buckets);
+	*t = bigger;
+	return 0;
+}
+
+struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
+{
+	struct ctl_entry *e = ctl_table_find(t, ctr);
+	if (e)
+		return e;
+	if (t->n >= t->n_buckets && ctl_table_grow(t))
+		return NULL;
+	e = calloc(1, sizeof *e);
+	if (!e)
+		return NULL;
+	struct ctl_entry **bucket = &t->buckets[bucket_of(t, ctr)];
+	e->ctr = ctr;
+	e->next = *bucket;
+	*bucket = e;
+	t->n++;
+	return e;
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+#define RECORD_HEAD UINT64_C(0x31204c544320706e) /* version of this layout */
+
+static uint64_t mark_of(const char *id)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (; *id; id++)
+		hash = (hash ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Returns the position of a mark in the record; 0: none. */
+static uint32_t ctl_table_recorded(const struct ctl_table *t, uint64_t mark)
+{
+	uint32_t i = t->n_record;
+	while (i && t->record[i] != mark)
+		i--;
+	return i;
+}
+
+static int make_record(struct ctl_table *t, uint32_t n)
+{
+	if (n < t->cap_record)
+		return 0;
+	uint32_t cap = t->cap_record ? t->cap_record : 64;
+	while (cap <= n)
+		cap *= 2;
+	uint64_t *record = reallocarray(t->record, cap, sizeof *record);
+	if (!record)
+		return -RP_ENOMEM;
+	record[0] = RECORD_HEAD;
+	t->record = record;
+	t->cap_record = cap;
+	return 0;
+}
+
+static int record_add(struct ctl_table *t, uint64_t mark)
+{
+	if (t->n_record == CTL_RECORD_MAX || ctl_table_recorded(t, mark))
+		return 0;
+	int r = make_record(t, t->n_record + 1);
+	if (!r)
+		t->record[++t->n_record] = mark;
+	return r;
+}
+
+static void record_del(struct ctl_table *t, uint64_t mark)
+{
+	uint32_t i = ctl_table_recorded(t, mark);
+	if (i)
+		t->record[i] = t->record[t->n_record--];
+}
+
+void ctl_table_save(struct ctl_table *t, const void **ret_data, uint32_t *ret_size)
+{
+	static const uint64_t none = RECORD_HEAD;
+	*ret_data = t->n_record ? t->record : &none;
+	*ret_size = (t->n_record + 1) * (uint32_t)sizeof none;
+}
+
+int32_t ctl_table_load(struct ctl_table *t, const void *data, uint32_t size)
+{
+	uint64_t head;
+	uint32_t n = size / (uint32_t)sizeof head;
+	if (size < sizeof head || size % sizeof head || n - 1 > CTL_RECORD_MAX)
+		return -RP_EINVAL;
+	memcpy(&head, data, sizeof head);
+	if (head != RECORD_HEAD)
+		return -RP_EINVAL;
+	if (make_record(t, n - 1))
+		return -RP_ENOMEM;
+	memcpy(t->record, data, size);
+	t->n_record = n - 1;
+	return 0;
+}
+
+static int by_mark(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+void ctl_table_prune(struct ctl_table *t)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n_buckets; i++)
+		for (const struct ctl_entry *e = t->buckets[i]; e && n < t->n_record; e = e->next)
+			if (e->given)
+				t->record[++n] = e->mark;
+	t->n_record = n;
+	/* equal sets of containers must give equal bytes */
+	if (n)
+		qsort(t->record + 1, n, sizeof *t->record, by_mark);
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *info)
+{
+	struct ctl_entry *e = ctl_table_find(t, info->ctr);
+	uint64_t mark = mark_of(info->id);
+	if (e || !ctl_table_recorded(t, mark))
+		return e;
+	e = ctl_table_put(t, info->ctr);
+	if (e) {
+		e->mark = mark;
+		e->given = e->stale = 1;
+	}
+	return e;
+}
+
+struct ctl_entry *ctl_table_give(struct ctl_table *t, const struct rp_ctr_info *info,
+				 const char *class)
+{
+	uint64_t mark = mark_of(info->id);
+	struct ctl_entry *e = class && record_add(t, mark) ? NULL : ctl_table_put(t, info->ctr);
+	if (!e)
+		return NULL;
+	size_t len = class ? strnlen(class, sizeof e->class - 1) : 0;
+	if (len)
+		memcpy(e->class, class, len);
+	e->class[len] = '\0';
+	e->mark = mark;
+	e->given |= class != NULL;
+	e->stale = 0;
+	e->serial++;
+	return e;
+}
+
+void ctl_table_taken(struct ctl_table *t, rp_ctr ctr, uint32_t serial)
+{
+	struct ctl_entry *e = ctl_table_find(t, ctr);
+	if (!e || e->serial != serial)
+		return;
+	e->given = 0;
+	record_del(t, e->mark);
+}
+
+/* Removes the entry at *at from its bucket and frees it. */
+static void drop_at(struct ctl_table *t, struct ctl_entry **at)
+{
+	struct ctl_entry *e = *at;
+	if (e->given)
+		record_del(t, e->mark);
+	*at = e->next;
+	free(e);
+	t->n--;
+}
+
+void ctl_table_del(struct ctl_table *t, rp_ctr ctr)
+{
+	if (!t->n_buckets)
+		return;
+	struct ctl_entry **at = &t->buckets[bucket_of(t, ctr)];
+	while (*at && (*at)->ctr != ctr)
+		at = &(*at)->next;
+	if (*at)
+		drop_at(t, at);
+}
+
+void ctl_table_mark_stale(struct ctl_table *t)
+{
+	for (uint32_t i = 0; i < t->n_buckets; i++)
+		for (struct ctl_entry *e = t->buckets[i]; e; e = e->next)
+			e->stale = 1;
+}
+
+void ctl_table_sweep(struct ctl_table *t, const struct modhost *h)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	for (uint32_t i = 0; i < t->n_buckets; i++)
+		for (struct ctl_entry **at = &t->buckets[i]; *at;) {
+			if (h->cache->get_ctr(h->ctx, (*at)->ctr, &info) == 0 &&
+			    info.state != RP_STATE_EXITED)
+				at = &(*at)->next;
+			else
+				drop_at(t, at);
+		}
+}
+
+void ctl_table_fini(struct ctl_table *t)
+{
+	for (uint32_t i = 0; i < t->n_buckets; i++)
+		while (t->buckets[i]) {
+			struct ctl_entry *e = t->buckets[i];
+			t->buckets[i] = e->next;
+			free(e);
+		}
+	free(t->buckets);
+	free(t->record);
+	*t = (struct ctl_table){0};
+}
+
+int32_t ctl_each_container(const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr), void *arg)
+{
+	uint32_t n = h->cache->list(h->ctx, RP_ORDER_CREATED, NULL, 0);
+	rp_ctr *list = calloc(n + 1, sizeof *list);
+	if (!list)
+		return -RP_ENOMEM;
+	n = h->cache->list(h->ctx, RP_ORDER_CREATED, list, n);
+	for (uint32_t i = 0; i < n; i++)
+		fn(arg, list[i]);
+	free(list);
+	return 0;
+}
+
+void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
+		    void *arg)
+{
+	ctl_table_sweep(t, h);
+	if (ctl_each_container(h, fn, arg))
+		modhost_log(h, RP_LOG_ERROR, 0, "containers keep what they have: out of memory");
+	else
+		ctl_table_prune(t);
+}
+
+const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, const char *key,
+			 const char **ret_source)
+{
+	const char *class = field ? h->cache->get_text(h->ctx, ctr, field) : NULL;
+	*ret_source = "decided by the policy or an adjustment";
+	if (class && *class)
+		return class;
+	*ret_source = "from an annotation";
+	return h->cache->annotation(h->ctx, ctr, key, NULL);
+}
+
+const char *ctl_qos_name(uint32_t qos)
+{
+	static const char *const names[] = {"Guaranteed", "Burstable", "BestEffort"};
+	return names[qos <= RP_QOS_BEST_EFFORT ? qos : 0];
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools of CPUs that containers share: the CPUs that can be divided into pools, the staging of a
+ * container in a pool, and pools as attributes of zones. The policy decides which pools there are,
+ * their sizes and their members.
+ */
+#ifndef NRI_RP_LIB_POOLS_H
+#define NRI_RP_LIB_POOLS_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include <nri-rp/lib/bounds.h>
+#include <nri-rp/lib/ctr.h>
+
+#define POOLS_NAME_MAX 63u /* bytes of a pool's name */
+#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with an instance number and the NUL */
+
+/* Rows of a schema for the keys that pools_read() reads. */
+#define POOLS_KEYS                                                                                 \
+	BOUNDS_KEYS("What the pool reserved has.",                                                 \
+		    "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."),           \
+		{.path = "pinCPU",                                                                 \
+		 .type = RP_T_BOOL,                                                                \
+		 .fallback = "true",                                                               \
+		 .doc = "Containers run on the CPUs of their pool."},                              \
+	{                                                                                          \
+		.path = "pinMemory", .type = RP_T_BOOL, .fallback = "true",                        \
+		.doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."     \
+	}
+
+/* The section's settings and the CPUs to be divided. */
+struct pools {
+	rp_cfg section;
+	bool pin_cpu, pin_memory;
+	struct bounds cpus;
+};
+
+/*
+ * Reads a section, applied to the online CPUs. `past`: what was reserved before (reserve.h). An
+ * error names the place. If CPUs are to be reserved and none is available, that is an error unless
+ * past->hotplug.
+ */
+int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
+		   const struct reserve_past *past, struct pools *ret);
+
+/*
+ * Stages a container in a pool with these CPUs. If none of them is online, it runs on the reserved
+ * CPUs, or on all if there are none. Stages CPUs and memory nodes as far as they are pinned, the
+ * shares if it has a request, and SHARED_CPUS in its data file. group: number of a pool with
+ * exclusive CPUs, or 0. degraded: why the container has less than it requests; NULL: it has all.
+ */
+int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
+		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group,
+		    const char *degraded);
+
+struct pools_zone {
+	char label[POOLS_LABEL_MAX]; /* the attribute is named "LABEL cpuset" */
+	struct rp_ids cpus;
+};
+/* Reports zones of NUMA nodes (zones.h) with the pools as attributes. -RP_ENOMEM. */
+int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct rp_zone_sink *sink,
+		    struct rp_ids free, const struct pools_zone *zones, uint32_t n);
+
+/* ---- dynamic pools --------------------------------------------------------------------------- */
+
+struct pools_pool {
+	char name[POOLS_NAME_MAX + 1];
+	enum cpualloc_prio prio; /* preferred priority of CPUs */
+	uint32_t n_ctrs;
+	int64_t mcpu; /* CPU requests of its containers */
+	int64_t weight; /* relative weight, at least 0, set by the policy */
+	struct rp_idset cpus;
+};
+
+/* Returns the index of a pool; n: there is none. */
+uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name);
+/* Sets the name of a pool, cut at POOLS_NAME_MAX. */
+void pools_name(struct pools_pool *pool, const char *name);
+
+/*
+ * Resizes n pools, at most 64, to `sizes`. A pool that shrinks keeps the CPUs that it would choose;
+ * one that grows keeps all and receives CPUs of `from` that are left, in the order of the list.
+ * Returns the changed pools as bits.
+ */
+uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
+		      const uint32_t *sizes);
+
+/* Reports gauges of each pool: policy_NAME_cpus, _containers, _requests, _weight. */
+void pools_gauges(const struct rp_metric_sink *sink, const char *name,
+		  const struct pools_pool *list, uint32_t n);
+
+/* CPUs and weights of pools by name, saved over restarts and reloads as a policy's state
+ * (nri-rp.state/1). All zeros: empty. */
+struct pools_saved {
+	uint8_t *bytes;
+	uint32_t size, cap;
+};
+/* Saves the pools. */
+int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct pools_pool *list,
+		   uint32_t n); /* -RP_ENOMEM with a message */
+/* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */
+int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size);
+/* Stores the saved values of a pool, by name. False: there are none, and ret->cpus is empty. */
+bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret);
+/* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
+ * list. */
+void pools_carry(const struct pools_saved *s, struct pools_pool *list, uint32_t n,
+		 struct rp_ids from);
+
+#endif
