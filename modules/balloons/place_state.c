@@ -417,10 +417,11 @@ bool state_undo(struct state *s)
 	return true;
 }
 
-static int32_t new_memory(const struct modhost *h, struct state *s)
+static int32_t new_memory(const struct modhost *h, const struct rp_plan *plan, struct state *s)
 {
 	char why[200] = "out of memory";
-	int r = memalloc_new(h->topology, h->ctx, &s->memory, why, sizeof why);
+	int r = (plan->parity ? memalloc_new_by_size : memalloc_new)(h->topology, h->ctx,
+								     &s->memory, why, sizeof why);
 	return r ? modhost_fail(h, r, "the machine's memory can not be described: %s", why) : 0;
 }
 
@@ -441,7 +442,7 @@ int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct st
 		pins = pins || plan->types[i].pin_memory;
 	int32_t r = s->load_cpus && s->refused && s->counted ? 0 : modhost_no_memory(h);
 	if (!r && pins)
-		r = new_memory(h, s);
+		r = new_memory(h, plan, s);
 	if (r) {
 		state_free(s);
 		return r;

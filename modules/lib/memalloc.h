@@ -104,6 +104,10 @@ struct memalloc_machine {
  */
 int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret, char *why,
 		 size_t why_size);
+/* As memalloc_new(), but classifies memory without CPUs as the original policies do: HBM if it is
+ * smaller than the average node with CPUs, else PMEM. */
+int memalloc_new_by_size(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret,
+			 char *why, size_t why_size);
 int memalloc_new_machine(const struct memalloc_machine *machine, struct memalloc **ret, char *why,
 			 size_t why_size);
 struct memalloc *memalloc_free(struct memalloc *m); /* accepts NULL; returns NULL */

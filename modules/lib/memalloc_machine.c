@@ -183,8 +183,22 @@ static void read_distances(const struct rp_host_topology *topo, void *ctx,
 	}
 }
 
-int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret, char *why,
-		 size_t why_size)
+/* Returns the average memory of the nodes with CPUs. */
+static uint64_t average_memory(const struct rp_host_topology *topo, void *ctx, struct rp_ids nodes)
+{
+	uint64_t sum = 0, n = 0;
+	RP_IDS_EACH (id, nodes) {
+		struct rp_node_info info = {.size = sizeof info};
+		if (topo->node(ctx, id, &info) || rp_ids_empty(info.cpus))
+			continue;
+		sum += info.memory / RP_NODES_MAX; /* divided first, so that it does not overflow */
+		n++;
+	}
+	return n ? sum / n * RP_NODES_MAX : 0;
+}
+
+static int memalloc_read(const struct rp_host_topology *topo, void *ctx, bool by_size,
+			 struct memalloc **ret, char *why, size_t why_size)
 {
 	struct memalloc_node nodes[MEMALLOC_NODES_MAX];
 	uint32_t distance[MEMALLOC_NODES_MAX * MEMALLOC_NODES_MAX], n = 0;
@@ -193,6 +207,7 @@ int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc
 	if (r)
 		return memalloc_machine_refuse(why, why_size, r,
 					       "the host does not know the memory nodes");
+	uint64_t average = by_size ? average_memory(topo, ctx, online) : 0;
 	RP_IDS_EACH (id, online) {
 		struct rp_node_info info = {.size = sizeof info};
 		r = topo->node(ctx, id, &info);
@@ -205,8 +220,10 @@ int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc
 			return memalloc_machine_refuse(
 				why, why_size, -RP_E2BIG,
 				"more than %u memory nodes are not supported", n);
-		nodes[n++] =
-			(struct memalloc_node){id, type_of(info.type), info.normal, 0, info.memory};
+		uint32_t type = type_of(info.type);
+		if (by_size && rp_ids_empty(info.cpus))
+			type = info.memory < average ? MEMALLOC_HBM : MEMALLOC_PMEM;
+		nodes[n++] = (struct memalloc_node){id, type, info.normal, 0, info.memory};
 	}
 	read_distances(topo, ctx, nodes, n, distance);
 	struct memalloc_machine machine = {nodes, distance, n, 0};
@@ -270,4 +287,16 @@ int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes)
 	for (memalloc_mask left = nodes & m->with_memory; left; left &= left - 1)
 		bytes += (int64_t)m->nodes[__builtin_ctzll(left)].is.bytes;
 	return bytes;
+}
+
+int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret, char *why,
+		 size_t why_size)
+{
+	return memalloc_read(topo, ctx, false, ret, why, why_size);
+}
+
+int memalloc_new_by_size(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret,
+			 char *why, size_t why_size)
+{
+	return memalloc_read(topo, ctx, true, ret, why, why_size);
 }

@@ -82,7 +82,8 @@ static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
 	if (r)
 		return modhost_fail(h, r, "the CPUs of the machine cannot be told apart");
 	pct_priorities(h, p->settings.classes && pct_is_managed(p->settings.classes), p->cpus);
-	r = memalloc_new(h->topology, h->ctx, &p->mem, why, sizeof why);
+	r = (p->settings.parity ? memalloc_new_by_size : memalloc_new)(h->topology, h->ctx, &p->mem,
+								       why, sizeof why);
 	if (r)
 		return modhost_fail(h, r, "%s", why);
 	p->mem_types = memalloc_all_types(p->mem);

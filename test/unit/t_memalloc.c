@@ -739,6 +739,9 @@ static void test_topology(void **state)
 	assert_int_equal(memalloc_allocate(m, &req, &zone), 0);
 	assert_string_equal(text(m, zone), "0,40");
 	memalloc_free(m);
+	assert_int_equal(memalloc_new_by_size(&fake_topology, &f, &m, why, sizeof why), 0);
+	assert_string_equal(text(m, memalloc_of_types(m, PMEM)), "40,50,60");
+	memalloc_free(m);
 	m = NULL;
 	f.missing = 50;
 	assert_int_equal(memalloc_new(&fake_topology, &f, &m, why, sizeof why), -RP_ENOENT);

@@ -96,7 +96,10 @@ void pod_level_amend(struct ctr *ctr)
 		ctr->flags |= RP_CTR_POD_RESOURCES;
 	} else if (sums->cpu_limit > 0 && pod_level_quota_of(ctr) == sums->cpu_limit &&
 		   own->cpu_request < sums->cpu_limit && own->cpu_request != sums->cpu_request) {
-		own->cpu_limit = 0;
+		/* In a Guaranteed pod the limit was derived from the request. Otherwise the
+		 * container may use that much, whether the limit is its own or the pod's. */
+		if (ctr->pod->qos == RP_QOS_GUARANTEED)
+			own->cpu_limit = 0;
 		ctr->flags |= RP_CTR_POD_RESOURCES;
 	}
 }
