@@ -138,6 +138,106 @@ class Kubelet:
         return out
 
 
+PODS = messages('test', 'kubeletpods')
+ADDED, MODIFIED, DELETED, SYNCED = 1, 2, 3, 4
+
+
+def needs(to, requests=None, limits=None):
+    for name, map_ in (('requests', requests), ('limits', limits)):
+        for resource, amount in (map_ or {}).items():
+            getattr(to, name)[resource].string = amount
+
+
+class PodsKubelet:
+    """The pods API of a kubelet: v1alpha1.Pods/WatchPods. `masks` has the field mask of each stream."""
+
+    def __init__(self, method='WatchPods'):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-kubelet-pods-'))
+        self.socket = self.dir / 'pods-api.sock'
+        self.pods, self.streams, self.masks, self.method = {}, [], [], method
+        self.status = None  # what a stream is refused with
+        self.hangs = False  # streams send nothing
+        self.lock, self.server = threading.Condition(), None
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.dir)
+
+    def start(self):
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
+        handler = grpc.unary_stream_rpc_method_handler(self._watch, PODS.WatchPodsRequest.FromString, PODS.WatchPodsEvent.SerializeToString)
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler('v1alpha1.Pods', {self.method: handler}),))
+        assert self.server.add_insecure_port('unix:' + str(self.socket))
+        self.server.start()
+
+    def stop(self):
+        with self.lock:
+            for events in self.streams:
+                events.append(None)
+            self.lock.notify_all()
+        if self.server:
+            self.server.stop(None).wait(STOP_S)
+        self.server = None
+        self.socket.unlink(missing_ok=True)
+
+    def _watch(self, _request, context):
+        with self.lock:
+            self.masks.append(dict(context.invocation_metadata()).get('x-kubernetes-fieldmask', ''))
+            if self.status:
+                context.abort(*self.status)
+            events = [] if self.hangs else [(ADDED, p) for p in self.pods.values()] + [(SYNCED, None)]
+            self.streams.append(events)
+        context.add_callback(lambda: self._send(events, None))
+        while True:
+            with self.lock:
+                self.lock.wait_for(lambda: events, STOP_S)
+                event = events.pop(0) if events else None
+            if not event:
+                return
+            yield PODS.WatchPodsEvent(type=event[0], pod=event[1].SerializeToString() if event[1] else b'')
+
+    def _send(self, events, event):
+        with self.lock:
+            events.append(event)
+            self.lock.notify_all()
+
+    def _tell(self, kind, pod):
+        with self.lock:
+            for events in [] if self.hangs else self.streams:
+                events.append((kind, pod))
+            self.lock.notify_all()
+
+    def put(self, name, *containers, init=(), own=None, uid=None, phase='Pending', priority=0, annotations=None):
+        """Containers are (name, requests, limits) or (name, requests, limits, restartPolicy)."""
+        pod = PODS.Pod()
+        pod.metadata.name, pod.metadata.namespace, pod.metadata.uid = name, 'default', uid or 'uid-' + name
+        pod.metadata.resource_version, pod.metadata.labels['app'] = '7', name
+        for key, value in (annotations or {}).items():
+            pod.metadata.annotations[key] = value
+        pod.metadata.owner_references.add(kind='ReplicaSet', name='r', uid='u', api_version='apps/v1', controller=True)
+        pod.spec.node_name, pod.spec.restart_policy, pod.spec.priority, pod.status.phase = 'n1', 'Always', priority, phase
+        for to, list_ in ((pod.spec.containers, containers), (pod.spec.init_containers, init)):
+            for one in list_:
+                c = to.add(name=one[0], image='image', restart_policy=(one[3:] or ('',))[0])
+                c.env.add(name='A', value='b')
+                needs(c.resources, *one[1:3])
+        if own:
+            needs(pod.spec.resources, *own)
+        kind = MODIFIED if name in self.pods else ADDED
+        self.pods[name] = pod
+        self._tell(kind, pod)
+
+    def delete(self, name):
+        """Only name, namespace and UID are certain in the last event of a pod."""
+        pod = PODS.Pod()
+        pod.metadata.CopyFrom(self.pods.pop(name).metadata)
+        self._tell(DELETED, pod)
+
+
 class Odd:
     """Something else at the kubelet's socket: what it does with a connection is up to `serve(connection)`."""
 

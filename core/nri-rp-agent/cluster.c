@@ -128,20 +128,20 @@ static void state_changed(void *arg)
 		(void)loop_timer_arm(c->state_timer, STATE_QUIET_MS);
 }
 
-static void connected(void *arg)
+static void connected(const char *pod_source, void *arg)
 {
 	struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
 	node_feed_daemon_connected(c->node_feed);
-	pod_feed_daemon_connected(c->pod_feed);
+	pod_feed_daemon_connected(c->pod_feed, pod_source);
 	adjust_daemon_connected(c->adjust);
 	tell_state(c);
 }
 
-static void bridge_connected(void *arg)
+static void bridge_connected(const char *pod_source, void *arg)
 {
 	struct cluster *c = arg;
-	pod_feed_daemon_connected(c->bridge_feed);
+	pod_feed_daemon_connected(c->bridge_feed, pod_source);
 }
 
 static int publish(const Agent__PublishedRequest *m, void *arg)
@@ -218,9 +218,17 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 	c->report = report_new(c->kube, c->node, state_changed, c);
 	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
 	c->node_feed = node_feed_new(c->kube, c->link);
-	c->pod_feed = pod_feed_new(c->kube, c->link, c->node, false);
+	struct pod_feed_config pods = {.loop = config->loop,
+				       .link = c->link,
+				       .kube = c->kube,
+				       .node = c->node,
+				       .kubelet_socket = config->pods_socket};
+	c->pod_feed = pod_feed_new(&pods);
+	pods.link = config->bridge;
+	pods.kubelet_socket = NULL;
+	pods.whole = true;
 	if (config->bridge)
-		c->bridge_feed = pod_feed_new(c->kube, config->bridge, c->node, true);
+		c->bridge_feed = pod_feed_new(&pods);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);

@@ -35,6 +35,7 @@ struct cluster_config {
 	const char *node; /* NULL: $NODE_NAME, or the host name */
 	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */
 	const char *config_map;
+	const char *pods_socket; /* the kubelet's pods API */
 };
 
 #define CLUSTER_DEFAULT_NAMESPACE "kube-system"

@@ -63,8 +63,9 @@ static int drop_unusable(struct kubelet *k, struct err *err)
 	return 0;
 }
 
-int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
-		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err)
+int kubelet_watch(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
+		  uint32_t timeout_ms, const struct kubelet_stream *stream, grpc_done done,
+		  void *arg, struct err *err)
 {
 	int r = drop_unusable(k, err);
 	if (!r && !k->conn)
@@ -76,10 +77,19 @@ int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *ms
 						 .path = path,
 						 .timeout_ms = timeout_ms,
 						 .message_max = KUBELET_MESSAGE_MAX,
+						 .metadata = stream->metadata,
+						 .message = stream->message,
 						 .done = done,
 						 .arg = arg},
-		      msg, NULL);
+		      msg, stream->call);
 	return r ? err_errno(err, r, "%s: asking the kubelet", k->socket) : 0;
+}
+
+int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
+		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err)
+{
+	const struct kubelet_stream none = {0};
+	return kubelet_watch(k, path, msg, timeout_ms, &none, done, arg, err);
 }
 
 unsigned kubelet_connection(const struct kubelet *k)

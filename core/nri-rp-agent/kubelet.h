@@ -20,6 +20,16 @@ struct kubelet *kubelet_free(struct kubelet *k);
 /* Starts a call; `done` is that of grpc_call. On failure err has a complete sentence. */
 int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
 		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err);
+/* Additions of a call that is answered by a stream of messages. */
+struct kubelet_stream {
+	struct h2_fields metadata;
+	void (*message)(const uint8_t *payload, size_t n, void *arg); /* as of grpc_call_config */
+	struct grpc_call **call; /* set to the call, to cancel it */
+};
+/* Starts a call like kubelet_call. */
+int kubelet_watch(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
+		  uint32_t timeout_ms, const struct kubelet_stream *stream, grpc_done done,
+		  void *arg, struct err *err);
 /* Returns the number of the connection, from 1. Each connection may be to another kubelet
  * process. */
 unsigned kubelet_connection(const struct kubelet *k);

@@ -182,6 +182,12 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 static void link_registered(const struct rpc_result *result, void *arg)
 {
 	struct link *l = arg;
+	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__RegisterResponse *m =
+		a && result->error == 0 ? agent__register_response__unpack(
+						  &alloc, result->payload_len, result->payload)
+					: NULL;
 	if (result->error == 0) {
 		log_info("connected to %s at %s", l->peer, l->socket);
 		l->last_error[0] = '\0';
@@ -190,7 +196,7 @@ static void link_registered(const struct rpc_result *result, void *arg)
 		if (l->plugins)
 			plugins_daemon_connected(l->plugins);
 		if (l->client)
-			l->client->connected(l->client->arg);
+			l->client->connected(m ? m->pod_source : "", l->client->arg);
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
 		link_lost(l, result->text); /* otherwise on_closed reports it */
 	}
@@ -219,7 +225,7 @@ static int link_start(struct link *l, struct err *err)
 	msg.version = version;
 	msg.features = features;
 	msg.n_features = 1;
-	if (l->client)
+	if (l->client && l->client->publish)
 		features[msg.n_features++] = cluster;
 	if (l->plugins)
 		features[msg.n_features++] = plugins;

@@ -17,9 +17,11 @@ struct plugins;
 /* Callbacks for requests of the daemon other than those about devices and plugins. All but
  * connected may be NULL. */
 struct link_client {
-	/* The agent has registered. Everything sent over an earlier connection is void. */
-	void (*connected)(void *arg);
-	/* New data to publish. Returns 0, or the error why it cannot be published. */
+	/* The agent has registered. Everything sent over an earlier connection is void. pod_source:
+	 * as in pod_feed_daemon_connected(). */
+	void (*connected)(const char *pod_source, void *arg);
+	/* New data to publish. Returns 0, or the error why it cannot be published. NULL: the client
+	 * is not the cluster's. */
 	int (*publish)(const Agent__PublishedRequest *m, void *arg);
 	/* Events to write for people. */
 	void (*tell)(const Agent__TellRequest *m, void *arg);

@@ -10,6 +10,7 @@
  * Kubelet:
  *   kubelet.c        calls to the kubelet's socket
  *   podres.c         client of the pod-resources API
+ *   podwatch.c       client of the pods API
  *   devices.c        converts the kubelet's data for the daemon
  *   lister.c         serves the pod-resources API
  *   listmsg.c        messages of the served API
@@ -47,6 +48,7 @@
 #include "core/nri-rp-agent/lister.h"
 #include "core/nri-rp-agent/options.h"
 #include "core/nri-rp-agent/plugins.h"
+#include "core/nri-rp-agent/pods.h"
 #include "core/lib/util/privileges.h"
 
 #define LOG_SOURCE "nri-rp-agent"
@@ -59,6 +61,8 @@ struct agent {
 	struct link *link;
 	struct link *bridge; /* NULL: none */
 	struct cluster *cluster; /* NULL: no cluster */
+	struct pod_feed *pods; /* without a cluster; NULL: none */
+	struct link_client client; /* for it */
 	struct plugins *plugins; /* NULL: none */
 	struct lister *lister; /* NULL: not served */
 	bool stopping;
@@ -95,8 +99,30 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 		.node = o->node,
 		.ns = o->ns,
 		.config_map = o->config_map,
+		.pods_socket = o->pods_socket,
 	};
 	return cluster_new(&config, &a->cluster, err);
+}
+
+static void pods_connected(const char *pod_source, void *arg)
+{
+	const struct agent *a = arg;
+	pod_feed_daemon_connected(a->pods, pod_source);
+}
+
+/* Starts the feed of the kubelet's pods on a node without a cluster. */
+static int start_pods(struct agent *a, const struct options *o, struct err *err)
+{
+	const struct pod_feed_config config = {
+		.loop = a->loop, .link = a->link, .kubelet_socket = o->pods_socket};
+	if (a->cluster)
+		return 0;
+	a->pods = pod_feed_new(&config);
+	if (!a->pods)
+		return err_errno(err, -ENOMEM, "pods");
+	a->client = (struct link_client){.connected = pods_connected, .arg = a};
+	link_set_client(a->link, &a->client);
+	return 0;
 }
 
 static int start_plugins(struct agent *a, const struct options *o, struct err *err)
@@ -149,6 +175,8 @@ static int agent_start(struct agent *a, const struct options *o, struct err *err
 		r = start_lister(a, o, err);
 	if (!r)
 		r = start_cluster(a, o, err);
+	if (!r)
+		r = start_pods(a, o, err);
 	if (r)
 		return r;
 	link_connect(a->link);
@@ -168,6 +196,7 @@ static void agent_stop(struct agent *a)
 	a->lister = lister_free(a->lister);
 	a->plugins = plugins_free(a->plugins);
 	a->cluster = cluster_free(a->cluster);
+	a->pods = pod_feed_free(a->pods);
 	a->podres = podres_free(a->podres);
 	for (unsigned i = 0; i < sizeof a->signals / sizeof *a->signals; i++)
 		if (a->signals[i])

@@ -8,6 +8,7 @@
 #include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/plugins.h"
+#include "core/nri-rp-agent/podwatch.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
@@ -16,6 +17,7 @@
 enum {
 	OPT_DAEMON_SOCKET,
 	OPT_KUBELET_SOCKET,
+	OPT_PODS_SOCKET,
 	OPT_BRIDGE_SOCKET,
 	OPT_KUBECONFIG,
 	OPT_CONTEXT,
@@ -38,6 +40,10 @@ static const struct cmdline_option table[] = {
 	 "PATH",
 	 "the kubelet's pod-resources socket,\n"
 	 "                           default " KUBELET_DEFAULT_SOCKET},
+	{{"kubelet-pods-socket", required_argument, NULL, OPT_PODS_SOCKET},
+	 "PATH",
+	 "the kubelet's socket of its pods API (agent.podSource),\n"
+	 "                           default " PODWATCH_DEFAULT_SOCKET},
 	{{"bridge-socket", required_argument, NULL, OPT_BRIDGE_SOCKET},
 	 "PATH",
 	 "where nri-rp-bridge listens that works by cgroups, to tell\n"
@@ -90,6 +96,7 @@ static const char **text_option(struct options *o, int option)
 	const char **const texts[] = {
 		[OPT_DAEMON_SOCKET] = &o->daemon_socket,
 		[OPT_KUBELET_SOCKET] = &o->kubelet_socket,
+		[OPT_PODS_SOCKET] = &o->pods_socket,
 		[OPT_BRIDGE_SOCKET] = &o->bridge_socket,
 		[OPT_KUBECONFIG] = &o->kubeconfig,
 		[OPT_CONTEXT] = &o->context,
@@ -161,6 +168,7 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	*ret = (struct options){
 		.daemon_socket = AGENT_DEFAULT_SOCKET,
 		.kubelet_socket = KUBELET_DEFAULT_SOCKET,
+		.pods_socket = PODWATCH_DEFAULT_SOCKET,
 		.service_account = SERVICE_ACCOUNT_DIR,
 		.config_map = CLUSTER_DEFAULT_CONFIG_MAP,
 		.plugin_grace_s = PLUGINS_GRACE_S,

@@ -7,7 +7,7 @@
 #include "core/lib/util/log.h"
 
 struct options {
-	const char *daemon_socket, *kubelet_socket;
+	const char *daemon_socket, *kubelet_socket, *pods_socket;
 	const char *bridge_socket; /* NULL: no bridge */
 	/* Members of struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/pods.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/kube/objects.h"
+#include "core/nri-rp-agent/podwatch.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/cleanup.h"
@@ -24,6 +26,8 @@
 #define QUIET_MS 10u /* delay after a change; short, because the daemon may wait for a new pod */
 #define ANSWER_TIMEOUT_MS 5000u
 #define PROBLEM "the daemon's pods"
+/* failures of a restarting kubelet before the API server is watched */
+#define FAILURES_MAX 4u
 
 struct seen_pod {
 	struct arena *arena; /* memory of the message */
@@ -36,13 +40,19 @@ struct seen_pod {
 };
 
 struct pod_feed {
-	struct kube *kube;
-	struct link *link;
-	struct watch *watch;
+	struct pod_feed_config config;
+	char *kubelet_socket;
+	struct watch *watch; /* watch of the API server; NULL: none */
+	struct podwatch *podwatch; /* watch of the kubelet; NULL: none */
+	bool kubelet_only;
+	unsigned n_failures; /* number of the kubelet's failures since its last complete list */
+	bool was_live; /* the kubelet has sent a complete list */
+	const char *source; /* sender of the last complete list; "": none */
+	char problem[ERR_TEXT_MAX]; /* why the kubelet does not serve its pods; "": it does */
+	bool state_untold; /* source or problem have changed */
 	struct seen_pod *pods; /* by UID */
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	bool whole; /* all fields, for the bridge */
 	bool known; /* a list has been complete */
 	bool anew; /* all pods must be sent */
 	bool under_way;
@@ -67,7 +77,7 @@ static struct seen_pod *seen_new(const struct pod_feed *f, const json_t *object)
 	if (!pod)
 		return NULL;
 	pod->arena = arena_new(ARENA_BLOCK, ARENA_LIMIT);
-	if (!pod->arena || kube_pod(pod->arena, object, f->whole, &pod->message))
+	if (!pod->arena || kube_pod(pod->arena, object, f->config.whole, &pod->message))
 		return seen_free(pod);
 	size_t n = agent__fed_pod__get_packed_size(&pod->message);
 	pod->packed = n <= POD_MAX ? malloc(n + 1) : NULL;
@@ -161,9 +171,10 @@ static void pods_told(const struct rpc_result *result, void *arg)
 	f->under_way = false;
 	if (lost) /* pod_feed_daemon_connected() starts again */
 		return;
-	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
+	if (f->config.kube)
+		kube_set_problem(f->config.kube, PROBLEM, result->error ? result->text : NULL);
 	if (result->error) {
-		f->anew = true;
+		f->anew = f->state_untold = true;
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 		return;
 	}
@@ -216,9 +227,9 @@ static void pods_tell(void *arg)
 {
 	struct pod_feed *f = arg;
 	Agent__SetPodsRequest m = AGENT__SET_PODS_REQUEST__INIT;
-	if (!f->known || f->under_way)
+	if ((!f->known && !f->state_untold) || f->under_way)
 		return;
-	if (f->anew)
+	if (f->known && f->anew)
 		begin_anew(f);
 	size_t n = HASH_COUNT(f->pods) + 1;
 	_free_ Agent__FedPod **pods = calloc(n, sizeof(void *));
@@ -229,29 +240,24 @@ static void pods_tell(void *arg)
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 		return;
 	}
-	m.begin = f->anew;
-	m.complete = !pods_fill(f, &m);
-	if (!m.begin && !m.n_pods && !m.n_gone)
+	m.source = (char *)(uintptr_t)f->source;
+	m.problem = f->problem;
+	m.begin = f->known && f->anew;
+	m.complete = f->known && !pods_fill(f, &m);
+	if (!m.begin && !m.n_pods && !m.n_gone && !f->state_untold)
 		return;
-	int r = link_call(f->link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, pods_told, f);
+	int r = link_call(f->config.link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, pods_told, f);
 	if (r && r != -ENOTCONN)
 		(void)loop_timer_arm(f->timer, kube_backoff_next_ms(&f->backoff));
 	if (r)
 		return;
 	f->under_way = true;
-	f->anew = false;
+	f->anew = f->anew && !f->known;
+	f->state_untold = false;
 	pods_sent(f, &m);
 }
 
-void pod_feed_daemon_connected(struct pod_feed *f)
-{
-	kube_backoff_reset(&f->backoff);
-	f->anew = true;
-	f->under_way = false;
-	tell_soon(f);
-}
-
-/* ---- the watch ------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static void begin_list(struct pod_feed *f)
 {
@@ -264,6 +270,21 @@ static void end_list(struct pod_feed *f)
 	for (struct seen_pod *pod = f->pods; pod; pod = pod->hh.next)
 		pod->gone = pod->gone || !pod->listed;
 	f->known = true;
+}
+
+static void pods_set_source(struct pod_feed *f, const char *source)
+{
+	if (str_eq(f->source, source))
+		return;
+	log_info("the pods are those of the %s", source);
+	f->source = source;
+	f->state_untold = true;
+}
+
+static void pods_set_problem(struct pod_feed *f, const char *problem)
+{
+	f->state_untold = f->state_untold || !str_eq(f->problem, problem);
+	(void)snprintf(f->problem, sizeof f->problem, "%s", problem);
 }
 
 static void on_pod(enum watch_event event, json_t *object, const char *text, void *arg)
@@ -290,22 +311,87 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 	tell_soon(f);
 }
 
+static void on_api_pod(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct pod_feed *f = arg;
+	if (event == WATCH_LISTED)
+		pods_set_source(f, "API server");
+	on_pod(event, object, text, f);
+}
+
+static void watch_api(struct pod_feed *f)
+{
+	_free_ char *selector =
+		f->config.kube ? str_printf("spec.nodeName=%s", f->config.node) : NULL;
+	if (!f->watch && selector)
+		f->watch = watch_new(f->config.kube, "/api/v1/pods", selector, on_api_pod, f);
+	if (selector && !f->watch)
+		log_error("out of memory: pods of the API server are not watched");
+}
+
+/* Falls back to the API server, except for a short time after the kubelet served its pods. */
+static void kubelet_failed(struct pod_feed *f, const char *text)
+{
+	if (!str_eq(text, f->problem))
+		log_notice("%s%s", text,
+			   f->kubelet_only || !f->config.kube ? "" : "; the API server is asked");
+	pods_set_problem(f, text);
+	if (!f->kubelet_only && (!f->was_live || ++f->n_failures >= FAILURES_MAX))
+		watch_api(f);
+}
+
+static void on_kubelet_pod(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct pod_feed *f = arg;
+	if (event == WATCH_DENIED) {
+		kubelet_failed(f, text);
+		tell_soon(f);
+		return;
+	}
+	if (event == WATCH_LISTED) {
+		f->watch = watch_free(f->watch);
+		f->n_failures = 0;
+		f->was_live = true;
+		pods_set_source(f, "kubelet");
+		pods_set_problem(f, "");
+	}
+	on_pod(event, object, text, f);
+}
+
+void pod_feed_daemon_connected(struct pod_feed *f, const char *source)
+{
+	bool kubelet = f->kubelet_socket && (str_eq(source, "auto") || str_eq(source, "kubelet"));
+	f->kubelet_only = str_eq(source, "kubelet");
+	kube_backoff_reset(&f->backoff);
+	f->anew = f->state_untold = true;
+	f->under_way = false;
+	if (!kubelet) {
+		f->podwatch = podwatch_free(f->podwatch);
+		pods_set_problem(f, "");
+	} else if (!f->podwatch) {
+		f->podwatch = podwatch_new(f->config.loop, f->kubelet_socket, on_kubelet_pod, f);
+	}
+	if (f->kubelet_only)
+		f->watch = watch_free(f->watch);
+	else if (!f->podwatch)
+		watch_api(f);
+	tell_soon(f);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, bool whole)
+struct pod_feed *pod_feed_new(const struct pod_feed_config *config)
 {
 	struct pod_feed *f = calloc(1, sizeof *f);
-	_free_ char *selector = str_printf("spec.nodeName=%s", node);
 	if (!f)
 		return NULL;
-	f->kube = k;
-	f->link = l;
-	f->whole = whole;
+	f->config = *config;
+	f->source = "";
 	f->anew = true;
-	f->timer = loop_timer_new(kube_loop(k), pods_tell, f);
-	if (selector && f->timer)
-		f->watch = watch_new(k, "/api/v1/pods", selector, on_pod, f);
-	return f->watch ? f : pod_feed_free(f);
+	f->timer = loop_timer_new(config->loop, pods_tell, f);
+	if (config->kubelet_socket)
+		f->kubelet_socket = strdup(config->kubelet_socket);
+	return f->timer && (f->kubelet_socket || !config->kubelet_socket) ? f : pod_feed_free(f);
 }
 
 struct pod_feed *pod_feed_free(struct pod_feed *f)
@@ -314,6 +400,8 @@ struct pod_feed *pod_feed_free(struct pod_feed *f)
 	if (!f)
 		return NULL;
 	watch_free(f->watch);
+	podwatch_free(f->podwatch);
+	free(f->kubelet_socket);
 	loop_timer_free(f->timer);
 	HASH_ITER (hh, f->pods, pod, next)
 		pods_drop(f, pod);

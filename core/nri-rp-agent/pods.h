@@ -3,6 +3,10 @@
  * Sends the pods that are bound to this node to the daemon: all of them when it connects, later
  * those whose fields for the daemon have changed. The status that a kubelet writes every few
  * seconds is not among these fields.
+ *
+ * The pods are those of the kubelet (podwatch.h) or of the API server, as the daemon's
+ * configuration says (agent.podSource). With `auto` the API server is watched while the kubelet
+ * does not serve its pods.
  */
 #ifndef NRI_RP_AGENT_PODS_H
 #define NRI_RP_AGENT_PODS_H
@@ -12,11 +16,22 @@
 
 struct pod_feed;
 
-/* Creates a feed. whole: with all fields for the bridge, which has no other source for those that a
- * runtime knows. NULL: no memory. */
-struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, bool whole);
+struct pod_feed_config {
+	struct loop *loop;
+	struct link *link;
+	struct kube *kube; /* NULL: no API server */
+	const char *node; /* with kube */
+	const char *kubelet_socket; /* NULL: the API server only */
+	/* with all fields for the bridge, which has no other source for those that a runtime
+	 * knows */
+	bool whole;
+};
+
+/* Creates a feed, which watches nothing before the daemon has connected. NULL: no memory. */
+struct pod_feed *pod_feed_new(const struct pod_feed_config *config);
 struct pod_feed *pod_feed_free(struct pod_feed *f); /* accepts NULL; returns NULL */
-/* Call when the daemon has connected, or connected again. */
-void pod_feed_daemon_connected(struct pod_feed *f);
+/* Call when the daemon has connected, or connected again. source: "auto", "kubelet" or "apiserver";
+ * "": a peer without this key, for which the API server is watched. */
+void pod_feed_daemon_connected(struct pod_feed *f, const char *source);
 
 #endif

@@ -258,10 +258,14 @@ static void show_feed(struct out *o, const json_t *doc)
 	char text[UNIT_MAX];
 	if (!json_is_object(f))
 		return;
-	show_status_field(o, "Pod feed", "%s%s; requests by the %s",
-			  jb(f, "current") ? "" : "nobody tells; knows ",
-			  show_status_count(f, "pods", "pod", "pods", text),
-			  str_eq(js(f, "request_source"), "feed") ? "cluster" : "runtime");
+	bool current = jb(f, "current");
+	show_status_field(
+		o, "Pod feed", "%s%s%s%s; requests by the %s", current ? "" : "no agent reports; ",
+		show_status_count(f, "pods", "pod", "pods", text),
+		current && *js(f, "origin") ? " of the " : "", current ? js(f, "origin") : "",
+		str_eq(js(f, "request_source"), "feed") ? "feed" : "runtime");
+	if (*js(f, "problem"))
+		show_status_field(o, "", "%s", js(f, "problem"));
 }
 
 static void show_plugins(struct out *o, const json_t *doc)

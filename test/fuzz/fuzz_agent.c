@@ -10,7 +10,9 @@
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/grpc/call.h"
+#include "core/lib/kube/objects.h"
 #include "core/nri-rp-agent/devices.h"
+#include "core/nri-rp-agent/podwatch.h"
 #include "proto/podresources.pb-c.h"
 
 #define MESSAGE_MAX 65536u
@@ -53,6 +55,18 @@ static void read_answer(const uint8_t *data, size_t n)
 	struct err err = ERR_INIT;
 	int r = devices_each_pod(data, n, check_pod, NULL, &err);
 	check(r <= 0 && err.code == r && (r == 0) == !*err.text);
+}
+
+/* Reads a pod of core/v1: a pod without a name or a UID is refused. */
+static void read_pod(const uint8_t *data, size_t n)
+{
+	struct arena *a = arena_new(4096, 16u << 20);
+	json_t *pod = podwatch_json(data, n);
+	Agent__FedPod m;
+	if (pod && kube_pod(a, pod, false, &m) == 0)
+		check(*m.uid && *m.namespace_ && *m.name);
+	json_decref(pod);
+	arena_free(a);
 }
 
 static void on_touched(void *arg)
@@ -120,5 +134,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct outcome cut = play(data + 1, size - 1, data[0] % 31u + 1u);
 	check(whole.len == cut.len && (whole.error == 0) == (cut.error == 0));
 	read_answer(data + 1, size - 1);
+	read_pod(data + 1, size - 1);
 	return 0;
 }

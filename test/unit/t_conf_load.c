@@ -486,8 +486,9 @@ static void test_core_types(void **state)
 	    "rp.conf:1:9: admit.requestSource: expected auto, feed or runtime, found \"kubelet\"\n"
 	    "rp.conf:1:33: admit.onTimeout: expected reject or allow, found \"wait\"\n");
 	bad("admit: {requestSource: feed}\n",
-	    "rp.conf:1:9: admit.requestSource: nobody would tell what pods ask for: agent.cluster "
-	    "is not set\n");
+	    "rp.conf:1:9: admit.requestSource: pods would have no requests: set agent.cluster, or "
+	    "agent.podSource: kubelet\n");
+	good("agent: {podSource: kubelet}\nadmit: {requestSource: feed}\n");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

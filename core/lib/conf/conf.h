@@ -252,6 +252,8 @@ struct conf_core {
 		bool cluster; /* the agent may push configurations, as far as accept allows */
 		bool topology; /* the agent publishes the zones */
 		bool pod_resource_api;
+		const char *pod_source; /* "auto", "kubelet", "apiserver" */
+		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
 		const char *socket, *user;
 	} agent;
 	struct {

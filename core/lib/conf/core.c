@@ -17,6 +17,7 @@
 #define LEVELS "error|warning|notice|info|debug"
 #define ON_POLICY_ERROR "reject|unmanaged"
 #define REQUEST_SOURCES "auto|feed|runtime"
+#define POD_SOURCES "auto|kubelet|apiserver"
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
 #define ADMIT_TIMEOUT_MS 1500
@@ -218,6 +219,10 @@ static const struct rp_key rows[] = {
 		   "unless it is false."),
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
 	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
+	ROW("agent.podSource", RP_T_ENUM, "auto", .choices = POD_SOURCES,
+	    .doc = "Where the agent reads the node's pods: kubelet, from its pods API (Kubernetes "
+		   "1.36, gate PodsAPI), also without agent.cluster; apiserver; auto, with "
+		   "agent.cluster: the kubelet where it serves them, else the API server."),
 	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
 	    .flags = RP_KEY_NON_EMPTY,
 	    .doc = "Path of the socket that the agent connects to, where a key above needs one."),
@@ -672,6 +677,8 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	core->agent.cluster = get_bool(conf, "agent.cluster");
 	core->agent.topology = conf_value(conf_get(conf->root, NODE_TOPOLOGY), RP_T_BOOL, 1);
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
+	core->agent.pod_source = get_text(conf, "agent.podSource");
+	core->agent.pods = core->agent.cluster || str_eq(core->agent.pod_source, "kubelet");
 	core->agent.socket = get_text(conf, "agent.socket");
 	core->agent.user = get_text(conf, "agent.user");
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
@@ -729,9 +736,10 @@ static void fill_admit(struct conf_loader *l, struct conf_core *core)
 						      RP_T_DURATION, ADMIT_TIMEOUT_MS);
 	core->admit.on_timeout =
 		str_eq(get_text(conf, "admit.onTimeout"), "allow") ? CONF_ALLOW : CONF_REFUSE;
-	if (core->admit.source == CONF_REQUESTS_FEED && !core->agent.cluster)
+	if (core->admit.source == CONF_REQUESTS_FEED && !core->agent.pods)
 		(void)problem_node(l->errs, conf_get(conf->root, "admit.requestSource"), NULL,
-				   "nobody would tell what pods ask for: agent.cluster is not set");
+				   "pods would have no requests: set agent.cluster, or "
+				   "agent.podSource: kubelet");
 }
 
 int core_fill(struct conf_loader *l)

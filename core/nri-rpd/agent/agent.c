@@ -56,7 +56,7 @@ struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct listener *listener; /* NULL: the configuration needs no agent */
-	char *path, *user;
+	char *path, *user, *pod_source;
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
@@ -188,6 +188,7 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 		      : NULL;
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
 	out.version = version;
+	out.pod_source = c->agent->pod_source;
 	if (!m)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 	else if (c->agent->registered)
@@ -302,6 +303,14 @@ static void agent_shut(struct agent *a)
 	a->listener = listener_free(a->listener);
 }
 
+static void agent_drop_texts(struct agent *a)
+{
+	free(a->path);
+	free(a->user);
+	free(a->pod_source);
+	a->path = a->user = a->pod_source = NULL;
+}
+
 static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	const char *path = core->agent.socket, *user = core->agent.user;
@@ -312,12 +321,11 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 					       .mode = SOCKET_MODE,
 					       .accepted = on_connection,
 					       .arg = a};
-	char *new_path = strdup(path), *new_user = strdup(user);
-	free(a->path);
-	free(a->user);
-	a->path = new_path;
-	a->user = new_user;
-	if (!new_path || !new_user ||
+	agent_drop_texts(a);
+	a->path = strdup(path);
+	a->user = strdup(user);
+	a->pod_source = strdup(core->agent.pod_source);
+	if (!a->path || !a->user || !a->pod_source ||
 	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
@@ -336,13 +344,14 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 	bool devices = core->agent.pod_resource_api;
 	if (!core->agent.cluster)
 		pipeline_node_take(a->pipeline, NULL, NULL);
-	if (!devices && !core->agent.cluster) {
+	if (!devices && !core->agent.pods) {
 		if (a->listener || pipeline_devices_are_on(a->pipeline))
 			agent_shut(a);
 		return 0;
 	}
 	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
-	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user)) {
+	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user) &&
+	    str_eq(a->pod_source, core->agent.pod_source)) {
 		set_publishing(a);
 		return 0;
 	}
@@ -387,8 +396,7 @@ struct agent *agent_free(struct agent *a)
 	agent_shut(a);
 	publisher_free(a->publisher);
 	teller_free(a->teller);
-	free(a->path);
-	free(a->user);
+	agent_drop_texts(a);
 	free(a);
 	return NULL;
 }

@@ -167,6 +167,8 @@ int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed
 				    .complete = m->complete,
 				    .gone = (const char *const *)m->gone,
 				    .n_gone = (uint32_t)m->n_gone,
+				    .source = m->source,
+				    .problem = m->problem,
 				    .pods = pods};
 	for (size_t i = 0; i < m->n_pods; i++) {
 		int r = take_pod(a, m->pods[i], &pods[ret->n_pods]);
@@ -184,10 +186,10 @@ void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, PODS_ARENA);
 	struct fed_message m;
-	if (!conf_core(pipeline_conf(p))->agent.cluster) {
+	if (!conf_core(pipeline_conf(p))->agent.pods) {
 		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
-				      "this node listens to no cluster: agent.cluster is not set "
-				      "in its rp.conf");
+				      "this node takes no pods: set agent.cluster, or "
+				      "agent.podSource: kubelet, in its rp.conf");
 		return;
 	}
 	int r = a ? agent_decode_pods(a, req->payload, req->payload_len, &m) : -ENOMEM;

@@ -398,6 +398,9 @@ static void check_feed(struct doctor *d)
 	const struct admit_counts *c = pipeline_admit_counts(d->p);
 	struct feed_status s;
 	pipeline_feed_status(d->p, &s);
+	if (s.counts.problem[0] && !s.counts.current)
+		doctor_finding(d, WARNING, "see agent.podSource in rp.conf",
+			       "requests of new pods are estimated: %s", s.counts.problem);
 	if (!s.counts.current && str_eq(s.source, "feed"))
 		doctor_finding(
 			d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
@@ -414,11 +417,11 @@ static void check_cluster(struct doctor *d)
 {
 	struct cluster_status s;
 	pipeline_cluster_status(d->p, &s);
+	check_feed(d);
 	if (!s.on) {
 		doctor_finding(d, FINE, NULL, "this node is not configured by a cluster");
 		return;
 	}
-	check_feed(d);
 	if (!s.state) {
 		doctor_finding(d, WARNING,
 			       "systemctl status nri-rp-agent; it needs --kubeconfig outside of a "

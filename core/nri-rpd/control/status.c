@@ -376,6 +376,8 @@ static void put_feed(struct json *j, const struct pipeline *p)
 	json_kbool(j, "current", s.counts.current);
 	json_kuint(j, "pods", s.n_pods);
 	json_kstr(j, "request_source", s.source);
+	json_kstr(j, "origin", s.counts.origin);
+	json_kstr(j, "problem", s.counts.problem);
 	json_kuint(j, "left_out", s.counts.left_out);
 	json_kuint(j, "by_feed", c->by_feed);
 	json_kuint(j, "by_runtime", c->by_runtime);

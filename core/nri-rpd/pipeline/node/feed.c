@@ -2,6 +2,8 @@
 /* Pod feed: applies messages of the agent and the configuration to the cache's feed. */
 #include "core/nri-rpd/pipeline/node/feed.h"
 
+#include <stdio.h>
+
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
@@ -35,7 +37,10 @@ static void feed_do_complete(struct pipeline *p)
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 {
 	uint32_t left_out = m->n_left_out;
+	struct feed_counts *f = &p->node.feed;
 	bool ended = false;
+	(void)snprintf(f->origin, sizeof f->origin, "%s", m->source);
+	(void)snprintf(f->problem, sizeof f->problem, "%s", m->problem);
 	if (m->begin)
 		feed_begin(feed_of(p));
 	for (uint32_t i = 0; i < m->n_gone; i++)
@@ -57,6 +62,7 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 void pipeline_feed_lost(struct pipeline *p)
 {
 	p->node.feed.current = false;
+	p->node.feed.origin[0] = p->node.feed.problem[0] = '\0';
 	hold_told(p);
 }
 
@@ -66,7 +72,7 @@ void feed_configured(struct pipeline *p)
 	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
 	if (feed_rename(feed_of(p), core->admit.names, core->admit.n_names))
 		log_error("out of memory: admit.resourceNames stays as it was");
-	if (!core->agent.cluster)
+	if (!core->agent.pods)
 		feed_clear(feed_of(p));
 	hold_told(p);
 }
@@ -77,7 +83,7 @@ void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)
 	bool feed = core->admit.source == CONF_REQUESTS_FEED ||
 		    (core->admit.source == CONF_REQUESTS_AUTO && p->node.feed.current);
 	*ret = (struct feed_status){
-		.on = core->agent.cluster,
+		.on = core->agent.pods,
 		.source = feed ? "feed" : "runtime",
 		.n_pods = feed_n_pods(feed_of(p)),
 		.counts = p->node.feed,

@@ -15,10 +15,12 @@ struct pipeline;
 struct feed_counts {
 	bool current; /* the connected agent has reported all pods */
 	uint64_t left_out; /* reported pods that were rejected */
+	char origin[16]; /* "kubelet", "API server"; "": not known */
+	char problem[256]; /* why the kubelet does not serve its pods; "": none */
 };
 
 struct feed_status {
-	bool on; /* agent.cluster */
+	bool on; /* agent.cluster, or agent.podSource is the kubelet */
 	const char *source; /* source of the requests of new pods: "feed" or "runtime" */
 	unsigned n_pods;
 	struct feed_counts counts;
@@ -31,6 +33,7 @@ struct fed_message {
 	const char *const *gone; /* UIDs */
 	uint32_t n_pods, n_gone;
 	uint32_t n_left_out; /* pods that could not be decoded */
+	const char *source, *problem; /* as of feed_counts */
 };
 /* Applies a message. */
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m);

@@ -58,7 +58,7 @@ const struct plugin_desc *plugins_of(const struct pipeline *p, const char *resou
 
 bool plugins_any(const struct pipeline *p)
 {
-	return p->wait.plugins.n && conf_core(p->conf)->agent.cluster;
+	return p->wait.plugins.n && conf_core(p->conf)->agent.pods;
 }
 
 /* Saves the list, so that a restarted daemon knows the plugins' resources before the agent

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods of the kubelet's own list (gRPC v1alpha1.Pods): exact requests without an API server, and what an agent does where there is no list."""
+import contextlib
+
+import grpc
+import pytest
+
+from kubelet import Agent, PodsKubelet
+from simnode import ctr, eventually
+from test_cluster import Cluster
+from test_cluster_pods import ODD, QOS, container, put_pod, shown
+
+NONE = 'the kubelet does not serve its pods'
+
+
+class Alone:
+    """A node without a cluster: the daemon, the agent, the kubelet."""
+
+    def __init__(self, node, kubelet, config):
+        self.node, self.kubelet = node, kubelet
+        sock = node.paths['work'] + '/agent.sock'
+        node.run('write-config', {**config, 'agent': {'podSource': 'kubelet', 'socket': sock}})
+        node.start()
+        self.agent = Agent(sock, node.paths['work'] + '/none.sock', options=['--kubelet-pods-socket', kubelet.socket])
+
+    def feed(self):
+        return self.node.ctl('status', check=False)['pod_feed']
+
+    def knows(self, n):
+        eventually(lambda: self.feed()['current'] and self.feed()['pods'] == n)
+
+
+@pytest.fixture
+def alone(make_node):
+    with contextlib.ExitStack() as stack:
+        def new(config=QOS, **more):
+            one = Alone(make_node(None, start=False), stack.enter_context(PodsKubelet(**more)), config)
+            stack.enter_context(one.agent)
+            return one
+        yield new
+
+
+def test_exact_requests_without_an_api_server(alone):
+    c = alone()
+    c.knows(0)
+    c.kubelet.put('web', ('app', {'cpu': '1500m', 'memory': str(ODD)}, {'memory': '470Mi'}), ('log', {'cpu': '250m'}, {}),
+                  init=[('setup', {'cpu': '3'}, {}), ('mesh', {'cpu': '100m'}, {}, 'Always')])
+    c.knows(1)
+    assert c.feed()['origin'] == 'kubelet' and not c.feed()['problem']
+    c.node.create('web', ctr('app', '1500m/2', '120Mi/470Mi'), uid='uid-web')
+    app = shown(c, 'default/web/app')
+    assert app['wanted']['memory_request'] == ODD and 'exact-needs' in app['flags'] and 'memory-estimated' not in app['flags']
+    mask = c.kubelet.masks[0].split(',')
+    assert 'spec.containers.resources' in mask and 'metadata.uid' in mask and not any(m.startswith('spec.containers.env') for m in mask)
+    c.kubelet.delete('web')
+    c.knows(0)
+
+
+def test_resources_of_a_pod_itself(alone):
+    """A pod of 4 CPUs with one pinned container: 2 CPUs for that one, the others share the rest."""
+    c = alone({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort',
+                                              'topologyManagerScope': 'pod'}})
+    own, both = {'cpu': '4', 'memory': '1Gi'}, {'cpu': '2', 'memory': '512Mi'}
+    c.kubelet.put('app', ('log', {}, {}), ('main', both, both), own=(own, own))
+    c.knows(1)
+    c.node.create('app', ctr('log'), ctr('main', '2', '512Mi'), uid='uid-app', resources=own)
+    assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == {6, 7}
+
+
+def test_static_pods_have_the_uid_of_the_runtime(alone):
+    c = alone()
+    c.kubelet.put('static', ('app', {'cpu': '1', 'memory': str(ODD)}, {}), uid='0123456789abcdef0123456789abcdef',
+                  annotations={'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': '0123456789abcdef0123456789abcdef'})
+    c.knows(1)
+    c.node.create('static', ctr('app', '1/-', '120Mi/-'), uid='0123456789abcdef0123456789abcdef')
+    assert 'exact-needs' in shown(c, 'default/static/app')['flags']
+
+
+def test_the_kubelet_restarts(alone):
+    c = alone()
+    c.kubelet.put('a', ('app', {'cpu': '1'}, {}))
+    c.kubelet.put('b', ('app', {'cpu': '1'}, {}))
+    c.knows(2)
+    c.kubelet.stop()
+    eventually(lambda: c.feed()['problem'])
+    assert c.feed()['pods'] == 2 and c.feed()['current']  # a kubelet that is away creates no pods
+    del c.kubelet.pods['a']  # without an event, while the agent is not connected
+    c.kubelet.status = (grpc.StatusCode.FAILED_PRECONDITION, 'pod sources are not ready')
+    c.kubelet.start()
+    eventually(lambda: 'pod sources are not ready' in c.feed()['problem'])
+    assert c.feed()['pods'] == 2
+    c.kubelet.status = None
+    c.knows(1)
+    assert not c.feed()['problem']
+
+
+def test_no_such_method_and_no_socket(alone):
+    """Without a cluster requests are those of the runtime, and status and doctor say why."""
+    c = alone(method='Other')
+    eventually(lambda: NONE in c.feed()['problem'])
+    assert not c.feed()['current'] and c.feed()['request_source'] == 'runtime'
+    c.node.create('web', ctr('app', '1500m/2', '120Mi/470Mi'), uid='uid-web')
+    assert 'memory-estimated' in shown(c, 'default/web/app')['flags']
+    assert any(NONE in f['text'] for f in c.node.ctl('doctor', check=False))
+    c.kubelet.stop()
+    eventually(lambda: 'No such file' in c.feed()['problem'])
+    c.kubelet.method = 'WatchPods'
+    c.kubelet.start()
+    c.knows(0)
+
+
+def test_a_kubelet_that_hangs(alone):
+    c = alone()
+    c.knows(0)
+    c.agent.kill()
+    c.kubelet.hangs = True
+    c.agent.start()
+    eventually(lambda: 'no complete list in time' in c.feed()['problem'])
+    c.kubelet.hangs = False
+    eventually(lambda: not c.feed()['problem'], 30)
+    c.knows(0)
+
+
+def test_auto_falls_back_to_the_api_server_and_returns(make_node, tmp_path):
+    with PodsKubelet(method='Other') as kubelet, Cluster(make_node, tmp_path, config=QOS, agent=['--kubelet-pods-socket', kubelet.socket]) as c:
+        def feed():
+            return c.node.ctl('status', check=False)['pod_feed']
+        put_pod(c, 'web', container('app', '1'))
+        eventually(lambda: feed()['pods'] == 1 and feed()['origin'] == 'API server')
+        assert NONE in feed()['problem'] and 'the API server is asked' in c.agent.read_log()
+        kubelet.stop()
+        kubelet.method = 'WatchPods'
+        kubelet.put('web', ('app', {'cpu': '1'}, {}))
+        kubelet.put('two', ('app', {'cpu': '1'}, {}))
+        kubelet.start()
+        eventually(lambda: feed()['pods'] == 2 and feed()['origin'] == 'kubelet', 30)
+        assert not feed()['problem']
+        # the API server is watched no more, and again when the kubelet fails for a while
+        put_pod(c, 'three', container('app', '1'))
+        put_pod(c, 'four', container('app', '1'))
+        kubelet.stop()
+        eventually(lambda: feed()['pods'] == 3 and feed()['origin'] == 'API server', 30)
+
+
+def test_the_source_is_changed_by_a_reload(make_node, tmp_path):
+    with PodsKubelet() as kubelet, Cluster(make_node, tmp_path, config=QOS, agent=['--kubelet-pods-socket', kubelet.socket]) as c:
+        kubelet.put('one', ('app', {'cpu': '1'}, {}))
+        put_pod(c, 'one', container('app', '1'))
+        put_pod(c, 'two', container('app', '1'))
+
+        def origin():
+            feed = c.node.ctl('status', check=False)['pod_feed']
+            return feed['current'] and (feed['origin'], feed['pods'])
+        eventually(lambda: origin() == ('kubelet', 1))
+        sock = c.node.paths['work'] + '/agent.sock'
+        c.node.config({**QOS, 'agent': {'cluster': True, 'podSource': 'apiserver', 'socket': sock}})
+        eventually(lambda: origin() == ('API server', 2))
+        c.node.config({**QOS, 'agent': {'cluster': True, 'socket': sock}})
+        eventually(lambda: origin() == ('kubelet', 1))
