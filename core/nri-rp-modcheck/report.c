@@ -19,8 +19,7 @@ static void begin_json(struct report *r, const struct options *o)
 	json_obj(r->writer);
 	json_kstr(r->writer, "module", o->path);
 	json_kuint(r->writer, "seed", o->seed);
-	json_key(r->writer, "cases");
-	json_arr(r->writer);
+	json_karr(r->writer, "cases");
 }
 
 void report_begin(struct report *r, const struct options *o, unsigned planned)

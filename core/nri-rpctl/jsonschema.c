@@ -35,8 +35,7 @@ static void json_types(struct json *j, bool structural, const char *type, const 
 		json_type(j, type);
 		return;
 	}
-	json_key(j, "type");
-	json_arr(j);
+	json_karr(j, "type");
 	json_str(j, type);
 	for (const char *at = others; at && *at;) {
 		char word[CONF_PLACE_MAX];
@@ -62,8 +61,7 @@ static void json_choice_read(struct json *j, const char *word)
 
 static void json_choices(struct json *j, const char *choices, bool structural)
 {
-	json_key(j, "enum");
-	json_arr(j);
+	json_karr(j, "enum");
 	for (const char *at = choices; at;) {
 		const char *bar = strchr(at, '|');
 		char word[CONF_PLACE_MAX];
@@ -147,8 +145,7 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 	}
 	if (style.structural && (s->any || style.fold))
 		json_anything(j);
-	json_key(j, "properties");
-	json_obj(j);
+	json_kobj(j, "properties");
 	bool required = false;
 	for (const struct schema_node *c = s->first; c; c = c->next) {
 		json_key(j, c->key.path);
@@ -162,8 +159,7 @@ static void json_map(struct json *j, const struct schema_node *s, struct style s
 	 * another case, and another file of rp.conf.d may have the key. */
 	if (!required || style.fold || !(style.structural || style.whole))
 		return;
-	json_key(j, "required");
-	json_arr(j);
+	json_karr(j, "required");
 	for (const struct schema_node *c = s->first; c; c = c->next)
 		if (c->key.flags & RP_KEY_REQUIRED)
 			json_str(j, c->key.path);
@@ -368,8 +364,7 @@ static void json_resource_keys(struct json *j)
 					      {"spec", "object"},
 					      {"status", "object"}};
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		json_key(j, keys[i][0]);
-		json_obj(j);
+		json_kobj(j, keys[i][0]);
 		json_type(j, keys[i][1]);
 		json_end_obj(j);
 	}
@@ -388,8 +383,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 	json_kstr(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	json_kstr(&j, "title", "rp.conf");
 	json_type(&j, "object");
-	json_key(&j, "properties");
-	json_obj(&j);
+	json_kobj(&j, "properties");
 	for (const struct schema_node *c = trees[n_modules]->root.first; c; c = c->next) {
 		json_key(&j, c->key.path);
 		json_node(&j, c, (struct style){.fold = false});
@@ -401,8 +395,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 	json_resource_keys(&j);
 	json_end_obj(&j);
 	/* Sections of modules that are not installed. */
-	json_key(&j, "additionalProperties");
-	json_obj(&j);
+	json_kobj(&j, "additionalProperties");
 	json_types(&j, false, "object", NULL);
 	json_end_obj(&j);
 	json_end_obj(&j);
@@ -427,8 +420,7 @@ static void put_names(struct json *j, const char *kind, const char *singular, co
 	_free_ char *list = str_printf("%sList", kind);
 	json_kstr(j, "group", CRD_GROUP);
 	json_kstr(j, "scope", "Namespaced");
-	json_key(j, "names");
-	json_obj(j);
+	json_kobj(j, "names");
 	json_kstr(j, "kind", kind);
 	json_kstr(j, "listKind", list ? list : kind);
 	json_kstr(j, "plural", plural);
@@ -438,8 +430,7 @@ static void put_names(struct json *j, const char *kind, const char *singular, co
 
 static void put_property(struct json *j, const char *name, const char *type)
 {
-	json_key(j, name);
-	json_obj(j);
+	json_kobj(j, name);
 	json_type(j, type);
 	json_end_obj(j);
 }
@@ -448,19 +439,14 @@ static void put_property(struct json *j, const char *name, const char *type)
 static void put_status(struct json *j)
 {
 	static const char *const texts[] = {"status", "errors", "warnings", "timestamp"};
-	json_key(j, "status");
-	json_obj(j);
+	json_kobj(j, "status");
 	json_type(j, "object");
-	json_key(j, "properties");
-	json_obj(j);
-	json_key(j, "nodes");
-	json_obj(j);
+	json_kobj(j, "properties");
+	json_kobj(j, "nodes");
 	json_type(j, "object");
-	json_key(j, "additionalProperties");
-	json_obj(j);
+	json_kobj(j, "additionalProperties");
 	json_type(j, "object");
-	json_key(j, "properties");
-	json_obj(j);
+	json_kobj(j, "properties");
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		put_property(j, texts[i], "string");
 	put_property(j, "generation", "integer");
@@ -476,11 +462,9 @@ static void put_spec(struct json *j, const struct schema_tree *policy,
 		     const struct schema_tree *core)
 {
 	const struct style own = {.structural = true, .fold = policy->fold};
-	json_key(j, "spec");
-	json_obj(j);
+	json_kobj(j, "spec");
 	json_type(j, "object");
-	json_key(j, "properties");
-	json_obj(j);
+	json_kobj(j, "properties");
 	for (const struct schema_node *c = policy->root.first; c; c = c->next) {
 		json_key(j, c->key.path);
 		json_node(j, c, own);
@@ -502,8 +486,7 @@ static void put_columns(struct json *j)
 	static const char *const columns[][3] = {{"Generation", "integer", ".metadata.generation"},
 						 {"Status", "string", ".status.nodes.*.status"},
 						 {"Age", "date", ".metadata.creationTimestamp"}};
-	json_key(j, "additionalPrinterColumns");
-	json_arr(j);
+	json_karr(j, "additionalPrinterColumns");
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
 		json_obj(j);
 		json_kstr(j, "name", columns[i][0]);
@@ -522,23 +505,17 @@ static void put_version(struct json *j, const struct schema_tree *policy,
 	json_kbool(j, "served", true);
 	json_kbool(j, "storage", true);
 	put_columns(j);
-	json_key(j, "subresources");
-	json_obj(j);
-	json_key(j, "status");
-	json_obj(j);
+	json_kobj(j, "subresources");
+	json_kobj(j, "status");
 	json_end_obj(j);
 	json_end_obj(j);
-	json_key(j, "schema");
-	json_obj(j);
-	json_key(j, "openAPIV3Schema");
-	json_obj(j);
+	json_kobj(j, "schema");
+	json_kobj(j, "openAPIV3Schema");
 	json_type(j, "object");
-	json_key(j, "required");
-	json_arr(j);
+	json_karr(j, "required");
 	json_str(j, "spec");
 	json_end_arr(j);
-	json_key(j, "properties");
-	json_obj(j);
+	json_kobj(j, "properties");
 	put_property(j, "apiVersion", "string");
 	put_property(j, "kind", "string");
 	put_property(j, "metadata", "object");
@@ -562,15 +539,12 @@ static void put_definition(struct json *j, const struct schema_tree *policy,
 	json_obj(j);
 	json_kstr(j, "apiVersion", "apiextensions.k8s.io/v1");
 	json_kstr(j, "kind", "CustomResourceDefinition");
-	json_key(j, "metadata");
-	json_obj(j);
+	json_kobj(j, "metadata");
 	json_kstr(j, "name", name);
 	json_end_obj(j);
-	json_key(j, "spec");
-	json_obj(j);
+	json_kobj(j, "spec");
 	put_names(j, policy->cr_kind, singular, plural);
-	json_key(j, "versions");
-	json_arr(j);
+	json_karr(j, "versions");
 	put_version(j, policy, core);
 	json_end_arr(j);
 	json_end_obj(j);
@@ -589,8 +563,7 @@ int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struc
 	json_obj(&j);
 	json_kstr(&j, "apiVersion", "v1");
 	json_kstr(&j, "kind", "List");
-	json_key(&j, "items");
-	json_arr(&j);
+	json_karr(&j, "items");
 	for (unsigned i = 0; i < n_modules; i++)
 		if (trees[i]->cr_kind)
 			put_definition(&j, trees[i], trees[n_modules]);

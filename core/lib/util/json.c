@@ -176,6 +176,18 @@ void json_nil(struct json *j)
 	buf_add_str(j->out, "null");
 }
 
+void json_kobj(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_obj(j);
+}
+
+void json_karr(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_arr(j);
+}
+
 void json_kstr(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);

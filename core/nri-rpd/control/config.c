@@ -20,8 +20,7 @@
 
 static void put_moves(struct json *j, const struct reload_result *res)
 {
-	json_key(j, "moves");
-	json_arr(j);
+	json_karr(j, "moves");
 	for (unsigned i = 0; i < res->n_moves; i++) {
 		const struct move *m = &res->moves[i];
 		json_obj(j);

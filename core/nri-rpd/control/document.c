@@ -87,8 +87,7 @@ bool matches(const char *pattern, const char *name)
 void put_lines(struct json *j, const char *key, const char *text)
 {
 	struct buf line = BUF_INIT;
-	json_key(j, key);
-	json_arr(j);
+	json_karr(j, key);
 	for (size_t n; text && *text; text += n + (text[n] == '\n')) {
 		n = strcspn(text, "\n");
 		buf_reset(&line);

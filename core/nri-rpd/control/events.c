@@ -31,8 +31,7 @@ static uint64_t put_events(struct json *j, const struct pipeline *p, uint64_t af
 {
 	const struct event *e = pipeline_event_after(p, after);
 	uint64_t missed = e ? e->seq - after - 1 : 0;
-	json_key(j, "events");
-	json_arr(j);
+	json_karr(j, "events");
 	for (; e; e = pipeline_event_after(p, e->seq))
 		put_event(j, e, flags);
 	json_end_arr(j);

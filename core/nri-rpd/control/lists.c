@@ -77,8 +77,7 @@ enum call_result run_pods(struct call *call)
 
 static void put_needs(struct json *j, const char *key, const struct needs *n)
 {
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	json_kint(j, "cpu_request_milli", n->cpu_request);
 	json_kint(j, "cpu_limit_milli", n->cpu_limit);
 	json_kint(j, "memory_request", n->mem_request);
@@ -100,8 +99,7 @@ static void put_flags(struct json *j, uint32_t flags)
 		{RP_CTR_INIT, "init"},
 		{RP_CTR_RESTORED, "restored"},
 	};
-	json_key(j, "flags");
-	json_arr(j);
+	json_karr(j, "flags");
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (flags & names[i].bit)
 			json_str(j, names[i].name);
@@ -185,8 +183,7 @@ enum call_result run_containers(struct call *call)
 
 static void put_trail(struct json *j, const char *trail, uint32_t flags)
 {
-	json_key(j, "trail");
-	json_arr(j);
+	json_karr(j, "trail");
 	while (trail && *trail) {
 		char line[RP_TRAIL_MAX + 64];
 		size_t n = strcspn(trail, "\n"), len = n < sizeof line - 1 ? n : sizeof line - 1;
@@ -227,8 +224,7 @@ static void put_values(struct json *j, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
 	const struct values *r = &ctr->requested, *a = &ctr->acked;
-	json_key(j, "values");
-	json_arr(j);
+	json_karr(j, "values");
 	put_set_value(j, "cpus", d->cpus, r->cpus, a->cpus);
 	put_set_value(j, "mems", d->mems, r->mems, a->mems);
 	put_value(j, "shares", d->shares, r->shares, a->shares);
@@ -247,8 +243,7 @@ static void put_annotations(struct json *j, const struct ctr *ctr)
 		"noderesource.dev",
 		"intel.com/resources",
 	};
-	json_key(j, "annotations");
-	json_obj(j);
+	json_kobj(j, "annotations");
 	KVS_EACH(key, value, &ctr->pod->annotations)
 	{
 		bool ours = false;
@@ -262,8 +257,7 @@ static void put_annotations(struct json *j, const struct ctr *ctr)
 
 static void put_withheld(struct json *j, const struct ctr *ctr)
 {
-	json_key(j, "withheld_annotations");
-	json_arr(j);
+	json_karr(j, "withheld_annotations");
 	for (const char *k = withheld_next(ctr, NULL); k; k = withheld_next(ctr, k))
 		json_str(j, k);
 	json_end_arr(j);
@@ -304,8 +298,7 @@ static void put_controllers(struct json *j, const struct pipeline *p, const stru
 		[RP_APPLY_PARTIAL] = "partial",
 		[RP_APPLY_FAILED] = "failed",
 	};
-	json_key(j, "controllers");
-	json_arr(j);
+	json_karr(j, "controllers");
 	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
 		struct controller_status status;
 		struct controller_result res;
@@ -343,8 +336,7 @@ static enum call_result put_history(struct call *call, const char *name)
 	unsigned n = 0;
 	json_obj(&call->j);
 	json_kstr(&call->j, "name", name);
-	json_key(&call->j, "history");
-	json_arr(&call->j);
+	json_karr(&call->j, "history");
 	for (; e; e = pipeline_event_after(call->p, e->seq)) {
 		if (!is_about(e, name))
 			continue;

@@ -116,8 +116,7 @@ static void on_cost(void *ctx, const char *other, int64_t value)
 
 static void put_resources(struct json *j, const struct zone *zone)
 {
-	json_key(j, "resources");
-	json_arr(j);
+	json_karr(j, "resources");
 	for (const struct zone_item *i = zone->resources.first; i; i = i->next) {
 		json_obj(j);
 		json_kstr(j, "name", i->name);
@@ -131,8 +130,7 @@ static void put_resources(struct json *j, const struct zone *zone)
 
 static void put_named(struct json *j, const char *key, const struct zone_item *first, bool cost)
 {
-	json_key(j, key);
-	json_arr(j);
+	json_karr(j, key);
 	for (const struct zone_item *i = first; i; i = i->next) {
 		json_obj(j);
 		json_kstr(j, "name", i->name);
@@ -251,18 +249,15 @@ static void put_machine(struct json *j, struct topo *topo)
 	json_kuint(j, "memory", topo_memory(topo));
 	for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		put_ids(j, sets[i].key, topo_ids(topo, sets[i].which));
-	json_key(j, "cpus");
-	json_arr(j);
+	json_karr(j, "cpus");
 	RP_IDS_EACH (cpu, topo_ids(topo, RP_CPUS_ONLINE))
 		put_cpu(j, topo, cpu);
 	json_end_arr(j);
-	json_key(j, "nodes");
-	json_arr(j);
+	json_karr(j, "nodes");
 	RP_IDS_EACH (node, topo_ids(topo, RP_NODES_ONLINE))
 		put_node(j, topo, node);
 	json_end_arr(j);
-	json_key(j, "notes");
-	json_arr(j);
+	json_karr(j, "notes");
 	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
 		json_str(j, topo_note(topo, i));
 	json_end_arr(j);
@@ -343,15 +338,13 @@ static int collect_uses(struct cache *cache, struct uses *u)
 
 static void put_groups(struct json *j, const struct uses *u)
 {
-	json_key(j, "groups");
-	json_arr(j);
+	json_karr(j, "groups");
 	for (unsigned i = 0; i < u->n;) {
 		const struct use *first = &u->items[i];
 		json_obj(j);
 		json_kbool(j, "exclusive", first->exclusive);
 		put_set(j, "cpus", first->set);
-		json_key(j, "containers");
-		json_arr(j);
+		json_karr(j, "containers");
 		for (; i < u->n && u->items[i].set == first->set &&
 		       u->items[i].exclusive == first->exclusive;
 		     i++)

@@ -52,8 +52,7 @@ static void put_kinds(struct json *j, uint32_t kinds)
 	} names[] = {{RP_KIND_POLICY, "policy"},
 		     {RP_KIND_CONTROLLER, "controller"},
 		     {RP_KIND_CALCULATOR, "calculator"}};
-	json_key(j, "kinds");
-	json_arr(j);
+	json_karr(j, "kinds");
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (kinds & names[i].bit)
 			json_str(j, names[i].name);
@@ -128,8 +127,7 @@ static void put_vanished(struct listing *l)
 static void put_deaths(struct json *j, const struct crumb *crumb)
 {
 	const struct crumb_death *d;
-	json_key(j, "deaths");
-	json_arr(j);
+	json_karr(j, "deaths");
 	for (unsigned i = 0; (d = crumb_history(crumb, i)); i++) {
 		json_obj(j);
 		json_kstr(j, "module", d->module);
@@ -149,8 +147,7 @@ enum call_result run_modules(struct call *call)
 	struct listing l = {.j = &call->j, .p = call->p};
 	(void)pipeline_each_instance(call->p, note_in_use, &l);
 	json_obj(&call->j);
-	json_key(&call->j, "modules");
-	json_arr(&call->j);
+	json_karr(&call->j, "modules");
 	(void)loader_list(pipeline_loader(call->p), put_item, &l);
 	put_vanished(&l);
 	json_end_arr(&call->j);
@@ -185,8 +182,7 @@ static void put_debug(struct call *call)
 	const struct ctl *ctl = call->ctl;
 	const struct conf_strings *c = &conf_core(pipeline_conf(call->p))->log.debug;
 	char copy[CTL_DEBUG_MAX], *rest = copy;
-	json_key(&call->j, "debug");
-	json_arr(&call->j);
+	json_karr(&call->j, "debug");
 	if (ctl->log_generation == pipeline_conf_generation(call->p)) {
 		(void)snprintf(copy, sizeof copy, "%s", ctl->log_debug);
 		for (char *name; (name = strsep(&rest, ","));)

@@ -16,8 +16,7 @@ static const char *const amounts[RP_NR_AMOUNTS] = {"cpu", "memory"};
 
 static void put_amounts(struct json *j, const char *key, const int64_t of[RP_NR_AMOUNTS])
 {
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 		if (of[k] != RP_NOT_SET)
 			json_kint(j, amounts[k], of[k]);
@@ -26,8 +25,7 @@ static void put_amounts(struct json *j, const char *key, const int64_t of[RP_NR_
 
 static void put_measured(struct json *j, const struct rp_nr_measured *m)
 {
-	json_key(j, "measured");
-	json_obj(j);
+	json_kobj(j, "measured");
 	json_kbool(j, "degraded", m->degraded != 0);
 	if (m->age_ms != RP_NOT_SET)
 		json_kint(j, "age_ms", m->age_ms);
@@ -56,8 +54,7 @@ static const char *origin_name(enum strategy_origin o)
 
 static void put_strategy(struct json *j, const struct strategy *s)
 {
-	json_key(j, "strategy");
-	json_arr(j);
+	json_karr(j, "strategy");
 	for (uint32_t i = 0; i < RP_NR_FIELDS; i++) {
 		if (s->values[i] == RP_NOT_SET)
 			continue;
@@ -73,8 +70,7 @@ static void put_strategy(struct json *j, const struct strategy *s)
 	}
 	json_obj(j);
 	json_kstr(j, "field", STRATEGY_DURATIONS);
-	json_key(j, "value");
-	json_arr(j);
+	json_karr(j, "value");
 	for (uint32_t i = 0; i < s->n_durations; i++)
 		json_int(j, s->durations_ms[i] / 1000);
 	json_end_arr(j);
@@ -90,8 +86,7 @@ static void put_statistics(struct json *j, const char *key, const int64_t (*of)[
 							    [RP_NR_P90] = "p90",
 							    [RP_NR_P95] = "p95",
 							    [RP_NR_P99] = "p99"};
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	for (uint32_t s = 0; s < RP_NR_STATISTICS; s++)
 		put_amounts(j, names[s], of[s]);
 	json_end_obj(j);
@@ -100,8 +95,7 @@ static void put_statistics(struct json *j, const char *key, const int64_t (*of)[
 /* Writes the aggregates for the strategy's durations, as far as measured. */
 static void put_aggregated(struct json *j, const struct noderes_view *v)
 {
-	json_key(j, "aggregated");
-	json_arr(j);
+	json_karr(j, "aggregated");
 	for (uint32_t i = 0; i < v->n_aggregated; i++) {
 		const struct rp_nr_aggregated *a = &v->aggregated[i];
 		json_obj(j);
@@ -119,8 +113,7 @@ static void put_aggregated(struct json *j, const struct noderes_view *v)
 static void put_past(struct json *j, const struct past_row *row)
 {
 	json_kuint(j, "since_ms", clock_ms() - row->written_ms);
-	json_key(j, "past");
-	json_arr(j);
+	json_karr(j, "past");
 	for (uint32_t i = 0; i < row->n; i++) {
 		int64_t v = past_point(row, i);
 		if (v == RP_NOT_SET)
@@ -133,8 +126,7 @@ static void put_past(struct json *j, const struct past_row *row)
 
 static void put_zones(struct json *j, const struct nr_value *value)
 {
-	json_key(j, "zones");
-	json_arr(j);
+	json_karr(j, "zones");
 	for (uint32_t i = 0; i < value->n_zones; i++)
 		json_int(j, value->zones[i] / UNIT);
 	json_end_arr(j);
@@ -142,8 +134,7 @@ static void put_zones(struct json *j, const struct nr_value *value)
 
 static void put_resources(struct json *j, const struct noderes_view *v)
 {
-	json_key(j, "resources");
-	json_arr(j);
+	json_karr(j, "resources");
 	for (unsigned i = 0; i < v->result->n_values; i++) {
 		const struct nr_value *value = &v->result->values[i];
 		const struct nr_value *written = nr_result_value(v->node, value->name);
@@ -162,8 +153,7 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 		json_end_obj(j);
 	}
 	json_end_arr(j);
-	json_key(j, "annotations");
-	json_obj(j);
+	json_kobj(j, "annotations");
 	for (unsigned i = 0; i < v->node->n_annotations; i++)
 		json_kstr(j, v->node->annotations[i].key, v->node->annotations[i].value);
 	json_end_obj(j);
@@ -173,8 +163,7 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 static void put_calculators(struct json *j, const struct pipeline *p)
 {
 	struct calculator_view v;
-	json_key(j, "calculators");
-	json_arr(j);
+	json_karr(j, "calculators");
 	for (unsigned i = 0; pipeline_calculator(p, i, &v); i++) {
 		json_obj(j);
 		json_kstr(j, "name", v.name);
@@ -200,8 +189,7 @@ static void put_calculators(struct json *j, const struct pipeline *p)
 
 static void put_pairs(struct json *j, const char *key, const struct kv *list, uint32_t n)
 {
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	for (uint32_t i = 0; i < n; i++)
 		json_kstr(j, list[i].key, list[i].value);
 	json_end_obj(j);
@@ -210,8 +198,7 @@ static void put_pairs(struct json *j, const char *key, const struct kv *list, ui
 static void put_node_amounts(struct json *j, const char *key, const struct node_amount *list,
 			     uint32_t n)
 {
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	for (uint32_t i = 0; i < n; i++)
 		json_kint(j, list[i].name, list[i].amount);
 	json_end_obj(j);
@@ -231,8 +218,7 @@ static void put_object(struct json *j, const struct node_object *node)
 	json_kbool(j, "unschedulable", node->unschedulable);
 	put_pairs(j, "labels", node->labels, node->n_labels);
 	put_pairs(j, "annotations", node->annotations, node->n_annotations);
-	json_key(j, "taints");
-	json_arr(j);
+	json_karr(j, "taints");
 	for (uint32_t i = 0; i < node->n_taints; i++) {
 		json_obj(j);
 		json_kstr(j, "key", node->taints[i].key);
@@ -250,8 +236,7 @@ static void put_object(struct json *j, const struct node_object *node)
 static void put_wishes(struct json *j, const struct pipeline *p)
 {
 	const struct node_wish *all = pipeline_wishes(p);
-	json_key(j, "wishes");
-	json_arr(j);
+	json_karr(j, "wishes");
 	for (const struct node_wish *w = all; w; w = w->next) {
 		json_obj(j);
 		json_kstr(j, "module", instance_name(w->owner));

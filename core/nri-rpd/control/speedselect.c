@@ -97,8 +97,7 @@ static void put_features(struct json *j, const char *key, uint32_t features)
 		uint32_t bit;
 		const char *name;
 	} names[] = {{RP_SST_CP, "SST-CP"}, {RP_SST_TF, "SST-TF"}, {RP_SST_BF, "SST-BF"}};
-	json_key(j, key);
-	json_arr(j);
+	json_karr(j, key);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (features & names[i].bit)
 			json_str(j, names[i].name);
@@ -107,8 +106,7 @@ static void put_features(struct json *j, const char *key, uint32_t features)
 
 static void put_classes(struct json *j, const struct rp_sst_punit *now)
 {
-	json_key(j, "clos");
-	json_arr(j);
+	json_karr(j, "clos");
 	for (uint32_t i = 0; (now->supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++) {
 		json_obj(j);
 		json_kuint(j, "id", i);
@@ -134,8 +132,7 @@ static void put_punit(struct json *j, const struct fs_root *root, const struct r
 	put_features(j, "supported", now.supported);
 	put_features(j, "enabled", now.enabled);
 	json_kstr(j, "priority", now.priority == RP_SST_ORDERED ? "ordered" : "proportional");
-	json_key(j, "high_priority_cores");
-	json_arr(j);
+	json_karr(j, "high_priority_cores");
 	for (uint32_t i = 0; i < was->n_buckets; i++)
 		json_uint(j, was->hp_cores[i]);
 	json_end_arr(j);
@@ -147,11 +144,9 @@ static void put_punit(struct json *j, const struct fs_root *root, const struct r
 void put_speedselect(struct json *j, struct topo *topo, const struct fs_root *root)
 {
 	uint32_t n = sst_n_punits(topo);
-	json_key(j, "speed_select");
-	json_obj(j);
+	json_kobj(j, "speed_select");
 	put_text(j, "missing", sst_why(topo));
-	json_key(j, "punits");
-	json_arr(j);
+	json_karr(j, "punits");
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_sst_punit p = {.size = sizeof p};
 		if (sst_punit(topo, i, &p) == 0)

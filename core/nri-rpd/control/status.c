@@ -52,12 +52,10 @@ static void put_condition(const struct condition *c, void *arg)
 
 static void put_reasons(struct json *j, const struct pipeline *p)
 {
-	json_key(j, "reasons");
-	json_arr(j);
+	json_karr(j, "reasons");
 	(void)conditions_each(p, put_reason, j);
 	json_end_arr(j);
-	json_key(j, "conditions");
-	json_arr(j);
+	json_karr(j, "conditions");
 	(void)conditions_each(p, put_condition, j);
 	json_end_arr(j);
 }
@@ -67,16 +65,14 @@ static void put_reasons(struct json *j, const struct pipeline *p)
 static void put_policy(struct json *j, struct pipeline *p, const struct pipeline_status *s)
 {
 	const struct instance *policy = pipeline_policy(p);
-	json_key(j, "policy");
-	json_obj(j);
+	json_kobj(j, "policy");
 	put_text(j, "name", s->policy);
 	put_text(j, "version", policy ? instance_module(policy)->version : NULL);
 	put_text(j, "configured", s->configured_policy);
 	json_kbool(j, "safe_mode", s->safe_mode);
 	put_text(j, "safe_mode_reason", s->safe_mode_reason);
 	json_end_obj(j);
-	json_key(j, "config");
-	json_obj(j);
+	json_kobj(j, "config");
 	json_kstr(j, "path", s->config_path);
 	json_kuint(j, "generation", s->config_generation);
 	json_kbool(j, "ok", s->config_ok);
@@ -92,11 +88,9 @@ static void put_policy(struct json *j, struct pipeline *p, const struct pipeline
 static void put_annotations(struct json *j, struct pipeline *p)
 {
 	const struct conf_annotations *a = &conf_core(pipeline_conf(p))->annotations;
-	json_key(j, "annotations");
-	json_obj(j);
+	json_kobj(j, "annotations");
 	json_kstr(j, "takers", a->takers_named ? "named" : "peers");
-	json_key(j, "taker_namespaces");
-	json_arr(j);
+	json_karr(j, "taker_namespaces");
 	for (unsigned i = 0; i < a->taker_namespaces.n; i++)
 		json_str(j, a->taker_namespaces.items[i]);
 	json_end_arr(j);
@@ -107,8 +101,7 @@ static void put_annotations(struct json *j, struct pipeline *p)
 static void put_runtime(struct json *j, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
-	json_key(j, "runtime");
-	json_obj(j);
+	json_kobj(j, "runtime");
 	json_kbool(j, "connected", rt->connected);
 	json_kbool(j, "synchronized", rt->synchronized);
 	put_text(j, "name", rt->facts.name);
@@ -137,16 +130,14 @@ static void put_counts(struct json *j, struct pipeline *p, const struct pipeline
 	json_kuint(j, "containers", s->n_ctrs);
 	json_kuint(j, "degraded_containers", s->n_degraded);
 	json_kuint(j, "module_deaths", s->n_module_deaths);
-	json_key(j, "updates");
-	json_obj(j);
+	json_kobj(j, "updates");
 	json_kuint(j, "waiting", s->n_updates_waiting);
 	json_kbool(j, "outstanding", updates_outstanding(p));
 	json_kuint(j, "sent", st->updates_sent);
 	json_kuint(j, "failed", st->updates_failed);
 	json_kuint(j, "in_replies", st->updates_in_replies);
 	json_end_obj(j);
-	json_key(j, "counts");
-	json_obj(j);
+	json_kobj(j, "counts");
 	json_kuint(j, "policy_errors", st->policy_errors);
 	json_kuint(j, "invariant_breaks", st->invariant_breaks);
 	json_kuint(j, "resyncs", st->resyncs);
@@ -162,8 +153,7 @@ static void put_counts(struct json *j, struct pipeline *p, const struct pipeline
 static void put_requests(struct json *j, struct pipeline *p)
 {
 	const struct pipeline_stats *st = pipeline_stats(p);
-	json_key(j, "requests");
-	json_arr(j);
+	json_karr(j, "requests");
 	for (unsigned r = 0; r < N_REQUESTS; r++) {
 		const struct request_stats *s = &st->requests[r];
 		if (!s->n)
@@ -181,8 +171,7 @@ static void put_requests(struct json *j, struct pipeline *p)
 
 static void put_controllers(struct json *j, struct pipeline *p)
 {
-	json_key(j, "controllers");
-	json_arr(j);
+	json_karr(j, "controllers");
 	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
 		struct controller_status c;
 		pipeline_controller(p, i, &c);
@@ -204,8 +193,7 @@ static void put_store(struct json *j, struct pipeline *p, const struct pipeline_
 {
 	struct store_stats st;
 	store_stats(pipeline_store(p), &st);
-	json_key(j, "store");
-	json_obj(j);
+	json_kobj(j, "store");
 	json_kstr(j, "state", s->store_state);
 	json_kuint(j, "commits", st.commits);
 	json_kuint(j, "failures", st.failures);
@@ -219,16 +207,14 @@ static void put_store(struct json *j, struct pipeline *p, const struct pipeline_
 static void put_machine(struct json *j, struct pipeline *p)
 {
 	struct topo *topo = pipeline_topo(p);
-	json_key(j, "machine");
-	json_obj(j);
+	json_kobj(j, "machine");
 	json_kuint(j, "packages", topo_n_units(topo, RP_LEVEL_PACKAGE));
 	json_kuint(j, "nodes", topo_n_units(topo, RP_LEVEL_NODE));
 	json_kuint(j, "cores", topo_n_units(topo, RP_LEVEL_CORE));
 	json_kuint(j, "cpus", topo_n_units(topo, RP_LEVEL_THREAD));
 	json_kuint(j, "memory", topo_memory(topo));
 	if (topo_n_notes(topo)) {
-		json_key(j, "notes");
-		json_arr(j);
+		json_karr(j, "notes");
 		for (uint32_t i = 0; i < topo_n_notes(topo); i++)
 			json_str(j, topo_note(topo, i));
 		json_end_arr(j);
@@ -259,8 +245,7 @@ static void put_cluster(struct json *j, struct pipeline *p)
 	put_time(j, "published", s.published_ns);
 	json_kuint(j, "events_waiting", s.state ? s.state->events_waiting : 0);
 	json_kuint(j, "events_lost", s.state ? s.state->events_lost : 0);
-	json_key(j, "written");
-	json_arr(j);
+	json_karr(j, "written");
 	for (unsigned i = 0; s.state && i < s.state->n_written; i++) {
 		json_obj(j);
 		json_kstr(j, "what", s.state->written[i].what);
@@ -268,8 +253,7 @@ static void put_cluster(struct json *j, struct pipeline *p)
 		json_end_obj(j);
 	}
 	json_end_arr(j);
-	json_key(j, "problems");
-	json_arr(j);
+	json_karr(j, "problems");
 	for (unsigned i = 0; s.state && i < s.state->n_problems; i++)
 		json_str(j, s.state->problems[i]);
 	json_end_arr(j);
@@ -278,8 +262,7 @@ static void put_cluster(struct json *j, struct pipeline *p)
 
 static void put_evictions(struct json *j, struct pipeline *p)
 {
-	json_key(j, "evictions");
-	json_arr(j);
+	json_karr(j, "evictions");
 	for (const struct eviction *v = pipeline_evictions(p); v; v = v->next) {
 		const struct pod *pod = cache_pod_of(pipeline_cache(p), v->pod);
 		json_obj(j);
@@ -308,8 +291,7 @@ static void put_agent(struct json *j, struct pipeline *p)
 	json_obj(j);
 	json_kbool(j, "connected", s.reachable);
 	put_text(j, "error", s.reachable ? NULL : s.why_not);
-	json_key(j, "pods");
-	json_obj(j);
+	json_kobj(j, "pods");
 	json_kuint(j, "asked", s.n_asked);
 	json_kuint(j, "known", s.n_known);
 	json_kuint(j, "failed", s.n_failed);
@@ -335,8 +317,7 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	}
 	json_obj(j);
 	json_kbool(j, "reachable", pipeline_plugins_reachable(p));
-	json_key(j, "plugins");
-	json_arr(j);
+	json_karr(j, "plugins");
 	for (uint32_t i = 0; i < n; i++) {
 		json_obj(j);
 		json_kstr(j, "resource", list[i].resource);
@@ -418,8 +399,7 @@ static void put_memory(struct json *j, struct pipeline *p, const struct pipeline
 	const struct mallinfo2 heap = mallinfo2();
 	struct store_stats st;
 	store_stats(pipeline_store(p), &st);
-	json_key(j, "memory");
-	json_obj(j);
+	json_kobj(j, "memory");
 	put_process(j);
 	json_kuint(j, "heap_used", heap.uordblks + heap.hblkhd);
 	json_kuint(j, "heap_free", heap.fordblks);

@@ -29,8 +29,7 @@ static void writing_free(struct writing *w)
 
 static void put_pairs(struct json *j, const char *key, const struct nr_pair *pairs, unsigned n)
 {
-	json_key(j, key);
-	json_obj(j);
+	json_kobj(j, key);
 	for (unsigned i = 0; i < n; i++)
 		json_kstr(j, pairs[i].key, pairs[i].value);
 	json_end_obj(j);
@@ -43,8 +42,7 @@ static char *outcome_compose(const struct nr_result *stands)
 	struct json j;
 	json_init(&j, &out);
 	json_obj(&j);
-	json_key(&j, "resources");
-	json_obj(&j);
+	json_kobj(&j, "resources");
 	for (unsigned i = 0; i < stands->n_values; i++)
 		json_kint(&j, stands->values[i].name, stands->values[i].quantity / UNIT);
 	json_end_obj(&j);
