@@ -14,104 +14,10 @@
 
 #define GRACE_MAX_S 86400u
 
-enum {
-	OPT_DAEMON_SOCKET,
-	OPT_KUBELET_SOCKET,
-	OPT_PODS_SOCKET,
-	OPT_BRIDGE_SOCKET,
-	OPT_KUBECONFIG,
-	OPT_CONTEXT,
-	OPT_SERVICE_ACCOUNT,
-	OPT_NODE,
-	OPT_NAMESPACE,
-	OPT_CONFIG_MAP,
-	OPT_PLUGIN_DIR,
-	OPT_POD_RESOURCES_SOCKET,
-	OPT_PLUGIN_GRACE,
-	OPT_DEVICES_PROVIDER,
-	OPT_LOG_LEVEL,
-};
-
-static const struct cmdline_option table[] = {
-	{{"daemon-socket", required_argument, NULL, OPT_DAEMON_SOCKET},
-	 "PATH",
-	 "where nri-rpd listens, default " AGENT_DEFAULT_SOCKET},
-	{{"kubelet-socket", required_argument, NULL, OPT_KUBELET_SOCKET},
-	 "PATH",
-	 "the kubelet's pod-resources socket,\n"
-	 "                           default " KUBELET_DEFAULT_SOCKET},
-	{{"kubelet-pods-socket", required_argument, NULL, OPT_PODS_SOCKET},
-	 "PATH",
-	 "the kubelet's socket of its pods API (agent.podSource),\n"
-	 "                           default " PODWATCH_DEFAULT_SOCKET},
-	{{"bridge-socket", required_argument, NULL, OPT_BRIDGE_SOCKET},
-	 "PATH",
-	 "where nri-rp-bridge listens that works by cgroups, to tell\n"
-	 "                           it the node's pods; default none"},
-	{{"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
-	 "FILE",
-	 "how to reach the API server; without it, as Kubernetes\n"
-	 "                           tells a container"},
-	{{"context", required_argument, NULL, OPT_CONTEXT},
-	 "NAME",
-	 "the context of that file to use, default its current one"},
-	{{"service-account", required_argument, NULL, OPT_SERVICE_ACCOUNT},
-	 "DIR",
-	 "the files of the service account, default\n"
-	 "                           " SERVICE_ACCOUNT_DIR},
-	{{"node", required_argument, NULL, OPT_NODE},
-	 "NAME",
-	 "this node's name in the cluster, default $NODE_NAME,\n"
-	 "                           else the host's name"},
-	{{"namespace", required_argument, NULL, OPT_NAMESPACE},
-	 "NAME",
-	 "where configurations are, default the account's, else\n"
-	 "                           " CLUSTER_DEFAULT_NAMESPACE},
-	{{"config-map", required_argument, NULL, OPT_CONFIG_MAP},
-	 "NAME",
-	 "what names of ConfigMaps begin with, default " CLUSTER_DEFAULT_CONFIG_MAP},
-	{{"plugin-dir", required_argument, NULL, OPT_PLUGIN_DIR},
-	 "DIR",
-	 "where resource plugins register, as\n"
-	 "                           " PLUGINS_DEFAULT_DIR ";\n"
-	 "                           without it there are none"},
-	{{"plugin-grace", required_argument, NULL, OPT_PLUGIN_GRACE},
-	 "SECONDS",
-	 "that a plugin which has stopped is waited for, default 300"},
-	{{"pod-resources-socket", required_argument, NULL, OPT_POD_RESOURCES_SOCKET},
-	 "PATH",
-	 "where to serve the kubelet's pod-resources API with what\n"
-	 "                           nri-rpd has given to containers; default nowhere"},
-	{{"devices-provider", required_argument, NULL, OPT_DEVICES_PROVIDER},
-	 "NAME",
-	 "whose devices are told there: kubelet or none, default none"},
-	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-	 "LEVEL",
-	 "error, warning, notice, info or debug, default info"},
-	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
-};
-static const char **text_option(struct options *o, int option)
+static int take_grace(void *to, const struct cmdline_option *option, const char *argument)
 {
-	const char **const texts[] = {
-		[OPT_DAEMON_SOCKET] = &o->daemon_socket,
-		[OPT_KUBELET_SOCKET] = &o->kubelet_socket,
-		[OPT_PODS_SOCKET] = &o->pods_socket,
-		[OPT_BRIDGE_SOCKET] = &o->bridge_socket,
-		[OPT_KUBECONFIG] = &o->kubeconfig,
-		[OPT_CONTEXT] = &o->context,
-		[OPT_SERVICE_ACCOUNT] = &o->service_account,
-		[OPT_NODE] = &o->node,
-		[OPT_NAMESPACE] = &o->ns,
-		[OPT_CONFIG_MAP] = &o->config_map,
-		[OPT_PLUGIN_DIR] = &o->plugin_dir,
-		[OPT_POD_RESOURCES_SOCKET] = &o->pod_resources_socket,
-	};
-	return option >= 0 && option < OPT_PLUGIN_GRACE ? texts[option] : NULL;
-}
-
-static int take_grace(struct options *o, const char *argument)
-{
+	struct options *o = to;
+	(void)option;
 	if (str_to_u64(argument, &o->plugin_grace_s) == 0 && o->plugin_grace_s &&
 	    o->plugin_grace_s <= GRACE_MAX_S)
 		return 0;
@@ -120,8 +26,10 @@ static int take_grace(struct options *o, const char *argument)
 	return -1;
 }
 
-static int take_provider(struct options *o, const char *argument)
+static int take_provider(void *to, const struct cmdline_option *option, const char *argument)
 {
+	struct options *o = to;
+	(void)option;
 	o->kubelet_devices = str_eq(argument, "kubelet");
 	if (o->kubelet_devices || str_eq(argument, "none"))
 		return 0;
@@ -130,25 +38,61 @@ static int take_provider(struct options *o, const char *argument)
 	return -1;
 }
 
-static int take(void *to, int option, const char *argument)
-{
-	struct options *o = to;
-	const char **text = text_option(o, option);
-	if (text) {
-		*text = argument;
-		return 0;
-	}
-	if (option == OPT_PLUGIN_GRACE)
-		return take_grace(o, argument);
-	if (option == OPT_DEVICES_PROVIDER)
-		return take_provider(o, argument);
-	if (log_level_from_name(argument, &o->log_level) == 0)
-		return 0;
-	fprintf(stderr,
-		"nri-rp-agent: --log-level %s: expected error, warning, notice, info or debug\n",
-		argument);
-	return -1;
-}
+#define OPTION_AT(member) offsetof(struct options, member)
+
+static const struct cmdline_option table[] = {
+	OPTION("daemon-socket", "PATH", "where nri-rpd listens, default " AGENT_DEFAULT_SOCKET,
+	       OPTION_TEXT(daemon_socket)),
+	OPTION("kubelet-socket", "PATH",
+	       "the kubelet's pod-resources socket,\n"
+	       "                           default " KUBELET_DEFAULT_SOCKET,
+	       OPTION_TEXT(kubelet_socket)),
+	OPTION("kubelet-pods-socket", "PATH",
+	       "the kubelet's socket of its pods API (agent.podSource),\n"
+	       "                           default " PODWATCH_DEFAULT_SOCKET,
+	       OPTION_TEXT(pods_socket)),
+	OPTION("bridge-socket", "PATH",
+	       "where nri-rp-bridge listens that works by cgroups, to tell\n"
+	       "                           it the node's pods; default none",
+	       OPTION_TEXT(bridge_socket)),
+	OPTION("kubeconfig", "FILE",
+	       "how to reach the API server; without it, as Kubernetes\n"
+	       "                           tells a container",
+	       OPTION_TEXT(kubeconfig)),
+	OPTION("context", "NAME", "the context of that file to use, default its current one",
+	       OPTION_TEXT(context)),
+	OPTION("service-account", "DIR",
+	       "the files of the service account, default\n"
+	       "                           " SERVICE_ACCOUNT_DIR,
+	       OPTION_TEXT(service_account)),
+	OPTION("node", "NAME",
+	       "this node's name in the cluster, default $NODE_NAME,\n"
+	       "                           else the host's name",
+	       OPTION_TEXT(node)),
+	OPTION("namespace", "NAME",
+	       "where configurations are, default the account's, else\n"
+	       "                           " CLUSTER_DEFAULT_NAMESPACE,
+	       OPTION_TEXT(ns)),
+	OPTION("config-map", "NAME",
+	       "what names of ConfigMaps begin with, default " CLUSTER_DEFAULT_CONFIG_MAP,
+	       OPTION_TEXT(config_map)),
+	OPTION("plugin-dir", "DIR",
+	       "where resource plugins register, as\n"
+	       "                           " PLUGINS_DEFAULT_DIR ";\n"
+	       "                           without it there are none",
+	       OPTION_TEXT(plugin_dir)),
+	OPTION("plugin-grace", "SECONDS",
+	       "that a plugin which has stopped is waited for, default 300", .take = take_grace),
+	OPTION("pod-resources-socket", "PATH",
+	       "where to serve the kubelet's pod-resources API with what\n"
+	       "                           nri-rpd has given to containers; default nowhere",
+	       OPTION_TEXT(pod_resources_socket)),
+	OPTION("devices-provider", "NAME",
+	       "whose devices are told there: kubelet or none, default none",
+	       .take = take_provider),
+	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, default info",
+	       OPTION_LEVEL(log_level)),
+};
 
 enum options_result options_parse(int argc, char **argv, struct options *ret)
 {
@@ -163,7 +107,6 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 			 "See nri-rp-agent(8), nri-rpd(8), rp.conf(5).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
-		.take = take,
 	};
 	*ret = (struct options){
 		.daemon_socket = AGENT_DEFAULT_SOCKET,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
@@ -16,144 +17,24 @@
 #define TIME_MAX_MS 3600000
 #define SCHEME "unix://"
 
-enum {
-	OPT_LISTEN,
-	OPT_RUNTIME,
-	OPT_IMAGE,
-	OPT_NRI_SOCKET,
-	OPT_STRICT,
-	OPT_REQUIRE_PLUGIN,
-	OPT_POD_EVENT,
-	OPT_TRACE,
-	OPT_LOG_LEVEL,
-	OPT_SOURCE,
-	OPT_CGROUPS, /* options of the source cgroups, up to OPT_LAST */
-	OPT_PODS = OPT_CGROUPS,
-	OPT_KUBELET,
-	OPT_READ_ONLY_PORT,
-	OPT_SECURE_PORT,
-	OPT_TOKEN,
-	OPT_CA,
-	OPT_AGENT_SOCKET,
-	OPT_POLL,
-	OPT_RECONCILE,
-	OPT_CGROUP_ROOT,
-	OPT_STATE,
-	OPT_MIGRATE,
-	OPT_HOST_ROOT,
-	OPT_LAST = OPT_HOST_ROOT,
-	OPT_FORMER, /* + one of the first three: the option's name in CRI Resource Manager */
-};
-
-static const struct cmdline_option table[] = {
-	{{"source", required_argument, NULL, OPT_SOURCE},
-	 "cri|cgroups",
-	 "stand between kubelet and runtime (default), or beside them"},
-	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET},
-	 "PATH",
-	 "the socket for nri-rpd, default " DEFAULT_NRI},
-	{{"listen", required_argument, NULL, OPT_LISTEN},
-	 "PATH",
-	 "the socket for the kubelet, default " DEFAULT_LISTEN},
-	{{"runtime", required_argument, NULL, OPT_RUNTIME},
-	 "PATH",
-	 "the runtime's socket, default\n"
-	 "                           " DEFAULT_RUNTIME},
-	{{"image", required_argument, NULL, OPT_IMAGE},
-	 "PATH",
-	 "the image service's socket, default the runtime's"},
-	{{"strict", no_argument, NULL, OPT_STRICT},
-	 NULL,
-	 "fail a call when the plugin wants what CRI has no place for"},
-	{{"require-plugin", no_argument, NULL, OPT_REQUIRE_PLUGIN},
-	 NULL,
-	 "fail RunPodSandbox and CreateContainer without nri-rpd"},
-	{{"pod-event", required_argument, NULL, OPT_POD_EVENT},
-	 "WHEN",
-	 "ask about a pod before the runtime makes it (default) or after,\n"
-	 "                           by the id that the runtime gave it"},
-	{{"trace", required_argument, NULL, OPT_TRACE},
-	 "GLOB[=LEVEL]",
-	 "log calls whose method fits: off, name, short (default) or\n"
-	 "                           full; may be given several times, the first that fits counts"},
-	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-	 "LEVEL",
-	 "error, warning, notice, info or debug, default info"},
-	{{"pods", required_argument, NULL, OPT_PODS},
-	 "SOURCE",
-	 "with --source cgroups, who knows pods' names and annotations:\n"
-	 "                           readonly or secure (a port of the kubelet), agent "
-	 "(nri-rp-agent),\n"
-	 "                           cgroupfs (nobody), or auto (default)"},
-	{{"kubelet", required_argument, NULL, OPT_KUBELET},
-	 "HOST",
-	 "where the kubelet listens, default " DEFAULT_KUBELET},
-	{{"read-only-port", required_argument, NULL, OPT_READ_ONLY_PORT},
-	 "PORT",
-	 "of the kubelet, default 10255"},
-	{{"secure-port", required_argument, NULL, OPT_SECURE_PORT},
-	 "PORT",
-	 "of the kubelet, default 10250"},
-	{{"kubelet-token", required_argument, NULL, OPT_TOKEN},
-	 "FILE",
-	 "the token for the secure port, default\n"
-	 "                           " DEFAULT_TOKEN},
-	{{"kubelet-ca", required_argument, NULL, OPT_CA},
-	 "FILE",
-	 "what the kubelet's certificate is checked with; without it\n"
-	 "                           that is not checked"},
-	{{"agent-socket", required_argument, NULL, OPT_AGENT_SOCKET},
-	 "PATH",
-	 "the socket for nri-rp-agent, default\n"
-	 "                           " DEFAULT_AGENT},
-	{{"poll", required_argument, NULL, OPT_POLL},
-	 "TIME",
-	 "between two lists of the kubelet, default 30s"},
-	{{"reconcile", required_argument, NULL, OPT_RECONCILE},
-	 "TIME",
-	 "between two looks at what cgroups' files say, default 5s"},
-	{{"cgroup-root", required_argument, NULL, OPT_CGROUP_ROOT},
-	 "PATH",
-	 "the cgroup that the kubelet's is in, default: any"},
-	{{"runtime-state", required_argument, NULL, OPT_STATE},
-	 "DIR",
-	 "where the runtime has a folder of each container, besides\n"
-	 "                           where containerd, CRI-O and Docker have it"},
-	{{"memory-migrate", no_argument, NULL, OPT_MIGRATE},
-	 NULL,
-	 "with cgroup v1 move memory to a container's new nodes"},
-	{{"host-root", required_argument, NULL, OPT_HOST_ROOT},
-	 "DIR",
-	 "read and write cgroups and /proc below DIR"},
-	{{"relay-socket", required_argument, NULL, OPT_FORMER + OPT_LISTEN},
-	 "PATH",
-	 "CRI Resource Manager's name of --listen"},
-	{{"runtime-socket", required_argument, NULL, OPT_FORMER + OPT_RUNTIME},
-	 "PATH",
-	 "CRI Resource Manager's name of --runtime"},
-	{{"image-socket", required_argument, NULL, OPT_FORMER + OPT_IMAGE},
-	 "PATH",
-	 "CRI Resource Manager's name of --image"},
-	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
-};
-
 /* Parses the path of a socket; the kubelet's notation "unix:///path" is accepted. */
-static int take_socket(const char **to, const char *option, const char *argument)
+static int take_socket(void *to, const struct cmdline_option *option, const char *argument)
 {
 	const char *path =
 		str_has_prefix(argument, SCHEME) ? argument + sizeof SCHEME - 1 : argument;
 	if (*path != '/') {
-		fprintf(stderr, "nri-rp-bridge: --%s %s: expected an absolute path\n", option,
+		fprintf(stderr, "nri-rp-bridge: --%s %s: expected an absolute path\n", option->name,
 			argument);
 		return -1;
 	}
-	*to = path;
+	*(const char **)cmdline_member(to, option) = path;
 	return 0;
 }
 
-static int take_trace(struct options *o, const char *argument)
+static int take_trace(void *to, const struct cmdline_option *option, const char *argument)
 {
+	struct options *o = to;
+	(void)option;
 	int r = trace_add(&o->trace, argument);
 	if (!r)
 		return 0;
@@ -168,9 +49,10 @@ static int take_trace(struct options *o, const char *argument)
 	return -1;
 }
 
-static int options_wrong(const char *option, const char *argument, const char *expected)
+static int options_wrong(const struct cmdline_option *option, const char *argument,
+			 const char *expected)
 {
-	fprintf(stderr, "nri-rp-bridge: --%s %s: expected %s\n", option, argument, expected);
+	fprintf(stderr, "nri-rp-bridge: --%s %s: expected %s\n", option->name, argument, expected);
 	return -1;
 }
 
@@ -183,16 +65,18 @@ static int options_choose(const char *argument, const char *const *names, int n)
 	return -1;
 }
 
-static int take_pod_event(struct options *o, const char *argument)
+static int take_pod_event(void *to, const struct cmdline_option *option, const char *argument)
 {
+	struct options *o = to;
 	o->pod_event_after = str_eq(argument, "after");
 	return o->pod_event_after || str_eq(argument, "before")
 		       ? 0
-		       : options_wrong("pod-event", argument, "before or after");
+		       : options_wrong(option, argument, "before or after");
 }
 
-static int take_pods(struct options *o, const char *argument)
+static int take_pods(void *to, const struct cmdline_option *option, const char *argument)
 {
+	struct options *o = to;
 	static const char *const names[] = {[PODS_AUTO] = "auto",
 					    [PODS_READONLY] = "readonly",
 					    [PODS_SECURE] = "secure",
@@ -200,113 +84,125 @@ static int take_pods(struct options *o, const char *argument)
 					    [PODS_CGROUPFS] = "cgroupfs"};
 	int i = options_choose(argument, names, PODS_CGROUPFS + 1);
 	if (i < 0)
-		return options_wrong("pods", argument, "auto, readonly, secure, agent or cgroupfs");
+		return options_wrong(option, argument, "auto, readonly, secure, agent or cgroupfs");
 	o->pods.source = (enum pods_source)i;
 	return 0;
 }
 
-static int take_port(unsigned *to, const char *option, const char *argument)
+static int take_port(void *to, const struct cmdline_option *option, const char *argument)
 {
 	uint64_t v;
 	if (str_to_u64(argument, &v) || !v || v > UINT16_MAX)
 		return options_wrong(option, argument, "a port");
-	*to = (unsigned)v;
+	*(unsigned *)cmdline_member(to, option) = (unsigned)v;
 	return 0;
 }
 
-static int take_time(uint64_t *to, const char *option, const char *argument)
+static int take_time(void *to, const struct cmdline_option *option, const char *argument)
 {
 	int64_t ms;
 	if (str_to_ms(argument, &ms) || ms < 100 || ms > TIME_MAX_MS)
 		return options_wrong(option, argument, "a time from 100ms to 1h, as 30s");
-	*to = (uint64_t)ms;
+	*(uint64_t *)cmdline_member(to, option) = (uint64_t)ms;
 	return 0;
 }
 
-/* Parses an option of the source cgroups. */
-static int take_cgroups(struct options *o, int option, const char *argument)
+static int take_source(void *to, const struct cmdline_option *option, const char *argument)
 {
-	o->of_cgroups = true;
-	switch (option) {
-	case OPT_PODS:
-		return take_pods(o, argument);
-	case OPT_KUBELET:
-		o->pods.kubelet = argument;
-		return 0;
-	case OPT_READ_ONLY_PORT:
-		return take_port(&o->pods.readonly_port, "read-only-port", argument);
-	case OPT_SECURE_PORT:
-		return take_port(&o->pods.secure_port, "secure-port", argument);
-	case OPT_TOKEN:
-		o->pods.token = argument;
-		return 0;
-	case OPT_CA:
-		o->pods.ca = argument;
-		return 0;
-	case OPT_AGENT_SOCKET:
-		return take_socket(&o->pods.agent_socket, "agent-socket", argument);
-	case OPT_POLL:
-		return take_time(&o->pods.poll_ms, "poll", argument);
-	case OPT_RECONCILE:
-		return take_time(&o->reconcile_ms, "reconcile", argument);
-	case OPT_CGROUP_ROOT:
-		o->cgroup_root = argument;
-		return 0;
-	case OPT_STATE:
-		o->state = argument;
-		return 0;
-	case OPT_MIGRATE:
-		o->migrate = true;
-		return 0;
-	default:
-		o->root = argument;
-		return 0;
-	}
-}
-
-static int take_source(struct options *o, const char *argument)
-{
+	struct options *o = to;
 	static const char *const names[] = {[SOURCE_CRI] = "cri", [SOURCE_CGROUPS] = "cgroups"};
 	int i = options_choose(argument, names, SOURCE_CGROUPS + 1);
 	if (i < 0)
-		return options_wrong("source", argument, "cri or cgroups");
+		return options_wrong(option, argument, "cri or cgroups");
 	o->source = (enum source)i;
 	return 0;
 }
 
-static int take(void *to, int option, const char *argument)
+/* Parses an option of CRI Resource Manager; its help ends with the name that it has here. */
+static int take_former(void *to, const struct cmdline_option *option, const char *argument)
 {
-	static const char *const names[] = {"listen", "runtime", "image", "nri-socket"};
-	struct options *o = to;
-	const char **const sockets[] = {&o->listen, &o->runtime, &o->image, &o->nri_socket};
-	int socket = option >= OPT_FORMER ? option - OPT_FORMER : option;
-	if (option == OPT_SOURCE)
-		return take_source(o, argument);
-	if (option >= OPT_CGROUPS && option <= OPT_LAST)
-		return take_cgroups(o, option, argument);
-	o->of_cri |= option != OPT_LOG_LEVEL && option != OPT_NRI_SOCKET;
-	if (option >= OPT_FORMER)
-		fprintf(stderr,
-			"nri-rp-bridge: hint: --%s is the name of this option here; the one of CRI "
-			"Resource Manager works as well\n",
-			names[socket]);
-	if (socket <= OPT_NRI_SOCKET)
-		return take_socket(sockets[socket], names[socket], argument);
-	if (option == OPT_STRICT || option == OPT_REQUIRE_PLUGIN) {
-		*(option == OPT_STRICT ? &o->strict : &o->require_plugin) = true;
-		return 0;
-	}
-	if (option == OPT_POD_EVENT)
-		return take_pod_event(o, argument);
-	if (option == OPT_TRACE)
-		return take_trace(o, argument);
-	if (log_level_from_name(argument, &o->log_level) == 0)
-		return 0;
 	fprintf(stderr,
-		"nri-rp-bridge: --log-level %s: expected error, warning, notice, info or debug\n",
-		argument);
-	return -1;
+		"nri-rp-bridge: hint: %s is the name of this option here; the one of CRI Resource "
+		"Manager works as well\n",
+		strrchr(option->help, ' ') + 1);
+	return take_socket(to, option, argument);
 }
+
+#define OPTION_AT(member) offsetof(struct options, member)
+
+static const struct cmdline_option table[] = {
+	OPTION("source", "cri|cgroups",
+	       "stand between kubelet and runtime (default), or beside them", .take = take_source),
+	OPTION("nri-socket", "PATH", "the socket for nri-rpd, default " DEFAULT_NRI,
+	       OPTION_TAKE(take_socket, nri_socket)),
+	OPTION("listen", "PATH", "the socket for the kubelet, default " DEFAULT_LISTEN,
+	       OPTION_TAKE(take_socket, listen), .mark = OPTION_AT(of_cri)),
+	OPTION("runtime", "PATH",
+	       "the runtime's socket, default\n"
+	       "                           " DEFAULT_RUNTIME,
+	       OPTION_TAKE(take_socket, runtime), .mark = OPTION_AT(of_cri)),
+	OPTION("image", "PATH", "the image service's socket, default the runtime's",
+	       OPTION_TAKE(take_socket, image), .mark = OPTION_AT(of_cri)),
+	OPTION("strict", NULL, "fail a call when the plugin wants what CRI has no place for",
+	       OPTION_FLAG(strict), .mark = OPTION_AT(of_cri)),
+	OPTION("require-plugin", NULL, "fail RunPodSandbox and CreateContainer without nri-rpd",
+	       OPTION_FLAG(require_plugin), .mark = OPTION_AT(of_cri)),
+	OPTION("pod-event", "WHEN",
+	       "ask about a pod before the runtime makes it (default) or after,\n"
+	       "                           by the id that the runtime gave it",
+	       .take = take_pod_event, .mark = OPTION_AT(of_cri)),
+	OPTION("trace", "GLOB[=LEVEL]",
+	       "log calls whose method fits: off, name, short (default) or\n"
+	       "                           full; may be given several times, the first that fits "
+	       "counts",
+	       .take = take_trace, .mark = OPTION_AT(of_cri)),
+	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, default info",
+	       OPTION_LEVEL(log_level)),
+	OPTION("pods", "SOURCE",
+	       "with --source cgroups, who knows pods' names and annotations:\n"
+	       "                           readonly or secure (a port of the kubelet), agent "
+	       "(nri-rp-agent),\n"
+	       "                           cgroupfs (nobody), or auto (default)",
+	       .take = take_pods, .mark = OPTION_AT(of_cgroups)),
+	OPTION("kubelet", "HOST", "where the kubelet listens, default " DEFAULT_KUBELET,
+	       OPTION_TEXT(pods.kubelet), .mark = OPTION_AT(of_cgroups)),
+	OPTION("read-only-port", "PORT", "of the kubelet, default 10255",
+	       OPTION_TAKE(take_port, pods.readonly_port), .mark = OPTION_AT(of_cgroups)),
+	OPTION("secure-port", "PORT", "of the kubelet, default 10250",
+	       OPTION_TAKE(take_port, pods.secure_port), .mark = OPTION_AT(of_cgroups)),
+	OPTION("kubelet-token", "FILE",
+	       "the token for the secure port, default\n"
+	       "                           " DEFAULT_TOKEN,
+	       OPTION_TEXT(pods.token), .mark = OPTION_AT(of_cgroups)),
+	OPTION("kubelet-ca", "FILE",
+	       "what the kubelet's certificate is checked with; without it\n"
+	       "                           that is not checked",
+	       OPTION_TEXT(pods.ca), .mark = OPTION_AT(of_cgroups)),
+	OPTION("agent-socket", "PATH",
+	       "the socket for nri-rp-agent, default\n"
+	       "                           " DEFAULT_AGENT,
+	       OPTION_TAKE(take_socket, pods.agent_socket), .mark = OPTION_AT(of_cgroups)),
+	OPTION("poll", "TIME", "between two lists of the kubelet, default 30s",
+	       OPTION_TAKE(take_time, pods.poll_ms), .mark = OPTION_AT(of_cgroups)),
+	OPTION("reconcile", "TIME", "between two looks at what cgroups' files say, default 5s",
+	       OPTION_TAKE(take_time, reconcile_ms), .mark = OPTION_AT(of_cgroups)),
+	OPTION("cgroup-root", "PATH", "the cgroup that the kubelet's is in, default: any",
+	       OPTION_TEXT(cgroup_root), .mark = OPTION_AT(of_cgroups)),
+	OPTION("runtime-state", "DIR",
+	       "where the runtime has a folder of each container, besides\n"
+	       "                           where containerd, CRI-O and Docker have it",
+	       OPTION_TEXT(state), .mark = OPTION_AT(of_cgroups)),
+	OPTION("memory-migrate", NULL, "with cgroup v1 move memory to a container's new nodes",
+	       OPTION_FLAG(migrate), .mark = OPTION_AT(of_cgroups)),
+	OPTION("host-root", "DIR", "read and write cgroups and /proc below DIR", OPTION_TEXT(root),
+	       .mark = OPTION_AT(of_cgroups)),
+	OPTION("relay-socket", "PATH", "CRI Resource Manager's name of --listen",
+	       OPTION_TAKE(take_former, listen), .mark = OPTION_AT(of_cri)),
+	OPTION("runtime-socket", "PATH", "CRI Resource Manager's name of --runtime",
+	       OPTION_TAKE(take_former, runtime), .mark = OPTION_AT(of_cri)),
+	OPTION("image-socket", "PATH", "CRI Resource Manager's name of --image",
+	       OPTION_TAKE(take_former, image), .mark = OPTION_AT(of_cri)),
+};
 
 enum options_result options_parse(int argc, char **argv, struct options *ret)
 {
@@ -324,7 +220,6 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 			 "See nri-rp-bridge(8), nri-rpd(8).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
-		.take = take,
 	};
 	*ret = (struct options){.listen = DEFAULT_LISTEN,
 				.runtime = DEFAULT_RUNTIME,

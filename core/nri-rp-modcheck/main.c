@@ -380,57 +380,6 @@ static int check_module(const struct options *o)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-enum {
-	OPT_MACHINES = 256,
-	OPT_SEED,
-	OPT_CASES,
-	OPT_REPRODUCE,
-	OPT_CONFIG,
-	OPT_VECTORS,
-	OPT_ANNOTATIONS,
-	OPT_SLOW,
-	OPT_SANITIZE,
-	OPT_VALGRIND,
-	OPT_STRICT,
-	OPT_JSON,
-	OPT_LIST
-};
-
-static const struct cmdline_option table[] = {
-	{{"machines", required_argument, NULL, OPT_MACHINES},
-	 "DIR",
-	 "recorded machines instead of made-up ones: folders with sys/ and proc/"},
-	{{"seed", required_argument, NULL, OPT_SEED}, "N", "first seed of random cases, default 1"},
-	{{"cases", required_argument, NULL, OPT_CASES},
-	 "RE",
-	 "only cases whose name has a match of this extended regular expression"},
-	{{"reproduce", required_argument, NULL, OPT_REPRODUCE},
-	 "SEED",
-	 "this seed alone, with every request shown"},
-	{{"config", required_argument, NULL, OPT_CONFIG},
-	 "FILE",
-	 "the module's section of rp.conf, or a whole rp.conf"},
-	{{"vectors", required_argument, NULL, OPT_VECTORS},
-	 "FILE",
-	 "instead, a table of inputs and results, for the calculators beside MODULE.so"},
-	{{"annotations", required_argument, NULL, OPT_ANNOTATIONS},
-	 "FILE",
-	 "annotations that the module looks for, as a YAML map of values or lists of values"},
-	{{"slow", required_argument, NULL, OPT_SLOW},
-	 "MS",
-	 "a call of the module that takes longer is a failure, default 100; 0: never"},
-	{{"sanitize", no_argument, NULL, OPT_SANITIZE},
-	 NULL,
-	 "the module was built with sanitizers: use the checker that was, too"},
-	{{"valgrind", no_argument, NULL, OPT_VALGRIND},
-	 NULL,
-	 "run in valgrind: the module may be built as usual; takes long"},
-	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
-	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
-	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
-	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
-};
 static int __attribute__((format(printf, 1, 2))) modcheck_wrong(const char *fmt, ...)
 {
 	va_list ap;
@@ -453,56 +402,63 @@ static int __attribute__((format(printf, 1, 2))) modcheck_usage(const char *fmt,
 	return EXIT_USAGE;
 }
 
-static int take(void *to, int opt, const char *argument)
+static int take_seed(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	switch (opt) {
-	case OPT_MACHINES:
-		o->machines = argument;
-		return 0;
-	case OPT_REPRODUCE:
-		o->reproduce = true;
-		/* fallthrough */
-	case OPT_SEED:
-		return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is no seed", argument)
-						      : 0;
-	case OPT_CASES:
-		o->has_cases = true;
-		return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
-			       ? modcheck_wrong("%s is no regular expression", argument)
-			       : 0;
-	case OPT_CONFIG:
-		o->config = argument;
-		return 0;
-	case OPT_VECTORS:
-		o->vectors = argument;
-		return 0;
-	case OPT_ANNOTATIONS:
-		o->annotations = argument;
-		return 0;
-	case OPT_SLOW:
-		return str_to_u64(argument, &o->slow_ms)
-			       ? modcheck_wrong("%s: no number of milliseconds", argument)
-			       : 0;
-	case OPT_SANITIZE:
-		o->sanitize = true;
-		return 0;
-	case OPT_VALGRIND:
-		o->valgrind = true;
-		return 0;
-	case OPT_STRICT:
-		o->strict_time = true;
-		return 0;
-	case OPT_JSON:
-		o->json = true;
-		return 0;
-	case OPT_LIST:
-		o->list = true;
-		return 0;
-	default:
-		return -1;
-	}
+	(void)option;
+	return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is no seed", argument) : 0;
 }
+
+static int take_cases(void *to, const struct cmdline_option *option, const char *argument)
+{
+	struct options *o = to;
+	(void)option;
+	return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
+		       ? modcheck_wrong("%s is no regular expression", argument)
+		       : 0;
+}
+
+static int take_slow(void *to, const struct cmdline_option *option, const char *argument)
+{
+	struct options *o = to;
+	(void)option;
+	return str_to_u64(argument, &o->slow_ms)
+		       ? modcheck_wrong("%s: no number of milliseconds", argument)
+		       : 0;
+}
+
+#define OPTION_AT(member) offsetof(struct options, member)
+
+static const struct cmdline_option table[] = {
+	OPTION("machines", "DIR",
+	       "recorded machines instead of made-up ones: folders with sys/ and proc/",
+	       OPTION_TEXT(machines)),
+	OPTION("seed", "N", "first seed of random cases, default 1", .take = take_seed),
+	OPTION("cases", "RE",
+	       "only cases whose name has a match of this extended regular expression",
+	       .take = take_cases, .mark = OPTION_AT(has_cases)),
+	OPTION("reproduce", "SEED", "this seed alone, with every request shown", .take = take_seed,
+	       .mark = OPTION_AT(reproduce)),
+	OPTION("config", "FILE", "the module's section of rp.conf, or a whole rp.conf",
+	       OPTION_TEXT(config)),
+	OPTION("vectors", "FILE",
+	       "instead, a table of inputs and results, for the calculators beside MODULE.so",
+	       OPTION_TEXT(vectors)),
+	OPTION("annotations", "FILE",
+	       "annotations that the module looks for, as a YAML map of values or lists of values",
+	       OPTION_TEXT(annotations)),
+	OPTION("slow", "MS",
+	       "a call of the module that takes longer is a failure, default 100; 0: never",
+	       .take = take_slow),
+	OPTION("sanitize", NULL,
+	       "the module was built with sanitizers: use the checker that was, too",
+	       OPTION_FLAG(sanitize)),
+	OPTION("valgrind", NULL, "run in valgrind: the module may be built as usual; takes long",
+	       OPTION_FLAG(valgrind)),
+	OPTION("strict-time", NULL, "slow is wrong", OPTION_FLAG(strict_time)),
+	OPTION("json", NULL, "one JSON document instead of TAP", OPTION_FLAG(json)),
+	OPTION("list", NULL, "list the cases and exit", OPTION_FLAG(list)),
+};
 
 static const struct cmdline line = {
 	.program = "nri-rp-modcheck",
@@ -515,7 +471,6 @@ static const struct cmdline line = {
 	.n_options = sizeof table / sizeof *table,
 	.column = 20,
 	.words = true,
-	.take = take,
 };
 
 static int take_module(struct options *o, const char *path)

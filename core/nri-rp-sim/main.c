@@ -14,54 +14,6 @@
 
 #define EXIT_USAGE 2
 
-enum {
-	OPT_MACHINE = 256,
-	OPT_DAEMON,
-	OPT_MODULE_DIR,
-	OPT_WORK,
-	OPT_NRI,
-	OPT_RUNTIME,
-	OPT_CGROUPS,
-	OPT_SYNC_PARTS,
-	OPT_SEED,
-	OPT_SETTLE,
-	OPT_JSON,
-	OPT_KEEP
-};
-
-static const struct cmdline_option table[] = {
-	{{"machine", required_argument, NULL, OPT_MACHINE},
-	 "M",
-	 "a machine's name, FILE.yaml, or a folder with sys/ and proc/"},
-	{{"daemon", required_argument, NULL, OPT_DAEMON},
-	 "COMMAND",
-	 "instead of the nri-rpd beside this program; {config} {socket} {root} {state} {control} "
-	 "{work} stand for files"},
-	{{"module-dir", required_argument, NULL, OPT_MODULE_DIR},
-	 "DIR",
-	 "where nri-rpd looks for modules, such as the folder of your own MODULE.so, instead of "
-	 "those beside this program; may be given several times"},
-	{{"nri", required_argument, NULL, OPT_NRI},
-	 "0.N",
-	 "the release of NRI to imitate, 0.3 to 0.12"},
-	{{"runtime", required_argument, NULL, OPT_RUNTIME}, "NAME", "containerd or cri-o"},
-	{{"cgroups", required_argument, NULL, OPT_CGROUPS}, "NAME", "systemd or cgroupfs"},
-	{{"sync-parts", required_argument, NULL, OPT_SYNC_PARTS},
-	 "N",
-	 "synchronize in parts of N pods and containers"},
-	{{"seed", required_argument, NULL, OPT_SEED}, "N", "for the ids of pods and containers"},
-	{{"settle", required_argument, NULL, OPT_SETTLE},
-	 "TIME",
-	 "how long an expectation may take to come true, default 2s"},
-	{{"work", required_argument, NULL, OPT_WORK}, "DIR", "work there, and keep what is there"},
-	{{"keep", no_argument, NULL, OPT_KEEP}, NULL, "keep the temporary folder"},
-	{{"json", no_argument, NULL, OPT_JSON}, NULL, "play: the outcome as JSON"},
-	{{"verbose", no_argument, NULL, 'v'},
-	 NULL,
-	 "play: show each step and the map of the machine after it"},
-	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
-};
 static int sim_usage(const char *what)
 {
 	(void)fprintf(stderr, "nri-rp-sim: %s\nTry 'nri-rp-sim --help'.\n", what);
@@ -76,69 +28,62 @@ static int sim_wrong(const char *what, const char *argument)
 	return -1;
 }
 
-static int take_number(struct sim_options *o, int opt, const char *argument)
+static int sim_take_settle(void *to, const struct cmdline_option *option, const char *argument)
 {
-	uint64_t number;
 	int64_t ms;
-	if (opt == OPT_SETTLE) {
-		if (str_to_ms(argument, &ms) || ms < 0)
-			return sim_wrong("expected a time, as in 2s", argument);
-		o->settle_ms = (uint64_t)ms;
-		return 0;
-	}
-	if (str_to_u64(argument, &number))
-		return sim_wrong("expected a number", argument);
-	if (opt == OPT_SEED)
-		o->seed = number;
-	else
-		o->sync_parts = number > UINT32_MAX ? UINT32_MAX : (unsigned)number;
+	if (str_to_ms(argument, &ms) || ms < 0)
+		return sim_wrong("expected a time, as in 2s", argument);
+	*(uint64_t *)cmdline_member(to, option) = (uint64_t)ms;
 	return 0;
 }
 
-static int take(void *to, int opt, const char *argument)
+static int sim_take_number(void *to, const struct cmdline_option *option, const char *argument)
+{
+	if (str_to_u64(argument, cmdline_member(to, option)))
+		return sim_wrong("expected a number", argument);
+	return 0;
+}
+
+static int sim_take_module_dir(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct sim_options *o = to;
-	switch (opt) {
-	case OPT_MACHINE:
-		o->machine = argument;
-		return 0;
-	case OPT_DAEMON:
-		o->daemon = argument;
-		return 0;
-	case OPT_WORK:
-		o->work = argument;
-		return 0;
-	case OPT_NRI:
-		o->nri = argument;
-		return 0;
-	case OPT_RUNTIME:
-		o->runtime = argument;
-		return 0;
-	case OPT_CGROUPS:
-		o->cgroups = argument;
-		return 0;
-	case OPT_JSON:
-		o->json = true;
-		return 0;
-	case OPT_KEEP:
-		o->keep = true;
-		return 0;
-	case 'v':
-		o->verbose = true;
-		return 0;
-	case OPT_MODULE_DIR:
-		if (o->n_module_dirs == SIM_MODULE_DIRS_MAX)
-			return sim_wrong("too many folders of modules", argument);
-		o->module_dirs[o->n_module_dirs++] = argument;
-		return 0;
-	case OPT_SYNC_PARTS:
-	case OPT_SEED:
-	case OPT_SETTLE:
-		return take_number(o, opt, argument);
-	default:
-		return -1;
-	}
+	(void)option;
+	if (o->n_module_dirs == SIM_MODULE_DIRS_MAX)
+		return sim_wrong("too many folders of modules", argument);
+	o->module_dirs[o->n_module_dirs++] = argument;
+	return 0;
 }
+
+#define OPTION_AT(member) offsetof(struct sim_options, member)
+
+static const struct cmdline_option table[] = {
+	OPTION("machine", "M", "a machine's name, FILE.yaml, or a folder with sys/ and proc/",
+	       OPTION_TEXT(machine)),
+	OPTION("daemon", "COMMAND",
+	       "instead of the nri-rpd beside this program; {config} {socket} {root} {state} "
+	       "{control} "
+	       "{work} stand for files",
+	       OPTION_TEXT(daemon)),
+	OPTION("module-dir", "DIR",
+	       "where nri-rpd looks for modules, such as the folder of your own MODULE.so, instead "
+	       "of "
+	       "those beside this program; may be given several times",
+	       .take = sim_take_module_dir),
+	OPTION("nri", "0.N", "the release of NRI to imitate, 0.3 to 0.12", OPTION_TEXT(nri)),
+	OPTION("runtime", "NAME", "containerd or cri-o", OPTION_TEXT(runtime)),
+	OPTION("cgroups", "NAME", "systemd or cgroupfs", OPTION_TEXT(cgroups)),
+	OPTION("sync-parts", "N", "synchronize in parts of N pods and containers",
+	       OPTION_TAKE(sim_take_number, sync_parts)),
+	OPTION("seed", "N", "for the ids of pods and containers",
+	       OPTION_TAKE(sim_take_number, seed)),
+	OPTION("settle", "TIME", "how long an expectation may take to come true, default 2s",
+	       OPTION_TAKE(sim_take_settle, settle_ms)),
+	OPTION("work", "DIR", "work there, and keep what is there", OPTION_TEXT(work)),
+	OPTION("keep", NULL, "keep the temporary folder", OPTION_FLAG(keep)),
+	OPTION("json", NULL, "play: the outcome as JSON", OPTION_FLAG(json)),
+	OPTION("verbose", NULL, "play: show each step and the map of the machine after it",
+	       OPTION_FLAG(verbose), .letter = 'v'),
+};
 
 static const struct cmdline line = {
 	.program = "nri-rp-sim",
@@ -159,10 +104,8 @@ static const struct cmdline line = {
 		 "nri-rp-sim(1).\n",
 	.options = table,
 	.n_options = sizeof table / sizeof *table,
-	.letters = "v",
 	.column = 22,
 	.words = true,
-	.take = take,
 };
 
 /* ---- machines -------------------------------------------------------------------------------- */

@@ -273,7 +273,8 @@ int sim_setup(struct sim *s, const json_t *head, struct err *err)
 	int64_t parts, request, registration;
 	int r = setup_names(s, head, err);
 	if (!r)
-		r = arg_int(head, "syncParts", s->options.sync_parts, 0, 1000000, &parts, err);
+		r = arg_int(head, "syncParts", (int64_t)s->options.sync_parts, 0, 1000000, &parts,
+			    err);
 	if (!r)
 		r = arg_amount(head, "requestTimeout", ARG_MS, REQUEST_TIMEOUT_MS, &request, err);
 	if (!r)
@@ -285,7 +286,7 @@ int sim_setup(struct sim *s, const json_t *head, struct err *err)
 		r = files_setup(s, head, err);
 	if (r)
 		return r;
-	s->sync_parts = s->options.sync_parts ? s->options.sync_parts : (unsigned)parts;
+	s->sync_parts = (unsigned)(s->options.sync_parts ? s->options.sync_parts : (uint64_t)parts);
 	s->request_timeout_ms = (uint64_t)request;
 	s->registration_timeout_ms = (uint64_t)registration;
 	return 0;

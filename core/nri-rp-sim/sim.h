@@ -71,7 +71,7 @@ struct sim_options {
 	unsigned n_module_dirs;
 	const char *work; /* folder for files, which is kept; NULL: a temporary one */
 	const char *nri, *runtime, *cgroups; /* names; NULL: those of the scenario */
-	unsigned sync_parts; /* pods and containers in each Synchronize message; 0: all */
+	uint64_t sync_parts; /* pods and containers in each Synchronize message; 0: all */
 	uint64_t seed;
 	uint64_t settle_ms; /* time limit for an expectation to come true */
 	bool verbose, json, keep;

@@ -11,88 +11,37 @@
 #include "core/lib/util/cmdline.h"
 #include "core/lib/util/log.h"
 
-enum {
-	OPT_CONFIG = 256,
-	OPT_HOST_ROOT,
-	OPT_STATE_DIR,
-	OPT_NRI_SOCKET,
-	OPT_CONTROL_SOCKET,
-	OPT_MODULE_DIR,
-	OPT_CHECK,
-	OPT_RESET,
-	OPT_LOG_LEVEL
-};
-
-static const struct cmdline_option table[] = {
-	{{"config", required_argument, NULL, OPT_CONFIG},
-	 "FILE",
-	 "configuration, default " CONF_DEFAULT_PATH},
-	{{"host-root", required_argument, NULL, OPT_HOST_ROOT},
-	 "DIR",
-	 "where /sys and /proc of the machine are, default /"},
-	{{"state-dir", required_argument, NULL, OPT_STATE_DIR},
-	 "DIR",
-	 "for placements and the configuration in force, instead of cache.dir"},
-	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET},
-	 "PATH",
-	 "instead of runtime.socket"},
-	{{"control-socket", required_argument, NULL, OPT_CONTROL_SOCKET},
-	 "PATH",
-	 "instead of control.socket"},
-	{{"module-dir", required_argument, NULL, OPT_MODULE_DIR},
-	 "DIR",
-	 "instead of modules.path; may be given several times"},
-	{{"check-config", no_argument, NULL, OPT_CHECK},
-	 NULL,
-	 "check the configuration, modules and all, and exit"},
-	{{"reset-cache", no_argument, NULL, OPT_RESET},
-	 NULL,
-	 "forget every placement of earlier runs"},
-	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-	 "LEVEL",
-	 "error, warning, notice, info or debug, instead of log.level"},
-	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
-};
-static int take(void *to, int option, const char *argument)
+static int take_module_dir(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	switch (option) {
-	case OPT_CONFIG:
-		o->config = argument;
-		return 0;
-	case OPT_HOST_ROOT:
-		o->host_root = argument;
-		return 0;
-	case OPT_STATE_DIR:
-		o->state_dir = argument;
-		return 0;
-	case OPT_NRI_SOCKET:
-		o->nri_socket = argument;
-		return 0;
-	case OPT_CONTROL_SOCKET:
-		o->control_socket = argument;
-		return 0;
-	case OPT_MODULE_DIR:
-		if (o->n_module_dirs == MODULE_DIRS_MAX) {
-			fprintf(stderr, "nri-rpd: more than %u --module-dir\n", MODULE_DIRS_MAX);
-			return -1;
-		}
-		o->module_dirs[o->n_module_dirs++] = argument;
-		return 0;
-	case OPT_CHECK:
-		o->check_config = true;
-		return 0;
-	case OPT_RESET:
-		o->reset_cache = true;
-		return 0;
-	case OPT_LOG_LEVEL:
-		o->log_level = argument;
-		return 0;
-	default:
-		return -1;
-	}
+	if (o->n_module_dirs == MODULE_DIRS_MAX)
+		return fprintf(stderr, "nri-rpd: more than %u --%s\n", MODULE_DIRS_MAX,
+			       option->name),
+		       -1;
+	o->module_dirs[o->n_module_dirs++] = argument;
+	return 0;
 }
+
+#define OPTION_AT(member) offsetof(struct options, member)
+
+static const struct cmdline_option table[] = {
+	OPTION("config", "FILE", "configuration, default " CONF_DEFAULT_PATH, OPTION_TEXT(config)),
+	OPTION("host-root", "DIR", "where /sys and /proc of the machine are, default /",
+	       OPTION_TEXT(host_root)),
+	OPTION("state-dir", "DIR",
+	       "for placements and the configuration in force, instead of cache.dir",
+	       OPTION_TEXT(state_dir)),
+	OPTION("nri-socket", "PATH", "instead of runtime.socket", OPTION_TEXT(nri_socket)),
+	OPTION("control-socket", "PATH", "instead of control.socket", OPTION_TEXT(control_socket)),
+	OPTION("module-dir", "DIR", "instead of modules.path; may be given several times",
+	       .take = take_module_dir),
+	OPTION("check-config", NULL, "check the configuration, modules and all, and exit",
+	       OPTION_FLAG(check_config)),
+	OPTION("reset-cache", NULL, "forget every placement of earlier runs",
+	       OPTION_FLAG(reset_cache)),
+	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, instead of log.level",
+	       OPTION_TEXT(log_level)),
+};
 
 static enum options_result options_check(const struct options *o)
 {
@@ -119,7 +68,6 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 			 "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
-		.take = take,
 	};
 	char version[64];
 	struct cmdline c = line;

@@ -5,25 +5,47 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-struct cmdline_option {
-	struct option option;
-	const char *argument, *help; /* argument NULL: the option has none */
+enum cmdline_kind {
+	CMDLINE_TEXT, /* member: const char *, the argument */
+	CMDLINE_FLAG, /* member: bool, set to true */
+	CMDLINE_LEVEL, /* member: enum log_level */
 };
 
-#define CMDLINE_OPTIONS_MAX 32u
-enum { CMDLINE_VERSION = 254, CMDLINE_HELP = 255 }; /* table values of these two options */
+/* An option and the member of the program's options that it sets. */
+struct cmdline_option {
+	const char *name, *argument, *help; /* argument NULL: the option has none */
+	enum cmdline_kind kind;
+	size_t at; /* offset of the member */
+	size_t mark; /* offset of a bool that every use of the option sets; 0: none */
+	char letter; /* short form; 0: none */
+	/* Sets the member of another type. Returns 0, or -1 after printing why the argument is
+	 * wrong. NULL: by the kind. */
+	int (*take)(void *to, const struct cmdline_option *o, const char *argument);
+};
 
+#define OPTION(name_, argument_, help_, ...)                                                       \
+	{                                                                                          \
+		.name = (name_), .argument = (argument_), .help = (help_), __VA_ARGS__             \
+	}
+/* The kind and the member; a file defines OPTION_AT(member) for the struct of its options. */
+#define CMDLINE_AS(kind_, at_) .kind = (kind_), .at = (at_)
+#define OPTION_TEXT(member) CMDLINE_AS(CMDLINE_TEXT, OPTION_AT(member))
+#define OPTION_FLAG(member) CMDLINE_AS(CMDLINE_FLAG, OPTION_AT(member))
+#define OPTION_LEVEL(member) CMDLINE_AS(CMDLINE_LEVEL, OPTION_AT(member))
+#define OPTION_TAKE(take_, member) .take = (take_), .at = OPTION_AT(member)
+
+#define CMDLINE_OPTIONS_MAX 32u
+
+/* --version and --help are added to the table. */
 struct cmdline {
 	const char *program, *version;
 	const char *before, *after; /* texts of the help before and after the options */
 	const struct cmdline_option *options;
 	unsigned n_options; /* CMDLINE_OPTIONS_MAX at most */
-	const char *letters; /* short forms, as of getopt(3); NULL: none */
 	int column; /* column of the explanations in the help; 0: default */
 	bool words; /* arguments other than options are allowed: argv from optind on */
-	/* Receives an option. Returns 0, or -1 after printing why its argument is wrong. */
-	int (*take)(void *to, int option, const char *argument);
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
@@ -31,5 +53,10 @@ enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
 /* Parses the command line. OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: an error was
  * printed. */
 enum options_result cmdline_parse(const struct cmdline *c, int argc, char **argv, void *to);
+/* Returns the member that the option sets. */
+static inline void *cmdline_member(void *to, const struct cmdline_option *o)
+{
+	return (char *)to + o->at;
+}
 
 #endif
