@@ -46,7 +46,7 @@ def format_list(ids):
 
 def ours(table, root):
     """{kind: list of CPU sets}, nodes as (number, memory, CPUs)."""
-    text = subprocess.run([table, '-m', root], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([table, root], check=True, capture_output=True, text=True).stdout
     out = {kind: [] for kind in KINDS}
     for line in text.splitlines():
         word = line.split(' ')

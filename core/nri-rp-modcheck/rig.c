@@ -627,7 +627,7 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 		bad = rig_event(r, RP_EVENT_TOPOLOGY, NULL, err);
 		r->lost_cpus = bad == RIG_REFUSED;
 	}
-	topo_unref(old);
+	topo_free(old);
 	if (bad)
 		return bad == RIG_REFUSED ? 0 : bad;
 	bad = rig_check(r, err);
@@ -680,7 +680,7 @@ void rig_close(struct rig *r)
 	}
 	r->conf = conf_free(r->conf);
 	r->env.cache = r->env.cache ? cache_free(r->env.cache) : NULL;
-	r->env.topo = topo_unref(r->env.topo);
+	r->env.topo = topo_free(r->env.topo);
 	r->env.loop = r->env.loop ? loop_free(r->env.loop) : NULL;
 	fs_root_close(&r->root);
 	if (r->shim == &r->own_shim)

@@ -192,11 +192,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(topo_read(&root, &t, &err) == 0);
 	if (kind & TOLD) {
 		be_told(t);
-		topo_unref(t);
+		topo_free(t);
 		return 0;
 	}
 	check_punits(t);
-	topo_unref(t);
+	topo_free(t);
 	drive();
 	return 0;
 }

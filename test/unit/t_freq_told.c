@@ -52,8 +52,8 @@ static void test_told_and_taken(void **state)
 	assert_int_equal(cpu_of(other, 9).epp, 9);
 	assert_int_equal(cpu_of(other, 4).base_khz, 1000002);
 	trial__report__free_unpacked(m, NULL);
-	topo_unref(t);
-	topo_unref(other);
+	topo_free(t);
+	topo_free(other);
 }
 
 static void test_another_machine(void **state)
@@ -67,8 +67,8 @@ static void test_another_machine(void **state)
 	frequencies_took(later, m);
 	assert_int_equal(topo_n_freqs(later), 0);
 	trial__report__free_unpacked(m, NULL);
-	topo_unref(t);
-	topo_unref(later);
+	topo_free(t);
+	topo_free(later);
 }
 
 static void test_what_makes_no_sense(void **state)
@@ -86,8 +86,8 @@ static void test_what_makes_no_sense(void **state)
 		assert_int_equal(topo_n_freqs(other), 1);
 		assert_int_equal(cpu_of(other, 8).base_khz, 2000004);
 		trial__report__free_unpacked(m, NULL);
-		topo_unref(t);
-		topo_unref(other);
+		topo_free(t);
+		topo_free(other);
 	}
 }
 
@@ -98,7 +98,7 @@ static void test_nothing(void **state)
 	struct topo *t = tree_read(tree);
 	frequencies_took(t, &none);
 	assert_int_equal(topo_n_freqs(t), 0);
-	topo_unref(t);
+	topo_free(t);
 }
 
 int main(void)

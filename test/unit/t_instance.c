@@ -285,7 +285,7 @@ static int teardown(void **state)
 	p->controller = instance_free(p->controller);
 	worker_free(p->env.worker);
 	cache_free(p->env.cache);
-	topo_unref(p->env.topo);
+	topo_free(p->env.topo);
 	loop_free(p->env.loop);
 	tree_fini(&p->tree);
 	free(p);

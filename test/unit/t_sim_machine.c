@@ -217,7 +217,7 @@ static void check_topology(const char *name)
 	assert_true(rp_ids_equal(topo_ids(t, RP_CPUS_ISOLATED), rp_ids_of(&v.isolated)));
 	assert_int_equal(topo_memory(t), v.total_memory);
 	view_fini(&v);
-	topo_unref(t);
+	topo_free(t);
 	fs_root_close(&root);
 }
 

@@ -38,7 +38,7 @@ static void test_without(void **state)
 	assert_int_equal(s->set_tf(&p.one, &at, 1), -RP_ENOTSUP);
 	assert_int_equal(s->set_clos(&p.one, &at, 0, &value), -RP_ENOTSUP);
 	assert_int_equal(s->associate(&p.one, &at, 0), -RP_ENOTSUP);
-	topo_unref(p.env.topo);
+	topo_free(p.env.topo);
 }
 
 /* The last one that said so. */
@@ -52,7 +52,7 @@ static void test_manager(void **state)
 	assert_int_equal(s->manage(&p.one, 0), -RP_EBUSY);
 	assert_int_equal(s->manage(&p.other, 0), 0);
 	assert_null(p.env.sst_manager);
-	topo_unref(p.env.topo);
+	topo_free(p.env.topo);
 }
 
 static void test_trial(void **state)
@@ -80,7 +80,7 @@ static void test_trial(void **state)
 	assert_int_equal(clos, 3);
 	assert_int_equal(s->punit_now(&p.one, &at, &info), 0);
 	assert_int_equal(info.enabled, RP_SST_TF);
-	topo_unref(p.env.topo);
+	topo_free(p.env.topo);
 }
 
 int main(void)

@@ -75,8 +75,8 @@ static void test_told_and_taken(void **state)
 	assert_true(isst_on_main > 0);
 	forget(told);
 	forget(m);
-	topo_unref(t);
-	topo_unref(other);
+	topo_free(t);
+	topo_free(other);
 }
 
 static void test_none(void **state)
@@ -90,8 +90,8 @@ static void test_none(void **state)
 	assert_non_null(strstr(sst_why(other), "isst_interface"));
 	forget(told);
 	forget(m);
-	topo_unref(t);
-	topo_unref(other);
+	topo_free(t);
+	topo_free(other);
 }
 
 static void test_another_machine(void **state)
@@ -105,8 +105,8 @@ static void test_another_machine(void **state)
 	assert_int_equal(speedselect_take(later, m), -ESTALE);
 	assert_false(sst_is_read(later));
 	forget(m);
-	topo_unref(t);
-	topo_unref(later);
+	topo_free(t);
+	topo_free(later);
 }
 
 /* ---- what cannot be -------------------------------------------------------------------------- */
@@ -243,8 +243,8 @@ static void test_refused(void **state)
 		forget(bad);
 	}
 	forget(m);
-	topo_unref(t);
-	topo_unref(other);
+	topo_free(t);
+	topo_free(other);
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static void test_paths(void **state)
 	assert_unknown(t, "/proc/meminfo", -EINVAL);
 	assert_unknown(t, "", -EINVAL);
 	assert_unknown(t, PCI, -EINVAL);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_numbers(void **state)
@@ -76,7 +76,7 @@ static void test_numbers(void **state)
 	static const char *const bad[] = {"8", "8:", ":0", "8:0x", "d8:0", "b", "b-8:0", "8:0:0"};
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_unknown(t, bad[i], -EINVAL);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* One fact is enough for the other. */
@@ -97,7 +97,7 @@ static void test_what_follows(void **state)
 	tree_put(tree, "sys/devices/e/numa_node", "3\n");
 	tree_put(tree, "sys/devices/e/f/local_cpulist", "100-200\n");
 	assert_near(t, "/sys/devices/e/f", "12-15", "3");
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* "No node": what is listed as local then is every CPU, and says nothing. */
@@ -111,7 +111,7 @@ static void test_nowhere(void **state)
 	tree_put(tree, "sys/devices/b/numa_node", "1\n");
 	tree_put(tree, "sys/devices/b/c/numa_node", "-1\n");
 	assert_near(t, "/sys/devices/b/c", "4-7", "1");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_memory_only_node(void **state)
@@ -129,7 +129,7 @@ static void test_memory_only_node(void **state)
 	assert_near(t, "/sys/devices/cxl", "4-11", "4");
 	assert_near(t, "/" NODE "/node4", "4-11", "4");
 	assert_near(t, "/" NODE "/node5", "", "5");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_made_of_others(void **state)
@@ -153,7 +153,7 @@ static void test_made_of_others(void **state)
 		  "sys/kernel/iommu_groups/31/devices/0000:00:05.0");
 	assert_near(t, "/sys/devices/virtual/vfio/31", "4-7", "1");
 	assert_unknown(t, "/sys/devices/virtual/vfio/32", -ENOENT);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* Devices made of each other, of too many, and links that lead out of the tree. */
@@ -180,7 +180,7 @@ static void test_tricks(void **state)
 	char longer[5000] = "/sys/";
 	memset(longer + 5, 'x', sizeof longer - 6);
 	assert_unknown(t, longer, -ENOENT);
-	topo_unref(t);
+	topo_free(t);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ static void test_nodes(void **state)
 	assert_ids(n.cpus, "8-11");
 	assert_int_equal(topo_distance(t, 2, 2), 10);
 	assert_int_equal(topo_distance(t, 2, 0), 20);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_no_numa(void **state)
@@ -54,7 +54,7 @@ static void test_no_numa(void **state)
 	assert_int_equal(node_of(t, 0).memory, 4 * GIB);
 	assert_int_equal(node_of(t, 0).type, RP_MEM_DRAM);
 	assert_int_equal(topo_distance(t, 0, 0), 10);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_no_meminfo(void **state)
@@ -63,14 +63,14 @@ static void test_no_meminfo(void **state)
 	tree_del(tree, "proc/meminfo");
 	struct topo *t = tree_read_noted(tree, "proc/meminfo: has no MemTotal");
 	assert_int_equal(topo_memory(t), 4 * GIB);
-	topo_unref(t);
+	topo_free(t);
 	tree_put(tree, "proc/meminfo", "SwapMemTotal: 5 kB\nMemTotalX: 7 kB\nMemTotal: 9 MB\n");
 	t = tree_read_noted(tree, "proc/meminfo: has no MemTotal");
-	topo_unref(t);
+	topo_free(t);
 	tree_put(tree, "proc/meminfo", "SwapMemTotal: 5 kB\nMemTotal: 9 kB\n");
 	t = tree_read(tree);
 	assert_int_equal(topo_memory(t), 9 * 1024);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* Numbers with holes: distances go by what is online. */
@@ -93,13 +93,13 @@ static void test_sparse_nodes(void **state)
 	assert_int_equal(unit_of(t, RP_LEVEL_NODE, 2).id, 1023);
 	assert_int_equal(cpu_of(t, 9).unit[RP_LEVEL_NODE], 1);
 	/* Without the list the folders tell. */
-	topo_unref(t);
+	topo_free(t);
 	tree_del(tree, NODE "/online");
 	tree_put(tree, NODE "/node2048/cpulist", "0\n");
 	tree_put(tree, NODE "/nodes", "0\n");
 	t = tree_read(tree);
 	assert_ids(topo_ids(t, RP_NODES_ONLINE), "0,5,1023");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_nodes_that_cannot_be_told(void **state)
@@ -126,7 +126,7 @@ static void test_distances(void **state)
 	topo_check(t);
 	assert_int_equal(topo_distance(t, 0, 1), 22);
 	assert_int_equal(topo_distance(t, 1, 0), 22);
-	topo_unref(t);
+	topo_free(t);
 	static const char *const bad[] = {"10 20 20",	 "20 10 20 20 20", "20 ten 20 20",
 					  "20 10 20 -1", "20 10 99999 20", ""};
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -135,7 +135,7 @@ static void test_distances(void **state)
 		topo_check(t);
 		assert_int_equal(topo_distance(t, 1, 1), 10);
 		assert_int_equal(topo_distance(t, 1, 0), 20); /* what the other side says */
-		topo_unref(t);
+		topo_free(t);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		char path[64];
@@ -145,7 +145,7 @@ static void test_distances(void **state)
 	t = tree_read_noted(tree, "node3/distance: missing");
 	assert_int_equal(topo_distance(t, 1, 0), 0);
 	assert_int_equal(topo_distance(t, 3, 3), 10);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_cpus_of_nodes(void **state)
@@ -156,22 +156,22 @@ static void test_cpus_of_nodes(void **state)
 	topo_check(t);
 	assert_ids(node_of(t, 0).cpus, "0-3,7");
 	assert_ids(node_of(t, 1).cpus, "4-6");
-	topo_unref(t);
+	topo_free(t);
 	t = tree_read_noted(tree, "CPU 7 and 0 more are in no node, taken as of node 0");
-	topo_unref(t);
+	topo_free(t);
 	tree_del(tree, NODE "/node1");
 	t = tree_read_noted(tree, "node1/cpulist: cannot be read");
 	topo_check(t);
 	assert_int_equal(node_of(t, 1).type,
 			 RP_MEM_PMEM); /* has_memory says that it is not nothing */
 	assert_int_equal(node_of(t, 1).memory, 0);
-	topo_unref(t);
+	topo_free(t);
 	tree_put(tree, NODE "/has_memory", "0,2-3\n");
 	t = tree_read_noted(tree, "node1/meminfo: missing");
 	assert_int_equal(node_of(t, 1).type, RP_MEM_NONE);
 	assert_ids(topo_ids(t, RP_NODES_MEMORY), "0,2-3");
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0,2-3");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_node_memory(void **state)
@@ -185,7 +185,7 @@ static void test_node_memory(void **state)
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0,3");
 	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM); /* it has CPUs */
 	assert_int_equal(node_of(t, 2).normal, 0);
-	topo_unref(t);
+	topo_free(t);
 	static const char *const bad[] = {"", "Node 1 MemTotal: many kB", "Node 1 MemTotal: 5",
 					  "Node 1 MemTotal: 18446744073709551616 kB",
 					  "Node 1 MemTotal: 9007199254740992 kB"};
@@ -194,7 +194,7 @@ static void test_node_memory(void **state)
 		t = tree_read_noted(tree, "node1/meminfo: has no MemTotal that makes sense");
 		assert_int_equal(node_of(t, 1).memory, 0);
 		assert_ids(topo_ids(t, RP_NODES_MEMORY), "0-3");
-		topo_unref(t);
+		topo_free(t);
 	}
 	tree_put(tree, NODE "/node1/meminfo", "Node 1 MemTotal: 9007199254740991 kB\n");
 	tree_del(tree, NODE "/has_normal_memory");
@@ -202,11 +202,11 @@ static void test_node_memory(void **state)
 	topo_check(t);
 	assert_int_equal(node_of(t, 1).memory, INT64_MAX - 1023);
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0-3");
-	topo_unref(t);
+	topo_free(t);
 	tree_put(tree, NODE "/has_normal_memory", "all\n");
 	t = tree_read_noted(tree, "has_normal_memory: cannot be read as a list of nodes");
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0-3");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_huge_file(void **state)
@@ -222,7 +222,7 @@ static void test_huge_file(void **state)
 	free(text);
 	struct topo *t = tree_read_noted(tree, "node1/meminfo: has no MemTotal");
 	topo_check(t);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* ---- kinds of memory ------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ static void test_empty_node(void **state)
 	assert_int_equal(node_of(t, 4).type, RP_MEM_NONE);
 	assert_int_equal(node_of(t, 4).normal, 0);
 	assert_ids(topo_ids(t, RP_NODES_MEMORY), "0-3");
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_types_by_size(void **state)
@@ -255,13 +255,13 @@ static void test_types_by_size(void **state)
 	assert_int_equal(node_of(t, 1).type, RP_MEM_HBM);
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
 	assert_int_equal(node_of(t, 3).type, RP_MEM_PMEM);
-	topo_unref(t);
+	topo_free(t);
 	/* Nothing to compare with. */
 	tree_node(tree, 0, "0-1", 0, "10 20 20 20");
 	t = tree_read(tree);
 	assert_int_equal(node_of(t, 0).type, RP_MEM_DRAM);
 	assert_int_equal(node_of(t, 1).type, RP_MEM_PMEM);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_types_by_tier(void **state)
@@ -287,11 +287,11 @@ static void test_types_by_tier(void **state)
 	assert_int_equal(node_of(t, 3).type, RP_MEM_PMEM);
 	assert_int_equal(node_of(t, 4).type, RP_MEM_DRAM); /* as fast as DRAM, of any size */
 	assert_int_equal(node_of(t, 5).type, RP_MEM_DRAM);
-	topo_unref(t);
+	topo_free(t);
 	put_tier(tree, 7, "two");
 	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
-	topo_unref(t);
+	topo_free(t);
 	/* HBM with CPUs: the others are compared with the slower one. */
 	put_tier(tree, 7, "2");
 	tree_node(tree, 1, "1", 1048576, "20 10 20 20 20 20");
@@ -300,14 +300,14 @@ static void test_types_by_tier(void **state)
 	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM);
 	assert_int_equal(node_of(t, 2).type, RP_MEM_CXL);
 	assert_int_equal(node_of(t, 4).type, RP_MEM_DRAM);
-	topo_unref(t);
+	topo_free(t);
 	tree_node(tree, 0, "0-1", 1048576, "10 20 20 20 20 20");
 	tree_node(tree, 1, "", 1048576, "20 10 20 20 20 20");
 	put_tier(tree, 7, "two");
 	tree_del(tree, TIERS "/memory_tier4");
 	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
 	assert_int_equal(node_of(t, 1).type, RP_MEM_PMEM); /* no DRAM tier to compare with */
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void put_dax(const struct tree *tree, const char *name, const char *device, const char *node)
@@ -344,7 +344,7 @@ static void test_types_by_device(void **state)
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
 	assert_int_equal(node_of(t, 3).type, RP_MEM_HBM);
 	assert_int_equal(node_of(t, 4).type, RP_MEM_HBM);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* A socket whose CPUs are all offline is still DRAM. */
@@ -360,7 +360,7 @@ static void test_offline_socket(void **state)
 	assert_int_equal(node_of(t, 2).type, RP_MEM_DRAM);
 	assert_int_equal(node_of(t, 3).type, RP_MEM_PMEM);
 	assert_int_equal(node_of(t, 2).package_id, 0);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_place_of_memory(void **state)
@@ -378,7 +378,7 @@ static void test_place_of_memory(void **state)
 	assert_int_equal(node_of(t, 4).package_id, 1);
 	assert_int_equal(node_of(t, 5).package_id, 0); /* unknown: the first */
 	assert_int_equal(topo_distance(t, 0, 5), 0);
-	topo_unref(t);
+	topo_free(t);
 }
 
 int main(void)

@@ -75,7 +75,7 @@ static void test_tpmi(void **state)
 	assert_int_equal(sst_clos_of(t, 6), 0);
 	assert_int_equal(sst_clos_of(t, 99), RP_CLOS_UNKNOWN);
 	assert_int_equal(sst_punit(t, 4, &p), -ENOENT);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_mailboxes(void **state)
@@ -106,7 +106,7 @@ static void test_mailboxes(void **state)
 		assert_int_equal(p.clos[2].weight, 9);
 		assert_int_equal(sst_clos_of(t, 11), 2);
 		assert_int_equal(sst_clos_of(t, 12), 0);
-		topo_unref(t);
+		topo_free(t);
 	}
 }
 
@@ -124,7 +124,7 @@ static void test_mailbox_switches(void **state)
 	assert_int_equal(punit_at(t, 0).enabled, RP_SST_CP);
 	assert_int_equal(punit_at(t, 0).priority, RP_SST_PROPORTIONAL);
 	assert_int_equal(punit_at(t, 1).enabled, 0);
-	topo_unref(t);
+	topo_free(t);
 	/* Both are set where both can be. */
 	assert_int_equal(sst_set_cp(&tree->root, AT(0, 0, 0), true, RP_SST_ORDERED), 0);
 	assert_true(fs_read(&tree->root, DEVICE ".now", text, sizeof text) > 0);
@@ -150,7 +150,7 @@ static void no_platform(const struct tree *tree, const char *part)
 	if (!strstr(sst_why(t), part))
 		fail_msg("'%s' does not tell '%s'", sst_why(t), part);
 	assert_int_equal(sst_clos_of(t, 0), RP_CLOS_UNKNOWN);
-	topo_unref(t);
+	topo_free(t);
 }
 
 static void test_none(void **state)
@@ -186,7 +186,7 @@ static void test_odd_buckets(void **state)
 	/* Without TF its steps are not asked for. */
 	assert_int_equal(punit_at(t, 1).n_buckets, 0);
 	assert_int_equal(sst_clos_of(t, 9), RP_CLOS_UNKNOWN);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* Read once in a snapshot. */
@@ -202,8 +202,8 @@ static void test_snapshot(void **state)
 	assert_int_equal(topo_reread(t, &next, &err), 0);
 	assert_int_equal(sst_clos_of(next, 0), 2);
 	assert_int_equal(sst_clos_of(next, 1), 2);
-	topo_unref(t);
-	topo_unref(next);
+	topo_free(t);
+	topo_free(next);
 }
 
 /* Who knows less gets less. */
@@ -216,7 +216,7 @@ static void test_short_struct(void **state)
 	assert_int_equal(sst_punit(t, 0, &p), 0);
 	assert_int_equal(p.supported, 7);
 	assert_int_equal(p.enabled, 77);
-	topo_unref(t);
+	topo_free(t);
 }
 
 /* ---- the hardware ---------------------------------------------------------------------------- */

@@ -30,16 +30,6 @@ static void test_header(void **state)
 	assert_memory_equal(bytes, again, sizeof bytes);
 }
 
-static void test_code_names(void **state)
-{
-	(void)state;
-	assert_string_equal("OK", ttrpc_code_name(0));
-	assert_string_equal("UNIMPLEMENTED", ttrpc_code_name(TTRPC_UNIMPLEMENTED));
-	assert_string_equal("UNAUTHENTICATED", ttrpc_code_name(16));
-	assert_non_null(strstr(ttrpc_code_name(17), "doesn't know"));
-	assert_non_null(strstr(ttrpc_code_name(-1), "doesn't know"));
-}
-
 /* ---- requests ---- */
 
 static void check_request(const char *service, const char *method, size_t n_payload,
@@ -354,11 +344,15 @@ static void test_text_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_header),		 cmocka_unit_test(test_code_names),
-		cmocka_unit_test(test_request_decode),	 cmocka_unit_test(test_request_encode),
-		cmocka_unit_test(test_request_refused),	 cmocka_unit_test(test_request_tolerated),
-		cmocka_unit_test(test_truncation),	 cmocka_unit_test(test_response_decode),
-		cmocka_unit_test(test_response_refused), cmocka_unit_test(test_response_encode),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_request_decode),
+		cmocka_unit_test(test_request_encode),
+		cmocka_unit_test(test_request_refused),
+		cmocka_unit_test(test_request_tolerated),
+		cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_response_decode),
+		cmocka_unit_test(test_response_refused),
+		cmocka_unit_test(test_response_encode),
 		cmocka_unit_test(test_text_is_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

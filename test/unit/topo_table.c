@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topo_table ROOT        prints what core/lib/topo reads below ROOT, for people
- * topo_table -m ROOT     the same through the getters, a line a thing, for test/topo-hwloc.py
+ * topo_table ROOT        prints the machine below ROOT as core/lib/topo reads it, one line for each
+ *                        unit, node and cache, for test/topo-hwloc.py
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/lib/topo/topo.h"
-#include "core/lib/util/cleanup.h"
 
 static void put_set(struct rp_ids ids)
 {
@@ -57,23 +55,16 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	struct fs_root root;
 	struct topo *t;
-	bool machine = argc == 3 && strcmp(argv[1], "-m") == 0;
-	if (argc != 2 && !machine) {
-		(void)fprintf(stderr, "usage: topo_table [-m] ROOT\n");
+	if (argc != 2) {
+		(void)fprintf(stderr, "usage: topo_table ROOT\n");
 		return 2;
 	}
-	if (fs_root_open(&root, argv[argc - 1], &err) || topo_read(&root, &t, &err)) {
+	if (fs_root_open(&root, argv[1], &err) || topo_read(&root, &t, &err)) {
 		(void)fprintf(stderr, "topo_table: %s\n", err.text);
 		return 1;
 	}
 	fs_root_close(&root);
-	if (machine) {
-		put_machine(t);
-	} else {
-		_cleanup_(buf_fini) struct buf out = BUF_INIT;
-		(void)topo_describe(t, &out);
-		(void)fputs(buf_text(&out), stdout);
-	}
-	topo_unref(t);
+	put_machine(t);
+	topo_free(t);
 	return 0;
 }

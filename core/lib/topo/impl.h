@@ -69,7 +69,6 @@ struct topo_cache {
 #define TOPO_N_SETS (RP_NODES_NORMAL + 1u)
 
 struct topo {
-	unsigned n_refs;
 	uint64_t generation;
 	struct arena *arena;
 	struct fs_root root;

@@ -275,7 +275,6 @@ int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t gen
 	_arena_ struct arena *scratch = arena_new(SCRATCH_BLOCK, memory_max);
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot read the topology");
-	t->n_refs = 1;
 	t->root.fd = -1;
 	t->generation = generation;
 	t->arena = arena_new(ARENA_BLOCK, memory_max);

@@ -10,22 +10,14 @@
 #include "core/lib/util/sized.h"
 #include "core/lib/topo/sst_impl.h"
 
-struct topo *topo_ref(struct topo *t)
-{
-	assert(t->n_refs);
-	t->n_refs++;
-	return t;
-}
-
 int topo_root_fd(const struct topo *t)
 {
 	return t->root.fd;
 }
 
-struct topo *topo_unref(struct topo *t)
+struct topo *topo_free(struct topo *t)
 {
-	assert(!t || t->n_refs);
-	if (!t || --t->n_refs)
+	if (!t)
 		return NULL;
 	arena_free(t->arena);
 	sst_free(t->sst);
@@ -158,4 +150,13 @@ int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out)
 	};
 	sized_fill(out, &info, sizeof info);
 	return 0;
+}
+
+const char *topo_memory_type_name(uint32_t type)
+{
+	static const char *const names[] = {
+		[RP_MEM_DRAM] = "DRAM", [RP_MEM_PMEM] = "PMEM", [RP_MEM_HBM] = "HBM",
+		[RP_MEM_CXL] = "CXL",	[RP_MEM_NONE] = "none",
+	};
+	return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
 }

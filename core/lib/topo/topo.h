@@ -33,20 +33,19 @@ struct topo;
 /* ---- creation -------------------------------------------------------------------------------- */
 
 /*
- * Reads the machine under root. The caller owns the returned reference. -ENOENT: no list of CPUs;
+ * Reads the machine under root. The caller owns the snapshot. -ENOENT: no list of CPUs;
  * -EINVAL: a list of CPUs or nodes is malformed or has ids beyond RP_CPUS_MAX or RP_NODES_MAX; err
  * names the file.
  */
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err);
 /* Reads the same machine again; the generation is one more than old's. */
 int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
-struct topo *topo_ref(struct topo *t);
-/* Releases a reference. NULL is fine; returns NULL. */
-struct topo *topo_unref(struct topo *t);
+/* NULL is fine; returns NULL. */
+struct topo *topo_free(struct topo *t);
 
 static inline void cleanup_topo(struct topo **t)
 {
-	*t = topo_unref(*t);
+	*t = topo_free(*t);
 }
 #define _topo_ __attribute__((cleanup(cleanup_topo)))
 
@@ -132,8 +131,6 @@ struct topo_change {
  * notes. */
 bool topo_diff(const struct topo *old, const struct topo *now, struct topo_change *ret);
 
-/* Writes a table for people: sets, packages, dies, nodes, caches, cores, CPUs. 0 or -ENOMEM. */
-int topo_describe(struct topo *t, struct buf *out);
 const char *topo_memory_type_name(uint32_t type); /* "DRAM", "PMEM", "HBM", "CXL", "none" */
 
 #endif

@@ -8,32 +8,6 @@
 #include "core/lib/util/str.h"
 #include "core/lib/wire/be.h"
 
-const char *ttrpc_code_name(int code)
-{
-	static const char *const names[] = {
-		[TTRPC_OK] = "OK",
-		[TTRPC_CANCELLED] = "CANCELLED",
-		[TTRPC_UNKNOWN] = "UNKNOWN",
-		[TTRPC_INVALID_ARGUMENT] = "INVALID_ARGUMENT",
-		[TTRPC_DEADLINE_EXCEEDED] = "DEADLINE_EXCEEDED",
-		[TTRPC_NOT_FOUND] = "NOT_FOUND",
-		[TTRPC_ALREADY_EXISTS] = "ALREADY_EXISTS",
-		[TTRPC_PERMISSION_DENIED] = "PERMISSION_DENIED",
-		[TTRPC_RESOURCE_EXHAUSTED] = "RESOURCE_EXHAUSTED",
-		[TTRPC_FAILED_PRECONDITION] = "FAILED_PRECONDITION",
-		[TTRPC_ABORTED] = "ABORTED",
-		[TTRPC_OUT_OF_RANGE] = "OUT_OF_RANGE",
-		[TTRPC_UNIMPLEMENTED] = "UNIMPLEMENTED",
-		[TTRPC_INTERNAL] = "INTERNAL",
-		[TTRPC_UNAVAILABLE] = "UNAVAILABLE",
-		[TTRPC_DATA_LOSS] = "DATA_LOSS",
-		[TTRPC_UNAUTHENTICATED] = "UNAUTHENTICATED",
-	};
-	if (code < 0 || (size_t)code >= sizeof names / sizeof *names)
-		return "a code that gRPC doesn't know";
-	return names[code];
-}
-
 /* ---- header ---- */
 
 void ttrpc_header_decode(const uint8_t data[TTRPC_HEADER_SIZE], struct ttrpc_header *ret)

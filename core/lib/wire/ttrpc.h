@@ -41,7 +41,6 @@ enum ttrpc_code {
 	TTRPC_DATA_LOSS = 15,
 	TTRPC_UNAUTHENTICATED = 16,
 };
-const char *ttrpc_code_name(int code);
 
 struct ttrpc_header {
 	uint32_t length, stream;

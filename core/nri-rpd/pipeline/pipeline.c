@@ -103,7 +103,7 @@ static void take_machine(struct pipeline *p, struct topo *now, const struct topo
 	controllers_sync(p);
 	watchdog_end(p->watchdog);
 	settings_put_back(&p->env); /* restores settings of CPUs that were offline */
-	topo_unref(old);
+	topo_free(old);
 }
 
 static void machine_changed(void *arg)
@@ -118,7 +118,7 @@ static void machine_changed(void *arg)
 	}
 	speedselect_overtaken(p);
 	if (!topo_diff(p->env.topo, now, &change)) {
-		topo_unref(now);
+		topo_free(now);
 		return;
 	}
 	recover_soon(p); /* the missing resource may be there now */
@@ -342,7 +342,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	settings_close(&p->env);
 	p->loader = loader_free(p->loader);
 	p->env.cache = cache_free(p->env.cache);
-	p->env.topo = topo_unref(p->env.topo);
+	p->env.topo = topo_free(p->env.topo);
 	p->watchdog = watchdog_free(p->watchdog);
 	ends_note(NULL);
 	p->env.crumb = crumb_close(p->env.crumb);

@@ -192,7 +192,7 @@ static void speedselect_looked(void *arg, const struct trial_result *res)
 		take_look(c->now, res);
 		c->then(p, c->now, &c->change);
 	} else {
-		topo_unref(c->now);
+		topo_free(c->now);
 	}
 	free(c);
 }
