@@ -62,7 +62,7 @@ endef
 # The shell expands what has been built: make may have looked into the folders before.
 install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
-	$(call put,644,$$(ls $(O)/modules/*.so | grep -v '/template[^/]*$$'),$(MODULEDIR))
+	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template-calculator),$(MODULEDIR))
 	$(call put,644,$(UNITS),$(UNITDIR))
 	$(call put,644,$(DROPINS),$(DATADIR)/systemd)
 	$(call put,644,$(SAMPLES),$(DATADIR)/samples)

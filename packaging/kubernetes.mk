@@ -7,7 +7,7 @@ KUBERNETES := $(O)/kubernetes
 kubernetes: $(O)/bin/nri-rpctl modules ## manifests for a cluster, to be applied with kubectl apply -k build/kubernetes/base
 	$(Q)rm -rf $(KUBERNETES) && mkdir -p $(O) && cp -r packaging/kubernetes $(KUBERNETES)
 	$(Q)sed -i 's|@version@|$(VERSION)|' $(KUBERNETES)/*/kustomization.yaml $(KUBERNETES)/chart/*.yaml
-	$(Q)mkdir $(KUBERNETES)/modules && cp $$(ls $(O)/modules/*.so | grep -v '/template[^/]*$$') $(KUBERNETES)/modules
+	$(Q)mkdir $(KUBERNETES)/modules && cp $$(ls $(O)/modules/*.so | grep -v /template-calculator) $(KUBERNETES)/modules
 	$(Q)$(O)/bin/nri-rpctl --module-dir $(KUBERNETES)/modules config crds > $(KUBERNETES)/base/crds.json
 	$(Q)rm -r $(KUBERNETES)/modules $(KUBERNETES)/chart.sed $(KUBERNETES)/enable-nri/enable-nri
 	$(Q)mkdir $(KUBERNETES)/chart/crds $(KUBERNETES)/chart/templates

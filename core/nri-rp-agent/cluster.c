@@ -128,20 +128,21 @@ static void state_changed(void *arg)
 		(void)loop_timer_arm(c->state_timer, STATE_QUIET_MS);
 }
 
-static void connected(const char *pod_source, void *arg)
+static void connected(const Agent__RegisterResponse *m, void *arg)
 {
 	struct cluster *c = arg;
+	configs_set_namespaces(c->configs, m->namespaces, m->n_namespaces);
 	configs_daemon_connected(c->configs);
 	node_feed_daemon_connected(c->node_feed);
-	pod_feed_daemon_connected(c->pod_feed, pod_source);
+	pod_feed_daemon_connected(c->pod_feed, m->pod_source);
 	adjust_daemon_connected(c->adjust);
 	tell_state(c);
 }
 
-static void bridge_connected(const char *pod_source, void *arg)
+static void bridge_connected(const Agent__RegisterResponse *m, void *arg)
 {
 	struct cluster *c = arg;
-	pod_feed_daemon_connected(c->bridge_feed, pod_source);
+	pod_feed_daemon_connected(c->bridge_feed, m->pod_source);
 }
 
 static int publish(const Agent__PublishedRequest *m, void *arg)

@@ -19,7 +19,7 @@
 
 #define LOG_SOURCE "configs"
 #define GROUP_PATH "/apis/config.nri/v1alpha1"
-#define KINDS_MAX 32u /* limit of kinds of custom resources */
+#define KINDS_MAX 64u /* limit of kinds of custom resources, in all namespaces */
 #define PLURAL_MAX 64u
 #define SETTLE_MS 100u /* delay that collects changes which come together */
 #define CERTAIN_MS 60000u /* without an object, until its absence is certain */
@@ -37,10 +37,16 @@ struct slot {
 	bool known; /* `held` is valid */
 	bool denied; /* no right to read the object, so its absence means nothing */
 	bool seen; /* present in the current list */
+	/* the status of an object that is not used because of another kind's; NULL: none yet */
+	struct verdicts *passed;
+	struct candidate *passed_for; /* identity of what the status is about; NULL: no status */
+	const struct slot *passed_by; /* the slot that is named there; only compared */
 };
 
+/* The objects of a kind in one namespace. */
 struct kind {
 	struct configs *configs;
+	unsigned ns; /* index in the list of namespaces */
 	char plural[PLURAL_MAX]; /* "balloonspolicies", "configmaps" */
 	bool config_map;
 	struct slot slots[N_LEVELS];
@@ -48,7 +54,10 @@ struct kind {
 
 struct configs {
 	struct configs_config config;
-	char *node, *ns, *config_map;
+	char *node, *config_map;
+	/* namespaces in order of precedence, the agent's own first */
+	char *ns[1 + AGENT_NAMESPACES_MAX];
+	unsigned n_ns;
 	char *group; /* NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
 	bool deleted; /* an object that was read is seen to be gone */
@@ -133,8 +142,27 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		settle_later(s->kind->configs, SETTLE_MS);
 }
 
+/* Removes the status of an object that was not used. */
+static void slot_unpass(struct slot *s)
+{
+	if (s->passed_for)
+		verdicts_withdraw(s->passed);
+	s->passed_for = candidate_free(s->passed_for);
+	s->passed_by = NULL;
+}
+
+/* Leaves the status of the object, which is used now, to the daemon's answer. */
+static void slot_use(struct slot *s)
+{
+	if (s->passed_for)
+		verdicts_release(s->passed, s->kind->plural, s->held);
+	s->passed_for = candidate_free(s->passed_for);
+	s->passed_by = NULL;
+}
+
 static void slot_close(struct slot *s)
 {
+	slot_unpass(s);
 	if (s->kind && s->kind->configs->sending == s)
 		s->kind->configs->sending = NULL;
 	s->watch = watch_free(s->watch);
@@ -157,8 +185,9 @@ static int slot_open(struct kind *k, enum level level)
 			     level == LEVEL_NODE ? c->node
 			     : group		 ? group
 						 : "");
-	_free_ char *path = str_printf("%s/namespaces/%s/%s",
-				       k->config_map ? "/api/v1" : GROUP_PATH, c->ns, k->plural);
+	_free_ char *path =
+		str_printf("%s/namespaces/%s/%s", k->config_map ? "/api/v1" : GROUP_PATH,
+			   c->ns[k->ns], k->plural);
 	_free_ char *selector = s->name ? str_printf("metadata.name=%s", s->name) : NULL;
 	if (path && selector)
 		s->watch = watch_new(c->config.kube, path, selector, on_object, s);
@@ -167,23 +196,24 @@ static int slot_open(struct kind *k, enum level level)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static struct kind *find_kind(const struct configs *c, const char *plural)
+static struct kind *find_kind(const struct configs *c, const char *plural, unsigned ns)
 {
 	for (unsigned i = 0; i < c->n_kinds; i++)
-		if (str_eq(c->kinds[i]->plural, plural))
+		if (c->kinds[i]->ns == ns && str_eq(c->kinds[i]->plural, plural))
 			return c->kinds[i];
 	return NULL;
 }
 
-static int add_kind(struct configs *c, const char *plural, bool config_map)
+static int add_kind(struct configs *c, const char *plural, unsigned ns, bool config_map)
 {
-	if (find_kind(c, plural) || c->n_kinds > KINDS_MAX || strlen(plural) >= PLURAL_MAX ||
+	if (find_kind(c, plural, ns) || c->n_kinds > KINDS_MAX || strlen(plural) >= PLURAL_MAX ||
 	    plural[strspn(plural, "abcdefghijklmnopqrstuvwxyz0123456789-")])
 		return 0;
 	struct kind *k = calloc(1, sizeof *k);
 	if (!k)
 		return -ENOMEM;
 	k->configs = c;
+	k->ns = ns;
 	k->config_map = config_map;
 	(void)snprintf(k->plural, sizeof k->plural, "%s", plural);
 	c->kinds[c->n_kinds++] = k;
@@ -193,8 +223,10 @@ static int add_kind(struct configs *c, const char *plural, bool config_map)
 
 static void kind_free(struct kind *k)
 {
-	for (unsigned i = 0; i < N_LEVELS; i++)
+	for (unsigned i = 0; i < N_LEVELS; i++) {
 		slot_close(&k->slots[i]);
+		verdicts_free(k->slots[i].passed);
+	}
 	free(k);
 }
 
@@ -242,8 +274,9 @@ static void configs_discovered(const struct kube_answer *answer, void *arg)
 	json_array_foreach(list, i, resource)
 	{
 		const char *plural = json_string_value(json_object_get(resource, "name"));
-		if (plural && !strchr(plural, '/') && add_kind(c, plural, false))
-			log_error("%s: out of memory", plural);
+		for (unsigned ns = 0; plural && !strchr(plural, '/') && ns < c->n_ns; ns++)
+			if (add_kind(c, plural, ns, false))
+				log_error("%s: out of memory", plural);
 	}
 	c->discovered |= answered;
 	c->discovery_denied = answer->error == -EACCES;
@@ -393,7 +426,7 @@ static void configs_clear(struct configs *c)
 	Agent__SetConfigRequest msg = AGENT__SET_CONFIG_REQUEST__INIT;
 	char none[] = "none", generation[] = "0";
 	msg.kind = msg.name = msg.uid = none;
-	msg.namespace_ = c->ns;
+	msg.namespace_ = c->ns[0];
 	msg.generation = generation;
 	c->sent = candidate_free(c->sent);
 	c->sent_counts = false;
@@ -447,10 +480,49 @@ static const struct slot *configs_best(const struct configs *c, enum level level
 	for (unsigned i = 0; i < c->n_kinds; i++) {
 		const struct slot *s = &c->kinds[i]->slots[level];
 		const struct candidate *was = found ? found->held : NULL;
-		if (s->held && candidate_better(s->held, was) == s->held)
+		bool elsewhere = found && s->kind->ns != found->kind->ns;
+		if (s->held && (elsewhere ? s->kind->ns < found->kind->ns
+					  : candidate_better(s->held, was) == s->held))
 			found = s;
 	}
 	return found;
+}
+
+/* Writes into the status of an object that another one precedes which. */
+static void configs_pass(const struct configs *c, struct slot *s, const struct slot *by)
+{
+	if (s->passed_by == by && candidate_same(s->passed_for, s->held))
+		return;
+	_free_ char *why = str_printf("not used: %s %s/%s, %s, configures this node",
+				      by->held->kind, by->held->ns, by->held->name,
+				      s->kind->ns == by->kind->ns ? "which was created later"
+								  : "whose namespace comes first");
+	if (!s->passed)
+		s->passed = verdicts_new(c->config.kube, c->node);
+	candidate_free(s->passed_for);
+	s->passed_for = configs_identity(s->held);
+	s->passed_by = by;
+	verdicts_release(c->verdicts, s->kind->plural, s->held);
+	if (why && s->passed && s->passed_for)
+		verdicts_tell(s->passed, s->kind->plural, s->held, why, NULL);
+}
+
+/* Follows a choice in the statuses of custom resources that would configure this node without the
+ * chosen object, which is in slots of `level`. */
+static void configs_pass_others(const struct configs *c, const struct slot *chosen,
+				enum level level)
+{
+	for (unsigned i = 1; i < c->n_kinds; i++) {
+		for (unsigned l = 0; l < N_LEVELS; l++) {
+			struct slot *s = &c->kinds[i]->slots[l];
+			if (s != chosen && s->held && l == level)
+				configs_pass(c, s, chosen);
+			else if (s != chosen)
+				slot_unpass(s);
+			else
+				slot_use(s);
+		}
+	}
 }
 
 static void configs_choose(struct configs *c)
@@ -460,11 +532,12 @@ static void configs_choose(struct configs *c)
 	const struct slot *s = configs_best(c, LEVEL_NODE);
 	if (!s && (!c->group_known || !level_known(c, LEVEL_SHARED)))
 		return;
+	const enum level level = s ? LEVEL_NODE : LEVEL_SHARED;
 	s = s ? s : configs_best(c, LEVEL_SHARED);
 	if (!s && !c->warned_none)
 		log_warning(
 			"the cluster has no configuration for node %s in namespace %s: %s", c->node,
-			c->ns,
+			c->ns[0],
 			configs_all_readable(c)
 				? "the node's files are used, after a minute unless one was deleted"
 				: "what is in force stays, as not all kinds may be "
@@ -479,6 +552,8 @@ static void configs_choose(struct configs *c)
 	}
 	if (s && !(c->sent_counts && candidate_same(s->held, c->sent)))
 		configs_send(c, s);
+	if (s)
+		configs_pass_others(c, s, level);
 }
 
 static void change_group(struct configs *c)
@@ -497,6 +572,44 @@ static void configs_settle(void *arg)
 	if (c->group_changed)
 		change_group(c);
 	configs_choose(c);
+}
+
+/* Closes the kinds of all namespaces but the first. Their objects count as deleted. */
+static void configs_close_others(struct configs *c)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		if (c->kinds[i]->ns) {
+			for (unsigned l = 0; l < N_LEVELS; l++)
+				c->deleted |= c->kinds[i]->slots[l].held != NULL;
+			kind_free(c->kinds[i]);
+		} else {
+			c->kinds[n++] = c->kinds[i];
+		}
+	c->n_kinds = n;
+	for (; c->n_ns > 1; c->n_ns--)
+		free(c->ns[c->n_ns - 1]);
+}
+
+void configs_set_namespaces(struct configs *c, char *const *list, size_t n)
+{
+	bool same = true;
+	unsigned at = 1;
+	for (size_t i = 0; i < n; i++)
+		if (!str_eq(list[i], c->ns[0]))
+			same &= at < c->n_ns && str_eq(list[i], c->ns[at++]);
+	if (same && at == c->n_ns)
+		return;
+	configs_close_others(c);
+	for (size_t i = 0; i < n && c->n_ns <= AGENT_NAMESPACES_MAX; i++) {
+		char *ns = str_eq(list[i], c->ns[0]) ? NULL : strdup(list[i]);
+		if (ns)
+			c->ns[c->n_ns++] = ns;
+	}
+	for (unsigned i = 1, kinds = c->n_kinds; i < kinds; i++)
+		for (unsigned ns = 1; ns < c->n_ns; ns++)
+			if (add_kind(c, c->kinds[i]->plural, ns, false))
+				log_error("%s: out of memory", c->kinds[i]->plural);
 }
 
 void configs_set_group(struct configs *c, const char *group)
@@ -526,10 +639,20 @@ void configs_daemon_connected(struct configs *c)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static bool configs_idle(const struct configs *c)
+{
+	bool idle = verdicts_idle(c->verdicts);
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		for (unsigned l = 0; l < N_LEVELS; l++)
+			idle &= !c->kinds[i]->slots[l].passed ||
+				verdicts_idle(c->kinds[i]->slots[l].passed);
+	return idle;
+}
+
 static void configs_do_retire(void *arg)
 {
 	struct configs *c = arg;
-	if (verdicts_idle(c->verdicts) || clock_ms() >= c->retire_until_ms)
+	if (configs_idle(c) || clock_ms() >= c->retire_until_ms)
 		c->retired(c->retired_arg);
 	else
 		(void)loop_timer_arm(c->retire_timer, RETIRE_POLL_MS);
@@ -541,6 +664,9 @@ void configs_retire(struct configs *c, void (*done)(void *arg), void *arg)
 	c->retired_arg = arg;
 	c->retire_until_ms = clock_ms() + RETIRE_MAX_MS;
 	verdicts_withdraw(c->verdicts);
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		for (unsigned l = 0; l < N_LEVELS; l++)
+			slot_unpass(&c->kinds[i]->slots[l]);
 	configs_do_retire(c);
 }
 
@@ -552,16 +678,17 @@ int configs_new(const struct configs_config *config, struct configs **ret, struc
 	struct loop *loop = kube_loop(config->kube);
 	c->config = *config;
 	c->node = strdup(config->node);
-	c->ns = strdup(config->ns);
+	c->ns[0] = strdup(config->ns);
+	c->n_ns = 1;
 	c->config_map = strdup(config->config_map);
 	c->verdicts = verdicts_new(config->kube, config->node);
 	c->discover_timer = loop_timer_new(loop, configs_discover, c);
 	c->settle_timer = loop_timer_new(loop, configs_settle, c);
 	c->certain_timer = loop_timer_new(loop, configs_settle, c);
 	c->retire_timer = loop_timer_new(loop, configs_do_retire, c);
-	if (!c->node || !c->ns || !c->config_map || !c->verdicts || !c->discover_timer ||
+	if (!c->node || !c->ns[0] || !c->config_map || !c->verdicts || !c->discover_timer ||
 	    !c->settle_timer || !c->certain_timer || !c->retire_timer ||
-	    add_kind(c, "configmaps", true)) {
+	    add_kind(c, "configmaps", 0, true)) {
 		configs_free(c);
 		return err_errno(err, -ENOMEM, "configurations of the cluster");
 	}
@@ -585,7 +712,8 @@ struct configs *configs_free(struct configs *c)
 	candidate_free(c->sent);
 	free(c->group);
 	free(c->node);
-	free(c->ns);
+	for (unsigned i = 0; i < c->n_ns; i++)
+		free(c->ns[i]);
 	free(c->config_map);
 	free(c);
 	return NULL;

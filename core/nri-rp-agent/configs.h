@@ -22,6 +22,9 @@ struct configs_config {
 
 int configs_new(const struct configs_config *config, struct configs **ret, struct err *err);
 struct configs *configs_free(struct configs *c); /* accepts NULL; returns NULL */
+/* Sets the namespaces in which custom resources are looked for besides config.ns, whose objects
+ * precede theirs, in the order of precedence. */
+void configs_set_namespaces(struct configs *c, char *const *list, size_t n);
 /* Sets the node's group; NULL: none. Shared objects are ignored until the first call. */
 void configs_set_group(struct configs *c, const char *group);
 /* Call when the Node has changed. */

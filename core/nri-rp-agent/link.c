@@ -185,10 +185,10 @@ static void link_registered(const struct rpc_result *result, void *arg)
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Agent__RegisterResponse *m =
-		a && result->error == 0 ? agent__register_response__unpack(
-						  &alloc, result->payload_len, result->payload)
-					: NULL;
-	if (result->error == 0) {
+		!a || result->error ? NULL
+				    : agent__register_response__unpack(&alloc, result->payload_len,
+								       result->payload);
+	if (m) {
 		log_info("connected to %s at %s", l->peer, l->socket);
 		l->last_error[0] = '\0';
 		backoff_reset(&l->backoff);
@@ -196,7 +196,9 @@ static void link_registered(const struct rpc_result *result, void *arg)
 		if (l->plugins)
 			plugins_daemon_connected(l->plugins);
 		if (l->client)
-			l->client->connected(m ? m->pod_source : "", l->client->arg);
+			l->client->connected(m, l->client->arg);
+	} else if (!result->error) {
+		link_lost(l, "its answer cannot be decoded");
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
 		link_lost(l, result->text); /* otherwise on_closed reports it */
 	}

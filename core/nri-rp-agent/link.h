@@ -17,9 +17,9 @@ struct plugins;
 /* Callbacks for requests of the daemon other than those about devices and plugins. All but
  * connected may be NULL. */
 struct link_client {
-	/* The agent has registered. Everything sent over an earlier connection is void. pod_source:
-	 * as in pod_feed_daemon_connected(). */
-	void (*connected)(const char *pod_source, void *arg);
+	/* The agent has registered, and the peer has answered `m`. Everything sent over an earlier
+	 * connection is void. */
+	void (*connected)(const Agent__RegisterResponse *m, void *arg);
 	/* New data to publish. Returns 0, or the error why it cannot be published. NULL: the client
 	 * is not the cluster's. */
 	int (*publish)(const Agent__PublishedRequest *m, void *arg);

@@ -104,10 +104,10 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 	return cluster_new(&config, &a->cluster, err);
 }
 
-static void pods_connected(const char *pod_source, void *arg)
+static void pods_connected(const Agent__RegisterResponse *m, void *arg)
 {
 	const struct agent *a = arg;
-	pod_feed_daemon_connected(a->pods, pod_source);
+	pod_feed_daemon_connected(a->pods, m->pod_source);
 }
 
 /* Starts the feed of the kubelet's pods on a node without a cluster. */

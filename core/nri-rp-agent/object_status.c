@@ -94,6 +94,16 @@ void verdicts_withdraw(struct verdicts *v)
 	v->path = NULL;
 }
 
+void verdicts_release(struct verdicts *v, const char *plural, const struct candidate *c)
+{
+	_free_ char *path = verdict_path(v, plural, c);
+	if (!path || !v->path || !str_eq(path, v->path))
+		return;
+	v->current = writer_free(v->current);
+	free(v->path);
+	v->path = NULL;
+}
+
 void verdicts_tell(struct verdicts *v, const char *plural, const struct candidate *c,
 		   const char *errors, const char *warnings)
 {

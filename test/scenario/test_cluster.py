@@ -30,7 +30,9 @@ class Cluster:
         self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
         self.node = make_node(None, start=False, module_dirs=module_dirs, **(head or {}))
         socket = self.node.paths['work'] + '/agent.sock'
-        self.node.run('write-config', {'policy': 'none', 'agent': {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket}, **(config or {})})
+        self.base = {'policy': 'none', **(config or {})}
+        self.base['agent'] = {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket, **self.base.get('agent', {})}
+        self.node.run('write-config', self.base)
         self.node.start()
         self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS, *agent]
         self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options, env=env)
@@ -43,6 +45,12 @@ class Cluster:
             stack.push(self.api.__exit__)
             stack.push(self.agent.__exit__)
             return stack.__exit__(kind, *rest)
+
+    def reconfigure(self, **agent):
+        """Reloads the file with other keys of its part agent."""
+        self.base['agent'].update(agent)
+        self.node.config(self.base)
+        self.node.reload()
 
     def policy(self):
         return self.node.ctl('status', check=False)['policy']['name']
@@ -167,9 +175,42 @@ def test_kind_is_the_policy(cluster):
     c.api.put('topologyawarepolicies', NS, 'default', {'spec': RESERVED})
     c.runs('topology-aware')
     c.has_verdict('Success', 1, plural='topologyawarepolicies')
-    eventually(lambda: c.verdict() is None)
+    # the object that is not used says so, on a change, too
+    said = 'not used: TopologyAwarePolicy nri/default, which was created later, configures this node'
+    assert c.has_verdict('Failure', 1)['errors'] == said
     assert c.node.cpus('web/c0')
+    c.api.put(CRS, NS, 'default', balloons(3))
+    assert c.has_verdict('Failure', 2)['errors'] == said
     c.api.delete('topologyawarepolicies', NS, 'default')
+    c.runs('balloons')
+    c.has_verdict('Success', 2)
+    c.api.put('topologyawarepolicies', NS, 'default', {'spec': RESERVED})
+    c.has_verdict('Failure', 2)
+    c.api.put(CRS, NS, 'node.' + NODE, balloons(4))
+    c.has_verdict('Success', 1, name='node.' + NODE)
+    eventually(lambda: c.verdict() is None)
+
+
+def test_objects_in_other_namespaces(cluster):
+    """agent.namespaces is read by the agent; those of its own namespace precede."""
+    c = cluster(config={'agent': {'cluster': True, 'namespaces': [NS, 'kube-system']}})
+    other = 'kube-system'
+
+    def verdict():
+        return (((c.api.find(CRS, other, 'default') or {}).get('status') or {}).get('nodes') or {}).get(NODE)
+    c.api.put(CRS, other, 'default', balloons(2))
+    c.runs('balloons')
+    eventually(lambda: (verdict() or {}).get('status') == 'Success')
+    c.api.put('topologyawarepolicies', NS, 'default', {'spec': RESERVED})
+    c.runs('topology-aware')
+    eventually(lambda: 'whose namespace comes first' in (verdict() or {}).get('errors', ''))
+    c.api.delete('topologyawarepolicies', NS, 'default')
+    c.runs('balloons')
+    # without the key the namespace is not read any more
+    c.reconfigure(namespaces=[])
+    c.runs('none')
+    eventually(lambda: verdict() is None)
+    c.reconfigure(namespaces=[other])
     c.runs('balloons')
 
 

@@ -39,6 +39,18 @@ def test_each_role_is_given_to_the_agent():
     assert daemons['spec']['template']['spec']['serviceAccountName'] == account['metadata']['name']
 
 
+def test_objects_are_found_where_charts_of_others_put_them():
+    """In kube-system, and of every kind that those charts have."""
+    config, = of_kind('ConfigMap')
+    for ns in yaml.safe_load(config['data']['rp.conf'])['agent']['namespaces']:
+        role, = [d for d in of_kind('Role') if d['metadata']['namespace'] == ns]
+        assert {'apiGroups': ['config.nri'], 'resources': ['*'], 'verbs': ['get', 'list', 'watch']} in role['rules']
+    for made_by in ('kubernetes.mk', 'install.mk'):
+        left_out = re.search(r"modules/\*\.so \| grep -v (\S+?)\)", (TOP / 'packaging' / made_by).read_text()).group(1).strip("'").replace('$$', '$')
+        modules = ['balloons.so', 'topology-aware.so', 'template.so']
+        assert [m for m in modules if not re.search(left_out, '/' + m)] == modules
+
+
 def test_no_right_is_more_than_asked_for():
     verbs = {v for d in of_kind('Role', 'ClusterRole') for rule in d['rules'] for v in rule['verbs']}
     assert verbs <= {'get', 'list', 'watch', 'create', 'patch'}
@@ -118,7 +130,7 @@ def test_values_of_the_chart():
     given = {**helmchart.values(), 'image': {'name': 'r.example/x', 'tag': 'a"b', 'pullPolicy': 'Never'}, 'config': {'policy': 'none', 'text': "it's"},
              'priorityClassName': 'p', 'nodeSelector': {'a': 'b'}, 'tolerations': [], 'resources': {'limits': {'cpu': 1}}, 'agentResources': {'limits': {'cpu': 2}}}
     documents_ = helmchart.render(given, 'elsewhere')
-    assert {d['metadata']['namespace'] for d in documents_ if 'namespace' in d['metadata']} == {'elsewhere'}
+    assert {d['metadata']['namespace'] for d in documents_ if 'namespace' in d['metadata']} == {'elsewhere', 'kube-system'}
     assert {s['namespace'] for d in documents_ for s in d.get('subjects', [])} == {'elsewhere'}
     config, = [d for d in documents_ if d['kind'] == 'ConfigMap']
     assert yaml.safe_load(config['data']['rp.conf']) == given['config']

@@ -35,6 +35,7 @@
 #define CONF_FILE_MAX (1u << 20) /* bytes of one source */
 #define CONF_TOTAL_MAX (4u << 20) /* bytes of all sources */
 #define CONF_FILES_MAX 64u /* rp.conf and its drop-ins */
+#define CONF_NAMESPACES_MAX 8u /* entries of agent.namespaces */
 #define CONF_PUSHED_MAX 48u /* sources that the node agent pushed */
 #define CONF_SOURCES_MAX (CONF_FILES_MAX + CONF_PUSHED_MAX)
 #define CONF_DEPTH_MAX 32u /* nesting */
@@ -254,6 +255,7 @@ struct conf_core {
 		bool pod_resource_api;
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
+		struct conf_strings namespaces; /* of custom resources, besides the agent's own */
 		const char *socket, *user;
 	} agent;
 	struct {

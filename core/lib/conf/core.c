@@ -21,6 +21,7 @@
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
 #define ADMIT_TIMEOUT_MS 1500
+#define NAMESPACE_MAX 63u /* bytes of the name of a namespace */
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -214,6 +215,12 @@ static const struct rp_key rows[] = {
 	ROW("agent.cluster", RP_T_BOOL, "false",
 	    .doc = "Take the configuration that the cluster has for this node, through the agent; "
 		   "only files can set this."),
+	ROW("agent.namespaces", RP_T_LIST, NULL,
+	    .doc = "Up to 8 namespaces in which custom resources are looked for besides the "
+		   "agent's own, whose objects precede theirs; as [kube-system]. The agent needs "
+		   "the rights to read them and to patch their status there."),
+	ROW("agent.namespaces[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "One of them."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
 	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
 		   "unless it is false."),
@@ -669,6 +676,24 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 
 /* ---- all keys -------------------------------------------------------------------------------- */
 
+/* Checks agent.namespaces, whose items become parts of paths of the API server. */
+static int fill_namespaces(const struct conf_loader *l, struct conf_core *core)
+{
+	rp_cfg list = conf_get(l->conf->root, "agent.namespaces");
+	int rc = get_strings(l->conf->arena, list, NULL, 0, &core->agent.namespaces);
+	if (!rc && core->agent.namespaces.n > CONF_NAMESPACES_MAX)
+		return problem_node(l->errs, list, NULL, "expected up to %u namespaces, found %u",
+				    CONF_NAMESPACES_MAX, core->agent.namespaces.n);
+	for (unsigned i = 0; !rc && i < core->agent.namespaces.n; i++) {
+		const char *ns = core->agent.namespaces.items[i];
+		if (ns[strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789-")] ||
+		    strlen(ns) > NAMESPACE_MAX)
+			rc = problem_node(l->errs, list->members[i].node, NULL,
+					  "expected the name of a namespace, found \"%s\"", ns);
+	}
+	return rc;
+}
+
 static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
@@ -681,7 +706,8 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	core->agent.pods = core->agent.cluster || str_eq(core->agent.pod_source, "kubelet");
 	core->agent.socket = get_text(conf, "agent.socket");
 	core->agent.user = get_text(conf, "agent.user");
-	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
+	int rc = fill_namespaces(l, core);
+	return rc ? rc : get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
 #define RESOURCE_NAMES_MAX 32u

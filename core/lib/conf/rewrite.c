@@ -325,9 +325,9 @@ static bool rewrite_accepts(rp_cfg list, const char *name)
  * paths and ports that it opens. */
 static const struct {
 	const char *section, *key;
-} own_keys[] = {{"agent", "accept"},	     {"agent", "cluster"},  {"agent", "socket"},
-		{"agent", "user"},	     {"metrics", "listen"}, {"nodeResources", "file"},
-		{"nodeResources", "devices"}};
+} own_keys[] = {{"agent", "accept"},	   {"agent", "cluster"},	{"agent", "socket"},
+		{"agent", "namespaces"},   {"agent", "user"},		{"metrics", "listen"},
+		{"nodeResources", "file"}, {"nodeResources", "devices"}};
 
 /* Restores the files' value of a key that may not be pushed. */
 static int keep_own(struct conf_loader *l, struct rp_cfg_node *section, const char *name,

@@ -29,6 +29,7 @@
 #include "core/nri-rpd/pipeline/wait/devices.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/arena.h"
+#include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
@@ -56,7 +57,8 @@ struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct listener *listener; /* NULL: the configuration needs no agent */
-	char *path, *user, *pod_source;
+	/* as configured; namespaces are separated by commas */
+	char *path, *user, *pod_source, *namespaces;
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
@@ -186,9 +188,13 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 	const Agent__RegisterRequest *m =
 		arena ? agent__register_request__unpack(&alloc, req->payload_len, req->payload)
 		      : NULL;
+	const struct conf_strings *namespaces =
+		&conf_core(pipeline_conf(c->agent->pipeline))->agent.namespaces;
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
 	out.version = version;
 	out.pod_source = c->agent->pod_source;
+	out.namespaces = (char **)(uintptr_t)namespaces->items;
+	out.n_namespaces = namespaces->n;
 	if (!m)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 	else if (c->agent->registered)
@@ -303,12 +309,25 @@ static void agent_shut(struct agent *a)
 	a->listener = listener_free(a->listener);
 }
 
+/* Returns the items with a comma after each; NULL: no memory. */
+static char *agent_join(const struct conf_strings *list)
+{
+	struct buf b = BUF_INIT;
+	(void)buf_add_str(&b, "");
+	for (unsigned i = 0; i < list->n; i++)
+		(void)buf_printf(&b, "%s,", list->items[i]);
+	char *text = b.failed ? NULL : strdup(buf_text(&b));
+	buf_fini(&b);
+	return text;
+}
+
 static void agent_drop_texts(struct agent *a)
 {
 	free(a->path);
 	free(a->user);
 	free(a->pod_source);
-	a->path = a->user = a->pod_source = NULL;
+	free(a->namespaces);
+	a->path = a->user = a->pod_source = a->namespaces = NULL;
 }
 
 static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
@@ -325,7 +344,8 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 	a->path = strdup(path);
 	a->user = strdup(user);
 	a->pod_source = strdup(core->agent.pod_source);
-	if (!a->path || !a->user || !a->pod_source ||
+	a->namespaces = agent_join(&core->agent.namespaces);
+	if (!a->path || !a->user || !a->pod_source || !a->namespaces ||
 	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
@@ -349,7 +369,9 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 			agent_shut(a);
 		return 0;
 	}
-	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
+	_free_ char *namespaces = agent_join(&core->agent.namespaces);
+	if (a->listener && namespaces && str_eq(a->namespaces, namespaces) &&
+	    devices == pipeline_devices_are_on(a->pipeline) &&
 	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user) &&
 	    str_eq(a->pod_source, core->agent.pod_source)) {
 		set_publishing(a);
