@@ -60,6 +60,17 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 		rp_idset_clear(ret);
 }
 
+/* Returns whether the shared containers have neither a shared nor a reserved CPU if cpus get an
+ * owner. */
+static bool sync_empties_pool(const struct rp_instance *inst, struct rp_ids cpus)
+{
+	struct rp_idset pool;
+	pool_shared(inst, &pool);
+	rp_idset_andnot(&pool, rp_ids_of(&pool), cpus);
+	return rp_ids_empty(rp_ids_of(&pool)) &&
+	       rp_ids_empty(rp_ids_of(&inst->plan->cpus.reserved));
+}
+
 static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct looked *c, bool keep)
 {
 	struct rp_idset has, cpus;
@@ -79,7 +90,9 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct l
 	}
 	inst->waiting = true;
 	uint32_t n = rp_ids_count(rp_ids_of(&has));
-	return n && n <= c->n ? sync_give(inst, txn, c, rp_ids_of(&has), SHORT_TEXT) : 0;
+	return n && n <= c->n && !sync_empties_pool(inst, rp_ids_of(&has))
+		       ? sync_give(inst, txn, c, rp_ids_of(&has), SHORT_TEXT)
+		       : 0;
 }
 
 static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c)

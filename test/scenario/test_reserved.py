@@ -114,3 +114,17 @@ def test_pools_for_which_there_are_too_few_cpus(make_node):
     assert is_active(node, 'podpools')
     node.log('this configuration was active before')
     node.expect('pinned(a0)')
+
+
+def test_shared_containers_of_cpuset_stay_off_exclusive_cpus_over_a_restart(make_node):
+    """The listed reserved CPU is offline, and no more CPUs are online than integer containers ask for: one that runs short shares what it has left."""
+    node = make_node(config('cpuset', 'cpuset:0', numaAware=False))
+    for pod, n in (('a', '3'), ('b', '3'), ('d', '3')):
+        node.create(pod, ctr(pod + '0', n, '64Mi'))
+    node.create('s', ctr('s0', '100m/-'))
+    node.offline('0,8-15')
+    for _ in range(2):
+        node.signal('HUP')
+        node.settle(5)
+        node.restart()
+        node.expect('cpus(a0) == 1-3', 'cpus(b0) == 4-6', 'disjoint(a0, s0)', 'disjoint(b0, s0)', 'disjoint(a0, d0)', 'disjoint(b0, d0)')
