@@ -78,6 +78,7 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 struct population {
 	uint32_t n[N_CLASSES]; /* containers by class */
 	bool overlapping; /* the pool is empty, so shared containers use CPUs of others */
+	bool sharers; /* during a synchronization: a container of class shared exists */
 };
 
 struct rp_instance {

@@ -60,11 +60,13 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 		rp_idset_clear(ret);
 }
 
-/* Returns whether the shared containers have neither a shared nor a reserved CPU if cpus get an
- * owner. */
+/* Returns whether existing shared containers have neither a shared nor a reserved CPU if cpus get
+ * an owner. */
 static bool sync_empties_pool(const struct rp_instance *inst, struct rp_ids cpus)
 {
 	struct rp_idset pool;
+	if (!inst->now.sharers || life_may_refuse(inst))
+		return false;
 	pool_shared(inst, &pool);
 	rp_idset_andnot(&pool, rp_ids_of(&pool), cpus);
 	return rp_ids_empty(rp_ids_of(&pool)) &&
@@ -80,7 +82,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct l
 		return 0;
 	(void)snprintf(whose, sizeof whose, "container %s/%s: ", c->info.pod_name, c->info.name);
 	int32_t r = place_find(inst, c, rp_ids_of(&has), rp_ids_none(), c->n, whose, &cpus);
-	if (!r)
+	if (!r && (keep || !sync_empties_pool(inst, rp_ids_of(&cpus))))
 		return sync_give(inst, txn, c, rp_ids_of(&cpus), NULL);
 	if (must_not_lose(inst, c))
 		return -RP_EBUSY;
@@ -125,6 +127,8 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	look_at(inst, info, &c);
 	if (w->pass == PASS_SHARED)
 		return sync_shared(inst, txn, &c);
+	if (w->pass == PASS_ANNOTATED && c.class == CLASS_SHARED)
+		inst->now.sharers = true;
 	if (w->pass == PASS_ANNOTATED)
 		return c.class == CLASS_ANNOTATED ? sync_annotated(inst, txn, &c) : 0;
 	return c.class == CLASS_INTEGER ? sync_integer(inst, txn, &c, w->pass == PASS_KEEP) : 0;
