@@ -35,6 +35,19 @@ def merged(old, patch):
     return out
 
 
+def merge_lists(old, patch):
+    """Lists of a Node that a strategic merge patch merges by a key."""
+    for part, name, key in ('status', 'conditions', 'type'), ('spec', 'taints', 'key'):
+        items = {item[key]: item for item in (old.get(part) or {}).get(name) or []}
+        for item in (patch.get(part) or {}).get(name) or []:
+            if item.get('$patch') == 'delete':
+                items.pop(item[key], None)
+            else:
+                items[item[key]] = {**items.get(item[key], {}), **item}
+        if name in (patch.get(part) or {}):
+            patch[part][name] = list(items.values())
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
@@ -177,6 +190,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if version and version != api.objects[key]['metadata']['resourceVersion']:
                 self.fail(409, 'the object has been modified')
                 return
+            if 'strategic' in self.headers.get('Content-Type'):
+                merge_lists(api.objects[key], patch)
             out = api.store(key, merged(api.objects.get(key, {}), patch), spec=at['sub'] is None)
         self.answer(200, out)
 

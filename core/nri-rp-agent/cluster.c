@@ -15,6 +15,7 @@
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/pods.h"
 #include "core/nri-rp-agent/published.h"
+#include "core/nri-rp-agent/readiness.h"
 #include "core/nri-rp-agent/report.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/node_patch.h"
@@ -32,6 +33,7 @@ struct cluster {
 	struct configs *configs;
 	struct published *published;
 	struct wishes *wishes;
+	struct readiness *readiness;
 	struct evict *evict;
 	struct report *report;
 	struct adjust *adjust;
@@ -45,6 +47,8 @@ struct cluster {
 	char ns[NODE_MAX];
 	char node[NODE_MAX];
 	const char *warned_label;
+	void (*retired)(void *arg);
+	void *retired_arg;
 };
 
 /* ---- the node -------------------------------------------------------------------------------- */
@@ -81,6 +85,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 		configs_node_seen(c->configs, object);
 		published_seen(c->published, object);
 		wishes_seen(c->wishes, object);
+		readiness_seen(c->readiness, object);
 		node_feed_seen(c->node_feed, object);
 	}
 	if (event != WATCH_DENIED)
@@ -139,6 +144,12 @@ static void connected(const Agent__RegisterResponse *m, void *arg)
 	tell_state(c);
 }
 
+static void cluster_lost(void *arg)
+{
+	const struct cluster *c = arg;
+	readiness_lost(c->readiness);
+}
+
 static void bridge_connected(const Agent__RegisterResponse *m, void *arg)
 {
 	struct cluster *c = arg;
@@ -149,6 +160,7 @@ static int publish(const Agent__PublishedRequest *m, void *arg)
 {
 	const struct cluster *c = arg;
 	int r = published_take(c->published, m);
+	readiness_take(c->readiness, m);
 	return r ? r : wishes_take(c->wishes, m);
 }
 
@@ -215,6 +227,7 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
+	c->readiness = readiness_new(c->kube, c->link, c->node);
 	c->evict = evict_new(c->kube);
 	c->report = report_new(c->kube, c->node, state_changed, c);
 	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
@@ -233,8 +246,9 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->wishes && c->evict && c->report && c->adjust &&
-	    c->node_feed && c->pod_feed && (c->bridge_feed || !config->bridge) && c->state_timer)
+	if (selector && c->published && c->wishes && c->readiness && c->evict && c->report &&
+	    c->adjust && c->node_feed && c->pod_feed && (c->bridge_feed || !config->bridge) &&
+	    c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -255,8 +269,12 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 		cluster_free(c);
 		return r;
 	}
-	c->client = (struct link_client){
-		.connected = connected, .publish = publish, .evict = evict, .tell = tell, .arg = c};
+	c->client = (struct link_client){.connected = connected,
+					 .lost = cluster_lost,
+					 .publish = publish,
+					 .evict = evict,
+					 .tell = tell,
+					 .arg = c};
 	c->bridge_client = (struct link_client){.connected = bridge_connected, .arg = c};
 	link_set_client(config->link, &c->client);
 	if (config->bridge)
@@ -272,6 +290,7 @@ struct cluster *cluster_free(struct cluster *c)
 	watch_free(c->node_watch);
 	configs_free(c->configs);
 	published_free(c->published);
+	readiness_free(c->readiness);
 	wishes_free(c->wishes);
 	evict_free(c->evict);
 	report_free(c->report);
@@ -287,7 +306,15 @@ struct cluster *cluster_free(struct cluster *c)
 	return NULL;
 }
 
+static void cluster_retire_readiness(void *arg)
+{
+	struct cluster *c = arg;
+	readiness_retire(c->readiness, c->retired, c->retired_arg);
+}
+
 void cluster_retire(struct cluster *c, void (*done)(void *arg), void *arg)
 {
-	configs_retire(c->configs, done, arg);
+	c->retired = done;
+	c->retired_arg = arg;
+	configs_retire(c->configs, cluster_retire_readiness, c);
 }

@@ -14,6 +14,7 @@
  *   adjust.c         adjustments of containers
  *   published.c      NodeResourceTopology and extended resources
  *   node_patch.c     labels, annotations and taints of the Node
+ *   readiness.c      condition and taint of the Node by the daemon's state
  *   report.c         events of pods and of the node
  *   evict.c          evicts pods
  *

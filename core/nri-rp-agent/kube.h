@@ -23,6 +23,7 @@
 #define KUBE_HOLD_MAX_S 300u /* longest delay that is accepted */
 
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
+#define KUBE_STRATEGIC_PATCH "application/strategic-merge-patch+json"
 #define KUBE_JSON_PATCH "application/json-patch+json"
 #define KUBE_APPLY_PATCH "application/apply-patch+yaml" /* JSON is valid YAML */
 #define KUBE_JSON "application/json"

@@ -166,6 +166,8 @@ static void link_lost(struct link *l, const char *why)
 {
 	l->registered = false;
 	l->trunk = trunk_free(l->trunk);
+	if (l->client && l->client->lost)
+		l->client->lost(l->client->arg);
 	if (!str_eq(l->last_error, why))
 		log_notice("no connection to %s: %s; trying again", l->peer, why);
 	(void)snprintf(l->last_error, sizeof l->last_error, "%s", why);

@@ -154,6 +154,8 @@ static void status_changed(void *arg)
 	struct daemon *d = arg;
 	d->status_due = false;
 	tell_status(d);
+	if (d->agent)
+		agent_status_changed(d->agent);
 }
 
 /* Defers the status until the component that has changed has completed its work. */

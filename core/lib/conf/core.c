@@ -221,6 +221,8 @@ static const struct rp_key rows[] = {
 		   "the rights to read them and to patch their status there."),
 	ROW("agent.namespaces[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One of them."),
+	ROW("agent.nodeCondition", RP_T_BOOL, "true",
+	    .doc = "With agent.cluster: keep the condition NRIResourcePolicyReady of the Node."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
 	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
 		   "unless it is false."),
@@ -233,6 +235,9 @@ static const struct rp_key rows[] = {
 	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
 	    .flags = RP_KEY_NON_EMPTY,
 	    .doc = "Path of the socket that the agent connects to, where a key above needs one."),
+	ROW("agent.taintWhenAway", RP_T_BOOL, "false",
+	    .doc = "With agent.cluster: taint the Node with nri-rp.io/not-ready:NoSchedule while "
+		   "containers are not placed."),
 	ROW("agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
 	    .doc = "User, by name or number, who may connect to it besides root."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
@@ -701,6 +706,8 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
 	core->agent.cluster = get_bool(conf, "agent.cluster");
 	core->agent.topology = conf_value(conf_get(conf->root, NODE_TOPOLOGY), RP_T_BOOL, 1);
+	core->agent.node_condition = get_bool(conf, "agent.nodeCondition");
+	core->agent.taint_when_away = get_bool(conf, "agent.taintWhenAway");
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
 	core->agent.pod_source = get_text(conf, "agent.podSource");
 	core->agent.pods = core->agent.cluster || str_eq(core->agent.pod_source, "kubelet");

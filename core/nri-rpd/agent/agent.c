@@ -213,6 +213,8 @@ static void on_request(struct rpc_request *req, void *arg)
 	bool ours = str_eq(req->service, AGENT_HOST_SERVICE);
 	if (ours && str_eq(req->method, "Register"))
 		serve_register(c, req);
+	else if (ours && str_eq(req->method, "Ping"))
+		(void)rpc_reply(req, NULL);
 	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
 		agent_serve_config(c->agent->pipeline, req, false);
 	else if (ours && str_eq(req->method, "SetAdjustments") && c->agent->registered == c)
@@ -404,6 +406,11 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 void agent_event(struct agent *a)
 {
 	teller_changed(a->teller);
+}
+
+void agent_status_changed(struct agent *a)
+{
+	publisher_status_changed(a->publisher);
 }
 
 void agent_changed(struct agent *a)

@@ -23,6 +23,8 @@ struct agent *agent_free(struct agent *a); /* returns NULL; NULL is fine */
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err);
 /* Notifies the publisher that published data may have changed. */
 void agent_changed(struct agent *a);
+/* Notifies the publisher that conditions of the daemon may have changed. */
+void agent_status_changed(struct agent *a);
 /* Notifies the event sender of a new event. */
 void agent_event(struct agent *a);
 

@@ -8,6 +8,7 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/nri-rpd/pipeline/observe/conditions.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
@@ -16,6 +17,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/host/service/node.h"
@@ -34,6 +36,7 @@ struct publisher {
 	uint64_t told_ms; /* time of the last message; 0: never */
 	uint32_t told_sum; /* checksum of the last message */
 	bool told;
+	const char *unready; /* condition composed last; constant text */
 	char last_error[ERR_TEXT_MAX]; /* error logged last */
 };
 
@@ -247,6 +250,10 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	add_wishes(&c, pipeline_wishes(u->pipeline));
 	(void)pipeline_noderes(u->pipeline, &lent);
 	m->settling = lent.settling;
+	m->unready = (char *)(uintptr_t)conditions_unplaced(u->pipeline);
+	m->node_condition = core->agent.node_condition;
+	m->taint_when_away = core->agent.taint_when_away;
+	u->unready = m->unready;
 	publisher_finish(&c, m);
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }
@@ -318,6 +325,12 @@ void publisher_changed(struct publisher *u)
 	if (!u->rpc || loop_timer_armed(u->timer))
 		return;
 	(void)loop_timer_arm(u->timer, due > now + PUBLISH_QUIET_MS ? due - now : PUBLISH_QUIET_MS);
+}
+
+void publisher_status_changed(struct publisher *u)
+{
+	if (u->rpc && u->told && !str_eq(u->unready, conditions_unplaced(u->pipeline)))
+		(void)loop_timer_arm(u->timer, PUBLISH_QUIET_MS);
 }
 
 void publisher_set_agent(struct publisher *u, struct rpc *rpc)

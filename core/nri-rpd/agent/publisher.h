@@ -21,5 +21,7 @@ struct publisher *publisher_free(struct publisher *u); /* NULL is fine; returns 
 void publisher_set_agent(struct publisher *u, struct rpc *rpc);
 /* Publishes again if the data has changed. */
 void publisher_changed(struct publisher *u);
+/* Publishes at once if another condition prevents the placing of containers, or none any more. */
+void publisher_status_changed(struct publisher *u);
 
 #endif

@@ -191,46 +191,49 @@ static const struct row {
 	void (*look)(struct look *l);
 } rows[] = {
 	{{"config-refused", "configuration", SEVERITY_UNHEALTHY,
-	  "nri-rpctl config check shows what is wrong; then nri-rpctl reload", NULL},
+	  "nri-rpctl config check shows what is wrong; then nri-rpctl reload", NULL, false},
 	 files_refused},
 	{{"safe-mode", "configuration", SEVERITY_UNHEALTHY,
-	  "mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL},
+	  "mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL, true},
 	 safe_mode},
 	{{"state-unusable", "store", SEVERITY_DEGRADED,
-	  "mend it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL},
+	  "mend it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL, false},
 	 state_unusable},
 	{{"run-unusable", "modules", SEVERITY_DEGRADED,
-	  "mend the folder of the control socket, then systemctl restart nri-rpd", NULL},
+	  "mend the folder of the control socket, then systemctl restart nri-rpd", NULL, false},
 	 run_unusable},
 	{{"config-not-kept", "configuration", SEVERITY_DEGRADED,
-	  "is the disk full? then nri-rpctl reload", NULL},
+	  "is the disk full? then nri-rpctl reload", NULL, false},
 	 config_not_kept},
 	{{"runtime-disconnected", "runtime", SEVERITY_UNHEALTHY,
-	  "is it running? systemctl status containerd", NULL},
+	  "is it running? systemctl status containerd", NULL, true},
 	 runtime_disconnected},
 	{{"runtime-unsynchronized", "runtime", SEVERITY_UNHEALTHY,
-	  "this is a matter of a second; if it lasts, restart the runtime", NULL},
+	  "this is a matter of a second; if it lasts, restart the runtime", NULL, true},
 	 runtime_unsynchronized},
-	{{"not-placed", "requests", SEVERITY_UNHEALTHY, "nri-rpctl events has the reason", NULL},
+	{{"not-placed", "requests", SEVERITY_UNHEALTHY, "nri-rpctl events has the reason", NULL,
+	  true},
 	 not_placed},
 	{{"all-refused", "requests", SEVERITY_UNHEALTHY,
-	  "does the policy's configuration fit this node? nri-rpctl events has the reasons", NULL},
+	  "does the policy's configuration fit this node? nri-rpctl events has the reasons", NULL,
+	  false},
 	 all_refused},
 	{{"store-failing", "store", SEVERITY_UNHEALTHY,
-	  "is the disk full? df -h, and see cache.dir in rp.conf", NULL},
+	  "is the disk full? df -h, and see cache.dir in rp.conf", NULL, false},
 	 store_failing},
 	{{"containers-degraded", "containers", SEVERITY_DEGRADED, "nri-rpctl explain CONTAINER",
-	  NULL},
+	  NULL, false},
 	 containers_degraded},
-	{{"controller-down", "controllers", SEVERITY_DEGRADED, NULL, NULL}, controllers_down},
+	{{"controller-down", "controllers", SEVERITY_DEGRADED, NULL, NULL, false},
+	 controllers_down},
 	{{"control-unserved", "control socket", SEVERITY_DEGRADED,
-	  "see control.socket in rp.conf; the next reload tries again", NULL},
+	  "see control.socket in rp.conf; the next reload tries again", NULL, false},
 	 control_unserved},
 	{{"metrics-unserved", "metrics", SEVERITY_DEGRADED,
-	  "see metrics.listen in rp.conf; the next reload tries again", NULL},
+	  "see metrics.listen in rp.conf; the next reload tries again", NULL, false},
 	 metrics_unserved},
 	{{"agent-unserved", "agent", SEVERITY_DEGRADED,
-	  "see agent.socket in rp.conf; the next reload tries again", NULL},
+	  "see agent.socket in rp.conf; the next reload tries again", NULL, false},
 	 agent_unserved},
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
@@ -239,6 +242,18 @@ _Static_assert(N_ROWS <= CONDITIONS_MAX, "more conditions than there is room for
 const struct condition *condition_row(unsigned i)
 {
 	return i < N_ROWS ? &rows[i].c : NULL;
+}
+
+const char *conditions_unplaced(const struct pipeline *p)
+{
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct look l = {.p = p, .row = rows[i].c};
+		if (rows[i].c.unplaced)
+			rows[i].look(&l);
+		if (l.n)
+			return rows[i].c.id;
+	}
+	return "";
 }
 
 unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condition *c, void *arg),

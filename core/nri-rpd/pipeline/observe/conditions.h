@@ -28,6 +28,7 @@ struct condition {
 	enum severity severity;
 	const char *hint; /* remedy */
 	const char *text; /* problem */
+	bool unplaced; /* new containers are not placed as configured */
 };
 
 /* Calls fn (may be NULL) for each condition that holds, in the order of repair, and returns their
@@ -37,6 +38,10 @@ unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condi
 /* Returns row i without text, for reports that include conditions that do not hold; NULL beyond the
  * last. */
 const struct condition *condition_row(unsigned i);
+
+/* Returns the id of the first condition by which new containers are not placed as configured; "":
+ * they are placed. Visits no containers. */
+const char *conditions_unplaced(const struct pipeline *p);
 
 /* Services of the daemon for other programs. */
 enum service { SERVICE_CONTROL, SERVICE_METRICS, SERVICE_AGENT, N_SERVICES };

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/readiness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/nri-rp-agent/writer.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "readiness"
+#define INTERVAL_MS 1000u
+#define TIME_MAX 32u
+#define REASON_MAX 64u
+#define RETIRE_POLL_MS 20u
+#define RETIRE_MAX_MS 2000u
+
+/* State that is reported; NULL members: none yet. */
+struct report {
+	const char *status; /* "True", "False" or "Unknown" */
+	const char *reason; /* constant text */
+};
+
+struct readiness {
+	struct link *link;
+	struct writer *conditions, *taints;
+	struct loop_timer *grace; /* armed while an absence is not reported yet, or at the end */
+	struct loop_timer *ask;
+	struct report now;
+	char unready[REASON_MAX]; /* condition of the daemon; "": it places containers */
+	bool connected; /* the daemon has reported over the present connection */
+	bool known; /* the two settings below are known */
+	bool condition, taint;
+	json_t *seen; /* the Node's condition; NULL: none */
+	bool node_seen, tainted;
+	void (*retired)(void *arg);
+	void *retired_arg;
+	uint64_t retire_until_ms;
+};
+
+/* ---- the condition --------------------------------------------------------------------------- */
+
+static const char *readiness_text(const struct readiness *r)
+{
+	if (str_eq(r->now.status, "True"))
+		return "nri-rpd places the containers of this node";
+	if (str_eq(r->now.status, "Unknown"))
+		return "nri-rp-agent has stopped and does not watch nri-rpd any more";
+	return r->connected
+		       ? "nri-rpd does not place containers: nri-rpctl doctor on the node "
+			 "tells why"
+		       : "nri-rpd is not connected to nri-rp-agent: containers start unplaced, "
+			 "or not at all where the runtime requires it";
+}
+
+static const char *seen_member(const struct readiness *r, const char *key)
+{
+	const char *text = json_string_value(json_object_get(r->seen, key));
+	return text ? text : "";
+}
+
+/* Returns the condition to write, owned. The time of the transition is that of the status. */
+static json_t *readiness_compose(const struct readiness *r)
+{
+	char at[TIME_MAX] = "";
+	struct tm tm;
+	time_t t = time(NULL);
+	const char *since = seen_member(r, "lastTransitionTime");
+	if (gmtime_r(&t, &tm))
+		(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (!*since || !str_eq(seen_member(r, "status"), r->now.status))
+		since = at;
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", READINESS_CONDITION, "status",
+			 r->now.status, "reason", r->now.reason, "message", readiness_text(r),
+			 "lastHeartbeatTime", at, "lastTransitionTime", since);
+}
+
+/* Writes an item of a list, which the server merges by its key. Consumes the item. */
+static void readiness_put(struct writer *w, const char *part, const char *list, json_t *item)
+{
+	json_t *body = json_pack("{s:{s:[o]}}", part, list, item);
+	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	if (!text || writer_put(w, text))
+		log_error("the Node's %s cannot be written: no memory", list);
+	json_decref(body);
+}
+
+/* Writes the condition if the Node's is another one. An agent that does not know the settings
+ * changes an existing condition only. */
+static void readiness_write_condition(const struct readiness *r)
+{
+	bool wanted = r->known ? r->condition : r->seen != NULL;
+	if (wanted && (!str_eq(seen_member(r, "status"), r->now.status) ||
+		       !str_eq(seen_member(r, "reason"), r->now.reason)))
+		readiness_put(r->conditions, "status", "conditions", readiness_compose(r));
+	else if (!wanted && r->seen)
+		readiness_put(
+			r->conditions, "status", "conditions",
+			json_pack("{s:s, s:s}", "$patch", "delete", "type", READINESS_CONDITION));
+}
+
+/* Sets or removes the taint. */
+static void readiness_write_taint(const struct readiness *r)
+{
+	bool ready = str_eq(r->now.status, "True");
+	if (ready && r->tainted)
+		readiness_put(r->taints, "spec", "taints",
+			      json_pack("{s:s, s:s}", "$patch", "delete", "key", READINESS_TAINT));
+	else if (!ready && r->taint && !r->tainted)
+		readiness_put(
+			r->taints, "spec", "taints",
+			json_pack("{s:s, s:s}", "key", READINESS_TAINT, "effect", "NoSchedule"));
+}
+
+/* Writes what the Node lacks. */
+static void readiness_write(const struct readiness *r)
+{
+	if (!r->now.status || !r->node_seen)
+		return;
+	if (writer_idle(r->conditions))
+		readiness_write_condition(r);
+	if (writer_idle(r->taints))
+		readiness_write_taint(r);
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+static void readiness_report(struct readiness *r, const char *status, const char *reason)
+{
+	if (r->retired)
+		return;
+	if (!r->now.status || !str_eq(r->now.status, status))
+		log_notice("node condition " READINESS_CONDITION ": %s (%s)", status, reason);
+	r->now = (struct report){status, reason};
+	readiness_write(r);
+}
+
+static void readiness_expired(void *arg)
+{
+	struct readiness *r = arg;
+	readiness_report(r, "False", r->connected ? "NotPlacing" : "DaemonAway");
+}
+
+/* Reports readiness at once, and the lack of it after a time. */
+static void readiness_judge(struct readiness *r)
+{
+	if (r->connected && !*r->unready) {
+		loop_timer_disarm(r->grace);
+		readiness_report(r, "True", "Placing");
+	} else if (!loop_timer_armed(r->grace)) {
+		(void)loop_timer_arm(r->grace, READINESS_GRACE_MS);
+	}
+}
+
+static void readiness_answered(const struct rpc_result *result, void *arg)
+{
+	struct readiness *r = arg;
+	bool hangs = result->error == -ETIMEDOUT;
+	if (result->error == -ECANCELED || result->error == -ECONNRESET)
+		return; /* readiness_lost() follows */
+	if (hangs && r->connected)
+		readiness_report(r, "False", "DaemonHangs");
+	else if (r->connected)
+		readiness_judge(r);
+	(void)loop_timer_arm(r->ask, READINESS_ASK_MS);
+}
+
+static void readiness_ask(void *arg)
+{
+	struct readiness *r = arg;
+	Agent__PodRequest nothing = AGENT__POD_REQUEST__INIT;
+	if (r->connected)
+		(void)link_call(r->link, "Ping", &nothing.base, READINESS_ASK_MS,
+				readiness_answered, r);
+}
+
+void readiness_take(struct readiness *r, const Agent__PublishedRequest *m)
+{
+	bool first = !r->connected;
+	r->connected = r->known = true;
+	r->condition = m->node_condition;
+	r->taint = m->taint_when_away;
+	(void)snprintf(r->unready, sizeof r->unready, "%s", m->unready);
+	readiness_judge(r);
+	if (r->now.status)
+		readiness_report(r, r->now.status, r->now.reason);
+	if (first && (r->condition || r->taint))
+		(void)loop_timer_arm(r->ask, READINESS_ASK_MS);
+}
+
+void readiness_lost(struct readiness *r)
+{
+	r->connected = false;
+	loop_timer_disarm(r->ask);
+	readiness_judge(r);
+}
+
+/* Returns the item of a list that has this text under the key; NULL: none. */
+static json_t *item_of(const json_t *list, const char *key, const char *text)
+{
+	json_t *item;
+	size_t i;
+	json_array_foreach(list, i, item)
+	{
+		const char *has = json_string_value(json_object_get(item, key));
+		if (has && str_eq(has, text))
+			return item;
+	}
+	return NULL;
+}
+
+void readiness_seen(struct readiness *r, const json_t *node)
+{
+	const json_t *status = json_object_get(node, "status"),
+		     *spec = json_object_get(node, "spec");
+	json_decref(r->seen);
+	r->seen = json_incref(
+		item_of(json_object_get(status, "conditions"), "type", READINESS_CONDITION));
+	r->tainted = item_of(json_object_get(spec, "taints"), "key", READINESS_TAINT) != NULL;
+	r->node_seen = true;
+	readiness_write(r);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void readiness_await_end(void *arg)
+{
+	struct readiness *r = arg;
+	bool idle = writer_idle(r->conditions) && writer_idle(r->taints);
+	if (idle || clock_ms() >= r->retire_until_ms)
+		r->retired(r->retired_arg);
+	else
+		(void)loop_timer_arm(r->ask, RETIRE_POLL_MS);
+}
+
+static void readiness_tick(void *arg)
+{
+	struct readiness *r = arg;
+	if (r->retired)
+		readiness_await_end(r);
+	else
+		readiness_ask(r);
+}
+
+void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg)
+{
+	loop_timer_disarm(r->grace);
+	if (r->known)
+		readiness_report(r, "Unknown", "AgentStopped");
+	r->retired = done;
+	r->retired_arg = arg;
+	r->retire_until_ms = clock_ms() + RETIRE_MAX_MS;
+	readiness_await_end(r);
+}
+
+static struct writer *readiness_writer(struct kube *k, const char *what, char *path)
+{
+	_free_ char *owned = path;
+	const struct writer_config config = {.what = what,
+					     .method = "PATCH",
+					     .path = path,
+					     .content_type = KUBE_STRATEGIC_PATCH,
+					     .interval_ms = INTERVAL_MS};
+	return owned ? writer_new(k, &config) : NULL;
+}
+
+struct readiness *readiness_new(struct kube *k, struct link *l, const char *node)
+{
+	struct readiness *r = calloc(1, sizeof *r);
+	if (!r)
+		return NULL;
+	r->link = l;
+	r->conditions = readiness_writer(k, "the condition " READINESS_CONDITION,
+					 str_printf("/api/v1/nodes/%s/status", node));
+	r->taints = readiness_writer(k, "the taint " READINESS_TAINT,
+				     str_printf("/api/v1/nodes/%s", node));
+	r->grace = loop_timer_new(kube_loop(k), readiness_expired, r);
+	r->ask = loop_timer_new(kube_loop(k), readiness_tick, r);
+	if (!r->conditions || !r->taints || !r->grace || !r->ask)
+		return readiness_free(r);
+	readiness_judge(r);
+	return r;
+}
+
+struct readiness *readiness_free(struct readiness *r)
+{
+	if (!r)
+		return NULL;
+	writer_free(r->conditions);
+	writer_free(r->taints);
+	loop_timer_free(r->grace);
+	loop_timer_free(r->ask);
+	json_decref(r->seen);
+	free(r);
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the condition NRIResourcePolicyReady of the Node, and the taint nri-rp.io/not-ready if the
+ * daemon's configuration requests it: whether nri-rpd places the containers of this node.
+ *
+ * The daemon reports its state with what it publishes. The report holds while the daemon is
+ * connected and answers; a short absence, such as a restart, changes nothing. The taint is also
+ * removed if another program set it, such as a kubelet with --register-with-taints.
+ */
+#ifndef NRI_RP_AGENT_READINESS_H
+#define NRI_RP_AGENT_READINESS_H
+
+#include <jansson.h>
+
+#include "core/nri-rp-agent/kube.h"
+#include "core/nri-rp-agent/link.h"
+
+#define READINESS_CONDITION "NRIResourcePolicyReady"
+#define READINESS_TAINT "nri-rp.io/not-ready"
+#define READINESS_GRACE_MS 3000u /* absence of the daemon that is not reported */
+#define READINESS_ASK_MS 3000u /* interval of requests that a hung daemon does not answer */
+
+struct readiness;
+
+struct readiness *readiness_new(struct kube *k, struct link *l,
+				const char *node); /* NULL: no memory */
+struct readiness *readiness_free(struct readiness *r); /* accepts NULL; returns NULL */
+/* Call with each report of the daemon, and when the connection to it is lost. */
+void readiness_take(struct readiness *r, const Agent__PublishedRequest *m);
+void readiness_lost(struct readiness *r);
+/* Call with each version of the Node, borrowed. */
+void readiness_seen(struct readiness *r, const json_t *node);
+/* Reports that the agent stops. Calls done when this is written or cannot be. */
+void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg);
+
+#endif

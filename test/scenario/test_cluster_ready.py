@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether nri-rpd places the containers of a node: its condition and its taint."""
+import contextlib
+import os
+import signal
+import time
+
+import pytest
+
+from simnode import ctr, eventually
+from test_cluster import NODE, Cluster
+
+CONDITION, TAINT = 'NRIResourcePolicyReady', {'key': 'nri-rp.io/not-ready', 'effect': 'NoSchedule'}
+OTHER = {'type': 'Ready', 'status': 'True', 'reason': 'KubeletReady'}
+
+
+@pytest.fixture
+def cluster(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        def make(**keys):
+            c = stack.enter_context(Cluster(make_node, tmp_path, config={'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}))
+            with c.api.lock:
+                c.api.objects['nodes', None, NODE]['status'] = {'conditions': [OTHER]}
+            configure(c, **keys)
+            return c
+        yield make
+
+
+def configure(c, **keys):
+    c.node.config({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}},
+                   'agent': {'cluster': True, 'socket': c.node.paths['work'] + '/agent.sock', **keys}})
+    c.node.reload()
+
+
+def condition(c):
+    found = [k for k in c.api.find('nodes', None, NODE)['status'].get('conditions', ()) if k['type'] == CONDITION]
+    assert OTHER in c.api.find('nodes', None, NODE)['status']['conditions']
+    return (found[0]['status'], found[0]['reason']) if found else None
+
+
+def taints(c):
+    return (c.api.find('nodes', None, NODE).get('spec') or {}).get('taints') or []
+
+
+def within(seconds, what):
+    """The time it has taken."""
+    begin = time.monotonic()
+    eventually(what, seconds)
+    return time.monotonic() - begin
+
+
+def test_a_killed_daemon_is_reported_and_its_return(cluster):
+    c = cluster(taintWhenAway=True)
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    assert taints(c) == []
+    since = c.api.find('nodes', None, NODE)['status']['conditions'][-1]['lastTransitionTime']
+    c.node.run('kill')
+    within(10, lambda: condition(c) == ('False', 'DaemonAway'))
+    within(2, lambda: taints(c) == [TAINT])
+    # an agent that starts meanwhile leaves both
+    c.agent.kill()
+    c.agent.start()
+    time.sleep(4)
+    assert condition(c) == ('False', 'DaemonAway') and taints(c) == [TAINT]
+    c.node.start()
+    within(10, lambda: condition(c) == ('True', 'Placing'))
+    within(2, lambda: taints(c) == [])
+    assert c.api.find('nodes', None, NODE)['status']['conditions'][-1]['lastTransitionTime'] >= since
+
+
+def test_a_restart_is_not_reported(cluster):
+    c = cluster(taintWhenAway=True)
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    n = len(c.writes(''))
+    c.node.restart()
+    time.sleep(4)
+    assert condition(c) == ('True', 'Placing') and taints(c) == []
+    assert not [w for w in c.writes('')[n:] if CONDITION in str(w) or 'not-ready' in str(w)]
+
+
+def test_a_daemon_that_hangs_is_reported(cluster):
+    c = cluster(taintWhenAway=True)
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    pid = c.node.status()['pid']
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        within(10, lambda: condition(c) == ('False', 'DaemonHangs'))
+        within(2, lambda: taints(c) == [TAINT])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    within(10, lambda: condition(c) == ('True', 'Placing'))
+    eventually(lambda: taints(c) == [])
+
+
+def test_an_agent_that_stops_says_so(cluster):
+    c = cluster(taintWhenAway=True)
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    c.agent.stop()
+    assert condition(c) == ('Unknown', 'AgentStopped') and taints(c) == [TAINT]
+    c.agent.start()
+    eventually(lambda: condition(c) == ('True', 'Placing') and taints(c) == [])
+
+
+def test_the_taint_of_a_new_node_is_removed_when_containers_are_placed(cluster):
+    """That of a kubelet with --register-with-taints; other taints stay."""
+    c = cluster()
+    gpu = {'key': 'gpu', 'value': 'yes', 'effect': 'NoExecute'}
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    c.node.run('kill')
+    eventually(lambda: condition(c) == ('False', 'DaemonAway'))
+    assert taints(c) == []  # not asked for
+    with c.api.lock:
+        node = c.api.objects['nodes', None, NODE]
+    c.api.put('nodes', None, NODE, {**node, 'spec': {'taints': [TAINT, gpu]}})
+    time.sleep(1)
+    assert taints(c) == [TAINT, gpu]
+    c.node.start()
+    eventually(lambda: taints(c) == [gpu])
+    c.node.create('web', ctr('c0', '1'))
+
+
+def test_the_condition_can_be_switched_off(cluster):
+    c = cluster()
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    configure(c, nodeCondition=False)
+    eventually(lambda: condition(c) is None)
