@@ -124,3 +124,22 @@ def test_the_condition_can_be_switched_off(cluster):
     eventually(lambda: condition(c) == ('True', 'Placing'))
     configure(c, nodeCondition=False)
     eventually(lambda: condition(c) is None)
+
+
+def late(c):
+    return [(w[2]['involvedObject']['name'], w[2]['message']) for w in c.writes('/events') if w[0] == 'POST' and w[2]['reason'] == 'PlacedLate']
+
+
+def test_containers_placed_late_are_reported(cluster):
+    """With the time that they ran unplaced; not those that ran before, nor those of a node where nri-rpd is new."""
+    c = cluster()
+    c.node.create('early', ctr('c0', '1', '1Mi'))
+    c.node.kill()
+    c.node.run('existing', [{'pod': 'web', 'containers': [ctr('c0', '2', '1Mi')]}])
+    time.sleep(1.2)
+    c.node.start()
+    eventually(lambda: late(c))
+    (pod, text), = late(c)
+    assert pod == 'web' and text.startswith('default/web/c0 ran unplaced for ') and ' s: created while nri-rpd was away' in text
+    assert 1 <= float(text.split(' for ')[1].split(' s')[0]) < 30
+    assert len(c.node.cpus('web/c0')) == 2

@@ -51,6 +51,7 @@ static struct kind kind_of(const struct event *e)
 		[EV_UPDATE_FAILED] = {"UpdateFailed", true},
 		[EV_CONFIG] = {"Configuration", false},
 		[EV_MODULE] = {"ModuleFailed", true},
+		[EV_LATE] = {"PlacedLate", true},
 		[EV_EVICTION] = {"Eviction", false},
 	};
 	static const char *const bad_news[] = {"refused", "safe mode", "undone", "not confirmed"};

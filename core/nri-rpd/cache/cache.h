@@ -181,6 +181,7 @@ struct ctr {
 		 * TXN_CHANGED_… */
 		uint32_t missing;
 	} store;
+	bool late; /* created while the daemon was away, and not placed yet */
 	bool coming; /* a decision about the creation is running */
 	bool in_updates; /* the container is in the queue of unsolicited updates */
 	struct {

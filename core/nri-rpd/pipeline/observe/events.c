@@ -21,7 +21,7 @@ static const char *const kind_names[N_EVENT_KINDS] = {
 	[EV_DEGRADED] = "degraded", [EV_UPDATE_FAILED] = "update-failed",
 	[EV_MODULE] = "module",	    [EV_MACHINE] = "machine",
 	[EV_PRESSURE] = "pressure", [EV_RESIZED] = "resized",
-	[EV_EVICTION] = "eviction",
+	[EV_EVICTION] = "eviction", [EV_LATE] = "placed-late",
 };
 
 const char *event_kind_name(enum event_kind k)

@@ -28,6 +28,7 @@ enum event_kind {
 	EV_MODULE, /* errors and deaths of modules */
 	EV_MACHINE, /* CPUs came online or went offline */
 	EV_PRESSURE, /* a container began or ceased to lack resources */
+	EV_LATE, /* a container ran unplaced while the daemon was away */
 	EV_EVICTION, /* a module requested an eviction, or the cluster answered */
 	N_EVENT_KINDS
 };

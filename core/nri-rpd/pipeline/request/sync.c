@@ -26,6 +26,8 @@
 #include "core/nri-rpd/pipeline/wait/plugin_grants.h"
 
 #define LOG_SOURCE "sync"
+#define LATE_MAX 32u /* containers placed late that are reported one by one */
+#define NS_PER_S UINT64_C(1000000000)
 
 void sync_begin(struct pipeline *p)
 {
@@ -149,6 +151,13 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		sync_change_life(p, ctr, d->state);
 }
 
+/* Returns true if the daemon placed containers of this node before: a container that it does not
+ * know was created meanwhile. */
+static bool sync_was_away(const struct pipeline *p)
+{
+	return p->runtime.synchronized_ns || str_has_prefix(p->state.store_state, "restored");
+}
+
 void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
 {
 	assert(p->requests.kind == REQ_SYNCHRONIZE);
@@ -163,6 +172,8 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 	}
 	if (known)
 		take_known(p, ctr, &d);
+	else
+		ctr->late = ctr_live(d.state) && sync_was_away(p);
 	ctr->sync_mark = p->requests.sync_mark;
 	ctr->desc = later;
 	if (ctr_live(ctr->cur.state))
@@ -297,6 +308,33 @@ void sync_recovered(struct pipeline *p)
 		settings_release_former(&p->env);
 }
 
+/* Reports the containers that were created while the daemon was away and are placed now. */
+static void sync_report_late(struct pipeline *p)
+{
+	unsigned n = 0;
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		bool late = ctr->late && ctr->cur.cpus && ctr->cur.cpus->count;
+		ctr->late = false;
+		if (!late || ++n > LATE_MAX)
+			continue;
+		uint64_t now = clock_wall_ns(), at = ctr->created_ns;
+		if (at && at <= now)
+			pipeline_event_of(p, EV_LATE, ctr, NULL,
+					  "%s ran unplaced for %llu.%llu s: created while nri-rpd "
+					  "was away",
+					  ctr->full_name,
+					  (unsigned long long)((now - at) / NS_PER_S),
+					  (unsigned long long)((now - at) / (NS_PER_S / 10) % 10));
+		else
+			pipeline_event_of(p, EV_LATE, ctr, NULL,
+					  "%s ran unplaced: created while nri-rpd was away",
+					  ctr->full_name);
+	}
+	if (n > LATE_MAX)
+		pipeline_event(p, EV_LATE, "%u more containers ran unplaced", n - LATE_MAX);
+}
+
 void sync_end(struct pipeline *p, struct reply *ret)
 {
 	assert(p->requests.kind == REQ_SYNCHRONIZE && !p->txn);
@@ -329,6 +367,8 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	decide_reply(p, ret, NULL);
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();
+	if (!r)
+		sync_report_late(p);
 	let_go(p);
 	stage_differing(p);
 	persist_later(p);
