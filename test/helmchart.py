@@ -43,10 +43,14 @@ def _expression(text, scope):
 
 
 def _conditions(text, scope):
-    """Blocks of lines between {{- if VALUE }} and {{- end }}, not one in another."""
+    """Blocks of lines between {{- if VALUE }} and {{- end }}, the inner ones first."""
     def block(m):
         return m.group(2) if _term(m.group(1), scope) else ''
-    return re.sub(r'\n *\{\{- if (\S+) \}\}((?:\n(?! *\{\{- (?:if|end)).*)*)\n *\{\{- end \}\}', block, text)
+    while True:
+        done = re.sub(r'\n *\{\{- if (\S+) \}\}((?:\n(?! *\{\{- (?:if|end)).*)*)\n *\{\{- end \}\}', block, text)
+        if done == text:
+            return done
+        text = done
 
 
 def render(with_values, namespace='nri-rp'):

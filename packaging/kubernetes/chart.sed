@@ -14,6 +14,9 @@ s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
           image: {{ printf "%s:%s" .Values.image.name .Values.image.tag | toJson }}\
           imagePullPolicy: {{ .Values.image.pullPolicy | toJson }}\
           command: [/usr/share/nri-rp/enable-nri, --root, /host, --restart]\
+          {{- if .Values.nri.runtime.requirePlugin }}\
+          args: [--require-plugin]\
+          {{- end }}\
           securityContext: {privileged: true}\
           resources: {requests: {cpu: 10m, memory: 16Mi}}\
           volumeMounts:\

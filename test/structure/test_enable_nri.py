@@ -117,6 +117,8 @@ try:
         raise ValueError('containerd: invalid plugin config')
 except ValueError as e:
     sys.exit('containerd: failed to load TOML: %%s' %% e)
+if '%(dropped)s':
+    text = text.split('\\n[plugins."io.containerd.nri.v1.nri".%(dropped)s')[0]
 print(text + %(more)r)
 '''
 
@@ -124,9 +126,9 @@ print(text + %(more)r)
 @pytest.fixture
 def host(tmp_path, monkeypatch):
     """A host whose containerd reads files."""
-    def make(more='', refuses='never'):
+    def make(more='', refuses='never', dropped=''):
         (tmp_path / 'bin').mkdir()
-        (tmp_path / 'bin' / 'nsenter').write_text(FAKE % {'root': tmp_path / 'host', 'more': more, 'refuses': refuses})
+        (tmp_path / 'bin' / 'nsenter').write_text(FAKE % {'root': tmp_path / 'host', 'more': more, 'refuses': refuses, 'dropped': dropped})
         (tmp_path / 'bin' / 'nsenter').chmod(0o755)
         monkeypatch.setenv('PATH', '%s:%s' % (tmp_path / 'bin', os.environ['PATH']))
         (tmp_path / 'host/etc/containerd').mkdir(parents=True)
@@ -160,6 +162,61 @@ def test_crio(tmp_path):
     (path, text), = files(tmp_path).items()
     assert path.startswith('etc/crio/crio.conf.d/') and tomllib.loads(text) == {'crio': {'nri': {'enable_nri': True}}}
     assert 'already' in run(tmp_path)
+    run(tmp_path, '--undo')
+    assert files(tmp_path) == {}
+
+
+VALIDATOR = {'enable': True, 'required_plugins': ['nri-rp'], 'tolerate_missing_plugins_annotation': 'tolerate-missing-plugins.nri-rp.io'}
+
+
+@pytest.mark.parametrize('text', [t for n, t in TEXTS.items()], ids=TEXTS)
+def test_containers_are_refused_without_the_plugin(config, tmp_path, text):
+    """Also where NRI was switched on before; the way back is that to the first file."""
+    config.write_text(text, newline='')
+    run(tmp_path)
+    assert 'requires nri-rp' in run(tmp_path, '--require-plugin')
+    now = tomllib.loads(config.read_text())
+    assert now['plugins'][NRI]['default_validator'] == VALIDATOR and now['plugins'][NRI]['disable'] is False
+    once = config.read_text()
+    assert 'already' in run(tmp_path, '--require-plugin') and config.read_text() == once
+    assert 'already' in run(tmp_path) and config.read_text() == once
+    run(tmp_path, '--undo')
+    assert files(tmp_path) == {'etc/containerd/config.toml': text}
+
+
+def test_a_validator_of_the_site(config, tmp_path):
+    text = "version = 3\n[plugins.'%s']\n  disable = false\n[plugins.'%s'.default_validator]\n  enable = true\n  required_plugins = ['a'%%s]\n" % (NRI, NRI)
+    config.write_text(text % '')
+    run(tmp_path, '--require-plugin', fails='add "nri-rp" to required_plugins')
+    assert config.read_text() == text % ''
+    config.write_text(text % ", 'nri-rp'")
+    assert 'already' in run(tmp_path, '--require-plugin')
+
+
+def test_a_containerd_without_a_validator(host):
+    """That of 2.1 leaves the table out."""
+    root = host(dropped='default_validator')
+    (root / 'etc/containerd/config.toml').write_text(TEXTS['an old default'])
+    run(root, '--require-plugin', fails='containerd 2.2 or later is needed')
+    assert files(root) == {'etc/containerd/config.toml': TEXTS['an old default']}
+    run(root)
+
+
+def test_containerd_requires_it(host):
+    root = host()
+    (root / 'etc/containerd/config.toml').write_text(TEXTS['an old default'])
+    assert 'no containerd' not in run(root, '--require-plugin')
+
+
+def test_crio_refuses_containers_without_the_plugin(tmp_path):
+    (tmp_path / 'etc/crio').mkdir(parents=True)
+    run(tmp_path)
+    run(tmp_path, '--require-plugin')
+    (_, text), = files(tmp_path).items()
+    assert tomllib.loads(text)['crio']['nri'] == {'enable_nri': True, 'default_validator': {
+        'nri_enable_default_validator': True, 'nri_validator_required_plugins': ['nri-rp'],
+        'nri_validator_tolerate_missing_plugins_annotation': 'tolerate-missing-plugins.nri-rp.io'}}
+    assert 'already' in run(tmp_path, '--require-plugin')
     run(tmp_path, '--undo')
     assert files(tmp_path) == {}
 

@@ -114,8 +114,8 @@ def test_the_chart_is_the_manifests():
 
 def test_nri_is_switched_on_by_both():
     """What the chart adds for nri.runtime.patchConfig is what the other manifest adds."""
-    def pods(on):
-        given = {**helmchart.values(), 'nri': {'runtime': {'patchConfig': on}}}
+    def pods(on, required=False):
+        given = {**helmchart.values(), 'nri': {'runtime': {'patchConfig': on, 'requirePlugin': required}}}
         return [d for d in helmchart.render(given) if d['kind'] == 'DaemonSet'][0]['spec']['template']['spec']
     patch, = yaml.safe_load_all((FOLDER / 'enable-nri' / 'daemonset.yaml').read_text())
     adds, off, on = patch['spec']['template']['spec'], pods(False), pods(True)
@@ -123,6 +123,7 @@ def test_nri_is_switched_on_by_both():
     assert {k: v for k, v in on.items() if k not in ('initContainers', 'volumes', 'hostPID')} == {k: v for k, v in off.items() if k != 'volumes'}
     assert on['hostPID'] == adds['hostPID'] and on['volumes'] == adds['volumes'] + off['volumes']
     (ours,), (theirs,) = on['initContainers'], adds['initContainers']
+    assert pods(False, True) == off and pods(True, True)['initContainers'] == [{**ours, 'args': ['--require-plugin']}]
     assert {k: v for k, v in ours.items() if not k.startswith('image')} == {k: v for k, v in theirs.items() if k != 'image'}
 
 

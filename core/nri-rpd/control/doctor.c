@@ -2,6 +2,7 @@
 /* Checks for common faults; each finding has a remedy. */
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,6 +33,8 @@
 #include "core/nri-rpd/pipeline/request/updates.h"
 
 #define NAMED_MAX 3u /* containers that a finding names */
+#define RUNTIME_CONFIG_MAX (64u << 10) /* largest configuration of a runtime that is read */
+#define TOLERATION "tolerate-missing-plugins.nri-rp.io"
 
 enum verdict { FINE, NOTE, WARNING, ERROR };
 
@@ -164,6 +167,67 @@ static void check_updates(struct doctor *d)
 		doctor_finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
 	else
 		doctor_finding(d, FINE, NULL, "all containers have what was decided");
+}
+
+/* Returns true if the text of a runtime's configuration requires this plugin. */
+static bool requires_plugin(const char *text, const char *name)
+{
+	for (const char *at = text; (at = strstr(at, "required_plugins")); at++) {
+		const char *line = at, *end = strchr(at, ']');
+		while (line > text && line[-1] != '\n')
+			line--;
+		line += strspn(line, " \t");
+		const char *found = end && *line != '#' ? strstr(at, name) : NULL;
+		size_t n = strlen(name);
+		if (found && found < end && strchr("\"'", found[-1]) && found[-1] == found[n])
+			return true;
+	}
+	return false;
+}
+
+/* Finds the runtime's configuration that requires this plugin; NULL: none is readable here. */
+static const char *requiring_file(const struct doctor *d, const char *name)
+{
+	static const char *const files[] = {"etc/containerd/config.toml",
+					    "etc/crio/crio.conf.d/99-nri-rp.conf",
+					    "etc/crio/crio.conf"};
+	_free_ char *text = malloc(RUNTIME_CONFIG_MAX);
+	for (size_t i = 0; text && i < sizeof files / sizeof *files; i++)
+		if (fs_read(pipeline_root(d->p), files[i], text, RUNTIME_CONFIG_MAX) >= 0 &&
+		    requires_plugin(text, name))
+			return files[i];
+	return NULL;
+}
+
+/* Checks whether containers start while the daemon is away. Where the runtime requires the daemon,
+ * names pods of kube-system that would not start without it. */
+static void check_required(struct doctor *d)
+{
+	const char *name = conf_core(pipeline_conf(d->p))->runtime.name;
+	const char *file = requiring_file(d, name);
+	unsigned n = 0;
+	if (!file) {
+		doctor_finding(d, NOTE, "enable-nri --require-plugin; nri-rp-cluster(7)",
+			       "no configuration of the runtime that can be read here requires %s: "
+			       "containers start unplaced while nri-rpd is away",
+			       name);
+		return;
+	}
+	doctor_finding(d, FINE, NULL,
+		       "/%s requires %s: no container starts while nri-rpd is away, except those "
+		       "of pods with the annotation " TOLERATION ": \"true\"",
+		       file, name);
+	for (const struct pod *pod = cache_pods(pipeline_cache(d->p)); pod; pod = pod->hh.next) {
+		const char *value = kvs_get(&pod->annotations, TOLERATION);
+		if (!str_eq(pod->ns, "kube-system") || (value && str_eq(value, "true")))
+			continue;
+		if (++n <= NAMED_MAX)
+			doctor_finding(d, NOTE, "annotate it with " TOLERATION ": \"true\"",
+				       "%s/%s does not start while nri-rpd is away", pod->ns,
+				       pod->name);
+	}
+	if (n > NAMED_MAX)
+		doctor_finding(d, NOTE, NULL, "and %u more pods of kube-system", n - NAMED_MAX);
 }
 
 /* ---- the daemon ------------------------------------------------------------------------------ */
@@ -600,6 +664,7 @@ static const struct {
 	void (*run)(struct doctor *d);
 } checks[] = {
 	{"runtime", check_runtime},
+	{"required", check_required},
 	{"requests", check_requests},
 	{"updates", check_updates},
 	{"configuration", check_config},
