@@ -253,7 +253,7 @@ struct conf_core {
 		bool cluster; /* the agent may push configurations, as far as accept allows */
 		bool topology; /* the agent publishes the zones */
 		bool node_condition; /* the agent keeps a condition of the Node */
-		bool taint_when_away; /* the agent taints the Node while containers are not placed */
+		bool taint_when_away; /* taints the Node while containers are not placed */
 		bool pod_resource_api;
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
