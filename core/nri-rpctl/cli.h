@@ -14,6 +14,8 @@
  *   local.c           checks and shows configurations without a daemon; config schema
  *   local_doctor.c    findings of doctor that need no daemon
  *   jsonschema.c      key tables as a JSON schema and as custom resource definitions
+ *   run.c             runs another program and reads its output
+ *   support.c         writes an archive of what a report of a fault needs
  *   import.c          converts configurations of other resource managers to rp.conf
  *   import_managers.c configurations of the kubelet, CMK and Weka
  *   import_slo.c      configurations of koordinator
@@ -94,6 +96,14 @@ int tell_no_link(const struct cli *cli, int r, const struct err *err);
 /* Prints an error: on stderr, or with --json as {"error": TEXT} on stdout. */
 void complain(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* ---- run.c ---- */
+
+#define RUN_OUTPUT_MAX (32u << 20) /* bytes that are kept of a program's output */
+
+/* Runs a program, which is found by PATH, and appends stdout and stderr to *ret. Returns its exit
+ * status, or -1 if it does not exist. */
+int run_program(const char *const *argv, struct buf *ret);
+
 /* ---- json ---- */
 
 static inline const char *js(const json_t *o, const char *key)
@@ -144,6 +154,7 @@ int cmd_modules_clear(struct cli *cli);
 int cmd_log_level(struct cli *cli);
 int cmd_log_debug(struct cli *cli);
 int cmd_doctor(struct cli *cli);
+int cmd_support(struct cli *cli);
 int cmd_version(struct cli *cli);
 
 /* ---- output of documents as text ------------------------------------------------------------- */

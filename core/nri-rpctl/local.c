@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/lib/conf/conf.h"
@@ -104,12 +102,11 @@ static void add_named(struct buf *out, const char *text, const char *path, const
 static int local_run_check(const struct cli *cli, const char *path, const char *name,
 			   struct buf *ret)
 {
-	char program[PATH_MAX], chunk[4096];
+	char program[PATH_MAX];
 	const char *argv[CHECK_ARGS_MAX] = {program, "--check-config", "--config", path};
 	unsigned n = 4;
-	int pipes[2], status = -1;
-	pid_t pid;
-	if (!find_daemon(program, sizeof program) || pipe2(pipes, O_CLOEXEC))
+	struct buf said = BUF_INIT;
+	if (!find_daemon(program, sizeof program))
 		return -1;
 	for (unsigned i = 0; i < cli->n_module_dirs && n + 5 < CHECK_ARGS_MAX; i++) {
 		argv[n++] = "--module-dir";
@@ -119,29 +116,10 @@ static int local_run_check(const struct cli *cli, const char *path, const char *
 		argv[n++] = "--host-root";
 		argv[n++] = cli->host_root;
 	}
-	posix_spawn_file_actions_t actions;
-	struct buf said = BUF_INIT;
-	int r = posix_spawn_file_actions_init(&actions);
-	if (!r) {
-		(void)posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-		(void)posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
-		r = posix_spawn(&pid, program, &actions, NULL, (char *const *)argv, environ);
-		(void)posix_spawn_file_actions_destroy(&actions);
-	}
-	(void)close(pipes[1]);
-	for (ssize_t got = 0; !r && (got = read(pipes[0], chunk, sizeof chunk)) != 0;)
-		if (got > 0)
-			(void)buf_add(&said, chunk, (size_t)got);
-		else if (errno != EINTR)
-			break;
-	(void)close(pipes[0]);
-	while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	int status = run_program(argv, &said);
 	add_named(ret, buf_text(&said), path, name);
 	buf_fini(&said);
-	if (r)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : CTL_FAILED;
+	return status;
 }
 
 /* ---- check and show -------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -891,3 +892,33 @@ def test_version(busy):
     assert ctl(node, '--version').out == done.out
     doc = ctl_json(node, 'version')
     assert doc['nri-rpd']['pid'] == node.status()['pid']
+
+
+def test_support_archive(make_node, tmp_path):
+    """What a report of a fault needs, readable by its owner alone, without what pods may keep secret."""
+    node = make_node(STATIC)
+    node.create('web', ctr('c0', '1', '64Mi', env=['KEY=hidden-in-env']), annotations={'note': 'hidden-in-annotation'})
+    file = tmp_path / 'report.tar.gz'
+    said = ctl(node, 'support', str(file))
+    assert said.code == OK and str(file) in said.out and file.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(file) as archive:
+        parts = {pathlib.Path(m.name).name: archive.extractfile(m).read().decode() for m in archive if m.isfile()}
+    listed = set(re.findall(r'^([a-z]+\.\w+) ', parts['README'], re.M))
+    assert listed | {'README'} == set(parts) and 'MISSING' not in parts['README']
+    assert not [name for name, text in parts.items() if 'hidden-in' in text]
+    assert json.loads(parts['containers.json'])[0]['full_name'] == 'default/web/c0'
+    assert json.loads(parts['status.json'])['policy']['name'] == 'static'
+    assert 'policy: "static"' in parts['config.txt'] and 'nri-rpd answers' in parts['doctor.txt']
+
+
+def test_support_without_a_daemon(make_node, tmp_path):
+    """The archive says what is missing."""
+    node = make_node(STATIC)
+    node.stop()
+    file = tmp_path / 'report.tar.gz'
+    assert ctl(node, 'support', str(file)).code == OK
+    with tarfile.open(file) as archive:
+        readme = next(archive.extractfile(m).read().decode() for m in archive if m.name.endswith('/README'))
+    assert re.search(r'^status.json .*MISSING', readme, re.M)
+    refused = ctl(node, 'support', str(tmp_path / 'none' / 'report.tar.gz'))
+    assert refused.code == FAILED and 'cannot write' in refused.err
