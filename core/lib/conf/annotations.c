@@ -83,9 +83,7 @@ static int read_one(struct conf_loader *l, const struct conf_member *m, struct c
 int annotations_fill(struct conf_loader *l, struct conf_annotations *ret)
 {
 	const struct rp_cfg_node *allow = conf_get(l->conf->root, "annotations.allow");
-	rp_cfg takers = conf_get(l->conf->root, "annotations.takers");
 	rp_cfg named = conf_get(l->conf->root, "annotations.takerNamespaces");
-	ret->takers_named = str_eq(conf_text(takers, core_default("annotations.takers")), "named");
 	if (named && node_is(named, RP_NODE_LIST)) {
 		int rc = read_namespaces(l, named, &ret->taker_namespaces);
 		if (rc)

@@ -20,19 +20,30 @@
 #define POD_SOURCES "auto|kubelet|apiserver"
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
-#define ADMIT_TIMEOUT_MS 1500
+#define LISTED_MAX 4u /* members of a default */
 #define NAMESPACE_MAX 63u /* bytes of the name of a namespace */
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
-#define ROW(path_, type_, fallback_, ...)                                                          \
+#define KEY(path_, type_, fallback_, ...)                                                          \
+	.key = {.path = (path_), .type = (type_), .fallback = (fallback_), __VA_ARGS__}
+#define ROW(...)                                                                                   \
 	{                                                                                          \
-		.path = (path_), .type = (type_), .fallback = (fallback_), __VA_ARGS__             \
+		KEY(__VA_ARGS__)                                                                   \
+	}
+/* A row whose value, or default, goes to a member of struct conf_core as it is. */
+#define BOUND(member_, ...)                                                                        \
+	{                                                                                          \
+		KEY(__VA_ARGS__), .at = offsetof(struct conf_core, member_),                       \
+				  .size = sizeof(((struct conf_core *)0)->member_)                 \
 	}
 
-static const struct rp_key rows[] = {
-	ROW("policy", RP_T_STRING, "none", .flags = RP_KEY_NON_EMPTY,
-	    .doc = "Policy module in force."),
+static const struct core_row {
+	struct rp_key key;
+	size_t at, size; /* of the member; size 0: none */
+} rows[] = {
+	BOUND(policy, "policy", RP_T_STRING, "none", .flags = RP_KEY_NON_EMPTY,
+	      .doc = "Policy module in force."),
 	ROW("controllers", RP_T_ANY, "[]",
 	    .doc = "Controller modules in use: a list of names, or a map of names to required, "
 		   "optional, relaxed or disabled. A name "
@@ -86,28 +97,28 @@ static const struct rp_key rows[] = {
 	    .doc = "What is not for pods: capacity less this is allocatable."),
 	ROW("nodeResources.node.reserved.cpu", RP_T_CPU, "0", .doc = "CPUs."),
 	ROW("nodeResources.node.reserved.memory", RP_T_BYTES, "0", .doc = "Memory."),
-	ROW("onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
-	    .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
-		   "unmanaged lets it run on the shared CPUs."),
+	BOUND(on_policy_error, "onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
+	      .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
+		     "unmanaged lets it run on the shared CPUs."),
 	ROW("admit", RP_T_MAP, NULL,
 	    .doc = "Pods before their containers, where the policy admits them."),
-	ROW("admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
-	    .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
-		   "the sums that the runtime is told; auto, the cluster where it does."),
-	ROW("admit.timeout", RP_T_DURATION, "1500ms",
-	    .doc = "How long a pod may wait for what the cluster says of it; at most "
-		   "three quarters of what the runtime allows, and with auto 500 ms."),
-	ROW("admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
-	    .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
-		   "allow goes by the runtime's sums."),
+	BOUND(admit.source, "admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
+	      .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
+		     "the sums that the runtime is told; auto, the cluster where it does."),
+	BOUND(admit.timeout_ms, "admit.timeout", RP_T_DURATION, "1500ms",
+	      .doc = "How long a pod may wait for what the cluster says of it; at most "
+		     "three quarters of what the runtime allows, and with auto 500 ms."),
+	BOUND(admit.on_timeout, "admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
+	      .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
+		     "allow goes by the runtime's sums."),
 	ROW("admit.resourceNames", RP_T_ANY, NULL,
 	    .doc = "A map of extended resources that pods ask for to those that they count as: "
 		   "cpu (thousandths where the name ends in millicpu), memory, or a resource "
 		   "plugin's. Needs the cluster's word."),
 	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
-	ROW("annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
-	    .doc = "Annotations that take from others and that allow does not name: with peers "
-		   "they count everywhere, with named in takerNamespaces alone."),
+	BOUND(annotations.takers_named, "annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
+	      .doc = "Annotations that take from others and that allow does not name: with peers "
+		     "they count everywhere, with named in takerNamespaces alone."),
 	ROW("annotations.takerNamespaces", RP_T_LIST, "[]",
 	    .doc = "With takers: named, the namespaces (globs) in which all of them count."),
 	ROW("annotations.allow", RP_T_ANY, NULL,
@@ -115,38 +126,40 @@ static const struct rp_key rows[] = {
 		   "an empty list is none."),
 	ROW("watchFiles", RP_T_BOOL, NULL,
 	    .doc = "Reload when the files change; without this key in a pod of a cluster alone."),
-	ROW("resetOnSwitch", RP_T_BOOL, "false",
-	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
-		   "right."),
-	ROW("rebalanceInterval", RP_T_DURATION, "0s",
-	    .doc = "How often the policy is asked to rebalance; 0s is never."),
-	ROW("rebalanceMoves", RP_T_INT, "8", .max = 100000,
-	    .doc = "So many containers may be moved by one rebalancing, or because one lacks "
-		   "something; 0 is any number."),
-	ROW("strict", RP_T_BOOL, "true",
-	    .doc = "Unknown keys, and sections that belong to no installed module, are errors; "
-		   "false "
-		   "makes them warnings."),
+	BOUND(reset_on_switch, "resetOnSwitch", RP_T_BOOL, "false",
+	      .doc = "Place all containers anew when the policy changes, instead of keeping what "
+		     "is "
+		     "right."),
+	BOUND(rebalance_ms, "rebalanceInterval", RP_T_DURATION, "0s",
+	      .doc = "How often the policy is asked to rebalance; 0s is never."),
+	BOUND(rebalance_moves, "rebalanceMoves", RP_T_INT, "8", .max = 100000,
+	      .doc = "So many containers may be moved by one rebalancing, or because one lacks "
+		     "something; 0 is any number."),
+	BOUND(strict, "strict", RP_T_BOOL, "true",
+	      .doc = "Unknown keys, and sections that belong to no installed module, are errors; "
+		     "false "
+		     "makes them warnings."),
 	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
-	ROW("modules.path", RP_T_LIST, "[" NRI_RP_MODULEDIR ", " MODULEDIR_LOCAL "]",
-	    .flags = RP_KEY_NON_EMPTY,
-	    .doc = "Directories that are searched for modules, in this order."),
+	BOUND(module_path, "modules.path", RP_T_LIST, "[" NRI_RP_MODULEDIR ", " MODULEDIR_LOCAL "]",
+	      .flags = RP_KEY_NON_EMPTY,
+	      .doc = "Directories that are searched for modules, in this order."),
 	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One directory."),
 	ROW("runtime", RP_T_MAP, NULL, .doc = "The container runtime."),
 	ROW("runtime.frontend", RP_T_ENUM, "nri", .choices = FRONTENDS, .flags = RP_KEY_RESTART,
 	    .doc = "How it is reached: nri is all there is."),
-	ROW("runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock", .flags = RP_KEY_NON_EMPTY,
-	    .doc = "The runtime's NRI socket."),
-	ROW("runtime.fallback", RP_T_STRING, "",
-	    .doc = "Another socket, for as long as nothing takes us in at runtime.socket: that of "
-		   "nri-rp-bridge; empty: none."),
-	ROW("runtime.fallbackAfter", RP_T_DURATION, "30s",
-	    .doc = "How long a runtime that was connected may be away before the fallback is."),
-	ROW("runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
-	    .doc = "Name to register with."),
-	ROW("runtime.index", RP_T_INT, "90", .max = 99,
-	    .doc = "Place among the runtime's plugins; lower ones are asked first."),
+	BOUND(runtime.socket, "runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock",
+	      .flags = RP_KEY_NON_EMPTY, .doc = "The runtime's NRI socket."),
+	BOUND(runtime.fallback, "runtime.fallback", RP_T_STRING, "",
+	      .doc = "Another socket, for as long as nothing takes us in at runtime.socket: that "
+		     "of "
+		     "nri-rp-bridge; empty: none."),
+	BOUND(runtime.fallback_after_ms, "runtime.fallbackAfter", RP_T_DURATION, "30s",
+	      .doc = "How long a runtime that was connected may be away before the fallback is."),
+	BOUND(runtime.name, "runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
+	      .doc = "Name to register with."),
+	BOUND(runtime.index, "runtime.index", RP_T_INT, "90", .max = 99,
+	      .doc = "Place among the runtime's plugins; lower ones are asked first."),
 	ROW("orm", RP_T_MAP, NULL,
 	    .doc = "Parts of runtime by the names that the out-of-band resource manager has."),
 	ROW("orm.mode", RP_T_ENUM, NULL, .choices = "nri|bypass",
@@ -161,15 +174,15 @@ static const struct rp_key rows[] = {
 	    .doc = "runtime.name."),
 	ROW("orm.nri.pluginIndex", RP_T_INT, NULL, .max = 99, .doc = "runtime.index."),
 	ROW("cache", RP_T_MAP, NULL, .doc = "The state on disk."),
-	ROW("cache.dir", RP_T_STRING, CONF_DEFAULT_STATE_DIR,
-	    .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "Its directory."),
-	ROW("cache.exportData", RP_T_BOOL, "false",
-	    .doc = "Mount a file with what the policy says of a container into it, at "
-		   "/.nri-resource-policy/resources.sh."),
+	BOUND(cache_dir, "cache.dir", RP_T_STRING, CONF_DEFAULT_STATE_DIR,
+	      .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "Its directory."),
+	BOUND(export_data, "cache.exportData", RP_T_BOOL, "false",
+	      .doc = "Mount a file with what the policy says of a container into it, at "
+		     "/.nri-resource-policy/resources.sh."),
 	ROW("control", RP_T_MAP, NULL,
 	    .doc = "The control socket, and the controllers' parts of a custom resource."),
-	ROW("control.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/control.sock",
-	    .flags = RP_KEY_NON_EMPTY, .doc = "Path of the socket that nri-rpctl talks to."),
+	BOUND(control_socket, "control.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/control.sock",
+	      .flags = RP_KEY_NON_EMPTY, .doc = "Path of the socket that nri-rpctl talks to."),
 	ROW("control.cpu", RP_T_MAP, NULL, .doc = "As the section cpu, whose own keys win."),
 	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
 	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
@@ -177,22 +190,23 @@ static const struct rp_key rows[] = {
 	ROW("metrics.listen", RP_T_STRING, NULL,
 	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
 		   "it, instrumentation.httpEndpoint holds."),
-	ROW("metrics.map", RP_T_BOOL, "false",
-	    .doc = "Serve a page with a live map of the machine at /map, on a loopback address or "
-		   "a unix socket alone."),
-	ROW("metrics.collectInterval", RP_T_DURATION, "0s",
-	    .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
+	BOUND(metrics.map, "metrics.map", RP_T_BOOL, "false",
+	      .doc = "Serve a page with a live map of the machine at /map, on a loopback address "
+		     "or "
+		     "a unix socket alone."),
+	BOUND(metrics.collect_ms, "metrics.collectInterval", RP_T_DURATION, "0s",
+	      .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
 	ROW("metrics.pressure", RP_T_MAP, NULL,
 	    .doc = "From how many percent on a container is said to lack something, three "
 		   "readings in a row; 0 is never."),
-	ROW("metrics.pressure.throttled", RP_T_INT, "25", .max = 100,
-	    .doc = "Periods that its CPU limit stopped it in."),
-	ROW("metrics.pressure.cpu", RP_T_INT, "0", .max = 100,
-	    .doc = "Time that any of its tasks waited for a CPU (cgroup v2)."),
-	ROW("metrics.pressure.memory", RP_T_INT, "10", .max = 100,
-	    .doc = "Time that any of its tasks waited for memory (cgroup v2)."),
-	ROW("metrics.pressure.io", RP_T_INT, "0", .max = 100,
-	    .doc = "Time that any of its tasks waited for a disk (cgroup v2)."),
+	BOUND(metrics.pressure[0], "metrics.pressure.throttled", RP_T_INT, "25", .max = 100,
+	      .doc = "Periods that its CPU limit stopped it in."),
+	BOUND(metrics.pressure[1], "metrics.pressure.cpu", RP_T_INT, "0", .max = 100,
+	      .doc = "Time that any of its tasks waited for a CPU (cgroup v2)."),
+	BOUND(metrics.pressure[2], "metrics.pressure.memory", RP_T_INT, "10", .max = 100,
+	      .doc = "Time that any of its tasks waited for memory (cgroup v2)."),
+	BOUND(metrics.pressure[3], "metrics.pressure.io", RP_T_INT, "0", .max = 100,
+	      .doc = "Time that any of its tasks waited for a disk (cgroup v2)."),
 	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
 	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
 	    .doc = "The least important level that is logged."),
@@ -202,60 +216,63 @@ static const struct rp_key rows[] = {
 		   "between; * is all of them."),
 	ROW("log.debug[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One or more sources."),
-	ROW("log.source", RP_T_BOOL, "false",
-	    .doc = "Name the source of each message as [SOURCE], padded to one width."),
+	BOUND(log.source, "log.source", RP_T_BOOL, "false",
+	      .doc = "Name the source of each message as [SOURCE], padded to one width."),
 	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
 	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
-	ROW("agent.accept", RP_T_LIST, NULL,
-	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
-		   "and policy, controllers, calculators, metrics, nodeResources, "
-		   "rebalanceInterval, log, agent, instrumentation, onPolicyError, resetOnSwitch "
-		   "and adjustments. An empty list is none."),
+	BOUND(agent.accept, "agent.accept", RP_T_LIST, NULL,
+	      .doc = "Sections and keys that the agent may set; without it all sections of "
+		     "modules, "
+		     "and policy, controllers, calculators, metrics, nodeResources, "
+		     "rebalanceInterval, log, agent, instrumentation, onPolicyError, resetOnSwitch "
+		     "and adjustments. An empty list is none."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
-	ROW("agent.cluster", RP_T_BOOL, "false",
-	    .doc = "Take the configuration that the cluster has for this node, through the agent; "
-		   "only files can set this."),
-	ROW("agent.namespaces", RP_T_LIST, NULL,
-	    .doc = "Up to 8 namespaces in which custom resources are looked for besides the "
-		   "agent's own, whose objects precede theirs; as [kube-system]. The agent needs "
-		   "the rights to read them and to patch their status there."),
+	BOUND(agent.cluster, "agent.cluster", RP_T_BOOL, "false",
+	      .doc = "Take the configuration that the cluster has for this node, through the "
+		     "agent; "
+		     "only files can set this."),
+	BOUND(agent.namespaces, "agent.namespaces", RP_T_LIST, NULL,
+	      .doc = "Up to 8 namespaces in which custom resources are looked for besides the "
+		     "agent's own, whose objects precede theirs; as [kube-system]. The agent needs "
+		     "the rights to read them and to patch their status there."),
 	ROW("agent.namespaces[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One of them."),
-	ROW("agent.nodeCondition", RP_T_BOOL, "true",
-	    .doc = "With agent.cluster: keep the condition NRIResourcePolicyReady of the Node."),
+	BOUND(agent.node_condition, "agent.nodeCondition", RP_T_BOOL, "true",
+	      .doc = "With agent.cluster: keep the condition NRIResourcePolicyReady of the Node."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
 	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
 		   "unless it is false."),
-	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
-	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
-	ROW("agent.podSource", RP_T_ENUM, "auto", .choices = POD_SOURCES,
-	    .doc = "Where the agent reads the node's pods: kubelet, from its pods API (Kubernetes "
-		   "1.36, gate PodsAPI), also without agent.cluster; apiserver; auto, with "
-		   "agent.cluster: the kubelet where it serves them, else the API server."),
-	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
-	    .flags = RP_KEY_NON_EMPTY,
-	    .doc = "Path of the socket that the agent connects to, where a key above needs one."),
-	ROW("agent.taintWhenAway", RP_T_BOOL, "false",
-	    .doc = "With agent.cluster: taint the Node with nri-rp.io/not-ready:NoSchedule while "
-		   "containers are not placed."),
-	ROW("agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
-	    .doc = "User, by name or number, who may connect to it besides root."),
+	BOUND(agent.pod_resource_api, "agent.podResourceAPI", RP_T_BOOL, "false",
+	      .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
+	BOUND(agent.pod_source, "agent.podSource", RP_T_ENUM, "auto", .choices = POD_SOURCES,
+	      .doc = "Where the agent reads the node's pods: kubelet, from its pods API "
+		     "(Kubernetes "
+		     "1.36, gate PodsAPI), also without agent.cluster; apiserver; auto, with "
+		     "agent.cluster: the kubelet where it serves them, else the API server."),
+	BOUND(agent.socket, "agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
+	      .flags = RP_KEY_NON_EMPTY,
+	      .doc = "Path of the socket that the agent connects to, where a key above needs one."),
+	BOUND(agent.taint_when_away, "agent.taintWhenAway", RP_T_BOOL, "false",
+	      .doc = "With agent.cluster: taint the Node with nri-rp.io/not-ready:NoSchedule while "
+		     "containers are not placed."),
+	BOUND(agent.user, "agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
+	      .doc = "User, by name or number, who may connect to it besides root."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
 	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
 	    .doc = "What holds where metrics.listen is not set."),
-	ROW("instrumentation.prometheusExport", RP_T_BOOL, "true",
-	    .doc = "Serve metrics for Prometheus."),
+	BOUND(metrics.prometheus, "instrumentation.prometheusExport", RP_T_BOOL, "true",
+	      .doc = "Serve metrics for Prometheus."),
 	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
 	    .doc = "Only prometheus has an effect."),
 	ROW("instrumentation.reportPeriod", RP_T_DURATION, NULL,
 	    .doc = "Has no effect: metrics are taken when somebody scrapes; see "
 		   "metrics.collectInterval."),
 	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Which metrics."),
-	ROW("instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
-	    .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
+	BOUND(metrics.enabled, "instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
+	      .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
 	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "One glob."),
-	ROW("instrumentation.metrics.polled", RP_T_LIST, "[]",
-	    .doc = "Further globs, as in enabled."),
+	BOUND(metrics.polled, "instrumentation.metrics.polled", RP_T_LIST, "[]",
+	      .doc = "Further globs, as in enabled."),
 	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "One glob."),
 	ROW("instrumentation.samplingRatePerMillion", RP_T_INT, NULL, .max = 1000000,
 	    .doc = "Has no effect: there is no tracing."),
@@ -269,14 +286,13 @@ static const struct rp_key rows[] = {
 
 static const struct rp_schema schema = {
 	.size = sizeof schema,
-	.keys = rows,
+	.keys = &rows[0].key,
 	.n_keys = COUNT(rows),
 	.key_size = sizeof rows[0],
 };
 
 static const char *const module_dirs[] = {NRI_RP_MODULEDIR, MODULEDIR_LOCAL};
 const struct conf_strings conf_module_dirs = {module_dirs, COUNT(module_dirs)};
-static const char *const enabled_default[] = {"policy", "buildinfo"};
 
 #define COLLECT_MIN_MS 1000
 #define COLLECT_MAX_MS (24 * 3600 * 1000)
@@ -289,7 +305,7 @@ const struct rp_schema *conf_core_schema(void)
 bool core_key(const char *key)
 {
 	for (size_t i = 0; i < COUNT(rows); i++)
-		if (str_eq(rows[i].path, key))
+		if (str_eq(rows[i].key.path, key))
 			return true;
 	return false;
 }
@@ -297,9 +313,9 @@ bool core_key(const char *key)
 const char *core_default(const char *path)
 {
 	size_t i = 0;
-	while (i < COUNT(rows) - 1 && !str_eq(rows[i].path, path))
+	while (i < COUNT(rows) - 1 && !str_eq(rows[i].key.path, path))
 		i++;
-	return rows[i].fallback;
+	return rows[i].key.fallback;
 }
 
 /* ---- scalars and lists ----------------------------------------------------------------------- */
@@ -315,29 +331,63 @@ int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type
 	return conf_value(conf_get(conf->root, path), type, conf_value(&otherwise, type, 0));
 }
 
-static bool get_bool(const struct conf *conf, const char *path)
+/* Reads a list; without one, the default of the form "[a, b]". */
+static int get_strings(struct arena *arena, rp_cfg list, const char *fallback,
+		       struct conf_strings *ret)
 {
-	return conf_core_value(conf, path, RP_T_BOOL);
+	bool given = node_is(list, RP_NODE_LIST);
+	char *text = arena_strdup(arena, !given && fallback ? fallback : ""), *rest = NULL;
+	const char **items = arena_array(arena, given ? list->n : LISTED_MAX, sizeof *items);
+	unsigned n = 0;
+	if (!text || !items)
+		return -ENOMEM;
+	for (; given && n < list->n; n++)
+		items[n] = conf_text(list->members[n].node, "");
+	for (char *s = strtok_r(text, "[], ", &rest); s; s = strtok_r(NULL, "[], ", &rest))
+		items[n++] = s;
+	*ret = (struct conf_strings){items, n};
+	return 0;
 }
 
-static int get_strings(struct arena *arena, rp_cfg list, const char *const *fallback,
-		       unsigned n_fallback, struct conf_strings *ret)
+/* Returns the number of a choice; 0, the first one, also for others. */
+static unsigned get_choice(const char *choices, const char *text)
 {
-	*ret = (struct conf_strings){fallback, n_fallback};
-	if (!node_is(list, RP_NODE_LIST))
+	unsigned n = 0;
+	for (const char *at = choices; at; at = strchr(at, '|'), n += at != NULL) {
+		at += n != 0;
+		if (str_has_prefix(at, text) && strcspn(at, "|") == strlen(text))
+			return n;
+	}
+	return 0;
+}
+
+/* Sets the member of a row. */
+static int fill_row(const struct conf *conf, const struct core_row *row, struct conf_core *core)
+{
+	const struct rp_key *key = &row->key;
+	rp_cfg node = conf_get(conf->root, key->path);
+	void *member = (char *)core + row->at;
+	bool text = key->type == RP_T_STRING || key->type == RP_T_ENUM;
+	if (key->type == RP_T_LIST)
+		return get_strings(conf->arena, node, key->fallback, member);
+	if (text && row->size == sizeof(const char *)) {
+		*(const char **)member = conf_text(node, key->fallback);
 		return 0;
-	const char **items = arena_array(arena, list->n, sizeof *items);
-	if (!items)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < list->n; i++)
-		items[i] = conf_text(list->members[i].node, "");
-	*ret = (struct conf_strings){items, list->n};
+	}
+	int64_t value = text ? get_choice(key->choices, conf_text(node, key->fallback))
+			     : conf_core_value(conf, key->path, key->type);
+	if (row->size == sizeof(bool))
+		*(bool *)member = value != 0;
+	else if (row->size == sizeof(uint32_t))
+		*(uint32_t *)member = (uint32_t)value;
+	else
+		*(uint64_t *)member = (uint64_t)value;
 	return 0;
 }
 
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret)
 {
-	return get_strings(arena, conf_get(root, "modules.path"), module_dirs, COUNT(module_dirs),
+	return get_strings(arena, conf_get(root, "modules.path"), core_default("modules.path"),
 			   ret);
 }
 
@@ -366,7 +416,6 @@ static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *
 static void fill_policy(struct conf_loader *l, struct conf_core *core)
 {
 	core->policy_node = node_set(l->conf->root, "policy");
-	core->policy = get_text(l->conf, "policy");
 	if (node_is(core->policy_node, RP_NODE_SCALAR))
 		(void)check_module_name(l->errs, core->policy_node, core->policy);
 }
@@ -559,7 +608,6 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 	const struct conf *conf = l->conf;
 	core->log.level = LOG_INFO;
 	(void)log_level_from_name(get_text(conf, "log.level"), &core->log.level);
-	core->log.source = get_bool(conf, "log.source");
 	rp_cfg list = conf_get(conf->root, "log.debug");
 	struct sources sources = {.n = 0};
 	for (uint32_t i = 0; node_is(list, RP_NODE_LIST) && i < list->n; i++) {
@@ -603,22 +651,14 @@ static void warn_without_effect(const struct conf_loader *l)
 	}
 }
 
-static void fill_collector(struct conf_loader *l, struct conf_core *core)
+static void check_collector(struct conf_loader *l, uint64_t ms)
 {
-	static const char *const names[] = {"throttled", "cpu", "memory", "io"};
-	const struct conf *conf = l->conf;
-	rp_cfg interval = conf_get(conf->root, "metrics.collectInterval");
-	char found[CONF_PLACE_MAX], path[64];
-	int64_t ms = conf_value(interval, RP_T_DURATION, 0);
+	rp_cfg interval = conf_get(l->conf->root, "metrics.collectInterval");
+	char found[CONF_PLACE_MAX];
 	if (ms && (ms < COLLECT_MIN_MS || ms > COLLECT_MAX_MS))
 		(void)problem_node(l->errs, interval, NULL,
 				   "expected 0s or a duration from 1s to 24h, found %s",
 				   node_found(interval, found, sizeof found));
-	core->metrics.collect_ms = (uint64_t)ms;
-	for (unsigned i = 0; i < COUNT(names); i++) {
-		(void)snprintf(path, sizeof path, "metrics.pressure.%s", names[i]);
-		core->metrics.pressure[i] = (uint32_t)conf_core_value(conf, path, RP_T_INT);
-	}
 }
 
 /* Returns the address to listen at, or "". An invalid address is a problem, because a missing
@@ -651,13 +691,10 @@ static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
 		     listen);
 }
 
-static int fill_metrics(struct conf_loader *l, struct conf_core *core)
+static void fill_metrics(struct conf_loader *l, struct conf_core *core)
 {
-	const struct conf *conf = l->conf;
-	rp_cfg map = node_child(conf->root, "instrumentation");
+	rp_cfg map = node_child(l->conf->root, "instrumentation");
 	core->metrics.listen = get_listen(l, map);
-	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
-	core->metrics.map = get_bool(conf, "metrics.map");
 	warn_of_map(l, core);
 	rp_cfg exporter = node_child(map, "metricsExporter");
 	const char *name = conf_text(exporter, "");
@@ -670,51 +707,34 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 				     "has no effect: nri-rp sends nothing to collectors");
 	}
 	warn_without_effect(l);
-	fill_collector(l, core);
-	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
-			     COUNT(enabled_default), &core->metrics.enabled);
-	if (rc < 0)
-		return rc;
-	return get_strings(conf->arena, conf_get(map, "metrics.polled"), NULL, 0,
-			   &core->metrics.polled);
+	check_collector(l, core->metrics.collect_ms);
 }
 
 /* ---- all keys -------------------------------------------------------------------------------- */
 
 /* Checks agent.namespaces, whose items become parts of paths of the API server. */
-static int fill_namespaces(const struct conf_loader *l, struct conf_core *core)
+static void check_namespaces(const struct conf_loader *l, const struct conf_strings *namespaces)
 {
 	rp_cfg list = conf_get(l->conf->root, "agent.namespaces");
-	int rc = get_strings(l->conf->arena, list, NULL, 0, &core->agent.namespaces);
-	if (!rc && core->agent.namespaces.n > CONF_NAMESPACES_MAX)
-		return problem_node(l->errs, list, NULL, "expected up to %u namespaces, found %u",
-				    CONF_NAMESPACES_MAX, core->agent.namespaces.n);
-	for (unsigned i = 0; !rc && i < core->agent.namespaces.n; i++) {
-		const char *ns = core->agent.namespaces.items[i];
+	if (namespaces->n > CONF_NAMESPACES_MAX)
+		(void)problem_node(l->errs, list, NULL, "expected up to %u namespaces, found %u",
+				   CONF_NAMESPACES_MAX, namespaces->n);
+	for (unsigned i = 0; namespaces->n <= CONF_NAMESPACES_MAX && i < namespaces->n; i++) {
+		const char *ns = namespaces->items[i];
 		if (ns[strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789-")] ||
 		    strlen(ns) > NAMESPACE_MAX)
-			rc = problem_node(l->errs, list->members[i].node, NULL,
-					  "expected the name of a namespace, found \"%s\"", ns);
+			(void)problem_node(l->errs, list->members[i].node, NULL,
+					   "expected the name of a namespace, found \"%s\"", ns);
 	}
-	return rc;
 }
 
-static int fill_agent(const struct conf_loader *l, struct conf_core *core)
+static void fill_agent(const struct conf_loader *l, struct conf_core *core)
 {
-	const struct conf *conf = l->conf;
-	rp_cfg accept = conf_get(conf->root, "agent.accept");
-	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
-	core->agent.cluster = get_bool(conf, "agent.cluster");
-	core->agent.topology = conf_value(conf_get(conf->root, NODE_TOPOLOGY), RP_T_BOOL, 1);
-	core->agent.node_condition = get_bool(conf, "agent.nodeCondition");
-	core->agent.taint_when_away = get_bool(conf, "agent.taintWhenAway");
-	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
-	core->agent.pod_source = get_text(conf, "agent.podSource");
+	check_namespaces(l, &core->agent.namespaces);
+	const struct rp_cfg_node *root = l->conf->root;
+	core->agent.accept_all = !node_is(conf_get(root, "agent.accept"), RP_NODE_LIST);
+	core->agent.topology = conf_value(conf_get(root, NODE_TOPOLOGY), RP_T_BOOL, 1);
 	core->agent.pods = core->agent.cluster || str_eq(core->agent.pod_source, "kubelet");
-	core->agent.socket = get_text(conf, "agent.socket");
-	core->agent.user = get_text(conf, "agent.user");
-	int rc = fill_namespaces(l, core);
-	return rc ? rc : get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
 #define RESOURCE_NAMES_MAX 32u
@@ -758,19 +778,10 @@ static int fill_resource_names(struct conf_loader *l, struct conf_core *core)
 	return 0;
 }
 
-static void fill_admit(struct conf_loader *l, struct conf_core *core)
+static void check_admit(struct conf_loader *l, const struct conf_core *core)
 {
-	const struct conf *conf = l->conf;
-	const char *source = get_text(conf, "admit.requestSource");
-	core->admit.source = str_eq(source, "feed")	 ? CONF_REQUESTS_FEED
-			     : str_eq(source, "runtime") ? CONF_REQUESTS_RUNTIME
-							 : CONF_REQUESTS_AUTO;
-	core->admit.timeout_ms = (uint64_t)conf_value(conf_get(conf->root, "admit.timeout"),
-						      RP_T_DURATION, ADMIT_TIMEOUT_MS);
-	core->admit.on_timeout =
-		str_eq(get_text(conf, "admit.onTimeout"), "allow") ? CONF_ALLOW : CONF_REFUSE;
 	if (core->admit.source == CONF_REQUESTS_FEED && !core->agent.pods)
-		(void)problem_node(l->errs, conf_get(conf->root, "admit.requestSource"), NULL,
+		(void)problem_node(l->errs, conf_get(l->conf->root, "admit.requestSource"), NULL,
 				   "pods would have no requests: set agent.cluster, or "
 				   "agent.podSource: kubelet");
 }
@@ -779,43 +790,26 @@ int core_fill(struct conf_loader *l)
 {
 	struct conf *conf = l->conf;
 	struct conf_core *core = &conf->core;
-	fill_policy(l, core);
-	core->on_policy_error =
-		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
-	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),
-						  RP_T_DURATION, 0);
-	core->rebalance_moves =
-		(uint32_t)conf_value(conf_get(conf->root, "rebalanceMoves"), RP_T_INT, 8);
-	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
-	core->strict = get_bool(conf, "strict");
 	rp_cfg watch = conf_get(conf->root, "watchFiles");
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < COUNT(rows); i++)
+		if (rows[i].size)
+			rc = fill_row(conf, &rows[i], core);
+	if (rc)
+		return rc;
 	core->watch_files = !watch			      ? CONF_WATCH_AUTO
 			    : conf_value(watch, RP_T_BOOL, 0) ? CONF_WATCH_ON
 							      : CONF_WATCH_OFF;
-	core->runtime.socket = get_text(conf, "runtime.socket");
-	core->runtime.name = get_text(conf, "runtime.name");
-	core->runtime.fallback = get_text(conf, "runtime.fallback");
-	core->runtime.fallback_after_ms =
-		(uint64_t)conf_core_value(conf, "runtime.fallbackAfter", RP_T_DURATION);
-	core->runtime.index = (unsigned)conf_core_value(conf, "runtime.index", RP_T_INT);
-	core->cache_dir = get_text(conf, "cache.dir");
-	core->export_data = get_bool(conf, "cache.exportData");
-	core->control_socket = get_text(conf, "control.socket");
-	int rc = core_module_path(conf->arena, conf->root, &core->module_path);
-	if (rc == 0)
-		rc = fill_controllers(l, core);
+	fill_policy(l, core);
+	rc = fill_controllers(l, core);
 	if (rc == 0)
 		rc = fill_log(l, core);
-	if (rc == 0)
-		rc = fill_metrics(l, core);
-	if (rc >= 0)
-		rc = fill_agent(l, core);
-	if (rc >= 0)
-		fill_admit(l, core);
-	if (rc >= 0)
-		rc = annotations_fill(l, &core->annotations);
+	if (rc < 0)
+		return rc;
+	fill_metrics(l, core);
+	fill_agent(l, core);
+	check_admit(l, core);
+	rc = annotations_fill(l, &core->annotations);
 	prefixes_fill(l, &core->annotations.prefixes);
-	if (rc >= 0)
-		rc = fill_resource_names(l, core);
-	return rc;
+	return rc < 0 ? rc : fill_resource_names(l, core);
 }
