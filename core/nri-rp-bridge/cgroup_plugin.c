@@ -10,6 +10,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/lib/wire/nri_protocol.h"
 
 #define LOG_SOURCE "bypass"
 #define SETTLE_MS 300u /* time after a change within which the runtime writes the files itself */
@@ -234,7 +235,7 @@ static void cgroup_plugin_hear(struct word *w, const struct rpc_result *result)
 		break;
 	default:
 		if (no)
-			log_info("the plugin's answer to %s: %s", nri_runtime_method(w->q.event),
+			log_info("the plugin's answer to %s: %s", nri_event_method(w->q.event),
 				 result->text);
 	}
 }
@@ -282,8 +283,7 @@ static void cgroup_plugin_say(struct bypass *b, Nri__Event event, struct pod *po
 	struct word *w = calloc(1, sizeof *w);
 	if (!w) {
 		arena_free(arena);
-		log_error("out of memory: the plugin does not hear of %s",
-			  nri_runtime_method(event));
+		log_error("out of memory: the plugin does not hear of %s", nri_event_method(event));
 		if (event == NRI__EVENT__RUN_POD_SANDBOX)
 			pod->seat.told = TOLD_REFUSED;
 		else if (event == NRI__EVENT__CREATE_CONTAINER)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 
 #define RDT_ANNOTATION "io.kubernetes.cri.rdt-class"
@@ -10,14 +11,6 @@
 #define PERMISSIONS_ALL "rwm"
 
 /* Allocates a message from the arena and initialises it. */
-#define NEW(arena, type, prefix)                                                                   \
-	__extension__({                                                                            \
-		type *m_ = arena_zero(arena, type);                                                \
-		if (m_)                                                                            \
-			prefix##__init(m_);                                                        \
-		m_;                                                                                \
-	})
-
 /* An entry of a text map; protobuf-c generates the same layout for all maps of texts. */
 struct entry {
 	ProtobufCMessage base;
@@ -115,7 +108,7 @@ int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const 
 
 #define OPTIONAL(arena, to, type, prefix, v)                                                       \
 	do {                                                                                       \
-		(to) = NEW(arena, type, prefix);                                                   \
+		(to) = PB_NEW(arena, type, prefix);                                                \
 		if (!(to))                                                                         \
 			return NULL;                                                               \
 		(to)->value = (v);                                                                 \
@@ -123,7 +116,7 @@ int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const 
 
 static Nri__LinuxCPU *cpu_of(struct arena *a, const Cri__Resources *from)
 {
-	Nri__LinuxCPU *cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	Nri__LinuxCPU *cpu = PB_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	if (!cpu)
 		return NULL;
 	if (from->cpu_shares > 0)
@@ -141,7 +134,7 @@ static Nri__LinuxCPU *cpu_of(struct arena *a, const Cri__Resources *from)
 
 static Nri__LinuxMemory *memory_of(struct arena *a, const Cri__Resources *from)
 {
-	Nri__LinuxMemory *memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	Nri__LinuxMemory *memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	if (!memory)
 		return NULL;
 	if (from->memory_limit)
@@ -160,7 +153,7 @@ static int hugepages_of(struct arena *a, const Cri__Resources *from, Nri__LinuxR
 	if (!to->hugepage_limits)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->n_hugepage_limits; i++) {
-		Nri__HugepageLimit *limit = NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
+		Nri__HugepageLimit *limit = PB_NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
 		if (!limit)
 			return -ENOMEM;
 		limit->page_size = from->hugepage_limits[i]->page_size;
@@ -172,7 +165,7 @@ static int hugepages_of(struct arena *a, const Cri__Resources *from, Nri__LinuxR
 
 Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
 {
-	Nri__LinuxResources *to = NEW(a, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *to = PB_NEW(a, Nri__LinuxResources, nri__linux_resources);
 	if (!to)
 		return NULL;
 	to->cpu = cpu_of(a, from);
@@ -188,8 +181,8 @@ Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
 static Nri__PodSandbox *pod_of(struct arena *a, const char *id, const Cri__PodMetadata *metadata,
 			       const char *handler, const char *parent)
 {
-	Nri__PodSandbox *pod = NEW(a, Nri__PodSandbox, nri__pod_sandbox);
-	Nri__LinuxPodSandbox *lnx = NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
+	Nri__PodSandbox *pod = PB_NEW(a, Nri__PodSandbox, nri__pod_sandbox);
+	Nri__LinuxPodSandbox *lnx = PB_NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
 	if (!pod || !lnx)
 		return NULL;
 	pod->id = (char *)(uintptr_t)id;
@@ -260,11 +253,11 @@ Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, c
 /* Returns resources and oom_score_adj. */
 static Nri__LinuxContainer *linux_of(struct arena *a, const Cri__Resources *resources)
 {
-	Nri__LinuxContainer *lnx = NEW(a, Nri__LinuxContainer, nri__linux_container);
+	Nri__LinuxContainer *lnx = PB_NEW(a, Nri__LinuxContainer, nri__linux_container);
 	if (!lnx || !resources)
 		return lnx;
 	lnx->resources = cri_resources(a, resources);
-	lnx->oom_score_adj = NEW(a, Nri__OptionalInt, nri__optional_int);
+	lnx->oom_score_adj = PB_NEW(a, Nri__OptionalInt, nri__optional_int);
 	if (!lnx->resources || !lnx->oom_score_adj)
 		return NULL;
 	lnx->oom_score_adj->value = resources->oom_score_adj;
@@ -300,7 +293,7 @@ static int add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__
 	static char bind[] = "bind", read_only[] = "ro", writable[] = "rw";
 	to->mounts = arena_array(a, config->n_mounts + 1, sizeof *to->mounts);
 	for (size_t i = 0; to->mounts && i < config->n_mounts; i++) {
-		Nri__Mount *m = NEW(a, Nri__Mount, nri__mount);
+		Nri__Mount *m = PB_NEW(a, Nri__Mount, nri__mount);
 		char **options = arena_array(a, 2, sizeof *options);
 		if (!m || !options)
 			return -ENOMEM;
@@ -320,7 +313,7 @@ static int add_cdi(struct arena *a, const Cri__ContainerConfig *config, Nri__Con
 {
 	to->cdi_devices = arena_array(a, config->n_cdi_devices + 1, sizeof *to->cdi_devices);
 	for (size_t i = 0; to->cdi_devices && i < config->n_cdi_devices; i++) {
-		Nri__CDIDevice *d = NEW(a, Nri__CDIDevice, nri__cdidevice);
+		Nri__CDIDevice *d = PB_NEW(a, Nri__CDIDevice, nri__cdidevice);
 		if (!d)
 			return -ENOMEM;
 		d->name = config->cdi_devices[i]->name;
@@ -332,7 +325,7 @@ static int add_cdi(struct arena *a, const Cri__ContainerConfig *config, Nri__Con
 Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
 			      const Cri__ContainerConfig *config)
 {
-	Nri__Container *c = NEW(a, Nri__Container, nri__container);
+	Nri__Container *c = PB_NEW(a, Nri__Container, nri__container);
 	if (!c)
 		return NULL;
 	c->id = (char *)(uintptr_t)id;
@@ -358,7 +351,7 @@ Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
 				     const Cri__ListedContainer *ctr,
 				     const Cri__Resources *resources)
 {
-	Nri__Container *c = NEW(a, Nri__Container, nri__container);
+	Nri__Container *c = PB_NEW(a, Nri__Container, nri__container);
 	if (!c)
 		return NULL;
 	c->id = (char *)(uintptr_t)cri_container_id(ctr);
@@ -429,7 +422,7 @@ static int set_hugepage(struct arena *a, Cri__Resources *to, const Nri__Hugepage
 			to->hugepage_limits[i]->limit = limit->limit;
 			return 0;
 		}
-	Cri__HugepageLimit *more = NEW(a, Cri__HugepageLimit, cri__hugepage_limit);
+	Cri__HugepageLimit *more = PB_NEW(a, Cri__HugepageLimit, cri__hugepage_limit);
 	Cri__HugepageLimit **list =
 		arena_array(a, to->n_hugepage_limits + 1, sizeof(Cri__HugepageLimit *));
 	if (!more || !list)
@@ -495,7 +488,7 @@ static int adjust_env(struct arena *a, Cri__ContainerConfig *config,
 	for (size_t k = 0; k < adjust->n_env; k++) {
 		if (*adjust->env[k]->key == '-')
 			continue;
-		Cri__KeyValue *e = NEW(a, Cri__KeyValue, cri__key_value);
+		Cri__KeyValue *e = PB_NEW(a, Cri__KeyValue, cri__key_value);
 		if (!e)
 			return -ENOMEM;
 		e->key = adjust->env[k]->key;
@@ -509,7 +502,7 @@ static int adjust_env(struct arena *a, Cri__ContainerConfig *config,
 
 static Cri__Mount *mount_of(struct arena *a, const Nri__Mount *from)
 {
-	Cri__Mount *m = NEW(a, Cri__Mount, cri__mount);
+	Cri__Mount *m = PB_NEW(a, Cri__Mount, cri__mount);
 	if (!m)
 		return NULL;
 	m->container_path = from->destination;
@@ -573,7 +566,7 @@ static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
 		memcpy(list, config->devices, config->n_devices * sizeof *list);
 	config->devices = list;
 	for (size_t i = 0; i < lnx->n_devices; i++) {
-		Cri__Device *d = NEW(a, Cri__Device, cri__device);
+		Cri__Device *d = PB_NEW(a, Cri__Device, cri__device);
 		if (!d)
 			return -ENOMEM;
 		d->container_path = lnx->devices[i]->path;
@@ -602,7 +595,7 @@ static int adjust_cdi(struct arena *a, Cri__ContainerConfig *config,
 			has = has || str_eq(list[k]->name, name);
 		if (has)
 			continue;
-		Cri__CDIDevice *d = NEW(a, Cri__CDIDevice, cri__cdidevice);
+		Cri__CDIDevice *d = PB_NEW(a, Cri__CDIDevice, cri__cdidevice);
 		if (!d)
 			return -ENOMEM;
 		d->name = (char *)(uintptr_t)name;
@@ -627,9 +620,9 @@ static int adjust_linux(struct arena *a, Cri__ContainerConfig *config,
 			const Nri__LinuxContainerAdjustment *lnx, struct cri_missing *missing)
 {
 	if (!config->lnx)
-		config->lnx = NEW(a, Cri__LinuxContainer, cri__linux_container);
+		config->lnx = PB_NEW(a, Cri__LinuxContainer, cri__linux_container);
 	if (config->lnx && !config->lnx->resources)
-		config->lnx->resources = NEW(a, Cri__Resources, cri__resources);
+		config->lnx->resources = PB_NEW(a, Cri__Resources, cri__resources);
 	if (!config->lnx || !config->lnx->resources)
 		return -ENOMEM;
 	int r = lnx->n_devices ? adjust_devices(a, config, lnx) : 0;

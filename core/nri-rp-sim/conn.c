@@ -9,6 +9,7 @@
 #include "core/nri-rp-sim/wrong_sync.h"
 #include "core/nri-rp-sim/messages.h"
 #include "core/nri-rp-sim/frame_check.h"
+#include "core/lib/wire/nri_protocol.h"
 #include "core/lib/nri-runtime/runtime.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/clock.h"
@@ -311,7 +312,7 @@ static void conn_ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 			conn_answered, q);
 	q->answer->error = r > 0 ? -ENOTCONN : r;
 	if (r < 0)
-		sim_problem(s, "%s could not be sent: %s", nri_runtime_method(event), strerror(-r));
+		sim_problem(s, "%s could not be sent: %s", nri_event_method(event), strerror(-r));
 	if (!r && sim_wait(s, is_done, q, UINT64_MAX))
 		conn_drop(s, "interrupted"); /* also ends the call */
 }

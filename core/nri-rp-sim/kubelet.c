@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kubelet's calculations of runtime values from requests and limits. */
+/* The kubelet's calculations of runtime values from requests and limits: a second copy of those in
+ * core/nri-rpd/cache/derive.c, so that scenarios test the daemon against another source. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@ static char *messages_borrow(const char *text)
 
 #define WRAP(arena, type, prefix, v)                                                               \
 	__extension__({                                                                            \
-		type *w_ = MESSAGE_NEW(arena, type, prefix);                                       \
+		type *w_ = PB_NEW(arena, type, prefix);                                            \
 		if (w_)                                                                            \
 			w_->value = (v);                                                           \
 		w_;                                                                                \
@@ -90,15 +90,15 @@ static bool fill_cpu(struct arena *a, const struct resources *res, bool update, 
 
 Nri__LinuxResources *message_resources(struct arena *a, const struct resources *res, bool update)
 {
-	Nri__LinuxResources *m = MESSAGE_NEW(a, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *m = PB_NEW(a, Nri__LinuxResources, nri__linux_resources);
 	if (!m)
 		return NULL;
-	m->cpu = MESSAGE_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	m->cpu = PB_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	if (!m->cpu || !fill_cpu(a, res, update, m->cpu))
 		return NULL;
 	if (res->memory_limit == SIM_NOT_SET)
 		return m;
-	m->memory = MESSAGE_NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	m->memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	if (!m->memory)
 		return NULL;
 	m->memory->limit = WRAP(a, Nri__OptionalInt64, nri__optional_int64, res->memory_limit);
@@ -122,8 +122,8 @@ static Nri__LinuxResources *pod_sums(struct arena *a, const struct wants *w)
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p)
 {
-	Nri__PodSandbox *m = MESSAGE_NEW(a, Nri__PodSandbox, nri__pod_sandbox);
-	Nri__LinuxPodSandbox *lnx = MESSAGE_NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
+	Nri__PodSandbox *m = PB_NEW(a, Nri__PodSandbox, nri__pod_sandbox);
+	Nri__LinuxPodSandbox *lnx = PB_NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
 	struct map labels = map_new(a, &nri__pod_sandbox__labels_entry__descriptor, p->labels);
 	struct map annotations =
 		map_new(a, &nri__pod_sandbox__annotations_entry__descriptor, p->annotations);
@@ -229,7 +229,7 @@ static const char *text_of(const json_t *map, const char *key, const char *other
 
 static Nri__Mount *message_mount(struct arena *a, const json_t *spec)
 {
-	Nri__Mount *m = MESSAGE_NEW(a, Nri__Mount, nri__mount);
+	Nri__Mount *m = PB_NEW(a, Nri__Mount, nri__mount);
 	const json_t *options = json_object_get(spec, "options");
 	const json_t *value;
 	size_t i;
@@ -273,7 +273,7 @@ static bool fill_devices(struct arena *a, const struct sim_ctr *c, Nri__LinuxCon
 		return false;
 	json_array_foreach(list, i, value)
 	{
-		Nri__LinuxDevice *d = MESSAGE_NEW(a, Nri__LinuxDevice, nri__linux_device);
+		Nri__LinuxDevice *d = PB_NEW(a, Nri__LinuxDevice, nri__linux_device);
 		if (!d)
 			return false;
 		d->path = messages_borrow(text_of(value, "path", ""));
@@ -295,7 +295,7 @@ static bool fill_hugepages(struct arena *a, const struct sim_ctr *c, Nri__LinuxR
 		return false;
 	json_object_foreach((json_t *)(uintptr_t)map, key, value)
 	{
-		Nri__HugepageLimit *h = MESSAGE_NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
+		Nri__HugepageLimit *h = PB_NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
 		if (!h)
 			return false;
 		h->page_size = messages_borrow(key);
@@ -330,8 +330,8 @@ static void fill_times(const struct sim *s, const struct sim_ctr *c, Nri__Contai
 
 Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct sim_ctr *c)
 {
-	Nri__Container *m = MESSAGE_NEW(a, Nri__Container, nri__container);
-	Nri__LinuxContainer *lnx = MESSAGE_NEW(a, Nri__LinuxContainer, nri__linux_container);
+	Nri__Container *m = PB_NEW(a, Nri__Container, nri__container);
+	Nri__LinuxContainer *lnx = PB_NEW(a, Nri__LinuxContainer, nri__linux_container);
 	if (!m || !lnx)
 		return NULL;
 	m->id = c->id;

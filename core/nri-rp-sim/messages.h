@@ -6,6 +6,7 @@
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/util/arena.h"
+#include "core/lib/util/pb.h"
 #include "proto/nri.pb-c.h"
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p);
@@ -13,14 +14,5 @@ Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct s
 /* Converts resources. update: all fields are set, a missing limit as 0, as the kubelet sends
  * updates. */
 Nri__LinuxResources *message_resources(struct arena *a, const struct resources *res, bool update);
-
-/* Allocates a message from the arena and initialises it. */
-#define MESSAGE_NEW(arena, type, prefix)                                                           \
-	__extension__({                                                                            \
-		type *m_ = arena_zero(arena, type);                                                \
-		if (m_)                                                                            \
-			prefix##__init(m_);                                                        \
-		m_;                                                                                \
-	})
 
 #endif

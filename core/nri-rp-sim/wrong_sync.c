@@ -113,7 +113,7 @@ static int wrong_sync_invent(const struct sim *s, struct arena *a, struct nri_ex
 {
 	int64_t n = number_of(s, "unknown");
 	for (int64_t i = 0; i < n; i++) {
-		Nri__Container *m = MESSAGE_NEW(a, Nri__Container, nri__container);
+		Nri__Container *m = PB_NEW(a, Nri__Container, nri__container);
 		if (!m)
 			return -ENOMEM;
 		m->id = arena_printf(a, "%064llx", (unsigned long long)i + 1);
@@ -147,8 +147,8 @@ static int wrong_sync_relabel(const struct sim *s, struct arena *a, struct nri_e
 		}
 		for (size_t k = 0; k < n; k++) {
 			Nri__PodSandbox__LabelsEntry *e =
-				pod->labels ? MESSAGE_NEW(a, Nri__PodSandbox__LabelsEntry,
-							  nri__pod_sandbox__labels_entry)
+				pod->labels ? PB_NEW(a, Nri__PodSandbox__LabelsEntry,
+						     nri__pod_sandbox__labels_entry)
 					    : NULL;
 			if (!e || !(e->key = arena_printf(a, "label-%zu", k)))
 				return -ENOMEM;

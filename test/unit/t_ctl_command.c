@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/observe/kubelet.h"
 #include "core/lib/util/arena.h"
@@ -157,9 +158,9 @@ static void test_parts(void **state)
 static void test_names(void **state)
 {
 	(void)state;
-	assert_string_equal(qos_name(RP_QOS_GUARANTEED), "Guaranteed");
-	assert_string_equal(qos_name(RP_QOS_BEST_EFFORT), "BestEffort");
-	assert_string_equal(qos_name(99), "unknown");
+	assert_string_equal(derive_qos_name(RP_QOS_GUARANTEED), "Guaranteed");
+	assert_string_equal(derive_qos_name(RP_QOS_BEST_EFFORT), "BestEffort");
+	assert_string_equal(derive_qos_name(99), "unknown");
 	assert_string_equal(state_name(RP_STATE_EXITED), "exited");
 	assert_string_equal(state_name(99), "unknown");
 }

@@ -16,10 +16,11 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/listener.h"
+#include "core/lib/wire/nri_protocol.h"
 #include "core/lib/wire/trunk.h"
 
-#define RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define SOCKET_MODE 0600
+#define STATE_CHANGE "StateChange"
 #define UPDATES_WAITING_MAX 64u /* requests of one plugin */
 
 /* Unsolicited updates of the plugin. */
@@ -372,7 +373,7 @@ static void on_update_request(struct nri_runtime *r, struct rpc_request *request
 static void on_request(struct rpc_request *request, void *arg)
 {
 	struct nri_runtime *r = arg;
-	if (!str_eq(request->service, RUNTIME_SERVICE)) {
+	if (!str_eq(request->service, NRI_RUNTIME_SERVICE)) {
 		runtime_problem(r, "a call of the service %s", request->service);
 		(void)rpc_reply_error(request, TTRPC_UNIMPLEMENTED, "service %s", request->service);
 	} else if (str_eq(request->method, "RegisterPlugin")) {
@@ -387,40 +388,11 @@ static void on_request(struct rpc_request *request, void *arg)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-struct event_kind {
-	Nri__Event event;
-	const char *method;
-	bool always; /* every release with this event has a separate method for it */
-};
-
-static const struct event_kind kinds[] = {
-	{NRI__EVENT__RUN_POD_SANDBOX, "RunPodSandbox", false},
-	{NRI__EVENT__STOP_POD_SANDBOX, "StopPodSandbox", false},
-	{NRI__EVENT__REMOVE_POD_SANDBOX, "RemovePodSandbox", false},
-	{NRI__EVENT__CREATE_CONTAINER, "CreateContainer", true},
-	{NRI__EVENT__POST_CREATE_CONTAINER, "PostCreateContainer", false},
-	{NRI__EVENT__START_CONTAINER, "StartContainer", false},
-	{NRI__EVENT__POST_START_CONTAINER, "PostStartContainer", false},
-	{NRI__EVENT__UPDATE_CONTAINER, "UpdateContainer", true},
-	{NRI__EVENT__POST_UPDATE_CONTAINER, "PostUpdateContainer", false},
-	{NRI__EVENT__STOP_CONTAINER, "StopContainer", true},
-	{NRI__EVENT__REMOVE_CONTAINER, "RemoveContainer", false},
-	{NRI__EVENT__UPDATE_POD_SANDBOX, "UpdatePodSandbox", true},
-	{NRI__EVENT__POST_UPDATE_POD_SANDBOX, "PostUpdatePodSandbox", false},
-};
-
-static const struct event_kind *kind_of(Nri__Event event)
+/* Returns true if every release with this event has a separate method for it. */
+static bool has_method_always(Nri__Event event)
 {
-	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (kinds[i].event == event)
-			return &kinds[i];
-	return NULL;
-}
-
-const char *nri_runtime_method(Nri__Event event)
-{
-	const struct event_kind *k = kind_of(event);
-	return k ? k->method : "StateChange";
+	return event == NRI__EVENT__CREATE_CONTAINER || event == NRI__EVENT__UPDATE_CONTAINER ||
+	       event == NRI__EVENT__STOP_CONTAINER || event == NRI__EVENT__UPDATE_POD_SANDBOX;
 }
 
 /* A call to a plugin about an event. */
@@ -428,7 +400,7 @@ struct question {
 	struct nri_runtime *runtime;
 	struct nri_about about;
 	uint64_t timeout_ms;
-	const struct event_kind *kind; /* sent by the event's method; NULL: by StateChange */
+	const char *method; /* the event's own, or STATE_CHANGE */
 	rpc_done done;
 	void *arg;
 };
@@ -438,9 +410,9 @@ static int runtime_ask(struct question *q);
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question q = *(struct question *)arg;
-	if (q.kind && !q.kind->always && result->error == -EREMOTEIO &&
-	    result->code == TTRPC_UNIMPLEMENTED) {
-		runtime_problem(q.runtime, "%s is not implemented", q.kind->method);
+	if (!has_method_always(q.about.event) && !str_eq(q.method, STATE_CHANGE) &&
+	    result->error == -EREMOTEIO && result->code == TTRPC_UNIMPLEMENTED) {
+		runtime_problem(q.runtime, "%s is not implemented", q.method);
 		q.runtime->no_methods = true;
 		if (runtime_ask(arg) == 0)
 			return;
@@ -448,12 +420,12 @@ static void on_answer(const struct rpc_result *result, void *arg)
 	free(arg);
 	q.done(result, q.arg);
 	if (result->error != -ECANCELED)
-		drop_if_broken(q.runtime, q.kind ? q.kind->method : "StateChange", result);
+		drop_if_broken(q.runtime, q.method, result);
 }
 
-static int runtime_send(const struct question *q, const char *method, const ProtobufCMessage *m)
+static int runtime_send(const struct question *q, const ProtobufCMessage *m)
 {
-	return rpc_call(q->runtime->rpc, NRI_PLUGIN_SERVICE, method, m, q->timeout_ms, on_answer,
+	return rpc_call(q->runtime->rpc, NRI_PLUGIN_SERVICE, q->method, m, q->timeout_ms, on_answer,
 			(void *)(uintptr_t)q);
 }
 
@@ -462,39 +434,40 @@ static int runtime_send(const struct question *q, const char *method, const Prot
 static int runtime_ask(struct question *q)
 {
 	const struct nri_about *about = &q->about;
-	const struct event_kind *k = kind_of(about->event);
-	q->kind = k && (k->always || !q->runtime->no_methods) ? k : NULL;
-	if (!q->kind) {
+	const char *method = nri_event_method(about->event);
+	bool own = method && (has_method_always(about->event) || !q->runtime->no_methods);
+	q->method = own ? method : STATE_CHANGE;
+	if (!own) {
 		Nri__StateChangeEvent m = NRI__STATE_CHANGE_EVENT__INIT;
 		m.event = about->event;
 		m.pod = about->pod;
 		m.container = about->ctr;
-		return runtime_send(q, "StateChange", &m.base);
+		return runtime_send(q, &m.base);
 	}
 	if (about->event == NRI__EVENT__UPDATE_CONTAINER) {
 		Nri__UpdateContainerRequest m = NRI__UPDATE_CONTAINER_REQUEST__INIT;
 		m.pod = about->pod;
 		m.container = about->ctr;
 		m.linux_resources = about->resources;
-		return runtime_send(q, q->kind->method, &m.base);
+		return runtime_send(q, &m.base);
 	}
 	if (about->event == NRI__EVENT__UPDATE_POD_SANDBOX) {
 		Nri__UpdatePodSandboxRequest m = NRI__UPDATE_POD_SANDBOX_REQUEST__INIT;
 		m.pod = about->pod;
 		m.overhead_linux_resources = about->overhead;
 		m.linux_resources = about->resources;
-		return runtime_send(q, q->kind->method, &m.base);
+		return runtime_send(q, &m.base);
 	}
 	if (about->ctr) {
 		/* Pod and container are fields 1 and 2 of all these requests. */
 		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
 		m.pod = about->pod;
 		m.container = about->ctr;
-		return runtime_send(q, q->kind->method, &m.base);
+		return runtime_send(q, &m.base);
 	}
 	Nri__RunPodSandboxRequest m = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
 	m.pod = about->pod;
-	return runtime_send(q, q->kind->method, &m.base);
+	return runtime_send(q, &m.base);
 }
 
 const char *nri_runtime_plugin(const struct nri_runtime *r)

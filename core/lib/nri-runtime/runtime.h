@@ -77,8 +77,6 @@ bool nri_runtime_is_subscribed(const struct nri_runtime *r, Nri__Event event);
 void nri_runtime_drop(struct nri_runtime *r, const char *why);
 /* Sends Configure before the next registration is answered, for tests of plugins. */
 void nri_runtime_configure_first(struct nri_runtime *r, bool first);
-/* Returns the name of an event's own method. */
-const char *nri_runtime_method(Nri__Event event);
 /* Calls turn->fn when the lock is free, perhaps within this call. */
 void nri_runtime_lock(struct nri_runtime *r, struct nri_turn *turn);
 void nri_runtime_unlock(struct nri_runtime *r);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lib/nri-runtime/sync.h"
 
+#include "core/lib/wire/nri_protocol.h"
+
 #include <stdlib.h>
 
 #define PART_MAX (TTRPC_MESSAGE_MAX - 1024u) /* a message minus its other contents */

@@ -5,8 +5,6 @@
 
 #include "core/lib/nri-runtime/runtime.h"
 
-#define NRI_PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
-
 struct nri_sync;
 
 struct nri_sync_config {

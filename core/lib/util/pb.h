@@ -25,4 +25,13 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		.alloc = pb_arena_alloc, .free = pb_arena_free, .allocator_data = arena};
 }
 
+/* Allocates a message in an arena and sets its defaults. NULL: out of memory. */
+#define PB_NEW(arena, type, prefix)                                                                \
+	__extension__({                                                                            \
+		type *m_ = arena_zero(arena, type);                                                \
+		if (m_)                                                                            \
+			prefix##__init(m_);                                                        \
+		m_;                                                                                \
+	})
+
 #endif

@@ -207,34 +207,51 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 		accept_agent(c, m);
 }
 
+static void serve_config(struct pipeline *p, struct rpc_request *req)
+{
+	agent_serve_config(p, req, false);
+}
+
+static void serve_adjustments(struct pipeline *p, struct rpc_request *req)
+{
+	agent_serve_config(p, req, true);
+}
+
+/* Methods that a registered agent may call. */
+static const struct {
+	const char *name;
+	void (*serve)(struct pipeline *p, struct rpc_request *req);
+} methods[] = {
+	{"SetConfig", serve_config},
+	{"SetAdjustments", serve_adjustments},
+	{"SetState", agent_serve_state},
+	{"SetNode", agent_serve_node},
+	{"SetPods", agent_serve_pods},
+	{"SetPlugins", agent_serve_plugins},
+	{"CheckPods", agent_serve_check_pods},
+	{"ListAllocations", agent_serve_allocations},
+	{"GetAllocatable", agent_serve_allocatable},
+};
+
 static void on_request(struct rpc_request *req, void *arg)
 {
 	struct connection *c = arg;
 	bool ours = str_eq(req->service, AGENT_HOST_SERVICE);
-	if (ours && str_eq(req->method, "Register"))
+	if (ours && str_eq(req->method, "Register")) {
 		serve_register(c, req);
-	else if (ours && str_eq(req->method, "Ping"))
+		return;
+	}
+	if (ours && str_eq(req->method, "Ping")) {
 		(void)rpc_reply(req, NULL);
-	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
-		agent_serve_config(c->agent->pipeline, req, false);
-	else if (ours && str_eq(req->method, "SetAdjustments") && c->agent->registered == c)
-		agent_serve_config(c->agent->pipeline, req, true);
-	else if (ours && str_eq(req->method, "SetState") && c->agent->registered == c)
-		agent_serve_state(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "SetNode") && c->agent->registered == c)
-		agent_serve_node(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "SetPods") && c->agent->registered == c)
-		agent_serve_pods(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "SetPlugins") && c->agent->registered == c)
-		agent_serve_plugins(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "CheckPods") && c->agent->registered == c)
-		agent_serve_check_pods(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "ListAllocations") && c->agent->registered == c)
-		agent_serve_allocations(c->agent->pipeline, req);
-	else if (ours && str_eq(req->method, "GetAllocatable") && c->agent->registered == c)
-		agent_serve_allocatable(c->agent->pipeline, req);
-	else
-		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
+		return;
+	}
+	for (size_t i = 0;
+	     ours && c->agent->registered == c && i < sizeof methods / sizeof *methods; i++)
+		if (str_eq(req->method, methods[i].name)) {
+			methods[i].serve(c->agent->pipeline, req);
+			return;
+		}
+	(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }
 
 static int connection_new(struct agent *a, int fd, struct err *err)

@@ -12,8 +12,6 @@
 #define KUBEPODS_LEN (sizeof KUBEPODS - 1)
 #define SYSTEM "system-" /* partition of system pods, above the classes */
 #define SYSTEM_LEN (sizeof SYSTEM - 1)
-#define SHARES_MIN 2
-#define SHARES_MAX 262144
 #define ADJ_BURSTABLE_MIN 3
 #define ADJ_BURSTABLE_MAX 999
 
@@ -58,21 +56,31 @@ uint32_t derive_qos(const char *cgroup_parent)
 	return RP_QOS_GUARANTEED;
 }
 
+const char *derive_qos_name(uint32_t qos)
+{
+	static const char *const names[] = {
+		[RP_QOS_GUARANTEED] = "Guaranteed",
+		[RP_QOS_BURSTABLE] = "Burstable",
+		[RP_QOS_BEST_EFFORT] = "BestEffort",
+	};
+	return qos < sizeof names / sizeof names[0] ? names[qos] : "unknown";
+}
+
 int64_t derive_shares_to_mcpu(int64_t shares)
 {
-	if (shares <= SHARES_MIN || shares > SHARES_MAX)
-		return shares > SHARES_MAX ? derive_shares_to_mcpu(SHARES_MAX) : 0;
+	if (shares <= DERIVE_SHARES_MIN || shares > DERIVE_SHARES_MAX)
+		return shares > DERIVE_SHARES_MAX ? derive_shares_to_mcpu(DERIVE_SHARES_MAX) : 0;
 	return (shares * 1000 + 1023) / 1024;
 }
 
 int64_t derive_mcpu_to_shares(int64_t mcpu)
 {
 	if (mcpu <= 0)
-		return SHARES_MIN;
-	if (mcpu > (int64_t)SHARES_MAX * 1000 / 1024)
-		return SHARES_MAX;
+		return DERIVE_SHARES_MIN;
+	if (mcpu > (int64_t)DERIVE_SHARES_MAX * 1000 / 1024)
+		return DERIVE_SHARES_MAX;
 	int64_t shares = mcpu * 1024 / 1000;
-	return shares < SHARES_MIN ? SHARES_MIN : shares;
+	return shares < DERIVE_SHARES_MIN ? DERIVE_SHARES_MIN : shares;
 }
 
 int64_t derive_quota_to_mcpu(int64_t quota, int64_t period)
@@ -111,7 +119,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 		n.mem_limit = res->mem_limit;
 	if (qos == RP_QOS_GUARANTEED) {
 		/* the scale of shares ends at 256 CPUs, the scale of quotas does not */
-		if (res->shares >= SHARES_MAX && res->quota > 0 && res->period > 0)
+		if (res->shares >= DERIVE_SHARES_MAX && res->quota > 0 && res->period > 0)
 			n.cpu_request = derive_quota_to_mcpu(res->quota, res->period);
 		n.cpu_limit = n.cpu_request;
 		n.mem_request = n.mem_limit;

@@ -12,6 +12,9 @@
 
 #include "core/nri-rpd/cache/cache.h"
 
+/* Limits of the kernel. */
+#define DERIVE_SHARES_MIN 2
+#define DERIVE_SHARES_MAX 262144
 /*
  * Largest amounts of a container. Decoders cut larger ones: no node has them, and sums over all
  * containers stay within 64 bits.
@@ -24,6 +27,8 @@
 /* Returns the QoS class of a pod from its cgroup parent: names with besteffort or burstable, else
  * Guaranteed. */
 uint32_t derive_qos(const char *cgroup_parent);
+/* Returns the name of a QoS class: "Burstable". */
+const char *derive_qos_name(uint32_t qos);
 /* Convert between shares, quota and milli-CPUs, within the limits above. */
 int64_t derive_shares_to_mcpu(int64_t shares);
 int64_t derive_quota_to_mcpu(int64_t quota, int64_t period); /* period > 0 */

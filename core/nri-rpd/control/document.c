@@ -50,16 +50,6 @@ void put_text(struct json *j, const char *key, const char *s)
 	json_kstr(j, key, s && *s ? s : NULL);
 }
 
-const char *qos_name(uint32_t qos)
-{
-	static const char *const names[] = {
-		[RP_QOS_GUARANTEED] = "Guaranteed",
-		[RP_QOS_BURSTABLE] = "Burstable",
-		[RP_QOS_BEST_EFFORT] = "BestEffort",
-	};
-	return qos < sizeof names / sizeof names[0] ? names[qos] : "unknown";
-}
-
 const char *state_name(uint32_t state)
 {
 	static const char *const names[] = {

@@ -16,7 +16,6 @@ void put_text(struct json *j, const char *key, const char *s); /* null for NULL 
  * is at fault. */
 const char *told(const char *text, uint32_t flags);
 void put_lines(struct json *j, const char *key, const char *lines); /* list; empty for NULL */
-const char *qos_name(uint32_t qos);
 const char *state_name(uint32_t state);
 
 /* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL

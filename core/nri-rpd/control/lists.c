@@ -39,7 +39,7 @@ static void put_pod(struct json *j, const struct pod *pod)
 	json_kstr(j, "name", pod->name);
 	json_kstr(j, "id", pod->id);
 	put_text(j, "uid", pod->uid);
-	json_kstr(j, "qos", qos_name(pod->qos));
+	json_kstr(j, "qos", derive_qos_name(pod->qos));
 	put_text(j, "runtime_handler", pod->runtime_handler);
 	put_text(j, "cgroup_parent", pod->cgroup_parent);
 	json_kbool(j, "stopped", pod->stopped);
@@ -140,7 +140,7 @@ static void put_ctr_members(struct json *j, const struct cache *cache, const str
 	json_kstr(j, "full_name", ctr->full_name);
 	json_kstr(j, "id", ctr->id);
 	json_kstr(j, "state", state_name(d->state));
-	json_kstr(j, "qos", qos_name(ctr->pod->qos));
+	json_kstr(j, "qos", derive_qos_name(ctr->pod->qos));
 	put_set(j, "cpus", cpus);
 	put_set(j, "exclusive", ctr_exclusive(cache, ctr));
 	put_set(j, "mems", d->mems);

@@ -5,6 +5,7 @@
 
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/internal.h"
+#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/nri/encode.h"
 
@@ -16,18 +17,10 @@ static char *encode_borrow(const char *text)
 }
 
 /* Allocates an initialized message of a type from the arena; NULL: out of memory. */
-#define NEW(arena, type, prefix)                                                                   \
-	__extension__({                                                                            \
-		type *m_ = arena_zero(arena, type);                                                \
-		if (m_)                                                                            \
-			prefix##__init(m_);                                                        \
-		m_;                                                                                \
-	})
-
 /* Allocates a wrapper message; all wrapper types have the one member `value`. */
 #define WRAP(arena, type, prefix, v)                                                               \
 	__extension__({                                                                            \
-		type *w_ = NEW(arena, type, prefix);                                               \
+		type *w_ = PB_NEW(arena, type, prefix);                                            \
 		if (w_)                                                                            \
 			w_->value = (v);                                                           \
 		w_;                                                                                \
@@ -36,7 +29,7 @@ static char *encode_borrow(const char *text)
 static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
 		    const struct values *v)
 {
-	Nri__LinuxCPU *cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	Nri__LinuxCPU *cpu = PB_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	bool ok = cpu != NULL;
 	if (ok && (fields & DIFF_SHARES))
 		ok = (cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64,
@@ -60,12 +53,12 @@ static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
 static Nri__LinuxResources *encode_resources(struct arena *a, uint32_t fields,
 					     const struct values *v)
 {
-	Nri__LinuxResources *res = NEW(a, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *res = PB_NEW(a, Nri__LinuxResources, nri__linux_resources);
 	if (!res || ((fields & ~DIFF_MEM_LIMIT) && !add_cpu(a, res, fields, v)))
 		return NULL;
 	if (!(fields & DIFF_MEM_LIMIT))
 		return res;
-	res->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	res->memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	if (!res->memory)
 		return NULL;
 	res->memory->limit = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->mem_limit);
@@ -90,7 +83,7 @@ static Nri__ContainerUpdate *encode_update(struct arena *a, const char *id, uint
 					   const struct values *v, bool ignore_failure,
 					   struct said *said)
 {
-	Nri__ContainerUpdate *u = NEW(a, Nri__ContainerUpdate, nri__container_update);
+	Nri__ContainerUpdate *u = PB_NEW(a, Nri__ContainerUpdate, nri__container_update);
 	if (!u)
 		return NULL;
 	u->container_id = encode_borrow(id);
@@ -99,7 +92,7 @@ static Nri__ContainerUpdate *encode_update(struct arena *a, const char *id, uint
 		u->lnx = said->lnx;
 		return u;
 	}
-	u->lnx = NEW(a, Nri__LinuxContainerUpdate, nri__linux_container_update);
+	u->lnx = PB_NEW(a, Nri__LinuxContainerUpdate, nri__linux_container_update);
 	if (!u->lnx)
 		return NULL;
 	u->lnx->resources = encode_resources(a, fields, v);
@@ -133,7 +126,7 @@ struct target {
 
 static int add_env(struct target *t, const struct extra *e)
 {
-	Nri__KeyValue *kv = NEW(t->arena, Nri__KeyValue, nri__key_value);
+	Nri__KeyValue *kv = PB_NEW(t->arena, Nri__KeyValue, nri__key_value);
 	if (!t->adj->env)
 		t->adj->env = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->env)
@@ -147,8 +140,8 @@ static int add_env(struct target *t, const struct extra *e)
 static int add_annotation(struct target *t, const struct extra *e)
 {
 	Nri__ContainerAdjustment__AnnotationsEntry *kv =
-		NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry,
-		    nri__container_adjustment__annotations_entry);
+		PB_NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry,
+		       nri__container_adjustment__annotations_entry);
 	if (!t->adj->annotations)
 		t->adj->annotations = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->annotations)
@@ -163,7 +156,7 @@ static int add_annotation(struct target *t, const struct extra *e)
 static Nri__LinuxResources *resources_of(struct target *t)
 {
 	if (!t->lnx->resources)
-		t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+		t->lnx->resources = PB_NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
 	return t->lnx->resources;
 }
 
@@ -171,7 +164,7 @@ static int add_swap(struct target *t, const struct extra *e)
 {
 	Nri__LinuxResources *res = resources_of(t);
 	if (res && !res->memory)
-		res->memory = NEW(t->arena, Nri__LinuxMemory, nri__linux_memory);
+		res->memory = PB_NEW(t->arena, Nri__LinuxMemory, nri__linux_memory);
 	if (!res || !res->memory)
 		return -ENOMEM;
 	res->memory->swap = WRAP(t->arena, Nri__OptionalInt64, nri__optional_int64, e->number);
@@ -180,7 +173,7 @@ static int add_swap(struct target *t, const struct extra *e)
 
 static int add_hugepages(struct target *t, const struct extra *e)
 {
-	Nri__HugepageLimit *limit = NEW(t->arena, Nri__HugepageLimit, nri__hugepage_limit);
+	Nri__HugepageLimit *limit = PB_NEW(t->arena, Nri__HugepageLimit, nri__hugepage_limit);
 	Nri__LinuxResources *res = resources_of(t);
 	if (res && !res->hugepage_limits)
 		res->hugepage_limits = arena_array(t->arena, t->n, sizeof(void *));
@@ -194,8 +187,8 @@ static int add_hugepages(struct target *t, const struct extra *e)
 
 static int add_unified(struct target *t, const struct extra *e)
 {
-	Nri__LinuxResources__UnifiedEntry *kv = NEW(t->arena, Nri__LinuxResources__UnifiedEntry,
-						    nri__linux_resources__unified_entry);
+	Nri__LinuxResources__UnifiedEntry *kv = PB_NEW(t->arena, Nri__LinuxResources__UnifiedEntry,
+						       nri__linux_resources__unified_entry);
 	Nri__LinuxResources *res = resources_of(t);
 	if (res && !res->unified)
 		res->unified = arena_array(t->arena, t->n, sizeof(void *));
@@ -241,7 +234,7 @@ static int add_sched(struct target *t, const struct extra *e)
 {
 	Nri__LinuxScheduler *s = t->lnx->scheduler;
 	if (!s)
-		s = t->lnx->scheduler = NEW(t->arena, Nri__LinuxScheduler, nri__linux_scheduler);
+		s = t->lnx->scheduler = PB_NEW(t->arena, Nri__LinuxScheduler, nri__linux_scheduler);
 	if (!s)
 		return -ENOMEM;
 	switch (e->field) {
@@ -273,7 +266,7 @@ static int add_io(struct target *t, const struct extra *e)
 	Nri__LinuxIOPriority *io = t->lnx->io_priority;
 	if (!io)
 		io = t->lnx->io_priority =
-			NEW(t->arena, Nri__LinuxIOPriority, nri__linux_iopriority);
+			PB_NEW(t->arena, Nri__LinuxIOPriority, nri__linux_iopriority);
 	if (!io)
 		return -ENOMEM;
 	if (e->field == RP_F_IO_CLASS)
@@ -306,7 +299,7 @@ static int add_mempolicy(struct target *t, const struct extra *e)
 	Nri__LinuxMemoryPolicy *m = t->lnx->memory_policy;
 	if (!m)
 		m = t->lnx->memory_policy =
-			NEW(t->arena, Nri__LinuxMemoryPolicy, nri__linux_memory_policy);
+			PB_NEW(t->arena, Nri__LinuxMemoryPolicy, nri__linux_memory_policy);
 	if (!m)
 		return -ENOMEM;
 	if (e->field == RP_F_MEMPOLICY_MODE)
@@ -341,7 +334,7 @@ static bool put_options(struct arena *a, Nri__Mount *m, const char *options, boo
 
 static int add_mount(struct target *t, const struct rp_mount *from)
 {
-	Nri__Mount *m = NEW(t->arena, Nri__Mount, nri__mount);
+	Nri__Mount *m = PB_NEW(t->arena, Nri__Mount, nri__mount);
 	if (!t->adj->mounts)
 		t->adj->mounts = arena_array(t->arena, t->n, sizeof(void *));
 	if (!m || !t->adj->mounts || !put_options(t->arena, m, from->options, from->read_only != 0))
@@ -355,7 +348,7 @@ static int add_mount(struct target *t, const struct rp_mount *from)
 
 static int add_device(struct target *t, const struct rp_device *from)
 {
-	Nri__LinuxDevice *d = NEW(t->arena, Nri__LinuxDevice, nri__linux_device);
+	Nri__LinuxDevice *d = PB_NEW(t->arena, Nri__LinuxDevice, nri__linux_device);
 	struct arena *a = t->arena;
 	bool ok = d != NULL;
 	if (!t->lnx->devices)
@@ -381,7 +374,7 @@ static int add_device(struct target *t, const struct rp_device *from)
 
 static int add_cdi(struct target *t, const struct extra *e)
 {
-	Nri__CDIDevice *d = NEW(t->arena, Nri__CDIDevice, nri__cdidevice);
+	Nri__CDIDevice *d = PB_NEW(t->arena, Nri__CDIDevice, nri__cdidevice);
 	if (!t->adj->cdi_devices)
 		t->adj->cdi_devices = arena_array(t->arena, t->n, sizeof(void *));
 	if (!d || !t->adj->cdi_devices)
@@ -459,7 +452,7 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	struct target t = {.arena = a,
 			   .reply = reply,
 			   .n = x->n + 1,
-			   .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
+			   .adj = PB_NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
 	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : decision_rdt(d),
 			  *blockio = reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL
 									   : decision_blockio(d);
@@ -467,7 +460,8 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 		!reply->created_fields && !x->n && !x->args && !rdt && !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
-	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
+	t.lnx = t.adj->lnx =
+		PB_NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
 	if (!t.lnx)
 		return NULL;
 	if (reply->created_fields) {

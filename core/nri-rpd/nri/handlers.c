@@ -216,29 +216,27 @@ static void do_update_pod(struct call *c)
 /* ---- decoding: by message first, then common parts ------------------------------------------- */
 
 struct nri_event {
-	const char *method;
 	enum request kind;
-	Nri__Event event; /* event of StateChange */
+	Nri__Event event;
 	unsigned n_parts; /* relevant parts of the message: pod, container, resources */
 	void (*handle)(struct call *c);
 };
 
 static const struct nri_event events[] = {
-	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER, 2, do_create},
-	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER, 2, do_start},
-	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER, 2, do_stop},
-	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER, 2, do_remove},
-	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER, 3, do_update},
-	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX, 1, do_run_pod},
-	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX, 1, do_stop_pod},
-	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX, 1, do_remove_pod},
-	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, 2, do_note},
-	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, 2, do_note},
-	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER, 2, do_note},
-	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, 3, do_update_pod},
-	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX, 0, answer_empty},
-	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT, 0,
-	 answer_empty},
+	{REQ_CREATE, NRI__EVENT__CREATE_CONTAINER, 2, do_create},
+	{REQ_START, NRI__EVENT__START_CONTAINER, 2, do_start},
+	{REQ_STOP, NRI__EVENT__STOP_CONTAINER, 2, do_stop},
+	{REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER, 2, do_remove},
+	{REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER, 3, do_update},
+	{REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX, 1, do_run_pod},
+	{REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX, 1, do_stop_pod},
+	{REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX, 1, do_remove_pod},
+	{REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, 2, do_note},
+	{REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, 2, do_note},
+	{REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER, 2, do_note},
+	{REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, 3, do_update_pod},
+	{REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX, 0, answer_empty},
+	{REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT, 0, answer_empty},
 };
 
 /* Parts of an event's message, packed; p is NULL: absent. */
@@ -250,7 +248,7 @@ struct event_parts {
 static const struct nri_event *event_of_method(const char *method)
 {
 	for (unsigned i = 0; i < sizeof events / sizeof *events; i++)
-		if (str_eq(events[i].method, method))
+		if (str_eq(nri_event_method(events[i].event), method))
 			return &events[i];
 	return NULL;
 }
@@ -337,7 +335,7 @@ static void handlers_undecodable(struct call *c, const char *method)
 static void begin_event(struct call *c)
 {
 	request_begin(c->pipeline, c->kind);
-	log_debug("%s %s %s", c->event->method, c->pod.id, c->ctr.id);
+	log_debug("%s %s %s", nri_event_method(c->event->event), c->pod.id, c->ctr.id);
 	c->event->handle(c);
 }
 
@@ -354,9 +352,9 @@ static void handle_event(struct call *c, const struct nri_event *e, uint32_t fir
 					    .pod = &c->pod,
 					    .ctr = &c->ctr};
 	if (r == -EBADMSG)
-		handlers_undecodable(c, e->method);
+		handlers_undecodable(c, nri_event_method(e->event));
 	else if (r)
-		refuse_for_memory(c->req, e->method);
+		refuse_for_memory(c->req, nri_event_method(e->event));
 	else if (!wait_hold(c->nri, &about))
 		begin_event(c);
 }

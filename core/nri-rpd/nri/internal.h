@@ -9,12 +9,11 @@
 #include "core/lib/util/arena.h"
 #include "core/lib/util/fields.h"
 #include "core/lib/wire/mux.h"
+#include "core/lib/wire/nri_protocol.h"
 #include "core/lib/wire/rpc.h"
 #include "core/lib/wire/trunk.h"
 #include "proto/nri.pb-c.h"
 
-#define NRI_PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
-#define NRI_RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define NRI_VERSION "v0.12.2"
 #define NRI_REQUEST_ARENA (256u << 20) /* memory for one decoded request */
 #define NRI_SYNC_OBJECTS_MAX                                                                       \

@@ -496,7 +496,7 @@ static bool in_range(uint32_t field, int64_t value)
 {
 	switch (field) {
 	case RP_F_SHARES:
-		return value >= 2 && value <= 262144;
+		return value >= DERIVE_SHARES_MIN && value <= DERIVE_SHARES_MAX;
 	case RP_F_QUOTA:
 		return value == -1 || value >= 1000;
 	case RP_F_PERIOD:

@@ -7,6 +7,7 @@
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
+#include "core/nri-rpd/pipeline/wait/admit.h"
 #include "core/lib/util/log.h"
 
 #define LOG_SOURCE "feed"
@@ -80,11 +81,9 @@ void feed_configured(struct pipeline *p)
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)
 {
 	const struct conf_core *core = conf_core(p->conf);
-	bool feed = core->admit.source == CONF_REQUESTS_FEED ||
-		    (core->admit.source == CONF_REQUESTS_AUTO && p->node.feed.current);
 	*ret = (struct feed_status){
 		.on = core->agent.pods,
-		.source = feed ? "feed" : "runtime",
+		.source = admit_by_feed(p) ? "feed" : "runtime",
 		.n_pods = feed_n_pods(feed_of(p)),
 		.counts = p->node.feed,
 	};

@@ -2,6 +2,7 @@
 /* Pod of a manifest: resources, QoS class, shares, quota and OOM scores as the kubelet calculates
  * them. */
 #include "core/nri-rpd/pipeline/try/manifest.h"
+#include "core/nri-rpd/cache/derive.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,6 @@
 #include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
 #define POD_ID "nri-rpctl-try"
-#define SHARES_MIN 2
-#define SHARES_MAX 262144
 #define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* largest limit in mCPU; no node has more */
 #define AMOUNT_MAX                                                                                 \
 	(INT64_C(1) << 53) /* largest amount: no node has more, and sums do not overflow */
@@ -173,13 +172,6 @@ static uint32_t qos_of(const struct reading *rd)
 	return !any ? RP_QOS_BEST_EFFORT : all ? RP_QOS_GUARANTEED : RP_QOS_BURSTABLE;
 }
 
-static int64_t shares_of(int64_t milli)
-{
-	if (milli >= (int64_t)1000 * SHARES_MAX / 1024)
-		return SHARES_MAX;
-	return milli * 1024 / 1000 < SHARES_MIN ? SHARES_MIN : milli * 1024 / 1000;
-}
-
 /* Returns an equal share of the memory that the pod requests beyond its containers. */
 static int64_t unclaimed_memory(const struct reading *rd)
 {
@@ -212,7 +204,7 @@ static void fill_resources(const struct needs *w, struct res_desc *ret)
 {
 	int64_t limit = w->cpu_limit < CPU_LIMIT_MAX ? w->cpu_limit : CPU_LIMIT_MAX;
 	int64_t quota = limit * (PERIOD_US / 1000);
-	*ret = (struct res_desc){.shares = shares_of(w->cpu_request),
+	*ret = (struct res_desc){.shares = derive_mcpu_to_shares(w->cpu_request),
 				 .quota = RP_NOT_SET,
 				 .period = RP_NOT_SET,
 				 .mem_limit = w->mem_limit ? w->mem_limit : RP_NOT_SET};

@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/derive.h"
 
 #define VALUE_MAX 64u
-#define SHARES_MAX 262144
-#define SHARES_MIN 2
 
 struct amounts amounts_of(const struct ctr *ctr)
 {
@@ -57,9 +56,9 @@ static bool amounts_near(int64_t a, double b)
  * since 2025 a curve on which 1024 shares are weight 100. */
 static bool is_weight_of(int64_t weight, int64_t shares)
 {
-	double s = (double)(shares < SHARES_MIN	  ? SHARES_MIN
-			    : shares > SHARES_MAX ? SHARES_MAX
-						  : shares);
+	double s = (double)(shares < DERIVE_SHARES_MIN	 ? DERIVE_SHARES_MIN
+			    : shares > DERIVE_SHARES_MAX ? DERIVE_SHARES_MAX
+							 : shares);
 	double l = log2(s);
 	return amounts_near(weight, 1 + (s - 2) * 9999 / 262142) ||
 	       amounts_near(weight, pow(10, (l * l + 125 * l) / 612 - 7.0 / 34));

@@ -49,8 +49,7 @@ static uint64_t limit_ms(const struct pipeline *p)
 	return otherwise && limit > ADMIT_AUTO_WAIT_MS ? ADMIT_AUTO_WAIT_MS : limit;
 }
 
-/* Returns true if the cluster may still report the pod. */
-static bool is_waited_for(const struct pipeline *p)
+bool admit_by_feed(const struct pipeline *p)
 {
 	enum conf_request_source source = conf_core(p->conf)->admit.source;
 	return source == CONF_REQUESTS_FEED ||
@@ -60,7 +59,7 @@ static bool is_waited_for(const struct pipeline *p)
 /* Returns true if any pod would have to wait. */
 static bool admit_waits(const struct pipeline *p)
 {
-	return plugins_wait(p) || (policy_admits(p) && is_waited_for(p));
+	return plugins_wait(p) || (policy_admits(p) && admit_by_feed(p));
 }
 
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,

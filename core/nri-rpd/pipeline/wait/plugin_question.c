@@ -331,7 +331,6 @@ static void name_asked(const struct pipeline *p, const struct inquiry *q, char *
 static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step step,
 				const struct about *a)
 {
-	static const char *const classes[] = {"Guaranteed", "Burstable", "BestEffort"};
 	struct plugins *s = &p->wait.plugins;
 	uint64_t now = clock_ms(), end = end_ms(p, q);
 	int (*how)(void *, const struct plugin_question *) = step == STEP_HINTS ? s->source.hints
@@ -354,7 +353,7 @@ static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step
 		.uid = a->uid,
 		.ns = a->ns,
 		.name = a->name,
-		.qos = classes[derive_qos(a->cgroup_parent) % 3],
+		.qos = derive_qos_name(derive_qos(a->cgroup_parent)),
 		.labels = a->labels,
 		.annotations = a->annotations,
 		.n_labels = a->n_labels,
