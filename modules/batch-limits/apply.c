@@ -7,19 +7,6 @@
 #define TEXT_MAX 64u
 #define PAGE 4096
 
-/* Writes a file. A missing file means that the kernel does not have it or the cgroup was
- * removed. */
-static int32_t apply_put(const struct modhost *h, struct batch_item *b, const char *dir,
-			 const char *file, const char *text)
-{
-	int32_t r = koord_write(h, dir, file, text);
-	if (r > 0)
-		b->n_writes++;
-	if (r < 0)
-		ctl_say(&b->item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
-	return r < 0 ? r : 0;
-}
-
 static int32_t put_cpu(const struct modhost *h, struct batch_item *b, const char *dir, bool v1,
 		       const struct batch_limits *l)
 {
@@ -38,8 +25,8 @@ static int32_t put_cpu(const struct modhost *h, struct batch_item *b, const char
 			(void)ctl_format(quota, sizeof quota, "%lld %d", (long long)l->quota,
 					 BATCH_PERIOD);
 	}
-	int32_t r = apply_put(h, b, dir, v1 ? "cpu.shares" : "cpu.weight", shares);
-	return r ? r : apply_put(h, b, dir, v1 ? "cpu.cfs_quota_us" : "cpu.max", quota);
+	int32_t r = koord_put(h, &b->item, dir, v1 ? "cpu.shares" : "cpu.weight", shares);
+	return r ? r : koord_put(h, &b->item, dir, v1 ? "cpu.cfs_quota_us" : "cpu.max", quota);
 }
 
 static int32_t put_memory(const struct modhost *h, struct batch_item *b, const char *dir, bool v1,
@@ -50,7 +37,7 @@ static int32_t put_memory(const struct modhost *h, struct batch_item *b, const c
 	if (l->memory == BATCH_UNLIMITED)
 		return 0;
 	(void)ctl_format(text, sizeof text, "%lld", (long long)whole_pages);
-	return apply_put(h, b, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
+	return koord_put(h, &b->item, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
 }
 
 /* Writes the values of the container before those of the pod, which are at least as large. */
@@ -61,11 +48,9 @@ static int32_t put_both(const struct modhost *h, struct batch_item *b, const cha
 					      const struct batch_limits *l))
 {
 	char dir[CTL_PATH_MAX];
-	int32_t r = h->work->cgroup_find(h->ctx, b->ref, v1 ? controller : "", dir, sizeof dir);
-	if (r) {
-		ctl_say(&b->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+	int32_t r = ctl_find_cgroup(h, &b->item, v1 ? controller : "", dir, sizeof dir);
+	if (r)
 		return r;
-	}
 	r = put_limits(h, b, dir, v1, &b->ctr);
 	return r || !koord_dir_above(dir) ? r : put_limits(h, b, dir, v1, &b->pod);
 }

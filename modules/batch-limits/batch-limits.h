@@ -15,8 +15,6 @@
 
 #include <stdbool.h>
 
-#include <nri-rp/controller.h>
-
 #include "modules/lib/private/koord.h"
 
 #define BATCH_PERIOD 100000 /* microseconds */
@@ -49,11 +47,9 @@ struct batch_scale {
 
 struct batch_item {
 	struct ctl_item item;
-	char *ref; /* reference to the container's cgroup */
 	bool scales; /* true: scale the quota; false: apply batch limits */
 	struct batch_limits ctr, pod;
 	struct batch_scale scale;
-	uint32_t n_writes;
 };
 /* [worker] */
 void batch_apply(const struct modhost *h, struct batch_item *b);

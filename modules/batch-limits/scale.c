@@ -68,23 +68,17 @@ static int32_t scale_put(const struct modhost *h, struct batch_item *b, bool v1,
 	else
 		(void)ctl_format(text, sizeof text, "%lld %lld", (long long)p->target,
 				 (long long)p->period);
-	int32_t r = koord_write(h, p->dir, file, text);
-	b->n_writes += r > 0;
-	if (r < 0)
-		ctl_say(&b->item, RP_APPLY_FAILED, "%s/%s: %s", p->dir, file, ctl_why(r));
-	return r < 0 ? r : 0;
+	return koord_put(h, &b->item, p->dir, file, text);
 }
 
 void batch_scale(const struct modhost *h, struct batch_item *b)
 {
 	bool v1 = koord_is_v1(h, "cpu");
 	struct place own, pod;
-	int32_t r = h->work->cgroup_find(h->ctx, b->ref, v1 ? "cpu" : "", own.dir, sizeof own.dir);
-	ctl_say(&b->item, RP_APPLY_DONE, "%s", "");
-	if (r) {
-		ctl_say(&b->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+	int32_t r = ctl_find_cgroup(h, &b->item, v1 ? "cpu" : "", own.dir, sizeof own.dir);
+	if (r)
 		return;
-	}
+	ctl_say(&b->item, RP_APPLY_DONE, "%s", "");
 	memcpy(pod.dir, own.dir, sizeof pod.dir);
 	bool has_pod = koord_dir_above(pod.dir);
 	if (scale_look(h, b, v1, b->scale.limit, &own) ||

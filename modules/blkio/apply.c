@@ -105,7 +105,7 @@ __attribute__((format(printf, 3, 4))) static int32_t apply_do_put(struct apply *
 	int32_t r = ctl_format(path, sizeof path, "%s/%s", a->dir, file);
 	if (!r)
 		r = a->h->work->write_file(a->h->ctx, path, text);
-	a->item->n_writes++;
+	a->item->item.n_writes++;
 	if (!r) {
 		a->n_done++;
 		return 0;
@@ -415,11 +415,7 @@ void blkio_apply(struct blkio_worker *w, struct blkio_item *item)
 	struct apply a = {.h = w->h, .item = item};
 	bool v2 = !ctl_is_v1(w->h);
 	look_for_devices(w, &a);
-	int32_t r = w->h->work->cgroup_find(w->h->ctx, item->ref, v2 ? "" : "blkio", a.dir,
-					    sizeof a.dir);
-	if (r) {
-		ctl_say(&item->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
-	} else {
+	if (!ctl_find_cgroup(w->h, &item->item, v2 ? "" : "blkio", a.dir, sizeof a.dir)) {
 		if (v2)
 			apply_max(&a);
 		for (unsigned i = 0; !v2 && i < BLKIO_N_RATES; i++)

@@ -20,9 +20,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/private/ctl_file.h"
-#include "modules/lib/private/ctl_queue.h"
-#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/ctl_life.h>
 
 #define BLKIO_CLASSES_MAX 256u
 #define BLKIO_WEIGHT_MIN 10u
@@ -45,17 +43,16 @@ struct blkio_class {
 	uint32_t n;
 };
 
-/* Shared by the main thread and queued items. */
-struct blkio_config {
-	uint32_t refs;
-	bool enable, qos_default, forward;
+struct rp_plan {
+	CTL_PLAN;
+	bool qos_default, forward;
 	struct blkio_class *classes;
 	uint32_t n_classes;
 };
 
-int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_config **ret);
-void blkio_config_unref(struct blkio_config *c); /* [main]; accepts NULL */
-const struct blkio_class *blkio_config_class(const struct blkio_config *c, const char *name);
+int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *ret);
+void blkio_config_fini(struct rp_plan *p);
+const struct blkio_class *blkio_config_class(const struct rp_plan *p, const char *name);
 
 /* ---- devices: [worker] ----------------------------------------------------------------------- */
 
@@ -83,13 +80,9 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 
 struct blkio_item {
 	struct ctl_item item;
-	uint32_t serial;
-	char *ref; /* reference to the container's cgroup */
-	struct blkio_config *config;
 	const struct blkio_class *class; /* NULL: restore the kernel's defaults */
 	char unknown[CTL_CLASS_MAX]; /* name of a class that is not configured */
 	bool new_devices; /* set by run: disks differ from those of the last item */
-	uint32_t n_writes;
 };
 
 struct blkio_worker {

@@ -103,33 +103,21 @@ static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, stru
 	return r;
 }
 
-int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_config **ret)
+int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *ret)
 {
 	rp_cfg list = section_get(h, cfg, "classes");
 	uint32_t n = h->config->count(h->ctx, list);
-	struct blkio_config *c = calloc(1, sizeof *c);
-	if (n > BLKIO_CLASSES_MAX) {
-		free(c);
+	if (n > BLKIO_CLASSES_MAX)
 		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u classes",
 				       BLKIO_CLASSES_MAX);
-	}
-	if (c)
-		c->classes = calloc(n + 1, sizeof *c->classes);
-	if (!c || !c->classes) {
-		free(c);
+	ret->classes = calloc(n + 1, sizeof *ret->classes);
+	if (!ret->classes)
 		return modhost_no_memory(h);
-	}
-	c->refs = 1;
-	c->enable = section_bool(h, cfg, "enable", true);
-	c->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
-	c->forward = !list;
+	ret->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
+	ret->forward = !list;
 	int32_t r = 0;
-	for (; !r && c->n_classes < n; c->n_classes++)
-		r = read_class(h, list, c->n_classes, &c->classes[c->n_classes]);
-	if (r)
-		blkio_config_unref(c);
-	else
-		*ret = c;
+	for (; !r && ret->n_classes < n; ret->n_classes++)
+		r = read_class(h, list, ret->n_classes, &ret->classes[ret->n_classes]);
 	return r;
 }
 
@@ -140,23 +128,20 @@ static void entry_fini(struct blkio_entry *e)
 	free(e->devices);
 }
 
-void blkio_config_unref(struct blkio_config *c)
+void blkio_config_fini(struct rp_plan *p)
 {
-	if (!c || --c->refs)
-		return;
-	for (uint32_t i = 0; i < c->n_classes; i++) {
-		for (uint32_t k = 0; k < c->classes[i].n; k++)
-			entry_fini(&c->classes[i].entries[k]);
-		free(c->classes[i].entries);
+	for (uint32_t i = 0; i < p->n_classes; i++) {
+		for (uint32_t k = 0; k < p->classes[i].n; k++)
+			entry_fini(&p->classes[i].entries[k]);
+		free(p->classes[i].entries);
 	}
-	free(c->classes);
-	free(c);
+	free(p->classes);
 }
 
-const struct blkio_class *blkio_config_class(const struct blkio_config *c, const char *name)
+const struct blkio_class *blkio_config_class(const struct rp_plan *p, const char *name)
 {
-	for (uint32_t i = 0; i < c->n_classes; i++)
-		if (strcmp(c->classes[i].name, name) == 0)
-			return &c->classes[i];
+	for (uint32_t i = 0; i < p->n_classes; i++)
+		if (strcmp(p->classes[i].name, name) == 0)
+			return &p->classes[i];
 	return NULL;
 }

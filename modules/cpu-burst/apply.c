@@ -35,18 +35,12 @@ static int32_t apply_look(struct place *p)
 	return r && r != -ENOENT ? apply_failed(p->b, p->dir, "cpu.max.burst", r) : 0;
 }
 
-static int32_t apply_put_one(struct place *p, const char *file, const char *text)
-{
-	int32_t r = koord_write(p->h, p->dir, file, text);
-	p->b->n_writes += r > 0;
-	return r < 0 ? apply_failed(p->b, p->dir, file, r) : 0;
-}
-
 static int32_t put_burst(struct place *p, int64_t burst)
 {
 	char text[32];
 	(void)snprintf(text, sizeof text, "%lld", (long long)burst);
-	return p->burst == RP_NOT_SET ? 0 : apply_put_one(p, "cpu.max.burst", text);
+	return p->burst == RP_NOT_SET ? 0
+				      : koord_put(p->h, &p->b->item, p->dir, "cpu.max.burst", text);
 }
 
 /* Writes quota and burst. The kernel refuses burst > quota: when shrinking, write the burst first;
@@ -64,20 +58,18 @@ static int32_t put_both(struct place *p, int64_t quota, int64_t burst)
 	if (quota < p->quota)
 		r = put_burst(p, burst);
 	if (!r)
-		r = apply_put_one(p, "cpu.max", text);
+		r = koord_put(p->h, &p->b->item, p->dir, "cpu.max", text);
 	return r || quota < p->quota ? r : put_burst(p, burst);
 }
 
 void burst_apply(const struct modhost *h, struct burst_item *b)
 {
 	struct place own = {.h = h, .b = b}, pod = {.h = h, .b = b};
-	int32_t r = h->work->cgroup_find(h->ctx, b->ref, "", own.dir, sizeof own.dir);
+	int32_t r = ctl_find_cgroup(h, &b->item, "", own.dir, sizeof own.dir);
 	b->ret_quota = RP_NOT_SET;
-	ctl_say(&b->item, RP_APPLY_DONE, "%s", "");
-	if (r) {
-		ctl_say(&b->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+	if (r)
 		return;
-	}
+	ctl_say(&b->item, RP_APPLY_DONE, "%s", "");
 	memcpy(pod.dir, own.dir, sizeof pod.dir);
 	bool has_pod = koord_dir_above(pod.dir);
 	if (apply_look(&own) || (has_pod && apply_look(&pod)))

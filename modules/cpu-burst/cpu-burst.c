@@ -9,17 +9,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <nri-rp/controller.h>
 #include "modules/lib/private/hash.h"
-
 #include "modules/lib/private/annotation.h"
-#include "modules/lib/private/ctl_table.h"
 #include <nri-rp/lib/section.h>
 
-#define TICK_COOKIE UINT64_C(0xb125)
-#define STALE_MS 10000 /* older usage is treated as unknown */
 #define RETRY_MS 30000u /* delay after a failure */
 /* initial savings as a part of the capacity: more than none, less than half */
 #define FIRST_SAVINGS_PERMILLE 250
@@ -28,6 +22,7 @@
 enum { KIND_LOOK, KIND_WRITE };
 
 struct rp_plan {
+	CTL_PLAN;
 	struct burst_config config;
 	int64_t threshold_percent;
 	bool annotations;
@@ -46,15 +41,11 @@ struct known {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
-	const struct rp_host_usage *usage;
-	struct ctl_queue *queue;
-	struct koord_rate rate;
+	CTL_LIFE;
+	struct koord_rounds rounds;
 	struct known *known;
-	bool running, armed;
 	enum burst_node node;
-	uint64_t n_writes, n_ways[BURST_UP + 1];
+	uint64_t n_ways[BURST_UP + 1];
 };
 
 struct look {
@@ -94,40 +85,17 @@ static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config
 	return true;
 }
 
-static int32_t burst_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t burst_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg interval = section_get(h, cfg, "interval");
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->config = (struct burst_config){
 		.kernel_percent = 1000, .quota_percent = 300, .period_s = BURST_NO_PERIOD};
 	p->threshold_percent = section_int(h, cfg, "sharePoolThresholdPercent", 50);
 	p->annotations = section_bool(h, cfg, "annotations", true);
-	p->interval_ms = (uint64_t)h->config->value(h->ctx, interval, RP_T_DURATION, 1000);
-	int32_t r = p->interval_ms < 100 || p->interval_ms > 60000
-			    ? modhost_fail_at(h, interval, -RP_EINVAL, "expected 100ms to 1m")
-			    : 0;
+	int32_t r = koord_interval(h, cfg, &p->interval_ms);
 	if (!r && !read_config(h, cfg, &p->config))
 		r = modhost_fail_at(h, cfg, -RP_EINVAL, "a number is out of its range");
-	if (r)
-		free(p);
-	else
-		*ret_plan = p;
 	return r;
-}
-
-static void burst_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	free(plan);
-}
-
-static void burst_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	free(inst->plan);
-	inst->plan = plan;
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -190,25 +158,12 @@ static void cpu_burst_forget(struct rp_instance *inst, struct known *k)
 	free(k);
 }
 
-static void item_free(struct burst_item *b)
-{
-	free(b->ref);
-	free(b);
-}
-
 static void add_item(struct rp_instance *inst, struct known *k, enum burst_way way,
 		     const struct burst_config *c)
 {
-	struct burst_item *b = calloc(1, sizeof *b);
-	if (b)
-		b->ref = ctl_cgroup_ref(&inst->h, k->ctr);
-	if (!b || !b->ref) {
-		if (b)
-			item_free(b);
+	struct burst_item *b = ctl_life_item(inst, k->ctr, KIND_WRITE, sizeof *b);
+	if (!b)
 		return;
-	}
-	b->item.kind = KIND_WRITE;
-	b->item.ctr = k->ctr;
 	b->way = way;
 	b->limit = k->limit;
 	b->quota_percent = c->quota_percent;
@@ -216,7 +171,7 @@ static void add_item(struct rp_instance *inst, struct known *k, enum burst_way w
 	k->kernel_percent = b->kernel_percent;
 	k->waits = true;
 	inst->n_ways[way]++;
-	ctl_queue_add(inst->queue, &b->item);
+	ctl_life_add(inst, &b->item);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -229,12 +184,9 @@ struct survey {
 	uint32_t n;
 };
 
-static int64_t used_of(const struct rp_instance *inst, rp_ctr ctr, struct rp_usage *ret)
+static int64_t used_of(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret)
 {
-	*ret = (struct rp_usage){.size = sizeof *ret};
-	bool known = inst->usage && !inst->usage->get(inst->h.ctx, ctr, ret) &&
-		     ret->cpu != RP_NOT_MEASURED && ret->age_ms < STALE_MS;
-	return known ? ret->cpu : RP_NOT_SET;
+	return koord_usage(h, ctr, ret) && ret->cpu != RP_NOT_MEASURED ? ret->cpu : RP_NOT_SET;
 }
 
 static void look_at(void *arg, rp_ctr ctr)
@@ -246,7 +198,7 @@ static void look_at(void *arg, rp_ctr ctr)
 	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING)
 		return;
 	bool owns = !rp_ids_empty(info.exclusive);
-	int64_t used = used_of(s->inst, ctr, &usage);
+	int64_t used = used_of(h, ctr, &usage);
 	if ((owns || koord_is_lent(h, info.pod)) && used != RP_NOT_SET)
 		s->used += used;
 	if (owns)
@@ -267,7 +219,7 @@ static void cpu_burst_steer(void *arg, rp_ctr ctr)
 		return;
 	struct burst_config c = config_of(inst, info.pod);
 	int64_t limit = limit_here(inst, &info);
-	int64_t used = used_of(inst, ctr, &usage);
+	int64_t used = used_of(&inst->h, ctr, &usage);
 	bool throttled = used != RP_NOT_SET && usage.throttled > 0, allowed = true;
 	if (c.period_s >= 0 && c.quota_percent > 100) {
 		if (k->savings.period_s != c.period_s || k->savings.max_percent != c.quota_percent)
@@ -294,21 +246,19 @@ static void cpu_burst_steer(void *arg, rp_ctr ctr)
 
 static void cpu_burst_arm(struct rp_instance *inst)
 {
-	if (inst->running && inst->plan && !inst->armed)
-		inst->armed =
-			inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, inst->plan->interval_ms) == 0;
+	if (ctl_life_active(inst))
+		koord_rounds_arm(&inst->rounds, &inst->h, inst->plan->interval_ms);
 }
 
-static void begin_round(struct rp_instance *inst)
+static void burst_timer(struct rp_instance *inst, uint64_t cookie)
 {
 	struct survey s = {.inst = inst};
-	inst->armed = false;
+	if (!koord_rounds_tick(&inst->rounds, cookie))
+		return;
 	(void)ctl_each_container(&inst->h, look_at, &s);
-	struct look *l = s.n ? calloc(1, sizeof *l) : NULL;
-	if (l) {
-		l->item.kind = KIND_LOOK;
-		ctl_queue_add(inst->queue, &l->item);
-	}
+	struct look *l = s.n ? ctl_life_item(inst, 0, KIND_LOOK, sizeof *l) : NULL;
+	if (l)
+		ctl_life_add(inst, &l->item);
 	/* Without containers, the next one that starts continues the rounds. */
 	if (s.n)
 		cpu_burst_arm(inst);
@@ -321,15 +271,14 @@ static void cpu_burst_decide(struct rp_instance *inst, const struct look *l)
 	s.shared = koord_capacity(&inst->h);
 	bool known = read && s.shared > 0;
 	(void)ctl_each_container(&inst->h, look_at, &s);
-	s.node = known ? koord_used(&inst->rate, s.now, l->busy_us) : RP_NOT_SET;
+	s.node = known ? koord_used(&inst->rounds.rate, s.now, l->busy_us) : RP_NOT_SET;
 	inst->node = burst_node_state(s.shared, s.node == RP_NOT_SET ? RP_NOT_SET : s.node - s.used,
 				      inst->plan->threshold_percent);
 	(void)ctl_each_container(&inst->h, cpu_burst_steer, &s);
 }
 
-static void run_item(void *arg, struct ctl_item *item)
+static void burst_run(struct rp_instance *inst, struct ctl_item *item)
 {
-	struct rp_instance *inst = arg;
 	if (item->kind == KIND_WRITE) {
 		burst_apply(&inst->h, (struct burst_item *)(void *)item);
 		return;
@@ -341,7 +290,6 @@ static void run_item(void *arg, struct ctl_item *item)
 static void cpu_burst_written(struct rp_instance *inst, const struct burst_item *b, bool ran)
 {
 	struct known *k = cpu_burst_find(inst, b->item.ctr);
-	inst->n_writes += b->n_writes;
 	if (!k)
 		return;
 	k->waits = false;
@@ -353,39 +301,33 @@ static void cpu_burst_written(struct rp_instance *inst, const struct burst_item 
 		k->quota = burst_quota(BURST_RESET, k->limit * 100, b->quota_percent, 0);
 	else if (ran && b->ret_period > 0)
 		k->quota = b->ret_quota * 100000 / b->ret_period;
-	if (ran && b->n_writes)
+	if (ran && b->item.n_writes)
 		modhost_log(&inst->h, RP_LOG_DEBUG, k->ctr,
 			    "quota %lld us of 100 ms, the node is %s", (long long)k->quota,
 			    burst_node_names[inst->node]);
 }
 
-static void item_done(void *arg, struct ctl_item *item, int ran)
+static void burst_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
 {
-	struct rp_instance *inst = arg;
-	if (item->kind == KIND_WRITE) {
-		struct burst_item *b = (struct burst_item *)(void *)item;
-		cpu_burst_written(inst, b, ran);
-		item_free(b);
-		return;
-	}
-	struct look *l = (struct look *)(void *)item;
-	if (ran && inst->running)
-		cpu_burst_decide(inst, l);
-	free(l);
+	if (item->kind == KIND_WRITE)
+		cpu_burst_written(inst, (const struct burst_item *)(void *)item, ran);
+	else if (ran && inst->running)
+		cpu_burst_decide(inst, (const struct look *)(void *)item);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-static int32_t burst_post_start(struct rp_instance *inst, rp_ctr ctr)
+static int32_t burst_started(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     enum ctl_cause cause)
 {
-	struct rp_ctr_info info = {.size = sizeof info};
-	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && may_burst(inst, &info))
+	(void)cause;
+	if (may_burst(inst, info))
 		cpu_burst_arm(inst);
 	return 0;
 }
 
 /* Handles an update: the runtime has written its limit. */
-static int32_t burst_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+static int32_t burst_updated(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
 	struct known *k = cpu_burst_find(inst, ctr);
 	if (k && (changed & RP_CHANGED_CPU_SHARE)) {
@@ -396,13 +338,11 @@ static int32_t burst_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t 
 	return 0;
 }
 
-static int32_t burst_post_stop(struct rp_instance *inst, rp_ctr ctr)
+static void burst_gone(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct known *k = cpu_burst_find(inst, ctr);
-	ctl_queue_forget(inst->queue, ctr);
 	if (k)
 		cpu_burst_forget(inst, k);
-	return 0;
 }
 
 static void burst_sync(struct rp_instance *inst)
@@ -418,22 +358,12 @@ static void burst_sync(struct rp_instance *inst)
 	cpu_burst_arm(inst);
 }
 
-static void burst_timer(struct rp_instance *inst, uint64_t cookie)
-{
-	if (cookie != TICK_COOKIE)
-		ctl_queue_timer(inst->queue, cookie);
-	else if (inst->running)
-		begin_round(inst);
-}
-
 static int32_t burst_start(struct rp_instance *inst)
 {
-	if (koord_is_v1(&inst->h, "cpu"))
-		return modhost_fail(&inst->h, -RP_ENOTSUP,
-				    "cgroup v1: this module steers cgroup v2 alone");
-	inst->running = true;
-	cpu_burst_arm(inst);
-	return 0;
+	int32_t r = koord_needs_v2(&inst->h);
+	if (!r)
+		cpu_burst_arm(inst);
+	return r;
 }
 
 /* Resets larger quotas and savings. */
@@ -441,13 +371,17 @@ static void burst_stop(struct rp_instance *inst)
 {
 	const struct burst_config none = {.quota_percent = 100};
 	struct known *k, *next;
-	inst->running = inst->armed = false;
-	(void)inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, 0);
-	ctl_queue_clear(inst->queue);
-	inst->rate = (struct koord_rate){0};
+	koord_rounds_stop(&inst->rounds, &inst->h);
 	HASH_ITER (hh, inst->known, k, next)
 		if (k->quota == RP_NOT_SET || k->quota > k->limit * 100 || k->kernel_percent)
 			add_item(inst, k, BURST_RESET, &none);
+}
+
+static void burst_fini(struct rp_instance *inst)
+{
+	struct known *k, *next;
+	HASH_ITER (hh, inst->known, k, next)
+		cpu_burst_forget(inst, k);
 }
 
 static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -513,66 +447,27 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
+static const struct ctl_life_ops ops = {
+	.need = KOORD_NEEDS,
 	.takes = RP_TAKES_AMOUNTS,
-	.prepare = burst_prepare,
-	.commit = burst_commit,
-	.abort = burst_abort,
+	.plan_size = sizeof(struct rp_plan),
+	.init = koord_init,
+	.fini = burst_fini,
+	.plan = burst_plan,
 	.start = burst_start,
 	.stop = burst_stop,
-	.post_start = burst_post_start,
-	.post_update = burst_post_update,
-	.post_stop = burst_post_stop,
+	.apply = burst_started,
+	.updated = burst_updated,
+	.gone = burst_gone,
 	.sync = burst_sync,
 	.timer = burst_timer,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
+	.run = burst_run,
+	.done = burst_done,
 	.collect = burst_collect,
+	.schema = &schema,
+	.decision = &burst_decision,
 };
 
-static void burst_destroy(struct rp_instance *inst)
-{
-	struct known *k, *next;
-	inst->queue = ctl_queue_free(inst->queue);
-	HASH_ITER (hh, inst->known, k, next)
-		cpu_burst_forget(inst, k);
-	free(inst->plan);
-	free(inst);
-}
-
-static int32_t burst_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	static const struct ctl_ops ops = {run_item, item_done, NULL};
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
-	if (r) {
-		burst_destroy(inst);
-		return r;
-	}
-	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
-	if (!RP_HAS(inst->usage, get))
-		inst->usage = NULL;
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *burst_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
-							  {RP_CONTROLLER_1, &controller},
-							  {RP_METRICS_1, &metrics},
-							  {RP_DECISION_1, &burst_decision},
-							  {NULL, NULL}};
-	(void)inst;
-	return modhost_service(services, id);
-}
-
-RP_MODULE_DEFINE("cpu-burst", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "CPU beyond their limit for containers that it stops",
-		 .licence = "Apache-2.0", .create = burst_create, .destroy = burst_destroy,
-		 .service = burst_service);
+CTL_MODULE("cpu-burst", "1.0", ops,
+	   .summary = "CPU beyond their limit for containers that it stops",
+	   .licence = "Apache-2.0");

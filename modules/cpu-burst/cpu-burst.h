@@ -68,12 +68,10 @@ const struct modhost *burst_host(const struct rp_instance *inst);
 
 struct burst_item {
 	struct ctl_item item;
-	char *ref;
 	enum burst_way way;
 	int64_t limit; /* milli-CPU */
 	int64_t quota_percent, kernel_percent; /* kernel_percent 0: no burst of the kernel */
 	int64_t ret_quota, ret_period; /* set by run: present values; quota -1: no limit */
-	uint32_t n_writes;
 };
 void burst_apply(const struct modhost *h, struct burst_item *b);
 

@@ -12,43 +12,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nri-rp/controller.h>
-
-#include "modules/lib/private/ctl_table.h"
 #include <nri-rp/lib/section.h>
 
-#define TICK_COOKIE UINT64_C(0x5099)
-#define STALE_MS 10000 /* older usage is treated as unknown */
 #define PATIENCE_MS 3000u /* delay before missing measurements are reported */
 #define VALUE_MAX 8192u
 
 enum { KIND_READ, KIND_WRITE };
 
 struct rp_plan {
-	bool enable, by_quota;
+	CTL_PLAN;
+	bool by_quota;
 	int64_t threshold_percent, min_percent, reserved;
 	struct rp_idset reserved_cpus;
 	uint64_t interval_ms;
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
-	const struct rp_host_usage *usage;
-	struct ctl_queue *queue;
-	struct koord_rate rate;
+	CTL_LIFE;
+	struct koord_rounds rounds;
 	/* time of the last round with known usage; before one, of the first round */
 	uint64_t known_ms;
-	bool running, armed;
 	bool steered[2]; /* a value was written: [0] CPUs, [1] quota */
 	int64_t ceiling; /* result of the last round; RP_NOT_SET: none */
-	uint64_t n_rounds, n_writes;
+	uint64_t n_rounds, n_decided;
 	char why[CTL_TEXT_MAX]; /* why no decision or write is possible */
 };
 
 struct round {
-	struct ctl_item item;
-	char *ref; /* reference to the cgroup of any BestEffort container */
+	struct ctl_item item; /* with the cgroup of any BestEffort container */
 	char dir[CTL_PATH_MAX];
 	int32_t failed;
 	int64_t busy_us, quota, period;
@@ -71,45 +62,19 @@ static int64_t cpu_suppress_value(const struct modhost *h, rp_cfg cfg, const cha
 	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
 }
 
-static int32_t suppress_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t suppress_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg policy = section_get(h, cfg, "cpuSuppressPolicy");
 	rp_cfg cpus = section_get(h, cfg, "reservedCPUs");
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
-	p->enable = cpu_suppress_value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
-	p->by_quota = strcmp(h->config->text(h->ctx, policy, "cpuset"), "cfsQuota") == 0;
+	p->by_quota = strcmp(section_text(h, cfg, "cpuSuppressPolicy", "cpuset"), "cfsQuota") == 0;
 	p->threshold_percent =
 		cpu_suppress_value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
 	p->min_percent = cpu_suppress_value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
 	p->reserved = cpu_suppress_value(h, cfg, "reserved", RP_T_CPU, 0);
-	p->interval_ms = (uint64_t)cpu_suppress_value(h, cfg, "interval", RP_T_DURATION, 1000);
-	int32_t r =
-		rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX)
-			? modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs")
-			: 0;
-	if (!r && (p->interval_ms < 100 || p->interval_ms > 60000))
-		r = modhost_fail_at(h, section_get(h, cfg, "interval"), -RP_EINVAL,
-				    "expected 100ms to 1m");
-	if (r)
-		free(p);
-	else
-		*ret_plan = p;
+	int32_t r = koord_interval(h, cfg, &p->interval_ms);
+	if (rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX))
+		r = modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs");
 	return r;
-}
-
-static void suppress_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	free(plan);
-}
-
-static void suppress_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	free(inst->plan);
-	inst->plan = plan;
 }
 
 /* ---- survey of containers -------------------------------------------------------------------- */
@@ -139,11 +104,10 @@ static void look_at(void *arg, rp_ctr ctr)
 	struct survey *s = arg;
 	const struct modhost *h = &s->inst->h;
 	struct rp_ctr_info info = {.size = sizeof info};
-	struct rp_usage used = {.size = sizeof used};
+	struct rp_usage used;
 	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING)
 		return;
-	bool sampled = s->inst->usage && !s->inst->usage->get(h->ctx, ctr, &used) &&
-		       used.cpu != RP_NOT_MEASURED && used.age_ms < STALE_MS;
+	bool sampled = koord_usage(h, ctr, &used) && used.cpu != RP_NOT_MEASURED;
 	bool lent = koord_is_lent(h, info.pod);
 	struct rp_idset *own =
 		koord_qos(h, info.pod) == RP_KOORD_LSE ? &s->sets.excluded : &s->sets.lsr;
@@ -192,32 +156,21 @@ static bool has_to_do(const struct rp_instance *inst)
 
 static void cpu_suppress_arm(struct rp_instance *inst)
 {
-	if (inst->running && has_to_do(inst) && !inst->armed)
-		inst->armed =
-			inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, inst->plan->interval_ms) == 0;
+	if (inst->running && inst->plan && has_to_do(inst))
+		koord_rounds_arm(&inst->rounds, &inst->h, inst->plan->interval_ms);
 }
 
-static void round_free(struct round *r)
+static void suppress_timer(struct rp_instance *inst, uint64_t cookie)
 {
-	free(r->ref);
-	free(r);
-}
-
-static void begin_round(struct rp_instance *inst)
-{
-	struct survey *s = malloc(sizeof *s);
-	inst->armed = false;
+	struct survey *s = koord_rounds_tick(&inst->rounds, cookie) ? malloc(sizeof *s) : NULL;
 	if (!s)
 		return;
 	cpu_suppress_survey(inst, s);
-	struct round *r = s->any ? calloc(1, sizeof *r) : NULL;
-	if (r)
-		r->ref = ctl_cgroup_ref(&inst->h, s->any);
-	if (r && r->ref) {
-		r->item.kind = KIND_READ;
-		ctl_queue_add(inst->queue, &r->item);
-	} else if (r) {
-		round_free(r);
+	/* The item belongs to no container: its result is not a container's. */
+	struct round *r = s->any ? ctl_life_item(inst, s->any, KIND_READ, sizeof *r) : NULL;
+	if (r) {
+		r->item.ctr = 0;
+		ctl_life_add(inst, &r->item);
 	}
 	/* Without containers, the next one that starts continues the rounds. */
 	if (s->n)
@@ -232,7 +185,7 @@ static void read_round(const struct modhost *h, struct round *r)
 	r->failed = koord_busy_us(h, &r->busy_us);
 	if (r->failed)
 		ctl_say(&r->item, RP_APPLY_FAILED, "/proc/stat: %s", ctl_why(r->failed));
-	if (!r->failed && (r->failed = koord_qos_dir(h, r->ref, r->dir, sizeof r->dir)))
+	if (!r->failed && (r->failed = koord_qos_dir(h, r->item.ref, r->dir, sizeof r->dir)))
 		ctl_say(&r->item, RP_APPLY_FAILED, "their cgroup: %s", ctl_why(r->failed));
 	if (!r->failed && (r->failed = koord_read_quota(h, r->dir, &r->quota, &r->period)))
 		ctl_say(&r->item, RP_APPLY_FAILED, "%s/cpu.max: %s", r->dir, ctl_why(r->failed));
@@ -349,7 +302,7 @@ static bool cpu_suppress_decide(struct rp_instance *inst, struct round *r)
 	if (!s)
 		return false;
 	cpu_suppress_survey(inst, s);
-	s->usage.node = koord_used(&inst->rate, now, r->busy_us);
+	s->usage.node = koord_used(&inst->rounds.rate, now, r->busy_us);
 	if (cpu_suppress_recover(inst, r)) {
 		go_on = true;
 	} else if (!inst->plan->enable) {
@@ -379,9 +332,8 @@ static void write_round(const struct modhost *h, struct round *r)
 		ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
 }
 
-static void run_item(void *arg, struct ctl_item *item)
+static void suppress_run(struct rp_instance *inst, struct ctl_item *item)
 {
-	struct rp_instance *inst = arg;
 	struct round *r = (struct round *)(void *)item;
 	if (item->kind == KIND_READ)
 		read_round(&inst->h, r);
@@ -392,7 +344,7 @@ static void run_item(void *arg, struct ctl_item *item)
 static void tell_written(struct rp_instance *inst, const struct round *r)
 {
 	bool is_quota = strcmp(r->file, "cpu.max") == 0;
-	inst->n_writes++;
+	inst->n_decided++;
 	inst->steered[is_quota] = inst->plan->enable && is_quota == inst->plan->by_quota;
 	if (inst->ceiling == RP_NOT_SET)
 		modhost_log(&inst->h, RP_LOG_INFO, 0,
@@ -403,66 +355,51 @@ static void tell_written(struct rp_instance *inst, const struct round *r)
 			    (long long)(inst->ceiling > 0 ? inst->ceiling : 0), r->file, r->value);
 }
 
-static void item_done(void *arg, struct ctl_item *item, int ran)
+static void suppress_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
 {
-	struct rp_instance *inst = arg;
 	struct round *r = (struct round *)(void *)item;
 	bool failed = ran && item->result == RP_APPLY_FAILED;
 	if (failed)
 		cpu_suppress_complain(inst, "%s", item->text);
-	if (ran && !failed && item->kind == KIND_WRITE) {
+	if (!ran || failed)
+		return;
+	if (item->kind == KIND_WRITE) {
 		cpu_suppress_complain(inst, "%s", "");
 		tell_written(inst, r);
+	} else if (inst->running && cpu_suppress_decide(inst, r)) {
+		item->kind = KIND_WRITE;
+		item->again = true;
 	}
-	if (ran && !failed && item->kind == KIND_READ && inst->running &&
-	    cpu_suppress_decide(inst, r)) {
-		r->item.kind = KIND_WRITE;
-		ctl_queue_add(inst->queue, &r->item);
-		return;
-	}
-	round_free(r);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-static int32_t suppress_post_start(struct rp_instance *inst, rp_ctr ctr)
+static int32_t suppress_started(struct rp_instance *inst, const struct rp_ctr_info *info,
+				enum ctl_cause cause)
 {
-	struct rp_ctr_info info = {.size = sizeof info};
-	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && koord_is_lent(&inst->h, info.pod))
+	(void)cause;
+	if (koord_is_lent(&inst->h, info->pod))
 		cpu_suppress_arm(inst);
 	return 0;
-}
-
-static void suppress_sync(struct rp_instance *inst)
-{
-	if (inst->plan)
-		cpu_suppress_arm(inst);
-}
-
-static void suppress_timer(struct rp_instance *inst, uint64_t cookie)
-{
-	if (cookie != TICK_COOKIE)
-		ctl_queue_timer(inst->queue, cookie);
-	else if (inst->running)
-		begin_round(inst);
 }
 
 static int32_t suppress_start(struct rp_instance *inst)
 {
-	if (koord_is_v1(&inst->h, "cpu"))
-		return modhost_fail(&inst->h, -RP_ENOTSUP,
-				    "cgroup v1: this module steers cgroup v2 alone");
-	inst->running = true;
-	cpu_suppress_arm(inst);
-	return 0;
+	int32_t r = koord_needs_v2(&inst->h);
+	if (!r)
+		cpu_suppress_arm(inst);
+	return r;
 }
 
 static void suppress_stop(struct rp_instance *inst)
 {
-	inst->running = inst->armed = false;
-	(void)inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, 0);
-	ctl_queue_clear(inst->queue);
-	inst->rate = (struct koord_rate){0};
+	koord_rounds_stop(&inst->rounds, &inst->h);
+}
+
+static int32_t suppress_init(struct rp_instance *inst)
+{
+	inst->ceiling = RP_NOT_SET;
+	return koord_init(inst);
 }
 
 static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -473,7 +410,7 @@ static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric
 			    (double)inst->ceiling);
 	sink->counter(sink->ctx, "rounds_total", "Decisions.", "", (double)inst->n_rounds);
 	sink->counter(sink->ctx, "writes_total", "Decisions that were written.", "",
-		      (double)inst->n_writes);
+		      (double)inst->n_decided);
 	return 0;
 }
 
@@ -514,61 +451,22 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
-	.prepare = suppress_prepare,
-	.commit = suppress_commit,
-	.abort = suppress_abort,
+static const struct ctl_life_ops ops = {
+	.need = KOORD_NEEDS,
+	.plan_size = sizeof(struct rp_plan),
+	.init = suppress_init,
+	.plan = suppress_plan,
 	.start = suppress_start,
 	.stop = suppress_stop,
-	.post_start = suppress_post_start,
-	.sync = suppress_sync,
+	.apply = suppress_started,
+	.sync = cpu_suppress_arm,
 	.timer = suppress_timer,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
+	.run = suppress_run,
+	.done = suppress_done,
 	.collect = suppress_collect,
+	.schema = &schema,
+	.decision = &suppress_decision,
 };
 
-static void suppress_destroy(struct rp_instance *inst)
-{
-	inst->queue = ctl_queue_free(inst->queue);
-	free(inst->plan);
-	free(inst);
-}
-
-static int32_t suppress_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	static const struct ctl_ops ops = {run_item, item_done, NULL};
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
-	if (r) {
-		suppress_destroy(inst);
-		return r;
-	}
-	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
-	if (!RP_HAS(inst->usage, get))
-		inst->usage = NULL;
-	inst->ceiling = RP_NOT_SET;
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *suppress_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
-							  {RP_CONTROLLER_1, &controller},
-							  {RP_METRICS_1, &metrics},
-							  {RP_DECISION_1, &suppress_decision},
-							  {NULL, NULL}};
-	(void)inst;
-	return modhost_service(services, id);
-}
-
-RP_MODULE_DEFINE("cpu-suppress", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "CPU of BestEffort pods, by what all others use",
-		 .licence = "Apache-2.0", .create = suppress_create, .destroy = suppress_destroy,
-		 .service = suppress_service);
+CTL_MODULE("cpu-suppress", "1.0", ops, .summary = "CPU of BestEffort pods, by what all others use",
+	   .licence = "Apache-2.0");

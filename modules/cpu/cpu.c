@@ -8,27 +8,21 @@
  * the class of each CPU, and reports to containers whose CPUs could not be written. Containers
  * without a class cost a look-up.
  */
-#include <stdlib.h>
-
-#include <nri-rp/controller.h>
-
+#include <nri-rp/lib/section.h>
 #include "modules/lib/private/cpuclass.h"
 #include "modules/lib/private/ctl_queue.h"
 #include "modules/lib/private/ctl_table.h"
-#include <nri-rp/lib/section.h>
 
 #define CLASS_KEY "cpuclass.resource-policy.nri.io"
 
 struct rp_plan {
+	CTL_PLAN;
 	struct cpuclass_defs defs;
-	bool enable;
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
+	CTL_LIFE; /* its table has the containers with a class */
 	struct cpuclass *classes;
-	struct ctl_table with_class; /* containers with a class */
 	struct rp_idset taken, shared; /* scratch of give_out() */
 	uint32_t n_failing; /* containers that are stale: not all of their CPUs have their class */
 };
@@ -76,35 +70,21 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 	return 0;
 }
 
-static int32_t cpu_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t cpu_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
 {
 	const struct modhost *h = &inst->h;
 	rp_cfg old = section_get(h, cfg, "classes");
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
-	p->enable = section_bool(h, cfg, "enable", true);
 	int32_t r = cpuclass_read(h, cfg, &p->defs);
 	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, old); i++)
 		r = read_old_class(h, old, i, &p->defs);
-	if (r)
-		free(p);
-	else
-		*ret_plan = p;
 	return r;
-}
-
-static void cpu_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	free(plan);
 }
 
 /* ---- assignment of classes ------------------------------------------------------------------- */
 
 static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ctr ctr)
 {
-	return ctl_table_find(&inst->with_class, ctr);
+	return ctl_table_find(inst->table, ctr);
 }
 
 /* Puts those CPUs into a class that are not taken yet. Exclusive CPUs are assigned before shared
@@ -170,7 +150,7 @@ static void cpu_tell(void *arg, rp_ctr ctr)
 {
 	struct rp_instance *inst = arg;
 	const struct modhost *h = &inst->h;
-	struct ctl_entry *e = ctl_table_find(&inst->with_class, ctr);
+	struct ctl_entry *e = ctl_table_find(inst->table, ctr);
 	struct rp_ctr_info info = {.size = sizeof info};
 	uint32_t n, n_failing;
 	if (!e || h->cache->get_ctr(h->ctx, ctr, &info))
@@ -207,15 +187,11 @@ static void cpu_timer(struct rp_instance *inst, uint64_t cookie)
 static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_ctr_info info = {.size = sizeof info};
 	const char *source;
-	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
-	    info.state == RP_STATE_CREATING)
-		return false;
 	const char *class = ctl_class_of(h, ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
 	if (!class || !*class) {
 		bool had = class_entry(inst, ctr) != NULL;
-		ctl_table_del(&inst->with_class, ctr);
+		ctl_table_del(inst->table, ctr);
 		return had;
 	}
 	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE) {
@@ -223,10 +199,10 @@ static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 		(void)snprintf(why, sizeof why, "there is no CPU class %.*s", CTL_CLASS_MAX, class);
 		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, why);
 		bool had = class_entry(inst, ctr) != NULL;
-		ctl_table_del(&inst->with_class, ctr);
+		ctl_table_del(inst->table, ctr);
 		return had;
 	}
-	struct ctl_entry *e = ctl_table_put(&inst->with_class, ctr);
+	struct ctl_entry *e = ctl_table_put(inst->table, ctr);
 	if (!e) {
 		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, "out of memory");
 		return false;
@@ -236,65 +212,46 @@ static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 	return true;
 }
 
-static int32_t cpu_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t cpu_pre_create(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const char *source;
 	(void)txn;
-	if (!inst->plan->enable)
-		return 0;
-	const char *class = ctl_class_of(&inst->h, ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
+	const char *class = ctl_class_of(&inst->h, info->ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
 	if (!class || !*class)
 		return 0;
 	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE)
 		return modhost_fail(&inst->h, -RP_EINVAL, "there is no CPU class \"%s\" (%s)",
 				    class, source);
-	modhost_note(&inst->h, ctr, "CPU class %s, %s", class, source);
+	modhost_note(&inst->h, info->ctr, "CPU class %s, %s", class, source);
 	return 0;
 }
 
-static int32_t cpu_post_start(struct rp_instance *inst, rp_ctr ctr)
+static int32_t cpu_apply(struct rp_instance *inst, const struct rp_ctr_info *info,
+			 enum ctl_cause cause)
 {
-	if (inst->plan->enable && take_class(inst, ctr))
+	if (take_class(inst, info->ctr) && cause != CTL_SYNC)
 		give_out(inst);
 	return 0;
 }
 
-static int32_t cpu_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
-{
-	if (changed & (RP_CHANGED_CLASS | RP_CHANGED_CPUS))
-		return cpu_post_start(inst, ctr);
-	return 0;
-}
-
-static int32_t cpu_post_stop(struct rp_instance *inst, rp_ctr ctr)
+static void cpu_gone(struct rp_instance *inst, rp_ctr ctr)
 {
 	if (!class_entry(inst, ctr))
-		return 0;
-	ctl_table_del(&inst->with_class, ctr);
+		return;
+	ctl_table_del(inst->table, ctr);
 	give_out(inst);
-	return 0;
-}
-
-static void take_one(void *arg, rp_ctr ctr)
-{
-	(void)take_class(arg, ctr);
 }
 
 static void cpu_sync(struct rp_instance *inst)
 {
 	struct rp_idset online;
-	if (!inst->plan || !inst->plan->enable)
-		return;
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	int32_t r = cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online));
-	ctl_table_sweep(&inst->with_class, &inst->h);
-	if (!r)
-		r = ctl_each_container(&inst->h, take_one, inst);
-	if (r)
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes are not followed: %s",
-			    r == -RP_ENOMEM ? "out of memory" : "they cannot be configured");
-	else
-		give_out(inst);
+	if (cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online))) {
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
+		return;
+	}
+	ctl_life_apply_all(inst);
+	give_out(inst);
 }
 
 /* Removes all classes, so that the original state is restored. */
@@ -309,17 +266,15 @@ static void put_all_back(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
-static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
+static void cpu_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
 	struct rp_idset online;
-	struct rp_plan *former = inst->plan;
-	inst->plan = plan;
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	if (plan->enable && cpuclass_configure(inst->classes, &plan->defs, rp_ids_of(&online)))
+	if (inst->plan->enable &&
+	    cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online)))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
-	else if (!plan->enable && former && former->enable)
+	else if (!inst->plan->enable && former && former->enable)
 		put_all_back(inst);
-	free(former); /* the texts belonged to the previous configuration */
 }
 
 static int32_t cpu_start(struct rp_instance *inst)
@@ -340,8 +295,7 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 {
 	struct cpuclass_stats s;
 	cpuclass_stats(inst->classes, &s);
-	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "",
-		    inst->with_class.n);
+	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "", inst->table->n);
 	sink->counter(sink->ctx, "writes_total", "Writes of frequencies and idle states.", "",
 		      (double)s.writes);
 	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",
@@ -352,6 +306,17 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      "Writes of which the kernel has made something else.", "",
 		      (double)s.differing);
 	return 0;
+}
+
+static int32_t cpu_init(struct rp_instance *inst)
+{
+	inst->classes = cpuclass_new(&inst->h);
+	return inst->classes ? 0 : modhost_no_memory(&inst->h);
+}
+
+static void cpu_fini(struct rp_instance *inst)
+{
+	inst->classes = cpuclass_free(inst->classes);
 }
 
 /* ---- module definition ----------------------------------------------------------------------- */
@@ -388,64 +353,24 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
-	.prepare = cpu_prepare,
+static const struct ctl_life_ops ops = {
+	.need = MODHOST_TOPOLOGY,
+	.changes = RP_CHANGED_CLASS | RP_CHANGED_CPUS,
+	.plan_size = sizeof(struct rp_plan),
+	.init = cpu_init,
+	.fini = cpu_fini,
+	.plan = cpu_plan,
 	.commit = cpu_commit,
-	.abort = cpu_abort,
 	.start = cpu_start,
 	.stop = cpu_stop,
 	.pre_create = cpu_pre_create,
-	.post_start = cpu_post_start,
-	.post_update = cpu_post_update,
-	.post_stop = cpu_post_stop,
-	.timer = cpu_timer,
+	.apply = cpu_apply,
+	.gone = cpu_gone,
 	.sync = cpu_sync,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
+	.timer = cpu_timer,
 	.collect = cpu_collect,
+	.schema = &schema,
 };
 
-static void cpu_destroy(struct rp_instance *inst)
-{
-	inst->classes = cpuclass_free(inst->classes);
-	ctl_table_fini(&inst->with_class);
-	free(inst->plan);
-	free(inst);
-}
-
-static int32_t cpu_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY | MODHOST_WORK);
-	if (!r) {
-		inst->classes = cpuclass_new(&inst->h);
-		if (!inst->classes)
-			r = modhost_no_memory(&inst->h);
-	}
-	if (r) {
-		free(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *cpu_service(struct rp_instance *inst, const char *id)
-{
-	(void)inst;
-	if (strcmp(id, RP_SCHEMA_1) == 0)
-		return &schema;
-	if (strcmp(id, RP_CONTROLLER_1) == 0)
-		return &controller;
-	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
-}
-
-RP_MODULE_DEFINE("cpu", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "frequencies and idle states of containers' CPUs",
-		 .licence = "Apache-2.0", .create = cpu_create, .destroy = cpu_destroy,
-		 .service = cpu_service);
+CTL_MODULE("cpu", "1.0", ops, .summary = "frequencies and idle states of containers' CPUs",
+	   .licence = "Apache-2.0");

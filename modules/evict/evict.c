@@ -5,18 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nri-rp/controller.h>
-
-#include "modules/lib/private/ctl_table.h"
 #include <nri-rp/lib/section.h>
 
-#define TICK_COOKIE UINT64_C(0xe71c)
 #define VALUE_MAX 8192u
 #define WINDOW_MAX_S 600
 
 struct round {
-	struct ctl_item item;
-	char *ref; /* reference to the cgroup of any BE container; NULL: there is none */
+	struct ctl_item item; /* with the cgroup of any BE container, if there is one */
 	int64_t capacity; /* online CPUs in milli-CPU */
 	struct evict_reading read;
 };
@@ -58,8 +53,9 @@ static int32_t check_satisfaction(const struct modhost *h, rp_cfg cfg, const str
 					 "expected at most cpuEvictBESatisfactionUpperPercent");
 }
 
-static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
+static int32_t evict_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
 {
+	const struct modhost *h = &inst->h;
 	static const char *const usage[RP_NR_AMOUNTS][2] = {
 		{"cpuEvictThresholdPercent", "cpuEvictLowerPercent"},
 		{"memoryEvictThresholdPercent", "memoryEvictLowerPercent"}};
@@ -67,7 +63,6 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 		{"cpuAllocatableEvictThresholdPercent", "cpuAllocatableEvictLowerPercent"},
 		{"memoryAllocatableEvictThresholdPercent", "memoryAllocatableEvictLowerPercent"}};
 	rp_cfg policy = section_get(h, cfg, "cpuEvictPolicy");
-	p->enable = evict_value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
 	p->by_allocatable = strcmp(h->config->text(h->ctx, policy, ""), "evictByAllocatable") == 0;
 	p->be_lower = evict_percent(h, cfg, "cpuEvictBESatisfactionLowerPercent");
 	p->be_upper = evict_percent(h, cfg, "cpuEvictBESatisfactionUpperPercent");
@@ -75,7 +70,6 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 	p->be_window_s = evict_value(h, cfg, "cpuEvictTimeWindowSeconds", RP_T_INT, 1);
 	p->priority_max = evict_percent(h, cfg, "evictEnabledPriorityThreshold");
 	p->lent_priority_max = evict_percent(h, cfg, "allocatableEvictPriorityThreshold");
-	p->interval_ms = (uint64_t)evict_value(h, cfg, "interval", RP_T_DURATION, 1000);
 	p->cool_ms[RP_NR_CPU] = (uint64_t)evict_value(h, cfg, "cpuCoolTime", RP_T_DURATION, 20000);
 	p->cool_ms[RP_NR_MEMORY] =
 		(uint64_t)evict_value(h, cfg, "memoryCoolTime", RP_T_DURATION, 4000);
@@ -90,33 +84,14 @@ static int32_t read_plan(const struct modhost *h, rp_cfg cfg, struct rp_plan *p)
 		r = r ? r : check_pair(h, cfg, usage[k][1], &p->by_usage[k]);
 		r = r ? r : check_pair(h, cfg, lent[k][1], &p->by_lent[k]);
 	}
-	if (!r && (p->interval_ms < 100 || p->interval_ms > 60000))
-		r = modhost_fail_at(h, section_get(h, cfg, "interval"), -RP_EINVAL,
-				    "expected 100ms to 1m");
+	r = r ? r : koord_interval(h, cfg, &p->interval_ms);
 	return r;
 }
 
-static int32_t evict_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static void evict_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	int32_t r = p ? read_plan(&inst->h, cfg, p) : modhost_no_memory(&inst->h);
-	if (r)
-		free(p);
-	else
-		*ret_plan = p;
-	return r;
-}
-
-static void evict_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	free(plan);
-}
-
-static void evict_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	free(inst->plan);
-	inst->plan = plan;
+	(void)former;
+	inst->timer.rate = (struct koord_rate){0};
 	evict_rounds_reset(inst->rounds);
 }
 
@@ -174,10 +149,8 @@ static int32_t read_be(const struct modhost *h, const char *ref, int64_t capacit
 	return 0;
 }
 
-/* Runs on the worker. */
-static void run_item(void *arg, struct ctl_item *item)
+static void evict_run(struct rp_instance *inst, struct ctl_item *item)
 {
-	const struct rp_instance *inst = arg;
 	struct round *r = (struct round *)(void *)item;
 	int32_t bad = koord_busy_us(&inst->h, &r->read.busy_us);
 	ctl_say(item, RP_APPLY_DONE, "%s", "");
@@ -189,7 +162,7 @@ static void run_item(void *arg, struct ctl_item *item)
 	if (bad)
 		ctl_say(item, RP_APPLY_FAILED, "/proc/meminfo: %s", ctl_why(bad));
 	r->read.be_limit = RP_NOT_SET;
-	if (r->ref && read_be(&inst->h, r->ref, r->capacity, &r->read.be_limit))
+	if (item->ref && read_be(&inst->h, item->ref, r->capacity, &r->read.be_limit))
 		/* the cgroup was removed, or does not belong to the kubelet */
 		r->read.be_limit = RP_NOT_SET;
 }
@@ -198,9 +171,8 @@ static void run_item(void *arg, struct ctl_item *item)
 
 static void evict_do_arm(struct rp_instance *inst)
 {
-	if (inst->running && inst->plan && inst->plan->enable && !inst->armed)
-		inst->armed =
-			inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, inst->plan->interval_ms) == 0;
+	if (ctl_life_active(inst))
+		koord_rounds_arm(&inst->timer, &inst->h, inst->plan->interval_ms);
 }
 
 struct looking {
@@ -220,68 +192,64 @@ static void look_at(void *arg, rp_ctr ctr)
 		l->be = ctr;
 }
 
-static void begin_round(struct rp_instance *inst)
+static void evict_timer(struct rp_instance *inst, uint64_t cookie)
 {
 	struct looking l = {.h = &inst->h};
-	inst->armed = false;
+	if (!koord_rounds_tick(&inst->timer, cookie))
+		return;
 	(void)ctl_each_container(&inst->h, look_at, &l);
-	struct round *r = l.n ? calloc(1, sizeof *r) : NULL;
+	struct round *r = l.n ? ctl_life_item(inst, l.be, 0, sizeof *r) : NULL;
+	if (!r && l.n)
+		r = ctl_life_item(inst, 0, 0, sizeof *r);
 	if (r) {
-		r->ref = l.be ? ctl_cgroup_ref(&inst->h, l.be) : NULL;
+		r->item.ctr = 0; /* the item's result is not the container's */
 		r->capacity = koord_capacity(&inst->h);
-		ctl_queue_add(inst->queue, &r->item);
+		ctl_life_add(inst, &r->item);
 	}
 	/* Without containers, the next one that starts continues the rounds. */
 	if (l.n)
 		evict_do_arm(inst);
 }
 
-static void item_done(void *arg, struct ctl_item *item, int ran)
+static void evict_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
 {
-	struct rp_instance *inst = arg;
-	struct round *r = (struct round *)(void *)item;
-	if (ran && item->result == RP_APPLY_DONE && inst->running && inst->plan->enable)
-		evict_decide(inst, &r->read);
-	free(r->ref);
-	free(r);
+	if (ran && item->result == RP_APPLY_DONE && ctl_life_active(inst))
+		evict_decide(inst, &((const struct round *)(void *)item)->read);
 }
 
-static int32_t evict_post_start(struct rp_instance *inst, rp_ctr ctr)
+static int32_t evict_started(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     enum ctl_cause cause)
 {
-	(void)ctr;
+	(void)info, (void)cause;
 	evict_do_arm(inst);
 	return 0;
-}
-
-static void evict_sync(struct rp_instance *inst)
-{
-	evict_do_arm(inst);
-}
-
-static void evict_timer(struct rp_instance *inst, uint64_t cookie)
-{
-	if (cookie != TICK_COOKIE)
-		ctl_queue_timer(inst->queue, cookie);
-	else if (inst->running)
-		begin_round(inst);
 }
 
 static int32_t evict_start(struct rp_instance *inst)
 {
-	if (koord_is_v1(&inst->h, "cpu"))
-		return modhost_fail(&inst->h, -RP_ENOTSUP,
-				    "cgroup v1: this module reads cgroup v2 alone");
-	inst->running = true;
-	evict_do_arm(inst);
-	return 0;
+	int32_t r = koord_needs_v2(&inst->h);
+	if (!r)
+		evict_do_arm(inst);
+	return r;
 }
 
 static void evict_stop(struct rp_instance *inst)
 {
-	inst->running = inst->armed = false;
-	(void)inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, 0);
-	ctl_queue_clear(inst->queue);
+	koord_rounds_stop(&inst->timer, &inst->h);
 	evict_rounds_reset(inst->rounds);
+}
+
+static int32_t evict_init(struct rp_instance *inst)
+{
+	if (!(RP_HAS(inst->h.cache, list_pods) && inst->h.cache->list_pods))
+		return modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot list pods");
+	inst->rounds = evict_rounds_new();
+	return inst->rounds ? koord_init(inst) : modhost_no_memory(&inst->h);
+}
+
+static void evict_fini(struct rp_instance *inst)
+{
+	evict_rounds_free(inst->rounds);
 }
 
 /* ---- module definition ----------------------------------------------------------------------- */
@@ -360,66 +328,25 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
-	.prepare = evict_prepare,
+static const struct ctl_life_ops ops = {
+	.need = KOORD_NEEDS,
+	.plan_size = sizeof(struct rp_plan),
+	.init = evict_init,
+	.fini = evict_fini,
+	.plan = evict_plan,
 	.commit = evict_commit,
-	.abort = evict_abort,
 	.start = evict_start,
 	.stop = evict_stop,
-	.post_start = evict_post_start,
-	.sync = evict_sync,
+	.apply = evict_started,
+	.sync = evict_do_arm,
 	.timer = evict_timer,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
+	.run = evict_run,
+	.done = evict_done,
 	.collect = evict_collect,
+	.schema = &schema,
+	.decision = &evict_decision,
 };
 
-static void evict_destroy(struct rp_instance *inst)
-{
-	inst->queue = ctl_queue_free(inst->queue);
-	evict_rounds_free(inst->rounds);
-	free(inst->plan);
-	free(inst);
-}
-
-static int32_t evict_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	static const struct ctl_ops ops = {run_item, item_done, NULL};
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
-	if (!r && !(RP_HAS(inst->h.cache, list_pods) && inst->h.cache->list_pods))
-		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot list pods");
-	inst->rounds = r ? NULL : evict_rounds_new();
-	if (!r && !inst->rounds)
-		r = modhost_no_memory(&inst->h);
-	if (r) {
-		evict_destroy(inst);
-		return r;
-	}
-	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
-	if (!RP_HAS(inst->usage, get))
-		inst->usage = NULL;
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *evict_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
-							  {RP_CONTROLLER_1, &controller},
-							  {RP_METRICS_1, &metrics},
-							  {RP_DECISION_1, &evict_decision},
-							  {NULL, NULL}};
-	(void)inst;
-	return modhost_service(services, id);
-}
-
-RP_MODULE_DEFINE("evict", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "pods that had better run elsewhere when a node that lends runs short",
-		 .licence = "Apache-2.0", .create = evict_create, .destroy = evict_destroy,
-		 .service = evict_service);
+CTL_MODULE("evict", "1.0", ops,
+	   .summary = "pods that had better run elsewhere when a node that lends runs short",
+	   .licence = "Apache-2.0");

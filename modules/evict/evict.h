@@ -97,8 +97,8 @@ struct evict_percents {
 };
 
 struct rp_plan {
-	/* by_allocatable: the limit of BE pods is the overcommitted capacity */
-	bool enable, by_allocatable;
+	CTL_PLAN;
+	bool by_allocatable; /* the limit of BE pods is the overcommitted capacity */
 	int64_t be_lower, be_upper, be_usage, be_window_s;
 	struct evict_percents by_usage[RP_NR_AMOUNTS], by_lent[RP_NR_AMOUNTS];
 	int64_t priority_max, lent_priority_max; /* RP_NOT_SET: no pod */
@@ -114,12 +114,9 @@ struct evict_reading {
 struct evict_rounds;
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
-	const struct rp_host_usage *usage;
-	struct ctl_queue *queue;
+	CTL_LIFE;
+	struct koord_rounds timer;
 	struct evict_rounds *rounds;
-	bool running, armed;
 };
 
 /* Returns all live pods, in memory of malloc(); NULL: out of memory. Names are valid until the

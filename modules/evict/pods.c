@@ -13,7 +13,6 @@
 #define SUB_PRIORITY "koordinator.sh/priority"
 #define POLICY "koordinator.sh/eviction-policy"
 #define CLASS "koordinator.sh/priority-class"
-#define STALE_MS 10000 /* older usage is treated as unknown */
 #define AMOUNT_MAX (INT64_C(1) << 50) /* sums of such amounts fit 64 bits */
 #define LIST_MAX 512u /* limit of the list of rules, bytes */
 #define ALL_FEATURES ((1u << EVICT_RULES) - 1)
@@ -148,14 +147,14 @@ static void look_at(void *arg, rp_ctr ctr)
 	struct survey *s = arg;
 	const struct modhost *h = &s->inst->h;
 	struct rp_ctr_info info = {.size = sizeof info};
-	struct rp_usage used = {.size = sizeof used};
+	struct rp_usage used;
 	int64_t request, limit;
 	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING)
 		return;
 	struct evict_pod *p = pod_of(s, info.pod);
 	if (!p)
 		return;
-	if (s->inst->usage && !s->inst->usage->get(h->ctx, ctr, &used) && used.age_ms < STALE_MS) {
+	if (koord_usage(h, ctr, &used)) {
 		p->used[RP_NR_CPU] += used.cpu == RP_NOT_MEASURED ? 0 : used.cpu;
 		p->used[RP_NR_MEMORY] += used.memory == RP_NOT_MEASURED ? 0 : used.memory;
 	}

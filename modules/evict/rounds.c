@@ -26,7 +26,6 @@ struct be_reading {
 };
 
 struct evict_rounds {
-	struct koord_rate rate;
 	struct be_reading be[WINDOW_READINGS]; /* ring buffer */
 	uint32_t n_be, next_be;
 	uint64_t cooled_ms[RP_NR_AMOUNTS]; /* monotonic time of the next possible eviction */
@@ -68,7 +67,6 @@ void evict_rounds_free(struct evict_rounds *r)
 
 void evict_rounds_reset(struct evict_rounds *r)
 {
-	r->rate = (struct koord_rate){0};
 	r->n_be = r->next_be = 0;
 }
 
@@ -306,7 +304,7 @@ void evict_decide(struct rp_instance *inst, const struct evict_reading *read)
 	if (!d.pods)
 		return;
 	d.r->round++;
-	int64_t used = koord_used(&d.r->rate, d.now, read->busy_us);
+	int64_t used = koord_used(&inst->timer.rate, d.now, read->busy_us);
 	by_satisfaction(&d, read);
 	by_usage(&d, RP_NR_CPU, koord_capacity(h), used);
 	by_usage(&d, RP_NR_MEMORY, read->mem_total, read->mem_used);

@@ -33,52 +33,32 @@ __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const c
 	buf[end] = '\0';
 }
 
-static const void *host_find(const struct modhost *h, const char *id)
-{
-	return h->host->service(h->ctx, id);
-}
+#define FIND(member_, id_, last_)                                                                  \
+	do {                                                                                       \
+		h->member_ = host->service(host->ctx, id_);                                        \
+		if (!RP_HAS(h->member_, last_))                                                    \
+			h->member_ = NULL;                                                         \
+	} while (0)
 
 int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need)
 {
 	*h = (struct modhost){.host = host, .ctx = host->ctx};
-	h->topology = host_find(h, RP_HOST_TOPOLOGY_1);
-	h->cache = host_find(h, RP_HOST_CACHE_1);
-	h->config = host_find(h, RP_HOST_CONFIG_1);
-	h->explain = host_find(h, RP_HOST_EXPLAIN_1);
-	h->timer = host_find(h, RP_HOST_TIMER_1);
-	h->work = host_find(h, RP_HOST_WORK_1);
-	h->speedselect = host_find(h, RP_HOST_SPEEDSELECT_1);
-	h->settings = host_find(h, RP_HOST_SETTINGS_1);
-	h->noderes = host_find(h, RP_HOST_NODERES_1);
-	h->node = host_find(h, RP_HOST_NODE_1);
-	h->evict = host_find(h, RP_HOST_EVICT_1);
-	h->hints = host_find(h, RP_HOST_HINTS_1);
-	/* Each service must have the last member of minor 0; a shorter struct is treated as
-	 * absent. */
-	if (!RP_HAS(h->topology, memory))
-		h->topology = NULL;
-	if (!RP_HAS(h->cache, set_data))
-		h->cache = NULL;
-	if (!RP_HAS(h->config, where))
-		h->config = NULL;
-	if (!RP_HAS(h->explain, decided_by))
-		h->explain = NULL;
-	if (!RP_HAS(h->timer, now_ms))
-		h->timer = NULL;
-	if (!RP_HAS(h->work, cgroup_dir))
-		h->work = NULL;
-	if (!RP_HAS(h->speedselect, associate))
-		h->speedselect = NULL;
-	if (!RP_HAS(h->settings, drop))
-		h->settings = NULL;
-	if (!RP_HAS(h->noderes, device_amount))
-		h->noderes = NULL;
-	if (!RP_HAS(h->node, set_resource))
-		h->node = NULL;
-	if (!RP_HAS(h->evict, state))
-		h->evict = NULL;
-	if (!RP_HAS(h->hints, choose))
-		h->hints = NULL;
+	/* Each service must have the last member of the minor that introduced it; a shorter struct
+	 * is treated as absent. */
+	FIND(topology, RP_HOST_TOPOLOGY_1, memory);
+	FIND(cache, RP_HOST_CACHE_1, set_data);
+	FIND(config, RP_HOST_CONFIG_1, where);
+	FIND(explain, RP_HOST_EXPLAIN_1, decided_by);
+	FIND(timer, RP_HOST_TIMER_1, now_ms);
+	FIND(work, RP_HOST_WORK_1, cgroup_dir);
+	FIND(speedselect, RP_HOST_SPEEDSELECT_1, associate);
+	FIND(settings, RP_HOST_SETTINGS_1, drop);
+	FIND(noderes, RP_HOST_NODERES_1, device_amount);
+	FIND(node, RP_HOST_NODE_1, set_resource);
+	FIND(evict, RP_HOST_EVICT_1, state);
+	FIND(hints, RP_HOST_HINTS_1, choose);
+	FIND(usage, RP_HOST_USAGE_1, get);
+	FIND(runtime, RP_HOST_RUNTIME_1, flags);
 	const struct {
 		uint32_t bit;
 		const void *service;
@@ -117,6 +97,12 @@ int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 	else
 		*ret = inst;
 	return r;
+}
+
+bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret)
+{
+	*ret = (struct rp_usage){.size = sizeof *ret};
+	return h->usage && h->usage->get(h->ctx, ctr, ret) == 0;
 }
 
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)

@@ -9,6 +9,8 @@
 #ifndef NRI_RP_LIB_HOST_H
 #define NRI_RP_LIB_HOST_H
 
+#include <stdbool.h>
+
 #include <nri-rp/cache.h>
 #include <nri-rp/calculator.h>
 #include <nri-rp/config.h>
@@ -36,6 +38,8 @@ struct modhost {
 	const struct rp_host_node *node; /* NULL: an older host */
 	const struct rp_host_evict *evict; /* NULL: an older host */
 	const struct rp_host_hints *hints; /* NULL: an older host */
+	const struct rp_host_usage *usage; /* NULL: an older host */
+	const struct rp_host_runtime *runtime; /* NULL: an older host */
 	/* Buffer of MODHOST_TEXT_MAX bytes that receives a copy of the last failure's sentence;
 	 * NULL, as after modhost_init(): none. */
 	char *why;
@@ -60,6 +64,9 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
  * which is filled. The module frees it with free(). */
 int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 			 struct rp_instance **ret);
+
+/* Stores what a container was measured to use last. False: nothing was measured yet. */
+bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
 
 /* Records a formatted failure and returns code: return modhost_fail(h, -RP_ENOSPC, "…", …); */
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)

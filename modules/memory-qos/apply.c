@@ -7,30 +7,22 @@
 #define NUMBER_MAX 32u
 
 static int32_t qos_apply_put(const struct modhost *h, const char *dir, const char *file,
-			     int64_t value, uint32_t *n_writes, struct ctl_item *item)
+			     int64_t value, struct ctl_item *item)
 {
 	char text[NUMBER_MAX];
 	memqos_text(value, text, sizeof text);
-	int32_t r = koord_write(h, dir, file, text);
-	if (r > 0)
-		++*n_writes;
-	if (r < 0)
-		ctl_say(item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
-	return r < 0 ? r : 0;
+	return koord_put(h, item, dir, file, text);
 }
 
 void memqos_apply(const struct modhost *h, struct memqos_item *m)
 {
 	char dir[CTL_PATH_MAX];
-	int32_t r = h->work->cgroup_find(h->ctx, m->ref, "", dir, sizeof dir);
-	if (r) {
-		ctl_say(&m->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+	if (ctl_find_cgroup(h, &m->item, "", dir, sizeof dir))
 		return;
-	}
 	ctl_say(&m->item, RP_APPLY_DONE, "%s", "");
-	if (!qos_apply_put(h, dir, "memory.min", m->values.min, &m->n_writes, &m->item) &&
-	    !qos_apply_put(h, dir, "memory.low", m->values.low, &m->n_writes, &m->item))
-		(void)qos_apply_put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
+	if (!qos_apply_put(h, dir, "memory.min", m->values.min, &m->item) &&
+	    !qos_apply_put(h, dir, "memory.low", m->values.low, &m->item))
+		(void)qos_apply_put(h, dir, "memory.high", m->values.high, &m->item);
 }
 
 /* ---- directories above containers ------------------------------------------------------------ */
@@ -93,9 +85,10 @@ void memqos_sum(const struct modhost *h, struct memqos_sums *sums)
 	ctl_say(&sums->item, RP_APPLY_DONE, "%s", "");
 	for (struct memqos_dir **at = sums->dirs; *at;) {
 		struct memqos_dir *d = *at;
-		struct ctl_item gone, *say = d->has ? &sums->item : &gone;
-		(void)qos_apply_put(h, d->path, "memory.min", d->min, &sums->n_writes, say);
-		(void)qos_apply_put(h, d->path, "memory.low", d->low, &sums->n_writes, say);
+		struct ctl_item gone = {0}, *say = d->has ? &sums->item : &gone;
+		(void)qos_apply_put(h, d->path, "memory.min", d->min, say);
+		(void)qos_apply_put(h, d->path, "memory.low", d->low, say);
+		sums->item.n_writes += gone.n_writes;
 		if (d->has) {
 			at = &d->next;
 			continue;

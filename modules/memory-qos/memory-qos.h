@@ -13,10 +13,6 @@
 
 #include <stdbool.h>
 
-#include <nri-rp/controller.h>
-
-#include "modules/lib/private/ctl_queue.h"
-#include "modules/lib/private/ctl_table.h"
 #include "modules/lib/private/decide.h"
 #include "modules/lib/private/koord.h"
 
@@ -39,7 +35,8 @@ struct memqos_values {
 struct memqos_values memqos_decide(const struct memqos_rule *rule, int64_t request, int64_t limit,
 				   int64_t allocatable);
 
-struct memqos_config {
+struct rp_plan {
+	CTL_PLAN;
 	struct memqos_rule rules[MEMQOS_CLASSES];
 	bool annotations;
 	int64_t allocatable;
@@ -47,7 +44,7 @@ struct memqos_config {
 
 /* Determines the values of a container. -RP_EINVAL with `why`: its annotation is malformed, and
  * *ret has the values without it. */
-int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
+int32_t memqos_values_of(const struct modhost *h, const struct rp_plan *c,
 			 const struct rp_ctr_info *info, struct memqos_values *ret,
 			 char why[CTL_TEXT_MAX]);
 static inline bool memqos_is_nothing(const struct memqos_values *v)
@@ -62,10 +59,7 @@ void memqos_text(int64_t value, char *buf, size_t size);
 /* Values of a container. */
 struct memqos_item {
 	struct ctl_item item;
-	uint32_t serial;
-	char *ref;
 	struct memqos_values values;
-	uint32_t n_writes;
 };
 void memqos_apply(const struct modhost *h, struct memqos_item *item);
 
@@ -81,7 +75,7 @@ struct memqos_dir {
 struct memqos_sums {
 	struct ctl_item item;
 	struct memqos_dir **dirs; /* belongs to the instance; used by the worker only */
-	uint32_t n, n_writes;
+	uint32_t n;
 	struct memqos_part {
 		char *ref;
 		int64_t min, low;

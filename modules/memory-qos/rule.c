@@ -32,8 +32,7 @@ void memqos_text(int64_t value, char *buf, size_t size)
 		(void)snprintf(buf, size, "%lld", (long long)value);
 }
 
-static struct memqos_rule rule_of(const struct modhost *h, const struct memqos_config *c,
-				  rp_pod pod)
+static struct memqos_rule rule_of(const struct modhost *h, const struct rp_plan *c, rp_pod pod)
 {
 	switch (koord_qos(h, pod)) {
 	case RP_KOORD_LSE:
@@ -88,7 +87,7 @@ static int32_t rule_annotate(const struct modhost *h, rp_pod pod, struct memqos_
 	return 0;
 }
 
-int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
+int32_t memqos_values_of(const struct modhost *h, const struct rp_plan *c,
 			 const struct rp_ctr_info *info, struct memqos_values *ret,
 			 char why[CTL_TEXT_MAX])
 {

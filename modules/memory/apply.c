@@ -44,7 +44,7 @@ static int32_t memory_apply_put(const struct modhost *h, struct memory_item *ite
 		return item->values.toptier ? r : 0; /* a reset is not necessary then */
 	}
 	if (r >= 0) {
-		item->n_writes++;
+		item->item.n_writes++;
 		r = h->work->write_file(h->ctx, path, v->text);
 	}
 	if (r < 0) {
@@ -64,7 +64,7 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	char dir[CTL_PATH_MAX], why[CTL_TEXT_MAX] = "";
 	uint32_t n_failed = 0;
 	bool missing = false;
-	int32_t r = h->work->cgroup_find(h->ctx, item->ref, "memory", dir, sizeof dir);
+	int32_t r = ctl_find_cgroup(h, &item->item, "memory", dir, sizeof dir);
 	if (item->values.why[0]) {
 		/* Values of a class that is no longer configured are reset nevertheless. */
 		for (uint32_t i = 0; !r && i < item->values.n; i++)
@@ -73,10 +73,8 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 		ctl_say(&item->item, RP_APPLY_FAILED, "%s", item->values.why);
 		return;
 	}
-	if (r) {
-		ctl_say(&item->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+	if (r)
 		return;
-	}
 	for (uint32_t i = 0; i < item->values.n; i++) {
 		char reason[CTL_TEXT_MAX];
 		r = memory_apply_put(h, item, dir, &item->values.list[i], reason);

@@ -8,7 +8,7 @@
 #define RATE_DEFAULT (256 << 20)
 #define RATE_MIN (1u << 20)
 
-static int32_t read_class(const struct modhost *h, rp_cfg node, struct memory_config *c)
+static int32_t read_class(const struct modhost *h, rp_cfg node, struct rp_plan *c)
 {
 	struct memory_class *k = &c->classes[c->n_classes];
 	rp_cfg name = section_get(h, node, "name"), ratio = section_get(h, node, "swapLimitRatio");
@@ -30,7 +30,7 @@ static int32_t read_class(const struct modhost *h, rp_cfg node, struct memory_co
 	return 0;
 }
 
-static int32_t read_file(const struct modhost *h, rp_cfg node, struct memory_config *c)
+static int32_t read_file(const struct modhost *h, rp_cfg node, struct rp_plan *c)
 {
 	const char *name = h->config->text(h->ctx, node, "");
 	if (strncmp(name, "memory.", 7) != 0 || strchr(name, '/') ||
@@ -43,14 +43,12 @@ static int32_t read_file(const struct modhost *h, rp_cfg node, struct memory_con
 	return 0;
 }
 
-void memory_config_free(struct memory_config *c)
+void memory_config_fini(struct rp_plan *p)
 {
-	if (c)
-		free(c->classes);
-	free(c);
+	free(p->classes);
 }
 
-int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret)
+int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *c)
 {
 	rp_cfg classes = section_get(h, cfg, "classes"),
 	       files = section_get(h, cfg, "unifiedAnnotations");
@@ -58,14 +56,10 @@ int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_co
 	if (n > MEMORY_CLASSES_MAX || n_files > MEMORY_FILES_MAX - 2)
 		return modhost_fail_at(h, n > MEMORY_CLASSES_MAX ? classes : files, -RP_EINVAL,
 				       "that are too many");
-	struct memory_config *c = calloc(1, sizeof *c);
-	if (c)
-		c->classes = calloc(n + 1, sizeof *c->classes);
-	if (!c || !c->classes) {
-		free(c);
+	c->classes = calloc(n + 1, sizeof *c->classes);
+	if (!c->classes)
 		return modhost_no_memory(h);
-	}
-	c->enable = section_bool(h, cfg, "enable", true);
+	c->v1 = ctl_is_v1(h);
 	c->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
 	c->migrate = section_bool(h, cfg, "pageMigration.enable", false);
 	c->migrate_rate = (uint64_t)h->config->value(
@@ -78,9 +72,5 @@ int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_co
 		r = read_class(h, h->config->item(h->ctx, classes, i), c);
 	for (uint32_t i = 0; !r && i < n_files; i++)
 		r = read_file(h, h->config->item(h->ctx, files, i), c);
-	if (r)
-		memory_config_free(c);
-	else
-		*ret = c;
 	return r;
 }

@@ -2,86 +2,24 @@
 /* The module memory: hooks, records of changed containers, and queued work. */
 #include <stdlib.h>
 
-#include <nri-rp/controller.h>
-
+#include "modules/lib/private/ctl_table.h"
 #include "modules/memory/memory.h"
 
 enum { KIND_VALUES, KIND_MOVE };
 
-struct rp_plan {
-	struct memory_config *config;
-	bool v1;
-};
-
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
-	struct ctl_queue *queue;
-	/* containers with applied values; the record has those with a class */
-	struct ctl_table done;
+	CTL_LIFE; /* the record of its table has the containers with a class */
 	struct ctl_table tiers; /* containers with a top-tier limit */
 	unsigned char *saved; /* both records */
 	struct memory_migrations *migrations;
-	uint64_t n_writes;
 };
 
-/* ---- configuration --------------------------------------------------------------------------- */
-
-static void plan_free(struct rp_plan *p)
+static int32_t memory_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan *ret)
 {
-	if (p)
-		memory_config_free(p->config);
-	free(p);
-}
-
-static int32_t memory_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
-{
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(&inst->h);
-	int32_t r = memory_config_read(&inst->h, cfg, &p->config);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	p->v1 = ctl_is_v1(&inst->h);
-	*ret_plan = p;
-	return 0;
-}
-
-static void memory_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
-}
-
-static void memory_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	plan_free(inst->plan);
-	inst->plan = plan;
-	ctl_table_mark_stale(&inst->done);
+	return memory_config_read(&inst->h, section, ret);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
-
-static void item_free(struct memory_item *m)
-{
-	free(m->ref);
-	free(m);
-}
-
-static struct memory_item *new_item(const struct modhost *h, rp_ctr ctr)
-{
-	struct memory_item *m = calloc(1, sizeof *m);
-	if (!m)
-		return NULL;
-	m->item.ctr = ctr;
-	m->ref = ctl_cgroup_ref(h, ctr);
-	if (m->ref)
-		return m;
-	item_free(m);
-	return NULL;
-}
 
 /* Adds resets for the limits of a class and of an adjustment that no longer apply. */
 static void memory_undo(const struct rp_instance *inst, const struct ctl_entry *was,
@@ -101,10 +39,11 @@ static int32_t memory_give(struct rp_instance *inst, const struct rp_ctr_info *i
 {
 	const struct memory_values *v = &m->values;
 	const struct ctl_entry *e =
-		ctl_table_give(&inst->done, info, v->class[0] ? v->class : NULL);
+		ctl_table_give(inst->table, info, v->class[0] ? v->class : NULL);
 	if (!e)
 		return -RP_ENOMEM;
-	m->serial = e->serial;
+	m->item.serial = e->serial;
+	m->item.revokes = !v->class[0];
 	if (!tier && !v->toptier)
 		return 0;
 	e = ctl_table_give(&inst->tiers, info, v->toptier ? "top tier" : NULL);
@@ -114,82 +53,58 @@ static int32_t memory_give(struct rp_instance *inst, const struct rp_ctr_info *i
 	return 0;
 }
 
-static int32_t memory_do_apply(struct rp_instance *inst, rp_ctr ctr, bool all)
+static int32_t memory_do_apply(struct rp_instance *inst, const struct rp_ctr_info *info,
+			       enum ctl_cause cause)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_ctr_info info = {.size = sizeof info};
-	if (!inst->plan->config->enable || h->cache->get_ctr(h->ctx, ctr, &info) ||
-	    info.state == RP_STATE_EXITED || info.state == RP_STATE_CREATING)
+	const struct ctl_entry *was = ctl_table_know(inst->table, info),
+			       *tier = ctl_table_know(&inst->tiers, info);
+	if (cause == CTL_SYNC && was && !was->stale)
 		return 0;
-	const struct ctl_entry *was = ctl_table_know(&inst->done, &info),
-			       *tier = ctl_table_know(&inst->tiers, &info);
-	if (!all && was && !was->stale)
-		return 0;
-	struct memory_item *m = new_item(h, ctr);
+	struct memory_item *m = ctl_life_item(inst, info->ctr, KIND_VALUES, sizeof *m);
 	if (!m)
 		return modhost_no_memory(h);
-	if (memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &m->values))
+	if (memory_values_of(h, inst->plan, info, &m->values))
 		m->values.n = 0;
-	memory_toptier_of(h, ctr, &m->values);
+	memory_toptier_of(h, info->ctr, &m->values);
 	memory_undo(inst, was, tier, &m->values);
-	if (!m->values.n && !m->values.why[0] && !was) {
-		item_free(m);
-		h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
-		return 0;
-	}
-	if (memory_give(inst, &info, tier != NULL, m)) {
-		item_free(m);
-		return modhost_no_memory(h);
-	}
-	ctl_queue_add(inst->queue, &m->item);
-	return 0;
+	int32_t r = 0;
+	if (!m->values.n && !m->values.why[0] && !was)
+		h->work->report(h->ctx, info->ctr, RP_APPLY_DONE, "");
+	else if (memory_give(inst, info, tier != NULL, m))
+		r = modhost_no_memory(h);
+	else
+		return ctl_life_add(inst, &m->item), 0;
+	ctl_life_drop(inst, &m->item);
+	return r;
 }
 
-static int32_t memory_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t memory_pre_create(struct rp_instance *inst, rp_txn txn,
+				 const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
 	struct memory_values v;
-	if (!inst->plan->config->enable)
-		return 0;
-	int32_t r = memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &v);
+	int32_t r = memory_values_of(h, inst->plan, info, &v);
 	if (r)
-		return modhost_fail(h, r, "%s", *v.why ? v.why : "the container is not known");
+		return modhost_fail(h, r, "%s", v.why);
 	if (v.class[0])
-		modhost_note(h, ctr, "memory class %s", v.class);
+		modhost_note(h, info->ctr, "memory class %s", v.class);
 	/* Runtimes refuse such values on v1, so they are written when the container starts. */
 	for (uint32_t i = 0; !r && !inst->plan->v1 && i < v.n; i++)
-		r = h->cache->set_pair(h->ctx, txn, ctr, RP_F_UNIFIED, v.list[i].file,
+		r = h->cache->set_pair(h->ctx, txn, info->ctr, RP_F_UNIFIED, v.list[i].file,
 				       v.list[i].text);
 	return r;
 }
 
-static int32_t memory_post_start(struct rp_instance *inst, rp_ctr ctr)
+static int32_t memory_updated(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	return memory_do_apply(inst, ctr, true);
+	return changed & RP_CHANGED_MEMS ? memory_migrate(inst->migrations, inst->plan, ctr) : 0;
 }
 
-static int32_t memory_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+static void memory_gone(struct rp_instance *inst, rp_ctr ctr)
 {
-	int32_t r = changed & RP_CHANGED_MEMS
-			    ? memory_migrate(inst->migrations, inst->plan->config, ctr)
-			    : 0;
-	if (r)
-		return r;
-	return changed & RP_CHANGED_MEMORY ? memory_do_apply(inst, ctr, true) : 0;
-}
-
-static int32_t memory_post_stop(struct rp_instance *inst, rp_ctr ctr)
-{
-	ctl_queue_forget(inst->queue, ctr);
 	memory_migrate_forget(inst->migrations, ctr);
-	ctl_table_del(&inst->done, ctr);
 	ctl_table_del(&inst->tiers, ctr);
-	return 0;
-}
-
-static void sync_one(void *arg, rp_ctr ctr)
-{
-	(void)memory_do_apply(arg, ctr, false);
 }
 
 /* Keeps a container in the record of top-tier limits. */
@@ -203,72 +118,37 @@ static void know_tier(void *arg, rp_ctr ctr)
 
 static void memory_sync(struct rp_instance *inst)
 {
-	if (!inst->plan || !inst->plan->config->enable)
-		return;
-	ctl_table_sync(&inst->done, &inst->h, sync_one, inst);
+	ctl_life_apply_all(inst);
 	ctl_table_sync(&inst->tiers, &inst->h, know_tier, inst);
 }
 
-static void run_item(void *arg, struct ctl_item *item)
+static void memory_run(struct rp_instance *inst, struct ctl_item *item)
 {
-	struct rp_instance *inst = arg;
 	if (item->kind == KIND_MOVE)
 		memory_step_run(&inst->h, (struct memory_step *)(void *)item);
 	else
 		memory_apply(&inst->h, (struct memory_item *)(void *)item);
 }
 
-static void item_done(void *arg, struct ctl_item *item, int ran)
+static void memory_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
 {
-	struct rp_instance *inst = arg;
-	struct memory_item *m = (struct memory_item *)(void *)item;
-	if (item->kind == KIND_MOVE) {
-		memory_migrate_done(inst->migrations, inst->plan->config,
+	const struct memory_item *m = (struct memory_item *)(void *)item;
+	if (item->kind == KIND_MOVE)
+		memory_migrate_done(inst->migrations, inst->plan,
 				    (struct memory_step *)(void *)item, ran);
-		return;
-	}
-	if (ran && !m->values.class[0] && item->result == RP_APPLY_DONE)
-		ctl_table_taken(&inst->done, item->ctr, m->serial);
-	if (ran && !m->values.toptier && item->result == RP_APPLY_DONE)
+	else if (ran && !m->values.toptier && item->result == RP_APPLY_DONE)
 		ctl_table_taken(&inst->tiers, item->ctr, m->tier_serial);
-	if (ran)
-		inst->n_writes += m->n_writes;
-	item_free(m);
-}
-
-static void memory_again(void *arg, rp_ctr ctr)
-{
-	(void)memory_do_apply(arg, ctr, true);
 }
 
 static void memory_timer(struct rp_instance *inst, uint64_t cookie)
 {
 	if (cookie == MEMORY_MOVE_COOKIE)
-		memory_migrate_timer(inst->migrations, inst->plan->config);
-	else
-		ctl_queue_timer(inst->queue, cookie);
-}
-
-static int32_t memory_start(struct rp_instance *inst)
-{
-	(void)inst;
-	return 0;
-}
-
-static void memory_stop(struct rp_instance *inst)
-{
-	ctl_queue_clear(inst->queue);
-	ctl_table_mark_stale(
-		&inst->done); /* waiting items were dropped: apply them at the next start */
+		memory_migrate_timer(inst->migrations, inst->plan);
 }
 
 static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	sink->gauge(sink->ctx, "containers", "Containers with values of their own.", "",
-		    inst->done.n);
-	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
-		      (double)inst->n_writes);
-	ctl_queue_collect(inst->queue, sink);
+	ctl_life_collect(inst, sink, "Containers with values of their own.");
 	memory_migrate_collect(inst->migrations, sink);
 	return 0;
 }
@@ -279,7 +159,7 @@ static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint
 {
 	const void *done, *tiers;
 	uint32_t n_done, n_tiers;
-	ctl_table_save(&inst->done, &done, &n_done);
+	ctl_table_save(inst->table, &done, &n_done);
 	ctl_table_save(&inst->tiers, &tiers, &n_tiers);
 	uint64_t n = n_done;
 	*ret_data = done;
@@ -308,16 +188,31 @@ static int32_t load_both(struct rp_instance *inst, const unsigned char *data, ui
 	size -= (uint32_t)sizeof n;
 	if (n > size)
 		return -RP_EINVAL;
-	int32_t r = ctl_table_load(&inst->done, data, (uint32_t)n);
+	int32_t r = ctl_table_load(inst->table, data, (uint32_t)n);
 	return r ? r : ctl_table_load(&inst->tiers, data + n, size - (uint32_t)n);
 }
 
 static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
-	int32_t r = ctl_table_load(&inst->done, data, size);
+	int32_t r = ctl_table_load(inst->table, data, size);
 	if (r == -RP_EINVAL)
 		r = load_both(inst, data, size);
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
+}
+
+static int32_t memory_init(struct rp_instance *inst)
+{
+	if (!RP_HAS(inst->h.work, cgroup_find) || !inst->h.work->cgroup_find)
+		return modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot find cgroups");
+	inst->migrations = memory_migrations_new(inst, &inst->h, KIND_MOVE);
+	return inst->migrations ? 0 : modhost_no_memory(&inst->h);
+}
+
+static void memory_fini(struct rp_instance *inst)
+{
+	memory_migrations_free(inst->migrations);
+	ctl_table_fini(&inst->tiers);
+	free(inst->saved);
 }
 
 /* ---- module definition ----------------------------------------------------------------------- */
@@ -370,76 +265,33 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
-	.prepare = memory_prepare,
-	.commit = memory_commit,
-	.abort = memory_abort,
-	.start = memory_start,
-	.stop = memory_stop,
-	.pre_create = memory_pre_create,
-	.post_start = memory_post_start,
-	.post_update = memory_post_update,
-	.post_stop = memory_post_stop,
-	.sync = memory_sync,
-	.timer = memory_timer,
-	.takes = RP_TAKES_TOPTIER_LIMIT,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
-	.collect = memory_collect,
-};
-
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state),
 	.save = memory_save,
 	.load = memory_load,
 };
 
-static void memory_destroy(struct rp_instance *inst)
-{
-	inst->queue = ctl_queue_free(inst->queue);
-	memory_migrations_free(inst->migrations);
-	ctl_table_fini(&inst->done);
-	ctl_table_fini(&inst->tiers);
-	free(inst->saved);
-	plan_free(inst->plan);
-	free(inst);
-}
+static const struct ctl_life_ops ops = {
+	.takes = RP_TAKES_TOPTIER_LIMIT,
+	.changes = RP_CHANGED_MEMORY,
+	.retries = true,
+	.plan_size = sizeof(struct rp_plan),
+	.init = memory_init,
+	.fini = memory_fini,
+	.plan = memory_plan,
+	.plan_fini = memory_config_fini,
+	.pre_create = memory_pre_create,
+	.apply = memory_do_apply,
+	.updated = memory_updated,
+	.gone = memory_gone,
+	.sync = memory_sync,
+	.timer = memory_timer,
+	.run = memory_run,
+	.done = memory_done,
+	.collect = memory_collect,
+	.schema = &schema,
+	.state = &state,
+};
 
-static int32_t memory_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	static const struct ctl_ops ops = {run_item, item_done, memory_again};
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = ctl_queue_open(&inst->h, host, &ops, inst, &inst->queue);
-	if (!r && (!RP_HAS(inst->h.work, cgroup_find) || !inst->h.work->cgroup_find))
-		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot find cgroups");
-	inst->migrations = r ? NULL : memory_migrations_new(&inst->h, inst->queue, KIND_MOVE);
-	if (!r && !inst->migrations)
-		r = modhost_no_memory(&inst->h);
-	if (r) {
-		memory_destroy(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *memory_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
-							  {RP_CONTROLLER_1, &controller},
-							  {RP_METRICS_1, &metrics},
-							  {RP_STATE_1, &state},
-							  {NULL, NULL}};
-	(void)inst;
-	return modhost_service(services, id);
-}
-
-RP_MODULE_DEFINE("memory", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "memory.high, swap, tiers and pages of containers",
-		 .licence = "Apache-2.0", .create = memory_create, .destroy = memory_destroy,
-		 .service = memory_service);
+CTL_MODULE("memory", "1.0", ops, .summary = "memory.high, swap, tiers and pages of containers",
+	   .licence = "Apache-2.0");

@@ -18,11 +18,7 @@
 
 #include <stdbool.h>
 
-#include <nri-rp/controller.h>
-
-#include "modules/lib/private/ctl_file.h"
-#include "modules/lib/private/ctl_queue.h"
-#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/ctl_life.h>
 
 #define MEMORY_CLASSES_MAX 256u
 #define MEMORY_FILES_MAX 32u
@@ -37,8 +33,10 @@ struct memory_class {
 	double swap_ratio; /* part of the memory limit that may be swapped out */
 };
 
-struct memory_config {
-	bool enable, qos_default;
+struct rp_plan {
+	CTL_PLAN;
+	bool v1; /* cgroup v1 */
+	bool qos_default;
 	struct memory_class *classes;
 	uint32_t n_classes;
 	char files[MEMORY_FILES_MAX][MEMORY_FILE_MAX]; /* files that annotations may set */
@@ -47,8 +45,8 @@ struct memory_config {
 	uint64_t migrate_rate; /* bytes per second */
 };
 
-int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret);
-void memory_config_free(struct memory_config *c);
+int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *ret);
+void memory_config_fini(struct rp_plan *p);
 
 struct memory_value {
 	char file[MEMORY_FILE_MAX], text[MEMORY_VALUE_MAX];
@@ -62,10 +60,10 @@ struct memory_values {
 	char why[CTL_TEXT_MAX]; /* why the values are not possible */
 };
 
-/* Determines the values of a container. -RP_EINVAL with ret->why: they are not possible. v1: uses
- * the nearest equivalent files of cgroup v1. */
-int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
-			 bool v1, struct memory_values *ret);
+/* Determines the values of a container. -RP_EINVAL with ret->why: they are not possible. On cgroup
+ * v1 the nearest equivalent files are used. */
+int32_t memory_values_of(const struct modhost *h, const struct rp_plan *c,
+			 const struct rp_ctr_info *info, struct memory_values *ret);
 
 /* Adds the top-tier limit of an adjustment, also if the other values are not possible. */
 void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values *ret);
@@ -74,10 +72,8 @@ void memory_values_add(struct memory_values *v, const char *file, const char *te
 
 struct memory_item {
 	struct ctl_item item;
-	uint32_t serial, tier_serial;
-	char *ref;
+	uint32_t tier_serial;
 	struct memory_values values;
-	uint32_t n_writes;
 };
 
 void memory_apply(const struct modhost *h, struct memory_item *item);
@@ -97,7 +93,6 @@ struct memory_step {
 	/* with ctr 0: migrate.c reports the results, not the queue */
 	struct ctl_item item;
 	uint64_t serial; /* number of the migration */
-	char *ref;
 	struct rp_idset nodes; /* target nodes */
 	uint32_t pid; /* position: process … */
 	uint64_t addr; /* … and address; both are advanced */
@@ -121,16 +116,16 @@ bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end);
 
 struct memory_migrations;
 
-struct memory_migrations *memory_migrations_new(const struct modhost *h, struct ctl_queue *queue,
+struct memory_migrations *memory_migrations_new(struct rp_instance *inst, const struct modhost *h,
 						uint32_t kind);
 void memory_migrations_free(struct memory_migrations *m);
 /* Starts or restarts the migration of a container whose memory nodes have changed. -RP_ENOMEM. */
-int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr);
+int32_t memory_migrate(struct memory_migrations *m, const struct rp_plan *c, rp_ctr ctr);
 void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr);
-void memory_migrate_timer(struct memory_migrations *m, const struct memory_config *c);
-/* Handles the end of a step and frees it. */
-void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
-			 struct memory_step *s, bool ran);
+void memory_migrate_timer(struct memory_migrations *m, const struct rp_plan *c);
+/* Handles the end of a step. */
+void memory_migrate_done(struct memory_migrations *m, const struct rp_plan *c,
+			 const struct memory_step *s, bool ran);
 void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink);
 
 #endif

@@ -36,7 +36,7 @@ struct migration {
 
 struct memory_migrations {
 	const struct modhost *h;
-	struct ctl_queue *queue;
+	struct rp_instance *inst;
 	uint32_t kind;
 	struct migration *list; /* the first one is active */
 	/* a step of the first migration is running, unless this was dropped since */
@@ -45,14 +45,14 @@ struct memory_migrations {
 	uint64_t n_moved, n_left, n_done;
 };
 
-struct memory_migrations *memory_migrations_new(const struct modhost *h, struct ctl_queue *queue,
+struct memory_migrations *memory_migrations_new(struct rp_instance *inst, const struct modhost *h,
 						uint32_t kind)
 {
 	struct memory_migrations *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->h = h;
-	m->queue = queue;
+	m->inst = inst;
 	m->kind = kind;
 	return m;
 }
@@ -99,7 +99,7 @@ void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr)
 	migrate_arm(m);
 }
 
-int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr)
+int32_t memory_migrate(struct memory_migrations *m, const struct rp_plan *c, rp_ctr ctr)
 {
 	const struct modhost *h = m->h;
 	struct rp_ctr_info info = {.size = sizeof info};
@@ -125,25 +125,12 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void step_free(struct memory_step *s)
+static struct memory_step *step_of(struct memory_migrations *m, const struct migration *at)
 {
-	free(s->ref);
-	free(s);
-}
-
-static struct memory_step *step_of(const struct memory_migrations *m, const struct migration *at)
-{
-	char ref[RP_CGROUP_REF_MAX];
-	struct memory_step *s = calloc(1, sizeof *s);
+	struct memory_step *s = ctl_life_item(m->inst, at->ctr, m->kind, sizeof *s);
 	if (!s)
 		return NULL;
-	if (m->h->work->cgroup_ref(m->h->ctx, at->ctr, ref, sizeof ref) == 0)
-		s->ref = strdup(ref);
-	if (!s->ref) {
-		step_free(s);
-		return NULL;
-	}
-	s->item.kind = m->kind;
+	s->item.ctr = 0;
 	s->serial = at->serial;
 	rp_idset_copy(&s->nodes, rp_ids_of(&at->nodes));
 	s->pid = at->pid;
@@ -153,7 +140,7 @@ static struct memory_step *step_of(const struct memory_migrations *m, const stru
 	return s;
 }
 
-void memory_migrate_timer(struct memory_migrations *m, const struct memory_config *c)
+void memory_migrate_timer(struct memory_migrations *m, const struct rp_plan *c)
 {
 	struct migration *at = m->list;
 	if (!at || m->under_way)
@@ -172,7 +159,7 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 	if (budget < s->budget)
 		s->budget = (uint32_t)budget;
 	m->under_way = true;
-	ctl_queue_add(m->queue, &s->item);
+	ctl_life_add(m->inst, &s->item);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -238,8 +225,8 @@ static void migrate_rotate(struct memory_migrations *m)
 	*end = first;
 }
 
-static void migrate_take(struct memory_migrations *m, const struct memory_config *c,
-			 struct migration *at, const struct memory_step *s)
+static void migrate_take(struct memory_migrations *m, const struct rp_plan *c, struct migration *at,
+			 const struct memory_step *s)
 {
 	at->pid = s->pid;
 	at->addr = s->addr;
@@ -275,14 +262,13 @@ static void migrate_take(struct memory_migrations *m, const struct memory_config
 	}
 }
 
-void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
-			 struct memory_step *s, bool ran)
+void memory_migrate_done(struct memory_migrations *m, const struct rp_plan *c,
+			 const struct memory_step *s, bool ran)
 {
 	m->under_way = false;
 	/* The container may have restarted its migration meanwhile, or have ended. */
 	if (ran && m->list && m->list->serial == s->serial)
 		migrate_take(m, c, m->list, s);
-	step_free(s);
 	migrate_arm(m);
 }
 

@@ -254,7 +254,7 @@ static bool may_use(const struct modhost *h, const struct memory_step *s)
 {
 	char dir[CTL_PATH_MAX], path[CTL_PATH_MAX], text[4096];
 	struct rp_idset allowed;
-	if (h->work->cgroup_find(h->ctx, s->ref, "cpuset", dir, sizeof dir) ||
+	if (h->work->cgroup_find(h->ctx, s->item.ref, "cpuset", dir, sizeof dir) ||
 	    ctl_format(path, sizeof path, "%s/cpuset.mems", dir) ||
 	    h->work->read_file(h->ctx, path, text, sizeof text) < 0 ||
 	    rp_idset_parse(&allowed, text, RP_NODES_MAX))
@@ -266,7 +266,7 @@ static int32_t list_processes(const struct modhost *h, const struct memory_step 
 			      struct pids *pids)
 {
 	char dir[CTL_PATH_MAX];
-	int32_t r = h->work->cgroup_find(h->ctx, s->ref, "cpuset", dir, sizeof dir);
+	int32_t r = h->work->cgroup_find(h->ctx, s->item.ref, "cpuset", dir, sizeof dir);
 	if (!r)
 		r = ctl_each_process(h, dir, add_pid, pids);
 	if (!r && pids->n)

@@ -60,7 +60,7 @@ void memory_values_add(struct memory_values *v, const char *file, const char *te
 	(void)ctl_format(to->text, sizeof to->text, "%s", text);
 }
 
-static bool is_allowed(const struct memory_config *c, const char *file)
+static bool is_allowed(const struct rp_plan *c, const char *file)
 {
 	for (uint32_t i = 0; i < c->n_files; i++)
 		if (strcmp(c->files[i], file) == 0)
@@ -68,7 +68,7 @@ static bool is_allowed(const struct memory_config *c, const char *file)
 	return false;
 }
 
-static int32_t add_annotated(const struct modhost *h, const struct memory_config *c,
+static int32_t add_annotated(const struct modhost *h, const struct rp_plan *c,
 			     const struct rp_ctr_info *info, struct memory_values *v)
 {
 	for (unsigned i = 0; i < sizeof known_files / sizeof *known_files; i++)
@@ -89,7 +89,7 @@ static int32_t add_annotated(const struct modhost *h, const struct memory_config
 	return 0;
 }
 
-static const struct memory_class *find_class(const struct memory_config *c, const char *name)
+static const struct memory_class *find_class(const struct rp_plan *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->n_classes; i++)
 		if (strcmp(c->classes[i].name, name) == 0)
@@ -105,8 +105,8 @@ static int64_t limit_of(const struct modhost *h, const struct rp_ctr_info *info)
 	return info->mem_limit;
 }
 
-static int32_t add_class(const struct modhost *h, const struct memory_config *c,
-			 const struct rp_ctr_info *info, bool v1, struct memory_values *v)
+static int32_t add_class(const struct modhost *h, const struct rp_plan *c,
+			 const struct rp_ctr_info *info, struct memory_values *v)
 {
 	const char *name = qos_annotation(h, info, "class");
 	bool asked = name != NULL;
@@ -130,21 +130,18 @@ static int32_t add_class(const struct modhost *h, const struct memory_config *c,
 				  k->name);
 	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
 	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);
-	memory_values_add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
-	memory_values_add(v, v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max",
-			  v1 ? "-1" : "max");
+	memory_values_add(v, c->v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
+	memory_values_add(v, c->v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max",
+			  c->v1 ? "-1" : "max");
 	return 0;
 }
 
-int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
-			 bool v1, struct memory_values *ret)
+int32_t memory_values_of(const struct modhost *h, const struct rp_plan *c,
+			 const struct rp_ctr_info *info, struct memory_values *ret)
 {
-	struct rp_ctr_info info = {.size = sizeof info};
 	*ret = (struct memory_values){0};
-	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
-	if (!r)
-		r = add_annotated(h, c, &info, ret);
-	return r ? r : add_class(h, c, &info, v1, ret);
+	int32_t r = add_annotated(h, c, info, ret);
+	return r ? r : add_class(h, c, info, ret);
 }
 
 void memory_toptier_of(const struct modhost *h, rp_ctr ctr, struct memory_values *ret)

@@ -70,11 +70,11 @@ void advise_learn(struct rp_instance *inst)
 static int64_t used(const struct rp_instance *inst, const char *pool)
 {
 	int64_t sum = RP_NOT_SET;
-	for (uint32_t i = 0; inst->usage && i < inst->table.n; i++) {
+	for (uint32_t i = 0; i < inst->table.n; i++) {
 		const struct entry *e = &inst->table.list[i];
-		struct rp_usage u = {.size = sizeof u};
+		struct rp_usage u;
 		if (!e->ctr || (pool && !is_of(&e->is, pool)) ||
-		    inst->usage->get(inst->h.ctx, e->ctr, &u) || u.cpu == RP_NOT_MEASURED)
+		    !modhost_usage(&inst->h, e->ctr, &u) || u.cpu == RP_NOT_MEASURED)
 			continue;
 		sum = (sum == RP_NOT_SET ? 0 : sum) + u.cpu;
 	}

@@ -34,8 +34,6 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 
 static void begin(struct rp_instance *inst)
 {
-	if (!inst->usage)
-		inst->usage = inst->h.host->service(inst->h.ctx, RP_HOST_USAGE_1);
 	inst->past_before = inst->past;
 	relief_begin(&inst->relief);
 }

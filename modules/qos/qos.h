@@ -476,7 +476,6 @@ struct rp_instance {
 	uint64_t staged; /* digest of the pools that are staged for all containers */
 	int64_t armed_ms; /* expiry of the timer; 0: not armed */
 	int64_t fired_ms; /* the time for which it expired last */
-	const struct rp_host_usage *usage; /* NULL: the host does not have the service */
 	struct advice advice[POOLS_MAX];
 	uint32_t n_advice;
 	uint32_t n_blind; /* periods in a row without a measurement */

@@ -107,7 +107,7 @@ static int32_t find_cgroup(const struct rdt_groups *g, const struct rdt_assign *
 	static const char *const controllers[] = {"cpuset", "memory", "cpu", "pids"};
 	int32_t r = -RP_ENOENT;
 	for (unsigned i = 0; r == -RP_ENOENT && i < sizeof controllers / sizeof *controllers; i++)
-		r = g->h->work->cgroup_find(g->h->ctx, a->ref, controllers[i], buf, cap);
+		r = g->h->work->cgroup_find(g->h->ctx, a->item.ref, controllers[i], buf, cap);
 	return r;
 }
 

@@ -286,7 +286,6 @@ static void read_switches(const struct modhost *h, rp_cfg cfg, struct rdt_config
 					       "options.mb.optional"};
 	const struct rp_host_config *g = h->config;
 	const char *monitoring = g->text(h->ctx, g->get(h->ctx, cfg, "monitoring"), "classes");
-	c->enable = g->value(h->ctx, g->get(h->ctx, cfg, "enable"), RP_T_BOOL, 1);
 	c->force = g->value(h->ctx, g->get(h->ctx, cfg, "force"), RP_T_BOOL, 0);
 	c->qos_default =
 		g->value(h->ctx, g->get(h->ctx, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);

@@ -3,7 +3,7 @@
  * happens in items for the worker. */
 #include <stdlib.h>
 
-#include <nri-rp/controller.h>
+#include "modules/lib/private/ctl_queue.h"
 #include "modules/lib/private/hash.h"
 
 #include "modules/rdt/rdt.h"
@@ -14,6 +14,7 @@
 #define STATE_HEAD "rdt 1\n"
 
 struct rp_plan {
+	CTL_PLAN;
 	struct rdt_config config;
 	struct rdt_machine machine;
 };
@@ -44,13 +45,11 @@ struct read_item {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* active plan */
-	struct ctl_queue *queue;
+	CTL_LIFE;
 	struct known *known;
 	struct rdt_names owned; /* groups without a class that still exist */
 	char *state; /* state as saved last */
-	bool running, reading;
+	bool reading;
 	bool measure; /* the host wants the figures of the next reading */
 	struct rdt_readings readings;
 	uint64_t n_moved, n_setup_failures;
@@ -59,46 +58,28 @@ struct rp_instance {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static struct rp_plan *plan_free(struct rp_plan *p)
+static int32_t rdt_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan *ret)
 {
-	if (p)
-		rdt_config_fini(&p->config);
-	free(p);
-	return NULL;
+	int32_t r = rdt_config_read(&inst->h, section, &ret->config);
+	if (!r && ret->enable)
+		r = rdt_machine_read(&inst->h, &ret->machine);
+	if (!r && ret->enable)
+		r = rdt_resolve(&inst->h, &ret->config, &ret->machine);
+	return r;
 }
 
-static int32_t rdt_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static void rdt_plan_fini(struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(&inst->h);
-	int32_t r = rdt_config_read(&inst->h, cfg, &p->config);
-	if (!r && p->config.enable)
-		r = rdt_machine_read(&inst->h, &p->machine);
-	if (!r && p->config.enable)
-		r = rdt_resolve(&inst->h, &p->config, &p->machine);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret_plan = p;
-	return 0;
+	rdt_config_fini(&p->config);
 }
 
-static void rdt_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
-}
-
-static void setup_free(struct setup_item *s)
+static void setup_fini(struct setup_item *s)
 {
 	for (uint32_t i = 0; s->setup.want && i < s->setup.n_want; i++)
 		free(s->setup.want[i].schemata);
 	free(s->setup.want);
 	rdt_names_fini(&s->setup.owned);
 	rdt_names_fini(&s->monitors);
-	free(s);
 }
 
 static int32_t fill_setup(const struct rp_instance *inst, struct setup_item *s)
@@ -128,19 +109,18 @@ static int32_t fill_setup(const struct rp_instance *inst, struct setup_item *s)
 
 static void queue_setup(struct rp_instance *inst, bool last)
 {
-	struct setup_item *s = calloc(1, sizeof *s);
-	if (s) {
-		s->item.kind = KIND_SETUP;
-		s->last = last;
-		s->sweep_monitors = last;
-	}
-	if (!s || fill_setup(inst, s)) {
-		if (s)
-			setup_free(s);
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "the groups are not set up: out of memory");
+	struct setup_item *s = ctl_life_item(inst, 0, KIND_SETUP, sizeof *s);
+	if (s)
+		s->last = s->sweep_monitors = last;
+	if (s && !fill_setup(inst, s)) {
+		ctl_life_add(inst, &s->item);
 		return;
 	}
-	ctl_queue_add(inst->queue, &s->item);
+	if (s) {
+		setup_fini(s);
+		ctl_life_drop(inst, &s->item);
+	}
+	modhost_log(&inst->h, RP_LOG_ERROR, 0, "the groups are not set up: out of memory");
 }
 
 /* Adds the groups of removed classes to the record until they are removed. */
@@ -158,15 +138,12 @@ static void mark_stale(struct rp_instance *inst)
 		k->stale = true;
 }
 
-static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
+static void rdt_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
-	struct rp_plan *former = inst->plan;
-	inst->plan = plan;
-	if (former && former->config.enable)
+	if (former && former->enable)
 		keep_record(inst, &former->config);
-	plan_free(former);
 	mark_stale(inst);
-	if (plan->config.enable)
+	if (inst->plan->enable)
 		queue_setup(inst, false);
 }
 
@@ -234,50 +211,28 @@ static void drop_known(struct rp_instance *inst, struct known *k)
 	free(k);
 }
 
-static void assign_free(struct rdt_assign *a)
-{
-	free(a->ref);
-	free(a);
-}
-
-static struct rdt_assign *new_assign(struct rp_instance *inst, rp_ctr ctr)
-{
-	struct rdt_assign *a = calloc(1, sizeof *a);
-	if (!a)
-		return NULL;
-	a->item.ctr = ctr;
-	a->item.kind = KIND_ASSIGN;
-	a->ref = ctl_cgroup_ref(&inst->h, ctr);
-	if (a->ref)
-		return a;
-	assign_free(a);
-	return NULL;
-}
-
-/* Assigns a container to its class. `all`: also if it is assigned already. */
-static int32_t rdt_do_assign(struct rp_instance *inst, rp_ctr ctr, bool all)
+/* Assigns a container to its class. */
+static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *info,
+			 enum ctl_cause cause)
 {
 	const struct modhost *h = &inst->h;
 	const struct rdt_config *c = &inst->plan->config;
-	struct rp_ctr_info info = {.size = sizeof info};
 	struct choice choice;
-	if (!c->enable || h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
-	    info.state == RP_STATE_CREATING)
-		return 0;
-	rdt_choose(inst, &info, &choice);
+	rdt_choose(inst, info, &choice);
 	bool monitored = c->monitoring == RDT_MONITOR_CONTAINERS && inst->plan->machine.monitors;
-	const struct known *was = find_known(inst, ctr);
-	if (!all && was && !was->stale && strcmp(was->class, choice.class) == 0)
+	const struct known *was = find_known(inst, info->ctr);
+	if (cause < CTL_START && was && !was->stale && strcmp(was->class, choice.class) == 0)
 		return 0;
 	if (!choice.class[0] && choice.known && !was && !monitored && !inst->owned.n) {
-		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* there is nothing to undo */
+		h->work->report(h->ctx, info->ctr, RP_APPLY_DONE,
+				""); /* there is nothing to undo */
 		return 0;
 	}
-	struct rdt_assign *a = new_assign(inst, ctr);
-	struct known *k = a ? make_known(inst, ctr) : NULL;
+	struct rdt_assign *a = ctl_life_item(inst, info->ctr, KIND_ASSIGN, sizeof *a);
+	struct known *k = a ? make_known(inst, info->ctr) : NULL;
 	if (!k) {
 		if (a)
-			assign_free(a);
+			ctl_life_drop(inst, &a->item);
 		return modhost_no_memory(h);
 	}
 	memcpy(a->class, choice.class, sizeof a->class);
@@ -285,62 +240,42 @@ static int32_t rdt_do_assign(struct rp_instance *inst, rp_ctr ctr, bool all)
 	a->known = choice.known;
 	a->mild = choice.mild;
 	if (monitored)
-		(void)snprintf(a->monitor, sizeof a->monitor, "%s", info.id);
+		(void)snprintf(a->monitor, sizeof a->monitor, "%s", info->id);
 	memcpy(k->class, choice.class, sizeof k->class);
 	memcpy(k->monitor, a->monitor, sizeof k->monitor);
 	k->stale = false;
-	ctl_queue_add(inst->queue, &a->item);
+	ctl_life_add(inst, &a->item);
 	return 0;
 }
 
-static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_ctr_info info = {.size = sizeof info};
 	struct choice choice;
 	(void)txn;
-	if (!inst->plan->config.enable || h->cache->get_ctr(h->ctx, ctr, &info))
-		return 0;
-	rdt_choose(inst, &info, &choice);
+	rdt_choose(inst, info, &choice);
 	if (!choice.known)
 		return modhost_fail(h, -RP_EINVAL, "there is no RDT class \"%s\" (%s)",
 				    choice.class, choice.source);
 	if (choice.class[0])
-		modhost_note(h, ctr, "RDT class %s, %s", choice.class, choice.source);
+		modhost_note(h, info->ctr, "RDT class %s, %s", choice.class, choice.source);
 	return 0;
 }
 
-static int32_t rdt_post_start(struct rp_instance *inst, rp_ctr ctr)
-{
-	return rdt_do_assign(inst, ctr, true);
-}
-
-static int32_t rdt_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
-{
-	return changed & RP_CHANGED_CLASS ? rdt_do_assign(inst, ctr, false) : 0;
-}
-
-static int32_t rdt_post_stop(struct rp_instance *inst, rp_ctr ctr)
+static void rdt_gone(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct known *k = find_known(inst, ctr);
-	ctl_queue_forget(inst->queue, ctr);
 	if (!k)
-		return 0;
-	struct rdt_assign *a = k->monitor[0] ? calloc(1, sizeof *a) : NULL;
+		return;
+	struct rdt_assign *a =
+		k->monitor[0] ? ctl_life_item(inst, 0, KIND_ASSIGN, sizeof *a) : NULL;
 	if (a) {
-		a->item.kind = KIND_ASSIGN;
 		a->gone = true;
 		memcpy(a->former, k->class, sizeof a->former);
 		memcpy(a->monitor, k->monitor, sizeof a->monitor);
-		ctl_queue_add(inst->queue, &a->item);
+		ctl_life_add(inst, &a->item);
 	}
 	drop_known(inst, k);
-	return 0;
-}
-
-static void assign_one(void *arg, rp_ctr ctr)
-{
-	(void)rdt_do_assign(arg, ctr, false);
 }
 
 static void assign_all(struct rp_instance *inst)
@@ -348,26 +283,25 @@ static void assign_all(struct rp_instance *inst)
 	const struct modhost *h = &inst->h;
 	struct known *k, *next;
 	struct rp_ctr_info info = {.size = sizeof info};
-	HASH_ITER (hh, inst->known, k, next)
-		if (h->cache->get_ctr(h->ctx, k->ctr, &info) || info.state == RP_STATE_EXITED)
-			(void)rdt_post_stop(inst, k->ctr);
-	if (ctl_each_container(h, assign_one, inst))
-		modhost_log(h, RP_LOG_ERROR, 0, "containers keep their classes: out of memory");
+	HASH_ITER (hh, inst->known, k, next) {
+		if (!h->cache->get_ctr(h->ctx, k->ctr, &info) && info.state != RP_STATE_EXITED)
+			continue;
+		ctl_queue_forget(inst->queue, k->ctr);
+		rdt_gone(inst, k->ctr);
+	}
+	ctl_life_apply_all(inst);
 }
 
 static void rdt_sync(struct rp_instance *inst)
 {
-	if (!inst->plan || !inst->plan->config.enable)
-		return;
 	assign_all(inst);
 	queue_setup(inst, true);
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static void run_item(void *arg, struct ctl_item *item)
+static void rdt_run(struct rp_instance *inst, struct ctl_item *item)
 {
-	struct rp_instance *inst = arg;
 	struct setup_item *s = (struct setup_item *)(void *)item;
 	switch (item->kind) {
 	case KIND_ASSIGN:
@@ -385,7 +319,7 @@ static void run_item(void *arg, struct ctl_item *item)
 
 static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 {
-	bool again = ran && s->last && s->setup.n_made && inst->running;
+	bool again = ran && s->last && s->setup.n_made && ctl_life_active(inst);
 	if (ran) {
 		rdt_names_fini(&inst->owned);
 		inst->owned = s->setup.owned;
@@ -394,7 +328,7 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 		if (s->setup.text[0] && (s->last || s->setup.n_failed))
 			modhost_log(&inst->h, RP_LOG_WARNING, 0, "%s", s->setup.text);
 	}
-	setup_free(s);
+	setup_fini(s);
 	if (!again)
 		return;
 	/* Classes that had no group before have one now. */
@@ -455,15 +389,14 @@ static void tell_figures(struct rp_instance *inst)
 
 static int32_t queue_reading(struct rp_instance *inst)
 {
-	if (!inst->running || inst->reading || !inst->plan->config.enable ||
-	    !inst->plan->machine.monitors || inst->plan->config.monitoring == RDT_MONITOR_OFF)
+	if (!ctl_life_active(inst) || inst->reading || !inst->plan->machine.monitors ||
+	    inst->plan->config.monitoring == RDT_MONITOR_OFF)
 		return 0;
-	struct read_item *r = calloc(1, sizeof *r);
+	struct read_item *r = ctl_life_item(inst, 0, KIND_READ, sizeof *r);
 	if (!r)
 		return modhost_no_memory(&inst->h);
-	r->item.kind = KIND_READ;
 	inst->reading = true;
-	ctl_queue_add(inst->queue, &r->item);
+	ctl_life_add(inst, &r->item);
 	return 0;
 }
 
@@ -477,15 +410,12 @@ static void rdt_measure(struct rp_instance *inst)
 	(void)queue_reading(inst);
 }
 
-static void item_done(void *arg, struct ctl_item *item, int ran)
+static void rdt_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
 {
-	struct rp_instance *inst = arg;
-	struct rdt_assign *a = (struct rdt_assign *)(void *)item;
 	struct read_item *read = (struct read_item *)(void *)item;
 	switch (item->kind) {
 	case KIND_ASSIGN:
-		inst->n_moved += ran ? a->n_moved : 0;
-		assign_free(a);
+		inst->n_moved += ran ? ((struct rdt_assign *)(void *)item)->n_moved : 0;
 		break;
 	case KIND_SETUP:
 		setup_done(inst, (struct setup_item *)(void *)item, ran);
@@ -501,35 +431,22 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 			free(read->readings.list);
 		}
 		inst->reading = false;
-		free(read);
 	}
-}
-
-static void rdt_again(void *arg, rp_ctr ctr)
-{
-	(void)rdt_do_assign(arg, ctr, true);
 }
 
 /* Handles the timer of repetitions. An item may have failed because its group could not be created,
  * so the groups are set up again first. */
 static void rdt_timer(struct rp_instance *inst, uint64_t cookie)
 {
-	if (inst->running && inst->plan->config.enable)
+	(void)cookie;
+	if (inst->plan->enable)
 		queue_setup(inst, false);
-	ctl_queue_timer(inst->queue, cookie);
 }
 
-static int32_t rdt_start(struct rp_instance *inst)
-{
-	inst->running = true;
-	return 0;
-}
-
+/* Dropped assignments are made at the next start. */
 static void rdt_stop(struct rp_instance *inst)
 {
-	inst->running = false;
-	ctl_queue_clear(inst->queue);
-	mark_stale(inst); /* waiting items were dropped: apply them at the next start */
+	mark_stale(inst);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -575,7 +492,6 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)inst->n_moved);
 	sink->counter(sink->ctx, "setup_failures_total", "Groups that could not be set up.", "",
 		      (double)inst->n_setup_failures);
-	ctl_queue_collect(inst->queue, sink);
 	return queue_reading(inst);
 }
 
@@ -590,7 +506,7 @@ static void append_name(char *text, size_t *len, const char *name)
 static int32_t rdt_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	const struct rdt_config *c = inst->plan ? &inst->plan->config : NULL;
-	uint32_t n_classes = c && c->enable && !c->discovery ? c->n_classes : 0;
+	uint32_t n_classes = c && inst->plan->enable && !c->discovery ? c->n_classes : 0;
 	size_t len = sizeof STATE_HEAD - 1;
 	char *text = malloc(len + (size_t)(n_classes + inst->owned.n) * (RDT_NAME_MAX + 2) + 1);
 	if (!text)
@@ -693,77 +609,54 @@ static const struct rp_schema schema = {
 	.key_size = sizeof(struct rp_key),
 };
 
-static const struct rp_controller controller = {
-	.size = sizeof(struct rp_controller),
-	.prepare = rdt_prepare,
-	.commit = rdt_commit,
-	.abort = rdt_abort,
-	.start = rdt_start,
-	.stop = rdt_stop,
-	.pre_create = rdt_pre_create,
-	.post_start = rdt_post_start,
-	.post_update = rdt_post_update,
-	.post_stop = rdt_post_stop,
-	.takes = RP_TAKES_RDT_CLASS,
-	.sync = rdt_sync,
-	.timer = rdt_timer,
-	.measure = rdt_measure,
-};
-
-static const struct rp_metrics metrics = {
-	.size = sizeof(struct rp_metrics),
-	.collect = rdt_collect,
-};
-
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state),
 	.save = rdt_save,
 	.load = rdt_load,
 };
 
-static void rdt_destroy(struct rp_instance *inst)
+static int32_t rdt_init(struct rp_instance *inst)
+{
+	inst->groups.h = &inst->h;
+	return RP_HAS(inst->h.work, remove_dir) && inst->h.work->remove_dir
+		       ? 0
+		       : modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot make directories");
+}
+
+static void rdt_fini(struct rp_instance *inst)
 {
 	struct known *k, *next;
-	inst->queue = ctl_queue_free(inst->queue);
 	HASH_ITER (hh, inst->known, k, next)
 		drop_known(inst, k);
-	plan_free(inst->plan);
 	rdt_names_fini(&inst->owned);
 	rdt_groups_fini(&inst->groups);
 	free(inst->readings.list);
 	free(inst->state);
-	free(inst);
 }
 
-static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	static const struct ctl_ops ops = {run_item, item_done, rdt_again};
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	inst->groups.h = &inst->h;
-	int32_t r = ctl_queue_open(&inst->h, host, &ops, inst, &inst->queue);
-	if (!r && (!RP_HAS(inst->h.work, remove_dir) || !inst->h.work->remove_dir))
-		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot make directories");
-	if (r) {
-		rdt_destroy(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
-}
+static const struct ctl_life_ops ops = {
+	.takes = RP_TAKES_RDT_CLASS,
+	.changes = RP_CHANGED_CLASS,
+	.retries = true,
+	.plan_size = sizeof(struct rp_plan),
+	.init = rdt_init,
+	.fini = rdt_fini,
+	.plan = rdt_plan,
+	.plan_fini = rdt_plan_fini,
+	.commit = rdt_commit,
+	.stop = rdt_stop,
+	.pre_create = rdt_pre_create,
+	.apply = rdt_apply,
+	.gone = rdt_gone,
+	.sync = rdt_sync,
+	.timer = rdt_timer,
+	.measure = rdt_measure,
+	.run = rdt_run,
+	.done = rdt_done,
+	.collect = rdt_collect,
+	.schema = &schema,
+	.state = &state,
+};
 
-static const void *rdt_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {{RP_CONTROLLER_1, &controller},
-							  {RP_SCHEMA_1, &schema},
-							  {RP_METRICS_1, &metrics},
-							  {RP_STATE_1, &state},
-							  {NULL, NULL}};
-	(void)inst;
-	return modhost_service(services, id);
-}
-
-RP_MODULE_DEFINE("rdt", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "cache ways and memory bandwidth by resctrl", .licence = "Apache-2.0",
-		 .create = rdt_create, .destroy = rdt_destroy, .service = rdt_service);
+CTL_MODULE("rdt", "1.0", ops, .summary = "cache ways and memory bandwidth by resctrl",
+	   .licence = "Apache-2.0");

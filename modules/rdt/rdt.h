@@ -19,9 +19,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/private/ctl_file.h"
-#include "modules/lib/private/ctl_queue.h"
-#include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/ctl_life.h>
 
 #define RDT_PREFIX "nri-rp."
 #define RDT_ROOT_CLASS "system/default"
@@ -107,7 +105,7 @@ struct rdt_class {
 enum rdt_monitoring { RDT_MONITOR_OFF, RDT_MONITOR_CLASSES, RDT_MONITOR_CONTAINERS };
 
 struct rdt_config {
-	bool enable, discovery, force, qos_default;
+	bool discovery, force, qos_default;
 	bool optional[RDT_N_LEVELS + 1];
 	enum rdt_monitoring monitoring;
 	struct rdt_partition *partitions;
@@ -190,7 +188,6 @@ bool rdt_schemata_equal(const char *have, const char *want);
 
 struct rdt_assign {
 	struct ctl_item item;
-	char *ref; /* reference to the container's cgroup */
 	char class[RDT_NAME_MAX]; /* "": the root group */
 	char monitor[RDT_NAME_MAX]; /* name of the monitoring group; "": none */
 	/* class with a monitoring group to be removed; equal to `class`: none */

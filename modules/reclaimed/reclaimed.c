@@ -58,17 +58,16 @@ static void plan_free(struct rp_plan *p)
 /* Stores the usage of reclaimed pods' containers in milli-CPU. -RP_ENOMEM with a message. */
 static int32_t used_by_them(const struct modhost *h, int64_t *ret)
 {
-	const struct rp_host_usage *usage = h->host->service(h->ctx, RP_HOST_USAGE_1);
 	struct ctr_list list = {NULL, 0};
 	int32_t n = ctr_list(h, &list, RP_ORDER_CREATED);
 	*ret = 0;
-	for (int32_t i = 0; usage && i < n; i++) {
+	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
-		struct rp_usage u = {.size = sizeof u};
+		struct rp_usage u;
 		if (ctr_info(h, list.ctrs[i], &info))
 			continue;
 		const char *level = h->cache->pod_annotation(h->ctx, info.pod, LEVEL_KEY);
-		if (level && !strcmp(level, LEVEL) && !usage->get(h->ctx, list.ctrs[i], &u) &&
+		if (level && !strcmp(level, LEVEL) && modhost_usage(h, list.ctrs[i], &u) &&
 		    u.cpu != RP_NOT_MEASURED)
 			*ret += u.cpu;
 	}

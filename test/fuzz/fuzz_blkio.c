@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fake_work f;
 	for (unsigned i = 0; i < 2; i++) {
 		struct blkio_worker worker = {.h = &f.h};
-		struct blkio_item item = {.ref = (char[]){"1 /cg"}, .class = i ? &class : NULL};
+		struct blkio_item item = {.item.ref = (char[]){"1 /cg"},
+					  .class = i ? &class : NULL};
 		fake_work_init(&f, data, size);
 		blkio_apply(&worker, &item);
 		blkio_devices_fini(&worker.last);

@@ -45,18 +45,21 @@ static int32_t get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 static void read_annotations(struct fake_work *f, bool v1)
 {
 	static struct memory_class classes[] = {{"bronze", 0.5}, {"silver", 0}, {"all", 1}};
-	static const struct memory_config config = {.enable = true,
-						    .classes = classes,
-						    .n_classes = 3,
-						    .files = {"memory.high", "memory.swap.max"},
-						    .n_files = 2};
+	struct rp_ctr_info info = {.size = sizeof info};
+	const struct rp_plan config = {.v1 = v1,
+				       .classes = classes,
+				       .n_classes = 3,
+				       .files = {"memory.high", "memory.swap.max"},
+				       .n_files = 2};
 	static const struct rp_host_cache cache = {.size = sizeof cache,
 						   .pod_annotation = annotation,
 						   .get_ctr = get_ctr,
 						   .get_int = get_int};
 	static struct memory_values v;
 	f->h.cache = &cache;
-	int32_t r = memory_values_of(&f->h, &config, 1, v1, &v);
+	if (cache.get_ctr(f->h.ctx, 1, &info))
+		return;
+	int32_t r = memory_values_of(&f->h, &config, &info, &v);
 	assert(r <= 0 && (r == 0) == !v.why[0] && v.n <= 4);
 	for (uint32_t i = 0; i < v.n; i++) {
 		assert(strncmp(v.list[i].file, "memory.", 7) == 0 && v.list[i].text[0]);
@@ -71,9 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fake_work f;
 	uint64_t n = 0;
 	struct memory_item item = {
-		.ref = (char[]){"1 /cg"},
+		.item.ref = (char[]){"1 /cg"},
 		.values = {.list = {{"memory.high", "4096"}, {"memory.swap.max", "-1"}}, .n = 2}};
-	struct memory_step step = {.ref = (char[]){"1 /cg"}, .budget = 64};
+	struct memory_step step = {.item.ref = (char[]){"1 /cg"}, .budget = 64};
 	fake_work_init(&f, data, size);
 	memory_apply(&f.h, &item);
 	fake_work_init(&f, data, size);

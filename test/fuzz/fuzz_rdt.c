@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_up(&f);
 	fake_work_init(&f, data, size);
 	struct rdt_groups groups = {.h = &f.h, .root = "/sys/fs/resctrl"};
-	struct rdt_assign assign = {.ref = (char[]){"1 /cg"}, .known = true, .monitor = "c"};
+	struct rdt_assign assign = {.item.ref = (char[]){"1 /cg"}, .known = true, .monitor = "c"};
 	rdt_assign_run(&groups, &assign);
 	return 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of a controller: waiting items in an array, found by container and kind through a
  * hash table; a list of failures; one job at a time on the worker. */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "modules/lib/private/ctl_file.h"
+#include <nri-rp/lib/ctl_file.h>
 #include "modules/lib/private/ctl_queue.h"
 
 #define BUCKETS_MIN 64u
@@ -49,16 +48,6 @@ struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *o
 	return q;
 }
 
-int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
-		       void *arg, struct ctl_queue **ret)
-{
-	int32_t r = modhost_init(h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
-	if (r)
-		return r;
-	*ret = ctl_queue_new(h, ops, arg);
-	return *ret ? 0 : modhost_no_memory(h);
-}
-
 struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
 {
 	if (!q)
@@ -70,17 +59,6 @@ struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
 	free(q->buckets);
 	free(q);
 	return NULL;
-}
-
-void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
-{
-	va_list ap;
-	item->result = result;
-	va_start(ap, fmt);
-	int n = vsnprintf(item->text, sizeof item->text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		item->text[0] = '\0';
 }
 
 /* ---- waiting items --------------------------------------------------------------------------- */

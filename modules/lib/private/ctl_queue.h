@@ -16,27 +16,14 @@
 #ifndef NRI_RP_LIB_CTL_QUEUE_H
 #define NRI_RP_LIB_CTL_QUEUE_H
 
-#include <nri-rp/controller.h>
-#include <nri-rp/policy.h>
+#include <nri-rp/lib/ctl_life.h>
 
-#include <nri-rp/lib/host.h>
-
-#define CTL_TEXT_MAX 256u
 #define CTL_KINDS 4u
 #define CTL_BATCH 16u /* items of one job; small, because modules share the worker */
 #define CTL_TRIES_MAX 10u
 #define CTL_AGAIN_FIRST_MS 2000u /* first delay, doubled for each attempt … */
 #define CTL_AGAIN_LAST_MS 300000u /* … up to this */
 #define CTL_AGAIN_COOKIE UINT64_C(0xa6a1)
-
-struct ctl_item {
-	struct ctl_item *next;
-	rp_ctr ctr; /* 0: no container; the item replaces no other */
-	uint32_t kind; /* below CTL_KINDS; only items of one kind replace each other */
-	uint32_t result; /* RP_APPLY_…, set by run */
-	uint32_t final; /* set by run: another attempt would be of no use */
-	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
-};
 
 struct ctl_ops {
 	/* [worker] Processes the item; sets result and text. */
@@ -50,9 +37,6 @@ struct ctl_ops {
 
 struct ctl_queue;
 
-/* For create(): looks up the services that a controller needs, and creates a queue with them. */
-int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
-		       void *arg, struct ctl_queue **ret);
 /* Creates a queue; `ops` is copied. NULL: out of memory. */
 struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *ops, void *arg);
 /* Frees the queue in destroy(), when no job is left. Returns NULL. */
@@ -72,9 +56,5 @@ uint32_t ctl_queue_failing(const struct ctl_queue *q);
 uint32_t ctl_queue_waiting(const struct ctl_queue *q);
 /* Reports both numbers as gauges, for collect(). */
 void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink);
-
-/* Sets the result and text of an item. */
-void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 
 #endif

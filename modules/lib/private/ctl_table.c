@@ -252,19 +252,6 @@ void ctl_table_fini(struct ctl_table *t)
 	*t = (struct ctl_table){0};
 }
 
-int32_t ctl_each_container(const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr), void *arg)
-{
-	uint32_t n = h->cache->list(h->ctx, RP_ORDER_CREATED, NULL, 0);
-	rp_ctr *list = calloc(n + 1, sizeof *list);
-	if (!list)
-		return -RP_ENOMEM;
-	n = h->cache->list(h->ctx, RP_ORDER_CREATED, list, n);
-	for (uint32_t i = 0; i < n; i++)
-		fn(arg, list[i]);
-	free(list);
-	return 0;
-}
-
 void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
 		    void *arg)
 {
@@ -273,21 +260,4 @@ void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(voi
 		modhost_log(h, RP_LOG_ERROR, 0, "containers keep what they have: out of memory");
 	else
 		ctl_table_prune(t);
-}
-
-const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, const char *key,
-			 const char **ret_source)
-{
-	const char *class = field ? h->cache->get_text(h->ctx, ctr, field) : NULL;
-	*ret_source = "decided by the policy or an adjustment";
-	if (class && *class)
-		return class;
-	*ret_source = "from an annotation";
-	return h->cache->annotation(h->ctx, ctr, key, NULL);
-}
-
-const char *ctl_qos_name(uint32_t qos)
-{
-	static const char *const names[] = {"Guaranteed", "Burstable", "BestEffort"};
-	return names[qos <= RP_QOS_BEST_EFFORT ? qos : 0];
 }

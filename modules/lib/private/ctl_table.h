@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that a controller has changed, with the class that each received last, and the source
- * of a container's class.
+ * Containers that a controller has changed, with the class that each received last.
  *
  * A controller must revoke what a container is no longer to have, also after a restart of the
  * daemon. So the table keeps a record of the containers with changes, which the module saves and
@@ -10,11 +9,8 @@
 #ifndef NRI_RP_LIB_CTL_TABLE_H
 #define NRI_RP_LIB_CTL_TABLE_H
 
-#include <nri-rp/policy.h>
+#include <nri-rp/lib/ctl_life.h>
 
-#include <nri-rp/lib/host.h>
-
-#define CTL_CLASS_MAX 128u /* bytes of a class's name, with its NUL */
 /* containers; further ones are not recorded */
 #define CTL_RECORD_MAX (RP_STATE_MAX / sizeof(uint64_t) - 1)
 
@@ -69,18 +65,5 @@ int32_t ctl_table_load(struct ctl_table *t, const void *data, uint32_t size);
 /* Removes recorded marks without an entry. Called after a full synchronization, when every live
  * container has its entry. */
 void ctl_table_prune(struct ctl_table *t);
-
-/* Calls fn for every live container, in order of creation. Returns 0 or -RP_ENOMEM. */
-int32_t ctl_each_container(const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr), void *arg);
-
-/*
- * Returns the class that the policy has decided (`field`, RP_F_…), else the value of an annotation
- * (`key`), else NULL. *ret_source describes the source for people. Valid until the callback
- * returns.
- */
-const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, const char *key,
-			 const char **ret_source);
-/* Returns "Guaranteed", "Burstable" or "BestEffort". */
-const char *ctl_qos_name(uint32_t qos);
 
 #endif

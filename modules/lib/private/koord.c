@@ -15,20 +15,15 @@
 #define STAT_FIELDS 8u
 #define RATIO_MIN 1.0
 #define RATIO_MAX 10.0
+#define STALE_MS 10000 /* older usage is treated as unknown */
 #define KUBELET "kubepods" /* part of the names of all cgroups of the kubelet's pods */
 
-int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
-		   void *arg, struct ctl_queue **ret)
+int32_t koord_init(struct rp_instance *inst)
 {
-	int32_t r = modhost_init(h, host,
-				 MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK | MODHOST_TIMER |
-					 MODHOST_TOPOLOGY);
-	if (!r && (!RP_HAS(h->work, cgroup_find) || !h->work->cgroup_find))
-		r = modhost_fail(h, -RP_ENOTSUP, "the host cannot find cgroups");
-	if (r)
-		return r;
-	*ret = ctl_queue_new(h, ops, arg);
-	return *ret ? 0 : modhost_no_memory(h);
+	const struct modhost *h = &((struct ctl_life *)(void *)inst)->h;
+	return RP_HAS(h->work, cgroup_find) && h->work->cgroup_find
+		       ? 0
+		       : modhost_fail(h, -RP_ENOTSUP, "the host cannot find cgroups");
 }
 
 uint32_t koord_qos_of(const char *text)
@@ -253,4 +248,56 @@ int32_t koord_read_quota(const struct modhost *h, const char *dir, int64_t *ret_
 	*ret_quota = unlimited ? -1 : (int64_t)quota;
 	*ret_period = (int64_t)period;
 	return 0;
+}
+
+int32_t koord_put(const struct modhost *h, struct ctl_item *item, const char *dir, const char *file,
+		  const char *text)
+{
+	int32_t r = koord_write(h, dir, file, text);
+	item->n_writes += r > 0;
+	if (r < 0)
+		ctl_say(item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
+	return r < 0 ? r : 0;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+bool koord_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret)
+{
+	return modhost_usage(h, ctr, ret) && ret->age_ms < STALE_MS;
+}
+
+int32_t koord_interval(const struct modhost *h, rp_cfg section, uint64_t *ret_ms)
+{
+	rp_cfg node = section_get(h, section, "interval");
+	*ret_ms = (uint64_t)h->config->value(h->ctx, node, RP_T_DURATION, 1000);
+	return *ret_ms >= 100 && *ret_ms <= 60000
+		       ? 0
+		       : modhost_fail_at(h, node, -RP_EINVAL, "expected 100ms to 1m");
+}
+
+int32_t koord_needs_v2(const struct modhost *h)
+{
+	return koord_is_v1(h, "cpu")
+		       ? modhost_fail(h, -RP_ENOTSUP, "the host has cgroup v1, and v2 is needed")
+		       : 0;
+}
+
+void koord_rounds_arm(struct koord_rounds *r, const struct modhost *h, uint64_t interval_ms)
+{
+	if (!r->armed)
+		r->armed = h->timer->arm(h->ctx, KOORD_TICK, interval_ms) == 0;
+}
+
+bool koord_rounds_tick(struct koord_rounds *r, uint64_t cookie)
+{
+	if (cookie == KOORD_TICK)
+		r->armed = false;
+	return cookie == KOORD_TICK;
+}
+
+void koord_rounds_stop(struct koord_rounds *r, const struct modhost *h)
+{
+	(void)h->timer->arm(h->ctx, KOORD_TICK, 0);
+	*r = (struct koord_rounds){0};
 }

@@ -8,15 +8,15 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/private/ctl_file.h"
-#include "modules/lib/private/ctl_queue.h"
+#include <nri-rp/lib/ctl_life.h>
 
 #define KOORD_BATCH_CPU "kubernetes.io/batch-cpu"
 #define KOORD_BATCH_MEMORY "kubernetes.io/batch-memory"
 
-/* For create(): looks up the services that all of these modules need, and creates the queue. */
-int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
-		   void *arg, struct ctl_queue **ret);
+/* Services that these modules need. */
+#define KOORD_NEEDS (MODHOST_TIMER | MODHOST_TOPOLOGY)
+/* For ops.init: -RP_ENOTSUP if the host cannot find cgroups. */
+int32_t koord_init(struct rp_instance *inst);
 
 /* Returns the class RP_KOORD_… of a pod: by its label koordinator.sh/qosClass, else by its
  * Kubernetes QoS. Guaranteed is LSR, Burstable LS, BestEffort BE. */
@@ -59,6 +59,27 @@ struct koord_rate {
  * was none. */
 int64_t koord_used(struct koord_rate *last, uint64_t now_ms, int64_t busy_us);
 
+/* Stores the usage of a container. False: none was measured in the last ten seconds. */
+bool koord_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
+
+/* ---- rounds: a timer that expires each interval as long as the module arms it ---------------- */
+
+#define KOORD_TICK UINT64_C(0x5099) /* cookie of the timer */
+struct koord_rounds {
+	bool armed;
+	struct koord_rate rate; /* usage of the node between two rounds */
+};
+/* Reads the key `interval` of a section; by default 1 s. */
+int32_t koord_interval(const struct modhost *h, rp_cfg section, uint64_t *ret_ms);
+/* For ops.start: -RP_ENOTSUP with cgroup v1. */
+int32_t koord_needs_v2(const struct modhost *h);
+/* Arms the timer for the next round, unless it is armed. */
+void koord_rounds_arm(struct koord_rounds *r, const struct modhost *h, uint64_t interval_ms);
+/* Returns true if a round begins with this timer. */
+bool koord_rounds_tick(struct koord_rounds *r, uint64_t cookie);
+/* Cancels the timer and drops the last reading. */
+void koord_rounds_stop(struct koord_rounds *r, const struct modhost *h);
+
 /* Returns true if the controller has a hierarchy of cgroup v1. */
 bool koord_is_v1(const struct modhost *h, const char *controller);
 /* [any] Changes the directory of a container's cgroup to the one above: the pod's, then those above
@@ -74,6 +95,9 @@ int32_t koord_read(const struct modhost *h, const char *dir, const char *file, c
 /* [any] Writes a file unless it has the value already, and reads it back. Returns 1 if written, 0
  * if the value was there, or -errno. */
 int32_t koord_write(const struct modhost *h, const char *dir, const char *file, const char *text);
+/* [worker] koord_write() for an item: counts the write, and says a failure. Returns 0 or -errno. */
+int32_t koord_put(const struct modhost *h, struct ctl_item *item, const char *dir, const char *file,
+		  const char *text);
 /* [any] Reads cpu.max ("max 100000"); quota -1: no limit. Returns 0 or -errno. */
 int32_t koord_read_quota(const struct modhost *h, const char *dir, int64_t *ret_quota,
 			 int64_t *ret_period);

@@ -227,34 +227,25 @@ int32_t members_retry(struct rp_instance *inst, const struct members *m, rp_txn 
 	return life_walk(inst, txn, w);
 }
 
-struct weighing {
-	const struct members *m;
-	const struct rp_host_usage *usage;
-};
-
 static int32_t members_do_weigh(struct rp_instance *inst, rp_txn txn,
 				const struct rp_ctr_info *info, const struct life_walk *w)
 {
-	const struct weighing *how = w->arg;
-	struct rp_usage usage = {.size = sizeof usage};
+	const struct members *m = w->arg;
+	struct rp_usage usage;
 	struct record rec;
 	uint32_t n;
 	(void)txn;
-	if (read_placed(inst, how->m, info->ctr, &rec) &&
-	    how->usage->get(life_of(inst)->h.ctx, info->ctr, &usage) == 0 && usage.cpu > 0)
-		how->m->pools(inst, &n)[rec.pool].weight += usage.cpu;
+	if (read_placed(inst, m, info->ctr, &rec) &&
+	    modhost_usage(&life_of(inst)->h, info->ctr, &usage) && usage.cpu > 0)
+		m->pools(inst, &n)[rec.pool].weight += usage.cpu;
 	return 0;
 }
 
 int32_t members_weigh(struct rp_instance *inst, const struct members *m, rp_txn txn)
 {
-	const struct modhost *h = &life_of(inst)->h;
-	struct weighing how = {m, h->host->service(h->ctx, RP_HOST_USAGE_1)};
 	uint32_t n;
 	struct pools_pool *list = m->pools(inst, &n);
 	for (uint32_t i = 0; i < n; i++)
 		list[i].weight = 0;
-	return how.usage ? life_walk(inst, txn,
-				     (struct life_walk){.each = members_do_weigh, .arg = &how})
-			 : 0;
+	return life_walk(inst, txn, (struct life_walk){.each = members_do_weigh, .arg = (void *)m});
 }

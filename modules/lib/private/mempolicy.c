@@ -318,8 +318,7 @@ static void keep_nearest(const struct modhost *h, struct rp_ids cpus, struct rp_
 
 static bool mempolicy_supported(const struct modhost *h)
 {
-	const struct rp_host_runtime *runtime = h->host->service(h->ctx, RP_HOST_RUNTIME_1);
-	return runtime && (runtime->flags(h->ctx) & RP_RUNTIME_CAN_MEMPOLICY);
+	return h->runtime && (h->runtime->flags(h->ctx) & RP_RUNTIME_CAN_MEMPOLICY);
 }
 
 static int32_t mempolicy_put(const struct modhost *h, rp_txn txn, rp_ctr ctr,

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "modules/lib/private/ctl_file.h"
+#include <nri-rp/lib/ctl_file.h>
 
 #define FIRST_PIECE 4096u
 #define DEPTH_MAX 16u /* levels of cgroups below a container's own */
