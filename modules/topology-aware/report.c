@@ -190,9 +190,9 @@ static const struct {
 			  "Bytes of it promised to containers.", false, true},
 	[MEM_AVAILABLE] = {"policy_topologyaware_zone_mem_available_bytes",
 			   "Bytes of it that can still be promised.", false, true},
-	[CONTAINERS] = {"policy_topologyaware_zone_container_count",
+	[CONTAINERS] = {"policy_topologyaware_zone_containers",
 			"Containers placed in this pool.", false, false},
-	[SHARED_CONTAINERS] = {"policy_topologyaware_zone_shared_container_count",
+	[SHARED_CONTAINERS] = {"policy_topologyaware_zone_shared_containers",
 			       "Containers of the pool that were promised a part of shared CPUs.",
 			       false, false},
 };

@@ -144,6 +144,8 @@ def test_every_policy_is_well_formed(served, config):
     for name, family in scrape.families.items():
         assert family.help and re.match('[A-Z0-9]', family.help) and family.help.endswith('.'), name
         assert name.endswith('_total') == (family.type == 'counter'), name
+        assert not re.search('_(count|sum|bucket|info_total)$|milli|_ms$|_kib$', name), 'a suffix of histograms, or no base unit: ' + name
+        assert not [labels for _, labels in family.samples if 'container_id' in dict(labels)], name
     assert {'process_cpu_seconds_total', 'process_open_fds', 'process_resident_memory_bytes', 'nri_rp_build_info'} <= set(scrape.families)
 
 
@@ -155,7 +157,7 @@ def test_two_scrapes_tell_the_same(served):
     assert list(first.families) == list(second.families)
     changing = {name for name, f in first.families.items() if f.samples != second.families[name].samples}
     assert all(name.startswith(('process_', 'nri_rp_store_')) for name in changing), changing
-    assert list(first.families['nri_policy_cpu_container_count'].samples) == list(second.families['nri_policy_cpu_container_count'].samples)
+    assert list(first.families['nri_policy_cpu_containers'].samples) == list(second.families['nri_policy_cpu_containers'].samples)
 
 
 def test_index_head_and_other_paths(served):
@@ -217,16 +219,16 @@ def test_allocation_of_cpus(served):
     node = served()
     of_every_class(node)
     scrape = Scrape(node.metrics)
-    load = {int(labels['cpu_id']): v for labels, v in scrape.series('nri_policy_cpu_allocation_milli_cores')}
-    count = {int(labels['cpu_id']): v for labels, v in scrape.series('nri_policy_cpu_container_count')}
+    load = {int(labels['cpu_id']): v for labels, v in scrape.series('nri_policy_cpu_allocation_cores')}
+    count = {int(labels['cpu_id']): v for labels, v in scrape.series('nri_policy_cpu_containers')}
     assert set(load) == set(count) == set(range(16))
     for cpu in range(16):
-        assert load[cpu] == pytest.approx(1000 if cpu in (2, 3) else 500 / 14, abs=0.2)
+        assert load[cpu] == pytest.approx(1 if cpu in (2, 3) else .5 / 14, abs=0.0002)
         assert count[cpu] == (1 if cpu in (2, 3) else 2)
-    assert sum(load.values()) == pytest.approx(2500, abs=2), 'a best effort container asks for next to nothing'
+    assert sum(load.values()) == pytest.approx(2.5, abs=.002), 'a best effort container asks for next to nothing'
     node.offline('14-15')
     node.signal('HUP')
-    eventually(lambda: len(Scrape(node.metrics).series('nri_policy_cpu_container_count')) == 14)
+    eventually(lambda: len(Scrape(node.metrics).series('nri_policy_cpu_containers')) == 14)
 
 
 def test_allocation_of_memory(served):
@@ -238,7 +240,7 @@ def test_allocation_of_memory(served):
     for n in range(4):
         assert scrape.get('nri_policy_mem_node_capacity_bytes', node_id=str(n), node_type='DRAM') == 2 << 30
         assert scrape.get('nri_policy_mem_node_usage_bytes', node_id=str(n)) == (200 << 20 if n == where else 0)
-        assert scrape.get('nri_policy_mem_node_container_count', node_id=str(n)) == (1 if n == where else 0)
+        assert scrape.get('nri_policy_mem_node_containers', node_id=str(n)) == (1 if n == where else 0)
 
 
 def test_pools_of_topology_aware(served):
@@ -257,11 +259,11 @@ def test_pools_of_topology_aware(served):
     for kind in ('capacity', 'assigned', 'available'):
         assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_cpu_shared_%s_cores' % kind)} == set(zones)
         assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_mem_%s_bytes' % kind)} == set(zones)
-    count = {labels['zone']: v for labels, v in scrape.series('nri_policy_topologyaware_zone_container_count')}
+    count = {labels['zone']: v for labels, v in scrape.series('nri_policy_topologyaware_zone_containers')}
     assert count['NUMA node #%d' % next(iter(node.mems('g/own')))] == 1
     node.delete('g', 'b', 'e')
     scrape = Scrape(node.metrics)
-    assert {v for _, v in scrape.series('nri_policy_topologyaware_zone_container_count')} == {0}
+    assert {v for _, v in scrape.series('nri_policy_topologyaware_zone_containers')} == {0}
 
 
 def test_a_series_a_balloon(served):
@@ -370,7 +372,7 @@ def test_figures_of_containers_go_with_them(served):
     used = 'nri_rp_container_cpu_usage_seconds_total'
     eventually(lambda: len(Scrape(node.metrics).series(used)) == 2)
     scrape = Scrape(node.metrics)
-    labels = dict(namespace='default', pod='p', container='c', container_id=node.container('p/c')['id'])
+    labels = dict(namespace='default', pod='p', container='c')
     assert scrape.get(used, **labels) == 2.5 and scrape.get('nri_rp_container_memory_bytes', **labels) == 4096
     assert scrape.get('nri_rp_container_cpu_throttled_periods_total', **labels) == 4
     node.remove('p/c')
@@ -404,11 +406,11 @@ def test_restart_begins_anew_and_keeps_the_state(served):
 def test_what_is_enabled(served):
     node = served({**TOPOLOGY_AWARE, 'instrumentation': {'metrics': {'enabled': ['policy/system']}}})
     families = set(Scrape(node.metrics).families)
-    assert 'nri_policy_cpu_container_count' in families and 'nri_rp_build_info' not in families
+    assert 'nri_policy_cpu_containers' in families and 'nri_rp_build_info' not in families
     assert not [n for n in families if n.startswith('nri_policy_topologyaware')]
     node.config({**node.metrics_config, 'instrumentation': {'metrics': {'enabled': ['buildinfo'], 'polled': ['policy/topology*']}}})
     families = set(Scrape(node.metrics).families)
-    assert 'nri_rp_build_info' in families and 'nri_policy_cpu_container_count' not in families
+    assert 'nri_rp_build_info' in families and 'nri_policy_cpu_containers' not in families
     assert [n for n in families if n.startswith('nri_policy_topologyaware')]
     node.config({**node.metrics_config, 'instrumentation': {'prometheusExport': False}})
     answer = http_get(node.metrics)

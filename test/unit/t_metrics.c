@@ -149,7 +149,7 @@ static void test_system(void **state)
 		sample(text,
 		       "nri_policy_mem_node_capacity_bytes{node_id=\"0\",node_type=\"DRAM\"}") ==
 		1073741824.0);
-	assert_true(sample(text, "nri_policy_mem_node_container_count{node_id=\"1\"}") == 0);
+	assert_true(sample(text, "nri_policy_mem_node_containers{node_id=\"1\"}") == 0);
 	assert_true(sample(text, "nri_policy_mem_node_usage_bytes{node_id=\"0\"}") == 0);
 	const struct ctr *own = cache_ctr_find(pipeline_cache(fx.pipeline), "own/c0", NULL);
 	uint32_t first = rp_ids_first(own->cur.cpus->ids);
@@ -157,14 +157,14 @@ static void test_system(void **state)
 	for (uint32_t cpu = 0; cpu < 8; cpu++) {
 		char name[96];
 		(void)snprintf(name, sizeof name,
-			       "nri_policy_cpu_allocation_milli_cores{cpu_id=\"%u\"}", cpu);
+			       "nri_policy_cpu_allocation_cores{cpu_id=\"%u\"}", cpu);
 		total += sample(text, name);
-		(void)snprintf(name, sizeof name, "nri_policy_cpu_container_count{cpu_id=\"%u\"}",
+		(void)snprintf(name, sizeof name, "nri_policy_cpu_containers{cpu_id=\"%u\"}",
 			       cpu);
 		count += sample(text, name);
 		assert_true(sample(text, name) == (rp_ids_has(own->cur.cpus->ids, cpu) ? 1 : 2));
 	}
-	assert_true(total > 1999 && total < 2001);
+	assert_true(total > 1.999 && total < 2.001);
 	assert_true(count == 2 + 2 * 6);
 	assert_in_range(first, 1, 7);
 	assert_true(sample(text, "nri_policy_static_cpus{set=\"exclusive\"}") == 2);
@@ -178,7 +178,7 @@ static void test_globs(void **state)
 	fixture_start(&fx, STATIC
 		      "instrumentation: {prometheusExport: true, metrics: {enabled: [system]}}\n");
 	char *text = render();
-	assert_non_null(strstr(text, "nri_policy_cpu_container_count"));
+	assert_non_null(strstr(text, "nri_policy_cpu_containers"));
 	assert_null(strstr(text, "nri_policy_static_cpus"));
 	assert_null(strstr(text, "nri_rp_build_info"));
 	assert_non_null(strstr(text, "nri_rp_pods"));
@@ -191,7 +191,7 @@ static void test_globs_of_modules(void **state)
 	fixture_start(&fx, STATIC "instrumentation: {prometheusExport: true, metrics: {enabled: "
 				  "[], polled: [\"policy/st*\"]}}\n");
 	char *text = render();
-	assert_null(strstr(text, "nri_policy_cpu_container_count"));
+	assert_null(strstr(text, "nri_policy_cpu_containers"));
 	assert_non_null(strstr(text, "nri_policy_static_cpus"));
 	free(text);
 }

@@ -55,7 +55,6 @@ static void collect_container(struct expo *e, struct family *families[N_ROWS],
 	expo_label(&labels, "namespace", ctr->pod->ns);
 	expo_label(&labels, "pod", ctr->pod->name);
 	expo_label(&labels, "container", ctr->name);
-	expo_label(&labels, "container_id", ctr->id);
 	for (size_t i = 0; i < N_ROWS; i++)
 		if (usage_known(ctr->usage, rows[i].figure))
 			expo_add(e, families[i], "", buf_text(&labels),
@@ -102,7 +101,8 @@ void collect_containers(struct expo *e, struct pipeline *p)
 		expo_family(e, "nri_rp_container_pressure", EXPO_GAUGE,
 			    "1 while a container lacks what the label says (metrics.pressure).");
 	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr; ctr = ctr->next)
-		if (ctr->usage && ctr_live(ctr->cur.state))
+		if (ctr->usage && ctr_live(ctr->cur.state) &&
+		    cache_ctr_by_name(pipeline_cache(p), ctr->full_name) == ctr)
 			collect_container(e, families, pressure, ctr);
 	collect_cost(e, stats);
 }

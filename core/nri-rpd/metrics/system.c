@@ -104,15 +104,15 @@ static void collect_cpus(struct expo *e, struct pipeline *p)
 	if (load_init(&load, rp_ids_last(online) + 1) || system_measure(p, &load, false))
 		e->failed = -ENOMEM;
 	struct family *amount =
-		expo_family(e, "nri_policy_cpu_allocation_milli_cores", EXPO_GAUGE,
+		expo_family(e, "nri_policy_cpu_allocation_cores", EXPO_GAUGE,
 			    "CPU requests of the containers that may run on the CPU, each "
 			    "spread evenly over its CPUs.");
-	struct family *n = expo_family(e, "nri_policy_cpu_container_count", EXPO_GAUGE,
+	struct family *n = expo_family(e, "nri_policy_cpu_containers", EXPO_GAUGE,
 				       "Containers that may run on the CPU.");
 	RP_IDS_EACH (cpu, online) {
 		if (e->failed)
 			break;
-		add_by_id(e, amount, "cpu_id", cpu, load.amount[cpu]);
+		add_by_id(e, amount, "cpu_id", cpu, load.amount[cpu] / 1000);
 		add_by_id(e, n, "cpu_id", cpu, load.n[cpu]);
 	}
 	load_fini(&load);
@@ -131,7 +131,7 @@ static void collect_nodes(struct expo *e, struct pipeline *p)
 		expo_family(e, "nri_policy_mem_node_usage_bytes", EXPO_GAUGE,
 			    "Memory limits (without one: requests) of the containers "
 			    "on the node, each spread evenly over its nodes.");
-	struct family *n = expo_family(e, "nri_policy_mem_node_container_count", EXPO_GAUGE,
+	struct family *n = expo_family(e, "nri_policy_mem_node_containers", EXPO_GAUGE,
 				       "Containers that may use the node's memory.");
 	RP_IDS_EACH (id, online) {
 		struct rp_node_info info = {.size = sizeof info};
