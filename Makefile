@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One non-recursive build. `make help` lists the targets.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 O ?= build
 PREFIX ?= /usr
 SYSCONFDIR ?= /etc

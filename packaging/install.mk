@@ -9,6 +9,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 PKGCONFIGDIR ?= $(PREFIX)/lib/pkgconfig
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+DOCDIR := $(PREFIX)/share/doc/nri-rp
 FISHDIR := $(PREFIX)/share/fish/vendor_completions.d
 CONFDIR := $(SYSCONFDIR)/nri-rp
 INSTALL ?= install
@@ -60,7 +61,7 @@ define put_template
 endef
 
 # The shell expands what has been built: make may have looked into the folders before.
-install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
+install-node: all kubernetes $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
 	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template-calculator),$(MODULEDIR))
 	$(call put,644,$(UNITS),$(UNITDIR))
@@ -74,6 +75,8 @@ install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,755,packaging/kubernetes/enable-nri/enable-nri,$(DATADIR))
 	$(call put,644,$(O)/completion/_nri-rp,$(ZSHDIR))
 	$(call put,644,$(FISH),$(FISHDIR))
+	$(call put,644,README.md,$(DOCDIR))
+	$(Q)cd $(O)/kubernetes && find . -type f -exec $(INSTALL) -D -m 644 {} $(DESTDIR)$(DATADIR)/kubernetes/{} \;
 	$(call put,644,packaging/sysusers.d/nri-rp.conf,$(PREFIX)/lib/sysusers.d)
 	$(call put,644,packaging/tmpfiles.d/nri-rp.conf,$(PREFIX)/lib/tmpfiles.d)
 	$(call put_pages,$(NODE_MANS))
@@ -94,8 +97,11 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,644,proto/resourceplugin.proto,$(DATADIR)/resource-plugin/proto)
 	$(call put_pages,$(DEV_MANS))
 
+sanitized-announced:
+	@echo "Building nri-rp-modcheck a second time, with sanitizers, for nri-rp-dev: this takes some minutes."
+
 # Takes a second build: for packages.
-install-sanitized: sanitized-modcheck
+install-sanitized: sanitized-announced sanitized-modcheck
 	$(call put,755,$(SANITIZED_MODCHECK),$(LIBDIR))
 
 install: install-node install-dev ## install into DESTDIR/PREFIX; on this machine with the account and folders that it needs
@@ -109,4 +115,4 @@ deps: ## install the packages that building needs
 deps-check: ## install the packages that testing needs
 	$(Q)packaging/deps check
 
-.PHONY: install install-node install-dev install-sanitized deps deps-check
+.PHONY: install install-node install-dev install-sanitized sanitized-announced deps deps-check

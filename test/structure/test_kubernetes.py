@@ -150,3 +150,12 @@ def test_metrics_exist():
     assert len(names) > 8 and {n for n in names if '"%s"' % n not in sources} == set()
     for group in yaml.safe_load((FOLDER / 'monitoring' / 'rules.yaml').read_text())['groups']:
         assert all(r['alert'] and r['expr'] and r['annotations']['summary'] for r in group['rules'])
+
+
+def test_each_alert_is_in_the_manual():
+    rules = yaml.safe_load((FOLDER / 'monitoring' / 'rules.yaml').read_text())['groups'][0]['rules']
+    page = (TOP / 'man' / 'nri-rp-cluster.7').read_text().split('.Sh ALERTS', 1)[1]
+    for rule in rules:
+        assert '.It Ic %s\n' % rule['alert'] in page
+        assert set(rule['annotations']) == {'summary', 'description', 'runbook'} and rule['annotations']['runbook'].endswith(', ' + rule['alert'])
+    assert len(rules) == page.split('.El', 1)[0].count('.It ')
