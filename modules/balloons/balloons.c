@@ -309,6 +309,7 @@ static const struct life_ops ops = {
 	.schema = &balloons_schema,
 	.zones = &balloons_zones,
 	.metrics = &balloons_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.state = &balloons_state,
 	.extended = &balloons_extended,
 };

@@ -57,6 +57,8 @@ static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
 	relief_begin(&inst->relief);
+	if (inst->plan)
+		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 	inst->before = inst->now;
 }
 
@@ -190,6 +192,7 @@ static const struct life_ops ops = {
 	.schema = &cpuset_schema,
 	.zones = &cpuset_zones,
 	.metrics = &cpuset_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 };
 
 /* The policy uses shared groups and the resources requested from the runtime. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include <nri-rp/lib/relief.h>
 #include <nri-rp/lib/section.h>
 
 static struct life *life_of(struct rp_instance *inst)
@@ -322,11 +323,13 @@ int32_t life_past(struct rp_instance *inst, struct reserve_past *ret)
 }
 
 /*
- * Head of the saved state of a policy. Behind it are the output of reserve_save() and the state of
- * ops.state. A state without the head was saved by a version that saved only one of these two.
+ * Head of the saved state of a policy. Behind it are the output of reserve_save(), that of
+ * relief_save(), and the state of ops.state. A state without the head was saved by a version that
+ * saved only the first or the last of these.
  */
 struct saved_head {
-	uint32_t magic, n_reserved;
+	uint32_t magic;
+	uint16_t n_reserved, n_moved;
 	uint64_t digest;
 };
 #define SAVED_MAGIC 0x4546494cu /* "LIFE" */
@@ -339,13 +342,21 @@ static int32_t save_own(struct rp_instance *inst, const void **ret_data, uint32_
 	return own ? own->save(inst, ret_data, ret_size) : 0;
 }
 
+static struct relief_moved *life_moved(struct rp_instance *inst)
+{
+	uint32_t offset = life_of(inst)->ops->relief_moved;
+	return offset ? (struct relief_moved *)(void *)((char *)inst + offset) : NULL;
+}
+
 static int32_t put_all(struct bytes *to, const struct saved_head *head, const uint8_t *reserved,
-		       const void *own, uint32_t n_own)
+		       const uint8_t *moved, const void *own, uint32_t n_own)
 {
 	to->size = 0;
 	int32_t r = bytes_put(to, head, sizeof *head);
 	if (!r)
 		r = bytes_put(to, reserved, head->n_reserved);
+	if (!r)
+		r = bytes_put(to, moved, head->n_moved);
 	return r ? r : bytes_put(to, own, n_own);
 }
 
@@ -358,6 +369,8 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 	struct reserve_past past = l->remembered;
 	struct saved_head head = {.magic = SAVED_MAGIC,
 				  .digest = l->digest ? l->digest : l->remembered_digest};
+	const struct relief_moved *moved = life_moved(inst);
+	uint8_t moves[RELIEF_SAVED_MAX];
 	const void *own;
 	uint32_t n_own;
 	int32_t r = save_own(inst, &own, &n_own);
@@ -365,12 +378,13 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 		return r;
 	if (l->plan && l->ops->past)
 		l->ops->past(inst, &past);
-	head.n_reserved = reserve_save(&past, l->reserved_bytes);
+	head.n_reserved = (uint16_t)reserve_save(&past, l->reserved_bytes);
+	head.n_moved = moved ? (uint16_t)relief_save(moved, moves) : 0;
 	*ret_data = own;
 	*ret_size = n_own;
-	if (own && n_own > RP_STATE_MAX - sizeof head - head.n_reserved)
+	if (own && n_own > RP_STATE_MAX - sizeof head - head.n_reserved - head.n_moved)
 		return 0;
-	r = put_all(&l->saved_state, &head, l->reserved_bytes, own, n_own);
+	r = put_all(&l->saved_state, &head, l->reserved_bytes, moves, own, n_own);
 	if (r)
 		return modhost_no_memory(&l->h);
 	*ret_data = l->saved_state.data;
@@ -391,15 +405,20 @@ static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t s
 	struct saved_head head;
 	struct bytes_left left = bytes_of(data, size);
 	struct reserve_past past = l->remembered;
+	struct relief_moved *moved = life_moved(inst);
 	bool headed = bytes_take(&left, &head, sizeof head) && head.magic == SAVED_MAGIC;
 	if (!headed) {
 		left = bytes_of(data, size);
-		head = (struct saved_head){.n_reserved = l->ops->state ? 0 : size};
+		head = (struct saved_head){.n_reserved = l->ops->state ? 0 : (uint16_t)size};
 	}
 	if ((headed || head.n_reserved) && ((size_t)(left.end - left.at) < head.n_reserved ||
 					    !reserve_load(left.at, head.n_reserved, &past)))
 		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
 	left.at += head.n_reserved;
+	if (head.n_moved > (size_t)(left.end - left.at) ||
+	    (moved && !relief_load(&l->h, left.at, head.n_moved, moved)))
+		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
+	left.at += head.n_moved;
 	int32_t r = load_own(inst, left);
 	if (r)
 		return r;

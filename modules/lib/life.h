@@ -109,6 +109,8 @@ struct life_ops {
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	const struct rp_extended *extended;
+	/* Optional: offset in struct rp_instance of the struct relief_moved that restarts keep. */
+	uint32_t relief_moved;
 };
 
 /* The last sync(): its transaction, and the values that a rollback restores. */

@@ -174,6 +174,15 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 
 /* ---- movable containers ---------------------------------------------------------------------- */
 
+/* Returns a hash (FNV-1a) of the runtime's id. */
+static uint64_t relief_key(const struct rp_ctr_info *info)
+{
+	uint64_t key = UINT64_C(0xcbf29ce484222325);
+	for (const char *c = info->id; *c; c++)
+		key = (key ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+	return key;
+}
+
 static int64_t relief_now_ms(const struct modhost *h)
 {
 	return h->timer ? (int64_t)h->timer->now_ms(h->ctx) : 0;
@@ -181,8 +190,10 @@ static int64_t relief_now_ms(const struct modhost *h)
 
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr)
 {
+	struct rp_ctr_info info = {.size = sizeof info};
 	m->list[m->next].ctr = ctr;
 	m->list[m->next].at_ms = relief_now_ms(h);
+	m->list[m->next].key = ctr_info(h, ctr, &info) ? 0 : relief_key(&info);
 	m->next = (m->next + 1) % RELIEF_MOVED_MAX;
 }
 
@@ -191,17 +202,49 @@ void relief_forget_moves(struct relief_moved *m, uint32_t n)
 	for (; n; n--) {
 		m->next = (m->next + RELIEF_MOVED_MAX - 1) % RELIEF_MOVED_MAX;
 		m->list[m->next].ctr = 0;
+		m->list[m->next].key = 0;
 	}
 }
 
 static bool relief_is_cooling(const struct modhost *h, const struct relief_settings *s,
-			      const struct relief_moved *m, rp_ctr ctr)
+			      const struct relief_moved *m, const struct rp_ctr_info *info)
 {
 	int64_t now = relief_now_ms(h);
+	uint64_t key = relief_key(info);
 	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++)
-		if (m->list[i].ctr == ctr && now - m->list[i].at_ms < s->cooldown_ms)
+		if (m->list[i].key == key && now - m->list[i].at_ms < s->cooldown_ms)
 			return true;
 	return false;
+}
+
+uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX])
+{
+	uint32_t size = 0;
+	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++) {
+		uint32_t at = (m->next + i) % RELIEF_MOVED_MAX; /* the oldest first */
+		const int64_t record[] = {(int64_t)m->list[at].key, m->list[at].at_ms};
+		if (!m->list[at].key)
+			continue;
+		memcpy(ret + size, record, sizeof record);
+		size += (uint32_t)sizeof record;
+	}
+	return size;
+}
+
+bool relief_load(const struct modhost *h, const void *data, uint32_t size, struct relief_moved *ret)
+{
+	int64_t record[2], now = relief_now_ms(h);
+	if (size > RELIEF_SAVED_MAX || size % sizeof record)
+		return false;
+	for (uint32_t i = 0; i < size; i += (uint32_t)sizeof record) {
+		memcpy(record, (const uint8_t *)data + i, sizeof record);
+		if (record[1] > now)
+			continue; /* of the time before the machine was booted */
+		ret->list[ret->next].key = (uint64_t)record[0];
+		ret->list[ret->next].at_ms = record[1];
+		ret->next = (ret->next + 1) % RELIEF_MOVED_MAX;
+	}
+	return true;
 }
 
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
@@ -218,7 +261,7 @@ bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive)
 {
 	bool runs = info->state != RP_STATE_CREATING && info->state != RP_STATE_EXITED;
-	return runs && !relief_is_cooling(h, s, m, info->ctr) &&
+	return runs && !relief_is_cooling(h, s, m, info) &&
 	       relief_may_be_moved(h, s, info, exclusive);
 }
 

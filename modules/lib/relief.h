@@ -99,12 +99,14 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 /* ---- movable containers ---------------------------------------------------------------------- */
 
 #define RELIEF_MOVED_MAX 256u
+#define RELIEF_SAVED_MAX (RELIEF_MOVED_MAX * 16)
 
 /* The containers that were moved last, with the times of the moves. All zeros: none. */
 struct relief_moved {
 	struct {
 		rp_ctr ctr;
 		int64_t at_ms;
+		uint64_t key; /* hash of the runtime's id, which survives restarts; 0: unused */
 	} list[RELIEF_MOVED_MAX];
 	uint32_t next;
 };
@@ -113,6 +115,11 @@ struct relief_moved {
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr);
 /* Removes the last n records. */
 void relief_forget_moves(struct relief_moved *m, uint32_t n);
+/* Saves the records, and restores them in a later process. relief_save() returns the size;
+ * relief_load() returns false if the bytes are none of its own. */
+uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX]);
+bool relief_load(const struct modhost *h, const void *data, uint32_t size,
+		 struct relief_moved *ret);
 /* Returns true if annotations and configuration allow that a running container is moved. */
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive);

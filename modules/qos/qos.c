@@ -189,6 +189,7 @@ static const struct life_ops ops = {
 	.schema = &qos_schema,
 	.zones = &qos_zones,
 	.metrics = &qos_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.state = &state,
 };
 

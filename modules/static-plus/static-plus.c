@@ -35,6 +35,8 @@ static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
 	relief_begin(&inst->relief);
+	if (inst->plan)
+		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 	inst->parts_before = inst->parts;
 }
 
@@ -148,6 +150,7 @@ static const struct life_ops ops = {
 	.schema = &plus_schema,
 	.zones = &plus_zones,
 	.metrics = &plus_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 };
 
 LIFE_MODULE("static-plus", "1.0", ops,

@@ -58,6 +58,8 @@ static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
 	relief_begin(&inst->relief);
+	if (inst->plan)
+		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
@@ -242,6 +244,7 @@ static const struct life_ops ops = {
 	.schema = &static_schema,
 	.zones = &static_zones,
 	.metrics = &static_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.past = past,
 	.allocatable = allocatable,
 	.reserve = reserve,

@@ -248,6 +248,7 @@ static const struct life_ops ops = {
 	.schema = &ta_schema,
 	.zones = &ta_zones,
 	.metrics = &ta_metrics,
+	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.past = past,
 	.allocatable = allocatable,
 	.reserve = reserve,

@@ -166,6 +166,42 @@ def test_preferences_of_pods(start, pods, nodes):
     assert inside(pods('untouched', annotations=wants).run('c', 2000)) == (set(ONLINE), {n.n for n in nodes})
 
 
+def pages(container):
+    """The container's private pages that the kernel has in each memory node."""
+    found = {}
+    for line in pathlib.Path('/proc/%d/numa_maps' % container.pid()).read_text().splitlines():
+        for node, n in re.findall(r' N(\d+)=(\d+)', line) if ' anon=' in line else ():
+            found[int(node)] = found.get(int(node), 0) + int(n)
+    return found
+
+
+@needs_four_nodes
+@pytest.mark.parametrize('at', ['admission', 'rebalance'])
+def test_a_container_moves_for_another_one(start, pods, nodes, at):
+    a, b, c, d = nodes
+    start('topology-aware', '{%s, relief: {at: %s, exclusive: all}}' % (RESERVED, at))
+    fill = ('/bin/sh', '-c', 'x=$(head -c 6000000 /dev/urandom); while :; do sleep 1 & wait $!; done')
+    first = pods('first').run('c', 3000)
+    moved, leaves = pods('moved').run('c', 2000, command=fill), pods('leaves').run('c', 2000)
+    stays, leaves_too = pods('stays').run('c', 2000), pods('leaves-too').run('c', 2000)
+    last = pods('last').run('c', 3000)
+    leaves.remove()
+    leaves_too.remove()
+    before = {x: cpus(x.allowed()) for x in (first, stays, last)}
+    assert_has(moved, b.cores[0], {b.n})
+    wait_for('6 MB in node %d' % b.n, lambda: pages(moved).get(b.n, 0) > 1200)
+    assert set(pages(moved)) == {b.n}
+
+    large = pods('large').run('c', 4000, command=fill)
+    wait_has(large, b.all, {b.n})
+    wait_has(moved, c.all - before[stays], {c.n})
+    wait_for('the pages in node %d' % c.n, lambda: set(pages(moved)) == {c.n} and pages(moved)[c.n] > 1200)
+    wait_for('6 MB in node %d' % b.n, lambda: pages(large).get(b.n, 0) > 1200)
+    if at == 'admission':
+        assert set(pages(large)) == {b.n}
+    assert {x: cpus(x.allowed()) for x in before} == before
+
+
 @needs_two_cpus
 @pytest.mark.parametrize('policy', ['topology-aware', 'balloons'])
 def test_a_whole_cpu_is_its_own_for_as_long_as_it_runs(start, pods, policy):

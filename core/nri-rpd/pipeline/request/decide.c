@@ -205,6 +205,18 @@ static bool describe_move(const struct pipeline *p, const struct stage *s, struc
 	return buf_len(text);
 }
 
+/* Records the event of a move, with the last line that the policy explained it with. */
+static void decide_event_of_move(struct pipeline *p, const struct ctr *ctr, struct buf *text)
+{
+	const char *why = ctr->trail.txn == txn_id(p->txn) ? ctr->trail.text : NULL;
+	size_t end = why && *why ? strlen(why) - 1 : 0, at = end; /* lines end with a newline */
+	while (at && why[at - 1] != '\n')
+		at--;
+	if (end > at)
+		(void)buf_printf(text, " (%.*s)", (int)(end - at), why + at);
+	pipeline_event_of(p, EV_MOVED, ctr, NULL, "%s: %s", ctr->full_name, buf_text(text));
+}
+
 static void tell_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
@@ -213,8 +225,7 @@ static void tell_moves(struct pipeline *p)
 			continue;
 		p->stats.moved++;
 		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
-		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
-				  buf_text(&text));
+		decide_event_of_move(p, s->ctr, &text);
 	}
 }
 
@@ -226,8 +237,7 @@ void decide_tell_others(struct pipeline *p, const struct ctr *cause)
 		if (s->ctr == cause || !s->next.cpus || s->next.cpus == s->ctr->cur.cpus ||
 		    ++n > OTHERS_TOLD || !describe_move(p, s, &text))
 			continue;
-		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
-				  buf_text(&text));
+		decide_event_of_move(p, s->ctr, &text);
 	}
 	if (n > OTHERS_TOLD)
 		pipeline_event(p, EV_MOVED,

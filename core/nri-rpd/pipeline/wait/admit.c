@@ -142,7 +142,7 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 	if (!policy_admits(p))
 		return 0;
 	if (!decide(p, ask_to_admit, pod, &why)) {
-		decide_settle(p);
+		decide_take_effect(p);
 		return 0;
 	}
 	if (conf_core(p->conf)->on_policy_error == CONF_REJECT)
