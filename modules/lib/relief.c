@@ -20,8 +20,10 @@ struct search {
 	int64_t size;
 	int64_t free[RELIEF_UNITS_MAX];
 	uint32_t n_candidates[RELIEF_UNITS_MAX];
-	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX]; /* smaller ones first */
+	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX]; /* by relief_rank() */
+	int64_t largest[RELIEF_UNITS_MAX]; /* the largest candidate */
 	uint32_t unit; /* the wanted unit */
+	uint32_t max_moves;
 	uint32_t work;
 	/* The list being built. */
 	struct relief_move moves[RELIEF_MOVES_MAX];
@@ -39,15 +41,19 @@ static int64_t search_lacks(const struct search *s, uint32_t unit)
 	return (unit == s->unit ? s->size : 0) - s->free[unit];
 }
 
-/* Returns the wanted unit if it is short, else the lowest short unit; n_units: none. */
-static uint32_t search_short_unit(const struct search *s)
+/* Returns the wanted unit if it is short, else the lowest short unit; n_units: none. Stores the
+ * number of short units: as many moves are missing at least. */
+static uint32_t search_short_unit(const struct search *s, uint32_t *ret_n)
 {
-	if (search_lacks(s, s->unit) > 0)
-		return s->unit;
-	for (uint32_t i = 0; i < s->n_units; i++)
-		if (s->free[i] < 0)
-			return i;
-	return s->n_units;
+	uint32_t first = s->n_units;
+	*ret_n = 0;
+	for (uint32_t i = s->n_units; i-- > 0;) {
+		if (search_lacks(s, i) <= 0)
+			continue;
+		first = first == s->unit ? first : i;
+		++*ret_n;
+	}
+	return first;
 }
 
 static bool search_is_moved(const struct search *s, uint32_t item)
@@ -95,8 +101,8 @@ static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t
  * that each set of items is tried once. */
 static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after)
 {
-	uint32_t unit = search_short_unit(s);
-	if (s->found && s->cost >= s->best_cost)
+	uint32_t n_short, unit = search_short_unit(s, &n_short);
+	if (n_short > left || (s->found && s->cost >= s->best_cost))
 		return;
 	if (unit == s->n_units) {
 		search_keep(s);
@@ -106,18 +112,33 @@ static void search_step(struct search *s, uint32_t left, uint32_t unit_before, u
 	for (uint32_t i = unit == unit_before ? after + 1 : 0; left && i < s->n_candidates[unit];
 	     i++) {
 		uint32_t item = s->candidates[unit][i];
-		if (search_is_moved(s, item) || (left == 1 && s->items[item].size < lacks))
+		int64_t rest = lacks - s->items[item].size;
+		if (search_is_moved(s, item) || rest > (left - 1) * s->largest[unit])
 			continue;
 		search_move(s, left, unit, i);
 	}
 }
 
-/* Adds an item to the candidates of its unit, if it is one of the smallest. */
+int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves)
+{
+	int64_t part = moves ? (lacks + moves - 1) / moves : lacks;
+	return size >= part ? size : INT64_MAX - size;
+}
+
+/* Returns relief_rank() of an item, with what its unit would lack if it were the wanted one. */
+static int64_t search_rank(const struct search *s, uint32_t item)
+{
+	const struct relief_item *it = &s->items[item];
+	return relief_rank(it->size, s->size - s->free[it->unit], s->max_moves);
+}
+
+/* Adds an item to the candidates of its unit, if it is one of the best. */
 static void search_add_candidate(struct search *s, uint32_t item)
 {
 	uint32_t unit = s->items[item].unit, n = s->n_candidates[unit], at = n;
 	uint32_t *list = s->candidates[unit];
-	while (at && s->items[list[at - 1]].size > s->items[item].size)
+	int64_t rank = search_rank(s, item);
+	while (at && search_rank(s, list[at - 1]) > rank)
 		at--;
 	if (at == RELIEF_CANDIDATES_MAX)
 		return;
@@ -126,6 +147,8 @@ static void search_add_candidate(struct search *s, uint32_t item)
 	memmove(&list[at + 1], &list[at], (n - at) * sizeof *list);
 	list[at] = item;
 	s->n_candidates[unit] = n + 1;
+	if (s->items[item].size > s->largest[unit])
+		s->largest[unit] = s->items[item].size;
 }
 
 int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
@@ -135,14 +158,13 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 {
 	struct search s = {.items = items, .size = size};
 	s.n_units = n_units < RELIEF_UNITS_MAX ? n_units : RELIEF_UNITS_MAX;
+	s.max_moves = max_moves < RELIEF_MOVES_MAX ? max_moves : RELIEF_MOVES_MAX;
 	for (uint32_t i = 0; i < s.n_units; i++)
 		s.free[i] = units[i].free;
 	for (uint32_t i = 0; i < n_items && i < RELIEF_ITEMS_MAX; i++)
 		if (items[i].unit < s.n_units && items[i].allowed & ~(UINT64_C(1) << items[i].unit))
 			search_add_candidate(&s, i);
-	if (max_moves > RELIEF_MOVES_MAX)
-		max_moves = RELIEF_MOVES_MAX;
-	for (uint32_t n = 0; n <= max_moves && !s.found; n++)
+	for (uint32_t n = 0; n <= s.max_moves && !s.found; n++)
 		for (s.unit = 0; s.unit < s.n_units; s.unit++)
 			if (wanted >> s.unit & 1)
 				search_step(&s, n, s.n_units, 0);
@@ -239,7 +261,7 @@ bool relief_load(const struct modhost *h, const void *data, uint32_t size, struc
 	for (uint32_t i = 0; i < size; i += (uint32_t)sizeof record) {
 		memcpy(record, (const uint8_t *)data + i, sizeof record);
 		if (record[1] > now)
-			continue; /* of the time before the machine was booted */
+			continue; /* recorded before the last boot */
 		ret->list[ret->next].key = (uint64_t)record[0];
 		ret->list[ret->next].at_ms = record[1];
 		ret->next = (ret->next + 1) % RELIEF_MOVED_MAX;

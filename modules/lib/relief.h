@@ -20,7 +20,7 @@ extern "C" {
 
 #define RELIEF_MOVES_MAX 3u
 #define RELIEF_UNITS_MAX 64u
-#define RELIEF_CANDIDATES_MAX 14u /* candidates of one unit: the smallest items that may move */
+#define RELIEF_CANDIDATES_MAX 14u /* candidates of one unit: those of the lowest relief_rank() */
 #define RELIEF_ITEMS_MAX 256u /* items of all units; further ones are ignored */
 /* limit of tried moves; the search then returns the best list so far */
 #define RELIEF_WORK_MAX 20000u
@@ -58,6 +58,13 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 		    const struct relief_item *items, uint32_t n_items, int64_t size,
 		    uint64_t wanted, uint32_t max_moves, struct relief_move ret[RELIEF_MOVES_MAX],
 		    uint32_t *ret_unit);
+
+/*
+ * Ranks an item of a unit that lacks so much. At least one of the items that leave the unit is as
+ * large as the lacking amount divided by the moves: the smallest of these comes first. All others
+ * follow, the largest first.
+ */
+int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves);
 
 /* ---- configuration --------------------------------------------------------------------------- */
 

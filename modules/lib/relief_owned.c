@@ -40,12 +40,16 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus)
 	return false;
 }
 
-static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr)
+/* Adds a container as an item if it may be moved for n CPUs. One that owns as many need not move:
+ * where it would find room, they would. */
+static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr,
+			   uint32_t n)
 {
 	struct rp_ctr_info *info = &q->infos[q->n_items];
 	struct rp_idset *own = &q->owned[q->n_items];
-	if (!owners_owned(c->owners, ctr, own) || count_nodes(c->machine, rp_ids_of(own)) != 1 ||
-	    ctr_info(c->h, ctr, info) ||
+	info->size = sizeof *info;
+	if (owners_owned(c->owners, ctr, own) >= n ||
+	    count_nodes(c->machine, rp_ids_of(own)) != 1 || ctr_info(c->h, ctr, info) ||
 	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, info, true) ||
 	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, info)))
 		return;
@@ -60,10 +64,10 @@ static void owned_add_item(const struct relief_call *c, struct owned_question *q
 	};
 }
 
-static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *info,
-			 struct owned_question *q)
+static void owned_ask(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
+		      struct owned_question *q)
 {
-	struct rp_idset own;
+	struct rp_idset own, given;
 	c->ops->free(c->inst, info, &q->free);
 	if (owners_owned(c->owners, info->ctr, &own))
 		rp_idset_or(&q->free, rp_ids_of(&q->free), rp_ids_of(&own));
@@ -71,11 +75,15 @@ static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *
 	q->n_units = nodes->n_units < RELIEF_UNITS_MAX ? nodes->n_units : RELIEF_UNITS_MAX;
 	for (uint32_t i = 0; i < q->n_units; i++)
 		q->units[i].free = machine_count_free(&nodes->units[i], rp_ids_of(&q->free));
-	int32_t n = ctr_list(c->h, &c->relief->list, RP_ORDER_CREATED);
-	for (int32_t i = 0; i < n && q->n_items < RELIEF_ITEMS_MAX; i++)
-		if (c->relief->list.ctrs[i] != info->ctr)
-			owned_add_item(c, q, c->relief->list.ctrs[i]);
-	return n < 0 ? n : 0;
+	owners_given(c->owners, &given);
+	while (!rp_ids_empty(rp_ids_of(&given)) && q->n_items < RELIEF_ITEMS_MAX) {
+		uint32_t cpu = rp_ids_first(rp_ids_of(&given));
+		rp_ctr ctr = c->owners->now[cpu].owner;
+		(void)owners_owned(c->owners, ctr, &own);
+		rp_idset_andnot(&given, rp_ids_of(&given), rp_ids_of(&own));
+		if (ctr != info->ctr)
+			owned_add_item(c, q, ctr, n);
+	}
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -149,11 +157,8 @@ int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info
 	struct owned_question *q = calloc(1, sizeof *q);
 	if (!q)
 		return modhost_no_memory(c->h);
-	for (uint32_t i = 0; i < RELIEF_ITEMS_MAX; i++)
-		q->infos[i].size = sizeof q->infos[i];
-	int32_t r = owned_ask(c, info, q);
-	if (!r)
-		r = relief_find(q->units, q->n_units, q->items, q->n_items, n, UINT64_MAX, moves,
+	owned_ask(c, info, n, q);
+	int32_t r = relief_find(q->units, q->n_units, q->items, q->n_items, n, UINT64_MAX, moves,
 				list, &unit);
 	uint32_t n_moves = r > 0 ? (uint32_t)r : 0;
 	if (r >= 0 && !owned_choose_all(c, q, info, n, unit, list, n_moves, ret))

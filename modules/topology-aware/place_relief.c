@@ -6,6 +6,7 @@
  * of other containers moved.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
@@ -72,26 +73,111 @@ static bool is_fixed(const struct rp_plan *p, const struct grant *g)
 	       (g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated)));
 }
 
-static void add_item(struct rp_instance *inst, rp_ctr ctr, struct relief_plan *ret)
+/* Returns the unit that contains the pool; n_units: none does. */
+static uint32_t place_relief_unit_of(const struct rp_plan *p, const struct relief_plan *m,
+				     uint32_t pool)
 {
-	const struct rp_plan *p = inst->plan;
+	uint32_t i = 0;
+	while (i < m->n_units && !is_within(p, pool, m->pools[i]))
+		i++;
+	return i;
+}
+
+static bool place_relief_may_move(struct rp_instance *inst, const struct grant *g)
+{
 	struct rp_ctr_info info = {.size = sizeof info};
-	struct grant *g = ledger_find(inst, ctr);
-	if (!g || is_fixed(p, g) || ctr_info(&inst->h, ctr, &info) ||
-	    !relief_may_move(&inst->h, &p->settings.relief, &inst->relief.moved, &info,
-			     g->exclusive != NULL))
+	return !ctr_info(&inst->h, g->ctr, &info) &&
+	       relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
+			       g->exclusive != NULL);
+}
+
+/* The best candidates of a unit that were not checked before, by relief_rank() and container. */
+struct candidates {
+	struct {
+		int64_t rank;
+		struct grant *grant;
+	} list[RELIEF_CANDIDATES_MAX], last; /* last: the last one that was checked */
+	uint32_t n, n_items;
+	bool all; /* no further ones */
+};
+
+static bool candidates_precede(int64_t rank, const struct grant *g, int64_t rank_b,
+			       const struct grant *b)
+{
+	return b && (rank < rank_b || (rank == rank_b && g->ctr < b->ctr));
+}
+
+static void candidates_add(struct candidates *c, int64_t rank, struct grant *g)
+{
+	uint32_t at = c->n;
+	if (c->last.grant &&
+	    (g == c->last.grant || candidates_precede(rank, g, c->last.rank, c->last.grant)))
 		return;
-	for (uint32_t i = 0; i < ret->n_units; i++) {
-		if (!is_within(p, g->pool, ret->pools[i]))
+	while (at && candidates_precede(rank, g, c->list[at - 1].rank, c->list[at - 1].grant))
+		at--;
+	if (at == RELIEF_CANDIDATES_MAX)
+		return;
+	c->n -= c->n == RELIEF_CANDIDATES_MAX;
+	memmove(&c->list[at + 1], &c->list[at], (c->n - at) * sizeof *c->list);
+	c->list[at].rank = rank;
+	c->list[at].grant = g;
+	c->n++;
+}
+
+/* Adds those of the candidates that may move to the items. */
+static void candidates_check(struct rp_instance *inst, struct candidates *c, uint32_t unit,
+			     struct relief_plan *m)
+{
+	c->all = c->n < RELIEF_CANDIDATES_MAX;
+	for (uint32_t i = 0; i < c->n && c->n_items < RELIEF_CANDIDATES_MAX; i++) {
+		struct grant *g = c->list[i].grant;
+		c->last.rank = c->list[i].rank;
+		c->last.grant = g;
+		if (m->n_items == RELIEF_ITEMS_MAX || !place_relief_may_move(inst, g))
 			continue;
-		ret->grants[ret->n_items] = g;
-		ret->items[ret->n_items++] = (struct relief_item){
-			.unit = i,
+		c->n_items++;
+		m->grants[m->n_items] = g;
+		m->items[m->n_items++] = (struct relief_item){
+			.unit = unit,
 			.size = grant_size(g),
 			.allowed = UINT64_MAX,
 			.cost = g->mem_size + (g->exclusive ? RELIEF_COST_EXCLUSIVE : 0),
 		};
-		return;
+	}
+	c->all = c->all || c->n_items == RELIEF_CANDIDATES_MAX;
+	c->n = 0;
+}
+
+/*
+ * Finds the items: in each unit the best containers that may move. Whether one may is checked only
+ * for these, since there may be thousands. A container as large as the request need not move:
+ * where it would find room, the request would.
+ */
+static void find_items(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
+		       struct candidates *c, struct relief_plan *m)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct table *t = &inst->ledger.by_ctr;
+	int64_t size = request_size(r);
+	bool more = true;
+	while (more) {
+		for (uint32_t i = 0; i < t->n_slots; i++) {
+			struct grant *g = t->slots[i].value;
+			uint32_t unit = g && g->ctr != r->info.ctr && grant_size(g) < size
+						? place_relief_unit_of(p, m, g->pool)
+						: m->n_units;
+			if (unit == m->n_units || c[unit].all || is_fixed(p, g))
+				continue;
+			candidates_add(
+				&c[unit],
+				relief_rank(grant_size(g), size - m->units[unit].free, max_moves),
+				g);
+		}
+		more = false;
+		for (uint32_t i = 0; i < m->n_units; i++) {
+			candidates_check(inst, &c[i], i, m);
+			more = more || !c[i].all;
+		}
 	}
 }
 
@@ -103,12 +189,12 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 			  struct relief_plan *ret)
 {
 	find_units(inst->plan, r, ret);
-	int32_t n = ctr_list(&inst->h, &inst->relief.list, RP_ORDER_CREATED);
-	for (int32_t i = 0; i < n && ret->n_items < RELIEF_ITEMS_MAX; i++)
-		if (inst->relief.list.ctrs[i] != r->info.ctr)
-			add_item(inst, inst->relief.list.ctrs[i], ret);
-	if (n >= 0)
-		n = relief_find(ret->units, ret->n_units, ret->items, ret->n_items, request_size(r),
+	struct candidates *c = calloc(ret->n_units + 1, sizeof *c);
+	if (!c)
+		return modhost_no_memory(&inst->h);
+	find_items(inst, r, max_moves, c, ret);
+	free(c);
+	int32_t n = relief_find(ret->units, ret->n_units, ret->items, ret->n_items, request_size(r),
 				UINT64_MAX, max_moves, ret->moves, &ret->unit);
 	ret->n_moves = n > 0 ? (uint32_t)n : 0;
 	return n < 0 ? n : 0;
