@@ -141,10 +141,8 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 		return admit_refuse(p, pod, &why, err);
 	if (!policy_admits(p))
 		return 0;
-	if (!decide(p, ask_to_admit, pod, &why)) {
-		decide_take_effect(p);
+	if (!decide_event(p, ask_to_admit, pod, &why))
 		return 0;
-	}
 	if (conf_core(p->conf)->on_policy_error == CONF_REJECT)
 		return admit_refuse(p, pod, &why, err);
 	log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
