@@ -56,6 +56,7 @@ static int setup(void **state)
 	d->core.agent.pod_resource_api = true;
 	d->core.agent.socket = d->socket;
 	d->core.agent.user = d->user;
+	d->core.agent.pod_source = "auto";
 	assert_int_equal(agent_new(d->w->loop, d->w->p, &d->agent, &err), 0);
 	*state = d;
 	return 0;
