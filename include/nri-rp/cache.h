@@ -251,6 +251,17 @@ struct rp_pod_resource_info {
 	struct rp_ids nodes;
 };
 
+/* Huge pages of one size on a memory node, in bytes. [since 1.3] */
+struct rp_hugepages_info {
+	uint32_t size;
+	uint32_t pad;
+	const char *resource; /* "hugepages-2Mi"; "": a size without a name */
+	uint64_t page; /* size of a page */
+	uint64_t total; /* pages that the node has */
+	uint64_t others; /* pages that programs use which are no containers */
+	uint64_t left; /* pages that neither containers nor other programs have */
+};
+
 struct rp_host_cache {
 	uint32_t size;
 	uint32_t pad;
@@ -380,6 +391,17 @@ struct rp_host_cache {
 	/* Returns the name of a device that the runtime adds by the Container Device Interface, one
 	 * per index. Known when env() is. NULL: past the last one. */
 	const char *(*cdi)(void *ctx, rp_ctr ctr, uint32_t index);
+	/* Checks that these memory nodes have left the huge pages that a container requests, or with
+	 * ctr 0 those that a pod with RP_POD_FED requests for its containers together. Pages count
+	 * on the memory nodes of the other containers that request some; pages that other programs
+	 * use are not left. Returns 1: they have; 0: no huge pages are requested; -RP_ENOSPC: `why`
+	 * has a sentence of at most cap bytes with its NUL. */
+	int32_t (*hugepages)(void *ctx, rp_pod pod, rp_ctr ctr, struct rp_ids nodes, char *why,
+			     uint32_t cap);
+	/* Fills *out with the huge pages of a node, one page size per index, ascending. -RP_ENOENT:
+	 * past the last one. */
+	int32_t (*node_hugepages)(void *ctx, uint32_t node, uint32_t index,
+				  struct rp_hugepages_info *out);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CTR_WHY_MAX 160u
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define KEY_MAX 256u
@@ -110,6 +111,24 @@ void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idse
 	}
 }
 
+void ctr_memory_for(const struct modhost *h, rp_ctr ctr, struct rp_ids cpus, struct rp_idset *ret)
+{
+	struct rp_idset rest;
+	char why[CTR_WHY_MAX];
+	ctr_memory_near(h, cpus, ret);
+	modhost_set(h, RP_NODES_MEMORY, &rest);
+	rp_idset_andnot(&rest, rp_ids_of(&rest), rp_ids_of(ret));
+	while (RP_HAS(h->cache, hugepages) && !rp_ids_empty(rp_ids_of(ret)) &&
+	       !rp_ids_empty(rp_ids_of(&rest)) &&
+	       h->cache->hugepages(h->ctx, 0, ctr, rp_ids_of(ret), why, sizeof why) == -RP_ENOSPC) {
+		uint32_t next = nearest_memory(h, rp_ids_first(rp_ids_of(ret)), rp_ids_of(&rest));
+		if (next == RP_IDSET_NONE)
+			return;
+		rp_idset_add(ret, next);
+		rp_idset_del(&rest, next);
+	}
+}
+
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes)
 {
 	struct rp_idset all;
@@ -127,7 +146,7 @@ int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_
 		return 0;
 	rp_idset_clear(&nodes);
 	if (pin)
-		ctr_memory_near(h, cpus, &nodes);
+		ctr_memory_for(h, info->ctr, cpus, &nodes);
 	return ctr_set_memory(h, txn, info->ctr, rp_ids_of(&nodes));
 }
 

@@ -49,6 +49,9 @@ int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t 
 /* Stores the NUMA nodes of these CPUs. A node without memory is replaced by the nearest one with
  * memory. */
 void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret);
+/* Stores the memory nodes for a container on these CPUs: those near the CPUs, and the nearest
+ * further ones until the huge pages that the container requests are left there. */
+void ctr_memory_for(const struct modhost *h, rp_ctr ctr, struct rp_ids cpus, struct rp_idset *ret);
 /* Stages memory nodes. An empty set is replaced by all nodes with memory, since the runtime would
  * interpret the empty set as "unchanged". */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);

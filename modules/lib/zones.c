@@ -45,12 +45,33 @@ static void put_costs(const struct modhost *h, const struct rp_zone_sink *sink, 
 	}
 }
 
+void zones_hugepages(const struct modhost *h, const struct rp_zone_sink *sink, struct rp_ids nodes)
+{
+	struct rp_hugepages_info first = {.size = sizeof first};
+	uint32_t any = rp_ids_first(nodes);
+	if (!RP_HAS(h->cache, node_hugepages) || rp_ids_empty(nodes))
+		return;
+	for (uint32_t i = 0; !h->cache->node_hugepages(h->ctx, any, i, &first); i++) {
+		int64_t total = 0, others = 0, left = 0;
+		RP_IDS_EACH (node, nodes) {
+			struct rp_hugepages_info info = {.size = sizeof info};
+			(void)h->cache->node_hugepages(h->ctx, node, i, &info);
+			total += (int64_t)info.total;
+			others += (int64_t)info.others;
+			left += (int64_t)info.left;
+		}
+		if (total && *first.resource)
+			sink->resource(sink->ctx, first.resource, total, total - others, left);
+	}
+}
+
 void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 		 struct rp_ids allocatable, struct rp_ids free, const struct zones_set *sets,
 		 uint32_t n)
 {
 	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
 		struct rp_unit_info node = {.size = sizeof node};
+		struct rp_idset self;
 		char name[ZONE_NAME_MAX];
 		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &node) || rp_ids_empty(node.cpus))
 			continue;
@@ -58,6 +79,9 @@ void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 		sink->zone(sink->ctx, name, "numa node", "");
 		sink->resource(sink->ctx, "cpu", zones_mcpu(node.cpus, node.cpus),
 			       zones_mcpu(allocatable, node.cpus), zones_mcpu(free, node.cpus));
+		rp_idset_clear(&self);
+		rp_idset_add(&self, node.id);
+		zones_hugepages(h, sink, rp_ids_of(&self));
 		put_attribute(sink, "cpuset", node.cpus, node.cpus);
 		for (uint32_t k = 0; k < n; k++)
 			put_attribute(sink, sets[k].name, sets[k].cpus, node.cpus);

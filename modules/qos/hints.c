@@ -304,9 +304,26 @@ static uint64_t memory_of(const struct rp_plan *p, const struct room *room, uint
 	return sum;
 }
 
-static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
-			     struct hint *ret)
+#define WHY_MAX 160u
+
+/* Returns true if memory nodes have the huge pages of a container, or with ctr 0 of the pod that is
+ * being admitted. why: WHY_MAX bytes for the reason. */
+static bool memory_has_huge(const struct rp_instance *inst, const struct ask *a, rp_ctr ctr,
+			    uint64_t nodes, char *why)
 {
+	const struct modhost *h = &inst->h;
+	if ((!ctr && !a->admitted) || !RP_HAS(h->cache, hugepages))
+		return true;
+	return h->cache->hugepages(h->ctx, a->admitted, ctr, (struct rp_ids){&nodes, 1, 0}, why,
+				   WHY_MAX) >= 0;
+}
+
+static uint32_t memory_hints(const struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+			     const struct room *room, struct hint *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	char why[WHY_MAX];
+	bool huge = !memory_has_huge(inst, a, ctr, 0, why);
 	uint64_t masks[HINTS_MAX], needed = a->mem > 0 ? (uint64_t)a->mem : 0;
 	uint32_t n = 0, least = 1;
 	if (p->n_nodes > HINTS_ALL_MASKS_NODES)
@@ -314,7 +331,8 @@ static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const
 	uint32_t n_masks = hints_masks(p->node_mask & ~room->exclusive, least, masks);
 	bool within = false; /* a single socket suffices */
 	for (uint32_t i = 0; i < n_masks; i++) {
-		if (memory_of(p, room, masks[i]) < needed)
+		if (memory_of(p, room, masks[i]) < needed ||
+		    (huge && !memory_has_huge(inst, a, ctr, masks[i], why)))
 			continue;
 		within = within || sockets_of(p, masks[i]) == 1;
 		ret[n++].nodes = masks[i];
@@ -515,7 +533,9 @@ static int32_t hints_settle(struct rp_instance *inst, rp_ctr ctr, const struct a
 {
 	const struct rp_plan *p = inst->plan;
 	bool cpus = hints_suits(p, a, room, rec->nodes);
-	if (cpus && (a->mem <= 0 || memory_of(p, room, rec->mem_nodes) >= (uint64_t)a->mem))
+	char why[WHY_MAX] = "";
+	bool huge = memory_has_huge(inst, a, ctr, rec->mem_nodes, why);
+	if (cpus && huge && (a->mem <= 0 || memory_of(p, room, rec->mem_nodes) >= (uint64_t)a->mem))
 		return 0;
 	const struct hint instead = {
 		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
@@ -525,7 +545,8 @@ static int32_t hints_settle(struct rp_instance *inst, rp_ctr ctr, const struct a
 		return 0;
 	if (cpus)
 		return hints_refuse(inst, REFUSED_MEMORY,
-				    "not enough memory on the NUMA nodes that have the CPUs");
+				    huge ? "not enough memory on the NUMA nodes that have the CPUs"
+					 : why);
 	return hints_refuse(inst, REFUSED_HINTS,
 			    NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
 }
@@ -599,7 +620,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 		return r;
 	uint32_t n_cpu = a->level == LEVEL_DEDICATED ? dedicated_hints(p, a, room, cpu)
 						     : bound_hints(p, a, room, cpu);
-	uint32_t n_memory = memory_hints(p, a, room, memory);
+	uint32_t n_memory = memory_hints(inst, ctr, a, room, memory);
 	follow_wish(a, cpu, n_cpu);
 	hints_explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
 	hints_explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
@@ -608,8 +629,12 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	n_cpu = keep_granted(a, cpu, n_cpu);
 	if (!n_cpu)
 		return refuse_cpus(inst, a, room);
+	char why[WHY_MAX];
 	if (!n_memory)
-		return hints_refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
+		return hints_refuse(inst, REFUSED_MEMORY,
+				    memory_has_huge(inst, a, ctr, p->node_mask, why)
+					    ? "not enough memory on the NUMA nodes"
+					    : why);
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
 				      {memory, n_memory, p->numeric_memory}};
 	r = hints_merge_one(inst, ctr, a->admitted, both, rec);

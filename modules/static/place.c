@@ -12,9 +12,7 @@
 #define ISOLATED_KEY "prefer-isolated-cpus.resource-policy.nri.io"
 #define SET_TEXT_MAX 128u
 
-/* Writes the reason of a refusal and returns -RP_ENOSPC. */
-__attribute__((format(printf, 2, 3))) static int32_t place_refuse(struct placing *p,
-								  const char *fmt, ...)
+int32_t place_refuse(struct placing *p, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -122,8 +120,7 @@ static int32_t take_tight(const struct rp_plan *plan, struct rp_ids candidates, 
 	return plan_take(plan, one ? rp_ids_of(&near) : candidates, n, ret);
 }
 
-/* Chooses n of the candidates from the NUMA nodes that the topology manager policy selects. */
-static int32_t take_hinted(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
+int32_t place_take_hinted(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
 {
 	uint32_t n = (uint32_t)p->n;
 	p->hint[0] = '\0';
@@ -171,7 +168,7 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 		return 0;
 	const char *reason = isolation_reason(inst, p);
 	if (!reason || p->n > rp_ids_count(rp_ids_of(&iso)) ||
-	    take_hinted(plan, rp_ids_of(&iso), p))
+	    place_with_huge(inst, rp_ids_of(&iso), p))
 		return 0;
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
 	(void)snprintf(p->text, sizeof p->text, "isolated CPUs %s of the free %s: %s",
@@ -247,7 +244,7 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 	uint32_t n_free = rp_ids_count(rp_ids_of(&candidates));
 	if (n > n_free)
 		return refuse_count(p, n_free);
-	if (take_hinted(plan, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
+	if (place_with_huge(inst, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
 		return -RP_ENOSPC;
 	place_describe(plan, p, rp_ids_of(&candidates));
 	return 0;

@@ -19,6 +19,7 @@
  *	          place_hints       choice of NUMA nodes
  *	          place_kubelet     choice of CPUs in the kubelet's order
  *	          place_distribute  even distribution over NUMA nodes
+ *	          place_huge        NUMA nodes with the huge pages of a container
  *	          place_relief      moves that let a container fit into one NUMA node
  *	pod_set   CPU sets of pods (topologyManagerScope: pod)
  *	stage     staging into the transaction
@@ -137,6 +138,14 @@ int64_t place_wanted(const struct rp_ctr_info *info);
  * with the reason in p->text.
  */
 int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p);
+/* Writes the reason of a refusal and returns -RP_ENOSPC. */
+__attribute__((format(printf, 2, 3))) int32_t place_refuse(struct placing *p, const char *fmt, ...);
+/* Chooses p->n of the candidates from the NUMA nodes that the topology manager policy selects. */
+int32_t place_take_hinted(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p);
+/* Chooses like place_take_hinted(), near the huge pages that the container requests
+ * (place_huge.c). */
+int32_t place_with_huge(const struct rp_instance *inst, struct rp_ids candidates,
+			struct placing *p);
 /* Chooses n exclusive CPUs for a container that already owns CPUs. Returns like place_find(). */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);

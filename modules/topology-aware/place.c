@@ -233,13 +233,20 @@ static int32_t find_memory(struct placing *l)
 				    "%s: failed to get offer: it has no memory of these types",
 				    pool_of(l)->name);
 	struct memalloc_request near = req;
+	char why[PLACE_WHY_MAX];
 	narrow_by_hints(l, &near);
-	if (near.nodes != req.nodes && memalloc_offer(p->mem, &near, &l->offer) == 0)
+	if (near.nodes != req.nodes && memalloc_offer(p->mem, &near, &l->offer) == 0 &&
+	    memory_has_huge(l->inst, l->r, l->offer.zone, why))
 		return 0;
 	int r = memalloc_offer(p->mem, &req, &l->offer);
-	return r ? modhost_fail(&l->inst->h, r, "%s: failed to get offer: %s", pool_of(l)->name,
-				memalloc_why(p->mem))
-		 : 0;
+	if (r)
+		return modhost_fail(&l->inst->h, r, "%s: failed to get offer: %s", pool_of(l)->name,
+				    memalloc_why(p->mem));
+	if (memory_has_huge(l->inst, l->r, l->offer.zone, why))
+		return 0;
+	if (!memory_has_huge(l->inst, l->r, memalloc_with_memory(p->mem), why))
+		return modhost_fail(&l->inst->h, -RP_ENOSPC, "%s", why);
+	return modhost_fail(&l->inst->h, -RP_ENOSPC, "%s: %s", pool_of(l)->name, why);
 }
 
 /* ---- the pool -------------------------------------------------------------------------------- */
@@ -455,6 +462,7 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 	struct placing l = {.inst = inst, .r = &modest, .reason = reason};
 	rp_idset_clear(&l.exclusive);
 	modest.full = modest.fraction = 0;
+	modest.huge = false;
 	modest.cold_ms = 0;
 	l.pool = p->root;
 	l.type = p->pools[p->root].n_sharable ? GRANT_NORMAL : GRANT_RESERVED;

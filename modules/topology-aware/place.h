@@ -29,6 +29,7 @@ struct request {
 	uint32_t mem_types;
 	int64_t mem_size;
 	bool mem_preserve, colocate_pod, colocate_ns;
+	bool huge; /* requests huge pages, which count on its memory nodes */
 	uint64_t cold_ms;
 	struct hints *hints;
 	bool strict_hints, pick_by_hints;
@@ -130,6 +131,11 @@ bool score_worth_moving(struct rp_instance *inst, const struct request *r, const
  */
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret);
+/* Checks that these memory nodes have the huge pages that the container requests. Returns false
+ * with the reason in `why`, of PLACE_WHY_MAX bytes. */
+#define PLACE_WHY_MAX 160u
+bool memory_has_huge(const struct rp_instance *inst, const struct request *r, memalloc_mask nodes,
+		     char *why);
 
 /* ---- placement (place.c) --------------------------------------------------------------------- */
 

@@ -246,7 +246,11 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 	int32_t e = cold_read(inst, r->info.ctr, &r->cold_ms);
 	if (e)
 		return e;
+	char why[PLACE_WHY_MAX];
 	r->mem_preserve = (r->info.flags & RP_CTR_PRESERVE_MEM) != 0;
+	r->huge = !r->mem_preserve && RP_HAS(inst->h.cache, hugepages) &&
+		  inst->h.cache->hugepages(inst->h.ctx, 0, r->info.ctr, rp_ids_none(), why,
+					   sizeof why) != 0;
 	r->mem_size = r->info.mem_request ? r->info.mem_request : r->info.mem_limit;
 	if (r->info.qos == RP_QOS_BEST_EFFORT || r->mem_size < 0)
 		r->mem_size = 0;

@@ -37,6 +37,17 @@ bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t p
 	return ret->nodes != 0;
 }
 
+bool memory_has_huge(const struct rp_instance *inst, const struct request *r, memalloc_mask nodes,
+		     char *why)
+{
+	struct rp_idset ids;
+	if (!r->huge)
+		return true;
+	memalloc_ids(inst->plan->mem, nodes, &ids);
+	return inst->h.cache->hugepages(inst->h.ctx, 0, r->info.ctr, rp_ids_of(&ids), why,
+					PLACE_WHY_MAX) >= 0;
+}
+
 static bool has_types(const struct pool *pool, uint32_t types)
 {
 	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
@@ -89,8 +100,10 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	ret->isolated = r->isolate ? (int64_t)pool->n_isolated - r->full : 0;
 	bool sliced = r->full && !(r->isolate && ret->isolated >= 0);
 	ret->shared = p->room[id] - (sliced ? 1000 * r->full : 0) - part;
-	ret->unusable = !ret->memory->offers || (r->zero && !pool->n_sharable) ||
-			(sliced && ledger_drains(p, id, r->full));
+	char why[PLACE_WHY_MAX];
+	ret->unusable = !ret->memory->offers ||
+			!memory_has_huge(inst, r, tree_memory(pool, r->mem_types), why) ||
+			(r->zero && !pool->n_sharable) || (sliced && ledger_drains(p, id, r->full));
 	if (sliced) {
 		/*
 		 * Promised fractions of CPUs can leave fewer whole CPUs than the free amount

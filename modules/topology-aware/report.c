@@ -124,6 +124,7 @@ static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sin
 		   pool->parent == NO_POOL ? "" : p->pools[pool->parent].name);
 	sink->resource(sink->ctx, "cpu", cpus, cpus, room > 0 ? room : 0);
 	sink->resource(sink->ctx, "memory", memory, memory, memalloc_available(p->mem, mask));
+	zones_hugepages(&inst->h, sink, rp_ids_of(&nodes));
 	zones_attribute(sink, "memory set", rp_ids_of(&nodes));
 	zones_attribute(sink, "shared cpuset", plan_ids(p, pool->sharable));
 	if (pool->n_reserved)

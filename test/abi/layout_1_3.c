@@ -130,18 +130,6 @@ AT(rp_zones, size, 0);
 AT(rp_zones, pad, 4);
 AT(rp_zones, zones, 8);
 
-AT_LEAST(rp_memory_sink, 24);
-AT(rp_memory_sink, size, 0);
-AT(rp_memory_sink, pad, 4);
-AT(rp_memory_sink, ctx, 8);
-AT(rp_memory_sink, part, 16);
-
-AT_LEAST(rp_allocation, 24);
-AT(rp_allocation, size, 0);
-AT(rp_allocation, pad, 4);
-AT(rp_allocation, allocatable, 8);
-AT(rp_allocation, memory, 16);
-
 AT_LEAST(rp_extended_sink, 32);
 AT(rp_extended_sink, size, 0);
 AT(rp_extended_sink, pad, 4);
@@ -153,6 +141,18 @@ AT_LEAST(rp_extended, 16);
 AT(rp_extended, size, 0);
 AT(rp_extended, pad, 4);
 AT(rp_extended, extended, 8);
+
+AT_LEAST(rp_memory_sink, 24);
+AT(rp_memory_sink, size, 0);
+AT(rp_memory_sink, pad, 4);
+AT(rp_memory_sink, ctx, 8);
+AT(rp_memory_sink, part, 16);
+
+AT_LEAST(rp_allocation, 24);
+AT(rp_allocation, size, 0);
+AT(rp_allocation, pad, 4);
+AT(rp_allocation, allocatable, 8);
+AT(rp_allocation, memory, 16);
 
 AT_LEAST(rp_metric_sink, 32);
 AT(rp_metric_sink, size, 0);
@@ -182,7 +182,7 @@ AT(rp_idset, nw, 0);
 AT(rp_idset, pad, 4);
 AT(rp_idset, w, 8);
 
-AT_LEAST(rp_ctr_info, 232);
+AT_LEAST(rp_ctr_info, 240);
 AT(rp_ctr_info, size, 0);
 AT(rp_ctr_info, state, 4);
 AT(rp_ctr_info, qos, 8);
@@ -276,7 +276,16 @@ AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_host_cache, 304);
+AT_LEAST(rp_hugepages_info, 48);
+AT(rp_hugepages_info, size, 0);
+AT(rp_hugepages_info, pad, 4);
+AT(rp_hugepages_info, resource, 8);
+AT(rp_hugepages_info, page, 16);
+AT(rp_hugepages_info, total, 24);
+AT(rp_hugepages_info, others, 32);
+AT(rp_hugepages_info, left, 40);
+
+AT_LEAST(rp_host_cache, 320);
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -316,6 +325,8 @@ AT(rp_host_cache, add_mount, 272);
 AT(rp_host_cache, add_device, 280);
 AT(rp_host_cache, add_cdi, 288);
 AT(rp_host_cache, cdi, 296);
+AT(rp_host_cache, hugepages, 304);
+AT(rp_host_cache, node_hugepages, 312);
 
 AT_LEAST(rp_nr_node, 56);
 AT(rp_nr_node, size, 0);

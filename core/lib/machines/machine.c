@@ -13,7 +13,7 @@
 
 static const char machine_keys[] =
 	"name about base numbering packages dies nodes cores threads memory kinds memoryNodes "
-	"distances caches frequency isolated offline numa";
+	"hugepages distances caches frequency isolated offline numa";
 
 /* Values of the description, before they are multiplied out. */
 struct plan {
@@ -294,6 +294,30 @@ static int make_distances(struct plan *p)
 	return 0;
 }
 
+static int read_huge(struct plan *p)
+{
+	const json_t *map;
+	const char *key;
+	json_t *value;
+	int r = arg_map(p->d, "hugepages", &map, p->err);
+	json_object_foreach((json_t *)(uintptr_t)map, key, value)
+	{
+		struct machine_huge *h = &p->m->huge[p->m->n_huge];
+		int64_t page;
+		if (r)
+			return r;
+		if (str_to_bytes(key, &page) || page <= 0 || page % 1024 ||
+		    p->m->n_huge == MACHINE_HUGE_MAX)
+			return err_set(p->err, -EINVAL,
+				       "hugepages: %s: expected up to %u page sizes, as 2Mi", key,
+				       MACHINE_HUGE_MAX);
+		h->page = (uint64_t)page;
+		r = arg_int(map, key, 0, 0, INT32_MAX, &h->n, p->err);
+		p->m->n_huge++;
+	}
+	return r;
+}
+
 static int read_memory_node(struct plan *p, const json_t *d, struct machine_node *node)
 {
 	static const char *const types[] = {"dram", "hbm", "cxl", "pmem"};
@@ -391,6 +415,8 @@ static int machine_build(struct plan *p)
 		r = make_cpus(p);
 	if (!r)
 		r = make_memory(p);
+	if (!r)
+		r = read_huge(p);
 	if (!r)
 		r = read_set(p, "isolated", &p->m->isolated);
 	if (!r)

@@ -45,6 +45,13 @@ struct machine_cpu {
 	uint32_t l2, l3; /* numbers of the caches; UINT32_MAX: none */
 };
 
+/* Huge pages of one size on each node with CPUs. */
+struct machine_huge {
+	uint64_t page; /* bytes */
+	int64_t n; /* number of pages */
+};
+#define MACHINE_HUGE_MAX 4u
+
 struct machine_node {
 	int64_t memory; /* bytes */
 	enum machine_memory type;
@@ -62,6 +69,8 @@ struct machine {
 	struct machine_node *nodes;
 	uint16_t *distances; /* n_nodes × n_nodes */
 	int64_t l3;
+	struct machine_huge huge[MACHINE_HUGE_MAX];
+	uint32_t n_huge;
 	struct rp_idset isolated, offline;
 };
 

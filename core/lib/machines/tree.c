@@ -342,6 +342,19 @@ static void add_meminfo(struct tree *t, int64_t bytes, const char *prefix)
 		   (bytes >> 10) - (bytes >> 10) / 10 * 9);
 }
 
+static void put_huge(struct tree *t, uint32_t node)
+{
+	static const char *const files[] = {"nr", "free"};
+	for (uint32_t i = 0; i < t->m->n_huge; i++) {
+		for (unsigned k = 0; k < 2; k++) {
+			buf_printf(&t->text, "%" PRId64 "\n", t->m->huge[i].n);
+			tree_do_put(t,
+				    NODE "/node%u/hugepages/hugepages-%" PRIu64 "kB/%s_hugepages",
+				    node, t->m->huge[i].page >> 10, files[k]);
+		}
+	}
+}
+
 static void put_node(struct tree *t, uint32_t node)
 {
 	const struct machine *m = t->m;
@@ -362,6 +375,8 @@ static void put_node(struct tree *t, uint32_t node)
 		buf_printf(&t->text, "%u%s", m->distances[node * m->n_nodes + i],
 			   i + 1 < m->n_nodes ? " " : "\n");
 	tree_do_put(t, NODE "/node%u/distance", node);
+	if (m->nodes[node].package != UINT32_MAX)
+		put_huge(t, node);
 }
 
 static void put_node_lists(struct tree *t)

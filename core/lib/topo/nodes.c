@@ -4,6 +4,7 @@
  * kernel writes a distance for each online node in ascending order. memtype.c determines the kind
  * of memory.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,4 +351,64 @@ int reader_nodes(struct reader *r)
 	place_nodes(r->t);
 	rc = reader_memory_types(r);
 	return rc ? rc : keep_memory_sets(r);
+}
+
+/* ---- huge pages ------------------------------------------------------------------------------ */
+
+#define HUGE_DIR "sys/kernel/mm/hugepages"
+#define HUGE_NAME "hugepages-%" PRIu64 "kB"
+
+int topo_hugepages(const struct topo *t, uint32_t node, uint64_t page, uint64_t *ret_total,
+		   uint64_t *ret_free)
+{
+	static const char *const files[] = {"nr_hugepages", "free_hugepages"};
+	int64_t n[2];
+	for (unsigned i = 0; i < 2; i++) {
+		char path[128];
+		(void)snprintf(path, sizeof path, NODE_DIR "/node%u/hugepages/" HUGE_NAME "/%s",
+			       node, page >> 10, files[i]);
+		int r = fs_read_i64(&t->root, path, &n[i]);
+		if (r == -ENOENT && t->n_nodes == 1) { /* a kernel without NUMA */
+			(void)snprintf(path, sizeof path, HUGE_DIR "/" HUGE_NAME "/%s", page >> 10,
+				       files[i]);
+			r = fs_read_i64(&t->root, path, &n[i]);
+		}
+		if (r || n[i] < 0 || __builtin_mul_overflow(n[i], (int64_t)page, &n[i]))
+			return -ENOENT;
+	}
+	*ret_total = (uint64_t)n[0];
+	*ret_free = (uint64_t)n[1];
+	return 0;
+}
+
+struct huge_sizes {
+	uint64_t above, least; /* the smallest size above `above`; 0: none */
+};
+
+static int note_size(const char *name, void *arg)
+{
+	struct huge_sizes *s = arg;
+	uint64_t kib;
+	char rest;
+	if (sscanf(name, "hugepages-%15" SCNu64 "kB%c", &kib, &rest) == 1 && kib << 10 > s->above &&
+	    (!s->least || kib << 10 < s->least))
+		s->least = kib << 10;
+	return 0;
+}
+
+uint64_t topo_hugepage_size(const struct topo *t, uint32_t index)
+{
+	struct huge_sizes s = {0};
+	char path[64];
+	(void)snprintf(path, sizeof path, NODE_DIR "/node%u/hugepages",
+		       t->n_nodes ? t->nodes[0].id : 0);
+	for (uint32_t i = 0; i <= index; i++) {
+		s.above = s.least;
+		s.least = 0;
+		if (fs_list(&t->root, path, note_size, &s) == -ENOENT)
+			(void)fs_list(&t->root, HUGE_DIR, note_size, &s);
+		if (!s.least)
+			return 0;
+	}
+	return s.least;
 }

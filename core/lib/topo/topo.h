@@ -88,6 +88,13 @@ uint32_t topo_n_caches(const struct topo *t);
 /* Returns a cache, ordered by level, type and lowest CPU. -ENOENT beyond the last one. */
 int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out);
 uint64_t topo_memory(const struct topo *t);
+#define TOPO_HUGE_NODES_MAX 64u
+/* Reads the bytes of all and of the free huge pages of a size on a node, from sysfs each time.
+ * -ENOENT: the kernel has no pages of this size there. */
+int topo_hugepages(const struct topo *t, uint32_t node, uint64_t page, uint64_t *ret_total,
+		   uint64_t *ret_free);
+/* Returns the page size with this index, ascending, that the kernel has; 0: no more. */
+uint64_t topo_hugepage_size(const struct topo *t, uint32_t index);
 /*
  * Finds online CPUs and nodes near a device: "/sys/devices/…", any path under /sys that leads
  * there, or a device number ("8:0": block, else character; "b8:0"; "c1:3"). A device made of others

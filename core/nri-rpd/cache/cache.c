@@ -21,6 +21,7 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/resources.h"
+#include "core/nri-rpd/cache/hugepages.h"
 
 #define LOG_SOURCE "cache"
 #define DERIVED_SIBLINGS_MAX 256u /* per pod */
@@ -291,6 +292,7 @@ struct cache *cache_free(struct cache *c)
 	free(c->pod_slots.slot);
 	free(c->ctr_slots.slot);
 	free(c->cpu_sets);
+	free(c->huge_others);
 	free(c->cpu_owner);
 	free(c->cpu_owners);
 	free(c);
@@ -583,6 +585,8 @@ static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
 		r = put_kvs(&ctr->labels, d->labels, d->n_labels, &changed);
 	if (!r)
 		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations, &changed);
+	if (!r && !ctr->huge)
+		r = hugepages_set(ctr, d->res.huge, d->res.n_huge);
 	put_number(&ctr->created_ns, d->created_ns, &changed);
 	if (d->pid)
 		ctr->pid = d->pid;
@@ -606,6 +610,7 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr->full_name);
 	free(ctr->trail.text);
 	free(ctr->usage);
+	free(ctr->huge);
 	kvs_fini(&ctr->labels);
 	kvs_fini(&ctr->annotations);
 	free(ctr);

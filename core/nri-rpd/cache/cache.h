@@ -42,9 +42,23 @@ struct values {
 	struct iset *cpus, *mems; /* references; NULL: not set */
 };
 
+/* A request for huge pages of one size, in bytes. */
+struct huge_request {
+	uint64_t page, bytes;
+};
+#define HUGE_SIZES_MAX 4u
+
 struct res_desc {
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: absent */
 	const char *cpus, *mems; /* list form; NULL or "": absent */
+	struct huge_request huge[HUGE_SIZES_MAX];
+	uint32_t n_huge;
+};
+
+/* Huge pages of a container (hugepages.h). */
+struct huge {
+	uint32_t n;
+	struct huge_request of[HUGE_SIZES_MAX];
 };
 
 struct pod_desc {
@@ -215,6 +229,7 @@ struct ctr {
 	} trail;
 	const struct ctr_desc *desc; /* set while its request is handled */
 	struct usage *usage; /* NULL: not measured */
+	struct huge *huge; /* NULL: no huge pages requested */
 	struct kvs labels, annotations;
 	struct ctr *next, *prev; /* list of all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* list of the pod's containers */

@@ -32,6 +32,12 @@ struct feed {
 	uint32_t n_renamed;
 };
 
+/* Huge pages of one size on one node that other programs used when they were last counted. */
+struct huge_others {
+	uint32_t node;
+	uint64_t page, bytes;
+};
+
 struct cache {
 	uint64_t memory_total;
 	struct intern *sets;
@@ -54,6 +60,8 @@ struct cache {
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
 	uint32_t n_owned; /* CPUs with an owner */
+	struct huge_others *huge_others;
+	uint32_t n_huge_others;
 };
 
 #define OWNER_GROUP 0x80000000u

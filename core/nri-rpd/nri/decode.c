@@ -8,6 +8,7 @@
  * The last one of repeated scalar fields counts, embedded messages are merged, and a field with an
  * unexpected wire type is an error, as usual for protobuf.
  */
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/nri/internal.h"
 #include "core/nri-rpd/nri/decode.h"
@@ -305,6 +306,36 @@ static int take_rule(struct res_decoder *d, const struct field *f)
 	return take_message(f, rule_field, &rd);
 }
 
+struct huge_decoder {
+	struct arena *a;
+	struct huge_request is;
+};
+
+static int huge_field(void *arg, const struct field *f)
+{
+	struct huge_decoder *d = arg;
+	const char *size = "";
+	if (f->number == 2)
+		return take_number(f, &d->is.bytes);
+	if (f->number != 1)
+		return 0;
+	int r = take_text(d->a, f, &size);
+	if (!r)
+		d->is.page = hugepages_size(size);
+	return r;
+}
+
+/* Reads a limit of huge pages. The kubelet sends one of 0 for each size that is not requested. */
+static int take_huge(struct res_decoder *d, const struct field *f)
+{
+	struct huge_decoder hd = {.a = d->a};
+	int r = take_message(f, huge_field, &hd);
+	bool is = !r && hd.is.page && hd.is.bytes && hd.is.bytes <= DERIVE_BYTES_MAX;
+	if (is && d->ret->n_huge < HUGE_SIZES_MAX)
+		d->ret->huge[d->ret->n_huge++] = hd.is;
+	return r;
+}
+
 static int res_field(void *arg, const struct field *f)
 {
 	struct res_decoder *d = arg;
@@ -313,6 +344,8 @@ static int res_field(void *arg, const struct field *f)
 		return take_message(f, memory_field, d);
 	case 2:
 		return take_message(f, cpu_field, d);
+	case 3:
+		return take_huge(d, f);
 	case 7:
 		return d->rules ? take_rule(d, f) : 0;
 	default:
@@ -322,7 +355,10 @@ static int res_field(void *arg, const struct field *f)
 
 static void clear_resources(struct res_desc *ret)
 {
-	*ret = (struct res_desc){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL};
+	*ret = (struct res_desc){.shares = RP_NOT_SET,
+				 .quota = RP_NOT_SET,
+				 .period = RP_NOT_SET,
+				 .mem_limit = RP_NOT_SET};
 }
 
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret)

@@ -411,7 +411,12 @@ static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct
 	int r = read_values(m, &v, err);
 	if (r)
 		return r;
-	*ret = (struct res_desc){v.shares, v.quota, v.period, v.mem_limit, m->cpus, m->mems};
+	*ret = (struct res_desc){.shares = v.shares,
+				 .quota = v.quota,
+				 .period = v.period,
+				 .mem_limit = v.mem_limit,
+				 .cpus = m->cpus,
+				 .mems = m->mems};
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
@@ -740,6 +741,46 @@ static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, co
 	return put_line(d, key, value);
 }
 
+/* ---- huge pages ------------------------------------------------------------------------------ */
+
+static int32_t hugepages(void *ctx, rp_pod pod, rp_ctr ctr, struct rp_ids nodes, char *why,
+			 uint32_t cap)
+{
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	const struct host_env *env = instance_of(ctx)->env;
+	const struct ctr *c = ctr ? ctr_of(ctx, ctr) : NULL;
+	const struct pod *p = ctr ? NULL : pod_of(ctx, pod);
+	if (!c && !p)
+		return -RP_ESTALE;
+	return hugepages_check(env->cache, env->topo, p, c, nodes, why, cap);
+}
+
+static int32_t node_hugepages(void *ctx, uint32_t node, uint32_t index,
+			      struct rp_hugepages_info *out)
+{
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	static const char *const names[] = {"hugepages-64Ki",  "hugepages-1Mi",	  "hugepages-2Mi",
+					    "hugepages-4Mi",   "hugepages-8Mi",	  "hugepages-16Mi",
+					    "hugepages-32Mi",  "hugepages-256Mi", "hugepages-1Gi",
+					    "hugepages-512Mi", "hugepages-16Gi",  "hugepages-2Gi"};
+	const struct host_env *env = instance_of(ctx)->env;
+	uint64_t page = topo_hugepage_size(env->topo, index);
+	if (!page)
+		return -RP_ENOENT;
+	char text[HUGE_SIZE_TEXT];
+	struct huge_node n = {0};
+	(void)hugepages_count(env->cache, env->topo, node, page, NULL, &n);
+	struct rp_hugepages_info full = {
+		.resource = "", .page = page, .total = n.total, .others = n.others};
+	full.left = n.total - (n.others + n.granted < n.total ? n.others + n.granted : n.total);
+	(void)hugepages_text(page, text);
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (str_eq(strchr(names[i], '-') + 1, text))
+			full.resource = names[i];
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
 const struct rp_host_cache host_cache_service = {
 	.size = sizeof host_cache_service,
 	.list = list,
@@ -779,4 +820,6 @@ const struct rp_host_cache host_cache_service = {
 	.add_device = creation_add_device,
 	.add_cdi = creation_add_cdi,
 	.cdi = cdi,
+	.hugepages = hugepages,
+	.node_hugepages = node_hugepages,
 };

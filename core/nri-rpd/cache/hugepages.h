@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Huge pages by memory node. A container requests them by its limits of huge pages, which the
+ * kubelet sends for each page size of the machine. They are counted on the container's memory
+ * nodes: the lowest node that has some left first.
+ *
+ * The kernel tells how many pages of a node are free, but not which program uses the others. Pages
+ * in use beyond those granted to containers belong to other programs. How many of the granted ones
+ * are in use is not known, so the last known number of others' pages counts, within the limits
+ * that the pages in use set.
+ */
+#ifndef CACHE_HUGEPAGES_H
+#define CACHE_HUGEPAGES_H
+
+#include "core/lib/topo/topo.h"
+#include "core/nri-rpd/cache/cache.h"
+
+#define HUGE_SIZE_TEXT 24u /* bytes of a page size as text, with the NUL */
+
+/* Pages of one size on one node, in bytes. */
+struct huge_node {
+	uint64_t total, others, granted; /* others: used by other programs */
+};
+
+/* Reads a page size as cgroups and Kubernetes name it: "2MB", "1Gi". 0: malformed. */
+uint64_t hugepages_size(const char *text);
+/* Writes a page size as Kubernetes does: "2Mi". Returns text. */
+const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
+/* Stores the requests of a container that are not 0. -ENOMEM: they are unknown. */
+int hugepages_set(struct ctr *ctr, const struct huge_request *list, uint32_t n);
+/* Counts the pages of a size on a node, without those of the container `but` (NULL: none). -ENOENT:
+ * the node has no pages of this size. */
+int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,
+		    const struct ctr *but, struct huge_node *ret);
+/*
+ * Checks that these memory nodes have the huge pages that a container requests, or with ctr NULL
+ * the containers of a pod together, as the cluster reports them. Returns 1: they have; 0: none are
+ * requested; -ENOSPC: `why` has a sentence.
+ */
+int hugepages_check(struct cache *c, const struct topo *t, const struct pod *pod,
+		    const struct ctr *ctr, struct rp_ids nodes, char *why, size_t size);
+
+#endif
