@@ -32,10 +32,9 @@ static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *re
 }
 
 /* Creates a block of memory on these nodes. */
-static Podresources__Memory *memory_new(struct arena *a, uint64_t bytes, const uint32_t *nodes,
-					size_t n)
+static Podresources__Memory *memory_new(struct arena *a, char *type, uint64_t bytes,
+					const uint32_t *nodes, size_t n)
 {
-	static char type[] = MEMORY_TYPE;
 	Podresources__Memory *m = arena_zero(a, Podresources__Memory);
 	Podresources__TopologyInfo *where = arena_zero(a, Podresources__TopologyInfo);
 	Podresources__NUMANode *list = arena_array(a, n + 1, sizeof *list);
@@ -57,10 +56,10 @@ static Podresources__Memory *memory_new(struct arena *a, uint64_t bytes, const u
 	return m;
 }
 
-static int add_memory(struct arena *a, uint64_t bytes, const uint32_t *nodes, size_t n,
+static int add_memory(struct arena *a, char *type, uint64_t bytes, const uint32_t *nodes, size_t n,
 		      Podresources__ServedContainer *to)
 {
-	Podresources__Memory *m = memory_new(a, bytes, nodes, n);
+	Podresources__Memory *m = memory_new(a, type, bytes, nodes, n);
 	if (!m)
 		return -ENOMEM;
 	to->memory[to->n_memory++] = m;
@@ -70,12 +69,16 @@ static int add_memory(struct arena *a, uint64_t bytes, const uint32_t *nodes, si
 static int put_memory(struct arena *a, const Agent__ContainerAllocation *from,
 		      Podresources__ServedContainer *to, struct err *err)
 {
-	to->memory = arena_array(a, from->n_parts + 1, sizeof *to->memory);
+	static char memory[] = MEMORY_TYPE;
+	to->memory = arena_array(a, from->n_parts + from->n_huge + 1, sizeof *to->memory);
 	int r = to->memory ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < from->n_parts; i++)
-		r = add_memory(a, from->parts[i]->bytes, &from->parts[i]->node, 1, to);
+		r = add_memory(a, memory, from->parts[i]->bytes, &from->parts[i]->node, 1, to);
 	if (!r && !from->n_parts && from->memory)
-		r = add_memory(a, from->memory, from->nodes, from->n_nodes, to);
+		r = add_memory(a, memory, from->memory, from->nodes, from->n_nodes, to);
+	for (size_t i = 0; !r && i < from->n_huge; i++)
+		r = add_memory(a, from->huge[i]->resource, from->huge[i]->bytes,
+			       from->huge[i]->nodes, from->huge[i]->n_nodes, to);
 	return r ? err_errno(err, r, "memory") : 0;
 }
 
@@ -267,9 +270,14 @@ int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 		return r;
 	ret->devices = k ? k->devices : NULL;
 	ret->n_devices = k ? k->n_devices : 0;
-	ret->memory = arena_array(a, m->n_memory + 1, sizeof *ret->memory);
-	for (size_t i = 0; ret->memory && i < m->n_memory; i++) {
-		ret->memory[i] = memory_new(a, m->memory[i]->bytes, &m->memory[i]->node, 1);
+	static char memory[] = MEMORY_TYPE;
+	size_t n = m->n_memory + m->n_huge;
+	ret->memory = arena_array(a, n + 1, sizeof *ret->memory);
+	for (size_t i = 0; ret->memory && i < n; i++) {
+		const Agent__HugePages *h = i < m->n_memory ? NULL : m->huge[i - m->n_memory];
+		ret->memory[i] =
+			h ? memory_new(a, h->resource, h->bytes, h->nodes, h->n_nodes)
+			  : memory_new(a, memory, m->memory[i]->bytes, &m->memory[i]->node, 1);
 		if (!ret->memory[i])
 			return err_errno(err, -ENOMEM, "memory");
 		ret->n_memory++;

@@ -391,11 +391,11 @@ struct rp_host_cache {
 	/* Returns the name of a device that the runtime adds by the Container Device Interface, one
 	 * per index. Known when env() is. NULL: past the last one. */
 	const char *(*cdi)(void *ctx, rp_ctr ctr, uint32_t index);
-	/* Checks that these memory nodes have left the huge pages that a container requests, or with
-	 * ctr 0 those that a pod with RP_POD_FED requests for its containers together. Pages count
-	 * on the memory nodes of the other containers that request some; pages that other programs
-	 * use are not left. Returns 1: they have; 0: no huge pages are requested; -RP_ENOSPC: `why`
-	 * has a sentence of at most cap bytes with its NUL. */
+	/* Checks that these memory nodes have the huge pages left that a container requests, or
+	 * with ctr 0 those that a pod with RP_POD_FED requests for its containers. Pages count on
+	 * the memory nodes of the other containers that request some. Pages that other programs use
+	 * are not left. Returns 1: they have; 0: no huge pages are requested; -RP_ENOSPC: `why` has
+	 * a sentence of at most cap bytes with its NUL. */
 	int32_t (*hugepages)(void *ctx, rp_pod pod, rp_ctr ctr, struct rp_ids nodes, char *why,
 			     uint32_t cap);
 	/* Fills *out with the huge pages of a node, one page size per index, ascending. -RP_ENOENT:

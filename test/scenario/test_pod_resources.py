@@ -212,3 +212,15 @@ def test_odd_clients(served, kubelet):
         call.cancel()
     go.set()
     eventually(lambda: not _refused(s))
+
+
+def test_huge_pages(make_node, tmp_path):
+    """Blocks of a container on its nodes, and of each node what no other program uses."""
+    node = make_node(None, start=False, machine={'base': 'n4c16', 'hugepages': {'1Gi': 4}})
+    with Served(node, tmp_path, ALIGNED) as s:
+        node.create('web', ctr('app', '1', '64Mi', hugepages={'1GB': 3 << 30}))
+        blocks = {m.memory_type: m for m in s.list()['default/web']['app'].memory}
+        assert blocks['hugepages-1Gi'].size == 3 << 30
+        assert [n.ID for n in blocks['hugepages-1Gi'].topology.nodes] == [n.ID for n in blocks['memory'].topology.nodes]
+        huge = [m for m in s.allocatable().memory if m.memory_type == 'hugepages-1Gi']
+        assert [(m.size, [n.ID for n in m.topology.nodes]) for m in huge] == [(4 << 30, [n]) for n in range(4)]

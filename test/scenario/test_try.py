@@ -244,6 +244,17 @@ def test_init_containers_and_sidecars(make_node, manifest):
     assert not sets['default/web/side'] & (sets['default/web/app'] | sets['default/web/init3'])
 
 
+def test_huge_pages(make_node, manifest):
+    """Two nodes have six pages, and one container of that size leaves two nodes with four each."""
+    node = make_node(STATIC, machine={'base': 'n4c16', 'hugepages': {'1Gi': 4}})
+    app = {'name': 'app', 'resources': {'limits': {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '9Gi'}}}
+    node.create('busy', ctr('a', '1', '64Mi', hugepages={'1GB': 8 << 30}))
+    done = ctl(node, 'try', manifest(app))
+    assert done.code == FAILED and 'hugepages-1Gi: memory nodes 0-3 have 8 pages left, 9 are requested' in done.out + done.err
+    app['resources']['limits']['hugepages-1Gi'] = '8Gi'
+    assert 'default/web/app' in tried(node, manifest(app))
+
+
 @pytest.mark.parametrize('text, says', [
     ('', 'it is empty'), ('- 1\n', ':1:1: '), ('spec: {containers: [{image: x}]}\n', 'without a name'),
     ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Pod\n', 'no spec.containers'),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
-#include "core/nri-rpd/cache/cache.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/pb.h"
@@ -88,6 +88,41 @@ static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAl
 	return 0;
 }
 
+static Agent__HugePages *huge_new(struct arena *a, uint64_t page, uint64_t bytes,
+				  struct rp_ids nodes)
+{
+	Agent__HugePages *m = arena_zero(a, Agent__HugePages);
+	char text[HUGE_SIZE_TEXT];
+	if (!m)
+		return NULL;
+	agent__huge_pages__init(m);
+	m->resource = arena_printf(a, "hugepages-%s", hugepages_text(page, text));
+	m->bytes = bytes;
+	m->nodes = arena_array(a, rp_ids_count(nodes) + 1, sizeof *m->nodes);
+	if (!m->resource || !m->nodes)
+		return NULL;
+	RP_IDS_EACH (node, nodes)
+		m->nodes[m->n_nodes++] = node;
+	return m;
+}
+
+/* Lists the huge pages of a container that is pinned to memory nodes. */
+static int put_huge(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
+	if (!ctr->huge || rp_ids_empty(nodes))
+		return 0;
+	to->huge = arena_array(a, ctr->huge->n, sizeof(Agent__HugePages *));
+	for (uint32_t i = 0; to->huge && i < ctr->huge->n; i++) {
+		const struct huge_request *h = &ctr->huge->of[i];
+		to->huge[i] = huge_new(a, h->page, h->bytes, nodes);
+		if (!to->huge[i])
+			return -ENOMEM;
+		to->n_huge++;
+	}
+	return to->huge ? 0 : -ENOMEM;
+}
+
 static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod)
 {
 	const struct iset *own = ctr_exclusive(pipeline_cache(l->pipeline), ctr);
@@ -99,7 +134,7 @@ static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod
 	if (own)
 		to->cpus = set_text(l->a, own->ids);
 	pod->containers[pod->n_containers++] = to;
-	if ((own && !to->cpus) || put_memory(l->a, ctr, to))
+	if ((own && !to->cpus) || put_memory(l->a, ctr, to) || put_huge(l->a, ctr, to))
 		return err_errno(l->err, -ENOMEM, "a container");
 	return put_parts(l, ctr, to);
 }
@@ -212,6 +247,32 @@ static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableRe
 	return 0;
 }
 
+/* Lists the huge pages of each node that no other programs use. */
+static int put_node_pages(struct arena *a, struct pipeline *p, Agent__AllocatableResponse *out)
+{
+	const struct topo *t = pipeline_topo(p);
+	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
+	uint64_t page;
+	out->huge = arena_array(a, HUGE_SIZES_MAX * rp_ids_count(nodes) + 1, sizeof *out->huge);
+	for (uint32_t i = 0; out->huge && i < HUGE_SIZES_MAX && (page = topo_hugepage_size(t, i));
+	     i++) {
+		RP_IDS_EACH (node, nodes) {
+			struct huge_node n;
+			struct rp_idset self;
+			rp_idset_clear(&self);
+			rp_idset_add(&self, node);
+			if (hugepages_count(pipeline_cache(p), t, node, page, NULL, &n))
+				continue;
+			Agent__HugePages *m =
+				huge_new(a, page, n.total - n.others, rp_ids_of(&self));
+			if (!m)
+				return -ENOMEM;
+			out->huge[out->n_huge++] = m;
+		}
+	}
+	return out->huge ? 0 : -ENOMEM;
+}
+
 /* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones
  * call reserved. */
 static int find_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
@@ -250,7 +311,7 @@ void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	out.cpus = a ? set_text(a, rp_ids_of(&cpus)) : NULL;
-	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out))
+	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out) || put_node_pages(a, p, &out))
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else
 		(void)rpc_reply(req, &out.base);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
 #define POD_ID "nri-rpctl-try"
@@ -27,6 +28,7 @@ struct reading {
 	struct manifest_pod *ret;
 	struct needs *wants; /* by container; the pod's limit for containers without one */
 	struct fed_ctr *own; /* by container, as in the manifest */
+	rp_cfg *nodes; /* by container */
 	struct needs of_pod; /* pod-level resources */
 	bool has_own; /* the pod has pod-level resources */
 	struct err *err;
@@ -214,6 +216,29 @@ static void fill_resources(const struct needs *w, struct res_desc *ret)
 	ret->period = PERIOD_US;
 }
 
+#define HUGE_PREFIX "hugepages-"
+
+/* Reads the limits of huge pages of a container. */
+static int fill_huge(struct reading *rd, rp_cfg ctr, struct res_desc *ret)
+{
+	rp_cfg limits = conf_get(ctr, "resources.limits");
+	uint32_t n = conf_kind(limits) == RP_NODE_MAP ? conf_count(limits) : 0;
+	for (uint32_t i = 0; i < n && ret->n_huge < HUGE_SIZES_MAX; i++) {
+		const char *key = conf_key(limits, i);
+		int64_t bytes = conf_value(conf_item(limits, i), RP_T_BYTES, -1);
+		if (!str_has_prefix(key, HUGE_PREFIX))
+			continue;
+		uint64_t page = hugepages_size(key + strlen(HUGE_PREFIX));
+		if (!page || bytes < 0 || (uint64_t)bytes % page)
+			return err_set(rd->err, -EINVAL,
+				       "container %s: %s: expected a multiple of the page size",
+				       conf_text(conf_get(ctr, "name"), ""), key);
+		ret->huge[ret->n_huge++] =
+			(struct huge_request){.page = page, .bytes = (uint64_t)bytes};
+	}
+	return 0;
+}
+
 /* ---- containers and the pod ------------------------------------------------------------------ */
 
 static int check_name(struct reading *rd, const char *name)
@@ -242,6 +267,7 @@ static int add_ctr(struct reading *rd, const char *pod_id, rp_cfg node, bool ini
 	if (!c->desc.id || !c->desc.name)
 		return no_memory(rd);
 	rd->ret->n++;
+	rd->nodes[i] = node;
 	r = read_wants(rd, &holder, &rd->wants[i]);
 	rd->own[i] = (struct fed_ctr){.name = c->desc.name,
 				      .kind = c->ends ? FED_INIT
@@ -263,7 +289,8 @@ static int read_ctrs(struct reading *rd, const char *pod_id, rp_cfg spec)
 	rd->ret->ctrs = arena_array(rd->a, n_init + n, sizeof *rd->ret->ctrs);
 	rd->wants = arena_array(rd->a, n_init + n, sizeof *rd->wants);
 	rd->own = arena_array(rd->a, n_init + n, sizeof *rd->own);
-	if (!rd->ret->ctrs || !rd->wants || !rd->own)
+	rd->nodes = arena_array(rd->a, n_init + n, sizeof *rd->nodes);
+	if (!rd->ret->ctrs || !rd->wants || !rd->own || !rd->nodes)
 		return no_memory(rd);
 	for (uint32_t i = 0; !r && i < n_init; i++)
 		r = add_ctr(rd, pod_id, conf_item(init, i), true);
@@ -350,6 +377,7 @@ int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		struct ctr_desc *d = &ret->ctrs[i].desc;
 		fill_resources(&rd.wants[i], &d->res);
+		r = fill_huge(&rd, rd.nodes[i], &d->res);
 		d->oom_score_adj = oom_score_of(&rd, &rd.wants[i], critical);
 	}
 	return r;
