@@ -586,7 +586,7 @@ static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
 	if (!r)
 		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations, &changed);
 	if (!r && !ctr->huge)
-		r = hugepages_set(ctr, d->res.huge, d->res.n_huge);
+		r = hugepages_set(ctr, &d->huge);
 	put_number(&ctr->created_ns, d->created_ns, &changed);
 	if (d->pid)
 		ctr->pid = d->pid;

@@ -46,19 +46,16 @@ struct values {
 struct huge_request {
 	uint64_t page, bytes;
 };
+/* Huge pages of a container (hugepages.h). */
 #define HUGE_SIZES_MAX 4u
+struct huge {
+	uint32_t n;
+	struct huge_request of[HUGE_SIZES_MAX];
+};
 
 struct res_desc {
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: absent */
 	const char *cpus, *mems; /* list form; NULL or "": absent */
-	struct huge_request huge[HUGE_SIZES_MAX];
-	uint32_t n_huge;
-};
-
-/* Huge pages of a container (hugepages.h). */
-struct huge {
-	uint32_t n;
-	struct huge_request of[HUGE_SIZES_MAX];
 };
 
 struct pod_desc {
@@ -75,6 +72,7 @@ struct ctr_desc {
 	uint64_t created_ns; /* 0: unknown */
 	int64_t oom_score_adj; /* RP_NOT_SET: unknown */
 	struct res_desc res;
+	struct huge huge;
 	const struct kv *labels, *annotations;
 	uint32_t n_labels, n_annotations;
 	/* following members: valid during the request only */

@@ -43,20 +43,15 @@ const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT])
 	return text;
 }
 
-int hugepages_set(struct ctr *ctr, const struct huge_request *list, uint32_t n)
+int hugepages_set(struct ctr *ctr, const struct huge *huge)
 {
-	struct huge *huge = NULL;
-	for (uint32_t i = 0; i < n && i < HUGE_SIZES_MAX; i++) {
-		if (!list[i].page || !list[i].bytes)
-			continue;
-		if (!huge)
-			huge = calloc(1, sizeof *huge);
-		if (!huge)
-			return -ENOMEM;
-		huge->of[huge->n++] = list[i];
-	}
+	struct huge *copy = huge->n ? malloc(sizeof *copy) : NULL;
+	if (huge->n && !copy)
+		return -ENOMEM;
+	if (copy)
+		*copy = *huge;
 	free(ctr->huge);
-	ctr->huge = huge;
+	ctr->huge = copy;
 	return 0;
 }
 

@@ -26,8 +26,8 @@ struct huge_node {
 uint64_t hugepages_size(const char *text);
 /* Writes a page size as Kubernetes does: "2Mi". Returns text. */
 const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
-/* Stores the requests of a container that are not 0. -ENOMEM: they are unknown. */
-int hugepages_set(struct ctr *ctr, const struct huge_request *list, uint32_t n);
+/* Stores the requests of a container. -ENOMEM. */
+int hugepages_set(struct ctr *ctr, const struct huge *huge);
 /* Counts the pages of a size on a node, without those of the container `but` (NULL: none). -ENOENT:
  * the node has no pages of this size. */
 int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,

@@ -215,6 +215,7 @@ struct rule {
 struct res_decoder {
 	struct arena *a;
 	struct res_desc *ret;
+	struct huge *huge; /* NULL: not requested */
 	struct rule *rules; /* NULL: not requested */
 	uint32_t n_rules, cap_rules;
 };
@@ -331,8 +332,8 @@ static int take_huge(struct res_decoder *d, const struct field *f)
 	struct huge_decoder hd = {.a = d->a};
 	int r = take_message(f, huge_field, &hd);
 	bool is = !r && hd.is.page && hd.is.bytes && hd.is.bytes <= DERIVE_BYTES_MAX;
-	if (is && d->ret->n_huge < HUGE_SIZES_MAX)
-		d->ret->huge[d->ret->n_huge++] = hd.is;
+	if (is && d->huge->n < HUGE_SIZES_MAX)
+		d->huge->of[d->huge->n++] = hd.is;
 	return r;
 }
 
@@ -345,7 +346,7 @@ static int res_field(void *arg, const struct field *f)
 	case 2:
 		return take_message(f, cpu_field, d);
 	case 3:
-		return take_huge(d, f);
+		return d->huge ? take_huge(d, f) : 0;
 	case 7:
 		return d->rules ? take_rule(d, f) : 0;
 	default:
@@ -624,7 +625,7 @@ int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_d
 				.rest = rest,
 				.depth = depth,
 				.ret = ret,
-				.res = {.a = a, .ret = &ret->res}};
+				.res = {.a = a, .ret = &ret->res, .huge = &ret->huge}};
 	*ret = (struct ctr_desc){.id = "",
 				 .pod_id = "",
 				 .name = "",

@@ -219,11 +219,11 @@ static void fill_resources(const struct needs *w, struct res_desc *ret)
 #define HUGE_PREFIX "hugepages-"
 
 /* Reads the limits of huge pages of a container. */
-static int fill_huge(struct reading *rd, rp_cfg ctr, struct res_desc *ret)
+static int fill_huge(struct reading *rd, rp_cfg ctr, struct huge *ret)
 {
 	rp_cfg limits = conf_get(ctr, "resources.limits");
 	uint32_t n = conf_kind(limits) == RP_NODE_MAP ? conf_count(limits) : 0;
-	for (uint32_t i = 0; i < n && ret->n_huge < HUGE_SIZES_MAX; i++) {
+	for (uint32_t i = 0; i < n && ret->n < HUGE_SIZES_MAX; i++) {
 		const char *key = conf_key(limits, i);
 		int64_t bytes = conf_value(conf_item(limits, i), RP_T_BYTES, -1);
 		if (!str_has_prefix(key, HUGE_PREFIX))
@@ -233,8 +233,7 @@ static int fill_huge(struct reading *rd, rp_cfg ctr, struct res_desc *ret)
 			return err_set(rd->err, -EINVAL,
 				       "container %s: %s: expected a multiple of the page size",
 				       conf_text(conf_get(ctr, "name"), ""), key);
-		ret->huge[ret->n_huge++] =
-			(struct huge_request){.page = page, .bytes = (uint64_t)bytes};
+		ret->of[ret->n++] = (struct huge_request){.page = page, .bytes = (uint64_t)bytes};
 	}
 	return 0;
 }
@@ -377,7 +376,7 @@ int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		struct ctr_desc *d = &ret->ctrs[i].desc;
 		fill_resources(&rd.wants[i], &d->res);
-		r = fill_huge(&rd, rd.nodes[i], &d->res);
+		r = fill_huge(&rd, rd.nodes[i], &d->huge);
 		d->oom_score_adj = oom_score_of(&rd, &rd.wants[i], critical);
 	}
 	return r;
