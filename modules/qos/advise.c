@@ -51,7 +51,7 @@ void advise_learn(struct rp_instance *inst)
 {
 	inst->n_advice = 0;
 	for (uint32_t i = 0; inst->plan && inst->plan->advise && i < inst->table.n; i++) {
-		const struct entry *e = &inst->table.list[i];
+		const struct entry *e = inst->table.list[i];
 		struct rp_ctr_info info;
 		if (!entry_counts(e) || !is_of(&e->is, e->is.pool) || e->is.ramp_end_ms ||
 		    inst->n_advice == POOLS_MAX || advise_find(inst, e->is.pool) ||
@@ -71,7 +71,7 @@ static int64_t used(const struct rp_instance *inst, const char *pool)
 {
 	int64_t sum = RP_NOT_SET;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		const struct entry *e = &inst->table.list[i];
+		const struct entry *e = inst->table.list[i];
 		struct rp_usage u;
 		if (!e->ctr || (pool && !is_of(&e->is, pool)) ||
 		    !modhost_usage(&inst->h, e->ctr, &u) || u.cpu == RP_NOT_MEASURED)

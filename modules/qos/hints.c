@@ -87,7 +87,8 @@ void room_memory_of(const struct rp_instance *inst, const struct entry *of, uint
 	const struct ask nobody = {.level = LEVEL_SHARED};
 	struct room room;
 	room_empty(inst->plan, &room);
-	for (const struct entry *e = inst->table.list; e <= of; e++) {
+	for (uint32_t i = 0; i == 0 || inst->table.list[i - 1] != of; i++) {
+		const struct entry *e = inst->table.list[i];
 		memcpy(ret, room.mem_free, sizeof room.mem_free);
 		if (hints_do_counts(e))
 			hints_count(inst->plan, &e->is, &nobody, &room);
@@ -102,8 +103,8 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 	struct rp_idset own, of_exclusive;
 	room_empty(p, ret);
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].pod != but && hints_do_counts(&inst->table.list[i]))
-			hints_count(p, &inst->table.list[i].is, a, ret);
+		if (inst->table.list[i]->pod != but && hints_do_counts(inst->table.list[i]))
+			hints_count(p, &inst->table.list[i]->is, a, ret);
 	(void)owners_owned(&inst->owners, but, &own);
 	rp_idset_andnot(&ret->free, rp_ids_of(&p->pool), rp_ids_of(&inst->owners.taken));
 	rp_idset_or(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&own));
@@ -655,7 +656,7 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, s
 			     RP_CPUS_MAX;
 		uint32_t n_pods = 1;
 		for (uint32_t k = 0; k < inst->table.n; k++) {
-			const struct entry *e = &inst->table.list[k];
+			const struct entry *e = inst->table.list[k];
 			n_pods += entry_counts(e) && e->is.level == LEVEL_RECLAIMED &&
 				  e->is.nodes == node;
 		}

@@ -69,7 +69,7 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 void place_loose(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		const struct entry *e = &inst->table.list[i];
+		const struct entry *e = inst->table.list[i];
 		struct ask a = {.level = LEVEL_DEDICATED, .flags = e->is.flags, .cpu = e->is.cpu};
 		struct room room;
 		if (!entry_counts(e) || e->is.level != LEVEL_DEDICATED || !(e->is.set & SET_LOOSE))
@@ -124,8 +124,10 @@ static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 {
 	struct entry *e;
 	for (uint32_t at = 0; (e = table_next(inst, main->pod, &at));)
-		if (e->is.role == ROLE_SIDECAR)
+		if (e->is.role == ROLE_SIDECAR) {
 			follow_main(main, e);
+			table_changed(inst, e);
+		}
 }
 
 void place_give(struct rp_instance *inst, const struct ask *a, const struct entry *e)
@@ -253,9 +255,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 		r = place_main(inst, txn, &info, &a, &now);
 	if (r)
 		return r;
-	e = table_find(inst, now.ctr); /* the table may have moved when the grant was removed */
-	*e = now;
-	inst->table.keys[e - inst->table.list].uid = now.is.uid;
+	table_replace(inst, e, &now);
 	if (e->is.role == ROLE_MAIN)
 		call_sidecars(inst, e);
 	place_note(inst, e);
@@ -305,7 +305,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		return r;
 	e->is.cpu = cpu;
 	e->is.mem = mem;
-	e->changed = true;
+	table_changed(inst, e);
 	inst->past.sized = true;
 	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST)
 		       ? admit_use(inst, txn, e, info->name)
@@ -318,7 +318,7 @@ int32_t place_check(struct rp_instance *inst)
 	    !rp_ids_empty(rp_ids_of(&inst->plan->reserved)))
 		return 0;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		const struct entry *e = &inst->table.list[i];
+		const struct entry *e = inst->table.list[i];
 		if (e->is.level == LEVEL_SHARED && !(e->is.flags & (ASK_BOUND | ASK_LOST)) &&
 		    e->is.role < ROLE_INIT) {
 			inst->counters.refused[REFUSED_CPU]++;

@@ -64,46 +64,78 @@ const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX])
 	return text_of(rec->pool, rec->level == LEVEL_SHARED ? node_of(rec) : 0, text);
 }
 
-static int32_t pools_count(struct rp_instance *inst, const struct record *rec)
+/* Counts an entry on its nodes, and sets the mask of those with entries. */
+static void count_nodes(uint32_t on_node[NODES_MAX], uint64_t nodes, bool joins, uint64_t *mask)
 {
-	struct pools *pools = &inst->pools;
+	for (; nodes; nodes &= nodes - 1) {
+		uint32_t node = (uint32_t)__builtin_ctzll(nodes);
+		on_node[node] += joins ? 1 : UINT32_MAX;
+		*mask = (*mask & ~(UINT64_C(1) << node)) | (uint64_t)(on_node[node] > 0) << node;
+	}
+}
+
+/* Counts a request in its pool, which is created for the first and removed with the last one.
+ * Returns false if there are too many pools. */
+static bool count_request(struct pools *pools, const struct record *rec, bool joins)
+{
 	struct pool *p = pools_do_find(pools, rec);
 	if (!p && pools->n == POOLS_MAX)
-		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u CPU pools: no room for %s",
-				    POOLS_MAX, rec->pool);
+		return false;
 	if (!p) {
 		p = &pools->list[pools->n++];
 		p->node = node_of(rec);
-		p->request = 0;
+		p->request = p->n = 0;
 		memcpy(p->name, rec->pool, sizeof p->name);
 	}
-	p->request += rec->cpu;
-	return 0;
+	p->request += joins ? rec->cpu : -rec->cpu;
+	p->n += joins ? 1 : UINT32_MAX;
+	if (!p->n)
+		memmove(p, p + 1, (size_t)(&pools->list[--pools->n] - p) * sizeof *p);
+	return true;
+}
+
+/* Returns false if the entry's pool is one too many. */
+static bool pools_do_count(struct pools *pools, const struct entry *e, bool joins)
+{
+	const struct record *rec = &e->is;
+	uint64_t *const masks[N_LEVELS] = {[LEVEL_SHARED] = &pools->shared,
+					   [LEVEL_DEDICATED] = &pools->dedicated,
+					   [LEVEL_RECLAIMED] = &pools->reclaimed};
+	if (rec->ramp_end_ms && joins &&
+	    (!pools->next_ramp_ms || rec->ramp_end_ms < pools->next_ramp_ms))
+		pools->next_ramp_ms = rec->ramp_end_ms;
+	if (!entry_counts(e))
+		return true;
+	if (masks[rec->level])
+		count_nodes(pools->on_node[rec->level], rec->nodes, joins, masks[rec->level]);
+	if (rec->flags & ASK_EXCLUSIVE)
+		count_nodes(pools->on_node[N_LEVELS], rec->nodes, joins, &pools->exclusive);
+	return rec->level != LEVEL_SHARED || rec->ramp_end_ms || rec->cpu <= 0 ||
+	       count_request(pools, rec, joins);
+}
+
+void pools_count(struct rp_instance *inst, const struct entry *e, bool joins)
+{
+	struct pools *pools = &inst->pools;
+	bool ends_first = !joins && e->is.ramp_end_ms && e->is.ramp_end_ms == pools->next_ramp_ms;
+	if (pools->counted)
+		pools->counted = !ends_first && pools_do_count(pools, e, joins);
 }
 
 static int32_t look_at_entries(struct rp_instance *inst)
 {
 	struct pools *pools = &inst->pools;
-	int32_t r = 0;
-	for (uint32_t i = 0; !r && i < inst->table.n; i++) {
-		const struct record *rec = &inst->table.list[i].is;
-		if (rec->ramp_end_ms &&
-		    (!pools->next_ramp_ms || rec->ramp_end_ms < pools->next_ramp_ms))
-			pools->next_ramp_ms = rec->ramp_end_ms;
-		if (!entry_counts(&inst->table.list[i]))
-			continue;
-		if (rec->level == LEVEL_SHARED)
-			pools->shared |= rec->nodes;
-		else if (rec->level == LEVEL_DEDICATED)
-			pools->dedicated |= rec->nodes;
-		else if (rec->level == LEVEL_RECLAIMED)
-			pools->reclaimed |= rec->nodes;
-		if (rec->flags & ASK_EXCLUSIVE)
-			pools->exclusive |= rec->nodes;
-		if (rec->level == LEVEL_SHARED && !rec->ramp_end_ms && rec->cpu > 0)
-			r = pools_count(inst, rec);
-	}
-	return r;
+	pools->n = 0;
+	pools->next_ramp_ms = 0;
+	pools->shared = pools->dedicated = pools->reclaimed = pools->exclusive = 0;
+	memset(pools->on_node, 0, sizeof pools->on_node);
+	for (uint32_t i = 0; i < inst->table.n; i++)
+		if (!pools_do_count(pools, inst->table.list[i], true))
+			return modhost_fail(&inst->h, -RP_E2BIG,
+					    "more than %u CPU pools: no room for %s", POOLS_MAX,
+					    inst->table.list[i]->is.pool);
+	pools->counted = true;
+	return 0;
 }
 
 static int by_node(const void *a, const void *b)
@@ -314,10 +346,7 @@ int32_t pools_make(struct rp_instance *inst)
 {
 	struct pools *pools = &inst->pools;
 	struct rp_idset cpus;
-	pools->n = 0;
-	pools->next_ramp_ms = 0;
-	pools->shared = pools->dedicated = pools->reclaimed = pools->exclusive = 0;
-	int32_t r = look_at_entries(inst);
+	int32_t r = pools->counted ? 0 : look_at_entries(inst);
 	if (r)
 		return r;
 	qsort(pools->list, pools->n, sizeof *pools->list, by_node);

@@ -55,7 +55,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct entry *e = table_find(inst, info->ctr);
 	int32_t r = 0;
 	if (e)
-		e->changed = true;
+		table_changed(inst, e);
 	else
 		r = place_new(inst, txn, info, true);
 	if (!r)
@@ -161,6 +161,7 @@ static const struct rp_state state = {
 
 static void fini(struct rp_instance *inst)
 {
+	table_clear(inst);
 	free(inst->table.list);
 	free(inst->table.keys);
 	free(inst->pods);

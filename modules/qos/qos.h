@@ -216,9 +216,10 @@ struct key {
 };
 
 struct table {
-	struct entry *list; /* by creation */
+	struct entry **list; /* by creation */
 	struct key *keys; /* search keys, in the order of list */
 	uint32_t n, cap;
+	uint32_t first_changed; /* no entry before this one is changed */
 };
 
 /* Loads all containers with a record in the cache, and gives dedicated CPUs to their owners. Errors
@@ -236,6 +237,11 @@ struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
+void table_clear(struct rp_instance *inst);
+/* Notes that an entry of the table was modified: it is staged, and the pools are counted again. */
+void table_changed(struct rp_instance *inst, struct entry *e);
+/* Replaces an entry by another one of the same container. */
+void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
 bool record_is_sound(const struct record *rec);
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
@@ -262,6 +268,7 @@ struct pool {
 	char name[POOL_NAME_MAX + 1];
 	uint64_t node; /* bit of the node; 0: not bound */
 	int64_t request; /* requests of main containers in milli-CPU */
+	uint32_t n; /* such containers */
 	uint32_t size;
 	struct rp_idset cpus;
 };
@@ -276,11 +283,17 @@ struct pools {
 	struct rp_idset unbound_reclaim; /* reclaimed CPUs for unbound reclaimed pods */
 	/* Nodes of bound pods by level, and nodes of exclusive pods. */
 	uint64_t shared, dedicated, reclaimed, exclusive;
+	/* Entries by level and node, and entries of exclusive pods by node, for the masks above. */
+	uint32_t on_node[N_LEVELS + 1][NODES_MAX];
+	/* request and n of the pools, the masks and next_ramp_ms are those of the table's entries */
+	bool counted;
 	bool overlapping; /* a container runs on dedicated CPUs of another pod */
 	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
-	uint64_t digest; /* digest of all other members */
+	uint64_t digest; /* digest of the sets and masks */
 };
 
+/* Adds or removes the contribution of an entry that joins or leaves the table. */
+void pools_count(struct rp_instance *inst, const struct entry *e, bool joins);
 /* Computes the pools from the table and the owners. -RP_E2BIG: too many pools. */
 int32_t pools_make(struct rp_instance *inst);
 /* Returns the pool of a container of shared_cores; NULL: none. */

@@ -58,7 +58,7 @@ static uint64_t relief_suitable(const struct rp_plan *p, const struct ask *a,
 static void add_item(struct rp_instance *inst, uint32_t at, struct qos_relief *ret)
 {
 	const struct rp_plan *p = inst->plan;
-	const struct entry *e = &inst->table.list[at];
+	const struct entry *e = inst->table.list[at];
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct rp_idset own;
 	struct ask a;
@@ -85,20 +85,20 @@ static int32_t move_entries(struct rp_instance *inst, struct qos_relief *q, uint
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset had;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct entry *e = &inst->table.list[q->entries[q->moves[i].item]];
+		const struct entry *e = inst->table.list[q->entries[q->moves[i].item]];
 		int32_t r = ask_read(inst, e->pod, &q->asks[i]);
 		if (r)
 			return r;
 		(void)owners_release(&inst->owners, e->pod, &had);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct entry *e = &inst->table.list[q->entries[q->moves[i].item]];
+		struct entry *e = inst->table.list[q->entries[q->moves[i].item]];
 		uint32_t from = p->nodes[q->items[q->moves[i].item].unit].id,
 			 to = p->nodes[q->moves[i].to].id;
 		q->asks[i].cpu = e->is.cpu;
 		q->asks[i].mem = e->is.mem;
 		e->is.nodes = e->is.mem_nodes = UINT64_C(1) << to;
-		e->changed = true;
+		table_changed(inst, e);
 		place_give(inst, &q->asks[i], e);
 		relief_note_move(&inst->h, &inst->relief.moved, e->ctr);
 		inst->relief.n_noted++;
@@ -126,7 +126,7 @@ int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod b
 		q->units[i].free = rest > 0 ? rest : 0;
 	}
 	for (uint32_t i = 0; i < inst->table.n && q->n_items < RELIEF_ITEMS_MAX; i++)
-		if (inst->table.list[i].pod != but)
+		if (inst->table.list[i]->pod != but)
 			add_item(inst, i, q);
 	int32_t n = relief_find(q->units, n_units, q->items, q->n_items,
 				1000 * (int64_t)ask_whole(a->cpu), relief_suitable(p, a, &q->room),

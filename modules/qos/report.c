@@ -117,7 +117,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 			      text, (double)inst->counters.refused[i]);
 	}
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		n_lost += (inst->table.list[i].is.flags & ASK_LOST) != 0;
+		n_lost += (inst->table.list[i]->is.flags & ASK_LOST) != 0;
 	sink->gauge(sink->ctx, "policy_qos_lost",
 		    "Containers that run without what their level promises.", "", n_lost);
 	return 0;

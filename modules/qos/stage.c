@@ -147,12 +147,14 @@ static bool stage_overlaps(const struct rp_instance *inst, const struct entry *e
 	return rp_ids_overlap(rp_ids_of(&cpus), rp_ids_of(&inst->owners.taken));
 }
 
-static bool anybody_overlaps(const struct rp_instance *inst)
+/* With the sets of the last staging, only changed entries can overlap that did not before. */
+static bool anybody_overlaps(const struct rp_instance *inst, bool same_sets)
 {
+	bool is_clear = same_sets && !inst->pools.overlapping;
 	if (rp_ids_empty(rp_ids_of(&inst->owners.taken)))
 		return false;
-	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (stage_overlaps(inst, &inst->table.list[i]))
+	for (uint32_t i = is_clear ? inst->table.first_changed : 0; i < inst->table.n; i++)
+		if (stage_overlaps(inst, inst->table.list[i]))
 			return true;
 	return false;
 }
@@ -210,12 +212,14 @@ static int32_t stage_made(struct rp_instance *inst, rp_txn txn)
 	inst->past.reclaim = inst->pools.reclaim;
 	inst->past.overlap = inst->plan->overlap && inst->pools.n;
 	bool was = inst->pools.overlapping;
-	inst->pools.overlapping = anybody_overlaps(inst);
+	inst->pools.overlapping = anybody_overlaps(inst, inst->staged == inst->pools.digest);
 	bool all = inst->staged != inst->pools.digest || was != inst->pools.overlapping;
 	inst->staged = inst->pools.digest;
-	for (uint32_t i = 0; !r && i < inst->table.n; i++)
-		if (inst->table.list[i].ctr && (all || inst->table.list[i].changed))
-			r = stage_entry(inst, txn, &inst->table.list[i]);
+	for (uint32_t i = all ? 0 : inst->table.first_changed; !r && i < inst->table.n; i++)
+		if (inst->table.list[i]->ctr && (all || inst->table.list[i]->changed))
+			r = stage_entry(inst, txn, inst->table.list[i]);
+	if (!r)
+		inst->table.first_changed = inst->table.n;
 	return r;
 }
 

@@ -46,14 +46,15 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	if (!inst->waiting)
 		return 0;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct retry a = {txn, inst->table.list[i].ctr};
-		if (!(inst->table.list[i].is.flags & ASK_LOST))
+		struct retry a = {txn, inst->table.list[i]->ctr};
+		if (!(inst->table.list[i]->is.flags & ASK_LOST))
 			continue;
 		int32_t r = sync_quietly(inst, sync_again, &a);
 		if (r == -RP_ENOMEM)
 			return r;
 		lost = lost || r;
-		i = (uint32_t)(table_find(inst, a.ctr) - inst->table.list);
+		while (inst->table.list[i]->ctr != a.ctr)
+			i--;
 	}
 	inst->waiting = lost;
 	return 0;
@@ -83,11 +84,11 @@ static bool end_ramps(struct rp_instance *inst)
 	int64_t now = sync_now_ms(), latest = now + inst->plan->ramp_up_ms;
 	bool ended = false;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
+		struct entry *e = inst->table.list[i];
 		if (!e->is.ramp_end_ms || (e->is.ramp_end_ms > now && e->is.ramp_end_ms <= latest))
 			continue;
 		e->is.ramp_end_ms = e->is.ramp_end_ms <= now || latest <= now ? 0 : latest;
-		e->changed = true;
+		table_changed(inst, e);
 		ended = ended || !e->is.ramp_end_ms;
 	}
 	return ended;
@@ -120,7 +121,7 @@ static bool is_right(const struct rp_instance *inst, const struct entry *e)
 static void forget_wrong(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
+		struct entry *e = inst->table.list[i];
 		struct rp_idset had;
 		if ((e->is.flags & ASK_LOST) || e->is.role >= ROLE_INIT || is_right(inst, e))
 			continue;
@@ -128,6 +129,7 @@ static void forget_wrong(struct rp_instance *inst)
 			(void)owners_release(&inst->owners, e->pod, &had);
 		e->is.flags |= ASK_LOST;
 		e->is.nodes = e->is.mem_nodes = 0;
+		table_changed(inst, e);
 		inst->waiting = true;
 	}
 }
@@ -136,7 +138,7 @@ static void forget_wrong(struct rp_instance *inst)
 static void grow_exclusive(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		const struct entry *e = &inst->table.list[i];
+		const struct entry *e = inst->table.list[i];
 		struct rp_idset cpus;
 		if (!entry_counts(e) || !(e->is.flags & ASK_EXCLUSIVE))
 			continue;
@@ -175,8 +177,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	forget_wrong(inst);
 	grow_exclusive(inst);
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		inst->table.list[i].changed = true;
-		inst->waiting = inst->waiting || (inst->table.list[i].is.flags & ASK_LOST);
+		table_changed(inst, inst->table.list[i]);
+		inst->waiting = inst->waiting || (inst->table.list[i]->is.flags & ASK_LOST);
 	}
 	(void)end_ramps(inst);
 	if (inst->synced && inst->changed && inst->table.n)

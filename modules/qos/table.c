@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/private/room.h"
 #include "modules/qos/qos.h"
 
 bool record_is_sound(const struct record *rec)
@@ -32,7 +33,7 @@ struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
 {
 	for (uint32_t i = inst->table.n; i--;)
 		if (inst->table.keys[i].ctr == ctr)
-			return &inst->table.list[i];
+			return inst->table.list[i];
 	return NULL;
 }
 
@@ -41,7 +42,7 @@ struct entry *table_next(const struct rp_instance *inst, rp_pod pod, uint32_t *a
 	const struct table *t = &inst->table;
 	while (*at < t->n)
 		if (t->keys[t->n - ++*at].pod == pod)
-			return &t->list[t->n - *at];
+			return t->list[t->n - *at];
 	return NULL;
 }
 
@@ -70,7 +71,7 @@ struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_
 	const struct table *t = &inst->table;
 	while (*at < t->n && t->keys[*at].uid != uid)
 		(*at)++;
-	return *at < t->n ? &t->list[(*at)++] : NULL;
+	return *at < t->n ? t->list[(*at)++] : NULL;
 }
 
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
@@ -78,37 +79,64 @@ bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
 	return find_role(inst, pod, ROLE_MAIN, ROLE_SIDECAR) != NULL;
 }
 
-static int32_t table_grow(struct table *t)
-{
-	uint32_t cap = t->cap ? 2 * t->cap : 64;
-	struct entry *list = realloc(t->list, cap * sizeof *list);
-	if (!list)
-		return -RP_ENOMEM;
-	t->list = list;
-	struct key *keys = realloc(t->keys, cap * sizeof *keys);
-	if (!keys)
-		return -RP_ENOMEM;
-	t->keys = keys;
-	t->cap = cap;
-	return 0;
-}
-
 int32_t table_add(struct rp_instance *inst, const struct entry *e)
 {
 	struct table *t = &inst->table;
-	if (t->n == t->cap && table_grow(t))
+	uint32_t cap = t->cap;
+	struct entry *new = malloc(sizeof *new);
+	if (!new || !room_for(&t->list, &cap, t->n + 1, sizeof *t->list) ||
+	    !room_for(&t->keys, &t->cap, t->n + 1, sizeof *t->keys)) {
+		free(new);
 		return modhost_no_memory(&inst->h);
+	}
+	*new = *e;
+	if (e->changed && t->n < t->first_changed)
+		t->first_changed = t->n;
 	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.uid};
-	t->list[t->n++] = *e;
+	t->list[t->n++] = new;
+	pools_count(inst, e, true);
 	return 0;
+}
+
+static uint32_t table_index(const struct table *t, const struct entry *e)
+{
+	uint32_t i = t->n - 1;
+	while (t->list[i] != e)
+		i--;
+	return i;
+}
+
+void table_changed(struct rp_instance *inst, struct entry *e)
+{
+	e->changed = true;
+	inst->table.first_changed = 0;
+	inst->pools.counted = false;
+}
+
+void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now)
+{
+	*e = *now;
+	inst->table.keys[table_index(&inst->table, e)].uid = e->is.uid;
+	table_changed(inst, e);
 }
 
 void table_remove(struct rp_instance *inst, struct entry *e)
 {
 	struct table *t = &inst->table;
-	size_t i = (size_t)(e - t->list), left = --t->n - i;
-	memmove(e, e + 1, left * sizeof *e);
+	uint32_t i = table_index(t, e), left = --t->n - i;
+	pools_count(inst, e, false);
+	free(e);
+	memmove(&t->list[i], &t->list[i + 1], left * sizeof *t->list);
 	memmove(&t->keys[i], &t->keys[i + 1], left * sizeof *t->keys);
+	t->first_changed -= i < t->first_changed;
+}
+
+void table_clear(struct rp_instance *inst)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++)
+		free(inst->table.list[i]);
+	inst->table.n = inst->table.first_changed = 0;
+	inst->pools.counted = false;
 }
 
 static int32_t table_do_load(struct rp_instance *inst, rp_ctr ctr)
@@ -130,7 +158,7 @@ static int32_t table_do_load(struct rp_instance *inst, rp_ctr ctr)
 int32_t table_load(struct rp_instance *inst)
 {
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	inst->table.n = 0;
+	table_clear(inst);
 	owners_clear(&inst->owners);
 	if (!r)
 		r = admit_load(inst);
