@@ -59,11 +59,8 @@ static const struct rp_key keys[] = {
 	CPUCLASS_OLD_KEYS("control.cpu.classes"),
 	SECTION_MAPS("loadClasses", "Kinds of load that make neighbouring CPUs slow.", "A class."),
 	SECTION_NAME("loadClasses[].name", "Its name, unique."),
-	{.path = "loadClasses[].level",
-	 .type = RP_T_ENUM,
-	 .flags = RP_KEY_REQUIRED,
-	 .choices = "core|l2cache",
-	 .doc = "What CPUs have in common that slow each other."},
+	SECTION_KEY("loadClasses[].level", ENUM, "What CPUs have in common that slow each other.",
+		    .flags = RP_KEY_REQUIRED, .choices = "core|l2cache"),
 	SECTION_BOOL("loadClasses[].overloadsLevelInBalloon", "false",
 		     "CPUs of one balloon should be kept apart as well."),
 	MEMPOLICY_KEYS,
@@ -122,13 +119,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL(T "showContainersInNrt", NULL, "As above, for this type."),
 };
 
-const struct rp_schema balloons_schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-	.cr_kind = "BalloonsPolicy",
-};
+const struct rp_schema balloons_schema = SECTION_SCHEMA(keys, .cr_kind = "BalloonsPolicy");
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 

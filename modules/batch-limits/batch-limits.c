@@ -195,23 +195,15 @@ static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_s
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "cpuNormalizationRatio",
-	 .type = RP_T_NUMBER,
-	 .doc = "What a CPU of this node is worth, from 1 to 10: quotas are divided by it. By "
-		"default what the Node's annotation " KOORD_RATIO " says."},
-	{.path = "normalizeQuotas",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Divide the quotas of LS pods, too, and of those without the label "
-		"koordinator.sh/qosClass; but not where CPUs are their own."},
+	SECTION_KEY("cpuNormalizationRatio", NUMBER,
+		    "What a CPU of this node is worth, from 1 to 10: quotas are divided by it. By "
+		    "default what the Node's annotation " KOORD_RATIO " says."),
+	SECTION_BOOL("normalizeQuotas", "true",
+		     "Divide the quotas of LS pods, too, and of those without the label "
+		     "koordinator.sh/qosClass; but not where CPUs are their own."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct ctl_life_ops ops = {
 	.need = KOORD_NEEDS,

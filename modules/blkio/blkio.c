@@ -3,6 +3,7 @@
 #include "modules/blkio/blkio.h"
 
 #include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/section.h>
 
 #define CLASS_KEY "blockioclass.resource-policy.nri.io"
 
@@ -123,53 +124,29 @@ static void blkio_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Give containers their classes."},
-	{.path = "usePodQoSAsDefaultClass",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Without another class a container has that of its QoS class: Guaranteed, "
-		"Burstable, BestEffort."},
-	{.path = "classes",
-	 .type = RP_T_MAP,
-	 .doc = "Classes by name. Without this key class names are passed on to the runtime."},
-	{.path = "classes.*",
-	 .type = RP_T_LIST,
-	 .doc = "Entries; what later ones say of a device goes over what earlier ones say."},
-	{.path = "classes.*[]", .type = RP_T_MAP, .doc = "An entry."},
-	{.path = "classes.*[].devices",
-	 .type = RP_T_LIST,
-	 .doc = "Disks, as paths or patterns of paths; without it the weight is the default one."},
-	{.path = "classes.*[].devices[]",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_NON_EMPTY,
-	 .doc = "Such as /dev/sd[a-z] or /dev/disk/by-id/nvme-*."},
-	{.path = "classes.*[].weight",
-	 .type = RP_T_BYTES,
-	 .doc = "Share of the disk's time, 10 to 1000."},
-	{.path = "classes.*[].throttleReadBps",
-	 .type = RP_T_BYTES,
-	 .doc = "Bytes read a second, at most; 0: no limit."},
-	{.path = "classes.*[].throttleWriteBps",
-	 .type = RP_T_BYTES,
-	 .doc = "Bytes written a second, at most."},
-	{.path = "classes.*[].throttleReadIOPS",
-	 .type = RP_T_BYTES,
-	 .doc = "Reads a second, at most."},
-	{.path = "classes.*[].throttleWriteIOPS",
-	 .type = RP_T_BYTES,
-	 .doc = "Writes a second, at most."},
+	SECTION_BOOL("enable", "true", "Give containers their classes."),
+	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
+		     "Without another class a container has that of its QoS class: Guaranteed, "
+		     "Burstable, BestEffort."),
+	SECTION_MAP("classes",
+		    "Classes by name. Without this key class names are passed on to the runtime."),
+	SECTION_LIST("classes.*",
+		     "Entries; what later ones say of a device goes over what earlier ones say."),
+	SECTION_MAP("classes.*[]", "An entry."),
+	SECTION_LIST(
+		"classes.*[].devices",
+		"Disks, as paths or patterns of paths; without it the weight is the default one."),
+	SECTION_KEY("classes.*[].devices[]", STRING,
+		    "Such as /dev/sd[a-z] or /dev/disk/by-id/nvme-*.", .flags = RP_KEY_NON_EMPTY),
+	SECTION_KEY("classes.*[].weight", BYTES, "Share of the disk's time, 10 to 1000."),
+	SECTION_KEY("classes.*[].throttleReadBps", BYTES,
+		    "Bytes read a second, at most; 0: no limit."),
+	SECTION_KEY("classes.*[].throttleWriteBps", BYTES, "Bytes written a second, at most."),
+	SECTION_KEY("classes.*[].throttleReadIOPS", BYTES, "Reads a second, at most."),
+	SECTION_KEY("classes.*[].throttleWriteIOPS", BYTES, "Writes a second, at most."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 static const struct ctl_life_ops ops = {
 	.takes = RP_TAKES_BLOCKIO_CLASS,

@@ -404,48 +404,23 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "policy",
-	 .type = RP_T_ENUM,
-	 .choices = "none|auto|cpuBurstOnly|cfsQuotaBurstOnly",
-	 .fallback = "none",
-	 .doc = "Savings of the kernel, larger quotas, both, or nothing."},
-	{.path = "cpuBurstPercent",
-	 .type = RP_T_INT,
-	 .min = 1,
-	 .max = 10000,
-	 .fallback = "1000",
-	 .doc = "Percent of the limit that the kernel saves up; never more than the quota."},
-	{.path = "cfsQuotaBurstPercent",
-	 .type = RP_T_INT,
-	 .min = 1,
-	 .max = 10000,
-	 .fallback = "300",
-	 .doc = "Percent of the limit that a quota grows to."},
-	{.path = "cfsQuotaBurstPeriodSeconds",
-	 .type = RP_T_INT,
-	 .min = -1,
-	 .max = 604800,
-	 .fallback = "-1",
-	 .doc = "So long a container may use all of it, if it has saved that up; -1 is for ever."},
-	{.path = "sharePoolThresholdPercent",
-	 .type = RP_T_INT,
-	 .min = 1,
-	 .max = 100,
-	 .fallback = "50",
-	 .doc = "Percent of the shared CPUs in use from which on quotas shrink again."},
-	{.path = "annotations",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Pods may say otherwise by the annotation koordinator.sh/cpuBurst."},
-	{.path = "interval", .type = RP_T_DURATION, .fallback = "1s", .doc = "Between two rounds."},
+	SECTION_CHOICE("policy", "none|auto|cpuBurstOnly|cfsQuotaBurstOnly", "none",
+		       "Savings of the kernel, larger quotas, both, or nothing."),
+	SECTION_NUMBER("cpuBurstPercent", 1, 10000, "1000",
+		       "Percent of the limit that the kernel saves up; never more than the quota."),
+	SECTION_NUMBER("cfsQuotaBurstPercent", 1, 10000, "300",
+		       "Percent of the limit that a quota grows to."),
+	SECTION_NUMBER(
+		"cfsQuotaBurstPeriodSeconds", -1, 604800, "-1",
+		"So long a container may use all of it, if it has saved that up; -1 is for ever."),
+	SECTION_NUMBER("sharePoolThresholdPercent", 1, 100, "50",
+		       "Percent of the shared CPUs in use from which on quotas shrink again."),
+	SECTION_BOOL("annotations", "true",
+		     "Pods may say otherwise by the annotation koordinator.sh/cpuBurst."),
+	SECTION_KEY("interval", DURATION, "Between two rounds.", .fallback = "1s"),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct ctl_life_ops ops = {
 	.need = KOORD_NEEDS,

@@ -18,34 +18,21 @@
 #define SAME_UP_TO (CALC_MILLION / 100)
 
 static const struct rp_key keys[] = {
-	{.path = "enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Whether nodes are normalized; the label " ENABLED_KEY
-		" of a node says otherwise."},
-	{.path = "defaultRatio",
-	 .type = RP_T_NUMBER,
-	 .doc = "Ratio of CPU models that are not listed, or lack the one that is needed."},
-	{.path = "ratioModel", .type = RP_T_MAP, .doc = "Ratios by CPU model."},
-	{.path = "ratioModel.*", .type = RP_T_MAP, .doc = "A model, as /proc/cpuinfo names it."},
-	{.path = "ratioModel.*.baseRatio",
-	 .type = RP_T_NUMBER,
-	 .doc = "Without hyper-threads and turbo; 1 to 5, as all of these."},
-	{.path = "ratioModel.*.hyperThreadEnabledRatio",
-	 .type = RP_T_NUMBER,
-	 .doc = "With hyper-threads alone."},
-	{.path = "ratioModel.*.turboEnabledRatio", .type = RP_T_NUMBER, .doc = "With turbo alone."},
-	{.path = "ratioModel.*.hyperThreadTurboEnabledRatio",
-	 .type = RP_T_NUMBER,
-	 .doc = "With both."},
+	SECTION_BOOL("enable", "false",
+		     "Whether nodes are normalized; the label " ENABLED_KEY
+		     " of a node says otherwise."),
+	SECTION_KEY("defaultRatio", NUMBER,
+		    "Ratio of CPU models that are not listed, or lack the one that is needed."),
+	SECTION_MAP("ratioModel", "Ratios by CPU model."),
+	SECTION_MAP("ratioModel.*", "A model, as /proc/cpuinfo names it."),
+	SECTION_KEY("ratioModel.*.baseRatio", NUMBER,
+		    "Without hyper-threads and turbo; 1 to 5, as all of these."),
+	SECTION_KEY("ratioModel.*.hyperThreadEnabledRatio", NUMBER, "With hyper-threads alone."),
+	SECTION_KEY("ratioModel.*.turboEnabledRatio", NUMBER, "With turbo alone."),
+	SECTION_KEY("ratioModel.*.hyperThreadTurboEnabledRatio", NUMBER, "With both."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 struct rp_plan {
 	rp_cfg section;

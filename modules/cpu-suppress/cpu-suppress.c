@@ -417,39 +417,19 @@ static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},
-	{.path = "cpuSuppressThresholdPercent",
-	 .type = RP_T_INT,
-	 .min = 0,
-	 .max = 100,
-	 .fallback = "65",
-	 .doc = "Percent of the node's CPUs that all together shall use at most."},
-	{.path = "cpuSuppressMinPercent",
-	 .type = RP_T_INT,
-	 .min = 0,
-	 .max = 100,
-	 .doc = "Percent of them that BestEffort pods keep in any case."},
-	{.path = "cpuSuppressPolicy",
-	 .type = RP_T_ENUM,
-	 .choices = "cpuset|cfsQuota",
-	 .fallback = "cpuset",
-	 .doc = "By a set of CPUs, or by a quota."},
-	{.path = "reserved",
-	 .type = RP_T_CPU,
-	 .fallback = "0",
-	 .doc = "What the system is counted with at least."},
-	{.path = "reservedCPUs",
-	 .type = RP_T_CPULIST,
-	 .doc = "CPUs that BestEffort pods are never given."},
-	{.path = "interval", .type = RP_T_DURATION, .fallback = "1s", .doc = "Between two rounds."},
+	SECTION_BOOL("enable", "true", "Do anything at all."),
+	SECTION_NUMBER("cpuSuppressThresholdPercent", 0, 100, "65",
+		       "Percent of the node's CPUs that all together shall use at most."),
+	SECTION_KEY("cpuSuppressMinPercent", INT,
+		    "Percent of them that BestEffort pods keep in any case.", .min = 0, .max = 100),
+	SECTION_CHOICE("cpuSuppressPolicy", "cpuset|cfsQuota", "cpuset",
+		       "By a set of CPUs, or by a quota."),
+	SECTION_KEY("reserved", CPU, "What the system is counted with at least.", .fallback = "0"),
+	SECTION_KEY("reservedCPUs", CPULIST, "CPUs that BestEffort pods are never given."),
+	SECTION_KEY("interval", DURATION, "Between two rounds.", .fallback = "1s"),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct ctl_life_ops ops = {
 	.need = KOORD_NEEDS,

@@ -322,36 +322,23 @@ static void cpu_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},
+	SECTION_BOOL("enable", "true", "Do anything at all."),
 	CPUCLASS_KEYS,
-	{.path = "classes",
-	 .type = RP_T_MAP,
-	 .doc = "The older form of cpuClasses: a map by name."},
-	{.path = "classes.*", .type = RP_T_MAP, .doc = "A class."},
-	{.path = "classes.*.minFreq", .type = RP_T_FREQ, .doc = "Lowest core frequency."},
-	{.path = "classes.*.maxFreq", .type = RP_T_FREQ, .doc = "Highest core frequency."},
-	{.path = "classes.*.uncoreMinFreq", .type = RP_T_FREQ, .doc = "Lowest uncore frequency."},
-	{.path = "classes.*.uncoreMaxFreq", .type = RP_T_FREQ, .doc = "Highest uncore frequency."},
-	{.path = "classes.*.energyPerformancePreference",
-	 .type = RP_T_INT,
-	 .max = 255,
-	 .fallback = "0",
-	 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},
-	{.path = "classes.*.freqGovernor", .type = RP_T_STRING, .doc = "Frequency governor."},
-	{.path = "classes.*.disabledCstates",
-	 .type = RP_T_LIST,
-	 .doc = "Names of idle states that are off."},
-	{.path = "classes.*.disabledCstates[]",
-	 .type = RP_T_STRING,
-	 .doc = "As in cpuidle/state*/name."},
+	SECTION_MAP("classes", "The older form of cpuClasses: a map by name."),
+	SECTION_MAP("classes.*", "A class."),
+	SECTION_KEY("classes.*.minFreq", FREQ, "Lowest core frequency."),
+	SECTION_KEY("classes.*.maxFreq", FREQ, "Highest core frequency."),
+	SECTION_KEY("classes.*.uncoreMinFreq", FREQ, "Lowest uncore frequency."),
+	SECTION_KEY("classes.*.uncoreMaxFreq", FREQ, "Highest uncore frequency."),
+	SECTION_KEY("classes.*.energyPerformancePreference", INT,
+		    "1, performance, to 255, power saving; 0 leaves it alone.", .max = 255,
+		    .fallback = "0"),
+	SECTION_TEXT("classes.*.freqGovernor", "Frequency governor."),
+	SECTION_LIST("classes.*.disabledCstates", "Names of idle states that are off."),
+	SECTION_TEXT("classes.*.disabledCstates[]", "As in cpuidle/state*/name."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct ctl_life_ops ops = {
 	.need = MODHOST_TOPOLOGY,

@@ -7,70 +7,48 @@
 #include <nri-rp/lib/section.h>
 
 static const struct rp_key keys[] = {
-	{.path = "coreIdsAnnotation",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_NON_EMPTY,
-	 .fallback = "weka.io/cores-ids",
-	 .doc = "Annotation by which a pod names the CPUs of its containers."},
-	{.path = "forbidCoreIdsAnnotation",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_NON_EMPTY,
-	 .fallback = "weka.io/forbid-core-ids",
-	 .doc = "Annotation by which a pod names CPUs that its containers must not run on."},
+	SECTION_KEY("coreIdsAnnotation", STRING,
+		    "Annotation by which a pod names the CPUs of its containers.",
+		    .flags = RP_KEY_NON_EMPTY, .fallback = "weka.io/cores-ids"),
+	SECTION_KEY("forbidCoreIdsAnnotation", STRING,
+		    "Annotation by which a pod names CPUs that its containers must not run on.",
+		    .flags = RP_KEY_NON_EMPTY, .fallback = "weka.io/forbid-core-ids"),
 	BOUNDS_KEYS("What no container gets for itself unless its pod names it.",
 		    "CPUs that no integer container gets: a set, or a quantity that is rounded up "
 		    "to whole CPUs; by default none."),
-	{.path = "minSharedCPUs",
-	 .type = RP_T_INT,
-	 .max = RP_CPUS_MAX,
-	 .doc = "CPUs that have to be left for shared containers; by default one while such "
-		"containers run. 0 needs sharedOverlap."},
-	{.path = "sharedOverlap",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Where nothing is left for shared containers, let them run on where they are, on "
-		"CPUs that belong to others by now."},
-	{.path = "pinMemory",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Annotated containers get their memory from the NUMA nodes of their CPUs."},
-	{.path = "integerNeeds",
-	 .type = RP_T_ENUM,
-	 .choices = "cpu|cpu-and-memory",
-	 .fallback = "cpu-and-memory",
-	 .doc = "Whether a container has to have a memory limit, too, to get CPUs for itself."},
-	{.path = "classifyByQoS",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Take a container of a Guaranteed pod without CPU quota for one whose limit is its "
-		"request: for kubelets that set no quotas."},
-	{.path = "numaAware",
-	 .type = RP_T_BOOL,
-	 .doc = "Integer containers get CPUs of one NUMA node where they can, and their memory "
-		"from there; by default true, unless parity is set."},
+	SECTION_KEY("minSharedCPUs", INT,
+		    "CPUs that have to be left for shared containers; by default one while such "
+		    "containers run. 0 needs sharedOverlap.",
+		    .max = RP_CPUS_MAX),
+	SECTION_BOOL(
+		"sharedOverlap", "false",
+		"Where nothing is left for shared containers, let them run on where they are, on "
+		"CPUs that belong to others by now."),
+	SECTION_BOOL("pinMemory", "true",
+		     "Annotated containers get their memory from the NUMA nodes of their CPUs."),
+	SECTION_CHOICE(
+		"integerNeeds", "cpu|cpu-and-memory", "cpu-and-memory",
+		"Whether a container has to have a memory limit, too, to get CPUs for itself."),
+	SECTION_BOOL(
+		"classifyByQoS", "false",
+		"Take a container of a Guaranteed pod without CPU quota for one whose limit is its "
+		"request: for kubelets that set no quotas."),
+	SECTION_KEY("numaAware", BOOL,
+		    "Integer containers get CPUs of one NUMA node where they can, and their memory "
+		    "from there; by default true, unless parity is set."),
 	SECTION_PARITY,
 	RELIEF_KEYS,
-	{.path = "updateDelay",
-	 .type = RP_T_DURATION,
-	 .fallback = "500ms",
-	 .doc = "Shared containers get what others leave when nobody else has left for so long."},
-	{.path = "maxUpdateDelay",
-	 .type = RP_T_DURATION,
-	 .fallback = "2s",
-	 .doc = "And after this time at the latest."},
-	{.path = "preferSharedCache",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "With numaAware: CPUs that share one last-level cache where they can."},
+	SECTION_KEY(
+		"updateDelay", DURATION,
+		"Shared containers get what others leave when nobody else has left for so long.",
+		.fallback = "500ms"),
+	SECTION_KEY("maxUpdateDelay", DURATION, "And after this time at the latest.",
+		    .fallback = "2s"),
+	SECTION_BOOL("preferSharedCache", "false",
+		     "With numaAware: CPUs that share one last-level cache where they can."),
 };
 
-const struct rp_schema cpuset_schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema cpuset_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 static rp_cfg config_at(const struct modhost *h, const struct rp_plan *p, const char *path)
 {

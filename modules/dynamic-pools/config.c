@@ -11,42 +11,27 @@ const char *const pool_names[N_BUILT_IN] = {"reserved", "shared"};
 
 static const struct rp_key keys[] = {
 	POOLS_KEYS,
-	{.path = "reservedPoolNamespaces",
-	 .type = RP_T_LIST,
-	 .doc = "Containers of these namespaces, and of kube-system, go to the pool reserved."},
-	{.path = "reservedPoolNamespaces[]", .type = RP_T_STRING, .doc = "A name or a pattern."},
-	{.path = "dynamicPoolTypes",
-	 .type = RP_T_LIST,
-	 .doc = "Pools beside reserved and shared, or more about those two."},
-	{.path = "dynamicPoolTypes[]", .type = RP_T_MAP, .doc = "A pool."},
-	{.path = "dynamicPoolTypes[].name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
-	 .doc = "As pods name it. reserved and shared are the built-in ones."},
-	{.path = "dynamicPoolTypes[].namespaces",
-	 .type = RP_T_LIST,
-	 .doc = "Whose containers go there."},
-	{.path = "dynamicPoolTypes[].namespaces[]",
-	 .type = RP_T_STRING,
-	 .doc = "A name or a pattern."},
-	{.path = "dynamicPoolTypes[].cpuClass",
-	 .type = RP_T_STRING,
-	 .doc = "The class that the cpu controller gives to the CPUs of its containers."},
-	{.path = "dynamicPoolTypes[].allocatorPriority",
-	 .type = RP_T_ENUM,
-	 .choices = "high|normal|low|none|0|1|2|3",
-	 .fallback = "high",
-	 .doc = "Which CPUs are preferred, by name or number. Of no effect on reserved and shared, "
-		"which have any."},
+	SECTION_LIST(
+		"reservedPoolNamespaces",
+		"Containers of these namespaces, and of kube-system, go to the pool reserved."),
+	SECTION_TEXT("reservedPoolNamespaces[]", "A name or a pattern."),
+	SECTION_LIST("dynamicPoolTypes",
+		     "Pools beside reserved and shared, or more about those two."),
+	SECTION_MAP("dynamicPoolTypes[]", "A pool."),
+	SECTION_KEY("dynamicPoolTypes[].name", STRING,
+		    "As pods name it. reserved and shared are the built-in ones.",
+		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
+	SECTION_LIST("dynamicPoolTypes[].namespaces", "Whose containers go there."),
+	SECTION_TEXT("dynamicPoolTypes[].namespaces[]", "A name or a pattern."),
+	SECTION_TEXT("dynamicPoolTypes[].cpuClass",
+		     "The class that the cpu controller gives to the CPUs of its containers."),
+	SECTION_CHOICE(
+		"dynamicPoolTypes[].allocatorPriority", "high|normal|low|none|0|1|2|3", "high",
+		"Which CPUs are preferred, by name or number. Of no effect on reserved and shared, "
+		"which have any."),
 };
 
-const struct rp_schema dynpools_schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema dynpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 struct rp_plan *plan_free(struct rp_plan *p)
 {

@@ -115,18 +115,10 @@ static void plan_free(struct rp_plan *p)
 }
 
 static const struct rp_key keys[] = {
-	{.path = "shared",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Give gpu.shared as well: 100 for each healthy device."},
+	SECTION_BOOL("shared", "false", "Give gpu.shared as well: 100 for each healthy device."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct rp_calculator calculator = {
 	CALC_LIFE,

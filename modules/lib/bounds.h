@@ -12,11 +12,11 @@
 /* Rows of a schema for the keys that bounds_read() reads. The caller documents the purpose of the
  * reserved CPUs. */
 #define BOUNDS_KEYS(reserved_doc, reserved_cpus_doc)                                               \
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},       \
+	SECTION_MAP("availableResources", "What containers may use."),                             \
 		{.path = "availableResources.cpu",                                                 \
 		 .type = RP_T_AMOUNT,                                                              \
 		 .doc = "CPUs that containers may use, as a set; by default all online ones."},    \
-		{.path = "reservedResources", .type = RP_T_MAP, .doc = (reserved_doc)},            \
+		SECTION_MAP("reservedResources", (reserved_doc)),                                  \
 	{                                                                                          \
 		.path = "reservedResources.cpu", .type = RP_T_AMOUNT, .doc = (reserved_cpus_doc)   \
 	}

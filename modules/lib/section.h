@@ -42,6 +42,11 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 
 /* ---- rows of a schema ------------------------------------------------------------------------ */
 
+/* Any row: its type without RP_T_, and further members of struct rp_key. */
+#define SECTION_KEY(path_, type_, doc_, ...)                                                       \
+	{                                                                                          \
+		.path = path_, .type = RP_T_##type_, .doc = doc_, ##__VA_ARGS__                    \
+	}
 #define SECTION_BOOL(path_, fallback_, doc_)                                                       \
 	{                                                                                          \
 		.path = path_, .type = RP_T_BOOL, .fallback = fallback_, .doc = doc_               \
@@ -58,6 +63,7 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 	{                                                                                          \
 		.path = path_, .type = RP_T_MAP, .doc = doc_                                       \
 	}
+#define SECTION_LIST(path_, doc_) SECTION_KEY(path_, LIST, doc_)
 #define SECTION_ANY(path_, doc_)                                                                   \
 	{                                                                                          \
 		.path = path_, .type = RP_T_ANY, .doc = doc_                                       \
@@ -79,6 +85,14 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 	{                                                                                          \
 		.path = path_, .type = RP_T_INT, .min = min_, .max = max_, .fallback = fallback_,  \
 		.doc = doc_                                                                        \
+	}
+
+/* The schema of an array of rows, and further members of struct rp_schema. */
+#define SECTION_SCHEMA(keys_, ...)                                                                 \
+	{                                                                                          \
+		.size = sizeof(struct rp_schema), .keys = keys_,                                   \
+		.n_keys = sizeof keys_ / sizeof keys_[0], .key_size = sizeof(struct rp_key),       \
+		##__VA_ARGS__                                                                      \
 	}
 
 /* Placement as in the original of the policy, where this project's default is a better one. */

@@ -246,7 +246,7 @@ static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question 
 		.doc = (doc_)                                                                      \
 	}
 #define CLASS(name_, who_)                                                                         \
-	{.path = (name_), .type = RP_T_MAP, .doc = "Containers of " who_ "."},                     \
+	SECTION_MAP((name_), "Containers of " who_ "."),                                           \
 		PERCENT(name_ ".minLimitPercent",                                                  \
 			"Percent of the request that the kernel never takes (memory.min)."),       \
 		PERCENT(name_ ".lowLimitPercent",                                                  \
@@ -259,21 +259,13 @@ static const struct rp_key keys[] = {
 	CLASS("lsr", "class LSE and LSR, or Guaranteed pods"),
 	CLASS("ls", "class LS, or Burstable pods"),
 	CLASS("be", "class BE, or BestEffort pods"),
-	{.path = "annotations",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Pods may say otherwise by the annotation koordinator.sh/memoryQOS."},
-	{.path = "allocatable",
-	 .type = RP_T_BYTES,
-	 .doc = "The limit of containers without one; by default the machine's memory."},
+	SECTION_BOOL("annotations", "true",
+		     "Pods may say otherwise by the annotation koordinator.sh/memoryQOS."),
+	SECTION_KEY("allocatable", BYTES,
+		    "The limit of containers without one; by default the machine's memory."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const char *const kinds[] = {"memory-qos", NULL};
 

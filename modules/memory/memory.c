@@ -4,6 +4,7 @@
 
 #include "modules/lib/private/ctl_table.h"
 #include "modules/memory/memory.h"
+#include <nri-rp/lib/section.h>
 
 enum { KIND_VALUES, KIND_MOVE };
 
@@ -218,52 +219,32 @@ static void memory_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},
-	{.path = "usePodQoSAsDefaultClass",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Without an annotation a container has the class that is named like its QoS class, "
-		"if there is one."},
-	{.path = "unifiedAnnotations",
-	 .type = RP_T_LIST,
-	 .doc = "Files of cgroup v2 that pods may set by annotations FILE.memory-qos.nri.io."},
-	{.path = "unifiedAnnotations[]",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_NON_EMPTY,
-	 .doc = "Such as memory.high."},
-	{.path = "pageMigration",
-	 .type = RP_T_MAP,
-	 .doc = "Pages of containers whose memory nodes have changed."},
-	{.path = "pageMigration.enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Move them to the new nodes."},
-	{.path = "pageMigration.rate",
-	 .type = RP_T_BYTES,
-	 .fallback = "256Mi",
-	 .doc = "So many bytes a second, of all containers together; at least 1Mi."},
-	{.path = "classes",
-	 .type = RP_T_LIST,
-	 .doc = "Classes, chosen by the annotation class.memory-qos.nri.io."},
-	{.path = "classes[]", .type = RP_T_MAP, .doc = "A class."},
-	{.path = "classes[].name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
-	 .doc = "Its name, unique."},
-	{.path = "classes[].swapLimitRatio",
-	 .type = RP_T_NUMBER,
-	 .fallback = "0",
-	 .doc = "The part of the memory limit that may be swapped out: the kernel reclaims what is "
-		"over the rest."},
+	SECTION_BOOL("enable", "true", "Do anything at all."),
+	SECTION_BOOL(
+		"usePodQoSAsDefaultClass", "false",
+		"Without an annotation a container has the class that is named like its QoS class, "
+		"if there is one."),
+	SECTION_LIST("unifiedAnnotations",
+		     "Files of cgroup v2 that pods may set by annotations FILE.memory-qos.nri.io."),
+	SECTION_KEY("unifiedAnnotations[]", STRING, "Such as memory.high.",
+		    .flags = RP_KEY_NON_EMPTY),
+	SECTION_MAP("pageMigration", "Pages of containers whose memory nodes have changed."),
+	SECTION_BOOL("pageMigration.enable", "false", "Move them to the new nodes."),
+	SECTION_KEY("pageMigration.rate", BYTES,
+		    "So many bytes a second, of all containers together; at least 1Mi.",
+		    .fallback = "256Mi"),
+	SECTION_LIST("classes", "Classes, chosen by the annotation class.memory-qos.nri.io."),
+	SECTION_MAP("classes[]", "A class."),
+	SECTION_KEY("classes[].name", STRING, "Its name, unique.",
+		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
+	SECTION_KEY(
+		"classes[].swapLimitRatio", NUMBER,
+		"The part of the memory limit that may be swapped out: the kernel reclaims what is "
+		"over the rest.",
+		.fallback = "0"),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state),

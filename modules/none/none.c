@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <nri-rp/policy.h>
+#include <nri-rp/lib/section.h>
 
 struct rp_plan {
 	int nothing;
@@ -18,19 +19,13 @@ struct rp_instance {
 
 /* Keys of other policies, so that a switch to none requires no other change of the section. */
 static const struct rp_key keys[] = {
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "Accepted and not used."},
-	{.path = "availableResources.cpu", .type = RP_T_ANY, .doc = "Accepted and not used."},
-	{.path = "reservedResources", .type = RP_T_MAP, .doc = "Accepted and not used."},
-	{.path = "reservedResources.cpu", .type = RP_T_ANY, .doc = "Accepted and not used."},
+	SECTION_MAP("availableResources", "Accepted and not used."),
+	SECTION_ANY("availableResources.cpu", "Accepted and not used."),
+	SECTION_MAP("reservedResources", "Accepted and not used."),
+	SECTION_ANY("reservedResources.cpu", "Accepted and not used."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 static int32_t none_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {

@@ -20,39 +20,26 @@ const char *const fill_names[] = {"Balanced", "Packed", "FirstFree"};
 
 static const struct rp_key keys[] = {
 	POOLS_KEYS,
-	{.path = "pools", .type = RP_T_LIST, .doc = "Pools beside reserved and default."},
-	{.path = "pools[]", .type = RP_T_MAP, .doc = "A pool, or several of one kind."},
-	{.path = "pools[].name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
-	 .doc = "As pods name it. reserved and default are the built-in ones."},
-	{.path = "pools[].cpu", .type = RP_T_ANY, .doc = "CPUs of each instance: a whole number."},
-	{.path = "pools[].maxPods",
-	 .type = RP_T_INT,
-	 .min = -1,
-	 .max = 1000000,
-	 .fallback = "0",
-	 .doc = "Pods in one instance; 0: any number, -1: none."},
-	{.path = "pools[].instances",
-	 .type = RP_T_ANY,
-	 .fallback = "1",
-	 .doc = "How many: a number, \"8 CPUs\" for as many as these make, or \"50 %\" of the CPUs "
-		"that are not reserved."},
-	{.path = "pools[].fillOrder",
-	 .type = RP_T_ENUM,
-	 .choices = "Balanced|Packed|FirstFree",
-	 .fallback = "Balanced",
-	 .doc = "Which instance a pod goes to: the one with fewest pods, with most, or the first "
-		"that has room."},
+	SECTION_LIST("pools", "Pools beside reserved and default."),
+	SECTION_MAP("pools[]", "A pool, or several of one kind."),
+	SECTION_KEY("pools[].name", STRING,
+		    "As pods name it. reserved and default are the built-in ones.",
+		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
+	SECTION_ANY("pools[].cpu", "CPUs of each instance: a whole number."),
+	SECTION_NUMBER("pools[].maxPods", -1, 1000000, "0",
+		       "Pods in one instance; 0: any number, -1: none."),
+	SECTION_KEY(
+		"pools[].instances", ANY,
+		"How many: a number, \"8 CPUs\" for as many as these make, or \"50 %\" of the CPUs "
+		"that are not reserved.",
+		.fallback = "1"),
+	SECTION_CHOICE(
+		"pools[].fillOrder", "Balanced|Packed|FirstFree", "Balanced",
+		"Which instance a pod goes to: the one with fewest pods, with most, or the first "
+		"that has room."),
 };
 
-const struct rp_schema podpools_schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema podpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 struct rp_plan *plan_free(struct rp_plan *p)
 {

@@ -12,7 +12,7 @@
 #define HINTS_POLICY_DEFAULT HINTS_BEST_EFFORT
 
 #define LEVEL_KEYS(level_)                                                                         \
-	{.path = "levels." level_, .type = RP_T_MAP, .doc = "Of containers of this level."},       \
+	SECTION_MAP("levels." level_, "Of containers of this level."),                             \
 		{.path = "levels." level_ ".cpuQuota",                                             \
 		 .type = RP_T_ENUM,                                                                \
 		 .choices = "asked|none|limit|burst",                                              \
@@ -43,144 +43,93 @@
 	}
 
 static const struct rp_key keys[] = {
-	{.path = "reservedCPUs",
-	 .type = RP_T_CPULIST,
-	 .doc = "CPUs that no pool has: system_cores with the pool \"reserve\" run there."},
-	{.path = "reservedCPUCount",
-	 .type = RP_T_INT,
-	 .max = RP_CPUS_MAX,
-	 .fallback = "0",
-	 .doc = "How many CPUs to reserve, taken from one NUMA node after the other; without "
-		"reservedCPUs."},
-	{.path = "reserveFromEnd",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "reservedCPUCount takes the last CPUs of nodes, not the first ones."},
-	{.path = "enableReclaim",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Pools are as large as their pods ask for, and reclaimed_cores have all that is "
-		"left. Without it pools have all but minReclaimedCPUs."},
-	{.path = "minReclaimedCPUs",
-	 .type = RP_T_INT,
-	 .min = 1,
-	 .max = RP_CPUS_MAX,
-	 .doc = "CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node; with "
-		"the advisor two a NUMA node."},
-	{.path = "rampUpSeconds",
-	 .type = RP_T_INT,
-	 .max = 86400,
-	 .fallback = "30",
-	 .doc = "How long a new pod of shared_cores runs on all CPUs of pools before it joins its "
-		"own; 0: not at all."},
-	{.path = "numaHintPolicy",
-	 .type = RP_T_ENUM,
-	 .choices = "spreading|packing|dynamic_packing",
-	 .fallback = "spreading",
-	 .doc = "Which NUMA node bound pods of shared_cores go to: that with most left, with "
-		"least, or with least above numaHintLowThreshold."},
-	{.path = "numaHintLowThreshold",
-	 .type = RP_T_NUMBER,
-	 .fallback = "0",
-	 .doc = "The part of a node, 0 to 1, that dynamic_packing leaves free while it can."},
+	SECTION_KEY("reservedCPUs", CPULIST,
+		    "CPUs that no pool has: system_cores with the pool \"reserve\" run there."),
+	SECTION_KEY("reservedCPUCount", INT,
+		    "How many CPUs to reserve, taken from one NUMA node after the other; without "
+		    "reservedCPUs.",
+		    .max = RP_CPUS_MAX, .fallback = "0"),
+	SECTION_BOOL("reserveFromEnd", "false",
+		     "reservedCPUCount takes the last CPUs of nodes, not the first ones."),
+	SECTION_BOOL(
+		"enableReclaim", "false",
+		"Pools are as large as their pods ask for, and reclaimed_cores have all that is "
+		"left. Without it pools have all but minReclaimedCPUs."),
+	SECTION_KEY(
+		"minReclaimedCPUs", INT,
+		"CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node; with "
+		"the advisor two a NUMA node.",
+		.min = 1, .max = RP_CPUS_MAX),
+	SECTION_KEY(
+		"rampUpSeconds", INT,
+		"How long a new pod of shared_cores runs on all CPUs of pools before it joins its "
+		"own; 0: not at all.",
+		.max = 86400, .fallback = "30"),
+	SECTION_CHOICE(
+		"numaHintPolicy", "spreading|packing|dynamic_packing", "spreading",
+		"Which NUMA node bound pods of shared_cores go to: that with most left, with "
+		"least, or with least above numaHintLowThreshold."),
+	SECTION_KEY("numaHintLowThreshold", NUMBER,
+		    "The part of a node, 0 to 1, that dynamic_packing leaves free while it can.",
+		    .fallback = "0"),
 	SECTION_PARITY,
 	RELIEF_KEYS,
-	{.path = "allowSharedOverlapReclaimed",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "reclaimed_cores also run on CPUs of pools that do not need them."},
-	{.path = "enhancementDefaults",
-	 .type = RP_T_MAP,
-	 .doc = "What pods are taken to say in their enhancement annotations when they do not."},
-	{.path = "enhancementDefaults.*", .type = RP_T_STRING, .doc = "The value of a key."},
-	{.path = "podDebugAnnotations",
-	 .type = RP_T_LIST,
-	 .doc = "Annotations of pods that are left alone."},
-	{.path = "podDebugAnnotations[]", .type = RP_T_STRING, .doc = "A key."},
-	{.path = "injectEnvs",
-	 .type = RP_T_LIST,
-	 .doc = "Environment variables that containers get when they are created."},
-	{.path = "injectEnvs[]", .type = RP_T_MAP, .doc = "A variable."},
-	{.path = "injectEnvs[].name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
-	 .doc = "Its name."},
-	{.path = "injectEnvs[].value",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED,
-	 .doc = "Its value, with ${qosLevel}, ${pool}, ${cpus}, ${mems}, ${numaNodes}, "
-		"${podName}, ${namespace}, ${containerName}, ${podUid}; $$ is $."},
-	{.path = "injectEnvs[].qosLevels",
-	 .type = RP_T_LIST,
-	 .doc = "The levels that have it; all by default."},
-	{.path = "injectEnvs[].qosLevels[]",
-	 .type = RP_T_ENUM,
-	 .choices = LEVEL_CHOICES,
-	 .doc = "A level."},
-	{.path = "injectEnvs[].override",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "It replaces a variable that the container has by itself."},
-	{.path = "topologyPolicy",
-	 .type = RP_T_ENUM,
-	 .choices = HINTS_POLICY_CHOICES,
-	 .fallback = "best-effort",
-	 .doc = "How the NUMA nodes that suit CPUs and memory are brought together, and which "
-		"pods are refused."},
-	{.path = "numericAlignResources",
-	 .type = RP_T_LIST,
-	 .fallback = "[cpu, memory]",
-	 .doc = "With topologyPolicy numeric: resources that have to be on the same nodes."},
-	{.path = "numericAlignResources[]",
-	 .type = RP_T_ENUM,
-	 .choices = "cpu|memory",
-	 .doc = "A resource."},
-	{.path = "pinCPU", .type = RP_T_BOOL, .fallback = "true", .doc = "Containers get CPUs."},
-	{.path = "pinMemory",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Containers get memory nodes."},
-	{.path = "memoryMigrate",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Pages shall follow when memory nodes change. The controller memory does that, "
-		"with pageMigration."},
-	{.path = "nonBindingMemoryCheck",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Refuse pods of shared_cores whose memory is not there on nodes without bound "
-		"pods."},
-	{.path = "advisor",
-	 .type = RP_T_MAP,
-	 .doc = "Pools that are not bound are as large as what is used of them, not as what is "
-		"asked for."},
-	{.path = "advisor.enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Whether it is done. It needs enableReclaim, and metrics.collectInterval."},
-	{.path = "advisor.reserve",
-	 .type = RP_T_CPU,
-	 .fallback = "4",
-	 .doc = "CPU that a pool has beyond what is used of it."},
-	{.path = "advisor.period",
-	 .type = RP_T_DURATION,
-	 .min = 1000,
-	 .max = 3600000,
-	 .fallback = "30s",
-	 .doc = "How often pools are looked at: at most 10 CPUs more or 2 less each time."},
-	{.path = "levels", .type = RP_T_MAP, .doc = "What else containers of a level have."},
+	SECTION_BOOL("allowSharedOverlapReclaimed", "false",
+		     "reclaimed_cores also run on CPUs of pools that do not need them."),
+	SECTION_MAP(
+		"enhancementDefaults",
+		"What pods are taken to say in their enhancement annotations when they do not."),
+	SECTION_TEXT("enhancementDefaults.*", "The value of a key."),
+	SECTION_LIST("podDebugAnnotations", "Annotations of pods that are left alone."),
+	SECTION_TEXT("podDebugAnnotations[]", "A key."),
+	SECTION_LIST("injectEnvs",
+		     "Environment variables that containers get when they are created."),
+	SECTION_MAP("injectEnvs[]", "A variable."),
+	SECTION_KEY("injectEnvs[].name", STRING, "Its name.",
+		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
+	SECTION_KEY("injectEnvs[].value", STRING,
+		    "Its value, with ${qosLevel}, ${pool}, ${cpus}, ${mems}, ${numaNodes}, "
+		    "${podName}, ${namespace}, ${containerName}, ${podUid}; $$ is $.",
+		    .flags = RP_KEY_REQUIRED),
+	SECTION_LIST("injectEnvs[].qosLevels", "The levels that have it; all by default."),
+	SECTION_KEY("injectEnvs[].qosLevels[]", ENUM, "A level.", .choices = LEVEL_CHOICES),
+	SECTION_BOOL("injectEnvs[].override", "false",
+		     "It replaces a variable that the container has by itself."),
+	SECTION_CHOICE(
+		"topologyPolicy", HINTS_POLICY_CHOICES, "best-effort",
+		"How the NUMA nodes that suit CPUs and memory are brought together, and which "
+		"pods are refused."),
+	SECTION_KEY("numericAlignResources", LIST,
+		    "With topologyPolicy numeric: resources that have to be on the same nodes.",
+		    .fallback = "[cpu, memory]"),
+	SECTION_KEY("numericAlignResources[]", ENUM, "A resource.", .choices = "cpu|memory"),
+	SECTION_BOOL("pinCPU", "true", "Containers get CPUs."),
+	SECTION_BOOL("pinMemory", "true", "Containers get memory nodes."),
+	SECTION_BOOL(
+		"memoryMigrate", "false",
+		"Pages shall follow when memory nodes change. The controller memory does that, "
+		"with pageMigration."),
+	SECTION_BOOL("nonBindingMemoryCheck", "true",
+		     "Refuse pods of shared_cores whose memory is not there on nodes without bound "
+		     "pods."),
+	SECTION_MAP("advisor",
+		    "Pools that are not bound are as large as what is used of them, not as what is "
+		    "asked for."),
+	SECTION_BOOL("advisor.enable", "false",
+		     "Whether it is done. It needs enableReclaim, and metrics.collectInterval."),
+	SECTION_KEY("advisor.reserve", CPU, "CPU that a pool has beyond what is used of it.",
+		    .fallback = "4"),
+	SECTION_KEY("advisor.period", DURATION,
+		    "How often pools are looked at: at most 10 CPUs more or 2 less each time.",
+		    .min = 1000, .max = 3600000, .fallback = "30s"),
+	SECTION_MAP("levels", "What else containers of a level have."),
 	LEVEL_KEYS("dedicated_cores"),
 	LEVEL_KEYS("shared_cores"),
 	LEVEL_KEYS("reclaimed_cores"),
 	LEVEL_KEYS("system_cores"),
 };
 
-const struct rp_schema qos_schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema qos_schema = SECTION_SCHEMA(keys);
 
 const char *const level_names[N_LEVELS] = {
 	[LEVEL_DEDICATED] = "dedicated_cores",

@@ -7,6 +7,7 @@
 #include "modules/lib/private/hash.h"
 
 #include "modules/rdt/rdt.h"
+#include <nri-rp/lib/section.h>
 
 #define CLASS_KEY "rdtclass.resource-policy.nri.io"
 /* value of the annotation that stands for the class of the container's QoS */
@@ -559,55 +560,37 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 	}
 
 static const struct rp_key keys[] = {
-	{.path = "enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Give containers their classes. Without options and partitions the groups that "
-		"there are get used and never written."},
-	{.path = "usePodQoSAsDefaultClass",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Without another class a container has that of its QoS class: Guaranteed, "
-		"Burstable, BestEffort."},
-	{.path = "force",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Remove groups of classes that are gone even if they have tasks or no record."},
-	{.path = "monitoring",
-	 .type = RP_T_ENUM,
-	 .choices = "off|classes|containers",
-	 .fallback = "classes",
-	 .doc = "What cache use and memory traffic are counted for."},
-	{.path = "options", .type = RP_T_MAP, .doc = "What the machine may lack."},
-	{.path = "options.l2", .type = RP_T_MAP, .doc = "Second level cache."},
-	{.path = "options.l2.optional",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Shares that the machine cannot give are no error."},
-	{.path = "options.l3", .type = RP_T_MAP, .doc = "Third level cache."},
-	{.path = "options.l3.optional",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Shares that the machine cannot give are no error."},
-	{.path = "options.mb", .type = RP_T_MAP, .doc = "Memory bandwidth."},
-	{.path = "options.mb.optional",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Shares that the machine cannot give are no error."},
-	{.path = "partitions", .type = RP_T_MAP, .doc = "Exclusive parts of caches, by name."},
-	{.path = "partitions.*", .type = RP_T_MAP, .doc = "A partition."},
+	SECTION_BOOL(
+		"enable", "true",
+		"Give containers their classes. Without options and partitions the groups that "
+		"there are get used and never written."),
+	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
+		     "Without another class a container has that of its QoS class: Guaranteed, "
+		     "Burstable, BestEffort."),
+	SECTION_BOOL(
+		"force", "false",
+		"Remove groups of classes that are gone even if they have tasks or no record."),
+	SECTION_CHOICE("monitoring", "off|classes|containers", "classes",
+		       "What cache use and memory traffic are counted for."),
+	SECTION_MAP("options", "What the machine may lack."),
+	SECTION_MAP("options.l2", "Second level cache."),
+	SECTION_BOOL("options.l2.optional", "false",
+		     "Shares that the machine cannot give are no error."),
+	SECTION_MAP("options.l3", "Third level cache."),
+	SECTION_BOOL("options.l3.optional", "false",
+		     "Shares that the machine cannot give are no error."),
+	SECTION_MAP("options.mb", "Memory bandwidth."),
+	SECTION_BOOL("options.mb.optional", "false",
+		     "Shares that the machine cannot give are no error."),
+	SECTION_MAP("partitions", "Exclusive parts of caches, by name."),
+	SECTION_MAP("partitions.*", "A partition."),
 	SHARES("partitions.*.", "Its share"),
-	{.path = "partitions.*.classes", .type = RP_T_MAP, .doc = "Its classes, by name."},
-	{.path = "partitions.*.classes.*", .type = RP_T_MAP, .doc = "A class."},
+	SECTION_MAP("partitions.*.classes", "Its classes, by name."),
+	SECTION_MAP("partitions.*.classes.*", "A class."),
 	SHARES("partitions.*.classes.*.", "The class's share of the partition's"),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state),

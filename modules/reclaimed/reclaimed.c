@@ -23,18 +23,10 @@ static const char *const names[] = {"resource.katalyst.kubewharf.io/reclaimed_mi
 static const char *const no_names[] = {NULL};
 
 static const struct rp_key keys[] = {
-	{.path = "reserve",
-	 .type = RP_T_CPU,
-	 .fallback = "4",
-	 .doc = "CPU that is kept beyond what is used."},
+	SECTION_KEY("reserve", CPU, "CPU that is kept beyond what is used.", .fallback = "4"),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 struct rp_plan {
 	int64_t reserve; /* milli-CPU */

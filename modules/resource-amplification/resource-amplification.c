@@ -18,22 +18,14 @@
 #define CPU "cpu"
 
 static const struct rp_key keys[] = {
-	{.path = "enable",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Whether the ratios below count. Normalized CPUs are amplified without it, too."},
-	{.path = "resourceAmplificationRatio",
-	 .type = RP_T_MAP,
-	 .doc = "By resource; none may be below 1."},
-	{.path = "resourceAmplificationRatio.*", .type = RP_T_NUMBER, .doc = "A ratio."},
+	SECTION_BOOL(
+		"enable", "false",
+		"Whether the ratios below count. Normalized CPUs are amplified without it, too."),
+	SECTION_MAP("resourceAmplificationRatio", "By resource; none may be below 1."),
+	SECTION_KEY("resourceAmplificationRatio.*", NUMBER, "A ratio."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 struct ratio {
 	char name[NAME_MAX_LEN];

@@ -11,29 +11,20 @@
 #define SET_TEXT_MAX 256u
 
 static const struct rp_key keys[] = {
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
-	{.path = "reservedResources",
-	 .type = RP_T_MAP,
-	 .doc = "What the containers of kube-system have."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
+	SECTION_MAP("availableResources", "What containers may use."),
+	SECTION_AMOUNT("availableResources.cpu",
+		       "CPUs that containers may use, as a set; by default all online ones."),
+	SECTION_MAP("reservedResources", "What the containers of kube-system have."),
+	SECTION_AMOUNT(
+		"reservedResources.cpu",
+		"Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
 		"is "
-		"needed."},
+		"needed."),
 	SECTION_PARITY,
 	RELIEF_KEYS,
 };
 
-const struct rp_schema plus_schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema plus_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 struct rp_plan *plan_free(struct rp_plan *p)
 {

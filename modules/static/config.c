@@ -46,13 +46,7 @@ static const struct rp_key keys[] = {
 		"Containers with exclusive CPUs get their memory from the NUMA nodes of these."),
 };
 
-const struct rp_schema static_schema = {
-	.size = sizeof(struct rp_schema),
-	.flags = RP_SCHEMA_FOLD_CASE,
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+const struct rp_schema static_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
 static const struct {
 	uint32_t bit;

@@ -35,20 +35,10 @@ static const char *const annotations[] = {NULL};
 
 /* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
-	{.path = "percent",
-	 .type = RP_T_INT,
-	 .min = 1,
-	 .max = 100,
-	 .fallback = "50",
-	 .doc = "How much of the memory that nobody uses is lent."},
+	SECTION_NUMBER("percent", 1, 100, "50", "How much of the memory that nobody uses is lent."),
 };
 
-static const struct rp_schema schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-};
+static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 /* A checked section. The name is given, the members are yours. */
 struct rp_plan {

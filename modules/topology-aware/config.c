@@ -30,18 +30,16 @@ static const struct rp_key keys[] = {
 	SECTION_AMOUNT("availableResources.cpu",
 		       "CPUs that containers may use, as a set; by default all."),
 	SECTION_ANY("availableResources.memory", "Accepted for older configurations and not used."),
-	{.path = "reservedResources",
-	 .type = RP_T_MAP,
-	 .flags = RP_KEY_REQUIRED,
-	 .doc = "What is kept for the system's own containers, as in {cpu: 750m}."},
+	SECTION_KEY("reservedResources", MAP,
+		    "What is kept for the system's own containers, as in {cpu: 750m}.",
+		    .flags = RP_KEY_REQUIRED),
 	SECTION_AMOUNT("reservedResources.cpu",
 		       "CPUs that no ordinary container runs on: a set, or a quantity that is "
 		       "rounded up to whole CPUs. At least one is needed."),
 	SECTION_ANY("reservedResources.memory", "Accepted for older configurations and not used."),
-	{.path = "defaultCPUPriority",
-	 .type = RP_T_STRING,
-	 .fallback = "none",
-	 .doc = "Which kind of CPUs containers prefer: high, normal, low, or none for any."},
+	SECTION_KEY("defaultCPUPriority", STRING,
+		    "Which kind of CPUs containers prefer: high, normal, low, or none for any.",
+		    .fallback = "none"),
 	SECTION_CHOICE("unlimitedBurstable", LEVELS, "package",
 		       "The part of the machine that Burstable containers without CPU limit should "
 		       "get to share."),
@@ -80,21 +78,14 @@ static const struct rp_key keys[] = {
 		     "CPU class of the reserved CPUs; by default that of shared ones."),
 	SECTION_TEXT("defaultExclusiveCPUClass",
 		     "CPU class of exclusive CPUs of containers that are not annotated."),
-	{.path = "controllableInterrupts",
-	 .type = RP_T_LIST,
-	 .fallback = "[\"*\"]",
-	 .doc = "Interrupts whose affinity containers may ask to change, by description; all "
-		"when it is empty."},
+	SECTION_KEY("controllableInterrupts", LIST,
+		    "Interrupts whose affinity containers may ask to change, by description; all "
+		    "when it is empty.",
+		    .fallback = "[\"*\"]"),
 	SECTION_TEXT("controllableInterrupts[]", "A pattern."),
 };
 
-const struct rp_schema ta_schema = {
-	.size = sizeof(struct rp_schema),
-	.keys = keys,
-	.n_keys = sizeof keys / sizeof keys[0],
-	.key_size = sizeof(struct rp_key),
-	.cr_kind = "TopologyAwarePolicy",
-};
+const struct rp_schema ta_schema = SECTION_SCHEMA(keys, .cr_kind = "TopologyAwarePolicy");
 
 /* ---- level names and patterns ---------------------------------------------------------------- */
 

@@ -53,7 +53,7 @@ struct cpuclass_defs {
 	{.path = "cpuClasses",                                                                     \
 	 .type = RP_T_LIST,                                                                        \
 	 .doc = "Classes of CPUs: frequencies, governor, energy preference, C-states."},           \
-		{.path = "cpuClasses[]", .type = RP_T_MAP, .doc = "A class."},                     \
+		SECTION_MAP("cpuClasses[]", "A class."),                                           \
 		{.path = "cpuClasses[].name",                                                      \
 		 .type = RP_T_STRING,                                                              \
 		 .flags = RP_KEY_REQUIRED,                                                         \
@@ -120,10 +120,10 @@ struct cpuclass_defs {
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
 /* Rows of a schema for the older form, a map by name at a path. */
 #define CPUCLASS_OLD_KEYS(at_)                                                                     \
-	{.path = at_, .type = RP_T_MAP, .doc = "The older form of cpuClasses: a map by name."},    \
-		{.path = at_ ".*", .type = RP_T_MAP, .doc = "A class."},                           \
-		{.path = at_ ".*.minFreq", .type = RP_T_FREQ, .doc = "Lowest core frequency."},    \
-		{.path = at_ ".*.maxFreq", .type = RP_T_FREQ, .doc = "Highest core frequency."},   \
+	SECTION_MAP(at_, "The older form of cpuClasses: a map by name."),                          \
+		SECTION_MAP(at_ ".*", "A class."),                                                 \
+		SECTION_KEY(at_ ".*.minFreq", FREQ, "Lowest core frequency."),                     \
+		SECTION_KEY(at_ ".*.maxFreq", FREQ, "Highest core frequency."),                    \
 		{.path = at_ ".*.uncoreMinFreq",                                                   \
 		 .type = RP_T_FREQ,                                                                \
 		 .doc = "Lowest uncore frequency."},                                               \

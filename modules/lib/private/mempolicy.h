@@ -45,7 +45,7 @@ struct mempolicies {
 	{.path = "memoryPolicyClasses",                                                            \
 	 .type = RP_T_LIST,                                                                        \
 	 .doc = "Classes of memory policies that containers start with."},                         \
-		{.path = "memoryPolicyClasses[]", .type = RP_T_MAP, .doc = "A class."},            \
+		SECTION_MAP("memoryPolicyClasses[]", "A class."),                                  \
 		{.path = "memoryPolicyClasses[].name",                                             \
 		 .type = RP_T_STRING,                                                              \
 		 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,                                      \

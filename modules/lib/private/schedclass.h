@@ -41,8 +41,8 @@ struct schedclasses {
 
 /* Rows of a policy's schema. */
 #define SCHEDCLASS_KEYS                                                                            \
-	{.path = "schedulingClasses", .type = RP_T_LIST, .doc = "Classes of kernel scheduling."},  \
-		{.path = "schedulingClasses[]", .type = RP_T_MAP, .doc = "A class."},              \
+	SECTION_LIST("schedulingClasses", "Classes of kernel scheduling."),                        \
+		SECTION_MAP("schedulingClasses[]", "A class."),                                    \
 		{.path = "schedulingClasses[].name",                                               \
 		 .type = RP_T_STRING,                                                              \
 		 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,                                      \
