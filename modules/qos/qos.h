@@ -285,7 +285,7 @@ struct pools {
 	uint64_t shared, dedicated, reclaimed, exclusive;
 	/* Entries by level and node, and entries of exclusive pods by node, for the masks above. */
 	uint32_t on_node[N_LEVELS + 1][NODES_MAX];
-	/* request and n of the pools, the masks and next_ramp_ms are those of the table's entries */
+	/* n and request of the pools, masks and next_ramp_ms are those of the entries */
 	bool counted;
 	bool overlapping; /* a container runs on dedicated CPUs of another pod */
 	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
