@@ -183,8 +183,8 @@ struct rp_host_usage {
  * an instance is destroyed, or its create() fails, the host restores the files that the instance
  * has not dropped.
  *
- * Original values below /sys/devices/system and /proc/irq, if they are one line, survive a crash of
- * the daemon: the next process of the same boot restores them, regardless of the present content.
+ * Original values below /sys/devices/system, /sys/devices/virtual/workqueue and /proc/irq, and of
+ * some files of cgroups, if they are one line, survive a crash of the daemon: the next process of the same boot restores them, regardless of the present content.
  * In a trial all functions return -RP_ENOTSUP.
  */
 #define RP_HOST_SETTINGS_1 "nri-rp.host.settings/1"

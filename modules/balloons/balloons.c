@@ -284,7 +284,15 @@ static void fini(struct rp_instance *inst)
 	relief_fini(&inst->relief);
 }
 
+static const struct isolation_keys *isolation(const struct rp_plan *p)
+{
+	return &p->isolation;
+}
+
 static const struct life_ops ops = {
+	.part = &isolation_part,
+	.isolation = isolation,
+	.own_interrupts = true,
 	.sees_preserved = true,
 	.init = init,
 	.plan = plan,

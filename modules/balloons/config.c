@@ -45,6 +45,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL("preferSpreadOnPhysicalCores", "false",
 		     "Give a balloon threads of different cores first."),
 	SECTION_PARITY,
+	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_BOOL("showContainersInNrt", "false",
 		     "Report containers as zones below their balloon's."),
@@ -439,6 +440,8 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 			       "preserve", &p->preserve);
 	if (!r)
 		r = irq_read_controllable(h, &p->memory, section, &p->controllable);
+	if (!r)
+		r = isolation_read(h, section, &p->isolation);
 	if (!r)
 		r = read_classes(h, p);
 	if (!r)

@@ -459,7 +459,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		r = divide_cpus(h, p, past);
 	if (!r)
 		r = find_devices(h, p);
-	p->uses_irq = steers_interrupts(p);
+	p->uses_irq = steers_interrupts(p) || p->isolation.kernel_away;
 	if (!r && !past->hotplug)
 		r = check_interrupts(h, p);
 	if (!r && !past->hotplug)

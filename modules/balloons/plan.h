@@ -8,6 +8,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/balloons/config.h"
+#include "modules/lib/private/isolation.h"
 #include <nri-rp/lib/relief.h>
 #include <nri-rp/lib/reserve.h>
 
@@ -17,6 +18,7 @@ struct rp_plan {
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
 	struct relief_settings relief;
+	struct isolation_keys isolation;
 	bool parity; /* balloons start with minCPUs, as in the original policy */
 	struct texts reserved_namespaces, controllable;
 	struct exprs preserve;

@@ -68,7 +68,7 @@ static void follow_interrupts(struct rp_instance *inst)
 		return;
 	}
 	rp_idset_clear(&w.sink);
-	rp_idset_clear(&w.isolate);
+	(void)isolation_interrupts(inst, &w.isolate);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->n_members)
 			stage_hardware_collect(&w, s->list[i]);

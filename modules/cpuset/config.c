@@ -37,6 +37,7 @@ static const struct rp_key keys[] = {
 		    "Integer containers get CPUs of one NUMA node where they can, and their memory "
 		    "from there; by default true, unless parity is set."),
 	SECTION_PARITY,
+	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_KEY(
 		"updateDelay", DURATION,
@@ -129,6 +130,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		return modhost_no_memory(h);
 	p->section = section;
 	int32_t r = read_settings(h, p);
+	if (!r)
+		r = isolation_read(h, section, &p->isolation);
 	if (!r)
 		r = read_cpus(h, p, past);
 	if (r)

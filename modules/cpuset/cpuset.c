@@ -174,7 +174,14 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			    "it was refused and runs all the same");
 }
 
+static const struct isolation_keys *isolation(const struct rp_plan *p)
+{
+	return &p->isolation;
+}
+
 static const struct life_ops ops = {
+	.part = &isolation_part,
+	.isolation = isolation,
 	.plan = plan,
 	.look = look,
 	.plan_free = plan_free,

@@ -25,6 +25,7 @@
 #define CPUSET_CPUSET_H
 
 #include <nri-rp/lib/bounds.h>
+#include "modules/lib/private/isolation.h"
 #include <nri-rp/lib/life.h>
 #include <nri-rp/lib/machine.h>
 #include <nri-rp/lib/owners.h>
@@ -40,6 +41,7 @@ struct rp_plan {
 	int64_t update_delay_ms, max_update_delay_ms; /* delay before the pool grows */
 	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
 	struct relief_settings relief;
+	struct isolation_keys isolation;
 	struct machine *machine;
 	struct bounds cpus; /* ALLOWED, RESERVED */
 };

@@ -98,9 +98,19 @@ static int32_t life_do_begin(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
+/* Stages what the shared part derives from the placements of a callback. Returns r, or an error. */
+static int32_t life_do_stage(struct rp_instance *inst, rp_txn txn, int32_t r, bool all)
+{
+	const struct life_part *part = life_of(inst)->ops->part;
+	int32_t e = r >= 0 && part ? part->stage(inst, txn, all) : 0;
+	return e < 0 ? e : r;
+}
+
 static int32_t life_do_done(struct rp_instance *inst, int32_t r)
 {
 	const struct life_ops *ops = life_of(inst)->ops;
+	if (r >= 0 && ops->part)
+		ops->part->done(inst);
 	if (r >= 0 && ops->done)
 		ops->done(inst);
 	return r;
@@ -118,7 +128,7 @@ static int32_t sync(struct rp_instance *inst, rp_txn txn)
 	int32_t r = life_do_begin(inst, txn);
 	l->waiting = false;
 	if (!r)
-		r = l->ops->sync(inst, txn);
+		r = life_do_stage(inst, txn, l->ops->sync(inst, txn), true);
 	if (r < 0)
 		return r;
 	if (l->last_sync.txn != txn)
@@ -146,7 +156,7 @@ static int32_t life_do_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	if (r)
 		return r;
 	if (!is_left_alone(l, &info))
-		return life_do_done(inst, op(inst, txn, &info));
+		return life_do_done(inst, life_do_stage(inst, txn, op(inst, txn, &info), false));
 	modhost_note_line(&l->h, ctr, "annotated to keep its CPUs: left alone");
 	return 0;
 }
@@ -178,7 +188,12 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	int32_t r = life_do_begin(inst, txn);
 	if (!r)
 		r = ctr_info(&l->h, ctr, &info);
-	return life_do_done(inst, r ? r : l->ops->release(inst, txn, &info));
+	l->leaving = ctr;
+	if (!r)
+		r = life_do_stage(inst, txn, l->ops->release(inst, txn, &info), false);
+	r = life_do_done(inst, r);
+	l->leaving = 0;
+	return r;
 }
 
 static int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
@@ -232,7 +247,7 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		r = ops->posted(inst, txn, ev);
 	if (ev->type == RP_EVENT_RUNTIME && ops->runtime)
 		r = ops->runtime(inst, txn);
-	return life_do_done(inst, r);
+	return life_do_done(inst, life_do_stage(inst, txn, r, false));
 }
 
 /* Restores the state before a sync() whose transaction was dropped: no container was placed. */
@@ -258,6 +273,8 @@ static int32_t rolled_back(struct rp_instance *inst)
 static void stop(struct rp_instance *inst)
 {
 	const struct life_ops *ops = life_of(inst)->ops;
+	if (ops->part)
+		ops->part->stop(inst);
 	if (ops->stop)
 		ops->stop(inst);
 }
@@ -487,6 +504,8 @@ int32_t life_create(const struct rp_host *host, size_t size, const struct life_o
 void life_destroy(struct rp_instance *inst)
 {
 	struct life *l = life_of(inst);
+	if (l->ops->part)
+		l->ops->part->fini(inst);
 	if (l->ops->fini)
 		l->ops->fini(inst);
 	l->ops->plan_free(l->plan);

@@ -36,6 +36,19 @@
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/lib/reserve.h>
 
+struct isolation_keys;
+
+/* A part of the life that several policies share. All functions are called where the policy's own
+ * ones are, before them. */
+struct life_part {
+	/* Stages what follows from the placements of a callback. all: after sync(). Returns 0 or an
+	 * error. */
+	int32_t (*stage)(struct rp_instance *inst, rp_txn txn, bool all);
+	void (*done)(struct rp_instance *inst);
+	void (*stop)(struct rp_instance *inst);
+	void (*fini)(struct rp_instance *inst);
+};
+
 /* The policy's own parts. All functions run on the main thread; errors have a message
  * (modhost_fail). */
 struct life_ops {
@@ -103,6 +116,11 @@ struct life_ops {
 	void (*done)(struct rp_instance *inst);
 	void (*stop)(struct rp_instance *inst); /* optional; as rp_policy.stop */
 	void (*fini)(struct rp_instance *inst); /* optional: frees what the instance owns */
+	/* Optional: a shared part, and the keys of its section in a plan (private/isolation.h).
+	 * own_interrupts: the policy moves interrupts itself. */
+	const struct life_part *part;
+	const struct isolation_keys *(*isolation)(const struct rp_plan *plan);
+	bool own_interrupts;
 	/* Services of the module; NULL: none of this kind. */
 	const struct rp_schema *schema;
 	const struct rp_zones *zones;
@@ -126,6 +144,8 @@ struct life_sync {
 	struct rp_plan *plan; /* active; NULL before the first commit */                           \
 	struct ctr_list list; /* list of the running walk */                                       \
 	rp_txn txn; /* the last one that began */                                                  \
+	void *part; /* state of ops.part; NULL: none yet */                                        \
+	rp_ctr leaving; /* container that release() is about; 0: none */                           \
 	bool synced; /* all containers were placed at least once */                                \
 	bool changed; /* the configuration changed since the last sync() */                        \
 	bool waiting; /* a container may lack something; false: none does */                       \

@@ -38,6 +38,7 @@ static const struct rp_key keys[] = {
 		       "Which CPUs are chosen: those the kubelet would, or those the other "
 		       "policies would."),
 	SECTION_PARITY,
+	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_BOOL("disableCPUQuota", "false",
 		     "Containers with exclusive CPUs run without CPU quota."),
@@ -213,6 +214,10 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 		r = read_topology_manager(h, &s);
 	if (!r)
 		r = read_amounts(h, &s);
+	if (!r)
+		r = isolation_read(h, section, &s.isolation);
+	s.isolation.own_quota = true;
+	s.disable_quota |= s.isolation.no_quota;
 	if (!r)
 		*ret = s;
 	return r;

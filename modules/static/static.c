@@ -227,7 +227,14 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	return r ? r : static_follow(inst, txn, &before, 0);
 }
 
+static const struct isolation_keys *isolation(const struct rp_plan *p)
+{
+	return &p->settings.isolation;
+}
+
 static const struct life_ops ops = {
+	.part = &isolation_part,
+	.isolation = isolation,
 	.plan = plan,
 	.look = look,
 	.plan_free = plan_free,

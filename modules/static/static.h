@@ -31,6 +31,7 @@
 #define STATIC_STATIC_H
 
 #include "modules/lib/private/amount.h"
+#include "modules/lib/private/isolation.h"
 #include <nri-rp/lib/cpualloc.h>
 #include <nri-rp/lib/life.h>
 #include <nri-rp/lib/machine.h>
@@ -45,6 +46,7 @@
 struct settings {
 	struct amount available, reserved;
 	struct relief_settings relief;
+	struct isolation_keys isolation;
 	uint32_t options; /* mask of OPT_… */
 	enum hint_policy hints;
 	/* use the allocator of the other policies (cpualloc.h) instead of the kubelet's */

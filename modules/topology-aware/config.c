@@ -49,6 +49,7 @@ static const struct rp_key keys[] = {
 		       "with most room, as with parity. Other containers get the one with most "
 		       "room."),
 	SECTION_PARITY,
+	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_CHOICE("bestEffortOverflow", "reserved|refuse", "reserved",
 		       "Where containers that ask for nothing run while exclusive containers have "
@@ -302,6 +303,8 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	struct settings s = {.section = section};
 	read_simple(h, &s);
 	int32_t r = read_patterns(h, &s);
+	if (!r)
+		r = isolation_read(h, section, &s.isolation);
 	if (!r)
 		r = read_amounts(h, &s);
 	if (!r)

@@ -15,6 +15,7 @@
 #include "modules/lib/private/cpuclass.h"
 #include <nri-rp/lib/glob.h>
 #include "modules/lib/private/irq.h"
+#include "modules/lib/private/isolation.h"
 #include <nri-rp/lib/relief.h>
 #include "modules/lib/private/mempolicy.h"
 #include "modules/lib/private/schedclass.h"
@@ -36,6 +37,7 @@ struct settings {
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
 		colocate_namespaces, test_hints;
 	struct relief_settings relief;
+	struct isolation_keys isolation;
 	bool parity; /* compare pools in the order of the original topology-aware policy */
 	bool tight; /* packing: containers with exclusive CPUs go to the fullest pool that fits */
 	struct texts reserved_namespaces;

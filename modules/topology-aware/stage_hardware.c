@@ -328,7 +328,8 @@ static void add_rules(struct rules *r, const struct grant *g)
 void interrupts_apply(struct rp_instance *inst)
 {
 	const struct rp_plan *p = inst->plan;
-	if (!inst->ledger.irqs_changed)
+	struct rp_idset away;
+	if (!isolation_interrupts(inst, &away) && !inst->ledger.irqs_changed)
 		return;
 	inst->ledger.irqs_changed = false;
 	uint32_t n = inst->ledger.n_grants + 1u;
@@ -338,12 +339,14 @@ void interrupts_apply(struct rp_instance *inst)
 		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
 			if (g->irq && g->exclusive)
 				add_rules(&r, g);
-	inst->irqs_used |= r.n_claims + r.n_masks > 0;
+	bool active = r.n_claims + r.n_masks > 0 || !rp_ids_empty(rp_ids_of(&away));
+	inst->irqs_used |= active;
 	if (inst->irqs_used && !inst->irqs)
 		inst->irqs = irq_new(&inst->h);
 	if (inst->irqs && complete) {
 		const struct irq_wish wish = {
-			.active = r.n_claims + r.n_masks > 0,
+			.active = active,
+			.isolate = rp_ids_of(&away),
 			.claims = r.claims,
 			.n_claims = r.n_claims,
 			.masks = r.masks,

@@ -223,7 +223,15 @@ static void fini(struct rp_instance *inst)
 	irq_free(inst->irqs);
 }
 
+static const struct isolation_keys *isolation(const struct rp_plan *p)
+{
+	return &p->settings.isolation;
+}
+
 static const struct life_ops ops = {
+	.part = &isolation_part,
+	.isolation = isolation,
+	.own_interrupts = true,
 	.sees_preserved = true,
 	.leaves_unmanaged = true,
 	.init = init,

@@ -32,11 +32,23 @@ static bool is_line(const char *text)
 	return true;
 }
 
+/* Returns true for files of cgroups that modules set and that must be restored after a crash. */
+static bool is_cgroup_file(const char *path)
+{
+	static const char *const names[] = {"/cpuset.cpus", "/cpuset.cpus.exclusive",
+					    "/cpuset.cpus.partition", "/cpu.idle", "/cpu.weight"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (str_has_suffix(path, names[i]))
+			return str_has_prefix(path, FOUND_CGROUPS);
+	return false;
+}
+
 bool found_storable(const char *path, const char *value)
 {
 	size_t len = strlen(path);
 	return (str_has_prefix(path, "/sys/devices/system/") ||
-		str_has_prefix(path, "/proc/irq/")) &&
+		str_has_prefix(path, "/sys/devices/virtual/workqueue/") ||
+		str_has_prefix(path, "/proc/irq/") || is_cgroup_file(path)) &&
 	       len < RP_SETTING_PATH_MAX && path[len - 1] != '/' && !strstr(path, "//") &&
 	       !strstr(path, "/.") && is_line(path) && strlen(value) < RP_SETTING_MAX &&
 	       is_line(value);

@@ -14,6 +14,7 @@
 #include "core/lib/util/err.h"
 
 #define FOUND_FILE_MAX ((size_t)64 << 20)
+#define FOUND_CGROUPS "/sys/fs/cgroup/"
 #define FOUND_RECORDS_MAX 262144u /* records of files that are not restored yet */
 
 /* Receives one record; value NULL: the file has been restored. */

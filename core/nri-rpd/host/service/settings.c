@@ -361,7 +361,13 @@ static void list_left(struct put_back_job *job)
 
 static int write_back(const struct host_env *env, const struct left *l)
 {
-	return is_as_found(env, l->path, l->found) ? 0 : fs_write(env->root, l->path, l->found);
+	if (is_as_found(env, l->path, l->found))
+		return 0;
+	/* an empty write has no effect: a line without content clears a file of the kernel */
+	int r = fs_write(env->root, l->path, *l->found ? l->found : "\n");
+	bool gone = r == -ENOENT || r == -ENODEV;
+	/* a cgroup ends with its container */
+	return gone && str_has_prefix(l->path, FOUND_CGROUPS) ? 0 : r;
 }
 
 /* Returns the setting if it still has to be restored: a module may have claimed it meanwhile. */

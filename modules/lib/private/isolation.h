@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Isolation of exclusive CPUs: keeps the rest of the node off them, by the member `isolation` of a
+ * policy's section. Each key is off by default.
+ *
+ *   quota: off              containers that own all their CPUs run without CPU quota
+ *   hostTasks: away         cgroups of hostSlices leave exclusive CPUs (cgroup v2)
+ *   partition: isolated     no load balancing over a container's exclusive CPUs (cgroup v2)
+ *   kernelWork: away        unbound kernel work and interrupts leave exclusive CPUs
+ *   bestEffort: idle        pods of class BestEffort run only on CPUs that are otherwise idle
+ *
+ * A policy embeds struct isolation_keys in its plan, reads it with isolation_read(), and names
+ * isolation_part as its life_ops.part. The host's worker writes the files and records them with
+ * nri-rp.host.settings/1, so that they are restored when a container or the policy ends, and by the
+ * next process after a crash.
+ */
+#ifndef NRI_RP_LIB_ISOLATION_H
+#define NRI_RP_LIB_ISOLATION_H
+
+#include <stdbool.h>
+
+#include <nri-rp/lib/life.h>
+#include <nri-rp/lib/section.h>
+
+#define ISOLATION_SLICES_MAX 8u
+#define ISOLATION_SLICE_MAX 64u /* length of a name, with the NUL */
+
+#define ISOLATION_KEYS                                                                             \
+	SECTION_MAP("isolation", "What is kept off the exclusive CPUs of containers."),            \
+		SECTION_BOOL("isolation.quota", "true",                                            \
+			     "off: containers that own all their CPUs run without CPU quota."),    \
+		SECTION_CHOICE("isolation.hostTasks", "stay|away", "stay",                         \
+			       "away: cgroups of hostSlices leave exclusive CPUs."),               \
+		SECTION_TEXTS("isolation.hostSlices",                                              \
+			      "Cgroups below the root that hostTasks is about; by default "        \
+			      "system.slice and user.slice.",                                      \
+			      "Name of one, as system.slice."),                                    \
+		SECTION_CHOICE("isolation.partition", "member|isolated", "member",                 \
+			       "isolated: the scheduler does not balance load over exclusive "     \
+			       "CPUs (Linux 6.8, cgroup v2)."),                                    \
+		SECTION_CHOICE("isolation.kernelWork", "stay|away", "stay",                        \
+			       "away: unbound kernel work and interrupts leave exclusive CPUs."),  \
+		SECTION_CHOICE("isolation.bestEffort", "normal|idle", "normal",                    \
+			       "idle: pods of class BestEffort run only when nothing else wants "  \
+			       "to (cgroup v2).")
+
+struct isolation_keys {
+	bool no_quota, host_away, partition, kernel_away, idle;
+	bool own_quota; /* the policy lifts quotas itself */
+	uint32_t n_slices;
+	char slices[ISOLATION_SLICES_MAX][ISOLATION_SLICE_MAX];
+};
+
+/* Reads the keys of a policy's section. A key that the node's kernel cannot apply is an error with
+ * its place. */
+int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation_keys *ret);
+
+/* Part of a policy's life. ops.isolation returns the keys of the active plan. */
+extern const struct life_part isolation_part;
+
+/* For policies that move interrupts themselves (ops.own_interrupts): stores the CPUs that all
+ * interrupts are to leave. Returns true if they differ from those of the last call. */
+bool isolation_interrupts(struct rp_instance *inst, struct rp_idset *ret);
+
+#endif
