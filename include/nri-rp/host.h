@@ -184,8 +184,9 @@ struct rp_host_usage {
  * has not dropped.
  *
  * Original values below /sys/devices/system, /sys/devices/virtual/workqueue and /proc/irq, and of
- * some files of cgroups, if they are one line, survive a crash of the daemon: the next process of the same boot restores them, regardless of the present content.
- * In a trial all functions return -RP_ENOTSUP.
+ * some files of cgroups, if they are one line, survive a crash of the daemon: the next process of
+ * the same boot restores them, regardless of the present content. In a trial all
+ * functions return -RP_ENOTSUP.
  */
 #define RP_HOST_SETTINGS_1 "nri-rp.host.settings/1"
 #define RP_SETTING_MAX 4096u /* limit of a value, with the NUL */

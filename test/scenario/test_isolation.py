@@ -226,3 +226,14 @@ def test_what_another_program_has_changed_stays(isolated):
     (pathlib.Path(i.node.paths['root']) / SLICES[0]).write_text('0\n')
     i.node.run('delete', ['p'])
     i.becomes({SLICES[0]: '0'})
+
+
+def test_doctor_says_what_the_service_may_not_write(isolated):
+    """As under a unit without its part interrupts.conf: the file is read-only."""
+    i = isolated('static', {'kernelWork': 'away'})
+    assert any(f['check'] == 'isolation' and 'kept off' in f['text'] for f in i.node.ctl('doctor', check=False))
+    (pathlib.Path(i.node.paths['root']) / WORKQUEUE).unlink()
+    found, = [f for f in i.node.ctl('doctor', check=False) if f['check'] == 'isolation']
+    assert found['verdict'] == 'warning' and 'interrupts.conf' in found['hint'] and WORKQUEUE in found['text']
+    i.own()
+    i.node.log('isolation: /%s: reading it' % WORKQUEUE)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/observe/kubelet.h"
@@ -602,6 +603,31 @@ static void check_speedselect(struct doctor *d)
 		doctor_finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
 }
 
+#define WORKQUEUE "sys/devices/virtual/workqueue/cpumask"
+
+/* Checks whether the service may write what isolation.kernelWork of the policy needs. */
+static void check_isolation(struct doctor *d)
+{
+	const struct fs_root *root = pipeline_root(d->p);
+	struct pipeline_status s;
+	pipeline_status(d->p, &s);
+	_free_ char *key = str_printf("%s.isolation.kernelWork", s.policy);
+	rp_cfg node = key ? conf_get(conf_root(pipeline_conf(d->p)), key) : NULL;
+	_free_ char *path = str_printf("%s/" WORKQUEUE, root->path);
+	if (!node || !path || !str_eq(conf_text(node, ""), "away"))
+		return;
+	if (access(path, W_OK) < 0)
+		doctor_finding(
+			d, WARNING,
+			"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR
+			"/systemd/interrupts.conf && systemctl daemon-reload "
+			"&& systemctl restart nri-rpd",
+			"%s cannot keep kernel work off exclusive CPUs: /" WORKQUEUE ": %s", key,
+			strerror(errno));
+	else
+		doctor_finding(d, FINE, NULL, "kernel work is kept off exclusive CPUs");
+}
+
 static void check_machine(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
@@ -680,6 +706,7 @@ static const struct {
 	{"drift", check_drift},
 	{"annotations", check_annotations},
 	{"cgroup", check_cgroup},
+	{"isolation", check_isolation},
 	{"machine", check_machine},
 };
 
