@@ -77,17 +77,16 @@ static void find_units(const struct state *s, struct balloon_relief *ret)
 			rp_ids_count_and(rp_ids_of(&s->free), rp_ids_of(&ret->cpus[i]));
 }
 
-/* Finds the balloons that may move. One that is as large as the spread one need not: where it would
- * find room, the spread one would. One of many containers would be as many moves. */
+/* Finds the balloons that may move. One of many containers would be as many moves. */
 static void find_items(struct rp_instance *inst, const struct balloon *but,
 		       struct balloon_relief *ret)
 {
 	const struct state *s = inst->state;
 	for (uint32_t i = 0; i < s->n && ret->n_items < RELIEF_ITEMS_MAX; i++) {
 		struct balloon *b = s->list[i];
-		if (b == but || is_fixed(s, b) || b->n_cpus >= but->n_cpus ||
-		    b->n_members > RELIEF_MOVES_MAX || count_nodes(s, b) != 1 ||
-		    node_of(s, b) >= ret->n_units || !members_may_move(inst, b, true))
+		if (b == but || is_fixed(s, b) || b->n_members > RELIEF_MOVES_MAX ||
+		    count_nodes(s, b) != 1 || node_of(s, b) >= ret->n_units ||
+		    !members_may_move(inst, b, true))
 			continue;
 		ret->balloons[ret->n_items] = b;
 		ret->items[ret->n_items++] = (struct relief_item){

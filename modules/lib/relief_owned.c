@@ -40,16 +40,14 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus)
 	return false;
 }
 
-/* Adds a container as an item if it may be moved for n CPUs. One that owns as many need not move:
- * where it would find room, they would. */
-static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr,
-			   uint32_t n)
+/* Adds a container as an item if it may be moved. */
+static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr)
 {
 	struct rp_ctr_info *info = &q->infos[q->n_items];
 	struct rp_idset *own = &q->owned[q->n_items];
 	info->size = sizeof *info;
-	if (owners_owned(c->owners, ctr, own) >= n ||
-	    count_nodes(c->machine, rp_ids_of(own)) != 1 || ctr_info(c->h, ctr, info) ||
+	if (!owners_owned(c->owners, ctr, own) || count_nodes(c->machine, rp_ids_of(own)) != 1 ||
+	    ctr_info(c->h, ctr, info) ||
 	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, info, true) ||
 	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, info)))
 		return;
@@ -64,7 +62,7 @@ static void owned_add_item(const struct relief_call *c, struct owned_question *q
 	};
 }
 
-static void owned_ask(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
+static void owned_ask(const struct relief_call *c, const struct rp_ctr_info *info,
 		      struct owned_question *q)
 {
 	struct rp_idset own, given;
@@ -82,7 +80,7 @@ static void owned_ask(const struct relief_call *c, const struct rp_ctr_info *inf
 		(void)owners_owned(c->owners, ctr, &own);
 		rp_idset_andnot(&given, rp_ids_of(&given), rp_ids_of(&own));
 		if (ctr != info->ctr)
-			owned_add_item(c, q, ctr, n);
+			owned_add_item(c, q, ctr);
 	}
 }
 
@@ -157,7 +155,7 @@ int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info
 	struct owned_question *q = calloc(1, sizeof *q);
 	if (!q)
 		return modhost_no_memory(c->h);
-	owned_ask(c, info, n, q);
+	owned_ask(c, info, q);
 	int32_t r = relief_find(q->units, q->n_units, q->items, q->n_items, n, UINT64_MAX, moves,
 				list, &unit);
 	uint32_t n_moves = r > 0 ? (uint32_t)r : 0;

@@ -150,8 +150,7 @@ static void candidates_check(struct rp_instance *inst, struct candidates *c, uin
 
 /*
  * Finds the items: in each unit the best containers that may move. Whether one may is checked only
- * for these, since there may be thousands. A container as large as the request need not move:
- * where it would find room, the request would.
+ * for these, since there may be thousands.
  */
 static void find_items(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
 		       struct candidates *c, struct relief_plan *m)
@@ -163,7 +162,7 @@ static void find_items(struct rp_instance *inst, const struct request *r, uint32
 	while (more) {
 		for (uint32_t i = 0; i < t->n_slots; i++) {
 			struct grant *g = t->slots[i].value;
-			uint32_t unit = g && g->ctr != r->info.ctr && grant_size(g) < size
+			uint32_t unit = g && g->ctr != r->info.ctr
 						? place_relief_unit_of(p, m, g->pool)
 						: m->n_units;
 			if (unit == m->n_units || c[unit].all || is_fixed(p, g))

@@ -5,24 +5,26 @@ import pytest
 
 import quality
 
-# crossing containers of 25 without relief: what packing alone reaches
-BOUNDS = {('topology-aware', 'n4c16'): 4, ('static', 'n4c16'): 4, ('static-plus', 'n4c16'): 4, ('cpuset', 'n4c16'): 5, ('balloons', 'n4c16'): 4}
+# Containers of 25 that cross without relief, with qos refused ones: what packing alone reaches.
+BOUNDS = {('topology-aware', 'n4c16'): 4, ('static', 'n4c16'): 4, ('static-plus', 'n4c16'): 4, ('cpuset', 'n4c16'): 5, ('balloons', 'n4c16'): 4,
+          ('qos', 'n4c16'): 4, ('topology-aware', 'snc-2x2'): 3, ('topology-aware', 'nodes-8'): 5, ('topology-aware', 'hbm-cxl'): 0,
+          ('topology-aware', 'hybrid'): 3}
 
 
-@pytest.mark.parametrize('policy', quality.POLICIES)
-def test_packing_leaves_no_room_unused(policy):
-    r = quality.measure(policy, 'n4c16', 'off', 1, 25)
-    assert r['placed'] == 25
+@pytest.mark.parametrize('policy, machine', BOUNDS)
+def test_packing_leaves_no_room_unused(policy, machine):
+    r = quality.measure(policy, machine, 'off', 1, 25)
+    assert r['placed'] + r['refused'] == 25
     assert not r['avoidable']
-    assert r['crossing'] <= BOUNDS[policy, 'n4c16']
+    assert r['crossing'] + r['refused'] <= BOUNDS[policy, machine]
 
 
 @pytest.mark.parametrize('policy', quality.POLICIES)
-@pytest.mark.parametrize('machine', ['n4c16', 'smt-2x2'])
-def test_what_could_lie_in_one_node_does_with_relief(policy, machine):
+@pytest.mark.parametrize('machine', ['n4c16', 'smt-2x2', 'hybrid'])
+def test_what_three_moves_can_do_is_done(policy, machine):
     r = quality.measure(policy, machine, 'admission', 1, 25)
-    assert r['placed'] == 25
-    assert not r['possible'] and not r['avoidable']
+    assert r['placed'] + r['refused'] == 25
+    assert not r['moves'] and not r['avoidable']
 
 
 def test_the_solver():
@@ -30,3 +32,7 @@ def test_the_solver():
     assert not quality.fits([3, 3, 3, 3, 3], [4, 4, 4, 3])
     assert not quality.fits([4, 4], [3, 5])
     assert quality.fits([], [])
+    # a container of 4 and one of 2 change places
+    assert quality.fits_after_moves([1, 2], [(0, 4), (1, 2)], 3, 2)
+    assert not quality.fits_after_moves([1, 2], [(0, 4), (1, 2)], 3, 1)
+    assert not quality.fits_after_moves([1, 1, 1], [(0, 3), (1, 3), (2, 3)], 2)

@@ -4,7 +4,10 @@
 n4c16 has three CPUs to give in node 0 and four in each other node. When c and e have left, w needs one move: b from node 1 to node 2.
 """
 import json
+import os
+import pathlib
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -162,3 +165,15 @@ def test_a_plan_of_relief_moves_nobody(full, tmp_path):
     assert node.places() == before
     moved = ctl_json(node, 'rebalance')
     assert moved and nodes(node, 'w') == {1} and nodes(node, 'b') == {2}
+
+
+def test_the_pictures_of_the_manual_are_the_simulators():
+    """nri-rp-placement(7) shows the machine before and after the move of the first story, as nri-rp-sim draws it."""
+    top = pathlib.Path(__file__).resolve().parents[2]
+    page = (top / 'man/nri-rp-placement.7').read_text()
+    shown = re.findall(r'^\.Bd -literal\n(package 0\n.*?)^\.Ed', page.replace('\\(bu', '·').replace(' | ', ' │ '), re.M | re.S)
+    sim = pathlib.Path(os.environ.get('NRI_RP_BUILD', top / 'build'), 'bin/nri-rp-sim')
+    played = subprocess.run([sim, 'play', '--verbose', top / 'test/scenario/stories/topology-aware/relief.yaml'], capture_output=True, text=True)
+    story = played.stdout.split('\nok ')[0]
+    before, after = (re.search(r'^--- %s\n\n(package 0\n.*?)^  A ' % step, story, re.M | re.S).group(1) for step in ('delete: c; e', 'create: w'))
+    assert shown == [before, after]

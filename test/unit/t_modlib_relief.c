@@ -136,6 +136,25 @@ static void test_against_everything(void **state)
 	}
 }
 
+/* Many containers that are too small do not hide the one that makes room. */
+static void test_ranks(void **state)
+{
+	struct relief_unit units[2] = {{0}, {4}};
+	struct relief_item items[21];
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t unit = 9;
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		items[i] = (struct relief_item){.size = 1, .allowed = UINT64_MAX};
+	items[20] = (struct relief_item){.size = 4, .allowed = UINT64_MAX};
+	assert_int_equal(relief_find(units, 2, items, 21, 4, 1, 3, moves, &unit), 1);
+	assert_int_equal(moves[0].item, 20);
+	assert_int_equal(unit, 0);
+	assert_true(relief_rank(2, 6, 3) < relief_rank(3, 6, 3));
+	assert_true(relief_rank(3, 6, 3) < relief_rank(1, 6, 3));
+	assert_true(relief_rank(1, 7, 3) > relief_rank(2, 7, 3));
+}
+
 static void test_bounds(void **state)
 {
 	struct relief_unit units[RELIEF_UNITS_MAX] = {{0}};
@@ -163,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_everything),
+		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
