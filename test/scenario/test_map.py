@@ -373,3 +373,24 @@ def test_page_takes_names_for_text(mapped, page):
                   "document.querySelector('#try form').requestSubmit()")
     page.until("document.querySelector('#outcome .bad') !== null")
     assert page.evaluate("document.querySelector('#planted') === null")
+
+
+def test_page_tells_exclusive_containers_apart(mapped, page):
+    """By colour on the map and in the list; groups of the list, what the search finds, and a link to a container."""
+    node, address = mapped()
+    for pod in ('a', 'b'):
+        node.create(pod, ctr('c0', '2', '64Mi'))
+    opened(page, address)
+    colour = "[...document.querySelector('[data-cpu=\"%d\"]').classList].find((c) => /^o\\d$/.test(c))"
+    ours, others = (sorted(node.cpus(pod + '/c0'))[0] for pod in ('a', 'b'))
+    assert page.evaluate(colour % ours) != page.evaluate(colour % others)
+    page.evaluate("document.querySelector('#group').value = 'pod'; document.querySelector('#group').dispatchEvent(new Event('change'))")
+    assert page.evaluate("[...document.querySelectorAll('#containers .heading')].map((h) => h.textContent).join()") == 'pod default/a · 1,pod default/b · 1'
+    page.evaluate("document.querySelector('#search').value = 'default/b'; document.querySelector('#search').dispatchEvent(new Event('input'))")
+    assert 'found' in page.evaluate("document.querySelector('[data-cpu=\"%d\"]').className" % others)
+    assert 'found' not in page.evaluate("document.querySelector('[data-cpu=\"%d\"]').className" % ours)
+    page.evaluate("document.querySelector('#containers button').click()")
+    assert page.evaluate('location.hash') == '#container=default%2Fb%2Fc0'
+    page.open('about:blank')
+    page.open('http://%s/map#container=default/a/c0' % address)
+    page.until("document.querySelector('#details h2')?.textContent === 'default/a/c0'")

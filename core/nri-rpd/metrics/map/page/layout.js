@@ -39,11 +39,14 @@ function groups(cpus, level, divides) {
 	}));
 }
 
+const CORES_MAX = 1024; // CPUs of a machine whose cores are drawn as groups
+
 function dividing(cpus) {
 	const found = new Set(['package', 'node', 'core']);
 	const within = (outer, inner) => [...divide(cpus, outer).values()].some((part) => divide(part, inner).size > 1);
 	if (within(LEVELS[0].key, LEVELS[1].key)) found.add('die');
 	if (within((c) => c.package + '/' + c.die + '/' + c.node, LEVELS[3].key)) found.add('cache');
+	if (cpus.length > CORES_MAX) found.delete('core');
 	return found;
 }
 
@@ -56,9 +59,10 @@ export function memoryOnly(topology) {
 	return topology.nodes.filter((n) => !n.cpus);
 }
 
-// Near a square.
-export function columns(n) {
-	return Math.max(1, Math.ceil(Math.sqrt(n)));
+// Columns of a grid that is about so many times as wide as high, with full rows where one more or less gives them.
+export function columns(n, stretch) {
+	const near = Math.max(1, Math.min(n, Math.ceil(Math.sqrt(n * stretch))));
+	return [near, near + 1, near - 1].find((c) => c > 0 && n % c === 0) ?? near;
 }
 
 export function bytes(n) {

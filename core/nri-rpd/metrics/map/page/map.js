@@ -6,13 +6,17 @@ import {placesAt} from './history.js';
 const REFRESH_MS = 1000; // at most once in this time, however much happens
 const AGAIN_MS = 3000;
 const EVENTS_MAX = 512; // as many as nri-rpd keeps
-const CELL_MIN = 6, CELL_MAX = 96;
-const CELL_FITS = [80, 64, 52, 44, 36, 30, 24, 18, 14, 11, 9]; // pixels of a CPU, the first that all have room with
+const CELL_MIN = 6, CELL_MAX = 160, CELL_FIT_MAX = 120; // pixels of a CPU
+const DIGIT = 6.5; // pixels of a digit in a CPU
+const SHAPES = [1, 2, 4]; // widths of grids by their heights that are tried
+const SHAPES_CPUS_MAX = 1024; // above, only one shape is drawn
+const COLOURS = 8; // of exclusive containers, each with a pattern of its own
+const BAD_EVENTS = new Set(['refused', 'degraded', 'update-failed', 'eviction']);
 const TABS = ['containers', 'details', 'events', 'try'];
 
 const state = {
 	topology: null, cells: new Map(), containers: [], events: [], at: null, // at: index of an event; null: now
-	chosen: null, tried: [], cell: 0, focus: null, last: 0, due: false, refreshed: 0, explained: 0,
+	chosen: null, tried: [], cell: 0, stretch: 1, group: '', colours: new Map(), focus: null, last: 0, due: false, refreshed: 0, explained: 0,
 };
 
 const $ = (id) => document.getElementById(id);
@@ -67,28 +71,53 @@ function drawGroup(g) {
 	const cores = g.children[0].level === 'core';
 	const inner = make('div', {class: 'children' + (cores ? ' cores' : '')}, ...g.children.map(drawGroup));
 	const n = g.children.length;
-	inner.style.gridTemplateColumns = `repeat(${g.level === 'core' ? n : columns(n)}, max-content)`;
+	inner.style.gridTemplateColumns = `repeat(${g.level === 'core' ? n : columns(n, state.stretch)}, max-content)`;
 	const label = LABEL[g.level] ? make('div', {class: 'label'}, LABEL[g.level](g)) : null;
 	return make('div', {class: 'group ' + g.level, role: 'presentation'}, label, inner);
 }
 
-function drawMachine() {
+function drawGroups() {
 	const top = $('machine'), topology = state.topology;
 	state.cells.clear();
 	top.replaceChildren(...tree(topology).map(drawGroup));
 	for (const node of memoryOnly(topology))
 		top.append(make('div', {class: 'memory'}, `node ${node.node} · ${node.type} ${bytes(node.memory)}, no CPUs`));
-	if (!state.cell) fit();
+}
+
+function drawMachine() {
+	if (state.cell) drawGroups();
+	else fit();
 	resize(0);
-	focusCpu(topology.cpus[0]?.cpu, false);
+	focusCpu(state.topology.cpus[0]?.cpu, false);
+}
+
+// Returns the largest size with which all CPUs have room; CELL_MIN if there is none.
+function largest() {
+	const top = $('machine');
+	let fits = CELL_MIN, tooLarge = CELL_FIT_MAX + 1;
+	while (tooLarge - fits > 1) {
+		const size = (fits + tooLarge) >> 1;
+		setSize(size);
+		if (top.scrollHeight <= top.clientHeight && top.scrollWidth <= top.clientWidth) fits = size;
+		else tooLarge = size;
+	}
+	return fits;
 }
 
 function fit() {
-	const top = $('machine');
-	for (const size of CELL_FITS) {
-		setSize(size);
-		if (top.scrollHeight <= top.clientHeight && top.scrollWidth <= top.clientWidth) return;
+	const shapes = state.topology.cpus.length > SHAPES_CPUS_MAX ? [2] : SHAPES;
+	let best = 0, stretch = shapes[0];
+	for (const shape of shapes) {
+		state.stretch = shape;
+		drawGroups();
+		const size = largest();
+		if (size > best) [best, stretch] = [size, shape];
 	}
+	if (state.stretch !== stretch) {
+		state.stretch = stretch;
+		drawGroups();
+	}
+	setSize(best);
 }
 
 function setSize(size) {
@@ -123,17 +152,35 @@ function byCpu(places) {
 	for (const [name, place] of places) {
 		const own = new Set(ids(place.exclusive));
 		for (const cpu of ids(place.cpus)) {
-			if (!on.has(cpu)) on.set(cpu, {names: [], own: false});
-			on.get(cpu).names.push(name);
-			on.get(cpu).own = on.get(cpu).own || own.has(cpu);
+			if (!on.has(cpu)) on.set(cpu, {names: [], own: false, owner: null});
+			const use = on.get(cpu);
+			use.names.push(name);
+			if (own.has(cpu)) [use.own, use.owner] = [true, name];
 		}
 	}
 	return on;
 }
 
+// Gives each exclusive container the colour that the fewest others have; it keeps that while it is shown.
+function assignColours(places) {
+	const owners = [...places].filter(([, place]) => place.exclusive).map(([name]) => name), used = new Array(COLOURS).fill(0);
+	state.colours = new Map(owners.filter((name) => state.colours.has(name)).map((name) => [name, state.colours.get(name)]));
+	for (const colour of state.colours.values()) used[colour]++;
+	for (const name of owners) {
+		if (state.colours.has(name)) continue;
+		const colour = used.indexOf(Math.min(...used));
+		used[colour]++;
+		state.colours.set(name, colour);
+	}
+}
+
+function colourOf(name) {
+	return 'o' + state.colours.get(name);
+}
+
 function fillOf(use) {
 	if (!use) return '';
-	if (use.own) return ' own';
+	if (use.own) return ' own ' + colourOf(use.owner);
 	return use.names.length === 1 ? ' s1' : use.names.length <= 5 ? ' s2' : ' s3';
 }
 
@@ -144,7 +191,7 @@ function brief(name) {
 }
 
 function textOf(cpu, use) {
-	if (state.cell < 18) return [];
+	if (String(cpu).length * DIGIT + 3 > state.cell) return [];
 	const parts = [make('b', {}, String(cpu))];
 	if (state.cell >= 40 && use)
 		parts.push(make('span', {}, use.names.length === 1 ? brief(use.names[0]) : `× ${use.names.length}`));
@@ -154,14 +201,16 @@ function textOf(cpu, use) {
 function show() {
 	if (!state.topology) return;
 	const {places, unknown} = placesShown();
+	assignColours(places);
 	const use = byCpu(places), isolated = new Set(ids(state.topology.isolated));
 	const chosen = new Set(state.chosen ? ids(places.get(state.chosen)?.cpus) : []), tried = new Set(state.tried);
+	const found = foundCpus(places), reserved = new Set(ids(state.topology.reserved));
 	state.use = use;
-	$('machine').classList.toggle('choosing', chosen.size + tried.size > 0);
+	$('machine').classList.toggle('choosing', chosen.size + tried.size + found.size > 0);
 	for (const [cpu, cell] of state.cells) {
 		const on = use.get(cpu);
 		const classes = 'cpu' + fillOf(on) + (isolated.has(cpu) ? ' isolated' : '') + (chosen.has(cpu) ? ' chosen' : '') +
-			(tried.has(cpu) ? ' tried' : '') + (cell.cpu.kind === 'efficient' ? ' efficient' : '');
+			(tried.has(cpu) ? ' tried' : '') + (found.has(cpu) ? ' found' : '') + (reserved.has(cpu) ? ' reserved' : '') + (cell.cpu.kind === 'efficient' ? ' efficient' : '');
 		const shown = classes + '|' + (state.cell < 40 ? '' : on?.names.join() ?? '');
 		if (cell.shown === shown) continue;
 		cell.shown = shown;
@@ -197,17 +246,43 @@ function wanted(places) {
 	return (name) => ids(places.get(name)?.cpus).some((cpu) => (place[1] === 'cpu' ? cpu : nodes.get(cpu)) === id);
 }
 
+// The CPUs of the containers that the search finds, unless it finds all.
+function foundCpus(places) {
+	const text = $('search').value.trim(), filter = wanted(places);
+	if (!text) return new Set();
+	return new Set([...places].filter(([name]) => filter(name)).flatMap(([, place]) => ids(place.cpus)));
+}
+
+// The heading below which a container is listed.
+function groupOf(name, place) {
+	const [namespace, pod] = name.split('/');
+	if (state.group === 'namespace') return `namespace ${namespace}`;
+	if (state.group === 'pod') return `pod ${namespace}/${pod}`;
+	const nodes = new Map(state.topology.cpus.map((c) => [c.cpu, c.node]));
+	const on = [...new Set(ids(place.cpus).map((cpu) => nodes.get(cpu)))].sort((a, b) => a - b);
+	return !on.length ? 'not pinned' : on.length === 1 ? `node ${on[0]}` : `nodes ${on.join(', ')}`;
+}
+
+// List items with a heading before each group.
+function grouped(items) {
+	const groups = new Map();
+	for (const [group, item] of items) groups.set(group, [...groups.get(group) ?? [], item]);
+	return [...groups].sort(([a], [b]) => a.localeCompare(b, undefined, {numeric: true}))
+		.flatMap(([group, list]) => [make('li', {class: 'heading'}, `${group} · ${list.length}`), ...list]);
+}
+
 function showContainers(places) {
 	const of = new Map(state.containers.map((c) => [c.full_name, c])), filter = wanted(places);
-	const items = [...places].filter(([name]) => filter(name)).map(([name, place]) => {
+	const all = [...places].filter(([name]) => filter(name)).map(([name, place]) => {
 		const c = of.get(name), own = place.exclusive;
-		return make('li', {}, make('button', {type: 'button', 'data-name': name, 'aria-pressed': String(name === state.chosen)},
-			make('strong', {}, name), ' ',
+		return [state.group && groupOf(name, place), make('li', {}, make('button', {type: 'button', 'data-name': name, 'aria-pressed': String(name === state.chosen)},
+			own ? make('i', {class: 'cpu own ' + colourOf(name)}) : null, make('strong', {}, name), ' ',
 			own ? make('span', {class: 'mark'}, own === place.cpus ? 'exclusive' : `exclusive ${own}`) : null,
 			c?.degraded ? make('span', {class: 'mark bad'}, 'degraded') : null,
 			make('div', {class: 'facts'}, [place.cpus ? `CPUs ${place.cpus}` : 'not pinned', c?.mems ? `memory ${c.mems}` : null, c?.qos]
-				.filter(Boolean).join(' · '))));
+				.filter(Boolean).join(' · '))))];
 	});
+	const items = state.group ? grouped(all) : all.map(([, item]) => item);
 	const focused = document.activeElement?.closest?.('#containers button')?.dataset.name;
 	$('containers').firstElementChild.replaceChildren(
 		...(items.length ? items : [make('li', {class: 'quiet'}, 'None.')]));
@@ -232,6 +307,14 @@ function milli(mcpu) {
 	return mcpu ? (mcpu % 1000 ? mcpu + 'm' : String(mcpu / 1000)) : null;
 }
 
+const VALUE_NAMES = {cpus: 'CPUs', mems: 'memory nodes', shares: 'CPU shares', quota_us: 'CPU quota', period_us: 'CPU period', memory_limit: 'memory limit'};
+
+function valueText(name, value) {
+	const n = Number(value);
+	if (value === null || value === '' || !Number.isFinite(n) || n < 0) return value;
+	return name.startsWith('memory_') ? bytes(n) : name.endsWith('_us') ? `${n / 1000} ms` : value;
+}
+
 function explanation(c) {
 	const w = c.wanted;
 	return [
@@ -246,7 +329,8 @@ function explanation(c) {
 		c.trail.length ? make('h3', {}, 'Why') : null,
 		make('ol', {}, ...c.trail.map((line) => make('li', {}, line))),
 		make('h3', {}, 'Values'),
-		table(['', 'decided', 'asked', 'in force'], c.values.map((v) => [v.name, v.decided, v.asked, v.in_force])),
+		table(['', 'decided', 'requested', 'active'], c.values.map((v) =>
+			[VALUE_NAMES[v.name] ?? v.name, ...[v.decided, v.asked, v.in_force].map((x) => valueText(v.name, x))])),
 		c.controllers.length ? make('h3', {}, 'Controllers') : null,
 		c.controllers.length ? table(['', 'result', ''], c.controllers.map((v) => [v.name, v.result, v.text])) : null,
 		make('p', {class: 'quiet facts'}, [c.section, c.configured_at].filter(Boolean).join(', ')),
@@ -266,6 +350,7 @@ async function explain(name) {
 
 function choose(name) {
 	state.chosen = name;
+	address();
 	state.tried = [];
 	show();
 	if (!name) return;
@@ -342,6 +427,24 @@ function onMachineKey(event) {
 	if (to !== null) focusCpu(to, true);
 }
 
+// ---- links ----
+
+// Keeps the container and the moment in the address, so that it can be passed on.
+function address() {
+	const parts = new URLSearchParams();
+	if (state.chosen) parts.set('container', state.chosen);
+	if (state.at !== null) parts.set('event', state.events[state.at].seq);
+	history.replaceState(null, '', parts.size ? '#' + parts : location.pathname);
+}
+
+// Shows what the page was opened with.
+function followAddress() {
+	const parts = new URLSearchParams(location.hash.slice(1)), seq = Number(parts.get('event'));
+	const at = seq ? state.events.findIndex((e) => e.seq === seq) : -1;
+	if (at >= 0) goTo(at);
+	if (parts.get('container')) choose(parts.get('container'));
+}
+
 // ---- tabs ----
 
 function openTab(name) {
@@ -372,13 +475,14 @@ function clock(time) {
 function showEvents() {
 	if ($('events').hidden) return;
 	const items = state.events.map((e, i) => make('li', {}, make('button', {type: 'button', 'data-at': String(i),
-		'aria-current': String(i === state.at)}, make('time', {dateTime: e.time}, clock(e.time)), ' ', make('span', {class: 'mark'}, e.kind), ' ', e.text)));
+		'aria-current': String(i === state.at)}, make('time', {dateTime: e.time}, clock(e.time)), ' ', make('span', {class: 'mark' + (BAD_EVENTS.has(e.kind) ? ' bad' : '')}, e.kind), ' ', e.text)));
 	$('events').firstElementChild.replaceChildren(...items.reverse());
 }
 
 function goTo(at) {
 	const n = state.events.length;
 	state.at = at === null || at >= n - 1 ? null : Math.max(0, at);
+	address();
 	showMoment();
 	show();
 	showEvents();
@@ -413,6 +517,8 @@ function take(message) {
 	if (message.events.length || gone) refresh(message.events.some((e) => e.kind === 'machine' || e.kind === 'config'));
 	showMoment();
 	showEvents();
+	if (location.hash && !state.linked && message.events.length) followAddress();
+	state.linked = true;
 }
 
 function follow() {
@@ -472,7 +578,7 @@ function showOutcome(result) {
 		make('p', {class: result.error ? 'bad' : ''}, result.error ? result.error : `It would be ${result.outcome}.`),
 		table(['Container', 'CPUs', 'Memory'], moves.map((m) =>
 			[m.container, m.from_cpus ? `${m.from_cpus} → ${m.to_cpus}` : m.to_cpus || 'not pinned', m.to_mems])),
-		...moves.filter((m) => m.why?.length).map((m) => make('ul', {}, ...m.why.map((w) => make('li', {}, w)))),
+		...moves.filter((m) => m.why?.length).flatMap((m) => [make('h3', {}, m.container), make('ul', {}, ...m.why.map((w) => make('li', {}, w)))]),
 		...result.problems.map((p) => make('p', {class: 'bad'}, p)));
 }
 
@@ -543,6 +649,10 @@ function listen() {
 	$('back').addEventListener('click', () => goTo((state.at ?? state.events.length - 1) - 1));
 	$('forth').addEventListener('click', () => goTo(state.at === null ? null : state.at + 1));
 	$('now').addEventListener('click', () => goTo(null));
+	$('group').addEventListener('change', () => {
+		state.group = $('group').value;
+		show();
+	});
 	$('smaller').addEventListener('click', () => resize(-1));
 	$('larger').addEventListener('click', () => resize(1));
 	document.querySelector('#try form').addEventListener('submit', tryPod);
