@@ -181,6 +181,18 @@ def test_recipe_of_the_manual(installed, tmp_path):
     assert exported(str(tmp_path / 'mine/mine.so')) == ['rp_module_1']
 
 
+def test_policy_of_the_readme(installed, tmp_path):
+    """The policy that the library's README prints, which is all that an author has to write."""
+    if is_instrumented():
+        pytest.skip('libnri-rp-module.a is instrumented')
+    text = (installed / 'usr/include/nri-rp/lib/README').read_text()
+    code = re.search(r'^\t#include <string.h>\n.*?LIFE_MODULE[^\n]*', text, re.M | re.S)[0]
+    (tmp_path / 'fast.c').write_text(re.sub(r'^\t', '', code, flags=re.M) + '\n')
+    (tmp_path / 'Makefile').write_text('MODULE := fast\nSOURCES := fast.c\ninclude $(shell $(PKG_CONFIG) --variable=makefile nri-rp-module)\n')
+    out = must(['make', '-C', str(tmp_path), 'CFLAGS=-O2 -Werror', 'check'], env=author_env(installed))
+    assert re.search(r'\b0 failed', out), out
+
+
 def test_minimal_module(installed, tmp_path):
     """A module of the least that works, with no help but the headers, by both compilers."""
     source = tmp_path / 'least.c'
