@@ -123,18 +123,26 @@ static bool are_same(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0;
 }
 
+/* A group or a namespace with its hash. */
+struct tag {
+	const char *text;
+	uint32_t hash;
+};
+
 static bool has_group(const struct balloon *b, const void *arg)
 {
-	for (uint32_t i = 0; i < b->n_members; i++)
-		if (are_same(b->members[i]->group, arg))
+	const struct tag *tag = arg;
+	for (uint32_t i = 0; b->n_of_group[tag->hash] && i < b->n_members; i++)
+		if (are_same(b->members[i]->group, tag->text))
 			return true;
 	return false;
 }
 
 static bool has_space(const struct balloon *b, const void *arg)
 {
-	for (uint32_t i = 0; i < b->n_members; i++)
-		if (are_same(b->members[i]->space, arg))
+	const struct tag *tag = arg;
+	for (uint32_t i = 0; b->n_of_space[tag->hash] && i < b->n_members; i++)
+		if (are_same(b->members[i]->space, tag->text))
 			return true;
 	return false;
 }
@@ -162,7 +170,8 @@ static struct balloon *best_of(struct search *q, enum how how,
 
 static struct balloon *same_group(struct search *q, const char *group)
 {
-	return *q->type->group_by ? best_of(q, SAME, has_group, group) : NULL;
+	const struct tag tag = {group, state_hash(group)};
+	return *q->type->group_by ? best_of(q, SAME, has_group, &tag) : NULL;
 }
 
 static struct balloon *same_pod(struct search *q)
@@ -234,14 +243,14 @@ static struct balloon *place_method(struct choice *c, const char *name, struct b
 static struct balloon *find_tied(struct search *q, struct choice *c, bool grouped, enum tie than)
 {
 	const struct type *t = q->type;
+	const struct tag space = {q->info->pod_namespace, state_hash(q->info->pod_namespace)};
 	struct balloon *b = NULL;
 	if (grouped && than > TIE_GROUP)
 		b = place_method(c, "same group", same_group(q, c->group));
 	if (!b && than > TIE_POD)
 		b = place_method(c, "same pod", same_pod(q));
 	if (!b && than > TIE_SPACE && t->per_namespace)
-		b = place_method(c, "same namespace",
-				 best_of(q, SAME, has_space, q->info->pod_namespace));
+		b = place_method(c, "same namespace", best_of(q, SAME, has_space, &space));
 	if (!b && than > TIE_OWN && (t->per_namespace || t->prefer_new))
 		b = place_method(c, "a new one", new_one(q, c));
 	return b;

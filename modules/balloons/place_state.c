@@ -209,6 +209,14 @@ struct member *state_member(const struct state *s, rp_ctr ctr)
 	return table_get(&s->by_ctr, ctr);
 }
 
+uint32_t state_hash(const char *text)
+{
+	uint32_t hash = 2166136261u;
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash >> 16 & (STATE_HASHES - 1);
+}
+
 /* Links the member. Cannot fail: room_for_member() has reserved the space. */
 static void link_member(struct state *s, struct balloon *b, struct member *m)
 {
@@ -216,6 +224,8 @@ static void link_member(struct state *s, struct balloon *b, struct member *m)
 	m->balloon = b;
 	m->index = b->n_members;
 	b->members[b->n_members++] = m;
+	b->n_of_group[state_hash(m->group)]++;
+	b->n_of_space[state_hash(m->space)]++;
 	b->request += m->request;
 	m->pod_prev = NULL;
 	m->pod_next = head;
@@ -231,6 +241,8 @@ static void unlink_member(struct state *s, struct member *m)
 	struct balloon *b = m->balloon;
 	b->members[m->index] = b->members[--b->n_members];
 	b->members[m->index]->index = m->index;
+	b->n_of_group[state_hash(m->group)]--;
+	b->n_of_space[state_hash(m->space)]--;
 	b->request -= m->request;
 	if (m->pod_next)
 		m->pod_next->pod_prev = m->pod_prev;

@@ -33,6 +33,9 @@ struct member {
 
 struct near;
 
+#define STATE_HASHES 16u
+uint32_t state_hash(const char *text); /* below STATE_HASHES; NULL: 0 */
+
 struct balloon {
 	const struct type *type;
 	uint32_t instance;
@@ -46,6 +49,9 @@ struct balloon {
 	memalloc_mask nodes; /* memory nodes near the CPUs, when last pinned */
 	struct member **members;
 	uint32_t n_members, cap_members;
+	/* Members by the hash of their group, and of their namespace: a member of one with another
+	 * hash need not be searched for. */
+	uint32_t n_of_group[STATE_HASHES], n_of_space[STATE_HASHES];
 	int64_t request; /* sum over all members, milli-CPU */
 	int64_t request_before; /* restored balloon: request when the image was written */
 	bool dirty; /* the members must be pinned again */
