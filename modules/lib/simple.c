@@ -90,8 +90,8 @@ static bool simple_give(struct rp_instance *inst, const struct rp_ctr_info *info
 	return true;
 }
 
-/* Stores the CPUs of a container after simple_give(). A container whose own CPUs are all offline runs
- * on the shared ones. */
+/* Stores the CPUs of a container after simple_give(). A container whose own CPUs are all offline
+ * runs on the shared ones. */
 static void simple_cpus(const struct rp_instance *inst, const struct rp_ctr_info *info,
 			const struct rp_idset *own, struct rp_idset *ret)
 {
