@@ -45,7 +45,7 @@ static int32_t scale_look(const struct modhost *h, struct batch_item *b, bool v1
 	const struct batch_scale *s = &b->scale;
 	int32_t r = read_quota(h, v1, p);
 	if (r) {
-		ctl_say(&b->item, RP_APPLY_FAILED, "%s: its quota: %s", p->dir, ctl_why(r));
+		ctl_say(&b->item, RP_APPLY_FAILED, "%s: its quota: %s", p->dir, modhost_why(r));
 		return r;
 	}
 	int64_t plain =

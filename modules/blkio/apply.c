@@ -112,7 +112,8 @@ __attribute__((format(printf, 3, 4))) static int32_t apply_do_put(struct apply *
 	}
 	a->n_failed++;
 	if (!a->why[0])
-		(void)ctl_format(a->why, sizeof a->why, "%s: \"%s\": %s", file, text, ctl_why(r));
+		(void)ctl_format(a->why, sizeof a->why, "%s: \"%s\": %s", file, text,
+				 modhost_why(r));
 	return r;
 }
 
@@ -224,7 +225,7 @@ static void apply_max(struct apply *a)
 	if (r < 0) {
 		if (any) {
 			a->n_failed++;
-			(void)ctl_format(a->why, sizeof a->why, "io.max: %s", ctl_why(r));
+			(void)ctl_format(a->why, sizeof a->why, "io.max: %s", modhost_why(r));
 		}
 		return;
 	}
@@ -387,7 +388,7 @@ static void look_for_devices(struct blkio_worker *w, struct apply *a)
 	struct blkio_devices now;
 	int32_t r = blkio_devices_read(w->h, &now);
 	if (r) {
-		apply_note(a, "/sys/block: %s", ctl_why(r));
+		apply_note(a, "/sys/block: %s", modhost_why(r));
 		now = (struct blkio_devices){0};
 	}
 	a->item->new_devices = !blkio_devices_equal(&now, &w->last);

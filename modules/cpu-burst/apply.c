@@ -17,7 +17,7 @@ struct place {
 
 static int32_t apply_failed(struct burst_item *b, const char *dir, const char *file, int32_t r)
 {
-	ctl_say(&b->item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
+	ctl_say(&b->item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, modhost_why(r));
 	return r;
 }
 

@@ -184,11 +184,12 @@ static void read_round(const struct modhost *h, struct round *r)
 	ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
 	r->failed = koord_busy_us(h, &r->busy_us);
 	if (r->failed)
-		ctl_say(&r->item, RP_APPLY_FAILED, "/proc/stat: %s", ctl_why(r->failed));
+		ctl_say(&r->item, RP_APPLY_FAILED, "/proc/stat: %s", modhost_why(r->failed));
 	if (!r->failed && (r->failed = koord_qos_dir(h, r->item.ref, r->dir, sizeof r->dir)))
-		ctl_say(&r->item, RP_APPLY_FAILED, "their cgroup: %s", ctl_why(r->failed));
+		ctl_say(&r->item, RP_APPLY_FAILED, "their cgroup: %s", modhost_why(r->failed));
 	if (!r->failed && (r->failed = koord_read_quota(h, r->dir, &r->quota, &r->period)))
-		ctl_say(&r->item, RP_APPLY_FAILED, "%s/cpu.max: %s", r->dir, ctl_why(r->failed));
+		ctl_say(&r->item, RP_APPLY_FAILED, "%s/cpu.max: %s", r->dir,
+			modhost_why(r->failed));
 	if (!r->failed && koord_read(h, r->dir, "cpuset.cpus", r->cpus, sizeof r->cpus))
 		r->cpus[0] = '\0';
 }
@@ -327,7 +328,7 @@ static void write_round(const struct modhost *h, struct round *r)
 	if (!bad)
 		bad = koord_write(h, r->dir, r->file, r->value);
 	if (bad < 0)
-		ctl_say(&r->item, RP_APPLY_FAILED, "%s: %s", path, ctl_why(bad));
+		ctl_say(&r->item, RP_APPLY_FAILED, "%s: %s", path, modhost_why(bad));
 	else
 		ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
 }

@@ -155,12 +155,12 @@ static void evict_run(struct rp_instance *inst, struct ctl_item *item)
 	int32_t bad = koord_busy_us(&inst->h, &r->read.busy_us);
 	ctl_say(item, RP_APPLY_DONE, "%s", "");
 	if (bad) {
-		ctl_say(item, RP_APPLY_FAILED, "/proc/stat: %s", ctl_why(bad));
+		ctl_say(item, RP_APPLY_FAILED, "/proc/stat: %s", modhost_why(bad));
 		return;
 	}
 	bad = read_memory(&inst->h, &r->read);
 	if (bad)
-		ctl_say(item, RP_APPLY_FAILED, "/proc/meminfo: %s", ctl_why(bad));
+		ctl_say(item, RP_APPLY_FAILED, "/proc/meminfo: %s", modhost_why(bad));
 	r->read.be_limit = RP_NOT_SET;
 	if (item->ref && read_be(&inst->h, item->ref, r->capacity, &r->read.be_limit))
 		/* the cgroup was removed, or does not belong to the kubelet */

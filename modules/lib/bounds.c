@@ -83,3 +83,23 @@ void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past
 		ret->cpus = b->reserved;
 	rp_idset_copy(&ret->busy, busy);
 }
+
+int32_t bounds_check_owners(const struct modhost *h, rp_cfg section, struct rp_ids taken,
+			    struct rp_ids reserved, struct rp_ids usable)
+{
+	char text[SET_TEXT_MAX];
+	struct rp_idset bad;
+	rp_idset_and(&bad, taken, reserved);
+	if (bounds_count(&bad))
+		return modhost_fail_at(h, section_get(h, section, "reservedResources.cpu"),
+				       -RP_EBUSY,
+				       "some reserved CPUs (%s) belong to containers exclusively",
+				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	rp_idset_andnot(&bad, taken, usable);
+	if (bounds_count(&bad))
+		return modhost_fail_at(
+			h, section_get(h, section, "availableResources.cpu"), -RP_EBUSY,
+			"some CPUs that belong to containers exclusively (%s) would be unavailable",
+			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	return 0;
+}

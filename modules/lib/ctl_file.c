@@ -61,12 +61,6 @@ int32_t ctl_read_u64(const struct modhost *h, const char *path, uint64_t *ret)
 	return n < 0 ? n : ctl_number(text, 10, ret, NULL);
 }
 
-const char *ctl_why(int32_t code)
-{
-	const char *why = strerrordesc_np(-code);
-	return why ? why : "unknown error";
-}
-
 int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
 {
 	va_list ap;

@@ -14,8 +14,6 @@
 int32_t ctl_read(const struct modhost *h, const char *path, char **ret);
 /* Reads a file that contains one number. */
 int32_t ctl_read_u64(const struct modhost *h, const char *path, uint64_t *ret);
-/* Returns the meaning of a negative result, in words. */
-const char *ctl_why(int32_t code);
 /* Formats like snprintf. Returns 0, or -RP_E2BIG if the text does not fit. */
 int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

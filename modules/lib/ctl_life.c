@@ -76,7 +76,7 @@ int32_t ctl_find_cgroup(const struct modhost *h, struct ctl_item *item, const ch
 {
 	int32_t r = h->work->cgroup_find(h->ctx, item->ref, controller, buf, size);
 	if (r)
-		ctl_say(item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+		ctl_say(item, RP_APPLY_FAILED, "its cgroup is not found: %s", modhost_why(r));
 	return r;
 }
 

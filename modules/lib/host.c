@@ -116,6 +116,12 @@ int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...
 	return h->host->fail(h->ctx, code, text);
 }
 
+const char *modhost_why(int32_t code)
+{
+	const char *why = strerrordesc_np(-code);
+	return why ? why : "unknown error";
+}
+
 int32_t modhost_no_memory(const struct modhost *h)
 {
 	return modhost_fail(h, -RP_ENOMEM, "out of memory");

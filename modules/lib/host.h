@@ -72,6 +72,9 @@ bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int32_t modhost_no_memory(const struct modhost *h); /* records the failure and returns -RP_ENOMEM */
+/* Returns a negative result in words: RP_E codes have the numbers of errno, so that the results of
+ * services and of the kernel are one vocabulary. [any] */
+const char *modhost_why(int32_t code);
 /* Records a failure with the place of a configuration node before the text; without a node as
  * modhost_fail(). */
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)

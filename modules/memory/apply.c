@@ -48,7 +48,7 @@ static int32_t memory_apply_put(const struct modhost *h, struct memory_item *ite
 		r = h->work->write_file(h->ctx, path, v->text);
 	}
 	if (r < 0) {
-		(void)ctl_format(why, CTL_TEXT_MAX, "%s: %s", v->file, ctl_why(r));
+		(void)ctl_format(why, CTL_TEXT_MAX, "%s: %s", v->file, modhost_why(r));
 		return r;
 	}
 	if (read_value(h, path, is, sizeof is) >= 0 && !apply_do_same(is, v->text)) {

@@ -205,7 +205,7 @@ static void migrate_finish(struct memory_migrations *m, const struct migration *
 	else
 		migrate_say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
 			    "%u MiB moved, %llu pages could not be: %s%s", migrate_mib(at->n_moved),
-			    (unsigned long long)at->n_left, ctl_why(at->why),
+			    (unsigned long long)at->n_left, modhost_why(at->why),
 			    migrate_remedy(at->why));
 	m->n_done++;
 	m->n_left += at->n_left;

@@ -117,16 +117,16 @@ static void assign_judge(struct rdt_assign *a, const struct mover *m, int32_t r)
 	a->n_moved = m->n_moved;
 	if (r && r != -RP_EAGAIN && !m->n_moved)
 		ctl_say(item, r == -ENOENT ? RP_APPLY_DONE : RP_APPLY_FAILED,
-			"its tasks cannot be listed: %s", ctl_why(r));
+			"its tasks cannot be listed: %s", modhost_why(r));
 	else if (m->n_failed)
 		ctl_say(item, m->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
 			"%u of %u tasks cannot be moved: %s", m->n_failed, m->n_failed + m->n_moved,
-			ctl_why(m->why));
+			modhost_why(m->why));
 	else if (r)
 		ctl_say(item, RP_APPLY_PARTIAL, "it makes tasks faster than they can be moved");
 	else if (m->n_unmonitored)
 		ctl_say(item, RP_APPLY_PARTIAL, "%u tasks are not monitored: %s", m->n_unmonitored,
-			ctl_why(m->why_unmonitored));
+			modhost_why(m->why_unmonitored));
 	else
 		ctl_say(item, RP_APPLY_DONE, "%s", "");
 }
@@ -169,7 +169,7 @@ static void judge_monitor(struct rdt_assign *a, int32_t r)
 		ctl_say(&a->item, RP_APPLY_DONE, "not monitored: no monitoring group is left");
 	else if (r)
 		ctl_say(&a->item, RP_APPLY_PARTIAL,
-			"not monitored: its monitoring group cannot be made: %s", ctl_why(r));
+			"not monitored: its monitoring group cannot be made: %s", modhost_why(r));
 }
 
 /* ---- a container ----------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 	const char *lacks = usable_class(g, a, &class);
 	int32_t r = find_cgroup(g, a, cgroup, sizeof cgroup);
 	if (r) {
-		ctl_say(&a->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+		ctl_say(&a->item, RP_APPLY_FAILED, "its cgroup is not found: %s", modhost_why(r));
 		return;
 	}
 	if (rdt_group_dir(g, class, dir, sizeof dir) ||

@@ -112,9 +112,9 @@ static void groups_explain(const struct rdt_groups *g, int32_t code, char *buf, 
 		n = g->h->work->read_file(g->h->ctx, path, text, sizeof text);
 	if (n > 0 && strcmp(text, "ok") != 0) {
 		text[strcspn(text, "\n")] = '\0';
-		(void)snprintf(buf, size, "%s: %s", ctl_why(code), text);
+		(void)snprintf(buf, size, "%s: %s", modhost_why(code), text);
 	} else {
-		(void)snprintf(buf, size, "%s", ctl_why(code));
+		(void)snprintf(buf, size, "%s", modhost_why(code));
 	}
 }
 
@@ -222,7 +222,7 @@ static int32_t sweep_one(void *arg, const char *entry, uint32_t kind)
 	}
 	int32_t r = w->g->h->work->remove_dir(w->g->h->ctx, dir);
 	if (r && r != -ENOENT)
-		groups_keep(w, name, ctl_why(r));
+		groups_keep(w, name, modhost_why(r));
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static void remove_unwanted(struct rdt_groups *g, struct rdt_setup *s)
 	struct sweep w = {.g = g, .s = s};
 	int32_t r = g->h->work->list_dir(g->h->ctx, g->root, sweep_one, &w);
 	if (r < 0) {
-		(void)ctl_format(s->text, sizeof s->text, "%s: %s", g->root, ctl_why(r));
+		(void)ctl_format(s->text, sizeof s->text, "%s: %s", g->root, modhost_why(r));
 		return; /* the record is unchanged */
 	}
 	rdt_names_fini(&s->owned);

@@ -27,7 +27,7 @@ static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 	char *text = NULL;
 	int32_t r = ctl_read(h, "/proc/mounts", &text), found = -RP_ENOENT;
 	if (r < 0 && r != -RP_ENOENT)
-		return modhost_fail(h, r, "/proc/mounts: %s", ctl_why(r));
+		return modhost_fail(h, r, "/proc/mounts: %s", modhost_why(r));
 	for (char *line, *rest = text; found == -RP_ENOENT && (line = strsep(&rest, "\n"));) {
 		(void)strsep(&line, " ");
 		const char *dir = strsep(&line, " "), *type = strsep(&line, " "),
@@ -61,7 +61,7 @@ static int32_t read_info(const struct modhost *h, const struct rdt_machine *m, c
 		return r;
 	if (r >= 0)
 		r = ctl_number(text, base, ret, NULL);
-	return r < 0 ? modhost_fail(h, r, "%s: %s", path, ctl_why(r)) : 0;
+	return r < 0 ? modhost_fail(h, r, "%s: %s", path, modhost_why(r)) : 0;
 }
 
 static void note_closids(struct rdt_machine *m, uint64_t n)
@@ -156,7 +156,7 @@ static int32_t read_ids(const struct modhost *h, struct rdt_machine *m)
 	(void)ctl_format(path, sizeof path, "%s/schemata", m->root);
 	int32_t r = ctl_read(h, path, &text);
 	if (r < 0)
-		return modhost_fail(h, r, "%s: %s", path, ctl_why(r));
+		return modhost_fail(h, r, "%s: %s", path, modhost_why(r));
 	r = 0;
 	for (char *line, *rest = text; !r && (line = strsep(&rest, "\n"));)
 		r = take_line(m, line);

@@ -7,6 +7,7 @@
 
 #include <nri-rp/lib/section.h>
 #include "modules/static-plus/static-plus.h"
+#include <nri-rp/lib/bounds.h>
 
 #define SET_TEXT_MAX 256u
 
@@ -131,19 +132,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken)
 {
-	struct rp_idset bad;
-	char text[SET_TEXT_MAX];
-	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EBUSY,
-				       "some reserved CPUs (%s) belong to containers exclusively",
-				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	rp_idset_andnot(&bad, taken, rp_ids_of(&p->pool));
-	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->isolated));
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(
-			h, config_at_one(h, p, "availableResources.cpu"), -RP_EBUSY,
-			"some CPUs that belong to containers exclusively (%s) would be unavailable",
-			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	return 0;
+	struct rp_idset usable;
+	rp_idset_or(&usable, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
+	return bounds_check_owners(h, p->section, taken, rp_ids_of(&p->reserved),
+				   rp_ids_of(&usable));
 }

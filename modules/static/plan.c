@@ -8,6 +8,7 @@
 #include "modules/lib/private/pct.h"
 #include <nri-rp/lib/section.h>
 #include "modules/static/static.h"
+#include <nri-rp/lib/bounds.h>
 
 #define SET_TEXT_MAX 256u
 
@@ -113,23 +114,13 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 			  const struct rp_plan *old, const struct owners *l)
 {
-	char text[SET_TEXT_MAX];
-	struct rp_ids taken = rp_ids_of(&l->taken);
-	struct rp_idset bad;
-	rp_idset_andnot(&bad, rp_ids_of(&p->reserved), rp_ids_of(&old->reserved));
-	rp_idset_and(&bad, rp_ids_of(&bad), taken);
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(
-			h, section_get(h, p->settings.section, "reservedResources.cpu"), -RP_EBUSY,
-			"some reserved CPUs (%s) belong to containers exclusively",
-			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	rp_idset_andnot(&bad, taken, rp_ids_of(&p->all));
-	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->iso));
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(
-			h, section_get(h, p->settings.section, "availableResources.cpu"), -RP_EBUSY,
-			"some CPUs that belong to containers exclusively (%s) would be unavailable",
-			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	struct rp_idset reserved, usable;
+	rp_idset_andnot(&reserved, rp_ids_of(&p->reserved), rp_ids_of(&old->reserved));
+	rp_idset_or(&usable, rp_ids_of(&p->all), rp_ids_of(&p->iso));
+	int32_t r = bounds_check_owners(h, p->settings.section, rp_ids_of(&l->taken),
+					rp_ids_of(&reserved), rp_ids_of(&usable));
+	if (r)
+		return r;
 	struct rp_idset was, shared;
 	plan_shared(old, l, &was);
 	plan_shared(p, l, &shared);

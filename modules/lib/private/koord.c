@@ -256,7 +256,7 @@ int32_t koord_put(const struct modhost *h, struct ctl_item *item, const char *di
 	int32_t r = koord_write(h, dir, file, text);
 	item->n_writes += r > 0;
 	if (r < 0)
-		ctl_say(item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
+		ctl_say(item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, modhost_why(r));
 	return r < 0 ? r : 0;
 }
 
