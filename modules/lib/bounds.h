@@ -43,7 +43,7 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
  * containers. */
 void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret);
 
-/* Checks that a new plan may follow while the CPUs `taken` are exclusive: none is in `reserved`, and
+/* Checks that a new plan may follow while the CPUs `taken` are exclusive: none is in `reserved`,
  * all are in `usable`. -RP_EBUSY with a message and the place of the key in the section. */
 int32_t bounds_check_owners(const struct modhost *h, rp_cfg section, struct rp_ids taken,
 			    struct rp_ids reserved, struct rp_ids usable);
