@@ -38,7 +38,7 @@ endef
 sources_of = $(sort $(wildcard core/$(1)/*.c))
 
 # Which program links what. nri-rpctl reads modules' schemas by the daemon's loader where no daemon runs; modcheck drives the
-# daemon's host. The other programs know nothing of the daemon but the messages it exchanges with them.
+# daemon's pipeline. The other programs know nothing of the daemon but the messages it exchanges with them.
 $(eval $(call program,nri-rpd,$(RPD_MAIN),$$(CORE_LIBS),$$(LIBS_DAEMON)))
 $(eval $(call program,nri-rpctl,$(call sources_of,nri-rpctl),$$(CORE_LIBS),$$(LIBS_CTL)))
 $(eval $(call program,nri-rp-modcheck,$(call sources_of,nri-rp-modcheck),$$(CORE_LIBS),$$(LIBS_DAEMON)))

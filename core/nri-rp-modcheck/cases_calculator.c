@@ -182,9 +182,9 @@ static int cases_calculator_calculate(struct rig *r, const struct node *n, bool 
 {
 	struct err failed[NR_CALCULATORS_MAX];
 	const struct nr_asking how = {.reset = reset, .message = "it is a test"};
-	r->env.noderes = &n->in;
+	r->env->noderes = &n->in;
 	int bad = nr_calculate(&r->instance, 1, &how, ret, failed);
-	r->env.noderes = NULL;
+	r->env->noderes = NULL;
 	return bad;
 }
 
@@ -192,9 +192,9 @@ static int cases_calculator_apply(struct rig *r, const struct node *n,
 				  const struct nr_result *result, struct nr_result *node)
 {
 	struct err failed[NR_CALCULATORS_MAX];
-	r->env.noderes = &n->in;
+	r->env->noderes = &n->in;
 	int bad = nr_apply(&r->instance, 1, result, node, NULL, failed);
-	r->env.noderes = NULL;
+	r->env->noderes = NULL;
 	return bad;
 }
 

@@ -23,10 +23,10 @@
 
 static int call_pre_create(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	struct decision *d = txn_stage(r->txn, ctr);
+	struct decision *d = txn_stage(rig_txn(r), ctr);
 	if (!d)
 		return -ENOMEM;
-	txn_set_created(r->txn, ctr);
+	txn_set_created(rig_txn(r), ctr);
 	int bad = instance_pre_create(r->instance, ctr, err);
 	if (!bad)
 		d->state = RP_STATE_CREATED;
@@ -48,9 +48,8 @@ static int life_of(struct rig *r, const struct wish *w, struct ctr **ret, struct
 		return bad;
 	bad = rig_decide(r, call_pre_create, ctr, "pre_create", err);
 	if (bad) {
-		rig_drop(r, ctr);
 		*ret = NULL;
-		return bad == RIG_REFUSED ? 0 : bad;
+		return bad == RIG_REFUSED ? rig_drop(r, ctr, err) : bad;
 	}
 	*ret = ctr;
 	bad = cases_controller_allowed(instance_post_start(r->instance, ctr, err), "post_start",
@@ -65,8 +64,7 @@ static int end_of(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = cases_controller_allowed(instance_post_stop(r->instance, ctr, err), "post_stop",
 					   err);
-	rig_drop(r, ctr);
-	return bad;
+	return bad ? bad : rig_drop(r, ctr, err);
 }
 
 static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err *err)
@@ -165,7 +163,7 @@ static int cases_controller_faults(struct check *c, struct err *err)
 		s.fired = false;
 		s.fail_at = ++n;
 		bad = run_once(&r, &churn, &started, err);
-		if (bad < 0 && s.fired && !r.txn && rig_known_code(bad, "", NULL) == RIG_REFUSED)
+		if (bad < 0 && s.fired && rig_known_code(bad, "", NULL) == RIG_REFUSED)
 			bad = 0; /* an accepted refusal of creation, configuration or reload */
 		rig_destroy(&r);
 		bad = bad ? bad : rig_wipe(&r, err);
@@ -198,14 +196,14 @@ static int file_decide(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	struct decision *d = &ctr->cur;
 	struct blob **classes[] = {&d->rdt_class, &d->blockio_class, &d->cpu_class};
-	struct iset *cpus = intern_get(cache_sets(r->env.cache), rig_online(r));
+	struct iset *cpus = intern_get(cache_sets(r->env->cache), rig_online(r));
 	for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++) {
 		struct blob *name = blob_new(FILE_CLASS, strlen(FILE_CLASS));
 		if (!name || !cpus)
 			return err_errno(err, -ENOMEM, "decision");
 		txn_put_blob(classes[i], name);
 	}
-	txn_put_set(r->env.cache, &d->cpus, cpus);
+	txn_put_set(r->env->cache, &d->cpus, cpus);
 	d->state = RP_STATE_RUNNING;
 	return 0;
 }

@@ -28,7 +28,7 @@ struct asked {
 };
 
 struct creating {
-	struct rig rig; /* must be the first member */
+	struct rig rig;
 	struct asked asked[ASKED_MAX];
 	unsigned n;
 	const struct extra *others; /* earlier requests of another module; NULL: none */
@@ -71,10 +71,11 @@ static bool keep_asked(struct asked *a, const struct extra *e)
 	return ok;
 }
 
-static void at_creation(struct rig *r, bool after)
+static void at_allocate(struct shim *s, bool after)
 {
-	struct creating *c = (struct creating *)r;
-	struct extras *x = txn_extras(r->txn);
+	struct creating *c =
+		(struct creating *)((char *)s - offsetof(struct creating, rig.own_shim));
+	struct extras *x = txn_extras(rig_txn(&c->rig));
 	struct err ignored = ERR_INIT;
 	if (!after && c->others)
 		(void)extras_put(x, c->others, &ignored);
@@ -154,7 +155,7 @@ static int cases_creation_conflict(struct check *check, struct err *err)
 	r->check = check;
 	int bad = rig_open(r, check, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
-	r->at_creation = at_creation;
+	r->own_shim.at_allocate = at_allocate;
 	if (!bad)
 		churn_init(&churn, r, check->seed);
 	for (unsigned i = 0; !bad && i < WISHES; i++) {
@@ -186,7 +187,7 @@ static int cases_creation_runtimes(struct check *c, struct err *err)
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = rig_open(&r, c, NULL, err);
-	r.env.runtime = &facts;
+	r.env->runtime = &facts;
 	bad = bad ? bad : rig_start(&r, err);
 	if (!bad)
 		churn_init(&churn, &r, c->seed);
@@ -225,7 +226,8 @@ static const struct {
 
 static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 {
-	return p->rig.txn && p->rig.pod && p->rig.pod->handle == pod;
+	const char *id = p->rig.admitting;
+	return id && rig_txn(&p->rig) && cache_pod(p->rig.env->cache, id)->handle == pod;
 }
 
 static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
@@ -262,7 +264,7 @@ static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes,
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_chosen++;
-	if (rp_ids_subset(nodes, topo_ids(p->rig.env.topo, RP_NODES_ONLINE)))
+	if (rp_ids_subset(nodes, topo_ids(p->rig.env->topo, RP_NODES_ONLINE)))
 		return 0;
 	for (uint32_t i = 0; i < lists[list].n; i++)
 		if (!rp_idset_parse(&offered, lists[list].nodes[i], NO_NODE + 1) &&
@@ -282,7 +284,7 @@ static int cases_creation_hints(struct check *c, struct err *err)
 	struct provider p = {.rig.check = c};
 	struct churn churn;
 	int bad = rig_open(&p.rig, c, NULL, err);
-	p.rig.env.hints = &ops;
+	p.rig.env->hints = &ops;
 	bad = bad ? bad : rig_start(&p.rig, err);
 	if (!bad) {
 		churn_init(&churn, &p.rig, c->seed);

@@ -225,8 +225,8 @@ static int release_unplaced(struct check *c, struct err *err)
 					    .state = RP_STATE_RUNNING,
 					    .oom_score_adj = RP_NOT_SET,
 					    .res = {1024, 100000, 100000, RP_NOT_SET, NULL, NULL}};
-		bad = cache_put_pod(r.env.cache, &pd, &pod, err);
-		bad = bad ? bad : cache_put_ctr(r.env.cache, &cd, &ctr, err);
+		bad = cache_put_pod(r.env->cache, &pd, &pod, err);
+		bad = bad ? bad : cache_put_ctr(r.env->cache, &cd, &ctr, err);
 		if (!bad && i % 2)
 			bad = rig_sync(&r, err);
 		bad = bad ? bad : rig_remove(&r, ctr, err);

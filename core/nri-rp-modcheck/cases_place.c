@@ -236,7 +236,7 @@ static int cases_place_sample(struct rig *r, struct churn *churn, uint64_t ns[st
 		struct ctr *ctr;
 		churn_wish(churn, &w);
 		int bad = rig_add(r, &w, &ctr, err);
-		ns[i] = r->last_allocate_ns;
+		ns[i] = r->shim->allocate_ns;
 		bad = bad ? bad : rig_remove(r, ctr, err);
 		if (bad < 0)
 			return bad;

@@ -197,9 +197,9 @@ static int tell_parts(struct rig *r, struct ctr *ctr, struct parts *p, struct er
 /* Checks that the nodes have memory, and that the result is the same when requested again. */
 static int check_memory(struct rig *r, struct check *c, struct err *err)
 {
-	struct parts p = {.nodes = topo_ids(r->env.topo, RP_NODES_MEMORY)};
+	struct parts p = {.nodes = topo_ids(r->env->topo, RP_NODES_MEMORY)};
 	int bad = 0;
-	for (struct ctr *ctr = cache_ctrs(r->env.cache); !bad && ctr; ctr = ctr->next) {
+	for (struct ctr *ctr = cache_ctrs(r->env->cache); !bad && ctr; ctr = ctr->next) {
 		struct parts again = {.nodes = p.nodes};
 		p.digest = 0;
 		bad = tell_parts(r, ctr, &p, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nri-rp-modcheck: checks a module without a cluster. The module runs against the daemon's own host
- * side (core/nri-rpd/host, core/nri-rpd/cache) on made-up machines. Each case is a forked child
+ * pipeline (core/nri-rpd/pipeline) on made-up machines. Each case is a forked child
  * (core/nri-rpd/host/trial.h), so a crash or a hang is an ordinary failure.
  *
  *   check.h             types shared by all files
@@ -9,8 +9,7 @@
  *   machines.c          machines as trees of files below sys/ and proc/
  *   fixture.c           files that controllers read and write on a node
  *   config.c            the smallest configuration that the module's table allows, or the user's
- *   rig.c               a node with one instance; requests as the daemon makes them; invariants
- *   rig_unmanaged.c     the daemon's steps with onPolicyError: unmanaged
+ *   rig.c               a node with one instance on the daemon's pipeline; invariants
  *   churn.c             random requests on a rig, repeatable by seed
  *   balance.c           finds leaks of memory, file descriptors and threads
  *   watch.c             runs under sanitizers or valgrind, and parses their findings

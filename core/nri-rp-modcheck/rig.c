@@ -10,10 +10,12 @@
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/reload/apply.h"
+#include "core/nri-rpd/pipeline/request/updates.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/worker.h"
-#include "core/nri-rpd/cache/invariant.h"
 
 #define JOBS_MS 5000u
 
@@ -21,11 +23,8 @@
 
 int rig_known_code(int code, const char *what, struct err *err)
 {
-	static const int known[] = {RP_ENOENT, RP_EAGAIN, RP_ENOMEM,  RP_EBUSY, RP_EINVAL,
-				    RP_ENOSPC, RP_E2BIG,  RP_ENOTSUP, RP_ESTALE};
-	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
-		if (code == -known[i])
-			return RIG_REFUSED;
+	if (shim_may_return(code))
+		return RIG_REFUSED;
 	return err_set(err, -EPROTO, "%s returned %d, which is none of the RP_E codes", what, code);
 }
 
@@ -64,7 +63,7 @@ void rig_log(struct rig *r, const char *fmt, ...)
 
 struct rp_ids rig_online(const struct rig *r)
 {
-	return topo_ids(r->env.topo, RP_CPUS_ONLINE);
+	return topo_ids(r->env->topo, RP_CPUS_ONLINE);
 }
 
 static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
@@ -78,7 +77,7 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 	if (d->cpus && !r->lost_cpus && !d->degraded && !rp_ids_subset(d->cpus->ids, online))
 		return err_set(err, -EINVAL, "I1: container %s has CPUs %s, not all of them online",
 			       ctr->full_name, d->cpus->text);
-	if (d->mems && !rp_ids_subset(d->mems->ids, topo_ids(r->env.topo, RP_NODES_MEMORY)))
+	if (d->mems && !rp_ids_subset(d->mems->ids, topo_ids(r->env->topo, RP_NODES_MEMORY)))
 		return err_set(err, -EINVAL,
 			       "I4: container %s has memory nodes %s, not all of which have memory",
 			       ctr->full_name, d->mems->text);
@@ -95,7 +94,7 @@ static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err
 	const struct ctr *other = NULL;
 	if (!ctr->cur.exclusive)
 		return 0;
-	DL_FOREACH (cache_ctrs(r->env.cache), other) {
+	DL_FOREACH (cache_ctrs(r->env->cache), other) {
 		if (other == ctr || (other->cur.group && other->cur.group == ctr->cur.group) ||
 		    !ctr_live(other->cur.state) || !other->cur.cpus ||
 		    !rp_ids_overlap(other->cur.cpus->ids, ctr->cur.exclusive->ids))
@@ -112,7 +111,7 @@ static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err
 int rig_check(struct rig *r, struct err *err)
 {
 	const struct ctr *ctr = NULL;
-	DL_FOREACH (cache_ctrs(r->env.cache), ctr) {
+	DL_FOREACH (cache_ctrs(r->env->cache), ctr) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
 		int bad = check_cpus(r, ctr, err);
@@ -157,7 +156,7 @@ static void rig_do_describe(const struct ctr *ctr, struct buf *out)
 void rig_describe(struct rig *r, struct buf *out)
 {
 	const struct ctr *ctr = NULL;
-	DL_FOREACH (cache_ctrs(r->env.cache), ctr) {
+	DL_FOREACH (cache_ctrs(r->env->cache), ctr) {
 		if (ctr_live(ctr->cur.state))
 			rig_do_describe(ctr, out);
 	}
@@ -167,7 +166,7 @@ static void log_touched(struct rig *r)
 {
 	if (!r->log)
 		return;
-	for (const struct stage *s = txn_touched(r->txn); s; s = s->link)
+	for (const struct stage *s = decide_touched(r->pipeline); s; s = s->link)
 		if (txn_changed(s))
 			rig_do_describe(s->ctr, r->log);
 }
@@ -193,7 +192,7 @@ static void all_done(void *arg, int result)
 
 static bool is_busy(const struct rig *r)
 {
-	return worker_pending(r->env.worker) || r->env.posts;
+	return worker_pending(r->env->worker) || r->env->posts;
 }
 
 /* Submits a job after the others, whose end stops the loop. Repeats, as done() functions may have
@@ -203,14 +202,14 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 	uint64_t end_ms = clock_ms() + JOBS_MS;
 	if (!is_busy(r))
 		return 0;
-	struct loop_timer *limit = loop_timer_new(r->env.loop, stop_loop, r->env.loop);
+	struct loop_timer *limit = loop_timer_new(r->env->loop, stop_loop, r->env->loop);
 	if (!limit || loop_timer_arm(limit, JOBS_MS))
 		return err_errno(err, -ENOMEM, "timer");
 	while (is_busy(r) && clock_ms() < end_ms &&
-	       !worker_submit(r->env.worker, rig_nothing, all_done, r->env.loop))
-		(void)loop_run(r->env.loop);
+	       !worker_submit(r->env->worker, rig_nothing, all_done, r->env->loop))
+		(void)loop_run(r->env->loop);
 	loop_timer_free(limit);
-	if (worker_pending(r->env.worker))
+	if (worker_pending(r->env->worker))
 		return err_set(err, -ETIME, "jobs were not done within %u ms", JOBS_MS);
 	if (is_busy(r))
 		return err_set(err, -ETIME,
@@ -220,85 +219,77 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 	return r->posted.code ? err_set(err, r->posted.code, "%s", r->posted.text) : 0;
 }
 
-/* ---- decisions ------------------------------------------------------------------------------- */
+struct txn *rig_txn(const struct rig *r)
+{
+	return r->pipeline->txn;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
 
 typedef int (*decide_fn)(struct rig *r, struct ctr *ctr, struct err *err);
 
-static int rig_begin(struct rig *r, struct err *err)
+/* Sets what happens to refused containers. A trial admits no pod that the policy refuses. */
+static void rig_set_on_error(struct rig *r, enum request kind)
 {
-	r->txn = txn_begin(r->env.cache);
-	return r->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
+	struct conf_core *core = (struct conf_core *)(uintptr_t)conf_core(r->pipeline->conf);
+	bool unmanaged = r->unmanaged && (kind != REQ_RUN_POD || !r->shim->rehearses);
+	core->on_policy_error = unmanaged ? CONF_UNMANAGED : CONF_REJECT;
 }
 
-static void rig_end(struct rig *r)
+/* Gives the pipeline the rig's instance and configuration, and begins a request. */
+static void rig_begin(struct rig *r, enum request kind)
 {
-	txn_end(r->txn);
-	r->txn = NULL;
+	struct pipeline *p = r->pipeline;
+	bool policy = r->instance && instance_role(r->instance) == RP_KIND_POLICY;
+	p->policy = policy ? r->instance : NULL;
+	p->conf = r->conf ? r->conf : r->check->conf;
+	r->n_breaks = p->stats.invariant_breaks;
+	rig_set_on_error(r, kind);
+	request_begin(p, kind);
 }
 
-static int rig_accept(struct rig *r, struct err *err)
+/* Takes the queued updates, as a runtime does. */
+static void rig_take_updates(struct pipeline *p)
 {
-	const struct invariants inv = {rig_online(r), topo_ids(r->env.topo, RP_NODES_MEMORY)};
-	int bad = txn_check(r->txn, &inv, err);
-	if (bad)
-		return err_prefix(err, "the host refuses what the policy wants: ");
-	txn_commit(r->txn);
-	log_touched(r);
-	return 0;
+	uint32_t n;
+	updates_hurry(p);
+	while (updates_next(p, &n))
+		updates_acked(p);
 }
 
-static int call_sync(struct rig *r, struct ctr *ctr, struct err *err)
+/* Places all containers after a failed resync. Only a call that is made to fail excuses the
+ * failure. */
+static int rig_recover(struct rig *r, struct err *err)
 {
-	(void)ctr;
-	return instance_sync(r->instance, err);
-}
-
-static int rig_resync(struct rig *r, struct err *err)
-{
-	int bad = rig_begin(r, err);
-	if (bad)
-		return bad;
-	bad = instance_sync(r->instance, err);
-	if (bad)
-		(void)err_prefix(err, "sync() after a dropped transaction failed: ");
-	else
-		bad = rig_accept(r, err);
-	rig_end(r);
-	return bad;
-}
-
-static int rig_undo(struct rig *r, struct err *err)
-{
-	rig_end(r);
-	if (instance_role(r->instance) != RP_KIND_POLICY ||
-	    instance_rolled_back(r->instance) != RP_RESYNC)
+	if (!r->pipeline->requests.sync_failed)
 		return 0;
-	int bad = rig_resync(r, err);
-	return bad && r->faulty ? rig_resync(r, err) : bad;
+	r->pipeline->requests.sync_failed = false;
+	if (r->faulty)
+		return rig_sync(r, err);
+	return err_set(err, -EINVAL, "sync() after a dropped transaction failed");
 }
 
-/* Makes one request. Returns 0, RIG_REFUSED, or an error that modules may not cause. */
-int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
+/* Judges the result of a request. Returns 0, RIG_REFUSED, or an error that modules may not
+ * cause. */
+static int rig_judge(struct rig *r, int bad, const char *what, struct err *err)
 {
 	struct err again = ERR_INIT;
-	int bad = rig_begin(r, err);
-	if (bad)
-		return bad;
-	bad = fn(r, ctr, err);
-	if (bad) {
+	rig_take_updates(r->pipeline);
+	if (bad && r->pipeline->stats.invariant_breaks != r->n_breaks)
+		bad = err_prefix(err, "the host refuses what the policy wants: ");
+	else if (bad)
 		bad = rig_known_code(bad, what, err);
-		if (bad == RIG_REFUSED && rig_undo(r, &again)) {
-			*err = again;
-			return again.code;
-		}
-		if (r->txn)
-			rig_end(r);
+	if (rig_recover(r, &again)) {
+		*err = again;
+		return again.code;
+	}
+	if (bad) {
 		r->n_refused += bad == RIG_REFUSED;
 		rig_log(r, "  refused: %s", err->text);
 		return bad == RIG_REFUSED ? bad : err_prefix(err, "%s: ", what);
 	}
-	bad = rig_accept(r, err);
-	rig_end(r);
+	if (r->pipeline->stats.invariant_breaks != r->n_breaks)
+		bad = err_set(err, -EINVAL, "the policy violates an invariant");
 	if (!bad && !r->late)
 		bad = rig_finish_jobs(r, err);
 	if (!bad)
@@ -306,17 +297,46 @@ int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, s
 	return bad ? err_prefix(err, "after %s: ", what) : 0;
 }
 
-/* Makes the request as a trial and drops it. */
-static int rig_rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *err)
+struct rig_call {
+	struct rig *rig;
+	decide_fn fn;
+	struct ctr *ctr;
+};
+
+static int rig_run_call(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct rig_call *call = arg;
+	(void)p;
+	return call->fn(call->rig, call->ctr, err);
+}
+
+int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
+{
+	struct rig_call call = {r, fn, ctr};
+	rig_begin(r, REQ_OTHER);
+	int bad = decide(r->pipeline, rig_run_call, &call, err);
+	if (!bad) {
+		log_touched(r);
+		decide_take_effect(r->pipeline);
+	}
+	reply_sent(r->pipeline, NULL, bad != 0);
+	return rig_judge(r, bad, what, err);
+}
+
+/* Makes a request as a trial: what its calls of the policy decide is dropped. */
+static int rig_rehearse(struct rig *r, int (*request)(struct rig *r, void *arg, struct err *err),
+			void *arg)
 {
 	struct err ignored = ERR_INIT;
-	int bad = rig_begin(r, err);
-	if (bad)
-		return bad;
-	r->env.trial = true;
-	(void)fn(r, ctr, &ignored);
-	r->env.trial = false;
-	return rig_undo(r, err);
+	struct buf *log = r->log;
+	unsigned n_refused = r->n_refused;
+	r->log = NULL;
+	r->env->trial = r->shim->rehearses = true;
+	int bad = request(r, arg, &ignored);
+	r->env->trial = r->shim->rehearses = false;
+	r->log = log;
+	r->n_refused = n_refused;
+	return bad == RIG_REFUSED ? 0 : bad;
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -340,224 +360,184 @@ static int64_t oom_score_adj_of(const struct rig *r, const struct wish *w)
 		return -997;
 	if (w->qos == RP_QOS_BEST_EFFORT)
 		return 1000;
-	int64_t total = (int64_t)topo_memory(r->env.topo) / 1000;
+	int64_t total = (int64_t)topo_memory(r->env->topo) / 1000;
 	int64_t adj = 1000 - (total ? w->mem_request / total : 0);
 	return adj < 3 ? 3 : adj > 999 ? 999 : adj;
 }
 
-static int put_pod(struct rig *r, const struct wish *w, struct pod **ret, struct err *err)
+/* A container to create or resize, as the runtime describes it. */
+struct rig_wish {
+	const struct wish *wish;
+	char parent[160], path[256];
+	struct res_desc sums;
+	struct pod_desc pod;
+	struct ctr_desc desc;
+	struct ctr *ctr; /* the container that is resized, or was created */
+};
+
+static void rig_describe_wish(const struct rig *r, const struct wish *w, struct rig_wish *ret)
 {
-	char parent[160];
-	const struct res_desc sums = resources_of(w);
-	(void)snprintf(parent, sizeof parent, "%s%s", qos_parents[w->qos], w->pod);
-	const struct pod_desc pd = {.id = w->pod,
-				    .name = w->pod,
-				    .uid = w->pod,
-				    .ns = w->ns,
-				    .runtime_handler = "",
-				    .cgroup_parent = parent,
-				    .annotations = w->annotations,
-				    .n_annotations = w->n_annotations,
-				    .sums = &sums};
-	return cache_put_pod(r->env.cache, &pd, ret, err);
+	*ret = (struct rig_wish){.wish = w, .sums = resources_of(w)};
+	(void)snprintf(ret->parent, sizeof ret->parent, "%s%s", qos_parents[w->qos], w->pod);
+	(void)snprintf(ret->path, sizeof ret->path, "%s/%s", ret->parent, w->id);
+	ret->pod = (struct pod_desc){.id = w->pod,
+				     .name = w->pod,
+				     .uid = w->pod,
+				     .ns = w->ns,
+				     .runtime_handler = "",
+				     .cgroup_parent = ret->parent,
+				     .annotations = w->annotations,
+				     .n_annotations = w->n_annotations,
+				     .sums = &ret->sums};
+	ret->desc = (struct ctr_desc){.id = w->id,
+				      .pod_id = w->pod,
+				      .name = w->id,
+				      .cgroups_path = ret->path,
+				      .state = RP_STATE_CREATING,
+				      .created_ns = w->created_ns,
+				      .oom_score_adj = oom_score_adj_of(r, w),
+				      .res = ret->sums};
 }
 
 int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
-	char path[256];
+	struct rig_wish a;
 	struct pod *pod;
-	(void)snprintf(path, sizeof path, "%s%s/%s", qos_parents[w->qos], w->pod, w->id);
-	const struct ctr_desc cd = {.id = w->id,
-				    .pod_id = w->pod,
-				    .name = w->id,
-				    .cgroups_path = path,
-				    .state = RP_STATE_CREATING,
-				    .created_ns = w->created_ns,
-				    .oom_score_adj = oom_score_adj_of(r, w),
-				    .res = resources_of(w)};
-	int bad = put_pod(r, w, &pod, err);
-	return bad ? bad : cache_put_ctr(r->env.cache, &cd, ret, err);
+	rig_describe_wish(r, w, &a);
+	int bad = cache_put_pod(r->env->cache, &a.pod, &pod, err);
+	return bad ? bad : cache_put_ctr(r->env->cache, &a.desc, ret, err);
 }
 
-void rig_drop(struct rig *r, struct ctr *ctr)
+/* Removes a pod with its containers. */
+static int rig_remove_pod(struct rig *r, const char *id, struct err *err)
 {
-	struct pod *pod = ctr->pod;
-	cache_del_ctr(r->env.cache, ctr);
-	if (!pod->ctrs)
-		cache_del_pod(r->env.cache, pod);
+	const struct pod_desc desc = {.id = id};
+	rig_begin(r, REQ_REMOVE_POD);
+	request_remove_pod(r->pipeline, &desc);
+	reply_sent(r->pipeline, NULL, false);
+	return rig_judge(r, 0, "pod_removed", err);
 }
 
-static int call_allocate(struct rig *r, struct ctr *ctr, struct err *err)
+static int rig_admit(struct rig *r, void *arg, struct err *err)
 {
-	struct decision *d = txn_stage(r->txn, ctr);
-	if (!d)
-		return -ENOMEM;
-	txn_set_created(r->txn, ctr);
-	if (r->at_creation)
-		r->at_creation(r, false);
-	uint64_t start = clock_ns();
-	int bad = instance_allocate(r->instance, ctr, err);
-	r->last_allocate_ns = clock_ns() - start;
-	if (r->at_creation)
-		r->at_creation(r, true);
+	struct rig_wish *a = arg;
+	rig_begin(r, REQ_RUN_POD);
+	r->admitting = a->pod.id;
+	int bad = request_run_pod(r->pipeline, &a->pod, err);
+	r->admitting = NULL;
+	reply_sent(r->pipeline, NULL, bad != 0);
+	return rig_judge(r, bad, "admit_pod", err);
+}
+
+static int rig_place(struct rig *r, void *arg, struct err *err)
+{
+	struct rig_wish *a = arg;
+	struct reply reply;
+	uint64_t n_unmanaged = r->pipeline->stats.unmanaged;
+	rig_begin(r, REQ_CREATE);
+	int bad = request_create(r->pipeline, &a->pod, &a->desc, &reply, err);
+	a->ctr = reply.created;
 	if (!bad)
-		d->state = RP_STATE_CREATED;
-	return bad;
-}
-
-static int run_unmanaged(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	struct err ignored = *err;
-	int bad = r->dry ? rig_rehearse(r, rig_call_unmanaged, ctr, &ignored) : 0;
-	bad = bad ? bad : rig_decide(r, rig_call_unmanaged, ctr, "unmanaged", err);
-	r->n_unmanaged += !bad;
-	return bad;
-}
-
-static int call_admit(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	(void)ctr;
-	return instance_admit_pod(r->instance, r->pod, err);
-}
-
-static int call_pod_removed(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	(void)ctr;
-	return instance_pod_removed(r->instance, r->pod, err);
-}
-
-/* Removes a pod without containers. */
-static int drop_pod(struct rig *r, struct pod *pod, struct err *err)
-{
-	r->pod = pod;
-	int bad = rig_decide(r, call_pod_removed, NULL, "pod_removed", err);
-	if (bad == RIG_REFUSED && r->faulty)
-		bad = 0;
-	cache_del_pod(r->env.cache, pod);
-	return bad == RIG_REFUSED ? err_prefix(err, "pod_removed() must not fail: ") : bad;
-}
-
-/* Removes a container, and its pod after the last one. */
-static int rig_do_drop(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	struct pod *pod = ctr->pod;
-	cache_del_ctr(r->env.cache, ctr);
-	return pod->ctrs ? 0 : drop_pod(r, pod, err);
-}
-
-/* Admits the container's pod unless it is admitted already. */
-static int rig_admit(struct rig *r, const struct wish *w, struct err *err)
-{
-	struct err why = ERR_INIT;
-	int bad = put_pod(r, w, &r->pod, err);
-	if (bad || r->pod->ctrs)
-		return bad;
-	struct pod *pod = r->pod;
-	if (r->dry)
-		bad = rig_rehearse(r, call_admit, NULL, err);
-	bad = bad ? bad : rig_decide(r, call_admit, NULL, "admit_pod", err);
-	if (!bad || (bad == RIG_REFUSED && r->unmanaged))
-		return 0;
-	int worse = drop_pod(r, pod, &why);
-	if (!worse)
-		return bad;
-	*err = why;
-	return worse;
+		log_touched(r);
+	reply_sent(r->pipeline, &reply, bad != 0);
+	if (bad)
+		return rig_judge(r, bad, "allocate", err);
+	r->n_unmanaged += r->pipeline->stats.unmanaged != n_unmanaged;
+	a->desc.state = RP_STATE_RUNNING;
+	request_note(r->pipeline, &a->pod, &a->desc);
+	return rig_judge(r, 0, "allocate", err);
 }
 
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
-	struct ctr *ctr;
+	struct rig_wish a;
 	struct err why = ERR_INIT;
-	int bad = rig_admit(r, w, err);
-	if (!bad)
-		bad = rig_put(r, w, &ctr, err);
+	int bad = 0;
+	rig_describe_wish(r, w, &a);
+	if (!cache_pod(r->env->cache, w->pod)) {
+		bad = r->dry ? rig_rehearse(r, rig_admit, &a) : 0;
+		bad = bad ? bad : rig_admit(r, &a, err);
+	}
 	if (bad)
 		return bad;
-	ctr->coming = true;
-	if (r->dry)
-		bad = rig_rehearse(r, call_allocate, ctr, err);
-	bad = bad ? bad : rig_decide(r, call_allocate, ctr, "allocate", err);
-	if (bad == RIG_REFUSED && r->unmanaged)
-		bad = run_unmanaged(r, ctr, err);
-	ctr->coming = false;
-	if (bad) {
-		int worse = rig_do_drop(r, ctr, &why);
-		if (worse)
-			*err = why;
-		return worse ? worse : bad;
-	}
-	ctr->cur.state = RP_STATE_RUNNING;
-	*ret = ctr;
-	return 0;
+	bad = r->dry ? rig_rehearse(r, rig_place, &a) : 0;
+	bad = bad ? bad : rig_place(r, &a, err);
+	*ret = a.ctr;
+	const struct pod *pod = cache_pod(r->env->cache, w->pod);
+	if (!bad || pod->ctrs || !rig_remove_pod(r, w->pod, &why))
+		return bad;
+	*err = why;
+	return why.code;
 }
 
-static int call_resize(struct rig *r, struct ctr *ctr, struct err *err)
+static int rig_do_resize(struct rig *r, void *arg, struct err *err)
 {
-	struct decision *d = txn_stage(r->txn, ctr);
-	if (!d)
-		return -ENOMEM;
-	d->needs = ctr->wanted;
-	return instance_update(r->instance, ctr, err);
+	struct rig_wish *a = arg;
+	const struct ctr_desc desc = {.id = a->ctr->id};
+	struct reply reply;
+	rig_begin(r, REQ_UPDATE);
+	int bad = request_update(r->pipeline, NULL, &desc, &a->sums, &reply, err);
+	if (!bad)
+		log_touched(r);
+	reply_sent(r->pipeline, &reply, bad != 0);
+	return rig_judge(r, bad, "update", err);
 }
 
 int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err *err)
 {
-	struct needs had = ctr->wanted;
-	bool estimated;
-	struct values requested = VALUES_NONE;
-	struct res_desc res = resources_of(w);
-	(void)values_overlay(r->env.cache, &requested, &res, false);
-	derive_needs(ctr->pod->qos, &requested, ctr->oom_score_adj, topo_memory(r->env.topo),
-		     &ctr->wanted, &estimated);
-	values_fini(r->env.cache, &requested);
-	int bad = r->dry ? rig_rehearse(r, call_resize, ctr, err) : 0;
-	bad = bad ? bad : rig_decide(r, call_resize, ctr, "update", err);
-	if (bad)
-		ctr->wanted = had;
-	return bad;
-}
-
-static int stage_exited(struct rig *r, struct ctr *ctr)
-{
-	struct decision *d = txn_stage(r->txn, ctr);
-	if (!d)
-		return -ENOMEM;
-	d->state = RP_STATE_EXITED;
-	txn_put_set(r->env.cache, &d->exclusive, NULL);
-	txn_put_blob(&d->private_data, NULL);
-	txn_put_blob(&d->degraded, NULL);
-	return 0;
+	struct rig_wish a = {.wish = w, .sums = resources_of(w), .ctr = ctr};
+	int bad = r->dry ? rig_rehearse(r, rig_do_resize, &a) : 0;
+	return bad ? bad : rig_do_resize(r, &a, err);
 }
 
 static int call_release(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	int bad = instance_release(r->instance, ctr, err);
-	return bad ? bad : stage_exited(r, ctr);
+	return decide_stage_release(r->pipeline, ctr, err);
 }
 
-/* Removes a container as the daemon does after a failed release(). */
-static int call_force(struct rig *r, struct ctr *ctr, struct err *err)
+/* Ends a container whose release() has failed, as the daemon does. */
+static int rig_force(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	int bad = stage_exited(r, ctr);
-	return bad ? bad : instance_sync(r->instance, err);
+	const struct ctr_desc desc = {.id = ctr->id};
+	struct reply reply;
+	rig_begin(r, REQ_STOP);
+	request_stop(r->pipeline, NULL, &desc, &reply);
+	reply_sent(r->pipeline, &reply, false);
+	return rig_judge(r, 0, "release", err);
 }
 
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = rig_decide(r, call_release, ctr, "release", err);
 	if (bad == RIG_REFUSED && r->faulty)
-		bad = rig_decide(r, call_force, ctr, "sync without the container", err);
+		bad = rig_force(r, ctr, err);
 	return bad == RIG_REFUSED ? err_prefix(err, "release() must not fail: ") : bad;
+}
+
+int rig_drop(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	struct pod *pod = ctr->pod;
+	if (!ctr->pod_next && pod->ctrs == ctr)
+		return rig_remove_pod(r, pod->id, err);
+	rig_begin(r, REQ_REMOVE);
+	request_forget_ctr(r->pipeline, ctr);
+	reply_sent(r->pipeline, NULL, false);
+	return 0;
 }
 
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = rig_release(r, ctr, err);
-	return bad ? bad : rig_do_drop(r, ctr, err);
+	return bad ? bad : rig_drop(r, ctr, err);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
+
+static int call_sync(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	(void)ctr;
+	return instance_sync(r->instance, err);
+}
 
 int rig_sync(struct rig *r, struct err *err)
 {
@@ -599,7 +579,8 @@ int rig_timer(struct rig *r, uint64_t cookie, struct err *err)
  * are not waited for. */
 static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 {
-	struct rig *r = arg;
+	const struct pipeline *p = arg;
+	struct rig *r = p->cfg.arg;
 	bool late = r->late;
 	if (ev->type != RP_EVENT_POSTED || i != r->instance || r->posted.code)
 		return;
@@ -612,19 +593,26 @@ static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 	r->n_posted++;
 }
 
+static int rig_follow(struct rig *r, struct err *err)
+{
+	rig_begin(r, REQ_OTHER);
+	int bad = apply_topology(r->pipeline, err);
+	reply_sent(r->pipeline, NULL, bad != 0);
+	return rig_judge(r, bad, "event (topology)", err);
+}
+
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 {
-	struct topo *now, *old = r->env.topo;
+	struct topo *now, *old = r->env->topo;
 	int bad = machine_set_online(r->check->machine, cpus, err);
 	bad = bad ? bad : topo_reread(old, &now, err);
 	if (bad)
 		return bad;
-	r->env.topo = now;
+	r->env->topo = now;
 	/* A policy without an event function cannot follow the change. */
-	r->lost_cpus = !instance_handles_events(r->instance);
-	if (!r->lost_cpus) {
-		r->lost_cpus = true;
-		bad = rig_event(r, RP_EVENT_TOPOLOGY, NULL, err);
+	r->lost_cpus = true;
+	if (instance_handles_events(r->instance)) {
+		bad = rig_follow(r, err);
 		r->lost_cpus = bad == RIG_REFUSED;
 	}
 	topo_free(old);
@@ -638,65 +626,58 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 
 int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 {
-	*r = (struct rig){.check = c, .shim = shim};
-	int bad = fs_root_open(&r->root, c->machine->root, err);
-	if (bad)
+	*r = (struct rig){.check = c, .shim = shim ? shim : &r->own_shim};
+	int bad = shim ? 0 : shim_init(r->shim, c);
+	const struct pipeline_config config = {
+		.loop = loop_new(), .config_path = "", .host_root = c->machine->root, .arg = r};
+	if (bad || !config.loop)
+		return err_errno(err, -ENOMEM, "rig");
+	bad = pipeline_new_alone(&config, &r->pipeline, err);
+	if (bad) {
+		loop_free(config.loop);
 		return bad;
-	r->open = true;
-	if (!shim) {
-		r->shim = &r->own_shim;
-		bad = shim_init(r->shim, c);
 	}
-	r->env.root = &r->root;
-	r->env.foreign_call_aborts = true;
-	r->env.crumb = c->crumb;
-	r->env.event = on_event;
-	r->env.arg = r;
-	r->env.loop = loop_new();
-	r->env.worker = r->env.loop ? worker_new(r->env.loop, "modcheck") : NULL;
-	if (!bad)
-		bad = r->env.worker ? topo_read(&r->root, &r->env.topo, err) : -ENOMEM;
-	if (!bad) {
-		r->env.cache = cache_new(topo_memory(r->env.topo));
-		bad = r->env.cache ? 0 : -ENOMEM;
-	}
-	if (bad)
-		rig_close(r);
-	return bad;
+	r->env = &r->pipeline->env;
+	r->env->foreign_call_aborts = true;
+	r->env->crumb = c->crumb;
+	r->env->event = on_event;
+	return 0;
 }
 
 void rig_close(struct rig *r)
 {
-	if (!r->open)
+	struct pipeline *p = r->pipeline;
+	if (!p)
 		return;
-	r->open = false;
-	if (r->txn)
-		rig_end(r);
+	struct loop *loop = r->env->loop;
 	r->instance = instance_free(r->instance);
-	r->env.worker = r->env.worker ? worker_free_within(r->env.worker, JOBS_MS) : NULL;
-	if (r->env.worker) { /* the worker's thread continues until the process ends */
+	r->pipeline = NULL;
+	p->policy = NULL;
+	p->conf = NULL; /* the rig's */
+	p->env.crumb = NULL; /* the check's */
+	p->env.worker = worker_free_within(p->env.worker, JOBS_MS);
+	if (p->env.worker) { /* the worker's thread continues until the process ends */
 		r->check->hung = true;
 		return;
 	}
+	pipeline_free(p);
 	r->conf = conf_free(r->conf);
-	r->env.cache = r->env.cache ? cache_free(r->env.cache) : NULL;
-	r->env.topo = topo_free(r->env.topo);
-	r->env.loop = r->env.loop ? loop_free(r->env.loop) : NULL;
-	fs_root_close(&r->root);
+	loop_free(loop);
 	if (r->shim == &r->own_shim)
 		shim_fini(r->shim);
 }
 
 int rig_wipe(struct rig *r, struct err *err)
 {
-	r->env.cache = cache_free(r->env.cache);
-	r->env.cache = cache_new(topo_memory(r->env.topo));
-	return r->env.cache ? 0 : err_errno(err, -ENOMEM, "cache");
+	int bad = 0;
+	while (!bad && cache_pods(r->env->cache))
+		bad = rig_remove_pod(r, cache_pods(r->env->cache)->id, err);
+	return bad;
 }
 
 int rig_create(struct rig *r, struct err *err)
 {
-	int bad = instance_new(&r->env, &r->shim->module, r->check->role, &r->instance, err);
+	int bad = instance_new(r->env, &r->shim->module, r->check->role, &r->instance, err);
 	return bad == -EBADMSG || !bad ? bad : rig_known_code(bad, "create", err);
 }
 

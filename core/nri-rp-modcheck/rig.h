@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node with one instance of a policy. Requests are made as the daemon makes them, each in a
- * transaction; after each one rig_check verifies the invariants over all containers. Decisions can
- * be logged as text for comparisons.
+ * A node with one instance of a module on the daemon's own pipeline. The rig plays the runtime: it
+ * makes requests, and takes all updates. After each request rig_check verifies the invariants over
+ * all containers. Decisions can be logged as text for comparisons.
  */
 #ifndef MODCHECK_RIG_H
 #define MODCHECK_RIG_H
@@ -10,35 +10,29 @@
 #include "core/nri-rpd/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/shim.h"
-#include "core/lib/util/loop.h"
-
-#define RIG_NAMES_MAX 64u
+#include "core/nri-rpd/pipeline/pipeline.h"
 
 struct rig {
 	struct check *check;
 	struct shim *shim; /* covers around the module: of the case, or own_shim */
 	struct shim own_shim;
-	struct host_env env;
-	struct fs_root root;
+	struct pipeline *pipeline; /* NULL: not open */
+	struct host_env *env; /* the pipeline's environment of modules */
 	struct instance *instance;
 	struct conf *conf; /* active configuration; NULL: none yet, or that of the check */
-	struct txn *txn;
 	struct buf *log; /* NULL: no log */
-	bool open;
 	bool dry; /* first tries each placement as a trial and drops it */
 	bool unmanaged; /* refused containers run unmanaged (onPolicyError: unmanaged) */
 	/* the policy has refused a change of the machine: CPU sets may have CPUs that are
 	 * offline */
 	bool lost_cpus;
 	uint64_t cookie; /* cookie of the timer that expires */
-	uint64_t last_allocate_ns;
 	bool late; /* results of jobs are deferred until the case delivers them */
 	bool faulty; /* calls are made to fail: sync() and release() may fail once */
-	struct pod *pod; /* pod being admitted or removed */
+	const char *admitting; /* id of the pod being admitted; NULL: none */
 	struct rp_event event; /* event being delivered */
 	struct err posted; /* error of a posted event */
-	/* Called before and after allocate(), in its transaction; NULL: none. */
-	void (*at_creation)(struct rig *r, bool after);
+	uint64_t n_breaks; /* violated invariants when the running request began */
 	unsigned n_refused, n_unmanaged, n_posted;
 };
 
@@ -84,19 +78,18 @@ int rig_commit(struct rig *r, struct conf *conf, struct err *err);
 /* Removes all containers. Call after the instance was destroyed. */
 int rig_wipe(struct rig *r, struct err *err);
 
-/* Makes one request in a transaction: calls fn, verifies the invariants, commits. On failure the
- * transaction is undone. */
+/* Runs fn in a decision of the pipeline. */
 int rig_decide(struct rig *r, int (*fn)(struct rig *r, struct ctr *ctr, struct err *err),
 	       struct ctr *ctr, const char *what, struct err *err);
 /* Adds a container as the runtime reports it, without a decision. */
 int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err);
-void rig_drop(struct rig *r, struct ctr *ctr);
+/* Removes a container that does not live, and its pod after the last one. */
+int rig_drop(struct rig *r, struct ctr *ctr, struct err *err);
+/* Returns the transaction of the running decision. */
+struct txn *rig_txn(const struct rig *r);
 int rig_sync(struct rig *r, struct err *err);
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err);
 int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err *err);
-/* For rig_decide(): places a container unmanaged after allocate() has refused it for the reason in
- * err. */
-int rig_call_unmanaged(struct rig *r, struct ctr *ctr, struct err *err);
 /* Releases the container and removes it. */
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err);

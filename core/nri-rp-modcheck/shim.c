@@ -49,6 +49,16 @@ struct shim *shim_of(void *ctx)
 	return (struct shim *)((struct instance *)ctx)->module;
 }
 
+bool shim_may_return(int32_t code)
+{
+	static const int32_t known[] = {RP_ENOENT, RP_EAGAIN, RP_ENOMEM,  RP_EBUSY, RP_EINVAL,
+					RP_ENOSPC, RP_E2BIG,  RP_ENOTSUP, RP_ESTALE};
+	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+		if (code == -known[i])
+			return true;
+	return false;
+}
+
 void shim_broken(struct shim *s, const char *fmt, ...)
 {
 	va_list ap;

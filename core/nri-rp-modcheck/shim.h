@@ -44,6 +44,10 @@ struct shim {
 	uint32_t minor; /* ABI minor of the host: later additions are absent */
 	uint64_t fail_at; /* number of the call that fails, among those that can fail; 0: none */
 	int32_t fail_code;
+	/* refuse the policy's decisions about pods and containers afterwards */
+	bool rehearses;
+	/* Called before and after allocate(), in its transaction; NULL: none. */
+	void (*at_allocate)(struct shim *s, bool after);
 
 	/* results: */
 	uint64_t n_calls; /* calls that can fail */
@@ -58,6 +62,7 @@ struct shim {
 	bool armed; /* a timer was armed at some time */
 	const char *call; /* running function of the module; NULL: none */
 	bool host_failed; /* a call to the host has failed within it */
+	uint64_t allocate_ns; /* duration of the last allocate() */
 };
 
 extern const char *const shim_services[SHIM_SERVICES];
@@ -87,6 +92,8 @@ void shim_out(void *ctx, const char *name, const void *out, uint32_t known);
 void shim_shorten(void *ctx, void *out, uint32_t known);
 /* Remembers the key of an annotation. */
 void shim_asked(struct shim *s, const char *key);
+/* Returns true if a module may return this error code. */
+bool shim_may_return(int32_t code);
 /* Reports a broken rule; the first one fails the case. */
 void shim_broken(struct shim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

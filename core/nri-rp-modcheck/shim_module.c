@@ -108,12 +108,44 @@ static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result
 	return result;
 }
 
+/* Judges a function of a policy, which has to return one of the ABI's codes. */
+static int32_t shim_module_judge_policy(struct cover *c, struct begun b, int32_t result)
+{
+	const char *call = c->shim->call;
+	(void)shim_module_judge(c, b, result);
+	if (result < 0 && !shim_may_return(result))
+		shim_broken(c->shim, "%s returned %d, which is none of the RP_E codes", call,
+			    result);
+	return result;
+}
+
+/* Judges a function that may refuse. In a rehearsal it always does. */
+static int32_t shim_module_judge_decision(struct cover *c, struct begun b, int32_t result)
+{
+	result = shim_module_judge_policy(c, b, result);
+	if (!result && c->shim->rehearses)
+		return err_set(&c->host->failed, -RP_EBUSY, "a rehearsal");
+	return result;
+}
+
+/* Judges a function that may fail only if the host does. */
+static int32_t shim_module_judge_duty(struct cover *c, struct begun b, int32_t result)
+{
+	const char *call = c->shim->call;
+	bool excused = c->shim->host_failed;
+	(void)shim_module_judge_policy(c, b, result);
+	if (result < 0 && !excused)
+		shim_broken(c->shim, "%s() must not fail: %s", call, c->host->failed.text);
+	return result;
+}
+
 /* `call` is evaluated between the two readings of the clock. */
-#define JUDGE(c, name, call)                                                                       \
+#define JUDGE_BY(judge, c, name, call)                                                             \
 	do {                                                                                       \
 		struct begun begun_ = shim_module_begin(c, name);                                  \
-		return shim_module_judge(c, begun_, call);                                         \
+		return judge(c, begun_, call);                                                     \
 	} while (0)
+#define JUDGE(c, name, call) JUDGE_BY(shim_module_judge, c, name, call)
 #define TIME(c, name, call)                                                                        \
 	do {                                                                                       \
 		struct begun begun_ = shim_module_begin(c, name);                                  \
@@ -148,25 +180,34 @@ static void g_abort(struct rp_instance *inst, struct rp_plan *plan)
 static int32_t p_sync(struct rp_instance *inst, rp_txn txn)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "sync", c->policy->sync(c->real, txn));
+	JUDGE_BY(shim_module_judge_duty, c, "sync", c->policy->sync(c->real, txn));
 }
 
 static int32_t p_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "allocate", c->policy->allocate(c->real, txn, ctr));
+	struct shim *s = c->shim;
+	if (s->at_allocate)
+		s->at_allocate(s, false);
+	struct begun b = shim_module_begin(c, "allocate");
+	int32_t result = c->policy->allocate(c->real, txn, ctr);
+	s->allocate_ns = clock_ns() - b.wall_ns;
+	result = shim_module_judge_decision(c, b, result);
+	if (s->at_allocate)
+		s->at_allocate(s, true);
+	return result;
 }
 
 static int32_t p_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "update", c->policy->update(c->real, txn, ctr));
+	JUDGE_BY(shim_module_judge_decision, c, "update", c->policy->update(c->real, txn, ctr));
 }
 
 static int32_t p_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "release", c->policy->release(c->real, txn, ctr));
+	JUDGE_BY(shim_module_judge_duty, c, "release", c->policy->release(c->real, txn, ctr));
 }
 
 static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
@@ -177,7 +218,7 @@ static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_eve
 		memset(&told.data, SHIM_POISON, sizeof told - offsetof(struct rp_event, data));
 		told.size = offsetof(struct rp_event, data);
 	}
-	JUDGE(c, "event", c->policy->event(c->real, txn, &told));
+	JUDGE_BY(shim_module_judge_policy, c, "event", c->policy->event(c->real, txn, &told));
 }
 
 static int32_t p_rolled_back(struct rp_instance *inst)
@@ -200,19 +241,22 @@ static void p_stop(struct rp_instance *inst)
 static int32_t p_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "unmanaged", c->policy->unmanaged(c->real, txn, ctr));
+	JUDGE_BY(shim_module_judge_decision, c, "unmanaged",
+		 c->policy->unmanaged(c->real, txn, ctr));
 }
 
 static int32_t p_admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "admit_pod", c->policy->admit_pod(c->real, txn, pod));
+	JUDGE_BY(shim_module_judge_decision, c, "admit_pod",
+		 c->policy->admit_pod(c->real, txn, pod));
 }
 
 static int32_t p_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "pod_removed", c->policy->pod_removed(c->real, txn, pod));
+	JUDGE_BY(shim_module_judge_duty, c, "pod_removed",
+		 c->policy->pod_removed(c->real, txn, pod));
 }
 
 #define LAST_IS(type, member)                                                                      \

@@ -112,8 +112,10 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 		r = place_new(inst, txn, &c);
 	if (!cpuset_refused(inst, r))
 		r = sync_retry(inst, txn, info->ctr);
-	/* place_new() and place_resize() stage the pool themselves for exclusive CPUs. */
-	return r > 0 || (!r && c.class == CLASS_SHARED) ? stage_sharers(inst, txn, info->ctr) : r;
+	/* place_new() and place_resize() stage the pool themselves for exclusive CPUs. A container
+	 * that shares CPUs now is staged again: sync_retry() may have taken some of them. */
+	bool shares = c.class == CLASS_SHARED;
+	return r > 0 || (!r && shares) ? stage_sharers(inst, txn, shares ? 0 : info->ctr) : r;
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)

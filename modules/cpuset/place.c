@@ -101,9 +101,10 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 	struct rp_idset cpus;
 	uint32_t n = rp_ids_count(had);
 	int32_t r = 0;
-	if (n == c->n)
+	/* A degraded container whose request fits its CPUs now ceases to be degraded. */
+	if (n == c->n && !(c->info.flags & RP_CTR_DEGRADED))
 		return 0;
-	if (c->n < n)
+	if (c->n <= n)
 		machine_pack(inst->plan->machine, had, c->n, &cpus);
 	else
 		r = place_find(inst, c, had, rp_ids_none(), c->n, "", &cpus);
@@ -111,7 +112,9 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 		return r;
 	pool_del(inst, CLASS_INTEGER, c->info.ctr, had);
 	return place_own(inst, txn, c, &cpus,
-			 c->n < n ? "keeps some of its CPUs" : "gets more CPUs");
+			 c->n > n   ? "gets more CPUs"
+			 : c->n < n ? "keeps some of its CPUs"
+				    : "keeps its CPUs");
 }
 
 /* ---- annotated containers -------------------------------------------------------------------- */

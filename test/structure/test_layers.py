@@ -26,7 +26,7 @@ ALLOWED['nri-rpctl'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/term', 'host']
 ALLOWED['nri-rp-sim'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/machines', 'lib/nri-runtime', 'lib/term']
 ALLOWED['nri-rp-agent'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/grpc', 'lib/kube']
 ALLOWED['nri-rp-bridge'] = ['lib/util', 'lib/wire', 'lib/grpc', 'lib/kube', 'lib/nri-runtime']
-ALLOWED['nri-rp-modcheck'] = ['lib/util', 'lib/topo', 'lib/conf', 'lib/machines', 'cache', 'store', 'host', 'noderes']
+ALLOWED['nri-rp-modcheck'] = ['lib/util', 'lib/topo', 'lib/conf', 'lib/machines', 'cache', 'store', 'host', 'noderes', 'pipeline']
 # There is one matcher of expressions, which works on the services that modules get; this file gives it them.
 MATCHER = ('core/nri-rpd/host/expressions.c', 'modules/lib/private/match.h')
 

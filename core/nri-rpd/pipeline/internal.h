@@ -66,4 +66,11 @@ struct pipeline {
 	struct node_room node;
 };
 
+/* Returns false in a trial and after pipeline_new_alone(): nothing outside of the process is
+ * changed, and nothing is recorded for users. */
+static inline bool pipeline_records(const struct pipeline *p)
+{
+	return !p->env.trial && !p->cfg.alone;
+}
+
 #endif

@@ -287,6 +287,19 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	return 0;
 }
 
+int pipeline_new_alone(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+	struct pipeline *p = new_bare(config);
+	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
+	if (r) {
+		pipeline_free(p);
+		return r;
+	}
+	p->cfg.alone = true;
+	*ret = p;
+	return 0;
+}
+
 void pipeline_failed(struct pipeline *p)
 {
 	crumb_failed(p->env.crumb);

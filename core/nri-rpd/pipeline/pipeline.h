@@ -134,12 +134,18 @@ struct pipeline_config {
 	/* A synchronization has ended. */
 	void (*synchronized)(void *arg);
 	void *arg;
+	bool alone; /* set by pipeline_new_alone() */
 };
 
 /* Reads configuration and topology, opens the store, loads policy and controllers. Nothing leaves
  * the process before the runtime is connected. err is for users; -EINVAL: the configuration is
  * wrong (exit status 78). */
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
+/* Opens a pipeline for a program that brings instance and configuration itself (nri-rp-modcheck).
+ * Requests run as in the daemon. Nothing is loaded, saved, recorded for users or verified in
+ * cgroups. */
+int pipeline_new_alone(const struct pipeline_config *config, struct pipeline **ret,
+		       struct err *err);
 /* Stops the controllers, saves all state and frees the pipeline. Returns NULL. Returns p if a
  * module's job hangs in a write to the kernel: all is saved then, but memory of the job cannot be
  * freed, and the process has to _exit(). */

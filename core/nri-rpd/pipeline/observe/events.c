@@ -69,7 +69,7 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 {
 	/* larger than the stored text, so that the text is cut between characters */
 	char text[2 * EVENT_TEXT_MAX];
-	if (p->env.trial)
+	if (!pipeline_records(p))
 		return;
 	struct event *e = next_event(p, p->observe.last_event + 1);
 	e->wall_ns = clock_wall_ns();

@@ -31,7 +31,7 @@ struct export_job {
 
 static bool export_enabled(const struct pipeline *p)
 {
-	return p->conf && conf_core(p->conf)->export_data && !p->env.trial;
+	return p->conf && conf_core(p->conf)->export_data && pipeline_records(p);
 }
 
 /* Returns the directory of a container, or NULL: ids come from the runtime and may be invalid as
@@ -122,7 +122,7 @@ void export_touched(struct pipeline *p, const struct ctr *skip)
 
 void export_removed(struct pipeline *p, const struct ctr *ctr)
 {
-	if (!p->env.trial && ctr->cur.data)
+	if (pipeline_records(p) && ctr->cur.data)
 		export_submit(p, ctr->id, NULL);
 }
 

@@ -116,7 +116,7 @@ void persist_quiet(void *arg)
 
 void persist_later(struct pipeline *p)
 {
-	if (!p->env.trial && !loop_timer_armed(p->state.persist_timer))
+	if (pipeline_records(p) && !loop_timer_armed(p->state.persist_timer))
 		(void)loop_timer_arm(p->state.persist_timer, PERSIST_DELAY_MS);
 }
 

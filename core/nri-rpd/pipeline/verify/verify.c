@@ -375,7 +375,7 @@ void verify_fini(struct pipeline *p)
 
 static void verify_add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 {
-	if (ctr->verify.waits || p->env.trial)
+	if (ctr->verify.waits || !pipeline_records(p))
 		return;
 	if (!HAS_ROOM(p->verify.queue, p->verify.n, p->verify.cap, 64))
 		return;
