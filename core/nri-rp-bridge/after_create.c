@@ -15,9 +15,9 @@
 #define UNDO_MS 30000u /* the runtime's time limit for stopping or removing a pod */
 
 /* Passes the runtime's answer to the caller and frees the call. */
-static void pass_answer(struct police_call *c)
+static void pass_answer(struct intercept_call *c)
 {
-	const struct police_events *events = c->events;
+	const struct intercept_events *events = c->events;
 	c->events = NULL;
 	if (events)
 		events->release(c->arg);
@@ -26,7 +26,7 @@ static void pass_answer(struct police_call *c)
 
 /* ---- removal of a refused pod ---------------------------------------------------------------- */
 
-static void end_refused(struct police_call *c, const struct grpc_result *result)
+static void end_refused(struct intercept_call *c, const struct grpc_result *result)
 {
 	if (result && result->error && result->error != -ECANCELED)
 		log_warning("pod %s, which the plugin refuses, cannot be removed: %s", c->late_id,
@@ -40,21 +40,21 @@ static void on_removed(const struct grpc_result *result, void *arg)
 	end_refused(arg, result);
 }
 
-static int undo_by(struct police_call *c, const char *method, grpc_done done)
+static int undo_by(struct intercept_call *c, const char *method, grpc_done done)
 {
 	Cri__Id m = CRI__ID__INIT;
 	m.id = (char *)(uintptr_t)c->late_id;
-	return police_call_runtime(c->q.police, method, &m.base, UNDO_MS, done, c);
+	return intercept_call_runtime(c->intercept, method, &m.base, UNDO_MS, done, c);
 }
 
 static void on_pod_stopped(const struct grpc_result *result, void *arg)
 {
-	struct police_call *c = arg;
+	struct intercept_call *c = arg;
 	if (result->error == -ECANCELED || undo_by(c, "RemovePodSandbox", on_removed))
 		end_refused(c, result);
 }
 
-static void take_away(struct police_call *c, const char *why)
+static void take_away(struct intercept_call *c, const char *why)
 {
 	c->refusal = arena_strdup(c->arena, why);
 	if (!c->refusal)
@@ -67,15 +67,15 @@ static void take_away(struct police_call *c, const char *why)
 
 static void on_late_carried(unsigned failed, void *arg)
 {
-	struct police_call *c = arg;
-	struct police *p = c->q.police;
+	struct intercept_call *c = arg;
+	struct intercept *p = c->intercept;
 	(void)failed;
 	pass_answer(c);
-	nri_runtime_unlock(p->nri);
+	nri_runtime_unlock(p->plugin.nri);
 }
 
 /* Adds an update with the resources that would otherwise have been written into the request. */
-static int add_late_update(struct police_call *c)
+static int add_late_update(struct intercept_call *c)
 {
 	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
 	if (!adjust || !adjust->lnx || !adjust->lnx->resources)
@@ -100,15 +100,15 @@ static int add_late_update(struct police_call *c)
 
 static void on_late_asked(struct question *q, const struct rpc_result *result)
 {
-	struct police_call *c = (struct police_call *)q;
+	struct intercept_call *c = (struct intercept_call *)q;
 	int r = result ? result->error : 0;
 	if (result && !r && c->method->hear)
 		r = c->method->hear(c, result);
 	if (!r)
 		r = add_late_update(c);
 	if (r == -EREMOTEIO && c->held) {
-		struct nri_runtime *nri = q->police->nri;
-		model_remove_pod(&q->police->model, q->pod);
+		struct nri_runtime *nri = c->intercept->plugin.nri;
+		model_remove_pod(&c->intercept->plugin.model, q->pod);
 		take_away(c, result->text);
 		nri_runtime_unlock(nri);
 		return;
@@ -117,25 +117,26 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 		log_warning("%s, of which the plugin was told when it was there, is not placed: %s",
 			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
 	if (r && q->ctr)
-		model_remove_ctr(&q->police->model, q->ctr);
+		model_remove_ctr(&c->intercept->plugin.model, q->ctr);
 	else if (q->ctr) {
 		if (q->ctr->state == NRI__CONTAINER_STATE__CONTAINER_UNKNOWN)
 			q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
-		ends_look_soon(q->police); /* the container may have been started in the meantime */
-		q->ctr->polled = q->police->n_polls;
-		gather_place(q->police, q->ctr);
+		ends_look_soon(
+			c->intercept); /* the container may have been started in the meantime */
+		q->ctr->polled = c->intercept->n_polls;
+		gather_place(c->intercept, q->ctr);
 	}
-	carry_updates(q->police, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
+	carry_updates(c->intercept, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
 }
 
 /* Handles the end of a pod or container that the plugin may have learned of since the call
  * began. */
-static void tell_end(struct police_call *c)
+static void tell_end(struct intercept_call *c)
 {
-	if (nri_runtime_is_active(c->q.police->nri))
+	if (nri_runtime_is_active(c->intercept->plugin.nri))
 		(void)c->method->read(c);
 	if (c->told)
-		c->method->after(c, POLICE_DONE, span_of(NULL, 0));
+		c->method->after(c, OUTCOME_DONE, span_of(NULL, 0));
 	pass_answer(c);
 }
 
@@ -143,34 +144,35 @@ static void tell_end(struct police_call *c)
  * lock. */
 static void on_late_turn(void *arg)
 {
-	struct police_call *c = arg;
-	struct police *p = c->q.police;
+	struct intercept_call *c = arg;
+	struct intercept *p = c->intercept;
 	if (!c->method->creates) {
 		tell_end(c);
-		nri_runtime_unlock(p->nri);
+		nri_runtime_unlock(p->plugin.nri);
 		return;
 	}
-	bool known = model_pod(&p->model, c->late_id) || model_ctr(&p->model, c->late_id);
-	if (known || !nri_runtime_is_active(p->nri) || c->method->read(c)) {
+	bool known =
+		model_pod(&p->plugin.model, c->late_id) || model_ctr(&p->plugin.model, c->late_id);
+	if (known || !nri_runtime_is_active(p->plugin.nri) || c->method->read(c)) {
 		pass_answer(c);
 	} else {
 		c->q.then = on_late_asked;
 		c->q.deadline_ms = UINT64_MAX;
 		question_ask(&c->q);
 	}
-	nri_runtime_unlock(p->nri);
+	nri_runtime_unlock(p->plugin.nri);
 }
 
-/* Deferred from police_end, inside which the caller must not be answered. */
+/* Deferred from intercept_end, inside which the caller must not be answered. */
 static void on_later(void *arg)
 {
-	struct police_call *c = arg;
+	struct intercept_call *c = arg;
 	c->is_later = false;
 	c->late = (struct nri_turn){.fn = on_late_turn, .arg = c};
-	nri_runtime_lock(c->q.police->nri, &c->late);
+	nri_runtime_lock(c->intercept->plugin.nri, &c->late);
 }
 
-bool late_begin(struct police_call *c, struct span answer)
+bool late_begin(struct intercept_call *c, struct span answer)
 {
 	bool made = c->method->creates;
 	const Cri__Id *m = made ? call_unpack(c, &cri__id__descriptor, answer) : NULL;
@@ -182,6 +184,6 @@ bool late_begin(struct police_call *c, struct span answer)
 	c->late_id = made ? m->id : NULL;
 	c->later = (struct loop_task){NULL, on_later, c};
 	c->is_later = true;
-	loop_defer_task(c->q.police->config.loop, &c->later);
+	loop_defer_task(c->intercept->config.loop, &c->later);
 	return true;
 }

@@ -25,29 +25,29 @@
 
 /* ---- pods and containers --------------------------------------------------------------------- */
 
-static bool cgroup_source_sit(struct seat *seat, const char *cgroup, const char *path,
-			      const char *uid)
+static bool cgroup_source_found(struct cgroup_info *info, const char *cgroup, const char *path,
+				const char *uid)
 {
-	seat->cgroup = strdup(cgroup);
-	seat->path = strdup(path);
-	seat->uid = strdup(uid);
-	seat->since_ms = clock_ms();
-	seat->seen = true;
-	return seat->cgroup && seat->path && seat->uid;
+	info->cgroup = strdup(cgroup);
+	info->path = strdup(path);
+	info->uid = strdup(uid);
+	info->since_ms = clock_ms();
+	info->seen = true;
+	return info->cgroup && info->path && info->uid;
 }
 
-static struct pod *add_pod(struct bypass *b, const char *id, const struct kubepods_entry *e)
+static struct pod *add_pod(struct cgroup_source *s, const char *id, const struct kubepods_entry *e)
 {
 	Nri__PodSandbox msg = NRI__POD_SANDBOX__INIT;
-	struct pod *pod = model_pod(&b->model, id);
+	struct pod *pod = model_pod(&s->plugin.model, id);
 	if (pod)
 		return pod;
 	msg.id = (char *)(uintptr_t)id;
-	pod = model_add_pod(&b->model, &msg, id);
+	pod = model_add_pod(&s->plugin.model, &msg, id);
 	if (!pod)
 		return NULL;
-	if (!cgroup_source_sit(&pod->seat, e->pod, "", e->uid)) {
-		model_remove_pod(&b->model, pod);
+	if (!cgroup_source_found(&pod->info, e->pod, "", e->uid)) {
+		model_remove_pod(&s->plugin.model, pod);
 		pod_unref(pod);
 		return NULL;
 	}
@@ -55,33 +55,33 @@ static struct pod *add_pod(struct bypass *b, const char *id, const struct kubepo
 	return pod;
 }
 
-static int add_ctr(struct bypass *b, struct pod *pod, const struct kubepods_entry *e)
+static int add_ctr(struct cgroup_source *s, struct pod *pod, const struct kubepods_entry *e)
 {
 	Nri__Container msg = NRI__CONTAINER__INIT;
 	msg.id = (char *)(uintptr_t)e->id;
 	msg.state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
-	struct ctr *ctr = pod ? model_add_ctr(&b->model, pod, &msg, e->id) : NULL;
+	struct ctr *ctr = pod ? model_add_ctr(&s->plugin.model, pod, &msg, e->id) : NULL;
 	if (!ctr)
 		return -ENOMEM;
-	bool ok = cgroup_source_sit(&ctr->seat, e->cgroup, e->path, "");
+	bool ok = cgroup_source_found(&ctr->info, e->cgroup, e->path, "");
 	if (!ok)
-		model_remove_ctr(&b->model, ctr);
+		model_remove_ctr(&s->plugin.model, ctr);
 	ctr_unref(ctr);
-	pod->seat.seen = true;
+	pod->info.seen = true;
 	return ok ? 0 : -ENOMEM;
 }
 
-static struct pod *pod_of_uid(const struct bypass *b, const char *uid)
+static struct pod *pod_of_uid(const struct cgroup_source *s, const char *uid)
 {
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		if (str_eq(pod->seat.uid, uid))
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next)
+		if (str_eq(pod->info.uid, uid))
 			return pod;
 	return NULL;
 }
 
-static bool is_listed(const struct bypass *b, const char *uid, const char *id)
+static bool is_listed(const struct cgroup_source *s, const char *uid, const char *id)
 {
-	const Agent__FedPod *fed = podlist_find(b->pods, uid);
+	const Agent__FedPod *fed = podlist_find(s->pods, uid);
 	for (size_t i = 0; fed && i < fed->n_containers; i++)
 		if (str_eq(fed->containers[i]->id, id))
 			return true;
@@ -98,147 +98,147 @@ static bool is_runtimes(const char *name)
 
 /* Adds a cgroup that the runtime has not described: the pod list may know it, or its process shows
  * what it is. */
-static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
+static int add_unknown(struct cgroup_source *s, const struct kubepods_entry *e)
 {
 	char path[64], name[32] = "";
-	uint32_t pid = cgroup_process(&b->files, e->cgroup);
+	uint32_t pid = cgroup_process(&s->files, e->cgroup);
 	(void)snprintf(path, sizeof path, "proc/%u/comm", pid);
 	if (pid)
-		(void)fs_read(&b->files.root, path, name, sizeof name);
-	bool listed = is_listed(b, e->uid, e->id);
+		(void)fs_read(&s->files.root, path, name, sizeof name);
+	bool listed = is_listed(s, e->uid, e->id);
 	if (!listed && (!*name || is_runtimes(name))) {
-		kubepods_add_change(b->kubepods, e->pod);
-		bypass_soon(b, UNKNOWN_MS); /* no container process yet */
+		kubepods_add_change(s->kubepods, e->pod);
+		cgroup_source_soon(s, UNKNOWN_MS); /* no container process yet */
 		return 0;
 	}
-	struct pod *pod = pod_of_uid(b, e->uid);
+	struct pod *pod = pod_of_uid(s, e->uid);
 	bool has_sandbox = pod && !str_eq(pod->id, e->uid);
 	if (!listed && !has_sandbox && str_eq(name, PAUSE)) {
-		pod = pod ? pod : add_pod(b, e->id, e);
+		pod = pod ? pod : add_pod(s, e->id, e);
 		return pod ? 0 : -ENOMEM;
 	}
-	return add_ctr(b, pod ? pod : add_pod(b, e->uid, e), e);
+	return add_ctr(s, pod ? pod : add_pod(s, e->uid, e), e);
 }
 
-static int add_new(struct bypass *b, const struct kubepods_entry *e)
+static int add_new(struct cgroup_source *s, const struct kubepods_entry *e)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	struct bundle bundle;
-	int r = a ? bundle_read(&b->files.root, b->config.state, a, e->id, &bundle) : -ENOMEM;
+	int r = a ? bundle_read(&s->files.root, s->config.state, a, e->id, &bundle) : -ENOMEM;
 	if (r == -ENOMEM)
 		return r;
 	if (r)
-		return add_unknown(b, e);
+		return add_unknown(s, e);
 	if (bundle.sandbox)
-		return add_pod(b, e->id, e) ? 0 : -ENOMEM;
-	struct pod *pod = add_pod(b, *bundle.sandbox_id ? bundle.sandbox_id : e->uid, e);
-	if (pod && !str_eq(pod->seat.uid, e->uid))
-		return add_unknown(b, e); /* the cgroup's path decides which pod owns it */
-	return add_ctr(b, pod, e);
+		return add_pod(s, e->id, e) ? 0 : -ENOMEM;
+	struct pod *pod = add_pod(s, *bundle.sandbox_id ? bundle.sandbox_id : e->uid, e);
+	if (pod && !str_eq(pod->info.uid, e->uid))
+		return add_unknown(s, e); /* the cgroup's path decides which pod owns it */
+	return add_ctr(s, pod, e);
 }
 
 static int on_entry(const struct kubepods_entry *e, void *arg)
 {
-	struct bypass *b = arg;
-	struct ctr *ctr = model_ctr_by_id(&b->model, e->id);
-	struct pod *pod = ctr ? ctr->pod : model_pod(&b->model, e->id);
-	if (podlist_gone_ms(b->pods, e->uid) > GONE_MS)
+	struct cgroup_source *s = arg;
+	struct ctr *ctr = model_ctr_by_id(&s->plugin.model, e->id);
+	struct pod *pod = ctr ? ctr->pod : model_pod(&s->plugin.model, e->id);
+	if (podlist_gone_ms(s->pods, e->uid) > GONE_MS)
 		return 0;
 	if (ctr)
-		ctr->seat.seen = true;
+		ctr->info.seen = true;
 	if (pod)
-		pod->seat.seen = true;
-	return pod ? 0 : add_new(b, e);
+		pod->info.seen = true;
+	return pod ? 0 : add_new(s, e);
 }
 
 /* Returns true if the cgroup is `scope` or below it; scope NULL: always. */
-static bool is_within(const struct seat *seat, const char *scope)
+static bool is_within(const struct cgroup_info *info, const char *scope)
 {
 	size_t n = scope ? strlen(scope) : 0;
-	return !scope || (strncmp(seat->cgroup, scope, n) == 0 &&
-			  (!seat->cgroup[n] || seat->cgroup[n] == '/'));
+	return !scope || (strncmp(info->cgroup, scope, n) == 0 &&
+			  (!info->cgroup[n] || info->cgroup[n] == '/'));
 }
 
-static void mark_unseen(struct bypass *b, const char *scope)
+static void mark_unseen(struct cgroup_source *s, const char *scope)
 {
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		pod->seat.seen = pod->seat.seen && !is_within(&pod->seat, scope);
-	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next)
-		ctr->seat.seen = ctr->seat.seen && !is_within(&ctr->seat, scope);
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next)
+		pod->info.seen = pod->info.seen && !is_within(&pod->info, scope);
+	for (struct ctr *ctr = s->plugin.model.ctrs; ctr; ctr = ctr->by_id.next)
+		ctr->info.seen = ctr->info.seen && !is_within(&ctr->info, scope);
 }
 
-static bool was_told(const struct seat *seat)
+static bool was_told(const struct cgroup_info *info)
 {
-	return seat->told == TOLD_ASKED || seat->told == TOLD_TAKEN;
+	return info->told == TOLD_ASKED || info->told == TOLD_TAKEN;
 }
 
-static void cgroup_source_stopped(struct bypass *b, struct ctr *ctr)
+static void cgroup_source_stopped(struct cgroup_source *s, struct ctr *ctr)
 {
 	bool before = ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED;
 	ctr->state = NRI__CONTAINER_STATE__CONTAINER_STOPPED;
-	if (!before && was_told(&ctr->seat))
-		word_say(b, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr);
+	if (!before && was_told(&ctr->info))
+		cgroup_tell(s, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr);
 }
 
 /* Removes pods and containers not found by the walk. Those outside of the walked folders are still
  * marked as seen. */
-static void drop_unseen(struct bypass *b)
+static void drop_unseen(struct cgroup_source *s)
 {
 	struct ctr *ctr, *next_ctr;
 	struct pod *pod, *next_pod;
-	HASH_ITER (by_id, b->model.ctrs, ctr, next_ctr) {
-		if (ctr->seat.seen)
+	HASH_ITER (by_id, s->plugin.model.ctrs, ctr, next_ctr) {
+		if (ctr->info.seen)
 			continue;
-		cgroup_source_stopped(b, ctr);
-		if (was_told(&ctr->seat))
-			word_say(b, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr);
-		model_remove_ctr(&b->model, ctr);
+		cgroup_source_stopped(s, ctr);
+		if (was_told(&ctr->info))
+			cgroup_tell(s, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr);
+		model_remove_ctr(&s->plugin.model, ctr);
 	}
-	HASH_ITER (by_cri, b->model.pods, pod, next_pod) {
-		if (pod->seat.seen)
+	HASH_ITER (by_cri, s->plugin.model.pods, pod, next_pod) {
+		if (pod->info.seen)
 			continue;
-		if (was_told(&pod->seat)) {
-			word_say(b, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL);
-			word_say(b, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
+		if (was_told(&pod->info)) {
+			cgroup_tell(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL);
+			cgroup_tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
 		}
-		model_remove_pod(&b->model, pod);
+		model_remove_pod(&s->plugin.model, pod);
 	}
 }
 
-static void mark_seen(struct bypass *b)
+static void mark_seen(struct cgroup_source *s)
 {
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		pod->seat.seen = true;
-	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next)
-		ctr->seat.seen = true;
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next)
+		pod->info.seen = true;
+	for (struct ctr *ctr = s->plugin.model.ctrs; ctr; ctr = ctr->by_id.next)
+		ctr->info.seen = true;
 }
 
-static void cgroup_source_walk(struct bypass *b)
+static void cgroup_source_walk(struct cgroup_source *s)
 {
-	mark_unseen(b, NULL);
-	int r = kubepods_walk(b->kubepods, on_entry, b);
-	if (r && !b->truncated)
+	mark_unseen(s, NULL);
+	int r = kubepods_walk(s->kubepods, on_entry, s);
+	if (r && !s->truncated)
 		log_error("not all containers are managed: %s",
 			  r == -E2BIG ? "there are too many" : strerror(-r));
-	b->truncated = r != 0;
+	s->truncated = r != 0;
 	if (!r)
-		drop_unseen(b);
+		drop_unseen(s);
 	else
-		mark_seen(b);
+		mark_seen(s);
 }
 
 /* Walks the folders that have changed. */
-static void walk_changes(struct bypass *b)
+static void walk_changes(struct cgroup_source *s)
 {
 	char scope[CGROUP_PATH_MAX];
 	/* The count is taken before, because a folder still without data is added again during the
 	 * walk. */
-	unsigned n = kubepods_n_changes(b->kubepods);
-	while (n-- && kubepods_take_change(b->kubepods, scope)) {
-		mark_unseen(b, scope);
-		if (kubepods_walk_below(b->kubepods, scope, on_entry, b))
-			mark_seen(b); /* out of memory: the next walk finds removed cgroups */
-		drop_unseen(b);
+	unsigned n = kubepods_n_changes(s->kubepods);
+	while (n-- && kubepods_take_change(s->kubepods, scope)) {
+		mark_unseen(s, scope);
+		if (kubepods_walk_below(s->kubepods, scope, on_entry, s))
+			mark_seen(s); /* out of memory: the next walk finds removed cgroups */
+		drop_unseen(s);
 	}
 }
 
@@ -246,231 +246,234 @@ static void walk_changes(struct bypass *b)
 
 /* Returns true if the pod can be sent to the plugin. Annotations are sent once, so an unlisted pod
  * waits for the list, for a limited time. */
-static bool is_ready(struct bypass *b, struct pod *pod, uint64_t since_ms)
+static bool is_ready(struct cgroup_source *s, struct pod *pod, uint64_t since_ms)
 {
 	uint64_t now = clock_ms();
-	pod->seat.known = podlist_find(b->pods, pod->seat.uid) != NULL;
-	if (pod->seat.known || !podlist_may_know(b->pods) || now - since_ms >= KNOW_MS)
+	pod->info.known = podlist_find(s->pods, pod->info.uid) != NULL;
+	if (pod->info.known || !podlist_may_know(s->pods) || now - since_ms >= KNOW_MS)
 		return true;
-	podlist_ask(b->pods);
-	bypass_soon(b, since_ms + KNOW_MS - now);
+	podlist_ask(s->pods);
+	cgroup_source_soon(s, since_ms + KNOW_MS - now);
 	return false;
 }
 
-static int redescribe_pod(const struct bypass *b, struct arena *a, struct pod *pod)
+static int redescribe_pod(const struct cgroup_source *s, struct arena *a, struct pod *pod)
 {
-	const Nri__PodSandbox *m = describe_pod(b, a, pod);
+	const Nri__PodSandbox *m = describe_pod(s, a, pod);
 	return m ? packed_set(&pod->msg, &m->base) : -ENOMEM;
 }
 
-static int redescribe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew)
+static int redescribe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew)
 {
-	const Nri__Container *m = describe_ctr(b, a, ctr, anew);
+	const Nri__Container *m = describe_ctr(s, a, ctr, anew);
 	return m ? packed_set(&ctr->msg, &m->base) : -ENOMEM;
 }
 
-static void tell_pod(struct bypass *b, struct pod *pod)
+static void tell_pod(struct cgroup_source *s, struct pod *pod)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	if (!a || redescribe_pod(b, a, pod))
+	if (!a || redescribe_pod(s, a, pod))
 		return; /* out of memory: retried by the next walk */
-	pod->seat.told = TOLD_ASKED;
-	word_say(b, NRI__EVENT__RUN_POD_SANDBOX, pod, NULL);
+	pod->info.told = TOLD_ASKED;
+	cgroup_tell(s, NRI__EVENT__RUN_POD_SANDBOX, pod, NULL);
 }
 
-static void tell_ctr(struct bypass *b, struct ctr *ctr)
+static void tell_ctr(struct cgroup_source *s, struct ctr *ctr)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	if (!a || redescribe_ctr(b, a, ctr, true))
+	if (!a || redescribe_ctr(s, a, ctr, true))
 		return;
-	ctr->seat.told = TOLD_ASKED;
-	word_say(b, NRI__EVENT__CREATE_CONTAINER, ctr->pod, ctr);
+	ctr->info.told = TOLD_ASKED;
+	cgroup_tell(s, NRI__EVENT__CREATE_CONTAINER, ctr->pod, ctr);
 }
 
-static void advance_once(struct bypass *b)
+static void advance_once(struct cgroup_source *s)
 {
 	struct pod *pod, *next_pod;
 	struct ctr *ctr, *next_ctr;
-	HASH_ITER (by_cri, b->model.pods, pod, next_pod) {
-		if (pod->seat.told == TOLD_NOTHING && is_ready(b, pod, pod->seat.since_ms))
-			tell_pod(b, pod);
+	HASH_ITER (by_cri, s->plugin.model.pods, pod, next_pod) {
+		if (pod->info.told == TOLD_NOTHING && is_ready(s, pod, pod->info.since_ms))
+			tell_pod(s, pod);
 	}
-	HASH_ITER (by_id, b->model.ctrs, ctr, next_ctr) {
-		if (ctr->seat.told == TOLD_NOTHING && ctr->pod->seat.told == TOLD_TAKEN)
-			tell_ctr(b, ctr);
+	HASH_ITER (by_id, s->plugin.model.ctrs, ctr, next_ctr) {
+		if (ctr->info.told == TOLD_NOTHING && ctr->pod->info.told == TOLD_TAKEN)
+			tell_ctr(s, ctr);
 	}
 }
 
-void bypass_advance(struct bypass *b)
+void cgroup_source_advance(struct cgroup_source *s)
 {
-	b->again = true;
-	if (b->advancing)
+	s->again = true;
+	if (s->advancing)
 		return; /* called by an answer from inside the loop below */
-	b->advancing = true;
-	while (b->again && nri_runtime_is_active(b->nri)) {
-		b->again = false;
-		advance_once(b);
+	s->advancing = true;
+	while (s->again && nri_runtime_is_active(s->plugin.nri)) {
+		s->again = false;
+		advance_once(s);
 	}
-	b->advancing = false;
-	bypass_status(b);
+	s->advancing = false;
+	cgroup_source_status(s);
 }
 
 /* ---- Synchronize ----------------------------------------------------------------------------- */
 
 static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 {
-	struct bypass *b = arg;
-	b->sync_arena = arena_free(b->sync_arena);
+	struct cgroup_source *s = arg;
+	s->sync_arena = arena_free(s->sync_arena);
 	if (m) {
 		log_info("synchronised: %u pods, %u containers, %zu updates",
-			 HASH_CNT(by_cri, b->model.pods), HASH_CNT(by_id, b->model.ctrs),
-			 m->n_update);
-		(void)want_all(b, m->update, m->n_update, true, NULL);
-		(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
-		bypass_soon(b, 1); /* sends pods and containers that appeared meanwhile */
+			 HASH_CNT(by_cri, s->plugin.model.pods),
+			 HASH_CNT(by_id, s->plugin.model.ctrs), m->n_update);
+		(void)want_all(s, m->update, m->n_update, true, NULL);
+		(void)loop_timer_arm(s->reconcile, s->config.reconcile_ms);
+		cgroup_source_soon(s, 1); /* sends pods and containers that appeared meanwhile */
 	}
-	nri_runtime_unlock(b->nri);
+	nri_runtime_unlock(s->plugin.nri);
 }
 
 /* Builds messages of their own, because the list may change before the last part has been sent. */
-static int gather_pods(struct bypass *b, struct nri_existing *all)
+static int gather_pods(struct cgroup_source *s, struct nri_existing *all)
 {
-	struct arena *a = b->sync_arena;
-	all->pods = arena_array(a, HASH_CNT(by_cri, b->model.pods) + 1, sizeof *all->pods);
-	for (struct pod *pod = all->pods ? b->model.pods : NULL; pod; pod = pod->by_cri.next) {
-		Nri__PodSandbox *m = redescribe_pod(b, a, pod) ? NULL : pod_message(a, pod);
+	struct arena *a = s->sync_arena;
+	all->pods = arena_array(a, HASH_CNT(by_cri, s->plugin.model.pods) + 1, sizeof *all->pods);
+	for (struct pod *pod = all->pods ? s->plugin.model.pods : NULL; pod;
+	     pod = pod->by_cri.next) {
+		Nri__PodSandbox *m = redescribe_pod(s, a, pod) ? NULL : pod_message(a, pod);
 		if (!m)
 			return -ENOMEM;
-		pod->seat.told = TOLD_TAKEN;
+		pod->info.told = TOLD_TAKEN;
 		all->pods[all->n_pods++] = m;
 	}
 	return all->pods ? 0 : -ENOMEM;
 }
 
-static int gather_ctrs(struct bypass *b, struct nri_existing *all)
+static int gather_ctrs(struct cgroup_source *s, struct nri_existing *all)
 {
-	struct arena *a = b->sync_arena;
-	all->ctrs = arena_array(a, HASH_CNT(by_id, b->model.ctrs) + 1, sizeof *all->ctrs);
-	for (struct ctr *ctr = all->ctrs ? b->model.ctrs : NULL; ctr; ctr = ctr->by_id.next) {
+	struct arena *a = s->sync_arena;
+	all->ctrs = arena_array(a, HASH_CNT(by_id, s->plugin.model.ctrs) + 1, sizeof *all->ctrs);
+	for (struct ctr *ctr = all->ctrs ? s->plugin.model.ctrs : NULL; ctr;
+	     ctr = ctr->by_id.next) {
 		ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
-		Nri__Container *m = redescribe_ctr(b, a, ctr, false) ? NULL : ctr_message(a, ctr);
+		Nri__Container *m = redescribe_ctr(s, a, ctr, false) ? NULL : ctr_message(a, ctr);
 		if (!m || want_as_told(ctr, m))
 			return -ENOMEM;
-		ctr->seat.told = TOLD_TAKEN;
+		ctr->info.told = TOLD_TAKEN;
 		all->ctrs[all->n_ctrs++] = m;
 	}
 	return all->ctrs ? 0 : -ENOMEM;
 }
 
-static void synchronize_now(struct bypass *b)
+static void synchronize_now(struct cgroup_source *s)
 {
 	struct nri_existing all = {0};
-	b->sync_ms = 0;
-	b->sync_arena = arena_new(ARENA_BLOCK, 0);
-	if (!b->sync_arena || gather_pods(b, &all) || gather_ctrs(b, &all)) {
-		b->sync_arena = arena_free(b->sync_arena);
-		nri_runtime_not_synchronized(b->nri, "out of memory");
+	s->sync_ms = 0;
+	s->sync_arena = arena_new(ARENA_BLOCK, 0);
+	if (!s->sync_arena || gather_pods(s, &all) || gather_ctrs(s, &all)) {
+		s->sync_arena = arena_free(s->sync_arena);
+		nri_runtime_not_synchronized(s->plugin.nri, "out of memory");
 		return;
 	}
-	nri_runtime_synchronize(b->nri, &all, on_synchronized, b);
+	nri_runtime_synchronize(s->plugin.nri, &all, on_synchronized, s);
 }
 
-static void try_synchronize(struct bypass *b)
+static void try_synchronize(struct cgroup_source *s)
 {
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		if (!is_ready(b, pod, b->sync_ms))
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next)
+		if (!is_ready(s, pod, s->sync_ms))
 			return;
-	synchronize_now(b);
+	synchronize_now(s);
 }
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
 /* Walks the cgroups. all: all folders; false: the changed ones. */
-static void cgroup_source_look(struct bypass *b, bool all)
+static void cgroup_source_look(struct cgroup_source *s, bool all)
 {
-	uint64_t before = kubepods_n_listed(b->kubepods);
-	if (!b->sync_ms && !nri_runtime_is_active(b->nri))
+	uint64_t before = kubepods_n_listed(s->kubepods);
+	if (!s->sync_ms && !nri_runtime_is_active(s->plugin.nri))
 		return;
-	if (all || b->truncated || kubepods_all_changed(b->kubepods))
-		cgroup_source_walk(b);
+	if (all || s->truncated || kubepods_all_changed(s->kubepods))
+		cgroup_source_walk(s);
 	else
-		walk_changes(b);
+		walk_changes(s);
 	log_debug("%llu folders were looked into",
-		  (unsigned long long)(kubepods_n_listed(b->kubepods) - before));
-	if (b->sync_ms)
-		try_synchronize(b);
+		  (unsigned long long)(kubepods_n_listed(s->kubepods) - before));
+	if (s->sync_ms)
+		try_synchronize(s);
 	else
-		bypass_advance(b);
+		cgroup_source_advance(s);
 }
 
 static bool has_settled(const struct ctr *ctr)
 {
-	return clock_ms() - ctr->seat.since_ms > SETTLED_MS;
+	return clock_ms() - ctr->info.since_ms > SETTLED_MS;
 }
 
 static void on_soon(void *arg)
 {
-	struct bypass *b = arg;
+	struct cgroup_source *s = arg;
 	struct ctr *ctr, *next;
-	cgroup_source_look(b, false);
-	HASH_ITER (by_id, b->model.ctrs, ctr, next) {
-		if (!has_settled(ctr) && ctr->seat.told == TOLD_TAKEN)
-			write_again(b, ctr, false);
+	cgroup_source_look(s, false);
+	HASH_ITER (by_id, s->plugin.model.ctrs, ctr, next) {
+		if (!has_settled(ctr) && ctr->info.told == TOLD_TAKEN)
+			write_again(s, ctr, false);
 	}
 }
 
-void bypass_soon(struct bypass *b, uint64_t ms)
+void cgroup_source_soon(struct cgroup_source *s, uint64_t ms)
 {
 	uint64_t due = clock_ms() + ms;
-	if (loop_timer_armed(b->soon) && b->soon_ms <= due)
+	if (loop_timer_armed(s->soon) && s->soon_ms <= due)
 		return;
-	b->soon_ms = due;
-	(void)loop_timer_arm(b->soon, ms ? ms : 1);
+	s->soon_ms = due;
+	(void)loop_timer_arm(s->soon, ms ? ms : 1);
 }
 
 /* Detects a container whose processes have ended before the runtime removes its cgroup. */
-static void look_for_end(struct bypass *b, struct ctr *ctr)
+static void look_for_end(struct cgroup_source *s, struct ctr *ctr)
 {
-	ctr->seat.empty = cgroup_is_empty(&b->files, ctr->seat.cgroup) ? ctr->seat.empty + 1 : 0;
-	if (ctr->seat.empty >= EMPTY_MAX)
-		cgroup_source_stopped(b, ctr);
+	ctr->info.empty = cgroup_is_empty(&s->files, ctr->info.cgroup) ? ctr->info.empty + 1 : 0;
+	if (ctr->info.empty >= EMPTY_MAX)
+		cgroup_source_stopped(s, ctr);
 }
 
 /* Returns true if the list now has a pod that was sent to the plugin without its data. The plugin
  * must then be synchronized again. */
-static bool has_learned(struct bypass *b)
+static bool has_learned(struct cgroup_source *s)
 {
 	bool learned = false;
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next)
-		if (pod->seat.told == TOLD_TAKEN && !pod->seat.known &&
-		    podlist_find(b->pods, pod->seat.uid))
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next)
+		if (pod->info.told == TOLD_TAKEN && !pod->info.known &&
+		    podlist_find(s->pods, pod->info.uid))
 			learned = true;
 	return learned;
 }
 
 static void on_reconcile(void *arg)
 {
-	struct bypass *b = arg;
+	struct cgroup_source *s = arg;
 	struct ctr *ctr, *next_ctr;
 	struct pod *pod, *next_pod;
-	(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
-	HASH_ITER (by_id, b->model.ctrs, ctr, next_ctr) {
-		look_for_end(b, ctr);
-		if (ctr->seat.told == TOLD_TAKEN &&
+	(void)loop_timer_arm(s->reconcile, s->config.reconcile_ms);
+	HASH_ITER (by_id, s->plugin.model.ctrs, ctr, next_ctr) {
+		look_for_end(s, ctr);
+		if (ctr->info.told == TOLD_TAKEN &&
 		    ctr->state != NRI__CONTAINER_STATE__CONTAINER_STOPPED)
-			write_again(b, ctr, has_settled(ctr));
-		else if (ctr->seat.told == TOLD_REFUSED)
-			ctr->seat.told = TOLD_NOTHING;
+			write_again(s, ctr, has_settled(ctr));
+		else if (ctr->info.told == TOLD_REFUSED)
+			ctr->info.told = TOLD_NOTHING;
 	}
-	HASH_ITER (by_cri, b->model.pods, pod, next_pod) {
-		if (pod->seat.told == TOLD_REFUSED)
-			pod->seat.told = TOLD_NOTHING;
+	HASH_ITER (by_cri, s->plugin.model.pods, pod, next_pod) {
+		if (pod->info.told == TOLD_REFUSED)
+			pod->info.told = TOLD_NOTHING;
 	}
-	cgroup_source_look(b, true);
-	if (nri_runtime_is_active(b->nri))
-		resize_all(b); /* repeats refused resizes */
-	if (has_learned(b))
-		nri_runtime_drop(b->nri, "pods are known better now: everything is told anew");
+	cgroup_source_look(s, true);
+	if (nri_runtime_is_active(s->plugin.nri))
+		resize_all(s); /* repeats refused resizes */
+	if (has_learned(s))
+		nri_runtime_drop(s->plugin.nri,
+				 "pods are known better now: everything is told anew");
 }
 
 static void on_changed(void *arg)
@@ -480,169 +483,145 @@ static void on_changed(void *arg)
 
 static void on_listed(void *arg)
 {
-	struct bypass *b = arg;
-	cgroup_source_look(b, false);
-	if (nri_runtime_is_active(b->nri))
-		resize_all(b);
+	struct cgroup_source *s = arg;
+	cgroup_source_look(s, false);
+	if (nri_runtime_is_active(s->plugin.nri))
+		resize_all(s);
 }
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static void on_synchronize(void *arg)
 {
-	struct bypass *b = arg;
-	b->sync_ms = clock_ms();
-	cgroup_source_look(b, true);
+	struct cgroup_source *s = arg;
+	s->sync_ms = clock_ms();
+	cgroup_source_look(s, true);
 }
 
 static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 {
-	struct bypass *b = arg;
-	if (m->n_evict)
-		log_warning("the plugin evicts containers, which is not done here");
-	struct write_run *run = write_run_new(b);
+	struct cgroup_source *s = arg;
+	struct write_run *run = write_run_new(s);
 	if (!run) {
-		nri_runtime_updated(b->nri, true);
+		nri_runtime_updated(s->plugin.nri, true);
 		return;
 	}
-	run->failed += want_all(b, m->update, m->n_update, false, run);
+	run->failed += want_all(s, m->update, m->n_update, false, run);
 	write_run_end(run);
 }
 
 static void on_came(const char *plugin, void *arg)
 {
 	log_notice("the plugin %s is connected: containers are placed", plugin);
-	bypass_status(arg);
+	cgroup_source_status(arg);
 }
 
 /* Resets the states after the plugin has disconnected. What it wanted stays recorded: the next
  * plugin is sent the files' values, and may send no update where it agrees with them. */
-static void forget_told(struct bypass *b)
+static void forget_told(struct cgroup_source *s)
 {
-	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next) {
-		ctr->seat.told = TOLD_NOTHING;
-		ctr->seat.warned = ctr->seat.failing = ctr->seat.refused_before = false;
-		ctr->seat.resize_refused = false;
+	for (struct ctr *ctr = s->plugin.model.ctrs; ctr; ctr = ctr->by_id.next) {
+		ctr->info.told = TOLD_NOTHING;
+		ctr->info.warned = ctr->info.failing = ctr->info.refused_before = false;
+		ctr->info.resize_refused = false;
 	}
-	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next) {
-		pod->seat.told = TOLD_NOTHING;
-		pod->seat.refused_before = false;
+	for (struct pod *pod = s->plugin.model.pods; pod; pod = pod->by_cri.next) {
+		pod->info.told = TOLD_NOTHING;
+		pod->info.refused_before = false;
 	}
 }
 
-static void on_gone(bool was_active, const char *why, void *arg)
+static void on_gone(void *arg)
 {
-	struct bypass *b = arg;
-	log_notice("%s: %s", why,
-		   was_active ? "no plugin is connected any more, cgroups are left as they are"
-			      : "a plugin was let go before it was asked anything");
-	b->sync_ms = 0;
-	loop_timer_disarm(b->soon);
-	loop_timer_disarm(b->reconcile);
-	words_free(b);
-	forget_told(b);
-	bypass_status(b);
+	struct cgroup_source *s = arg;
+	s->sync_ms = 0;
+	loop_timer_disarm(s->soon);
+	loop_timer_disarm(s->reconcile);
+	notices_free(&s->plugin);
+	forget_told(s);
+	cgroup_source_status(s);
 }
 
-static void on_problem(const char *what, void *arg)
+void cgroup_source_status(struct cgroup_source *s)
 {
-	(void)arg;
-	log_warning("the plugin: %s", what);
-}
-
-void bypass_status(struct bypass *b)
-{
-	if (!b->config.status || !b->nri)
+	if (!s->config.status || !s->plugin.nri)
 		return; /* during start or stop */
 	char text[SD_STATUS_MAX];
-	const char *top = kubepods_top(b->kubepods);
+	const char *top = kubepods_top(s->kubepods);
 	unsigned n = 0, unmanaged = 0;
-	for (const struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next) {
+	for (const struct ctr *ctr = s->plugin.model.ctrs; ctr; ctr = ctr->by_id.next) {
 		n++;
-		unmanaged += ctr->seat.refused_before || ctr->pod->seat.refused_before;
+		unmanaged += ctr->info.refused_before || ctr->pod->info.refused_before;
 	}
-	if (!nri_runtime_is_active(b->nri))
+	if (!nri_runtime_is_active(s->plugin.nri))
 		(void)snprintf(text, sizeof text, "waiting for nri-rpd at %.300s",
-			       b->config.socket);
+			       s->config.socket);
 	else
 		(void)snprintf(text, sizeof text,
 			       "%.100s, pods by %.200s: %u containers, %u not managed; %llu files "
 			       "written again, %llu writes failed",
-			       top ? top : "no cgroup of a kubelet", podlist_state(b->pods), n,
-			       unmanaged, (unsigned long long)b->drifted,
-			       (unsigned long long)b->failed);
-	b->config.status(text, b->config.arg);
+			       top ? top : "no cgroup of a kubelet", podlist_state(s->pods), n,
+			       unmanaged, (unsigned long long)s->drifted,
+			       (unsigned long long)s->failed);
+	s->config.status(text, s->config.arg);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int start_nri(struct bypass *b, struct err *err)
+int cgroup_source_new(const struct cgroup_source_config *config, struct cgroup_source **ret,
+		      struct err *err)
 {
-	const struct nri_release *release;
-	int r = release_find(PLAYED_NRI, &release, err);
-	return r ? r
-		 : nri_runtime_new(
-			   &(struct nri_runtime_config){.loop = b->config.loop,
-							.socket = b->config.socket,
+	struct cgroup_source *s = calloc(1, sizeof *s);
+	if (!s)
+		return err_errno(err, -ENOMEM, "source cgroups");
+	s->config = *config;
+	s->config.pods.changed = on_listed;
+	s->config.pods.arg = s;
+	s->files.root.fd = -1;
+	s->soon = loop_timer_new(config->loop, on_soon, s);
+	s->reconcile = loop_timer_new(config->loop, on_reconcile, s);
+	s->writer = worker_new(config->loop, "cgroups");
+	int r = s->soon && s->reconcile && s->writer ? cgroup_fs_open(&s->files, config->root, err)
+						     : err_errno(err, -ENOMEM, "source cgroups");
+	s->files.migrate = config->migrate;
+	if (!r)
+		r = kubepods_new(config->loop, &s->files, config->cgroup_root, on_changed, s,
+				 &s->kubepods, err);
+	if (!r)
+		r = podlist_new(&s->config.pods, &s->pods, err);
+	if (!r)
+		r = plugin_open(&s->plugin,
+				&(struct plugin_config){.loop = config->loop,
+							.socket = config->socket,
 							.name = "nri-rp-bridge/cgroups",
-							.version = NRI_RP_VERSION,
-							.registration_timeout_ms = REGISTRATION_MS,
-							.request_timeout_ms = QUESTION_MS,
+							.without = "cgroups are left as they are",
 							.synchronize = on_synchronize,
 							.update = on_update,
 							.came = on_came,
 							.gone = on_gone,
-							.problem = on_problem,
-							.release = release,
-							.arg = b},
-			   &b->nri, err);
-}
-
-int bypass_new(const struct bypass_config *config, struct bypass **ret, struct err *err)
-{
-	struct bypass *b = calloc(1, sizeof *b);
-	if (!b)
-		return err_errno(err, -ENOMEM, "bypass");
-	b->config = *config;
-	b->config.pods.changed = on_listed;
-	b->config.pods.arg = b;
-	b->files.root.fd = -1;
-	b->soon = loop_timer_new(config->loop, on_soon, b);
-	b->reconcile = loop_timer_new(config->loop, on_reconcile, b);
-	b->writer = worker_new(config->loop, "cgroups");
-	int r = b->soon && b->reconcile && b->writer ? cgroup_fs_open(&b->files, config->root, err)
-						     : err_errno(err, -ENOMEM, "bypass");
-	b->files.migrate = config->migrate;
-	if (!r)
-		r = kubepods_new(config->loop, &b->files, config->cgroup_root, on_changed, b,
-				 &b->kubepods, err);
-	if (!r)
-		r = podlist_new(&b->config.pods, &b->pods, err);
-	if (!r)
-		r = start_nri(b, err);
+							.heard = cgroup_heard},
+				err);
 	if (r) {
-		bypass_free(b);
+		cgroup_source_free(s);
 		return r;
 	}
-	*ret = b;
+	*ret = s;
 	return 0;
 }
 
-struct bypass *bypass_free(struct bypass *b)
+struct cgroup_source *cgroup_source_free(struct cgroup_source *s)
 {
-	if (!b)
+	if (!s)
 		return NULL;
-	b->config.status = NULL;
-	if (b->writer && worker_free_within(b->writer, STOP_MS))
+	s->config.status = NULL;
+	if (s->writer && worker_free_within(s->writer, STOP_MS))
 		return NULL; /* a write hangs in the kernel; its memory must stay valid */
-	b->nri = nri_runtime_free(b->nri);
-	words_free(b);
-	model_clear(&b->model);
-	podlist_free(b->pods);
-	kubepods_free(b->kubepods);
-	loop_timer_free(b->soon);
-	loop_timer_free(b->reconcile);
-	cgroup_fs_close(&b->files);
-	free(b);
+	plugin_close(&s->plugin);
+	podlist_free(s->pods);
+	kubepods_free(s->kubepods);
+	loop_timer_free(s->soon);
+	loop_timer_free(s->reconcile);
+	cgroup_fs_close(&s->files);
+	free(s);
 	return NULL;
 }

@@ -30,9 +30,9 @@
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/lib/util/loop.h"
 
-struct bypass;
+struct cgroup_source;
 
-struct bypass_config {
+struct cgroup_source_config {
 	struct loop *loop;
 	const char *socket; /* socket where plugins connect */
 	const char *root; /* root of the host's files: "/" */
@@ -41,14 +41,15 @@ struct bypass_config {
 	const char *state;
 	uint64_t reconcile_ms;
 	bool migrate; /* memory follows its nodes with cgroup v1 */
-	struct podlist_config pods; /* `changed` and `arg` are set by bypass_new */
+	struct podlist_config pods; /* `changed` and `arg` are set by cgroup_source_new */
 	/* Called with a text for people when the status changes. */
 	void (*status)(const char *text, void *arg);
 	void *arg;
 };
 
-int bypass_new(const struct bypass_config *config, struct bypass **ret, struct err *err);
+int cgroup_source_new(const struct cgroup_source_config *config, struct cgroup_source **ret,
+		      struct err *err);
 /* Accepts NULL; returns NULL. */
-struct bypass *bypass_free(struct bypass *b);
+struct cgroup_source *cgroup_source_free(struct cgroup_source *b);
 
 #endif

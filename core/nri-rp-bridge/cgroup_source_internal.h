@@ -4,24 +4,21 @@
 #ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
 #define NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
 
-#include "core/nri-rp-bridge/ask.h"
+#include "core/nri-rp-bridge/plugin.h"
 #include "core/nri-rp-bridge/bundle.h"
 #include "core/nri-rp-bridge/cgroup_source.h"
 #include "core/nri-rp-bridge/cgroup_files.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/kubepods.h"
 
-struct word;
 struct write_run;
 
-struct bypass {
-	struct bypass_config config;
+struct cgroup_source {
+	struct plugin plugin; /* must be the first member */
+	struct cgroup_source_config config;
 	struct cgroup_fs files;
 	struct kubepods *kubepods;
 	struct podlist *pods;
-	struct nri_runtime *nri;
-	struct model model; /* pods, by the ids of their sandboxes */
-	struct word *words;
 	struct worker *writer; /* writes cgroup files; a write may take seconds */
 	struct loop_timer *reconcile, *soon;
 	uint64_t soon_ms; /* when `soon` is due */
@@ -35,28 +32,29 @@ struct bypass {
 /* ---- cgroup_source.c ---- */
 
 /* Sends the next requests and events to the plugin. Called after a walk and after an answer. */
-void bypass_advance(struct bypass *b);
+void cgroup_source_advance(struct cgroup_source *s);
 /* Schedules a walk of the changed folders after `ms`, or earlier if one is due earlier. */
-void bypass_soon(struct bypass *b, uint64_t ms);
-void bypass_status(struct bypass *b);
+void cgroup_source_soon(struct cgroup_source *s, uint64_t ms);
+void cgroup_source_status(struct cgroup_source *s);
 
 /* ---- cgroup_plugin.c ---- */
 
-/* Queues an event for the plugin; out of memory is logged. ctr NULL: an event of the pod. */
-void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr);
-void words_free(struct bypass *b);
+/* Queues a request or event for the plugin. ctr NULL: it is about the pod. */
+void cgroup_tell(struct cgroup_source *s, Nri__Event event, struct pod *pod, struct ctr *ctr);
+/* Handles the plugin's answer to a request or event. */
+void cgroup_heard(struct notice *n, const struct rpc_result *result, void *source);
 /* Collects fields that cgroups cannot express, then logs them once for each container. */
-void word_miss(struct cri_missing *missing, bool wanted, const char *field);
-void word_say_missing(struct ctr *ctr, const struct cri_missing *missing);
+void missing_add(struct cri_missing *missing, bool wanted, const char *field);
+void missing_log(struct ctr *ctr, const struct cri_missing *missing);
 /* Sends an update to the plugin for each container whose resources in the pod list have changed. */
-void resize_all(struct bypass *b);
+void resize_all(struct cgroup_source *s);
 /* Returns the resources that the plugin has wanted of the container so far, in the arena. NULL:
  * none (pending is empty), or out of memory. */
 Cri__Resources *wanted_before(const struct ctr *ctr, struct arena *a);
 /* Starts the writes for a list of updates. Returns the number of those that could not be started.
  * keep: failed writes are tried again later; otherwise `run` reports them to the plugin. run NULL:
  * no report. */
-unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n, bool keep,
+unsigned want_all(struct cgroup_source *s, Nri__ContainerUpdate *const *list, size_t n, bool keep,
 		  struct write_run *run);
 /* Stores the CPUs and memory nodes sent to the plugin as its wishes, if it has wanted something of
  * the container before: an update for the container may never come. -ENOMEM. */
@@ -67,11 +65,11 @@ int want_as_told(struct ctr *ctr, const Nri__Container *m);
 /* The writes for one request of the plugin. The request is answered when the last write has
  * ended. */
 struct write_run {
-	struct bypass *bypass;
+	struct cgroup_source *source;
 	unsigned left, failed;
 };
 /* Creates a run that counts one write as under way; write_run_end ends it. NULL: out of memory. */
-struct write_run *write_run_new(struct bypass *b);
+struct write_run *write_run_new(struct cgroup_source *s);
 void write_run_end(struct write_run *run);
 
 struct write_how {
@@ -82,22 +80,23 @@ struct write_how {
 };
 /* Adds the resources to what the plugin wants of the container, and starts to write them. Errors of
  * the files are logged and counted in the run. */
-int write_wanted(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources,
+int write_wanted(struct cgroup_source *s, struct ctr *ctr, const Nri__LinuxResources *resources,
 		 const struct write_how *how, struct err *err);
 /* Starts to rewrite files that differ from what the plugin wants. settled: the runtime has finished
  * writing them by now, so a difference counts as drift. */
-void write_again(struct bypass *b, struct ctr *ctr, bool settled);
+void write_again(struct cgroup_source *s, struct ctr *ctr, bool settled);
 
 /* ---- describe.c ---- */
 
 /* Returns the pod as an NRI message. NULL: out of memory. */
-Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const struct pod *pod);
+Nri__PodSandbox *describe_pod(const struct cgroup_source *s, struct arena *a,
+			      const struct pod *pod);
 /* Returns the container as an NRI message. `anew` true: with the resources requested at its
  * creation; false: with those in its files. NULL: out of memory. */
-Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew);
+Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew);
 /* Returns true if the container's resources in the pod list differ from those that the plugin has
  * accepted; *ret has what to send. */
-bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret);
+bool describe_resize(const struct cgroup_source *s, struct ctr *ctr, Cri__Resources *ret);
 /* Records that the plugin has accepted the resize. Amounts that the plugin wants are replaced by
  * the new ones. -ENOMEM. */
 int describe_resized(struct ctr *ctr);

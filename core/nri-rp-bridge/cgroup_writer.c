@@ -16,7 +16,7 @@
 #define LOG_SOURCE "bypass"
 
 struct write_job {
-	struct bypass *bypass;
+	struct cgroup_source *source;
 	struct ctr *ctr;
 	struct arena *arena; /* memory of the members below, and of the write */
 	struct cgroup_fs files;
@@ -32,11 +32,11 @@ struct write_job {
 
 /* ---- write runs ------------------------------------------------------------------------------ */
 
-struct write_run *write_run_new(struct bypass *b)
+struct write_run *write_run_new(struct cgroup_source *s)
 {
 	struct write_run *run = calloc(1, sizeof *run);
 	if (run)
-		*run = (struct write_run){.bypass = b, .left = 1};
+		*run = (struct write_run){.source = s, .left = 1};
 	return run;
 }
 
@@ -44,7 +44,7 @@ void write_run_end(struct write_run *run)
 {
 	if (!run || --run->left)
 		return;
-	nri_runtime_updated(run->bypass->nri, run->failed > 0);
+	nri_runtime_updated(run->source->plugin.nri, run->failed > 0);
 	free(run);
 }
 
@@ -52,7 +52,7 @@ void write_run_end(struct write_run *run)
 
 static struct write_job *job_free(struct write_job *job)
 {
-	job->ctr->seat.writing--;
+	job->ctr->info.writing--;
 	ctr_unref(job->ctr);
 	packed_fini(&job->before);
 	arena_free(job->arena);
@@ -61,22 +61,22 @@ static struct write_job *job_free(struct write_job *job)
 }
 
 /* Creates a job; takes ownership of the arena. NULL: out of memory. */
-static struct write_job *job_new(struct bypass *b, struct ctr *ctr, struct arena *a)
+static struct write_job *job_new(struct cgroup_source *s, struct ctr *ctr, struct arena *a)
 {
-	const char *top = kubepods_top(b->kubepods);
+	const char *top = kubepods_top(s->kubepods);
 	struct write_job *job = a ? calloc(1, sizeof *job) : NULL;
 	if (!job) {
 		arena_free(a);
 		return NULL;
 	}
-	*job = (struct write_job){.bypass = b,
+	*job = (struct write_job){.source = s,
 				  .ctr = ctr_ref(ctr),
 				  .arena = a,
-				  .files = b->files,
+				  .files = s->files,
 				  .top = arena_strdup(a, top ? top : ""),
-				  .cgroup = arena_strdup(a, ctr->seat.cgroup),
+				  .cgroup = arena_strdup(a, ctr->info.cgroup),
 				  .err = ERR_INIT};
-	ctr->seat.writing++;
+	ctr->info.writing++;
 	return job->top && job->cgroup ? job : job_free(job);
 }
 
@@ -92,13 +92,13 @@ static void job_end_again(const struct write_job *job, int r)
 {
 	struct ctr *ctr = job->ctr;
 	bool failed = r && r != -ENOENT;
-	if (failed && !ctr->seat.failing)
+	if (failed && !ctr->info.failing)
 		log_warning("container %s is not as it is to be: %s", ctr->id,
 			    err_text(&job->err, r));
-	ctr->seat.failing = failed;
+	ctr->info.failing = failed;
 	if (!job->written || !job->settled)
 		return;
-	job->bypass->drifted += job->written;
+	job->source->drifted += job->written;
 	log_notice("container %s: somebody has changed %u files of its cgroup, which are as they "
 		   "are to be again",
 		   ctr->id, job->written);
@@ -114,7 +114,7 @@ static void job_end_wanted(struct write_job *job, int r)
 		    gone ? "there is none" : err_text(&job->err, r));
 	if (job->how.run)
 		job->how.run->failed++;
-	if (job->how.keep || ctr->seat.wishes != job->wish)
+	if (job->how.keep || ctr->info.wishes != job->wish)
 		return;
 	packed_fini(&ctr->pending);
 	ctr->pending = job->before;
@@ -125,7 +125,7 @@ static void job_done(void *arg, int r)
 {
 	struct write_job *job = arg;
 	struct write_run *run = job->how.run;
-	job->bypass->failed += r && r != -ENOENT;
+	job->source->failed += r && r != -ENOENT;
 	if (job->again)
 		job_end_again(job, r);
 	else
@@ -164,23 +164,23 @@ static int job_merge(struct write_job *job, const Nri__LinuxResources *resources
 	r = r ? r : packed_set(&ctr->pending, &to->base);
 	if (r)
 		return r;
-	word_miss(&missing, to->memory_swap != 0, "memory.swap");
-	word_miss(&missing, to->n_hugepage_limits, "hugepage limits");
-	word_say_missing(ctr, &missing);
-	job->wish = ++ctr->seat.wishes;
+	missing_add(&missing, to->memory_swap != 0, "memory.swap");
+	missing_add(&missing, to->n_hugepage_limits, "hugepage limits");
+	missing_log(ctr, &missing);
+	job->wish = ++ctr->info.wishes;
 	/* `to` still points to texts of the plugin's message, which will be freed. */
 	job->wanted = wanted_before(ctr, job->arena);
 	return job->wanted ? 0 : -ENOMEM;
 }
 
-int write_wanted(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources,
+int write_wanted(struct cgroup_source *s, struct ctr *ctr, const Nri__LinuxResources *resources,
 		 const struct write_how *how, struct err *err)
 {
-	struct write_job *job = job_new(b, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
+	struct write_job *job = job_new(s, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
 	int r = job ? job_merge(job, resources) : -ENOMEM;
 	if (!r) {
 		job->how = *how;
-		r = worker_submit(b->writer, job_run, job_done, job);
+		r = worker_submit(s->writer, job_run, job_done, job);
 	}
 	if (r) {
 		if (job)
@@ -192,16 +192,16 @@ int write_wanted(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *r
 	return 0;
 }
 
-void write_again(struct bypass *b, struct ctr *ctr, bool settled)
+void write_again(struct cgroup_source *s, struct ctr *ctr, bool settled)
 {
-	if (ctr->seat.writing || !ctr->pending.data)
+	if (ctr->info.writing || !ctr->pending.data)
 		return;
-	struct write_job *job = job_new(b, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
+	struct write_job *job = job_new(s, ctr, arena_new(ARENA_BLOCK, ARENA_MAX));
 	if (!job)
 		return; /* out of memory: retried by the next walk */
 	job->again = true;
 	job->settled = settled;
 	job->wanted = wanted_before(ctr, job->arena);
-	if (!job->wanted || worker_submit(b->writer, job_run, job_done, job))
+	if (!job->wanted || worker_submit(s->writer, job_run, job_done, job))
 		job_free(job);
 }

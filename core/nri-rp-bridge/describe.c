@@ -45,29 +45,29 @@ static const char *describe_or(const char *one, const char *other)
 
 /* Returns the resources of the pod's cgroup, in which the kubelet writes the sums of its
  * containers. */
-static Nri__LinuxResources *pod_resources(const struct bypass *b, struct arena *a,
+static Nri__LinuxResources *pod_resources(const struct cgroup_source *s, struct arena *a,
 					  const struct pod *pod)
 {
 	static char none[] = "";
 	Cri__Resources *r = arena_zero(a, Cri__Resources);
-	if (!r || cgroup_read(&b->files, a, pod->seat.cgroup, r) == -ENOMEM)
+	if (!r || cgroup_read(&s->files, a, pod->info.cgroup, r) == -ENOMEM)
 		return NULL;
 	r->cpuset_cpus = r->cpuset_mems = none;
 	return cri_resources(a, r);
 }
 
-Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const struct pod *pod)
+Nri__PodSandbox *describe_pod(const struct cgroup_source *s, struct arena *a, const struct pod *pod)
 {
-	const Agent__FedPod *fed = podlist_find(b->pods, pod->seat.uid);
+	const Agent__FedPod *fed = podlist_find(s->pods, pod->info.uid);
 	struct bundle bundle = {0};
 	Cri__PodMetadata metadata = CRI__POD_METADATA__INIT;
 	Cri__ListedPod listed = CRI__LISTED_POD__INIT;
-	if (bundle_read(&b->files.root, b->config.state, a, pod->id, &bundle))
+	if (bundle_read(&s->files.root, s->config.state, a, pod->id, &bundle))
 		bundle = (struct bundle){0};
 	metadata.name = describe_text(
-		describe_or(fed ? fed->name : "", describe_or(bundle.pod, pod->seat.uid)));
+		describe_or(fed ? fed->name : "", describe_or(bundle.pod, pod->info.uid)));
 	metadata.namespace_ = describe_text(describe_or(fed ? fed->namespace_ : "", bundle.ns));
-	metadata.uid = pod->seat.uid;
+	metadata.uid = pod->info.uid;
 	listed.id = pod->id;
 	listed.metadata = &metadata;
 	listed.n_labels = fed ? fed->n_labels : 0;
@@ -75,14 +75,14 @@ Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const str
 	listed.n_annotations = fed ? fed->n_annotations : bundle.n_annotations;
 	listed.annotations = (Cri__ListedPod__AnnotationsEntry **)(void *)describe_entries(
 		a, fed ? fed->annotations : bundle.annotations, listed.n_annotations);
-	const char *parent = arena_printf(a, "/%s", pod->seat.cgroup);
+	const char *parent = arena_printf(a, "/%s", pod->info.cgroup);
 	if (!listed.labels || !listed.annotations || !parent)
 		return NULL;
 	Nri__PodSandbox *m = cri_listed_pod(a, &listed, parent);
 	if (!m)
 		return NULL;
 	m->id = pod->id;
-	m->lnx->pod_resources = pod_resources(b, a, pod);
+	m->lnx->pod_resources = pod_resources(s, a, pod);
 	return m->lnx->pod_resources ? m : NULL;
 }
 
@@ -125,7 +125,7 @@ static void resources_of_fed(const Agent__PodContainer *c, Cri__Resources *r)
 		r->memory_limit = memory;
 }
 
-#define N_LISTED (sizeof((struct seat *)NULL)->listed / sizeof(int64_t))
+#define N_LISTED (sizeof((struct cgroup_info *)NULL)->listed / sizeof(int64_t))
 
 enum { SHARES, QUOTA, MEMORY };
 
@@ -138,26 +138,26 @@ static void note_amounts(int64_t to[N_LISTED], const Agent__PodContainer *fed)
 	to[MEMORY] = r.memory_limit;
 }
 
-bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret)
+bool describe_resize(const struct cgroup_source *s, struct ctr *ctr, Cri__Resources *ret)
 {
 	const Agent__PodContainer *fed =
-		fed_ctr(podlist_find(b->pods, ctr->pod->seat.uid), ctr->id, ctr->seat.name);
-	struct seat *seat = &ctr->seat;
+		fed_ctr(podlist_find(s->pods, ctr->pod->info.uid), ctr->id, ctr->info.name);
+	struct cgroup_info *info = &ctr->info;
 	if (!fed)
 		return false;
 	cri__resources__init(ret);
 	resources_of_fed(fed, ret);
-	note_amounts(seat->asked, fed);
-	if (!seat->listed[SHARES])
-		memcpy(seat->listed, seat->asked, sizeof seat->listed);
-	return memcmp(seat->listed, seat->asked, sizeof seat->listed) != 0;
+	note_amounts(info->asked, fed);
+	if (!info->listed[SHARES])
+		memcpy(info->listed, info->asked, sizeof info->listed);
+	return memcmp(info->listed, info->asked, sizeof info->listed) != 0;
 }
 
 int describe_resized(struct ctr *ctr)
 {
-	const int64_t *asked = ctr->seat.asked;
+	const int64_t *asked = ctr->info.asked;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	memcpy(ctr->seat.listed, asked, sizeof ctr->seat.listed);
+	memcpy(ctr->info.listed, asked, sizeof ctr->info.listed);
 	Cri__Resources *to = wanted_before(ctr, a);
 	if (!to)
 		return ctr->pending.data ? -ENOMEM : 0;
@@ -180,61 +180,61 @@ static void as_asked(const Cri__Resources *asked, Cri__Resources *r)
 	r->memory_limit = asked->memory_limit ? asked->memory_limit : r->memory_limit;
 }
 
-static int64_t oom_score(const struct bypass *b, uint32_t pid)
+static int64_t oom_score(const struct cgroup_source *s, uint32_t pid)
 {
 	char path[64];
 	int64_t v;
 	(void)snprintf(path, sizeof path, OOM_FILE, pid);
-	return pid && fs_read_i64(&b->files.root, path, &v) == 0 ? v : 0;
+	return pid && fs_read_i64(&s->files.root, path, &v) == 0 ? v : 0;
 }
 
 /* Returns a creation time. The true one is unknown; the time when the cgroup was first seen keeps
  * the order. */
 static int64_t created_at(const struct ctr *ctr)
 {
-	return (int64_t)(clock_wall_ns() - (clock_ms() - ctr->seat.since_ms) * 1000000u);
+	return (int64_t)(clock_wall_ns() - (clock_ms() - ctr->info.since_ms) * 1000000u);
 }
 
-static Cri__Resources *resources_of(struct bypass *b, struct arena *a, const struct ctr *ctr,
+static Cri__Resources *resources_of(struct cgroup_source *s, struct arena *a, const struct ctr *ctr,
 				    const struct bundle *bundle, const Agent__PodContainer *fed,
 				    bool anew)
 {
 	const Cri__Resources *asked = bundle->resources;
 	Cri__Resources *r = arena_zero(a, Cri__Resources);
-	if (!r || cgroup_read(&b->files, a, ctr->seat.cgroup, r) == -ENOMEM)
+	if (!r || cgroup_read(&s->files, a, ctr->info.cgroup, r) == -ENOMEM)
 		return NULL;
 	if (anew && asked)
 		as_asked(asked, r);
 	else if (anew && fed)
 		resources_of_fed(fed, r);
-	else if (asked && cgroup_has_shares(&b->files, ctr->seat.cgroup, asked->cpu_shares))
+	else if (asked && cgroup_has_shares(&s->files, ctr->info.cgroup, asked->cpu_shares))
 		/* several numbers of shares have the same weight; use the requested one */
 		r->cpu_shares = asked->cpu_shares;
 	return r;
 }
 
-Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew)
+Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew)
 {
-	const Agent__FedPod *pod = podlist_find(b->pods, ctr->pod->seat.uid);
+	const Agent__FedPod *pod = podlist_find(s->pods, ctr->pod->info.uid);
 	struct bundle bundle = {.name = ""};
 	Cri__ContainerMetadata metadata = CRI__CONTAINER_METADATA__INIT;
 	Cri__ListedContainer listed = CRI__LISTED_CONTAINER__INIT;
-	if (bundle_read(&b->files.root, b->config.state, a, ctr->id, &bundle))
+	if (bundle_read(&s->files.root, s->config.state, a, ctr->id, &bundle))
 		bundle = (struct bundle){.name = ""};
 	const Agent__PodContainer *fed = fed_ctr(pod, ctr->id, bundle.name);
-	Cri__Resources *r = resources_of(b, a, ctr, &bundle, fed, anew);
+	Cri__Resources *r = resources_of(s, a, ctr, &bundle, fed, anew);
 	const char *cut = arena_printf(a, "%.*s", SHORT_ID, ctr->id);
 	if (!r || !cut)
 		return NULL;
 	if (fed)
-		note_amounts(ctr->seat.listed, fed);
-	uint32_t pid = cgroup_process(&b->files, ctr->seat.cgroup);
-	r->oom_score_adj = bundle.resources ? bundle.resources->oom_score_adj : oom_score(b, pid);
+		note_amounts(ctr->info.listed, fed);
+	uint32_t pid = cgroup_process(&s->files, ctr->info.cgroup);
+	r->oom_score_adj = bundle.resources ? bundle.resources->oom_score_adj : oom_score(s, pid);
 	metadata.name =
 		describe_text(describe_or(fed ? fed->name : "", describe_or(bundle.name, cut)));
-	free(ctr->seat.name);
-	ctr->seat.name = strdup(metadata.name);
-	if (!ctr->seat.name)
+	free(ctr->info.name);
+	ctr->info.name = strdup(metadata.name);
+	if (!ctr->info.name)
 		return NULL;
 	listed.id = ctr->id;
 	listed.metadata = &metadata;
@@ -246,7 +246,7 @@ Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr,
 			&(Agent__Pair){.key = describe_text("io.kubernetes.container.name"),
 				       .value = metadata.name},
 			&(Agent__Pair){.key = describe_text("io.kubernetes.pod.uid"),
-				       .value = ctr->pod->seat.uid}},
+				       .value = ctr->pod->info.uid}},
 		2);
 	listed.n_labels = listed.labels ? 2 : 0;
 	Nri__Container *m = cri_listed_container(a, ctr->pod->id, &listed, r);
@@ -254,6 +254,6 @@ Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr,
 		return NULL;
 	m->id = ctr->id;
 	m->pid = pid;
-	m->lnx->cgroups_path = ctr->seat.path;
+	m->lnx->cgroups_path = ctr->info.path;
 	return m;
 }

@@ -26,15 +26,15 @@
 
 static void on_event(const uint8_t *payload, size_t n, void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Cri__ContainerEvent *m = a ? cri__container_event__unpack(&alloc, n, payload) : NULL;
-	struct ctr *ctr = m ? model_ctr(&p->model, m->id) : NULL;
+	struct ctr *ctr = m ? model_ctr(&p->plugin.model, m->id) : NULL;
 	if (!m || !p->heard)
 		ends_look_soon(p);
 	p->heard = true;
-	if (!ctr || !nri_runtime_is_active(p->nri))
+	if (!ctr || !nri_runtime_is_active(p->plugin.nri))
 		return;
 	if (m->type == EVENT_STOPPED)
 		tell_stopped(p, ctr);
@@ -44,7 +44,7 @@ static void on_event(const uint8_t *payload, size_t n, void *arg)
 
 static void on_events_ended(const struct grpc_result *result, void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	if (result->error == -ECANCELED)
 		return;
 	p->no_events = result->error == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED;
@@ -58,7 +58,7 @@ static void on_events_ended(const struct grpc_result *result, void *arg)
 }
 
 /* Opens the event stream. Returns false if it is open already, or the runtime has no events. */
-static bool listen_anew(struct police *p)
+static bool listen_anew(struct intercept *p)
 {
 	struct err err = ERR_INIT;
 	if (p->listener.listens || p->no_events)
@@ -68,7 +68,7 @@ static bool listen_anew(struct police *p)
 	return events_listen(p->config.events, &p->listener, &err) == 0;
 }
 
-void ends_watch(struct police *p)
+void ends_watch(struct intercept *p)
 {
 	p->no_events = false; /* another runtime may have been started */
 	(void)listen_anew(p);
@@ -77,30 +77,30 @@ void ends_watch(struct police *p)
 
 /* ---- list of containers ---------------------------------------------------------------------- */
 
-static bool any_runs(const struct police *p)
+static bool any_runs(const struct intercept *p)
 {
-	for (const struct ctr *ctr = p->model.ctrs; ctr; ctr = ctr->by_id.next)
+	for (const struct ctr *ctr = p->plugin.model.ctrs; ctr; ctr = ctr->by_id.next)
 		if (ctr->state == NRI__CONTAINER_STATE__CONTAINER_RUNNING)
 			return true;
 	return false;
 }
 
-void ends_look_later(struct police *p)
+void ends_look_later(struct intercept *p)
 {
 	bool told = p->listener.listens && p->heard;
 	if (!loop_timer_armed(p->poll) && any_runs(p))
 		(void)loop_timer_arm(p->poll, told ? POLL_BESIDE_EVENTS_MS : POLL_MS);
 }
 
-void ends_look_soon(struct police *p)
+void ends_look_soon(struct intercept *p)
 {
 	(void)loop_timer_arm(p->poll, SOON_MS);
 }
 
-static void tell_missing(struct police *p)
+static void tell_missing(struct intercept *p)
 {
 	struct ctr *ctr, *next;
-	HASH_ITER (by_id, p->model.ctrs, ctr, next) {
+	HASH_ITER (by_id, p->plugin.model.ctrs, ctr, next) {
 		if (ctr->cri_id && ctr->polled != p->n_polls)
 			tell_removed(p, ctr);
 	}
@@ -108,14 +108,14 @@ static void tell_missing(struct police *p)
 
 static void on_listed(const struct grpc_result *result, void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	p->polling = false;
 	Cri__ContainerList *m =
 		result->error
 			? NULL
 			: cri__container_list__unpack(NULL, result->payload_len, result->payload);
 	for (size_t i = 0; m && i < m->n_containers; i++) {
-		struct ctr *ctr = model_ctr(&p->model, m->containers[i]->id);
+		struct ctr *ctr = model_ctr(&p->plugin.model, m->containers[i]->id);
 		if (!ctr)
 			continue;
 		ctr->polled = p->n_polls;
@@ -133,9 +133,9 @@ static void on_listed(const struct grpc_result *result, void *arg)
 
 void ends_look(void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	Cri__Id none = CRI__ID__INIT;
-	if (!nri_runtime_is_active(p->nri) || p->polling)
+	if (!nri_runtime_is_active(p->plugin.nri) || p->polling)
 		return;
 	if (listen_anew(p)) { /* the list covers what happened before the stream began */
 		ends_look_soon(p);
@@ -143,7 +143,7 @@ void ends_look(void *arg)
 	}
 	p->n_polls++;
 	p->polling =
-		police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_listed, p) == 0;
+		intercept_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_listed, p) == 0;
 	if (!p->polling)
 		ends_look_later(p);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server side of nri-rp-agent's feed: the agent connects, registers and sends the node's pods, as
- * it does with nri-rpd. The socket belongs to root; any process that can open it may send pods. */
+#include "core/nri-rp-bridge/feed.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/lib/wire/agent_protocol.h"
-#include "core/nri-rp-bridge/podlist.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"

@@ -21,7 +21,7 @@
 #define STATE_READY 0
 
 struct gather {
-	struct police *police; /* NULL: already freed */
+	struct intercept *intercept; /* NULL: already freed */
 	struct arena *arena;
 	Cri__PodList *pods;
 	Cri__ContainerList *ctrs;
@@ -44,10 +44,10 @@ struct gather *gather_free(struct gather *g)
 
 static void give_up(struct gather *g, const char *why)
 {
-	struct police *p = g->police;
+	struct intercept *p = g->intercept;
 	log_warning("the runtime's containers cannot be listed: %s", why);
 	p->gather = gather_free(g);
-	nri_runtime_not_synchronized(p->nri, "there is nothing to synchronise it with");
+	nri_runtime_not_synchronized(p->plugin.nri, "there is nothing to synchronise it with");
 }
 
 static void *gather_unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
@@ -67,11 +67,11 @@ static bool gather_counts(const Cri__ListedContainer *ctr)
 static void on_carried(unsigned failed, void *arg)
 {
 	struct gather *g = arg;
-	struct police *p = g->police;
+	struct intercept *p = g->intercept;
 	(void)failed;
 	p->gather = gather_free(g);
 	(void)malloc_trim(0); /* returns the memory of lists with thousands of entries */
-	nri_runtime_unlock(p->nri);
+	nri_runtime_unlock(p->plugin.nri);
 }
 
 static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
@@ -80,7 +80,7 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 	if (m)
 		log_info("synchronised: %zu pods, %zu containers, %zu updates", g->n_pods,
 			 g->n_ctrs, m->n_update);
-	carry_updates(g->police, m ? m->update : NULL, m ? m->n_update : 0, NULL, on_carried, g);
+	carry_updates(g->intercept, m ? m->update : NULL, m ? m->n_update : 0, NULL, on_carried, g);
 }
 
 static int add_pods(struct gather *g)
@@ -91,7 +91,8 @@ static int add_pods(struct gather *g)
 			continue;
 		const char *parent = g->parents[i] ? g->parents[i] : "";
 		Nri__PodSandbox *msg = cri_listed_pod(g->arena, listed, parent);
-		struct pod *pod = msg ? model_add_pod(&g->police->model, msg, listed->id) : NULL;
+		struct pod *pod =
+			msg ? model_add_pod(&g->intercept->plugin.model, msg, listed->id) : NULL;
 		if (!pod)
 			return -ENOMEM;
 		pod_unref(pod);
@@ -102,8 +103,8 @@ static int add_pods(struct gather *g)
 
 static int add_ctrs(struct gather *g)
 {
-	const struct police *p = g->police;
-	struct model *model = &g->police->model;
+	const struct intercept *p = g->intercept;
+	struct model *model = &g->intercept->plugin.model;
 	for (size_t i = 0; i < g->ctrs->n_containers; i++) {
 		const Cri__ListedContainer *listed = g->ctrs->containers[i];
 		struct pod *pod = model_pod(model, listed->pod_sandbox_id);
@@ -127,8 +128,8 @@ static int add_ctrs(struct gather *g)
 
 static void gather_finish(struct gather *g)
 {
-	struct police *p = g->police;
-	model_clear(&p->model);
+	struct intercept *p = g->intercept;
+	model_clear(&p->plugin.model);
 	p->generation++;
 	g->nri_pods = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->nri_pods);
 	g->nri_ctrs = arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->nri_ctrs);
@@ -136,7 +137,7 @@ static void gather_finish(struct gather *g)
 		give_up(g, "out of memory");
 	else
 		nri_runtime_synchronize(
-			p->nri,
+			p->plugin.nri,
 			&(struct nri_existing){g->nri_pods, g->n_pods, g->nri_ctrs, g->n_ctrs, 0},
 			on_synchronized, g);
 }
@@ -191,7 +192,7 @@ static void ask_next_ctr(struct gather *g)
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
 	m.id = g->ctrs->containers[g->next_ctr]->id;
 	m.verbose = true;
-	if (police_call_runtime(g->police, "ContainerStatus", &m.base, LIST_MS, on_ctr, g))
+	if (intercept_call_runtime(g->intercept, "ContainerStatus", &m.base, LIST_MS, on_ctr, g))
 		give_up(g, "the runtime is away");
 }
 
@@ -227,7 +228,7 @@ static void ask_next_pod(struct gather *g)
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
 	m.id = g->pods->items[g->next_pod]->id;
 	m.verbose = true;
-	if (police_call_runtime(g->police, "PodSandboxStatus", &m.base, LIST_MS, on_pod, g))
+	if (intercept_call_runtime(g->intercept, "PodSandboxStatus", &m.base, LIST_MS, on_pod, g))
 		give_up(g, "the runtime is away");
 }
 
@@ -248,7 +249,7 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 static int ask_pods(struct gather *g);
 
 /* Switches to v1alpha2 if the runtime does not implement v1. Returns true if it has switched. */
-static bool is_of_another_version(struct police *p, const struct grpc_result *result)
+static bool is_of_another_version(struct intercept *p, const struct grpc_result *result)
 {
 	if (result->error != -EREMOTEIO || result->status != GRPC_UNIMPLEMENTED ||
 	    !str_eq(p->service, SERVICE_V1))
@@ -261,33 +262,35 @@ static void on_pods(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	Cri__Id none = CRI__ID__INIT;
-	if (is_of_another_version(g->police, result) && ask_pods(g) == 0)
+	if (is_of_another_version(g->intercept, result) && ask_pods(g) == 0)
 		return;
 	g->pods = result->error ? NULL : gather_unpack(g, &cri__pod_list__descriptor, result);
 	if (!g->pods)
 		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
-	else if (police_call_runtime(g->police, "ListContainers", &none.base, LIST_MS, on_ctrs, g))
+	else if (intercept_call_runtime(g->intercept, "ListContainers", &none.base, LIST_MS,
+					on_ctrs, g))
 		give_up(g, "the runtime is away");
 }
 
 static int ask_pods(struct gather *g)
 {
 	Cri__Id none = CRI__ID__INIT;
-	return police_call_runtime(g->police, "ListPodSandbox", &none.base, LIST_MS, on_pods, g);
+	return intercept_call_runtime(g->intercept, "ListPodSandbox", &none.base, LIST_MS, on_pods,
+				      g);
 }
 
 void gather_begin(void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	struct gather *g = calloc(1, sizeof *g);
 	if (g)
 		g->arena = arena_new(ARENA_BLOCK, 0);
 	if (!g || !g->arena) {
 		free(g);
-		nri_runtime_not_synchronized(p->nri, "out of memory");
+		nri_runtime_not_synchronized(p->plugin.nri, "out of memory");
 		return;
 	}
-	g->police = p;
+	g->intercept = p;
 	p->gather = g;
 	if (ask_pods(g))
 		give_up(g, "the runtime is away");
@@ -296,7 +299,7 @@ void gather_begin(void *arg)
 /* ---- cgroup and process of a container ------------------------------------------------------- */
 
 struct place {
-	struct police *police;
+	struct intercept *intercept;
 	struct ctr *ctr;
 };
 
@@ -308,22 +311,23 @@ static void on_placed(const struct grpc_result *result, void *arg)
 	place->ctr->placing = false;
 	if (a && read_status(a, result, &about) == 0)
 		ctr_set_place(place->ctr, about.cgroups_path, about.pid);
-	police_unpark(place->police, place->ctr);
+	intercept_unpark(place->intercept, place->ctr);
 	ctr_unref(place->ctr);
 	free(place);
 }
 
-void gather_place(struct police *p, struct ctr *ctr)
+void gather_place(struct intercept *p, struct ctr *ctr)
 {
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
-	struct place *place = nri_runtime_is_active(p->nri) ? calloc(1, sizeof *place) : NULL;
+	struct place *place =
+		nri_runtime_is_active(p->plugin.nri) ? calloc(1, sizeof *place) : NULL;
 	if (!place)
 		return;
 	*place = (struct place){p, ctr_ref(ctr)};
 	m.id = ctr->cri_id;
 	m.verbose = true;
-	ctr->placing =
-		police_call_runtime(p, "ContainerStatus", &m.base, PLACE_MS, on_placed, place) == 0;
+	ctr->placing = intercept_call_runtime(p, "ContainerStatus", &m.base, PLACE_MS, on_placed,
+					      place) == 0;
 	if (ctr->placing)
 		return;
 	ctr_unref(ctr);

@@ -16,7 +16,7 @@
 
 #define LOG_SOURCE "bridge"
 
-void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor *type,
+void *call_unpack(const struct intercept_call *c, const ProtobufCMessageDescriptor *type,
 		  struct span s)
 {
 	ProtobufCAllocator alloc = pb_arena(c->arena);
@@ -25,20 +25,20 @@ void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor 
 
 /* ---- life of a call -------------------------------------------------------------------------- */
 
-void call_free(struct police_call *c)
+void call_free(struct intercept_call *c)
 {
-	DL_DELETE(c->q.police->calls, c);
+	DL_DELETE(c->intercept->calls, c);
 	if (c->is_later)
-		loop_undefer_task(c->q.police->config.loop, &c->later);
+		loop_undefer_task(c->intercept->config.loop, &c->later);
 	ctr_unref(c->q.ctr);
 	pod_unref(c->q.pod);
 	arena_free(c->arena);
 	free(c);
 }
 
-static void tell_forward(struct police_call *c, const uint8_t *payload, size_t n)
+static void tell_forward(struct intercept_call *c, const uint8_t *payload, size_t n)
 {
-	const struct police_events *events = c->events;
+	const struct intercept_events *events = c->events;
 	if (!c->held)
 		c->events = NULL;
 	c->stage = STAGE_FORWARDED;
@@ -46,9 +46,9 @@ static void tell_forward(struct police_call *c, const uint8_t *payload, size_t n
 		events->forward(payload, n, c->held, c->arg);
 }
 
-void call_refuse(struct police_call *c, enum grpc_status status, const char *text)
+void call_refuse(struct intercept_call *c, enum grpc_status status, const char *text)
 {
-	const struct police_events *events = c->events;
+	const struct intercept_events *events = c->events;
 	c->events = NULL;
 	c->stage = STAGE_OVER;
 	if (events)
@@ -57,13 +57,13 @@ void call_refuse(struct police_call *c, enum grpc_status status, const char *tex
 
 /* Forwards a call without asking the plugin, as a runtime without plugins would handle it. With
  * --require-plugin, refuses creations instead. */
-static void pass_unasked(struct police_call *c)
+static void pass_unasked(struct intercept_call *c)
 {
-	struct police *p = c->q.police;
+	struct intercept *p = c->intercept;
 	c->told = false;
 	/* The container was added only for the plugin. */
 	if (c->q.ctr && !c->q.ctr->cri_id)
-		model_remove_ctr(&p->model, c->q.ctr);
+		model_remove_ctr(&p->plugin.model, c->q.ctr);
 	if (p->config.require_plugin && c->method->creates) {
 		call_refuse(c, GRPC_UNAVAILABLE,
 			    "nri-rpd is not connected to nri-rp-bridge, and --require-plugin");
@@ -75,17 +75,17 @@ static void pass_unasked(struct police_call *c)
 }
 
 /* Undoes the effects of a call that was not carried out. */
-static void intercept_undo(struct police_call *c)
+static void intercept_undo(struct intercept_call *c)
 {
-	if (c->told && c->generation == c->q.police->generation)
-		c->method->after(c, POLICE_BROKEN, span_of(NULL, 0));
+	if (c->told && c->generation == c->intercept->generation)
+		c->method->after(c, OUTCOME_BROKEN, span_of(NULL, 0));
 	else if (c->q.ctr && !c->q.ctr->cri_id)
-		model_remove_ctr(&c->q.police->model, c->q.ctr);
+		model_remove_ctr(&c->intercept->plugin.model, c->q.ctr);
 }
 
 /* ---- answer of the plugin -------------------------------------------------------------------- */
 
-static void forward_edited(struct police_call *c)
+static void forward_edited(struct intercept_call *c)
 {
 	struct cri_missing missing = {0};
 	struct err err = ERR_INIT;
@@ -93,7 +93,7 @@ static void forward_edited(struct police_call *c)
 	for (unsigned i = 0; i < missing.n; i++)
 		log_warning("%s of %s: CRI has no place for %s", c->method->name,
 			    c->q.ctr ? c->q.ctr->id : c->q.pod->id, missing.fields[i]);
-	if (!r && missing.n && c->q.police->config.strict)
+	if (!r && missing.n && c->intercept->config.strict)
 		r = err_set(&err, -EOPNOTSUPP, "the plugin wants %s, which CRI has no place for",
 			    missing.fields[0]);
 	if (r) {
@@ -121,8 +121,8 @@ static void forward_edited(struct police_call *c)
 /* Forwards the edited call when the updates of other containers are done. */
 static void on_carried(unsigned failed, void *arg)
 {
-	struct police_call *c = arg;
-	struct police *p = c->q.police;
+	struct intercept_call *c = arg;
+	struct intercept *p = c->intercept;
 	(void)failed;
 	if (c->events) {
 		forward_edited(c);
@@ -130,10 +130,10 @@ static void on_carried(unsigned failed, void *arg)
 		intercept_undo(c);
 		call_free(c);
 	}
-	nri_runtime_unlock(p->nri);
+	nri_runtime_unlock(p->plugin.nri);
 }
 
-static void refuse_by_plugin(struct police_call *c, const char *text)
+static void refuse_by_plugin(struct intercept_call *c, const char *text)
 {
 	char reason[ERR_TEXT_MAX];
 	(void)snprintf(reason, sizeof reason, "%s", text);
@@ -146,9 +146,9 @@ static void refuse_by_plugin(struct police_call *c, const char *text)
 
 static void on_asked(struct question *q, const struct rpc_result *result)
 {
-	struct police_call *c = (struct police_call *)q;
-	struct police *p = q->police;
-	int r = result ? result->error : !nri_runtime_is_active(p->nri);
+	struct intercept_call *c = (struct intercept_call *)q;
+	struct intercept *p = c->intercept;
+	int r = result ? result->error : !nri_runtime_is_active(p->plugin.nri);
 	if (result && !r && c->method->hear)
 		r = c->method->hear(c, result);
 	c->told = r == 0;
@@ -166,21 +166,21 @@ static void on_asked(struct question *q, const struct rpc_result *result)
 		intercept_undo(c);
 		call_free(c);
 	}
-	nri_runtime_unlock(p->nri);
+	nri_runtime_unlock(p->plugin.nri);
 }
 
 /* ---- start of a call ------------------------------------------------------------------------- */
 
-bool police_wants(const char *path)
+bool intercept_wants(const char *path)
 {
 	size_t service;
 	return method_of(path, &service) != NULL;
 }
 
-static struct police_call *call_new(struct police *p, const struct method *method,
-				    const uint8_t *payload, size_t n, uint64_t left_ms)
+static struct intercept_call *call_new(struct intercept *p, const struct method *method,
+				       const uint8_t *payload, size_t n, uint64_t left_ms)
 {
-	struct police_call *c = calloc(1, sizeof *c);
+	struct intercept_call *c = calloc(1, sizeof *c);
 	uint64_t limit = left_ms < QUESTION_MS ? left_ms : QUESTION_MS;
 	if (!c)
 		return NULL;
@@ -194,8 +194,8 @@ static struct police_call *call_new(struct police *p, const struct method *metho
 	c->payload = span_of(copy, n);
 	c->method = method;
 	c->generation = p->generation;
-	c->q = (struct question){.nri = p->nri,
-				 .police = p,
+	c->intercept = p;
+	c->q = (struct question){.plugin = &p->plugin,
 				 .event = method->event,
 				 .deadline_ms = clock_ms() + limit,
 				 .then = on_asked};
@@ -203,15 +203,15 @@ static struct police_call *call_new(struct police *p, const struct method *metho
 	return c;
 }
 
-void police_begin(struct police *p, const char *path, const uint8_t *payload, size_t n,
-		  uint64_t left_ms, const struct police_events *events, void *arg,
-		  struct police_call **ret)
+void intercept_begin(struct intercept *p, const char *path, const uint8_t *payload, size_t n,
+		     uint64_t left_ms, const struct intercept_events *events, void *arg,
+		     struct intercept_call **ret)
 {
 	size_t service = 0;
 	const struct method *method = method_of(path, &service);
 	assert(method);
 	(void)snprintf(p->service, sizeof p->service, "%.*s", (int)service, path);
-	struct police_call *c = call_new(p, method, payload, n, left_ms);
+	struct intercept_call *c = call_new(p, method, payload, n, left_ms);
 	*ret = c;
 	if (!c) {
 		events->refuse(GRPC_RESOURCE_EXHAUSTED, "out of memory", arg);
@@ -221,14 +221,14 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	c->arg = arg;
 	/* Calls that end a pod or container look it up afterwards: a plugin may connect in the
 	 * meantime. */
-	bool asks = method->event != NRI__EVENT__UNKNOWN && nri_runtime_is_active(p->nri);
+	bool asks = method->event != NRI__EVENT__UNKNOWN && nri_runtime_is_active(p->plugin.nri);
 	int r = asks ? method->read(c) : 1;
 	if (r < 0) {
 		*ret = NULL;
 		call_refuse(c, GRPC_RESOURCE_EXHAUSTED, "out of memory");
 		intercept_undo(c);
 		call_free(c);
-	} else if (r > 0 && !nri_runtime_is_active(p->nri)) {
+	} else if (r > 0 && !nri_runtime_is_active(p->plugin.nri)) {
 		pass_unasked(c);
 	} else if (c->held) {
 		forward_edited(c);
@@ -241,18 +241,18 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	}
 }
 
-static struct police_call *parked_for(const struct police *p, const struct ctr *ctr)
+static struct intercept_call *parked_for(const struct intercept *p, const struct ctr *ctr)
 {
-	struct police_call *c;
+	struct intercept_call *c;
 	DL_FOREACH (p->calls, c)
 		if (c->parked && c->q.ctr == ctr)
 			return c;
 	return NULL;
 }
 
-void police_unpark(struct police *p, const struct ctr *ctr)
+void intercept_unpark(struct intercept *p, const struct ctr *ctr)
 {
-	struct police_call *c;
+	struct intercept_call *c;
 	while ((c = parked_for(p, ctr))) {
 		c->parked = false;
 		question_ask(&c->q);
@@ -261,15 +261,15 @@ void police_unpark(struct police *p, const struct ctr *ctr)
 
 /* ---- end of a call --------------------------------------------------------------------------- */
 
-struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
-			       const uint8_t *payload, size_t n)
+struct intercept_call *intercept_end(struct intercept_call *c, enum intercept_outcome outcome,
+				     const uint8_t *payload, size_t n)
 {
 	if (!c)
 		return NULL;
-	struct police *p = c->q.police;
-	bool late = c->stage == STAGE_FORWARDED && outcome == POLICE_DONE && !c->told &&
+	struct intercept *p = c->intercept;
+	bool late = c->stage == STAGE_FORWARDED && outcome == OUTCOME_DONE && !c->told &&
 		    (c->method->creates || c->method->event == NRI__EVENT__UNKNOWN) &&
-		    (p->gather || nri_runtime_is_active(p->nri));
+		    (p->gather || nri_runtime_is_active(p->plugin.nri));
 	if (late && late_begin(c, span_of(payload, n)))
 		return c->held ? c : NULL;
 	c->events = NULL;
@@ -287,14 +287,12 @@ struct police_call *police_end(struct police_call *c, enum police_outcome outcom
 
 static void on_asked_updates(unsigned failed, void *arg)
 {
-	struct police *p = arg;
-	nri_runtime_updated(p->nri, failed > 0);
+	struct intercept *p = arg;
+	nri_runtime_updated(p->plugin.nri, failed > 0);
 }
 
 static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 {
-	if (m->n_evict)
-		log_warning("the plugin evicts containers, which is not done here");
 	carry_updates(arg, m->update, m->n_update, NULL, on_asked_updates, arg);
 }
 
@@ -303,14 +301,14 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
  * well. */
 static void on_back(void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	p->is_back = false;
-	nri_runtime_drop(p->nri, "the runtime was away and is back");
+	nri_runtime_drop(p->plugin.nri, "the runtime was away and is back");
 }
 
 static void on_runtime_back(void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	if (!p->is_back)
 		loop_defer_task(p->config.loop, &p->back);
 	p->is_back = true;
@@ -318,57 +316,35 @@ static void on_runtime_back(void *arg)
 
 static void on_came(const char *plugin, void *arg)
 {
-	struct police *p = arg;
+	struct intercept *p = arg;
 	log_notice("the plugin %s is connected: containers are placed; %lu calls passed without",
 		   plugin, p->n_unasked);
 	p->n_unasked = 0;
 	ends_watch(p);
 }
 
-static void on_gone(bool was_active, const char *why, void *arg)
+int intercept_new(const struct intercept_config *config, struct intercept **ret, struct err *err)
 {
-	(void)arg;
-	log_notice("%s: %s", why,
-		   was_active ? "no plugin is connected any more, calls pass unchanged"
-			      : "a plugin was let go before it was asked anything");
-}
-
-static void on_problem(const char *what, void *arg)
-{
-	(void)arg;
-	log_warning("the plugin: %s", what);
-}
-
-int police_new(const struct police_config *config, struct police **ret, struct err *err)
-{
-	const struct nri_release *release;
-	struct police *p = calloc(1, sizeof *p);
+	struct intercept *p = calloc(1, sizeof *p);
 	if (!p)
-		return err_errno(err, -ENOMEM, "police");
+		return err_errno(err, -ENOMEM, "source cri");
 	p->config = *config;
 	(void)snprintf(p->service, sizeof p->service, "%s", SERVICE_V1);
 	p->poll = loop_timer_new(config->loop, ends_look, p);
-	int r = release_find(PLAYED_NRI, &release, err);
-	if (!r)
-		r = p->poll ? nri_runtime_new(
-				      &(struct nri_runtime_config){
-					      .loop = config->loop,
-					      .socket = config->socket,
-					      .name = "nri-rp-bridge/cri",
-					      .version = NRI_RP_VERSION,
-					      .registration_timeout_ms = REGISTRATION_MS,
-					      .request_timeout_ms = QUESTION_MS,
-					      .synchronize = gather_begin,
-					      .update = on_update,
-					      .came = on_came,
-					      .gone = on_gone,
-					      .problem = on_problem,
-					      .release = release,
-					      .arg = p},
-				      &p->nri, err)
-			    : err_errno(err, -ENOMEM, "police");
+	int r = p->poll ? plugin_open(&p->plugin,
+				      &(struct plugin_config){.loop = config->loop,
+							      .socket = config->socket,
+							      .name = "nri-rp-bridge/cri",
+							      .without = "calls pass unchanged",
+							      .creates = true,
+							      .synchronize = gather_begin,
+							      .update = on_update,
+							      .came = on_came,
+							      .heard = tell_heard},
+				      err)
+			: err_errno(err, -ENOMEM, "source cri");
 	if (r) {
-		police_free(p);
+		intercept_free(p);
 		return r;
 	}
 	p->back = (struct loop_task){NULL, on_back, p};
@@ -377,20 +353,18 @@ int police_new(const struct police_config *config, struct police **ret, struct e
 	return 0;
 }
 
-struct police *police_free(struct police *p)
+struct intercept *intercept_free(struct intercept *p)
 {
 	if (!p)
 		return NULL;
 	if (p->is_back)
 		loop_undefer_task(p->config.loop, &p->back);
 	events_leave(p->config.events, &p->listener);
-	nri_runtime_free(p->nri);
+	plugin_close(&p->plugin);
 	p->gather = gather_free(p->gather);
-	notices_free(p);
 	while (p->calls)
 		call_free(p->calls);
 	loop_timer_free(p->poll);
-	model_clear(&p->model);
 	free(p);
 	return NULL;
 }

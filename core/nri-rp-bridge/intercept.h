@@ -28,10 +28,10 @@
 #include "core/nri-rp-bridge/events.h"
 #include "core/nri-rp-bridge/upstream.h"
 
-struct police;
-struct police_call;
+struct intercept;
+struct intercept_call;
 
-struct police_config {
+struct intercept_config {
 	struct loop *loop;
 	struct upstream *runtime;
 	struct events *events; /* the runtime's event stream */
@@ -41,42 +41,42 @@ struct police_config {
 	bool pod_event_after; /* notify the plugin of a pod when the runtime has assigned its id */
 };
 
-struct police_events {
-	/* Exactly one of forward and refuse is called, once, possibly from inside police_begin.
+struct intercept_events {
+	/* Exactly one of forward and refuse is called, once, possibly from inside intercept_begin.
 	 * held: keep the runtime's answer until release or refuse. */
 	void (*forward)(const uint8_t *payload, size_t n, bool held, void *arg);
 	void (*refuse)(enum grpc_status status, const char *text, void *arg);
-	/* Releases a held answer; or refuse is called in its place. Called once, after police_end
-	 * has returned the call, not from inside police_end. */
+	/* Releases a held answer, unless refuse is called in its place. Called once, after
+	 * intercept_end has returned the call, not from inside intercept_end. */
 	void (*release)(void *arg);
 };
 
 /* Outcome of a call: the runtime answered; the runtime refused; or the call was broken off and the
  * runtime may or may not have carried it out. */
-enum police_outcome { POLICE_DONE, POLICE_REFUSED, POLICE_BROKEN };
+enum intercept_outcome { OUTCOME_DONE, OUTCOME_REFUSED, OUTCOME_BROKEN };
 
-int police_new(const struct police_config *config, struct police **ret, struct err *err);
+int intercept_new(const struct intercept_config *config, struct intercept **ret, struct err *err);
 /* Call after proxy_free and upstream_free. Accepts NULL; returns NULL. */
-struct police *police_free(struct police *p);
+struct intercept *intercept_free(struct intercept *p);
 
-/* Returns true if calls with this path must be passed to police_begin. */
-bool police_wants(const char *path);
+/* Returns true if calls with this path must be passed to intercept_begin. */
+bool intercept_wants(const char *path);
 /*
  * Starts to process a call with its one message. left_ms: how long the caller waits; UINT64_MAX:
- * without a limit. *ret is set before any event is called, and valid until police_end. *ret NULL:
- * police_end is not needed for this call.
+ * without a limit. *ret is set before any event is called, and valid until intercept_end. NULL:
+ * intercept_end is not needed for this call.
  */
-void police_begin(struct police *p, const char *path, const uint8_t *payload, size_t n,
-		  uint64_t left_ms, const struct police_events *events, void *arg,
-		  struct police_call **ret);
+void intercept_begin(struct intercept *p, const char *path, const uint8_t *payload, size_t n,
+		     uint64_t left_ms, const struct intercept_events *events, void *arg,
+		     struct intercept_call **ret);
 /*
- * Reports the outcome of a call; `payload` is the runtime's answer if the outcome is POLICE_DONE,
+ * Reports the outcome of a call; `payload` is the runtime's answer if the outcome is OUTCOME_DONE,
  * even if the caller has left already. Must be called exactly once, unless the call was refused.
  * Accepts NULL. Returns NULL when the call is finished and a held answer may be sent. Otherwise
  * returns the call, whose answer stays held; if the caller leaves before release or refuse, call
- * police_end again.
+ * intercept_end again.
  */
-struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
-			       const uint8_t *payload, size_t n);
+struct intercept_call *intercept_end(struct intercept_call *c, enum intercept_outcome outcome,
+				     const uint8_t *payload, size_t n);
 
 #endif

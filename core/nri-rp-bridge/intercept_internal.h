@@ -4,7 +4,7 @@
 #define NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
 
 #include "core/lib/grpc/call.h"
-#include "core/nri-rp-bridge/ask.h"
+#include "core/nri-rp-bridge/plugin.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/intercept.h"
 #include "core/lib/util/fields.h"
@@ -18,17 +18,15 @@
 
 struct gather;
 
-struct police {
-	struct police_config config;
-	struct nri_runtime *nri;
-	struct model model;
+struct intercept {
+	struct plugin plugin; /* must be the first member */
+	struct intercept_config config;
 	/* Number of Synchronize calls so far. A call begun in an earlier generation belongs to a
 	 * plugin that has disconnected. */
 	unsigned generation;
 	/* gRPC service for requests to the runtime: the version that the kubelet used last */
 	char service[64];
-	struct police_call *calls;
-	struct notice *notices;
+	struct intercept_call *calls;
 	struct gather *gather; /* in progress; NULL: none */
 	struct events_listener listener;
 	bool heard; /* at least one event was received */
@@ -49,24 +47,26 @@ struct method {
 	const char *name;
 	/* Parses the request and finds its pod and container. Returns 1 if the plugin is not to be
 	 * asked. NULL: the call is only passed on. */
-	int (*read)(struct police_call *c);
+	int (*read)(struct intercept_call *c);
 	Nri__Event event; /* request for the plugin, if `read` returns 0 */
 	/* Handles the plugin's answer; updates of other containers go to c->updates. */
-	int (*hear)(struct police_call *c, const struct rpc_result *result);
+	int (*hear)(struct intercept_call *c, const struct rpc_result *result);
 	/* Writes what the plugin wants into the request. */
-	int (*edit)(struct police_call *c, struct cri_missing *missing, struct err *err);
+	int (*edit)(struct intercept_call *c, struct cri_missing *missing, struct err *err);
 	/* creates a pod or container; refused without a plugin under --require-plugin */
 	bool creates;
-	/* Handles the outcome; payload: the runtime's answer if the outcome is POLICE_DONE. */
-	void (*after)(struct police_call *c, enum police_outcome outcome, struct span payload);
+	/* Handles the outcome; payload: the runtime's answer if the outcome is OUTCOME_DONE. */
+	void (*after)(struct intercept_call *c, enum intercept_outcome outcome,
+		      struct span payload);
 };
 
-struct police_call {
+struct intercept_call {
 	struct question q;
+	struct intercept *intercept;
 	const struct method *method;
 	struct arena *arena;
 	struct span payload; /* the request's bytes, in the arena */
-	const struct police_events *events; /* NULL: the caller has left, or has its answer */
+	const struct intercept_events *events; /* NULL: the caller has left, or has its answer */
 	void *arg;
 	enum stage stage;
 	unsigned generation;
@@ -87,17 +87,17 @@ struct police_call {
 	size_t n_updates;
 	Nri__CreateContainerResponse *created; /* the plugin's answer */
 	Nri__UpdateContainerResponse *updated;
-	struct police_call *prev, *next;
+	struct intercept_call *prev, *next;
 };
 
 /* Unpacks a message into the call's arena. NULL: not decodable, or out of memory. */
-void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor *type,
+void *call_unpack(const struct intercept_call *c, const ProtobufCMessageDescriptor *type,
 		  struct span s);
-void call_free(struct police_call *c);
+void call_free(struct intercept_call *c);
 /* Continues the calls that waited for the container's cgroup and process. */
-void police_unpark(struct police *p, const struct ctr *ctr);
+void intercept_unpark(struct intercept *p, const struct ctr *ctr);
 /* Answers the caller with an error and ends its interest in the call. Does not free the call. */
-void call_refuse(struct police_call *c, enum grpc_status status, const char *text);
+void call_refuse(struct intercept_call *c, enum grpc_status status, const char *text);
 
 /* ---- methods.c ---- */
 
@@ -109,49 +109,49 @@ const struct method *method_of(const char *path, size_t *ret_service);
 
 /* Asks the plugin about a pod or container that the runtime has already created. Returns false if
  * there is nothing to ask about. Otherwise after_create.c owns the call. */
-bool late_begin(struct police_call *c, struct span answer);
+bool late_begin(struct intercept_call *c, struct span answer);
 
 /* ---- plugin_notices.c ---- */
 
-/* Effect of an event after the plugin has received it. */
-enum effect { EFFECT_NONE, EFFECT_REMOVE };
-/* Queues an event for the plugin; out of memory is logged. ctr NULL: an event of the pod. */
-void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
-		 enum effect effect);
-void notices_free(struct police *p);
+/* Queues an event for the plugin. ctr NULL: an event of the pod. removes: it leaves the tables
+ * afterwards. */
+void tell_event(struct intercept *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
+		bool removes);
+/* Handles the plugin's answer to an event. */
+void tell_heard(struct notice *n, const struct rpc_result *result, void *intercept);
 /* Notifies the plugin that a container runs, unless it was notified before. */
-void tell_running(struct police *p, struct ctr *ctr);
+void tell_running(struct intercept *p, struct ctr *ctr);
 /* Notifies the plugin that a container has ended, unless it was notified before. */
-void tell_stopped(struct police *p, struct ctr *ctr);
+void tell_stopped(struct intercept *p, struct ctr *ctr);
 /* Notifies the plugin that a container was removed, unless it was notified before. */
-void tell_removed(struct police *p, struct ctr *ctr);
+void tell_removed(struct intercept *p, struct ctr *ctr);
 
 /* Sends the updates to the runtime, except that for the container with the id `except`. Calls done
  * once, possibly before it returns, with the number of failures. */
-void carry_updates(struct police *p, Nri__ContainerUpdate *const *list, size_t n,
+void carry_updates(struct intercept *p, Nri__ContainerUpdate *const *list, size_t n,
 		   const char *except, void (*done)(unsigned failed, void *arg), void *arg);
 /* Records the resources as effective; later messages to the plugin contain them. */
 void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources);
 /* Sends the update that waited for the container's id. */
-void carry_pending(struct police *p, struct ctr *ctr);
+void carry_pending(struct intercept *p, struct ctr *ctr);
 /* Sends a request to the runtime. */
-int police_call_runtime(struct police *p, const char *method, const ProtobufCMessage *msg,
-			uint32_t timeout_ms, grpc_done done, void *arg);
+int intercept_call_runtime(struct intercept *p, const char *method, const ProtobufCMessage *msg,
+			   uint32_t timeout_ms, grpc_done done, void *arg);
 
 /* ---- gather.c ---- */
 
-void gather_begin(void *police); /* synchronize callback of nri_runtime_config */
+void gather_begin(void *intercept); /* synchronize callback of nri_runtime_config */
 struct gather *gather_free(struct gather *g);
 /* Asks the runtime for the cgroup and the process of a container. Requests about the container wait
  * for the answer. */
-void gather_place(struct police *p, struct ctr *ctr);
+void gather_place(struct intercept *p, struct ctr *ctr);
 
 /* ---- exit_watch.c ---- */
 
-void ends_watch(struct police *p); /* call when a plugin has connected */
-void ends_look(void *police); /* Fetches the runtime's list of containers. */
-void ends_look_later(struct police *p);
+void ends_watch(struct intercept *p); /* call when a plugin has connected */
+void ends_look(void *intercept); /* Fetches the runtime's list of containers. */
+void ends_look_later(struct intercept *p);
 /* Schedules a list in 500 ms because the recorded states may be outdated. */
-void ends_look_soon(struct police *p);
+void ends_look_soon(struct intercept *p);
 
 #endif

@@ -6,7 +6,7 @@
  * Common to both sources:
  *   main.c            start and stop
  *   options.c         command line options
- *   ask.c             requests and events for the plugin
+ *   plugin.c          the plugin: its connection, requests and events for it
  *   model.c           pods and containers, by the plugin's and the runtime's ids
  *   cri_edit.c        converts between CRI and NRI messages
  *   cri_info.c        parses the JSON of runtimes' verbose statuses
@@ -58,10 +58,10 @@ struct bridge {
 	struct sd *sd;
 	struct upstream *runtime, *image; /* image NULL: same as runtime */
 	struct events *events;
-	struct police *police;
+	struct intercept *intercept;
 	struct proxy *proxy;
-	/* source cgroups: in place of runtime, image, events, police and proxy */
-	struct bypass *bypass;
+	/* source cgroups: in place of runtime, image, events, intercept and proxy */
+	struct cgroup_source *source;
 };
 
 static void on_signal(int signo, void *arg)
@@ -99,21 +99,21 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 	if (!r && !b->events)
 		r = err_errno(err, -ENOMEM, "start");
 	if (!r)
-		r = police_new(&(struct police_config){.loop = b->loop,
-						       .runtime = b->runtime,
-						       .events = b->events,
-						       .socket = o->nri_socket,
-						       .strict = o->strict,
-						       .require_plugin = o->require_plugin,
-						       .pod_event_after = o->pod_event_after},
-			       &b->police, err);
+		r = intercept_new(&(struct intercept_config){.loop = b->loop,
+							     .runtime = b->runtime,
+							     .events = b->events,
+							     .socket = o->nri_socket,
+							     .strict = o->strict,
+							     .require_plugin = o->require_plugin,
+							     .pod_event_after = o->pod_event_after},
+				  &b->intercept, err);
 	return r ? r
 		 : proxy_new(&(struct proxy_config){.loop = b->loop,
 						    .listen = o->listen,
 						    .inherited = sd_listen_fd(0),
 						    .runtime = b->runtime,
 						    .image = b->image ? b->image : b->runtime,
-						    .police = b->police,
+						    .intercept = b->intercept,
 						    .events = b->events,
 						    .trace = &o->trace},
 			     &b->proxy, err);
@@ -125,20 +125,20 @@ static void on_status(const char *text, void *arg)
 	sd_status(b->sd, text);
 }
 
-static int start_bypass(struct bridge *b, const struct options *o, struct err *err)
+static int start_cgroup_source(struct bridge *b, const struct options *o, struct err *err)
 {
-	struct bypass_config config = {.loop = b->loop,
-				       .socket = o->nri_socket,
-				       .root = o->root,
-				       .cgroup_root = o->cgroup_root,
-				       .state = o->state,
-				       .reconcile_ms = o->reconcile_ms,
-				       .migrate = o->migrate,
-				       .pods = o->pods,
-				       .status = on_status,
-				       .arg = b};
+	struct cgroup_source_config config = {.loop = b->loop,
+					      .socket = o->nri_socket,
+					      .root = o->root,
+					      .cgroup_root = o->cgroup_root,
+					      .state = o->state,
+					      .reconcile_ms = o->reconcile_ms,
+					      .migrate = o->migrate,
+					      .pods = o->pods,
+					      .status = on_status,
+					      .arg = b};
 	config.pods.loop = b->loop;
-	return bypass_new(&config, &b->bypass, err);
+	return cgroup_source_new(&config, &b->source, err);
 }
 
 static void tell_ready(struct bridge *b, const struct options *o)
@@ -155,11 +155,11 @@ static void tell_ready(struct bridge *b, const struct options *o)
 
 static void bridge_stop(struct bridge *b)
 {
-	b->bypass = bypass_free(b->bypass);
+	b->source = cgroup_source_free(b->source);
 	b->proxy = proxy_free(b->proxy);
 	b->image = upstream_free(b->image);
 	b->runtime = upstream_free(b->runtime);
-	b->police = police_free(b->police);
+	b->intercept = intercept_free(b->intercept);
 	b->events = events_free(b->events);
 	for (unsigned i = 0; i < sizeof b->signals / sizeof *b->signals; i++)
 		if (b->signals[i])
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 	if (!r)
 		r = start_loop(&b, &err);
 	if (!r)
-		r = o.source == SOURCE_CGROUPS ? start_bypass(&b, &o, &err)
+		r = o.source == SOURCE_CGROUPS ? start_cgroup_source(&b, &o, &err)
 					       : start_proxy(&b, &o, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));

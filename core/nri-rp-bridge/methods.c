@@ -14,14 +14,14 @@
 
 /* Returns the id under which the plugin will know the pod or container: the runtime's if it exists
  * already, otherwise a new one of the bridge. NULL: no random numbers. */
-static const char *id_of_new(struct police_call *c)
+static const char *id_of_new(struct intercept_call *c)
 {
 	if (c->late_id)
 		return c->late_id;
 	return model_new_id(c->new_id) ? NULL : c->new_id;
 }
 
-static int read_run_pod(struct police_call *c)
+static int read_run_pod(struct intercept_call *c)
 {
 	const char *id = id_of_new(c);
 	Cri__RunPodSandboxRequest *m =
@@ -29,18 +29,18 @@ static int read_run_pod(struct police_call *c)
 	if (!m || !m->config || !m->config->metadata)
 		return 1; /* let the runtime report the error */
 	c->request = &m->base;
-	if (c->q.police->config.pod_event_after && !c->late_id) {
+	if (c->intercept->config.pod_event_after && !c->late_id) {
 		c->held = true;
 		return 1;
 	}
 	Nri__PodSandbox *pod = id ? cri_pod(c->arena, id, m->config, m->runtime_handler) : NULL;
 	if (!pod)
 		return -ENOMEM;
-	c->q.pod = model_add_pod(&c->q.police->model, pod, c->late_id);
+	c->q.pod = model_add_pod(&c->intercept->plugin.model, pod, c->late_id);
 	return c->q.pod ? 0 : -ENOMEM;
 }
 
-static int edit_run_pod(struct police_call *c, struct cri_missing *missing, struct err *err)
+static int edit_run_pod(struct intercept_call *c, struct cri_missing *missing, struct err *err)
 {
 	Cri__PodConfig *config = ((Cri__RunPodSandboxRequest *)c->request)->config;
 	const char *parent = config->lnx ? config->lnx->cgroup_parent : "";
@@ -52,43 +52,44 @@ static int edit_run_pod(struct police_call *c, struct cri_missing *missing, stru
 	return r ? err_errno(err, r, "a pod") : 0;
 }
 
-static void tell_pod_stopped(struct police *p, struct pod *pod)
+static void tell_pod_stopped(struct intercept *p, struct pod *pod)
 {
 	if (pod->stopped)
 		return;
 	pod->stopped = true;
-	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, EFFECT_NONE);
+	tell_event(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, false);
 }
 
 /* Notifies the plugin of the stop too, because the call that stops the pod may have been broken
  * off. */
-static void tell_pod_removed(struct police *p, struct pod *pod)
+static void tell_pod_removed(struct intercept *p, struct pod *pod)
 {
 	tell_pod_stopped(p, pod);
-	notice_tell(p, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL, EFFECT_REMOVE);
+	tell_event(p, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL, true);
 }
 
-static void after_run_pod(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_run_pod(struct intercept_call *c, enum intercept_outcome outcome,
+			  struct span payload)
 {
-	struct police *p = c->q.police;
+	struct intercept *p = c->intercept;
 	const Cri__Id *m =
-		outcome == POLICE_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
-	if (m && *m->id && model_name_pod(&p->model, c->q.pod, m->id) == 0)
+		outcome == OUTCOME_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	if (m && *m->id && model_name_pod(&p->plugin.model, c->q.pod, m->id) == 0)
 		return;
 	tell_pod_removed(p, c->q.pod);
 }
 
-static int find_pod(struct police_call *c)
+static int find_pod(struct intercept_call *c)
 {
 	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
-	struct pod *pod = m ? model_pod(&c->q.police->model, m->id) : NULL;
+	struct pod *pod = m ? model_pod(&c->intercept->plugin.model, m->id) : NULL;
 	if (!pod || pod->leaving)
 		return 1;
 	c->q.pod = pod_ref(pod);
 	return 0;
 }
 
-static int read_update_pod(struct police_call *c)
+static int read_update_pod(struct intercept_call *c)
 {
 	int r = find_pod(c);
 	const Cri__UpdatePodRequest *m =
@@ -101,72 +102,73 @@ static int read_update_pod(struct police_call *c)
 	return none ? -ENOMEM : 0;
 }
 
-static void after_update_pod(struct police_call *c, enum police_outcome outcome,
+static void after_update_pod(struct intercept_call *c, enum intercept_outcome outcome,
 			     struct span payload)
 {
 	(void)payload;
-	if (outcome != POLICE_DONE)
+	if (outcome != OUTCOME_DONE)
 		return;
 	pod_set_resources(c->q.pod, c->q.overhead, c->q.resources);
-	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+	tell_event(c->intercept, NRI__EVENT__POST_UPDATE_POD_SANDBOX, c->q.pod, NULL, false);
 }
 
-static int read_pod(struct police_call *c)
+static int read_pod(struct intercept_call *c)
 {
 	c->told = find_pod(c) == 0;
 	return 1;
 }
 
-static void tell_each(struct police_call *c, void (*tell)(struct police *p, struct ctr *ctr))
+static void tell_each(struct intercept_call *c, void (*tell)(struct intercept *p, struct ctr *ctr))
 {
 	struct ctr *ctr, *next;
-	HASH_ITER (by_id, c->q.police->model.ctrs, ctr, next) {
+	HASH_ITER (by_id, c->intercept->plugin.model.ctrs, ctr, next) {
 		if (ctr->pod == c->q.pod && ctr->cri_id)
-			tell(c->q.police, ctr);
+			tell(c->intercept, ctr);
 	}
 }
 
-static void after_stop_pod(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_stop_pod(struct intercept_call *c, enum intercept_outcome outcome,
+			   struct span payload)
 {
 	(void)payload;
-	if (outcome != POLICE_DONE)
+	if (outcome != OUTCOME_DONE)
 		return;
 	tell_each(c, tell_stopped);
-	tell_pod_stopped(c->q.police, c->q.pod);
+	tell_pod_stopped(c->intercept, c->q.pod);
 }
 
-static void after_remove_pod(struct police_call *c, enum police_outcome outcome,
+static void after_remove_pod(struct intercept_call *c, enum intercept_outcome outcome,
 			     struct span payload)
 {
 	(void)payload;
-	if (outcome != POLICE_DONE)
+	if (outcome != OUTCOME_DONE)
 		return;
 	tell_each(c, tell_removed);
-	tell_pod_removed(c->q.police, c->q.pod);
+	tell_pod_removed(c->intercept, c->q.pod);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
 /* Adds a pod that the runtime has created although its caller had given up, and notifies the
  * plugin. Returns 1 if the request does not describe the pod. */
-static int learn_pod(struct police_call *c, const Cri__CreateContainerRequest *m)
+static int learn_pod(struct intercept_call *c, const Cri__CreateContainerRequest *m)
 {
-	struct police *p = c->q.police;
+	struct intercept *p = c->intercept;
 	if (!*m->pod_sandbox_id || !m->sandbox_config || !m->sandbox_config->metadata)
 		return 1;
 	Nri__PodSandbox *pod = cri_pod(c->arena, m->pod_sandbox_id, m->sandbox_config, "");
-	c->q.pod = pod ? model_add_pod(&p->model, pod, m->pod_sandbox_id) : NULL;
+	c->q.pod = pod ? model_add_pod(&p->plugin.model, pod, m->pod_sandbox_id) : NULL;
 	if (!c->q.pod)
 		return -ENOMEM;
 	c->learned = true;
-	notice_tell(p, NRI__EVENT__RUN_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+	tell_event(p, NRI__EVENT__RUN_POD_SANDBOX, c->q.pod, NULL, false);
 	return 0;
 }
 
-static int read_create(struct police_call *c)
+static int read_create(struct intercept_call *c)
 {
 	const char *id = id_of_new(c);
-	struct model *model = &c->q.police->model;
+	struct model *model = &c->intercept->plugin.model;
 	Cri__CreateContainerRequest *m =
 		call_unpack(c, &cri__create_container_request__descriptor, c->payload);
 	if (!m || !m->config || !m->config->metadata)
@@ -184,7 +186,7 @@ static int read_create(struct police_call *c)
 	return c->q.ctr ? 0 : -ENOMEM;
 }
 
-static int hear_create(struct police_call *c, const struct rpc_result *result)
+static int hear_create(struct intercept_call *c, const struct rpc_result *result)
 {
 	c->created = call_unpack(c, &nri__create_container_response__descriptor,
 				 span_of(result->payload, result->payload_len));
@@ -197,7 +199,7 @@ static int hear_create(struct police_call *c, const struct rpc_result *result)
 	return 0;
 }
 
-static int edit_create(struct police_call *c, struct cri_missing *missing, struct err *err)
+static int edit_create(struct intercept_call *c, struct cri_missing *missing, struct err *err)
 {
 	Cri__ContainerConfig *config = ((Cri__CreateContainerRequest *)c->request)->config;
 	int r = c->created && c->created->adjust
@@ -208,12 +210,13 @@ static int edit_create(struct police_call *c, struct cri_missing *missing, struc
 	return r ? err_errno(err, r, "a container") : 0;
 }
 
-static void after_create(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_create(struct intercept_call *c, enum intercept_outcome outcome,
+			 struct span payload)
 {
-	struct police *p = c->q.police;
+	struct intercept *p = c->intercept;
 	const Cri__Id *m =
-		outcome == POLICE_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
-	if (!m || !*m->id || model_name_ctr(&p->model, c->q.ctr, m->id)) {
+		outcome == OUTCOME_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	if (!m || !*m->id || model_name_ctr(&p->plugin.model, c->q.ctr, m->id)) {
 		tell_removed(p, c->q.ctr);
 		if (c->learned)
 			tell_pod_removed(p, c->q.pod);
@@ -226,13 +229,13 @@ static void after_create(struct police_call *c, enum police_outcome outcome, str
 		resources_in_force(c->q.ctr, adjust->lnx->resources);
 	carry_pending(p, c->q.ctr);
 	gather_place(p, c->q.ctr);
-	notice_tell(p, NRI__EVENT__POST_CREATE_CONTAINER, c->q.pod, c->q.ctr, EFFECT_NONE);
+	tell_event(p, NRI__EVENT__POST_CREATE_CONTAINER, c->q.pod, c->q.ctr, false);
 }
 
-static int find_ctr(struct police_call *c)
+static int find_ctr(struct intercept_call *c)
 {
 	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
-	struct ctr *ctr = m ? model_ctr(&c->q.police->model, m->id) : NULL;
+	struct ctr *ctr = m ? model_ctr(&c->intercept->plugin.model, m->id) : NULL;
 	if (!ctr || ctr->leaving)
 		return 1;
 	c->q.ctr = ctr_ref(ctr);
@@ -242,27 +245,28 @@ static int find_ctr(struct police_call *c)
 
 /* Finds the container of a start. For one that is not in the state "created" the runtime reports
  * the error itself. */
-static int read_start(struct police_call *c)
+static int read_start(struct intercept_call *c)
 {
 	int r = find_ctr(c);
 	return r || c->q.ctr->state == NRI__CONTAINER_STATE__CONTAINER_CREATED ? r : 1;
 }
 
-static void after_start(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_start(struct intercept_call *c, enum intercept_outcome outcome,
+			struct span payload)
 {
 	(void)payload;
-	if (outcome == POLICE_DONE) {
-		gather_place(c->q.police, c->q.ctr);
-		tell_running(c->q.police, c->q.ctr);
-	} else if (outcome == POLICE_REFUSED) {
-		tell_stopped(c->q.police, c->q.ctr);
+	if (outcome == OUTCOME_DONE) {
+		gather_place(c->intercept, c->q.ctr);
+		tell_running(c->intercept, c->q.ctr);
+	} else if (outcome == OUTCOME_REFUSED) {
+		tell_stopped(c->intercept, c->q.ctr);
 	} else {
-		ends_look_soon(c->q.police);
+		ends_look_soon(c->intercept);
 	}
-	ends_look_later(c->q.police);
+	ends_look_later(c->intercept);
 }
 
-static int read_update(struct police_call *c)
+static int read_update(struct intercept_call *c)
 {
 	int r = find_ctr(c);
 	Cri__UpdateRequest *m = call_unpack(c, &cri__update_request__descriptor, c->payload);
@@ -273,7 +277,7 @@ static int read_update(struct police_call *c)
 	return c->q.resources ? 0 : -ENOMEM;
 }
 
-static int hear_update(struct police_call *c, const struct rpc_result *result)
+static int hear_update(struct intercept_call *c, const struct rpc_result *result)
 {
 	c->updated = call_unpack(c, &nri__update_container_response__descriptor,
 				 span_of(result->payload, result->payload_len));
@@ -284,7 +288,7 @@ static int hear_update(struct police_call *c, const struct rpc_result *result)
 	return 0;
 }
 
-static int edit_update(struct police_call *c, struct cri_missing *missing, struct err *err)
+static int edit_update(struct intercept_call *c, struct cri_missing *missing, struct err *err)
 {
 	Cri__UpdateRequest *m = (Cri__UpdateRequest *)c->request;
 	int r = 0;
@@ -296,36 +300,38 @@ static int edit_update(struct police_call *c, struct cri_missing *missing, struc
 	return r ? err_errno(err, r, "an update") : 0;
 }
 
-static void after_update(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_update(struct intercept_call *c, enum intercept_outcome outcome,
+			 struct span payload)
 {
 	(void)payload;
-	if (outcome != POLICE_DONE)
+	if (outcome != OUTCOME_DONE)
 		return;
 	/* The request in the call has the edited resources, which the runtime has applied. */
 	resources_in_force(c->q.ctr,
 			   cri_resources(c->arena, ((Cri__UpdateRequest *)c->request)->lnx));
-	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_CONTAINER, c->q.pod, c->q.ctr,
-		    EFFECT_NONE);
+	tell_event(c->intercept, NRI__EVENT__POST_UPDATE_CONTAINER, c->q.pod, c->q.ctr, false);
 }
 
-static int read_ctr(struct police_call *c)
+static int read_ctr(struct intercept_call *c)
 {
 	c->told = find_ctr(c) == 0;
 	return 1;
 }
 
-static void after_stop(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_stop(struct intercept_call *c, enum intercept_outcome outcome,
+		       struct span payload)
 {
 	(void)payload;
-	if (outcome == POLICE_DONE)
-		tell_stopped(c->q.police, c->q.ctr);
+	if (outcome == OUTCOME_DONE)
+		tell_stopped(c->intercept, c->q.ctr);
 }
 
-static void after_remove(struct police_call *c, enum police_outcome outcome, struct span payload)
+static void after_remove(struct intercept_call *c, enum intercept_outcome outcome,
+			 struct span payload)
 {
 	(void)payload;
-	if (outcome == POLICE_DONE)
-		tell_removed(c->q.police, c->q.ctr);
+	if (outcome == OUTCOME_DONE)
+		tell_removed(c->intercept, c->q.ctr);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */

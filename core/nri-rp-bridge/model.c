@@ -87,12 +87,12 @@ void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void seat_fini(struct seat *seat)
+static void cgroup_info_fini(struct cgroup_info *info)
 {
-	free(seat->cgroup);
-	free(seat->path);
-	free(seat->uid);
-	free(seat->name);
+	free(info->cgroup);
+	free(info->path);
+	free(info->uid);
+	free(info->name);
 }
 
 struct pod *pod_ref(struct pod *pod)
@@ -106,7 +106,7 @@ struct pod *pod_unref(struct pod *pod)
 	if (!pod || --pod->refs)
 		return NULL;
 	packed_fini(&pod->msg);
-	seat_fini(&pod->seat);
+	cgroup_info_fini(&pod->info);
 	free(pod->id);
 	free(pod->cri_id);
 	free(pod);
@@ -125,7 +125,7 @@ struct ctr *ctr_unref(struct ctr *ctr)
 		return NULL;
 	pod_unref(ctr->pod);
 	packed_fini(&ctr->msg);
-	seat_fini(&ctr->seat);
+	cgroup_info_fini(&ctr->info);
 	packed_fini(&ctr->pending);
 	free(ctr->id);
 	free(ctr->cri_id);

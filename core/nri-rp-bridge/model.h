@@ -23,7 +23,7 @@ struct packed {
 
 /* State of a pod or container with the source cgroups. */
 enum told { TOLD_NOTHING, TOLD_ASKED, TOLD_TAKEN, TOLD_REFUSED };
-struct seat {
+struct cgroup_info {
 	/* container: its cgroup; pod: the parent of its containers' cgroups; NULL: other source */
 	char *cgroup;
 	char *path; /* container: its cgroup in the notation that runtimes send to plugins */
@@ -49,7 +49,7 @@ struct pod {
 	char *id; /* the plugin's */
 	char *cri_id; /* the runtime's; NULL: unknown */
 	struct packed msg;
-	struct seat seat;
+	struct cgroup_info info;
 	unsigned refs;
 	bool gone; /* removed from the tables */
 	bool stopped; /* the plugin was notified of the stop, or the event is queued */
@@ -65,7 +65,7 @@ struct ctr {
 	/* Resources. With the source cri: an update that came during the creation, sent when the
 	 * runtime has assigned an id. With cgroups: all resources that the plugin wants. */
 	struct packed pending;
-	struct seat seat;
+	struct cgroup_info info;
 	unsigned refs;
 	bool gone, leaving;
 	bool placing; /* the runtime is being asked for its cgroup and process */

@@ -17,7 +17,7 @@ struct options {
 	bool strict, require_plugin;
 	bool pod_event_after;
 	struct trace_rules trace;
-	/* Options of the source cgroups; see struct bypass_config. */
+	/* Options of the source cgroups; see struct cgroup_source_config. */
 	const char *root, *cgroup_root, *state;
 	uint64_t reconcile_ms;
 	bool migrate;

@@ -9,108 +9,68 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/lib/wire/nri_protocol.h"
 
 #define LOG_SOURCE "bridge"
 #define UPDATE_MS 2000u /* the runtime's time limit for an update */
 
 /* ---- notices --------------------------------------------------------------------------------- */
 
-struct notice {
-	struct question q;
-	enum effect effect;
-	Nri__StopContainerResponse *answer; /* kept while its updates are carried out */
-	struct notice *prev, *next;
-};
-
-static void notice_free(struct notice *n)
+static void notice_carried(unsigned failed, void *arg)
 {
-	DL_DELETE(n->q.police->notices, n);
-	nri__stop_container_response__free_unpacked(n->answer, NULL);
-	ctr_unref(n->q.ctr);
-	pod_unref(n->q.pod);
-	free(n);
-}
-
-void notices_free(struct police *p)
-{
-	while (p->notices) {
-		question_forget(&p->notices->q);
-		notice_free(p->notices);
-	}
-}
-
-static void notice_done(unsigned failed, void *arg)
-{
-	struct notice *n = arg;
-	struct police *p = n->q.police;
 	(void)failed;
-	if (n->effect == EFFECT_REMOVE && n->q.ctr)
-		model_remove_ctr(&p->model, n->q.ctr);
-	else if (n->effect == EFFECT_REMOVE)
-		model_remove_pod(&p->model, n->q.pod);
-	notice_free(n);
-	nri_runtime_unlock(p->nri);
+	notice_end(arg);
 }
 
-static void on_told(struct question *q, const struct rpc_result *result)
+void tell_heard(struct notice *n, const struct rpc_result *result, void *intercept)
 {
-	struct notice *n = (struct notice *)q;
+	const struct question *q = &n->q;
 	if (result && result->error == -EREMOTEIO)
-		log_info("the plugin's answer to event %d: %s", q->event, result->text);
+		log_info("the plugin's answer to %s: %s", nri_event_method(q->event), result->text);
 	if (result && !result->error && q->event == NRI__EVENT__STOP_CONTAINER)
 		n->answer = nri__stop_container_response__unpack(NULL, result->payload_len,
 								 result->payload);
 	if (!n->answer)
-		notice_done(0, n);
+		notice_end(n);
 	else
-		carry_updates(q->police, n->answer->update, n->answer->n_update, q->ctr->id,
-			      notice_done, n);
+		carry_updates(intercept, n->answer->update, n->answer->n_update, q->ctr->id,
+			      notice_carried, n);
 }
 
-void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
-		 enum effect effect)
+void tell_event(struct intercept *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
+		bool removes)
 {
-	struct notice *n = calloc(1, sizeof *n);
-	if (!n) {
-		log_error("out of memory: the plugin does not hear of event %d", event);
+	struct notice *n = notice_new(&p->plugin, event, pod, ctr);
+	if (!n)
 		return;
-	}
-	n->effect = effect;
-	if (effect == EFFECT_REMOVE)
+	n->removes = removes;
+	if (removes)
 		*(ctr ? &ctr->leaving : &pod->leaving) = true;
-	n->q = (struct question){.nri = p->nri,
-				 .police = p,
-				 .event = event,
-				 .pod = pod_ref(pod),
-				 .ctr = ctr ? ctr_ref(ctr) : NULL,
-				 .deadline_ms = UINT64_MAX,
-				 .then = on_told};
-	DL_APPEND(p->notices, n);
 	question_ask(&n->q);
 }
 
-void tell_running(struct police *p, struct ctr *ctr)
+void tell_running(struct intercept *p, struct ctr *ctr)
 {
 	if (ctr->state != NRI__CONTAINER_STATE__CONTAINER_CREATED)
 		return;
 	ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
-	notice_tell(p, NRI__EVENT__POST_START_CONTAINER, ctr->pod, ctr, EFFECT_NONE);
+	tell_event(p, NRI__EVENT__POST_START_CONTAINER, ctr->pod, ctr, false);
 }
 
-void tell_stopped(struct police *p, struct ctr *ctr)
+void tell_stopped(struct intercept *p, struct ctr *ctr)
 {
 	if (ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
 		return;
 	ctr->state = NRI__CONTAINER_STATE__CONTAINER_STOPPED;
-	notice_tell(p, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr, EFFECT_NONE);
+	tell_event(p, NRI__EVENT__STOP_CONTAINER, ctr->pod, ctr, false);
 }
 
-void tell_removed(struct police *p, struct ctr *ctr)
+void tell_removed(struct intercept *p, struct ctr *ctr)
 {
 	if (ctr->leaving)
 		return;
 	tell_stopped(p, ctr);
-	notice_tell(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, EFFECT_REMOVE);
+	tell_event(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, true);
 }
 
 /* ---- effective resources --------------------------------------------------------------------- */
@@ -134,8 +94,8 @@ void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-int police_call_runtime(struct police *p, const char *method, const ProtobufCMessage *msg,
-			uint32_t timeout_ms, grpc_done done, void *arg)
+int intercept_call_runtime(struct intercept *p, const char *method, const ProtobufCMessage *msg,
+			   uint32_t timeout_ms, grpc_done done, void *arg)
 {
 	struct h2 *h2;
 	struct err err = ERR_INIT;
@@ -154,7 +114,7 @@ int police_call_runtime(struct police *p, const char *method, const ProtobufCMes
 }
 
 struct carry {
-	struct police *police;
+	struct intercept *intercept;
 	unsigned n_left, failed;
 	void (*done)(unsigned failed, void *arg);
 	void *arg;
@@ -214,8 +174,8 @@ static int send_update(struct carry *c, struct ctr *ctr, Cri__Resources *resourc
 	m.lnx = resources;
 	int r = packed_set(&u->resources, &resources->base);
 	if (!r)
-		r = police_call_runtime(c->police, "UpdateContainerResources", &m.base, UPDATE_MS,
-					on_updated, u);
+		r = intercept_call_runtime(c->intercept, "UpdateContainerResources", &m.base,
+					   UPDATE_MS, on_updated, u);
 	if (r)
 		carried_free(u);
 	else
@@ -235,14 +195,14 @@ static int add_pending(struct arena *a, struct ctr *ctr, const Nri__LinuxResourc
 	return r ? r : packed_set(&ctr->pending, &to->base);
 }
 
-static int carry_one(struct carry *c, struct arena *a, const Nri__ContainerUpdate *u)
+static int carry_one(struct ctr *ctr, const Nri__ContainerUpdate *u, void *arg, struct err *err)
 {
+	struct carry *c = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	struct cri_missing missing = {0};
-	struct ctr *ctr = model_ctr_by_id(&c->police->model, u->container_id);
-	if (!ctr || ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
-		return u->ignore_failure ? 0 : -ENOENT;
-	if (!u->lnx || !u->lnx->resources)
-		return 0;
+	(void)err;
+	if (!a)
+		return -ENOMEM;
 	if (!ctr->cri_id)
 		return add_pending(a, ctr, u->lnx->resources, &missing);
 	Cri__Resources resources = CRI__RESOURCES__INIT;
@@ -253,31 +213,20 @@ static int carry_one(struct carry *c, struct arena *a, const Nri__ContainerUpdat
 	return r ? r : send_update(c, ctr, &resources);
 }
 
-void carry_updates(struct police *p, Nri__ContainerUpdate *const *list, size_t n,
+void carry_updates(struct intercept *p, Nri__ContainerUpdate *const *list, size_t n,
 		   const char *except, void (*done)(unsigned failed, void *arg), void *arg)
 {
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	struct carry *c = calloc(1, sizeof *c);
-	if (!a || !c) {
-		free(c);
+	if (!c) {
 		done((unsigned)n, arg);
 		return;
 	}
-	*c = (struct carry){.police = p, .n_left = 1, .done = done, .arg = arg};
-	for (size_t i = 0; i < n; i++) {
-		if (except && str_eq(list[i]->container_id, except))
-			continue;
-		int r = carry_one(c, a, list[i]);
-		if (r)
-			log_warning("container %s cannot be updated: %s", list[i]->container_id,
-				    r == -ENOENT ? "there is none" : strerror(-r));
-		if (r)
-			c->failed++;
-	}
+	*c = (struct carry){.intercept = p, .n_left = 1, .done = done, .arg = arg};
+	c->failed += plugin_updates(&p->plugin, list, n, except, carry_one, c);
 	carry_put(c);
 }
 
-void carry_pending(struct police *p, struct ctr *ctr)
+void carry_pending(struct intercept *p, struct ctr *ctr)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	ProtobufCAllocator alloc = pb_arena(a);
@@ -288,7 +237,7 @@ void carry_pending(struct police *p, struct ctr *ctr)
 	packed_fini(&ctr->pending);
 	if (!c)
 		return;
-	*c = (struct carry){.police = p, .n_left = 1};
+	*c = (struct carry){.intercept = p, .n_left = 1};
 	if (send_update(c, ctr, to))
 		log_warning("container %s cannot be updated", ctr->cri_id);
 	carry_put(c);

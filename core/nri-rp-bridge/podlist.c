@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-bridge/podlist.h"
 
+#include "core/nri-rp-bridge/feed.h"
+#include "core/nri-rp-bridge/fetch.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ void podlist_ask(struct podlist *p);
  * why it fails. */
 const char *podlist_state(const struct podlist *p);
 
-/* ---- functions between these files ----------------------------------------------------------- */
+/* ---- for the sources ------------------------------------------------------------------------- */
 
 /* Update the pods from a list: begin, one call for each pod, end. At the end, pods that were not in
  * the list are marked as gone. */
@@ -62,30 +62,6 @@ void podlist_begin(struct podlist *p);
 void podlist_take(struct podlist *p, const Agent__FedPod *pod);
 void podlist_end(struct podlist *p);
 void podlist_forget(struct podlist *p, const char *uid);
-
-struct fetch;
-struct feed;
-
-/* Receives the result of one GET of /pods. text: the cause of a failure, valid during the call;
- * NULL: `body` has the list. */
-typedef void (*fetched)(const char *text, const char *body, size_t n, void *arg);
-int fetch_new(const struct podlist_config *config, fetched done, void *arg, struct fetch **ret,
-	      struct err *err);
-struct fetch *fetch_free(struct fetch *f);
-/* Returns true if the token is readable and the kubelet's certificate will be verified. Without
- * verification any listener at the port would get the token, so that mode must be requested
- * explicitly. */
-bool fetch_may_be_secure(const struct fetch *f);
-/* Starts a fetch. done is called once, not from inside fetch_begin. */
-void fetch_begin(struct fetch *f, bool secure);
-
-/* Opens the agent's socket. told(true): the agent has sent all its pods; told(false): it has
- * disconnected. */
-int feed_new(const struct podlist_config *config, struct podlist *p,
-	     void (*told)(bool connected, void *arg), struct feed **ret, struct err *err);
-struct feed *feed_free(struct feed *f);
-/* Returns true if the agent has begun to send its pods and has not sent the last one. */
-bool feed_is_telling(const struct feed *f);
 
 /* Calls fn for each pod of a kubelet's list; the pod is valid during the call. -EBADMSG: the text
  * is not a list; -E2BIG: too many pods. */

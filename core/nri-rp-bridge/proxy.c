@@ -32,7 +32,7 @@ struct proxy {
 	struct proxy_config config;
 	struct grpc_server *server;
 	struct call *calls;
-	size_t n_buffered; /* bytes of all calls, as counted by policed_count */
+	size_t n_buffered; /* bytes of all calls, as counted by intercepted_count */
 	struct loop_timer *sweep; /* armed while calls exist */
 };
 
@@ -55,13 +55,13 @@ struct call {
 	uint64_t begun_us;
 	int32_t status;
 	struct traced request, response;
-	struct policed *policed; /* NULL: the call passes without interception */
+	struct intercepted *intercepted; /* NULL: the call passes without interception */
 	struct call *prev, *next;
 };
 
 /* State of an intercepted call. */
-struct policed {
-	struct police_call *police; /* NULL: not begun, or already ended */
+struct intercepted {
+	struct intercept_call *intercept; /* NULL: not begun, or already ended */
 	struct h2_fields *headers;
 	uint64_t deadline_ms; /* UINT64_MAX: none */
 	struct grpc_reader request, answer;
@@ -122,18 +122,19 @@ static void log_call(const struct call *c)
 
 /* ---- end of a call --------------------------------------------------------------------------- */
 
-static void policed_end(struct call *c, enum police_outcome outcome)
+static void intercepted_end(struct call *c, enum intercept_outcome outcome)
 {
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	struct grpc_message m = {0};
-	if (!p || !p->police)
+	if (!p || !p->intercept)
 		return;
-	if (outcome == POLICE_DONE && (p->truncated || grpc_reader_next(&p->answer, &m, NULL) <= 0))
-		outcome = POLICE_BROKEN;
-	p->police = police_end(p->police, outcome, m.data, m.n);
+	if (outcome == OUTCOME_DONE &&
+	    (p->truncated || grpc_reader_next(&p->answer, &m, NULL) <= 0))
+		outcome = OUTCOME_BROKEN;
+	p->intercept = intercept_end(p->intercept, outcome, m.data, m.n);
 }
 
-static void policed_free(struct policed *p)
+static void intercepted_free(struct intercepted *p)
 {
 	if (!p)
 		return;
@@ -149,13 +150,13 @@ static void call_free_if_over(struct call *c)
 {
 	if (c->down || c->up)
 		return;
-	if (c->policed)
-		events_leave(c->proxy->config.events, &c->policed->listener);
-	policed_end(c, POLICE_BROKEN);
+	if (c->intercepted)
+		events_leave(c->proxy->config.events, &c->intercepted->listener);
+	intercepted_end(c, OUTCOME_BROKEN);
 	log_call(c);
 	DL_DELETE(c->proxy->calls, c);
-	c->proxy->n_buffered -= c->policed ? c->policed->counted : 0;
-	policed_free(c->policed);
+	c->proxy->n_buffered -= c->intercepted ? c->intercepted->counted : 0;
+	intercepted_free(c->intercepted);
 	buf_fini(&c->request.head);
 	buf_fini(&c->response.head);
 	free(c->path);
@@ -202,32 +203,32 @@ static void call_fail(struct call *c, enum grpc_status status, const char *text)
 
 /* ---- memory limits --------------------------------------------------------------------------- */
 
-static size_t policed_bytes(const struct policed *p)
+static size_t intercepted_bytes(const struct intercepted *p)
 {
 	return buf_len(&p->request.in) + buf_len(&p->answer.in) + p->behind;
 }
 
 /* Updates the count of bytes stored for a call. Returns false if all calls together exceed the
  * limit. */
-static bool policed_count(struct call *c)
+static bool intercepted_count(struct call *c)
 {
 	struct proxy *proxy = c->proxy;
-	size_t n = policed_bytes(c->policed);
-	proxy->n_buffered += n - c->policed->counted;
-	c->policed->counted = n;
+	size_t n = intercepted_bytes(c->intercepted);
+	proxy->n_buffered += n - c->intercepted->counted;
+	c->intercepted->counted = n;
 	return proxy->n_buffered <= BUFFERED_MAX;
 }
 
-/* Updates the count as policed_count. Above the limit, ends the call with the most bytes of those
+/* Updates the count of bytes. Above the limit, ends the call with the most bytes of those
  * that are not at the interceptor, or else this call. Returns false if this call was ended. */
-static bool policed_bound(struct call *c)
+static bool intercepted_bound(struct call *c)
 {
 	struct call *i, *most = NULL;
-	if (policed_count(c))
+	if (intercepted_count(c))
 		return true;
 	DL_FOREACH (c->proxy->calls, i) {
-		if (i->policed && !i->policed->police &&
-		    (!most || i->policed->counted > most->policed->counted))
+		if (i->intercepted && !i->intercepted->intercept &&
+		    (!most || i->intercepted->counted > most->intercepted->counted))
 			most = i;
 	}
 	most = most ? most : c;
@@ -245,7 +246,8 @@ static void on_sweep(void *arg)
 	uint64_t now = clock_us();
 	DL_FOREACH_SAFE(p->calls, c, next)
 	{
-		if (c->policed && !c->requested && now - c->begun_us > REQUEST_MS * UINT64_C(1000))
+		if (c->intercepted && !c->requested &&
+		    now - c->begun_us > REQUEST_MS * UINT64_C(1000))
 			call_fail(c, GRPC_DEADLINE_EXCEEDED, TOO_SLOW);
 	}
 	if (p->calls)
@@ -256,13 +258,13 @@ static void on_sweep(void *arg)
 
 /* Converts a gRPC status to an outcome. After some errors the runtime may still have carried out
  * the call. */
-static enum police_outcome outcome_of(int32_t status)
+static enum intercept_outcome outcome_of(int32_t status)
 {
 	if (status == GRPC_OK)
-		return POLICE_DONE;
+		return OUTCOME_DONE;
 	bool unknown = status == GRPC_STATUS_UNTOLD || status == GRPC_UNAVAILABLE ||
 		       status == GRPC_DEADLINE_EXCEEDED || status == GRPC_CANCELLED;
-	return unknown ? POLICE_BROKEN : POLICE_REFUSED;
+	return unknown ? OUTCOME_BROKEN : OUTCOME_REFUSED;
 }
 
 static void note_end(struct call *c, const struct h2_fields *trailers)
@@ -270,13 +272,13 @@ static void note_end(struct call *c, const struct h2_fields *trailers)
 	c->answered = true;
 	if (trailers)
 		c->status = grpc_status_of(trailers);
-	policed_end(c, outcome_of(c->status));
+	intercepted_end(c, outcome_of(c->status));
 }
 
 /* Sends the held answer to the kubelet. */
 static void let_go(struct call *c)
 {
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	size_t n = buf_len(&p->answer.in);
 	p->held = false;
 	if (!c->down)
@@ -297,14 +299,14 @@ static void let_go(struct call *c)
 
 static void held_end(struct call *c)
 {
-	note_end(c, c->policed->trailers);
-	if (!c->policed->police)
+	note_end(c, c->intercepted->trailers);
+	if (!c->intercepted->intercept)
 		let_go(c);
 }
 
 static void held_headers(struct call *c, const struct h2_fields *fields, bool last)
 {
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	struct h2_fields **to = last ? &p->trailers : &p->response;
 	if (!*to)
 		*to = h2_fields_copy(fields);
@@ -320,7 +322,7 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 {
 	struct call *c = arg;
 	(void)s;
-	if (c->policed && c->policed->held) {
+	if (c->intercepted && c->intercepted->held) {
 		held_headers(c, fields, last);
 		return;
 	}
@@ -341,9 +343,9 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 
 /* Stores an answer for the interceptor. If it is too long or memory is short, the answer counts as
  * unknown and cannot be held. Returns false if the call was ended. */
-static bool policed_answer(struct call *c, const uint8_t *data, size_t n)
+static bool intercepted_answer(struct call *c, const uint8_t *data, size_t n)
 {
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	if (p->truncated)
 		return true;
 	int r = grpc_reader_next(&p->answer, &(struct grpc_message){0}, NULL);
@@ -353,16 +355,16 @@ static bool policed_answer(struct call *c, const uint8_t *data, size_t n)
 		p->truncated = true;
 		buf_fini(&p->answer.in);
 	}
-	return policed_bound(c);
+	return intercepted_bound(c);
 }
 
 static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
 {
 	struct call *c = arg;
 	note_bytes(c, &c->response, data, n);
-	if (c->policed && !policed_answer(c, data, n))
+	if (c->intercepted && !intercepted_answer(c, data, n))
 		return;
-	if (!c->down || (c->policed && c->policed->held))
+	if (!c->down || (c->intercepted && c->intercepted->held))
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->down, data, n))
 		call_break(c, H2_INTERNAL_ERROR);
@@ -372,7 +374,7 @@ static void on_up_finished(struct h2_stream *s, void *arg)
 {
 	struct call *c = arg;
 	(void)s;
-	if (c->policed && c->policed->held) {
+	if (c->intercepted && c->intercepted->held) {
 		held_end(c);
 		return;
 	}
@@ -385,7 +387,7 @@ static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	const struct call *c = arg;
 	(void)s;
-	if (c->down && !c->policed) /* an intercepted answer was consumed when it was read */
+	if (c->down && !c->intercepted) /* an intercepted answer was consumed when it was read */
 		h2_stream_consume(c->down, n);
 }
 
@@ -395,7 +397,7 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 	(void)s;
 	c->up = NULL;
 	if (!c->answered)
-		policed_end(c, POLICE_BROKEN);
+		intercepted_end(c, OUTCOME_BROKEN);
 	if (c->down && !c->answered) {
 		if (end->error)
 			tell_end(c, GRPC_UNAVAILABLE, end->text);
@@ -441,28 +443,28 @@ static void proxy_refuse(struct call *c, enum grpc_status status, const char *te
 	call_free_if_over(c);
 }
 
-static void on_police_refuses(enum grpc_status status, const char *text, void *arg)
+static void on_intercept_refuses(enum grpc_status status, const char *text, void *arg)
 {
 	struct call *c = arg;
-	c->policed->police = NULL;
+	c->intercepted->intercept = NULL;
 	proxy_refuse(c, status, text);
 }
 
-static void on_police_releases(void *arg)
+static void on_intercept_releases(void *arg)
 {
 	struct call *c = arg;
-	c->policed->police = NULL;
+	c->intercepted->intercept = NULL;
 	let_go(c);
 }
 
-static void on_police_forwards(const uint8_t *payload, size_t n, bool held, void *arg)
+static void on_intercept_forwards(const uint8_t *payload, size_t n, bool held, void *arg)
 {
 	struct call *c = arg;
-	c->policed->held = held;
+	c->intercepted->held = held;
 	uint8_t prefix[GRPC_PREFIX_SIZE];
 	struct err err = ERR_INIT;
 	grpc_prefix(prefix, (uint32_t)n);
-	if (open_up(c, c->policed->headers, false, &err)) {
+	if (open_up(c, c->intercepted->headers, false, &err)) {
 		(void)err_prefix(&err, AWAY);
 		proxy_refuse(c, GRPC_UNAVAILABLE, err.text);
 		return;
@@ -494,9 +496,9 @@ static int write_event(struct call *c, const uint8_t *payload, size_t n)
 static void on_event(const uint8_t *payload, size_t n, void *arg)
 {
 	struct call *c = arg;
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	p->behind += GRPC_PREFIX_SIZE + n;
-	if (!policed_count(c) || p->behind > EVENTS_BEHIND_MAX) {
+	if (!intercepted_count(c) || p->behind > EVENTS_BEHIND_MAX) {
 		tell_end(c, GRPC_RESOURCE_EXHAUSTED, BEHIND);
 		call_free_if_over(c);
 	} else if (write_event(c, payload, n)) {
@@ -518,7 +520,7 @@ static void on_events_ended(const struct grpc_result *result, void *arg)
 static void events_begin(struct call *c)
 {
 	struct err err = ERR_INIT;
-	struct events_listener *l = &c->policed->listener;
+	struct events_listener *l = &c->intercepted->listener;
 	*l = (struct events_listener){.event = on_event, .ended = on_events_ended, .arg = c};
 	if (!events_listen(c->proxy->config.events, l, &err))
 		return;
@@ -529,12 +531,12 @@ static void events_begin(struct call *c)
 
 /* ---- request of an intercepted call ---------------------------------------------------------- */
 
-static void police_ask(struct call *c)
+static void intercepted_ask(struct call *c)
 {
-	static const struct police_events events = {.forward = on_police_forwards,
-						    .refuse = on_police_refuses,
-						    .release = on_police_releases};
-	struct policed *p = c->policed;
+	static const struct intercept_events events = {.forward = on_intercept_forwards,
+						       .refuse = on_intercept_refuses,
+						       .release = on_intercept_releases};
+	struct intercepted *p = c->intercepted;
 	struct grpc_message m;
 	uint64_t now = clock_ms(), left = UINT64_MAX;
 	if (grpc_reader_next(&p->request, &m, NULL) <= 0) {
@@ -548,20 +550,21 @@ static void police_ask(struct call *c)
 	if (str_eq(c->path, EVENTS_PATH)) {
 		/* A request with content, from a later CRI version, is left to the runtime. */
 		if (m.n)
-			on_police_forwards(m.data, m.n, false, c);
+			on_intercept_forwards(m.data, m.n, false, c);
 		else
 			events_begin(c);
 		return;
 	}
 	if (p->deadline_ms != UINT64_MAX)
 		left = p->deadline_ms > now ? p->deadline_ms - now : 1;
-	police_begin(c->proxy->config.police, c->path, m.data, m.n, left, &events, c, &p->police);
+	intercept_begin(c->proxy->config.intercept, c->path, m.data, m.n, left, &events, c,
+			&p->intercept);
 }
 
-static void policed_data(struct call *c, const uint8_t *data, size_t n)
+static void intercepted_data(struct call *c, const uint8_t *data, size_t n)
 {
 	struct err err = ERR_INIT;
-	struct policed *p = c->policed;
+	struct intercepted *p = c->intercepted;
 	bool whole = grpc_reader_next(&p->request, &(struct grpc_message){0}, NULL) > 0;
 	if (whole && n) {
 		proxy_refuse(c, GRPC_INTERNAL, NO_MESSAGE);
@@ -574,7 +577,7 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 		r = grpc_reader_next(&p->request, &(struct grpc_message){0}, &err);
 	if (r < 0)
 		proxy_refuse(c, GRPC_RESOURCE_EXHAUSTED, err.text);
-	else if (policed_bound(c))
+	else if (intercepted_bound(c))
 		h2_stream_consume(c->down, n);
 }
 
@@ -594,10 +597,10 @@ static struct h2_fields *copy_without(const struct h2_fields *fields, const char
 }
 
 /* Returns 0 or -errno. */
-static int policed_new(struct call *c, const struct h2_fields *fields)
+static int intercepted_new(struct call *c, const struct h2_fields *fields)
 {
 	uint64_t timeout_ms = UINT64_MAX;
-	struct policed *p = calloc(1, sizeof *p);
+	struct intercepted *p = calloc(1, sizeof *p);
 	if (!p)
 		return -ENOMEM;
 	p->request.message_max = p->answer.message_max = GRPC_MESSAGE_MAX;
@@ -608,7 +611,7 @@ static int policed_new(struct call *c, const struct h2_fields *fields)
 		free(p);
 		return -ENOMEM;
 	}
-	c->policed = p;
+	c->intercepted = p;
 	return 0;
 }
 
@@ -618,8 +621,8 @@ static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, voi
 {
 	struct call *c = arg;
 	note_bytes(c, &c->request, data, n);
-	if (c->policed)
-		policed_data(c, data, n);
+	if (c->intercepted)
+		intercepted_data(c, data, n);
 	else if (!c->up)
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->up, data, n))
@@ -629,8 +632,8 @@ static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, voi
 static void ask_end(struct call *c, const struct h2_fields *trailers)
 {
 	c->requested = true;
-	if (c->policed) {
-		police_ask(c);
+	if (c->intercepted) {
+		intercepted_ask(c);
 		return;
 	}
 	if (c->up && h2_stream_finish(c->up, trailers))
@@ -657,9 +660,9 @@ static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
 	(void)s;
 	if (c->up)
 		h2_stream_consume(c->up, n);
-	else if (c->policed) {
-		c->policed->behind -= n < c->policed->behind ? n : c->policed->behind;
-		(void)policed_count(c);
+	else if (c->intercepted) {
+		c->intercepted->behind -= n < c->intercepted->behind ? n : c->intercepted->behind;
+		(void)intercepted_count(c);
 	}
 }
 
@@ -716,8 +719,8 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 
 	h2_stream_listen(s, &events, c);
 	c->requested = last;
-	bool policed = !last && (police_wants(c->path) || str_eq(c->path, EVENTS_PATH));
-	int r = policed ? policed_new(c, fields) : open_up(c, fields, last, &err);
+	bool intercepted = !last && (intercept_wants(c->path) || str_eq(c->path, EVENTS_PATH));
+	int r = intercepted ? intercepted_new(c, fields) : open_up(c, fields, last, &err);
 	if (!r)
 		return;
 	(void)err_prefix(&err, AWAY);

@@ -23,7 +23,7 @@ struct proxy_config {
 	const char *listen; /* path of the bridge's socket */
 	int inherited; /* > 0: a socket that systemd has opened; it listens already */
 	struct upstream *runtime, *image; /* image: of the image service; may equal runtime */
-	struct police *police;
+	struct intercept *intercept;
 	struct events *events; /* the runtime's event stream */
 	const struct trace_rules *trace; /* must outlive the proxy */
 };

@@ -272,6 +272,14 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return r ? r : stage(inst, txn, ctr);
 }
 
+/* Stages all values again: the daemon lets them follow the request unless update() sets them. */
+static int32_t resize(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	int32_t r = inst->cache->get_ctr(inst->host->ctx, ctr, &info);
+	return r || (info.flags & RP_CTR_PRESERVE_CPU) ? r : stage(inst, txn, ctr);
+}
+
 static int32_t nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	(void)inst;
@@ -285,12 +293,8 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	rp_ctr ctrs[256];
 	uint32_t n = inst->cache->list(inst->host->ctx, RP_ORDER_SYNC, ctrs, 256);
 	int32_t r = 0;
-	for (uint32_t i = 0; !r && i < n; i++) {
-		struct rp_ctr_info info = {.size = sizeof info};
-		r = inst->cache->get_ctr(inst->host->ctx, ctrs[i], &info);
-		if (!r && !(info.flags & RP_CTR_PRESERVE_CPU))
-			r = stage(inst, txn, ctrs[i]);
-	}
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = resize(inst, txn, ctrs[i]);
 	return r;
 }
 
@@ -358,7 +362,7 @@ static const struct rp_policy policy = {
 	.abort = drop,
 	.sync = sync_all,
 	.allocate = allocate,
-	.update = nothing,
+	.update = resize,
 	.release = nothing,
 	.event = event,
 	.rolled_back = rolled_back,

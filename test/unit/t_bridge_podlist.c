@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/nri-rp-bridge/podlist.h"
+#include "core/nri-rp-bridge/feed.h"
+#include "core/nri-rp-bridge/fetch.h"
 
 static struct {
 	fetched answer;
