@@ -8,6 +8,8 @@
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/shim.h"
+#include "core/nri-rp-modcheck/machines.h"
+#include "core/nri-rp-modcheck/config.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/machines.h"
 #include "core/lib/util/cleanup.h"
 
 #define MANY 2000u

@@ -4,6 +4,7 @@
 
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/machines.h"
 #include "core/lib/util/cleanup.h"
 
 #define SOME 600u

@@ -6,6 +6,7 @@
 
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/config.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

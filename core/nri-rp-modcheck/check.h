@@ -4,7 +4,7 @@
  * pipeline (core/nri-rpd/pipeline) on made-up machines. Each case is a forked child
  * (core/nri-rpd/host/trial.h), so a crash or a hang is an ordinary failure.
  *
- *   check.h             types shared by all files
+ *   check.c             the types of all files, and what cases say of themselves
  *   main.c              options, list of cases, runs each case in a child
  *   machines.c          machines as trees of files below sys/ and proc/
  *   fixture.c           files that controllers read and write on a node
@@ -158,51 +158,5 @@ void check_note(struct check *c, const char *fmt, ...) __attribute__((format(pri
 void check_doing(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Logs the reason and returns CHECK_SKIPPED. */
 int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* ---- machines.c ---- */
-
-int machines_init(struct machines *m, const char *folder, struct err *err);
-void machines_fini(struct machines *m);
-/* Writes the machine's tree unless it exists, and puts all its CPUs online. */
-int machine_make(struct check_machine *m, struct err *err);
-int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err);
-/* Write a file of the machine; create a folder and its parents. */
-int machine_put(const struct check_machine *m, const char *path, const char *text, struct err *err);
-int machine_put_dir(const struct check_machine *m, const char *path, struct err *err);
-/* Return the machine with the most CPUs, and the one of medium size. */
-struct check_machine *machines_largest(struct machines *m);
-struct check_machine *machines_middle(struct machines *m);
-
-/* ---- config.c ---- */
-
-/* Loads the module's section and validates it: from --config, or with only the required keys. */
-int config_load(const struct check *c, struct conf **ret, struct err *err);
-/* Loads the section with additional lines "key: value". */
-int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err);
-
-/* Loads the section with one key of the table set to a value, and the keys that its path
- * requires. */
-int config_load_variant(const struct check *c, const char *path, const char *value,
-			struct conf **ret, struct err *err);
-/* Reads the pairs of --annotations; their texts live as long as *ret_text. */
-int config_annotations(const char *path, struct kv **ret, unsigned *ret_n,
-		       struct fragment **ret_text, struct err *err);
-
-/* ---- report.c ---- */
-
-enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_SKIPPED };
-
-struct report {
-	bool json;
-	unsigned n, count[3];
-	struct buf out;
-	struct json *writer;
-};
-
-void report_begin(struct report *r, const struct options *o, unsigned planned);
-void report_case(struct report *r, const char *name, enum verdict verdict, const char *reason,
-		 const char *notes, uint64_t took_us);
-/* Prints the summary and returns the exit status. */
-int report_end(struct report *r);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module's configuration: that of the user, or the required keys of its table with simple
  * values. */
+#include "core/nri-rp-modcheck/config.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-modcheck/fixture.h"
+#include "core/nri-rp-modcheck/machines.h"
 
 #include <ftw.h>
 #include <limits.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines as trees of files: made-up ones, and copies of recorded ones. CPUs are set online and
  * offline only in the list of online CPUs. */
+#include "core/nri-rp-modcheck/machines.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>

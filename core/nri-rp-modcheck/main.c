@@ -14,6 +14,9 @@
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/vectors.h"
 #include "core/nri-rp-modcheck/watch.h"
+#include "core/nri-rp-modcheck/machines.h"
+#include "core/nri-rp-modcheck/config.h"
+#include "core/nri-rp-modcheck/report.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/cmdline.h"
 #include "core/lib/util/log.h"
@@ -34,35 +37,6 @@ static const struct check_group *const groups[] = {
 	&annotation_cases, &work_cases,	    &unmanaged_cases, &fault_cases, &report_cases,
 	&controller_cases, &creation_cases, &calculator_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
-
-/* ---- functions for cases --------------------------------------------------------------------- */
-
-void check_note(struct check *c, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	(void)buf_vprintf(c->out, fmt, ap);
-	va_end(ap);
-	(void)buf_add_str(c->out, "\n");
-}
-
-void check_doing(struct check *c, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	(void)vsnprintf(c->scene->doing, sizeof c->scene->doing, fmt, ap);
-	va_end(ap);
-}
-
-int check_skip(struct check *c, const char *fmt, ...)
-{
-	va_list ap;
-	buf_reset(c->out);
-	va_start(ap, fmt);
-	(void)buf_vprintf(c->out, fmt, ap);
-	va_end(ap);
-	return CHECK_SKIPPED;
-}
 
 /* ---- a single case --------------------------------------------------------------------------- */
 

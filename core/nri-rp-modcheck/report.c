@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results as TAP (version 13) or as one JSON document. */
+#include "core/nri-rp-modcheck/report.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

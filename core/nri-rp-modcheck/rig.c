@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-modcheck/rig.h"
+#include "core/nri-rp-modcheck/machines.h"
+#include "core/nri-rp-modcheck/config.h"
+#include "core/nri-rp-modcheck/shim_module.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-modcheck/shim.h"
+#include "core/nri-rp-modcheck/shim_module.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -68,8 +68,6 @@ struct shim {
 extern const char *const shim_services[SHIM_SERVICES];
 
 int shim_init(struct shim *s, const struct check *c);
-/* Returns the module's own pointer for the one that the host has. */
-struct rp_instance *shim_real(struct rp_instance *inst);
 /* Frees the shim. All instances must be destroyed before. */
 void shim_fini(struct shim *s);
 
@@ -96,11 +94,6 @@ void shim_asked(struct shim *s, const char *key);
 bool shim_may_return(int32_t code);
 /* Reports a broken rule; the first one fails the case. */
 void shim_broken(struct shim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Creates an instance whose services are covered. */
-int32_t shim_create(struct shim *s, const struct rp_host *host, struct rp_instance **ret);
-void shim_destroy(struct rp_instance *inst);
-const void *shim_service(struct rp_instance *inst, const char *id);
 
 extern const struct rp_host_cache shim_cache;
 extern const struct rp_host_topology shim_topology;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Covers of the module's functions: each call is measured, and its results are checked by the rules
  * of <nri-rp/module.h>. */
+#include "core/nri-rp-modcheck/shim_module.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

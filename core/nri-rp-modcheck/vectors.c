@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-modcheck/vectors.h"
+#include "core/nri-rp-modcheck/vectors_decision.h"
 
 #include <errno.h>
 #include <stdio.h>

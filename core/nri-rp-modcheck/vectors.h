@@ -53,23 +53,6 @@ int vector_module(struct vector *v, const char *name, struct instance **ret, str
 /* Configures an instance with a section, which must live as long as the case. */
 int vector_configure(struct instance *i, rp_cfg section, struct err *err);
 
-/* Calls the module's own decision of that kind and compares the results. */
-int vector_decide(struct vector *v, struct instance *i, const char *kind, struct err *err);
-
-/* Inputs of calculators, filled from strategy, node, pods and metrics. */
-struct vector_input {
-	struct nr_input in;
-	struct rp_nr_pod *pods;
-	struct rp_nr_app *apps;
-	struct rp_nr_zone *zones;
-	struct rp_idset *bound; /* CPU sets of the pods */
-	struct kv labels[1], annotations[1];
-};
-/* Returns RP_PRIO_… of a pod or an application, by its priorityClass, its priority, or its qos. */
-uint32_t vector_class(rp_cfg pod);
-int vector_input_fill(const struct vector *v, struct vector_input *ret, struct err *err);
-void vector_input_fini(struct vector_input *in);
-
 extern const struct vector_kind vector_kinds_calculators[]; /* the last element has no name */
 extern const struct vector_kind vector_kinds_host[];
 

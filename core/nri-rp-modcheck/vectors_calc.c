@@ -5,6 +5,7 @@
 
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rp-modcheck/vectors.h"
+#include "core/nri-rp-modcheck/vectors_input.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/noderes/pass.h"

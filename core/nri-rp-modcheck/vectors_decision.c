@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vectors of nri-rp.decision/1: passes inputs unchanged, and compares each result of the module
  * with `out`, in which a map is written as KEY.SUB. */
+#include "core/nri-rp-modcheck/vectors_decision.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/nri-rp-modcheck/vectors.h"
+#include "core/nri-rp-modcheck/vectors_input.h"
 #include "core/nri-rpd/noderes/predict.h"
 #include "core/nri-rpd/noderes/strategy.h"
 #include "core/lib/util/cleanup.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of calculators, as a vector describes them. */
+#include "core/nri-rp-modcheck/vectors_input.h"
+
 #include <stdlib.h>
 
 #include "core/nri-rp-modcheck/vectors.h"

@@ -11,9 +11,8 @@ PROTOTYPE = re.compile(r'^(?!static|typedef|#|\s|\}|\{)[A-Za-z_][\w \*]*?[ \*](\
 SHARED = re.compile(r'(^|_)(internal|impl)\.h$')
 FACES = {'core/lib/conf/conf.h', 'core/lib/topo/topo.h', 'core/lib/topo/sst.h', 'core/lib/term/out.h', 'core/lib/machines/machine.h',
          'core/lib/kube/kubeconfig.h', 'core/lib/util/task.h', 'core/nri-rpctl/cli.h', 'core/nri-rpd/host/service/services.h',
-         'core/nri-rp-modcheck/check.h', 'core/nri-rp-modcheck/shim.h',
-         'core/nri-rp-modcheck/vectors.h', 'core/nri-rp-sim/apply.h', 'core/nri-rp-sim/daemon.h', 'core/nri-rp-sim/serve.h',
-         'core/nri-rp-sim/sim.h', 'core/nri-rp-sim/steps.h'}
+         'core/nri-rp-sim/apply.h', 'core/nri-rp-sim/daemon.h', 'core/nri-rp-sim/serve.h', 'core/nri-rp-sim/sim.h',
+         'core/nri-rp-sim/steps.h'}
 
 
 def code_of(path):
