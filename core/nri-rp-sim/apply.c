@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-sim/apply.h"
+#include "core/nri-rp-sim/check.h"
+#include "core/nri-rp-sim/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-sim/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "core/nri-rp-sim/wrong_sync.h"
 #include "core/nri-rp-sim/messages.h"
 #include "core/nri-rp-sim/frame_check.h"
+#include "core/nri-rp-sim/check.h"
 #include "core/lib/wire/nri_protocol.h"
 #include "core/lib/nri-runtime/runtime.h"
 #include "core/lib/util/cleanup.h"

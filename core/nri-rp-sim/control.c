@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client of nri-rpd's control socket. It runs on the loop, because nri-rpd may request updates in
  * the meantime. */
+#include "core/nri-rp-sim/control.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,9 +32,4 @@ char *daemon_read_log(const struct sim *s, uint64_t from);
 /* Returns the last lines of the log for error messages, malloc'd. */
 char *daemon_log_tail(const struct sim *s, unsigned n_lines);
 
-/* Calls a method of the control socket. *ret: the answer, a new reference; *ret_exit: the exit
- * status that nri-rpctl would have. */
-int control_ask(struct sim *s, const char *method, const json_t *args, uint64_t timeout_ms,
-		json_t **ret, int *ret_exit, struct err *err);
-
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/expect_internal.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks steps before anything runs: the word, the keys of the argument, the syntax of
  * expressions. */
+#include "core/nri-rp-sim/forms.h"
+
 #include <string.h>
 
 #include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/steps.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/str.h"
 
 #define WITH_ERROR true

@@ -6,6 +6,8 @@
 
 #include "core/nri-rp-sim/expect_internal.h"
 #include "core/nri-rp-sim/files.h"
+#include "core/nri-rp-sim/kubelet.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kubelet's calculations of runtime values from requests and limits: a second copy of those in
  * core/nri-rpd/cache/derive.c, so that scenarios test the daemon against another source. */
+#include "core/nri-rp-sim/kubelet.h"
+
 #include <stdlib.h>
 #include <string.h>
 

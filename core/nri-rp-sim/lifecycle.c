@@ -7,6 +7,9 @@
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/files.h"
+#include "core/nri-rp-sim/check.h"
+#include "core/nri-rp-sim/kubelet.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 

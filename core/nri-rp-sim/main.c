@@ -7,6 +7,7 @@
 
 #include "core/lib/machines/machine.h"
 #include "core/nri-rp-sim/serve.h"
+#include "core/nri-rp-sim/play.h"
 #include "core/lib/util/cmdline.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"

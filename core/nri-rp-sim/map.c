@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-sim/map.h"
+#include "core/nri-rp-sim/kubelet.h"
+#include "core/nri-rp-sim/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

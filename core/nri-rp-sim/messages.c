@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-sim/messages.h"
+#include "core/nri-rp-sim/kubelet.h"
 
 #include <string.h>
 

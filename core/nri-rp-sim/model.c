@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pods and containers of the runtime. */
+#include "core/nri-rp-sim/model.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/nri-rp-sim/sim.h"
+#include "core/nri-rp-sim/kubelet.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

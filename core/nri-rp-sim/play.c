@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plays scenario files: each document is a node of its own with a list of steps. */
+#include "core/nri-rp-sim/play.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "core/nri-rp-sim/serve.h"
 #include "core/nri-rp-sim/show.h"
 #include "core/nri-rp-sim/steps.h"
+#include "core/nri-rp-sim/forms.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"

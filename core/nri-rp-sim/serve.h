@@ -7,7 +7,4 @@
 /* Reads commands from standard input, a JSON object a line, until its end; writes results and
  * events to standard output. Returns the exit status. */
 int serve(const struct sim_options *options);
-/* Plays scenario files and returns the exit status. */
-int play(const struct sim_options *options, char *const *files, int n_files);
-
 #endif

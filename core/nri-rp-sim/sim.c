@@ -15,6 +15,7 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/files.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"

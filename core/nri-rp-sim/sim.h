@@ -8,7 +8,6 @@
  *   main.c            command line
  *   play.c            plays scenario files
  *   serve.c           executes commands from standard input
- *   serve.h           entry points of play.c and serve.c
  *   steps.c           steps of scenarios
  *   steps_daemon.c    steps about nri-rpd, its configuration, and the runtime's process
  *   forms.c           checks steps before anything runs
@@ -188,54 +187,5 @@ void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(prin
 void sim_event(struct sim *s, const char *what, json_t *details);
 /* Reads the tree again after CPUs went online or offline. */
 int sim_look(struct sim *s, struct err *err);
-
-/* ---- model.c --------------------------------------------------------------------------------- */
-
-struct sim_pod *model_find_pod(const struct sim *s, const char *name); /* NAME or NAMESPACE/NAME */
-/* Checks the keys of a pod and its containers. more: further keys allowed for the pod; "": none. */
-int model_check_pod(const json_t *spec, const char *more, struct err *err);
-/* Finds a container by ID, CONTAINER, POD/CONTAINER or NAMESPACE/POD/CONTAINER. Of several the
- * latest is returned; exited containers only if no other matches. */
-struct sim_ctr *model_find_ctr(const struct sim *s, const char *name);
-struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id);
-/* Creates a pod from {pod, namespace, uid, labels, annotations, …}, without its containers. */
-int model_new_pod(struct sim *s, const json_t *spec, struct sim_pod **ret, struct err *err);
-int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct sim_ctr **ret,
-		  struct err *err);
-void model_free_pod(struct sim *s, struct sim_pod *pod); /* frees its containers, too */
-void model_free_ctr(struct sim *s, struct sim_ctr *ctr);
-/* Writes "namespace/pod/container", or "pod/container" in the default namespace, to buf and returns
- * buf. */
-#define MODEL_NAME_MAX 512
-const char *model_name(const struct sim_ctr *ctr, char buf[MODEL_NAME_MAX]);
-/* Return the CPUs or memory nodes that the container may use: all online ones if none are set. */
-void model_cpus(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
-void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
-/* Describes a container in results. */
-json_t *model_describe(const struct sim *s, const struct sim_ctr *ctr);
-const char *model_state_name(enum ctr_state state);
-
-/* ---- kubelet.c ------------------------------------------------------------------------------- */
-
-/* Parses {cpu, memory, requests, limits}; missing keys leave *ret unchanged. */
-int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err);
-/* Returns the QoS class of a pod with these containers. */
-enum qos kubelet_qos(const struct wants *wants, size_t n);
-/* Computes a pod's resources: the sum of its containers, or the largest init container. The pod has
- * a limit only if all containers have one. */
-void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret);
-const char *kubelet_qos_name(enum qos qos);
-/* Apply a pod's own resources (spec.resources): they replace the sums, and become limits of
- * containers without limits. */
-void kubelet_put_own(const struct wants *own, struct wants *sums);
-void kubelet_hand_down(const struct wants *own, struct wants *ctr);
-int64_t kubelet_shares(const struct wants *w);
-int64_t kubelet_quota(const struct wants *w); /* 0: none */
-int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity);
-#define KUBELET_PERIOD 100000
-/* Return malloc'd paths; NULL: out of memory. */
-char *kubelet_cgroup_parent(enum sim_cgroups driver, enum qos qos, const char *uid);
-char *kubelet_cgroups_path(enum sim_cgroups driver, enum sim_runtime runtime, const char *parent,
-			   const char *id);
 
 #endif

@@ -11,6 +11,8 @@
 #include "core/nri-rp-sim/files.h"
 #include "core/nri-rp-sim/wrong_sync.h"
 #include "core/nri-rp-sim/lifecycle.h"
+#include "core/nri-rp-sim/steps_daemon.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps about nri-rpd, its configuration, and the runtime's process. */
+#include "core/nri-rp-sim/steps_daemon.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/steps.h"
+#include "core/nri-rp-sim/control.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/messages.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/str.h"
 
 #define UNKNOWN_MAX 30000

@@ -10,9 +10,7 @@ PROTOTYPE = re.compile(r'^(?!static|typedef|#|\s|\}|\{)[A-Za-z_][\w \*]*?[ \*](\
 # What the files of one folder share, under a name that says so, and headers that are the face of a whole folder.
 SHARED = re.compile(r'(^|_)(internal|impl)\.h$')
 FACES = {'core/lib/conf/conf.h', 'core/lib/topo/topo.h', 'core/lib/topo/sst.h', 'core/lib/term/out.h', 'core/lib/machines/machine.h',
-         'core/lib/kube/kubeconfig.h', 'core/lib/util/task.h', 'core/nri-rpctl/cli.h', 'core/nri-rpd/host/service/services.h',
-         'core/nri-rp-sim/apply.h', 'core/nri-rp-sim/daemon.h', 'core/nri-rp-sim/serve.h', 'core/nri-rp-sim/sim.h',
-         'core/nri-rp-sim/steps.h'}
+         'core/lib/kube/kubeconfig.h', 'core/lib/util/task.h', 'core/nri-rpctl/cli.h', 'core/nri-rpd/host/service/services.h'}
 
 
 def code_of(path):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The judge: a plugin in this process does what plugins should not do, one thing a test. */
 #include "t_sim_plugin.h"
+#include "core/nri-rp-sim/check.h"
+#include "core/nri-rp-sim/model.h"
 
 /* ---- registration ---------------------------------------------------------------------------- */
 

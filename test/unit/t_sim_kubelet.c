@@ -2,6 +2,7 @@
 /* From requests and limits to what the runtime is told, and back by what nri-rpd makes of it. */
 #include "core/nri-rpd/cache/derive.h"
 #include "t_sim.h"
+#include "core/nri-rp-sim/kubelet.h"
 
 static struct wants wants(const char *spec)
 {

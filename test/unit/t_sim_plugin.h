@@ -9,6 +9,7 @@
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
+#include "core/nri-rp-sim/model.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
