@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reclaimed.so: CPU that pods of reclaimed_cores (policy qos) may request.
+ * reclaimed.so: CPU and memory that pods of reclaimed_cores (policy qos) may request.
  *
- *	value = allocatable - (reserve + max(usage, load of 1 and of 5 minutes), in whole CPUs)
+ *	CPU    = allocatable - (reserve + max(usage, load of 1 and of 5 minutes), in whole CPUs)
+ *	memory = allocatable - (reserveMemory + usage)
  *
- * The value is at least 0. Usage and load of pods of reclaimed_cores themselves are not counted.
+ * Values are at least 0. Usage and load of pods of reclaimed_cores themselves are not counted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,21 @@
 #define LEVEL "reclaimed_cores"
 #define MESSAGE_MAX 256u
 
-static const char *const names[] = {"resource.katalyst.kubewharf.io/reclaimed_millicpu", NULL};
+static const char *const names[] = {"resource.katalyst.kubewharf.io/reclaimed_millicpu",
+				    "resource.katalyst.kubewharf.io/reclaimed_memory", NULL};
 static const char *const no_names[] = {NULL};
 
 static const struct rp_key keys[] = {
 	SECTION_KEY("reserve", CPU, "CPU that is kept beyond what is used.", .fallback = "4"),
+	SECTION_KEY("reserveMemory", BYTES, "Memory that is kept beyond what is used.",
+		    .fallback = "1Gi"),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 struct rp_plan {
 	int64_t reserve; /* milli-CPU */
+	int64_t reserve_memory; /* bytes */
 };
 
 static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
@@ -38,6 +43,8 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan 
 	if (!p)
 		return modhost_no_memory(h);
 	p->reserve = h->config->value(h->ctx, section_get(h, section, "reserve"), RP_T_CPU, 4000);
+	p->reserve_memory = h->config->value(h->ctx, section_get(h, section, "reserveMemory"),
+					     RP_T_BYTES, INT64_C(1) << 30);
 	*ret = p;
 	return 0;
 }
@@ -47,21 +54,22 @@ static void plan_free(struct rp_plan *p)
 	free(p);
 }
 
-/* Stores the usage of reclaimed pods' containers in milli-CPU. -RP_ENOMEM with a message. */
-static int32_t used_by_them(const struct modhost *h, int64_t *ret)
+/* Stores the usage of reclaimed pods' containers: milli-CPU and bytes. -RP_ENOMEM with a message. */
+static int32_t used_by_them(const struct modhost *h, int64_t *cpu, int64_t *memory)
 {
 	struct ctr_list list = {NULL, 0};
 	int32_t n = ctr_list(h, &list, RP_ORDER_CREATED);
-	*ret = 0;
+	*cpu = *memory = 0;
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
 		struct rp_usage u;
 		if (ctr_info(h, list.ctrs[i], &info))
 			continue;
 		const char *level = h->cache->pod_annotation(h->ctx, info.pod, LEVEL_KEY);
-		if (level && !strcmp(level, LEVEL) && modhost_usage(h, list.ctrs[i], &u) &&
-		    u.cpu != RP_NOT_MEASURED)
-			*ret += u.cpu;
+		if (!level || strcmp(level, LEVEL) != 0 || !modhost_usage(h, list.ctrs[i], &u))
+			continue;
+		*cpu += u.cpu != RP_NOT_MEASURED ? u.cpu : 0;
+		*memory += u.memory != RP_NOT_MEASURED ? u.memory : 0;
 	}
 	ctr_list_free(&list);
 	return n < 0 ? n : 0;
@@ -76,32 +84,55 @@ static int64_t load_of(const struct modhost *h, int64_t node, int64_t others)
 	return node > 0 ? (int64_t)((double)load * (double)others / (double)node) : load;
 }
 
+static void reclaimed_give_cpu(const struct rp_instance *inst, const struct rp_nr_sink *out,
+			       const struct rp_nr_node *node, const struct rp_nr_measured *m,
+			       int64_t theirs)
+{
+	char text[MESSAGE_MAX];
+	int64_t usage = calc_max(0, m->node[RP_NR_CPU] - theirs);
+	int64_t load = load_of(&inst->h, m->node[RP_NR_CPU], usage), reserve = inst->plan->reserve;
+	int64_t kept = (reserve + calc_max(usage, load) + 999) / 1000 * 1000;
+	int64_t value = calc_max(0, calc_known(node->allocatable[RP_NR_CPU]) - kept);
+	(void)snprintf(text, sizeof text,
+		       "%lld = allocatable %lld - %lld: reserve %lld and the larger of usage %lld "
+		       "and load %lld, in whole CPUs",
+		       (long long)value, (long long)node->allocatable[RP_NR_CPU], (long long)kept,
+		       (long long)reserve, (long long)usage, (long long)load);
+	calc_give(out, names[0], value, NULL, 0, text);
+}
+
+static void reclaimed_give_memory(const struct rp_instance *inst, const struct rp_nr_sink *out,
+				  const struct rp_nr_node *node, const struct rp_nr_measured *m,
+				  int64_t theirs)
+{
+	char text[MESSAGE_MAX];
+	int64_t usage = calc_max(0, m->node[RP_NR_MEMORY] - theirs);
+	int64_t reserve = inst->plan->reserve_memory;
+	int64_t value = calc_max(0, calc_known(node->allocatable[RP_NR_MEMORY]) - reserve - usage);
+	(void)snprintf(text, sizeof text, "%lld = allocatable %lld - reserve %lld - usage %lld",
+		       (long long)value, (long long)node->allocatable[RP_NR_MEMORY],
+		       (long long)reserve, (long long)usage);
+	calc_give(out, names[1], value, NULL, 0, text);
+}
+
 static int32_t reclaimed_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_nr_node node = {.size = sizeof node};
 	struct rp_nr_measured m = {.size = sizeof m};
 	char text[MESSAGE_MAX];
-	int64_t theirs;
+	int64_t cpu, memory;
 	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
 		return modhost_fail(h, -RP_ENOENT, "the node is not known");
-	if (m.degraded || m.node[RP_NR_CPU] == RP_NOT_SET) {
+	if (m.degraded || m.node[RP_NR_CPU] == RP_NOT_SET || m.node[RP_NR_MEMORY] == RP_NOT_SET) {
 		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
 		return 0;
 	}
-	int32_t r = used_by_them(h, &theirs);
+	int32_t r = used_by_them(h, &cpu, &memory);
 	if (r)
 		return r;
-	int64_t usage = calc_max(0, m.node[RP_NR_CPU] - theirs);
-	int64_t load = load_of(h, m.node[RP_NR_CPU], usage), reserve = inst->plan->reserve;
-	int64_t kept = (reserve + calc_max(usage, load) + 999) / 1000 * 1000;
-	int64_t value = calc_max(0, calc_known(node.allocatable[RP_NR_CPU]) - kept);
-	(void)snprintf(text, sizeof text,
-		       "%lld = allocatable %lld - %lld: reserve %lld and the larger of usage %lld "
-		       "and load %lld, in whole CPUs",
-		       (long long)value, (long long)node.allocatable[RP_NR_CPU], (long long)kept,
-		       (long long)reserve, (long long)usage, (long long)load);
-	calc_give(out, names[0], value, NULL, 0, text);
+	reclaimed_give_cpu(inst, out, &node, &m, cpu);
+	reclaimed_give_memory(inst, out, &node, &m, memory);
 	return 0;
 }
 
@@ -115,5 +146,5 @@ static const struct rp_calculator calculator = {
 static const struct calc_ops ops = {.plan = plan_new, .plan_free = plan_free, .schema = &schema};
 
 CALC_MODULE("reclaimed", "1.0", ops, calculator,
-	    .summary = "CPU that pods of reclaimed_cores may ask for: what is not used",
+	    .summary = "CPU and memory that pods of reclaimed_cores may request: what is not used",
 	    .licence = "Apache-2.0");

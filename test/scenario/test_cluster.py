@@ -131,6 +131,8 @@ def test_warnings_are_in_the_status(cluster):
     assert 'no-such-class' in warned['warnings'] and 'errors' not in warned, warned
     c.api.put(CRS, NS, 'default', balloons(2))
     assert 'warnings' not in c.has_verdict('Success', 2)
+    c.api.put(CRS, NS, 'default', balloons(2, control={'rdt': {'enable': True}}))
+    assert 'rdt is not in controllers' in c.has_verdict('Success', 3)['warnings']
 
 
 def test_keys_of_the_core_in_a_config_map(cluster):

@@ -54,6 +54,14 @@ def test_batch_pods_are_not_counted(lend):
     eventually(lambda: values(node).get('kubernetes.io/batch-cpu') == 14000)
 
 
+def test_reclaimed_cpu_and_memory(lend):
+    """Both are lent, so that a pod of Katalyst that requests both can be scheduled."""
+    node = lend({**config(), 'calculators': ['reclaimed'], 'reclaimed': {'reserveMemory': '2Gi'}})
+    eventually(lambda: len([v for v in values(node).values() if v]) == 2)
+    memory = next(r for r in node.ctl('node')['resources'] if r['name'] == 'resource.katalyst.kubewharf.io/reclaimed_memory')
+    assert memory['written'] == memory['value'] == 8 * GIB - 2 * GIB - 2 * GIB and 'reserve %d - usage %d' % (2 * GIB, 2 * GIB) in memory['why']
+
+
 def test_switched_off(lend):
     node = lend(config(enable=False))
     eventually(lambda: values(node) == {'kubernetes.io/batch-cpu': None, 'kubernetes.io/batch-memory': None,
