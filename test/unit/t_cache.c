@@ -381,6 +381,27 @@ static void test_look_ups_and_removal(void **state)
 	assert_null(cache_pods(c));
 }
 
+/* Sandboxes of a pod are found by its UID, whichever of them is removed. */
+static void test_sandboxes_by_uid(void **state)
+{
+	struct cache *c = *state;
+	struct pod *first = put_pod(c, "p1", "web", ""), *second = put_pod(c, "p2", "web", "");
+	struct pod *third = put_pod(c, "p3", "web", "");
+	assert_ptr_equal(cache_pod_by_uid(c, "u"), first);
+	assert_ptr_equal(put_pod(c, "p1", "web", ""), first); /* reported again */
+	cache_del_pod(c, cache_pod_by_uid(c, "u"));
+	unsigned n = 0;
+	for (const struct pod *p = cache_pod_by_uid(c, "u"); p; p = p->uid_next)
+		n++;
+	assert_int_equal(n, 2);
+	cache_del_pod(c, cache_pod_by_uid(c, "u"));
+	const struct pod *last = cache_pod_by_uid(c, "u");
+	assert_true(last == first || last == second || last == third);
+	assert_null(last->uid_next);
+	cache_del_pod(c, cache_pod_by_uid(c, "u"));
+	assert_null(cache_pod_by_uid(c, "u"));
+}
+
 static void test_names_move_to_the_newer(void **state)
 {
 	struct cache *c = *state;
@@ -581,6 +602,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_resources_annotation_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_annotated_needs_and_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_look_ups_and_removal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sandboxes_by_uid, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_move_to_the_newer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refresh_keeps_what_is_not_told, setup,
 						teardown),

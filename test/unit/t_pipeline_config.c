@@ -2,7 +2,9 @@
 /* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse,
  * crash, hang or leave; safe mode. */
 #include "test/unit/t_reload.h"
+#include "core/lib/util/crc32c.h"
 #include "core/nri-rpd/pipeline/controllers/controllers.h"
+#include "core/nri-rpd/pipeline/reload/last_good.h"
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
 
@@ -571,9 +573,29 @@ static void test_required_controller_starts_in_vain(void **state)
 	assert_int_equal(unlink(file), 0);
 }
 
+static uint64_t identity_of(const char *text, bool pushed)
+{
+	struct conf_source source = {
+		.name = "rp.conf", .text = text, .len = strlen(text), .pushed = pushed};
+	const struct conf_files files = {&source, 1};
+	return kept_sum(&files);
+}
+
+/* Files that differ in a flag, or whose CRC-32C is the same, are told apart. */
+static void test_identity(void **state)
+{
+	(void)state;
+	const char *one = "policy: none # ebblgkjwh", *other = "policy: none # gjunzdtpb";
+	assert_int_equal(crc32c(0, one, strlen(one)), crc32c(0, other, strlen(other)));
+	assert_true(identity_of(one, false) != identity_of(other, false));
+	assert_true(identity_of(one, false) != identity_of(one, true));
+	assert_true(identity_of(one, false) == identity_of(one, false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identity),
 		world_test(test_reload),
 		world_test(test_reload_refused),
 		world_test(test_reload_survives_modules),

@@ -54,6 +54,20 @@ static void test_replaced_by_one_unmanaged(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-15");
 }
 
+/* Of two containers of one name that the runtime lists, the older one has ended. */
+static void test_replaced_in_a_list(void **state)
+{
+	struct world *w = start(*state, HAND);
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	forget_trace(w);
+	const struct box both[] = {{.name = "a", .alloc = "cpus 0-3"},
+				   {.name = "a", .id = "second", .alloc = "cpus 0-3"}};
+	(void)boxes_sync(w, both, 2);
+	struct calls heard;
+	assert_non_null(strstr(trace_of(w, &heard), "hand ended c-a ; "));
+	assert_int_equal(cache_ctr(pipeline_cache(w->p), "c-a")->cur.state, RP_STATE_EXITED);
+}
+
 static void test_required_controller_refuses(void **state)
 {
 	struct world *w =
@@ -166,11 +180,9 @@ static void test_unreadable_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		bare_test(test_replaced_has_ended),
-		bare_test(test_replaced_by_one_unmanaged),
-		bare_test(test_required_controller_refuses),
-		bare_test(test_dropped_reply),
-		bare_test(test_others_hear_of_an_adopted),
+		bare_test(test_replaced_has_ended), bare_test(test_replaced_by_one_unmanaged),
+		bare_test(test_replaced_in_a_list), bare_test(test_required_controller_refuses),
+		bare_test(test_dropped_reply),	    bare_test(test_others_hear_of_an_adopted),
 		bare_test(test_unreadable_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -455,6 +455,36 @@ static void free_pod(struct pod *pod)
 	free(pod);
 }
 
+/* Returns false without memory. */
+static bool pod_index(struct cache *c, struct pod *pod)
+{
+	struct pod *first = cache_pod_by_uid(c, pod->uid);
+	if (first) {
+		pod->uid_next = first->uid_next;
+		first->uid_next = pod;
+		return true;
+	}
+	pod->uid_next = NULL;
+	HASH_ADD_KEYPTR(hh_uid, c->pods_by_uid, pod->uid, strlen(pod->uid), pod);
+	return pod->hh_uid.tbl != NULL;
+}
+
+static void pod_unindex(struct cache *c, struct pod *pod)
+{
+	struct pod *at = cache_pod_by_uid(c, pod->uid), *next = pod->uid_next;
+	if (at != pod) {
+		while (at && at->uid_next != pod)
+			at = at->uid_next;
+		if (at)
+			at->uid_next = next;
+		return;
+	}
+	/* add the next sandbox first: the table then exists, so that this needs no memory */
+	if (next)
+		HASH_ADD_KEYPTR(hh_uid, c->pods_by_uid, next->uid, strlen(next->uid), next);
+	HASH_DELETE(hh_uid, c->pods_by_uid, pod);
+}
+
 int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err)
 {
 	int r = check_pod(desc, err);
@@ -463,7 +493,10 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	bool fresh = true;
 	struct pod *pod = cache_pod(c, desc->id);
 	if (pod) {
+		pod_unindex(c, pod);
 		r = fill_pod(c, pod, desc);
+		if (!pod_index(c, pod))
+			r = -ENOMEM;
 		*ret = pod;
 		return r ? err_set(err, r, "pod %s: out of memory", desc->id) : 0;
 	}
@@ -480,7 +513,9 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	}
 	pod->seq = ++c->seq;
 	HASH_ADD_KEYPTR(hh, c->pods, pod->id, strlen(pod->id), pod);
-	if (!pod->hh.tbl) {
+	if (!pod->hh.tbl || !pod_index(c, pod)) {
+		if (pod->hh.tbl)
+			HASH_DEL(c->pods, pod);
 		slots_del(&c->pod_slots, pod->handle);
 		free_pod(pod);
 		return err_set(err, -ENOMEM, "pod %s: out of memory", desc->id);
@@ -493,6 +528,7 @@ void cache_del_pod(struct cache *c, struct pod *pod)
 {
 	while (pod->ctrs)
 		cache_del_ctr(c, pod->ctrs);
+	pod_unindex(c, pod);
 	HASH_DEL(c->pods, pod);
 	slots_del(&c->pod_slots, pod->handle);
 	free_pod(pod);
@@ -760,6 +796,13 @@ struct pod *cache_pod(struct cache *c, const char *id)
 {
 	struct pod *pod = NULL;
 	HASH_FIND_STR(c->pods, id, pod);
+	return pod;
+}
+
+struct pod *cache_pod_by_uid(const struct cache *c, const char *uid)
+{
+	struct pod *pod = NULL;
+	HASH_FIND(hh_uid, c->pods_by_uid, uid, strlen(uid), pod);
 	return pod;
 }
 

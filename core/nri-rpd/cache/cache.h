@@ -172,7 +172,9 @@ struct pod {
 	struct pod_stage *stage; /* txn.h */
 	uint64_t seq; /* order of arrival */
 	struct ctr *ctrs;
+	struct pod *uid_next; /* another sandbox of the same pod */
 	UT_hash_handle hh;
+	UT_hash_handle hh_uid; /* of the first sandbox of a pod */
 };
 
 struct stage; /* txn.h */
@@ -277,6 +279,8 @@ void cache_claim_name(struct cache *c, struct ctr *ctr);
 struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err);
 struct pod *cache_pod_of(struct cache *c, rp_pod handle);
 struct ctr *cache_ctr_of(struct cache *c, rp_ctr handle);
+/* Returns the first sandbox of a pod, linked by uid_next; NULL: none. */
+struct pod *cache_pod_by_uid(const struct cache *c, const char *uid);
 struct pod *cache_pods(struct cache *c); /* uthash list, in order of insertion */
 struct ctr *cache_ctrs(struct cache *c); /* list through next, in order of creation */
 unsigned cache_n_pods(const struct cache *c);

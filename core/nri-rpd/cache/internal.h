@@ -42,6 +42,7 @@ struct cache {
 	uint64_t memory_total;
 	struct intern *sets;
 	struct pod *pods;
+	struct pod *pods_by_uid; /* uthash, the first sandbox of each pod */
 	struct ctr *by_id, *by_name;
 	struct ctr *ctrs; /* utlist, by seq */
 	struct slots pod_slots, ctr_slots;

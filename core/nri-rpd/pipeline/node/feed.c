@@ -39,23 +39,21 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 {
 	uint32_t left_out = m->n_left_out;
 	struct feed_counts *f = &p->node.feed;
-	bool ended = false;
 	(void)snprintf(f->origin, sizeof f->origin, "%s", m->source);
 	(void)snprintf(f->problem, sizeof f->problem, "%s", m->problem);
 	if (m->begin)
 		feed_begin(feed_of(p));
 	for (uint32_t i = 0; i < m->n_gone; i++)
 		feed_del(feed_of(p), m->gone[i]);
-	for (uint32_t i = 0; i < m->n_pods; i++) {
+	for (uint32_t i = 0; i < m->n_pods; i++)
 		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
-		ended = ended || m->pods[i].ended;
-	}
 	if (left_out)
 		leave_out(p, left_out);
 	if (m->complete)
 		feed_do_complete(p);
-	if (ended)
-		admit_settle(p);
+	for (uint32_t i = 0; i < m->n_pods; i++)
+		if (m->pods[i].ended)
+			admit_settle(p, m->pods[i].uid);
 	empty_pods_follow_feed(p, m);
 	hold_told(p);
 }

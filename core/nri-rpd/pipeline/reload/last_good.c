@@ -146,16 +146,27 @@ int kept_read_file(const char *dir, const char *file, struct kept *ret, struct e
 	return r;
 }
 
-uint32_t kept_sum(const struct conf_files *files)
+/* Continues a 64-bit FNV-1a hash. */
+static uint64_t last_good_hash(uint64_t sum, const void *data, size_t size)
 {
-	uint32_t sum = 1;
+	const uint8_t *bytes = data;
+	for (size_t i = 0; i < size; i++)
+		sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+uint64_t kept_sum(const struct conf_files *files)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
 	for (unsigned i = 0; i < files->n_sources; i++) {
 		const struct conf_source *s = &files->sources[i];
-		sum = crc32c(sum, s->name, strlen(s->name) + 1);
-		sum = crc32c(sum, &s->len, sizeof s->len);
-		sum = crc32c(sum, s->text, s->len);
+		const bool flags[] = {s->pushed, s->keyed, s->object};
+		sum = last_good_hash(sum, flags, sizeof flags);
+		sum = last_good_hash(sum, s->name, strlen(s->name) + 1);
+		sum = last_good_hash(sum, &s->len, sizeof s->len);
+		sum = last_good_hash(sum, s->text, s->len);
 	}
-	return sum;
+	return sum ? sum : 1;
 }
 
 void kept_fini(struct kept *k)

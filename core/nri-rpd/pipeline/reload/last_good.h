@@ -31,8 +31,8 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 int kept_read(const char *dir, struct kept *ret, struct err *err);
 /* Reads a copy from another file of the directory. Fails as kept_read() does. */
 int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);
-/* Returns a checksum of names and contents of the files. */
-uint32_t kept_sum(const struct conf_files *files);
+/* Returns the identity of the files: a hash of names, flags and contents, never 0. */
+uint64_t kept_sum(const struct conf_files *files);
 void kept_fini(struct kept *k);
 
 #endif

@@ -22,7 +22,7 @@ struct pipeline;
 struct recovery {
 	struct loop_timer *timer;
 	uint64_t delay_ms;
-	uint32_t files_sum; /* checksum of the files at the start; 0: the files could not be read */
+	uint64_t files_sum; /* checksum of the files at the start; 0: the files could not be read */
 	/* the next attempt uses the last good configuration instead of the files */
 	bool tries_last_good;
 };

@@ -81,7 +81,7 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 struct keeping {
 	struct pipeline *p;
 	struct buf data;
-	uint32_t sum;
+	uint64_t sum;
 	struct err err;
 };
 
@@ -143,7 +143,7 @@ static void kept_written(void *arg, int result)
  */
 void config_keep(struct pipeline *p, const struct conf_files *files)
 {
-	uint32_t sum = kept_sum(files);
+	uint64_t sum = kept_sum(files);
 	if (sum == p->reloads.saved_sum)
 		return;
 	struct keeping *k = calloc(1, sizeof *k);
@@ -327,7 +327,7 @@ struct reload {
 	/* with `recovers`: activation time of the last good configuration; 0: the files are
 	 * tried */
 	uint64_t last_good_ns;
-	uint32_t undoes; /* checksum of the configuration that is undone; 0: this is no undo */
+	uint64_t undoes; /* checksum of the configuration that is undone; 0: this is no undo */
 	uint64_t began_us;
 };
 
@@ -652,7 +652,7 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 	return reload_start(p, r, err);
 }
 
-int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+int config_undo(struct pipeline *p, struct conf_files *files, uint64_t sum, reload_done done,
 		void *arg, struct err *err)
 {
 	struct reload *r = reload_new(p, RELOAD, done, arg);

@@ -112,7 +112,7 @@ void config_keep(struct pipeline *p, const struct conf_files *files);
 
 /* Reloads with the text of a previous configuration; takes ownership of *files. `sum`: checksum of
  * the configuration that is undone, which a start must not activate again. */
-int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+int config_undo(struct pipeline *p, struct conf_files *files, uint64_t sum, reload_done done,
 		void *arg, struct err *err);
 
 /* Records that the files were refused. `problems`: lines, "" if err holds everything. */

@@ -21,7 +21,7 @@ struct reloads {
 	char *problems; /* all problems of a refused configuration, lines; NULL without an error */
 	/* activation time of the saved configuration if that is active; 0: read from the files */
 	uint64_t saved_ns;
-	uint32_t saved_sum; /* checksum of the saved configuration */
+	uint64_t saved_sum; /* checksum of the saved configuration */
 	char save_error[ERR_TEXT_MAX]; /* why the active configuration is not saved; "": it is */
 	struct first *startup; /* exists during a start (startup.c) */
 	bool lenient; /* during a start: required controllers may be missing */

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "core/nri-rpd/pipeline/reload/reload.h"
 
 #define LOG_SOURCE "config"
-#define SUM_TEXT_MAX 16u
+#define SUM_TEXT_MAX 24u
 #define AGAIN_MS 5000u /* delay before an undo that failed is tried again */
 
 /* ---- mark of undone files -------------------------------------------------------------------- */
@@ -28,7 +29,7 @@
 /* Write or removal of the mark, for the disk worker. */
 struct marking {
 	char path[CACHE_PATH_MAX + sizeof UNDONE_FILE];
-	uint32_t sum; /* 0: remove the mark */
+	uint64_t sum; /* 0: remove the mark */
 	struct err err;
 };
 
@@ -36,7 +37,7 @@ static int write_mark(void *arg)
 {
 	struct marking *m = arg;
 	char text[SUM_TEXT_MAX];
-	int n = snprintf(text, sizeof text, "%08x\n", m->sum);
+	int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", m->sum);
 	if (m->sum)
 		return fs_replace(m->path, text, (size_t)n, 0600, true, &m->err);
 	return unlink(m->path) && errno != ENOENT ? err_errno(&m->err, -errno, "%s", m->path) : 0;
@@ -51,7 +52,7 @@ static void mark_written(void *arg, int result)
 	free(m);
 }
 
-static void undo_mark(struct pipeline *p, uint32_t sum)
+static void undo_mark(struct pipeline *p, uint64_t sum)
 {
 	struct marking *m = calloc(1, sizeof *m);
 	if (m)
@@ -71,7 +72,7 @@ bool undo_rejects(const struct pipeline *p, const struct conf_files *files)
 	if (!path || fs_read_own(path, SUM_TEXT_MAX, &text, &len, &err))
 		return false;
 	char *end;
-	unsigned long sum = strtoul(text, &end, 16);
+	unsigned long long sum = strtoull(text, &end, 16);
 	return end != text && sum == kept_sum(files);
 }
 
@@ -105,7 +106,7 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, else it is undone", seconds);
 }
 
-void undo_done(struct pipeline *p, uint32_t sum)
+void undo_done(struct pipeline *p, uint64_t sum)
 {
 	stop_waiting(p);
 	assert(sum);
@@ -141,7 +142,7 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 struct undoing {
 	struct pipeline *p;
 	const char *file;
-	uint32_t sum;
+	uint64_t sum;
 	reload_done done;
 	void *arg;
 	struct kept kept;

@@ -38,7 +38,7 @@ void undo_forget(struct pipeline *p);
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
 /* Records that the former configuration is active, and that a start must not use the files with
  * checksum `sum`. */
-void undo_done(struct pipeline *p, uint32_t sum);
+void undo_done(struct pipeline *p, uint64_t sum);
 
 struct err;
 

@@ -19,11 +19,11 @@
 #define SETTLE_MS 500u
 #define CHANGES (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE)
 
-static uint32_t watch_files_sum(const struct pipeline *p)
+static uint64_t watch_files_sum(const struct pipeline *p)
 {
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	struct conf_files files = {NULL, 0};
-	uint32_t sum = 0;
+	uint64_t sum = 0;
 	if (errs) {
 		conf_errors_init(errs);
 		(void)conf_read_files(p->config_path, &files, errs);
@@ -36,7 +36,7 @@ static uint32_t watch_files_sum(const struct pipeline *p)
 static void watch_files_settled(void *arg)
 {
 	struct pipeline *p = arg;
-	const uint32_t sum = watch_files_sum(p);
+	const uint64_t sum = watch_files_sum(p);
 	if (sum == p->reloads.watch_files.sum)
 		return;
 	p->reloads.watch_files.sum = sum;

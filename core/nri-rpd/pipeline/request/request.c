@@ -148,8 +148,12 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	assert(!p->txn);
 	watchdog_end(p->watchdog);
 	request_count(p, failed);
-	if (p->requests.kind == REQ_STOP_POD || p->requests.kind == REQ_SYNCHRONIZE)
-		admit_settle(p);
+	const struct pod *ended = cache_pod_of(p->env.cache, p->requests.ended);
+	p->requests.ended = 0;
+	if (p->requests.kind == REQ_SYNCHRONIZE)
+		admit_settle(p, NULL);
+	else if (ended)
+		admit_settle(p, ended->uid);
 }
 
 uint64_t request_allowed_ms(const struct pipeline *p)
@@ -228,6 +232,7 @@ static void request_release(struct pipeline *p, struct ctr *ctr, struct reply *r
 	else
 		decide_settle(p);
 	controllers_post_stop(p, ctr);
+	p->requests.ended = ctr->pod->handle;
 }
 
 /* Releases the remaining containers of a pod. The updates of other containers go into the queue. */
@@ -249,6 +254,7 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	release_pod(p, pod);
 	devices_pod_ended(p, pod);
 	pod->stopped = true;
+	p->requests.ended = pod->handle;
 }
 
 void request_update_pod(struct pipeline *p, const struct pod_desc *desc, const struct res_desc *res)

@@ -12,6 +12,7 @@ struct adjustments; /* adjust.c */
 struct requests {
 	enum request kind; /* kind of the running request */
 	uint64_t began_ns;
+	rp_pod ended; /* sandbox that the running request ends, or a container of it; 0: none */
 	/* restores what the running request changed outside of its transaction; NULL: nothing */
 	void (*undo)(struct pipeline *p, void *arg);
 	void *undo_arg;

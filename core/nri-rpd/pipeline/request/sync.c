@@ -237,15 +237,8 @@ static void settle_names(struct pipeline *p)
 		cache_claim_name(p->env.cache, winner);
 		/* Exclusive CPUs of the loser need no separate release: the policy places all
 		 * containers next. */
-		struct txn *t = txn_begin(p->env.cache);
-		struct decision *d = t ? txn_stage(t, loser) : NULL;
-		if (d) {
-			d->state = RP_STATE_EXITED;
-			txn_put_set(p->env.cache, &d->exclusive, NULL);
-			txn_commit(t);
-			store_put_ctr(p->store, loser);
-		}
-		txn_end(t);
+		sync_change_life(p, loser, RP_STATE_EXITED);
+		controllers_post_stop(p, loser);
 	}
 }
 

@@ -188,18 +188,23 @@ static bool is_over(const struct pipeline *p, const struct pod *pod)
 	return true;
 }
 
-void admit_settle(struct pipeline *p)
+static void admit_settle_sandbox(struct pipeline *p, struct pod *pod)
 {
+	if (pod->over || !is_over(p, pod))
+		return;
+	pod->over = true;
+	log_info("pod %s/%s has ended: what it was granted is free", pod->ns, pod->name);
+	admit_end(p, pod);
+}
+
+void admit_settle(struct pipeline *p, const char *uid)
+{
+	struct pod *pod = uid ? cache_pod_by_uid(p->env.cache, uid) : cache_pods(p->env.cache);
 	if (!p->runtime.synchronized || !policy_follows_pods(p) ||
 	    !feed_n_ended(cache_feed(p->env.cache)))
 		return;
 	watchdog_begin(p->watchdog);
-	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
-		if (pod->over || !is_over(p, pod))
-			continue;
-		pod->over = true;
-		log_info("pod %s/%s has ended: what it was granted is free", pod->ns, pod->name);
-		admit_end(p, pod);
-	}
+	for (; pod; pod = uid ? pod->uid_next : pod->hh.next)
+		admit_settle_sandbox(p, pod);
 	watchdog_end(p->watchdog);
 }

@@ -41,8 +41,8 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err);
 int admit_refused(struct pipeline *p, struct pod *pod, struct err *err);
 /* Releases what was granted to a pod that has been removed or will run nothing more. */
 void admit_end(struct pipeline *p, struct pod *pod);
-/* Releases what was granted to pods that the cluster reports as ended. Called outside of
- * requests. */
-void admit_settle(struct pipeline *p);
+/* Releases what was granted to a pod, or to all pods (uid NULL), that the cluster reports as ended.
+ * Called outside of requests. */
+void admit_settle(struct pipeline *p, const char *uid);
 
 #endif

@@ -16,7 +16,7 @@ struct hold {
 	struct request_about about;
 	void (*resume)(void *arg); /* NULL: no request is deferred */
 	void *arg;
-	unsigned told; /* number of hold_told() calls */
+	unsigned told; /* number of hold_told() calls; read by unit tests */
 };
 
 int hold_init(struct pipeline *p);

@@ -206,19 +206,18 @@ int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, 
 	return r < 0 ? err_errno(err, r, "%zu grants", n) : 0;
 }
 
-static bool has_uid(const struct pipeline *p, const struct pod *but, const char *uid)
+/* Returns true if a pod has a sandbox besides this one. */
+static bool has_other_sandbox(const struct pipeline *p, const struct pod *pod)
 {
-	for (const struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
-		if (pod != but && str_eq(pod->uid, uid))
-			return true;
-	return false;
+	const struct pod *first = cache_pod_by_uid(p->env.cache, pod->uid);
+	return first && (first != pod || first->uid_next);
 }
 
 /* Notifies the plugins that a pod is gone, unless it has another sandbox. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 {
 	const struct plugins *s = &p->wait.plugins;
-	if (s->reachable && plugins_any(p) && *pod->uid && !has_uid(p, pod, pod->uid))
+	if (s->reachable && plugins_any(p) && *pod->uid && !has_other_sandbox(p, pod))
 		s->source.remove(s->source.arg, pod->uid);
 }
 
