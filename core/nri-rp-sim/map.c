@@ -108,6 +108,7 @@ static int read_model(struct map *m)
 	m->drawn.cpus = m->cpus;
 	m->drawn.nodes = m->nodes;
 	m->drawn.groups = m->groups;
+	m->drawn.exclusive = "of one container";
 	m->drawn.n_cpus = v->n_cpus;
 	m->drawn.n_nodes = v->n_nodes;
 	return 0;

@@ -116,8 +116,8 @@ void show_containers(struct out *o, const json_t *doc, bool wide)
 		{.title = "CPUs", .flex = true},
 		{.title = "Use", .flex = true, .drop = 2},
 		{.title = "Mems", .flex = true},
-		{.title = "CPU", .right = true},
-		{.title = "Memory", .right = true, .drop = 3},
+		{.title = "CPU req", .right = true},
+		{.title = "Mem req", .right = true, .drop = 3},
 		{.title = "ID", .drop = 9},
 	};
 	const json_t *c;
@@ -207,7 +207,7 @@ static void show_placement(struct out *o, const json_t *c)
 	if (*cpus && (!*exclusive || str_eq(cpus, exclusive)))
 		(void)buf_printf(&text, ", %s",
 				 *exclusive	  ? "exclusive"
-				 : jb(c, "alone") ? "nobody else is there"
+				 : jb(c, "alone") ? "shared, at present without others"
 						  : "shared");
 	else if (*cpus)
 		(void)buf_printf(&text, ", of them exclusive %s", exclusive);
@@ -314,7 +314,7 @@ static void show_trail(struct out *o, const json_t *c)
 		out_wrap(o, js(c, "remark"), 2, 4);
 		out_put(o, "\n");
 	}
-	show_why(o, json_object_get(c, "trail"));
+	show_why(o, json_object_get(c, "why"));
 }
 
 static void show_annotations(struct out *o, json_t *annotations)

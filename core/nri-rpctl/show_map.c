@@ -20,6 +20,7 @@ struct map {
 	struct cpumap_node *nodes;
 	struct cpumap_group *sets;
 	char (*near)[NEAR_MAX]; /* texts by node */
+	struct rp_idset reserved;
 	struct cpumap drawn;
 };
 
@@ -97,6 +98,8 @@ static int read_map(struct map *m)
 	m->drawn.cpus = m->cpus;
 	m->drawn.nodes = m->nodes;
 	m->drawn.groups = m->sets;
+	if (!rp_idset_parse(&m->reserved, js(m->doc, "reserved"), RP_CPUS_MAX))
+		m->drawn.reserved = &m->reserved;
 	return 0;
 }
 
@@ -108,6 +111,7 @@ static void draw_head(const struct map *m)
 		const char *key, *name;
 	} sets[] = {{"isolated", "isolated"},
 		    {"nohz_full", "nohz_full"},
+		    {"reserved", "reserved"},
 		    {"efficient", "efficient cores"}};
 	static const struct {
 		const char *key, *one, *many;

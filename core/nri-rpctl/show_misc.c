@@ -84,8 +84,16 @@ static void show_moves(struct out *o, const json_t *moves)
 	const json_t *m;
 	size_t i;
 	struct table *t = table_new(&o->term, o->term.utf8 ? columns : ascii, 6);
-	json_array_foreach(moves, i, m) for (size_t k = 0; k < 6; k++)
-		table_add(t, k == 5 ? YELLOW : PLAIN, js(m, keys[k]));
+	json_array_foreach(moves, i, m)
+	{
+		/* a container that does not exist yet comes with the reasons of its placement */
+		const bool is_new = json_object_get(m, "why") != NULL;
+		for (size_t k = 0; k < 6; k++) {
+			const bool anywhere = k && k < 5 && !(is_new && (k == 1 || k == 3));
+			table_add(t, k == 5 ? YELLOW : PLAIN,
+				  anywhere && !*js(m, keys[k]) ? "any" : js(m, keys[k]));
+		}
+	}
 	if (table_rows(t))
 		out_put(o, "\n");
 	table_end(t, o);

@@ -54,7 +54,8 @@ static void plan_free(struct rp_plan *p)
 	free(p);
 }
 
-/* Stores the usage of reclaimed pods' containers: milli-CPU and bytes. -RP_ENOMEM with a message. */
+/* Stores the usage of reclaimed pods' containers: milli-CPU and bytes. -RP_ENOMEM with a
+ * message. */
 static int32_t used_by_them(const struct modhost *h, int64_t *cpu, int64_t *memory)
 {
 	struct ctr_list list = {NULL, 0};

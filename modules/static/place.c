@@ -322,12 +322,19 @@ int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus)
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
-		   const struct placing *p)
+void place_explain_refused(struct rp_instance *inst, const struct rp_ctr_info *info,
+			   const struct placing *p)
 {
 	const struct modhost *h = &inst->h;
 	modhost_note(h, info->ctr, "Guaranteed pod, request of %lld whole CPU%s: exclusive CPUs",
 		     (long long)p->n, p->n == 1 ? "" : "s");
+}
+
+void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
+		   const struct placing *p)
+{
+	const struct modhost *h = &inst->h;
+	place_explain_refused(inst, info, p);
 	if (p->hint[0])
 		modhost_note(h, info->ctr, "%s", p->hint);
 	modhost_decided_line(h, info->ctr, p->decided_at, p->text);

@@ -120,6 +120,7 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 		    : place_find(inst, info->ctr, n, &p)))) {
 		inst->counters.refused++;
 		inst->waiting = true;
+		place_explain_refused(inst, info, &p);
 		return modhost_fail(&inst->h, -RP_ENOSPC, "%s", p.text);
 	}
 	if (!n_own && !(info->flags & RP_CTR_POD_RESOURCES) && !inst->plan->settings.pod_scope) {

@@ -161,6 +161,9 @@ struct relief_call place_relief(struct rp_instance *inst, rp_txn txn);
  */
 int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus);
 /* Records the notes for `nri-rpctl explain`. */
+/* Notes what a refused container wanted. */
+void place_explain_refused(struct rp_instance *inst, const struct rp_ctr_info *info,
+			   const struct placing *p);
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p);
 void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info);

@@ -302,9 +302,14 @@ static int32_t choose_pool(struct placing *l)
 		}
 	}
 	l->pool = s.best.pool;
-	if (!score_sufficient(&r, &s.best))
-		l->nearest = find_nearest(inst, &r);
-	report_choice(inst, &r, &s);
+	if (score_sufficient(&r, &s.best)) {
+		report_choice(inst, &r, &s);
+		return 0;
+	}
+	struct score nearest;
+	l->nearest = find_nearest(inst, &r);
+	score_pool(inst, &r, l->nearest, &nearest);
+	report_none(inst, &r, &nearest);
 	return 0;
 }
 

@@ -66,6 +66,16 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 	modhost_note_line(h, r->info.ctr, second.text);
 }
 
+void report_none(struct rp_instance *inst, const struct request *r, const struct score *nearest)
+{
+	struct line l = {0};
+	if (!inst->h.explain)
+		return;
+	line_printf(&l, "none of %u pools is sufficient; the nearest: ", inst->plan->n_pools);
+	say_score(inst->plan, r, nearest, &l);
+	modhost_note_line(&inst->h, r->info.ctr, l.text);
+}
+
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g)
 {
 	static const char *const kinds[N_GRANT_TYPES] = {"shared", "reserved", "untouched"};

@@ -13,6 +13,8 @@ extern const struct rp_zones ta_zones;
 extern const struct rp_metrics ta_metrics;
 /* Records why the pool was chosen, as notes for `nri-rpctl explain`. */
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
+/* Records that no pool is sufficient, and which lacks least. */
+void report_none(struct rp_instance *inst, const struct request *r, const struct score *nearest);
 /* Records which CPUs the container got, as a note for `nri-rpctl explain`. */
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
 

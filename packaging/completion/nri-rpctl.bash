@@ -55,7 +55,7 @@ _nri_rpctl() {
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
 	topology) choices="--table" ;;
 	explain)
-		choices=$(_nri_rpctl_names containers full_name "${socket[@]}")
+		choices="$(_nri_rpctl_names containers full_name "${socket[@]}") $(_nri_rpctl_names pods name "${socket[@]}")"
 		[[ $cur == -* ]] && choices="--history"
 		;;
 	reload) choices="--confirm" ;;

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from simnode import Node, ctr
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build')).resolve()
 PATIENCE = 60
@@ -29,7 +31,7 @@ def installed(tmp_path_factory):
 
 
 def environment(installed, home):
-    return {'PATH': '%s:%s' % (installed / 'bin', os.environ['PATH']), 'HOME': str(home), 'TERM': 'dumb', 'LC_ALL': 'C.UTF-8'}
+    return {'PATH': '%s:%s:%s' % (installed / 'bin', BUILD / 'bin', os.environ['PATH']), 'HOME': str(home), 'TERM': 'dumb', 'LC_ALL': 'C.UTF-8'}
 
 
 def fish_offers(installed, home, line):
@@ -37,7 +39,7 @@ def fish_offers(installed, home, line):
     done = subprocess.run(['fish', '--no-config', '-c', script], env=environment(installed, home), cwd=home, capture_output=True, text=True,
                           timeout=PATIENCE)
     assert done.returncode == 0 and done.stderr == ''
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines())
 
 
 def bash_offers(installed, home, line):
@@ -45,16 +47,31 @@ def bash_offers(installed, home, line):
     done = subprocess.run(['bash', installed / 'share/nri-rp/complete.bash', installed / 'share/bash-completion/completions' / words[0], *words],
                           env=environment(installed, home), cwd=home, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and done.stderr == ''
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines())
 
 
 @fish
 @pytest.mark.parametrize('line', ['nri-rpctl ', 'nri-rpctl co', 'nri-rpctl config check --', 'nri-rpctl log level ', 'nri-rp-agent --', 'nri-rp-bridge --log-level ',
-                                  'nri-rpctl plan '])
+                                  'nri-rpctl plan ', 'nri-rpd --log-level ', 'nri-rpd --', 'nri-rp-sim ', 'nri-rp-sim --runtime ', 'nri-rp-modcheck --'])
 def test_fish_offers_what_bash_does(installed, tmp_path, line):
     (tmp_path / 'next.conf').write_text('')
     offered = bash_offers(installed, tmp_path, line)
     assert offered and fish_offers(installed, tmp_path, line) == offered
+
+
+def test_commands_come_with_what_they_do(installed, tmp_path):
+    offered = dict(line.split('\t') for line in bash_offers(installed, tmp_path, 'nri-rpctl ') if '\t' in line)
+    assert 'containers and where they are' in offered['containers'] and len(offered) > 20
+
+
+def test_explain_offers_pods(installed, tmp_path):
+    """A pod is explained, too, and one that was refused has no container."""
+    with Node({'policy': 'none'}) as node:
+        node.create('web', ctr('app', '1'))
+        words = ['nri-rpctl', '--socket', node.paths['control'], 'explain', '']
+        done = subprocess.run(['bash', installed / 'share/nri-rp/complete.bash', installed / 'share/bash-completion/completions/nri-rpctl', *words],
+                              env=environment(installed, tmp_path), capture_output=True, text=True, timeout=PATIENCE)
+    assert {'default/web/app', 'web'} <= set(done.stdout.split()), done.stdout
 
 
 class Zsh:
@@ -95,7 +112,8 @@ def typist(installed, tmp_path):
 
 @zsh
 @pytest.mark.parametrize('typed,completed', [('nri-rpctl rebal', 'rebalance'), ('nri-rpctl config check --lo', '--local'), ('nri-rpctl plan ne', 'next.conf'),
-                                             ('nri-rp-agent --daemon', '--daemon-socket'), ('nri-rp-bridge --log-level war', 'warning')])
+                                             ('nri-rp-agent --daemon', '--daemon-socket'), ('nri-rp-bridge --log-level war', 'warning'), ('nri-rpd --check', '--check-config'),
+                                             ('nri-rp-sim mach', 'machine'), ('nri-rp-modcheck --sani', '--sanitize')])
 def test_zsh_completes(typist, typed, completed):
     typist.type(typed + '\t')
     typist.wait(completed[len(typed.split(' ')[-1]):])

@@ -407,6 +407,26 @@ def test_zones_of_static(busy):
     assert attributes(zones[0])['reserved cpuset'] == '0' and attributes(zones[0])['shared cpuset'] == '0-1'
 
 
+def test_reserved_cpus_are_not_free(make_node):
+    """Without a container on them, too."""
+    node = make_node({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0,4'}}})
+    assert ctl_json(node, 'topology')['reserved'] == '0,4'
+    said = ctl(node, 'topology').out
+    assert 'reserved: 0,4' in said and said.count('4 CPUs: 1 reserved, 3 free') == 2 and said.count('4 CPUs: 4 free') == 2
+
+
+def test_explain_says_which_document_it_is(make_node):
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    node.create('a', ctr('a0', '8', '64Mi'))
+    node.reject('b', ctr('b0', '9', '64Mi'))
+    assert [ctl_json(node, 'explain', *args)['document'] for args in (['a'], ['b'], ['--history', 'a'])] == ['container', 'refusal', 'history']
+    doc = ctl_json(node, 'explain', 'a')
+    assert doc['why'] == doc['trail'] and doc['why']
+    # a refusal of any policy says what was wanted and which containers have the CPUs
+    why = ctl_json(node, 'explain', 'b')['refused']['why']
+    assert 'request of 9 whole CPUs' in why[0] and why[1] == 'exclusive CPUs belong to default/a/a0 ' + node.ctl('containers')[0]['exclusive']
+
+
 def test_zones_of_topology_aware(busy):
     """The tree of pools: two sockets of two nodes; what a child lacks its parents lack as well."""
     zones = by_name(ctl_json(busy(TOPOLOGY_AWARE), 'zones'), 'name')

@@ -460,7 +460,7 @@ def test_completion_of_names(make_node):
     node.create('web', ctr('app', '1m/-'))
     node.create('db', ctr('sql', '1m/-'))
     where = ['--socket', node.paths['control']]
-    assert complete(*where, 'explain', '') == {'default/web/app', 'default/db/sql'}
+    assert complete(*where, 'explain', '') == {'default/web/app', 'default/db/sql', 'web', 'db'}, 'a pod is explained, too'
     assert complete(*where, 'explain', 'default/w') == {'default/web/app'}
     assert complete(*where, 'pods', '') == {'web', 'db'}
     assert complete('--socket', '/nowhere', 'explain', '') == set(), 'and nothing is said where no daemon runs'

@@ -30,7 +30,8 @@ def test_a_refusal_is_explained(make_node, kill):
         for name in ('default/web/app', 'web/app', 'default/web', 'web'):
             said = ctl_json(node, 'explain', name)['refused']
             assert said['kind'] == 'refused' and said['container'] == 'default/web/app'
-            assert '12 exclusive CPUs' in said['text'] and any('best of' in line for line in said['why'])
+            assert '12 exclusive CPUs' in said['text'] and any('none of 7 pools is sufficient' in line for line in said['why'])
+            assert 'exclusive CPUs belong to default/busy/one 8-15' in said['why'], said
         done = ctl(node, 'explain', 'web')
         assert done.code == OK and done.out.startswith('Refused ') and 'What was tried' in done.out
         told = ctl_json(node, 'explain', '--history', 'busy')['history']

@@ -121,7 +121,7 @@ static void machine_map(void **state)
 	draw(false, NULL, &out);
 	const char *text = buf_text(&out.buf);
 	assert_non_null(strstr(text, "package 0\n"
-				     "  node 0  2 GiB, 4 CPUs: 2 exclusive, 2 free\n"
+				     "  node 0  2 GiB, 4 CPUs: 2 of one container, 2 free\n"
 				     "     0 ·  1 · │  2 A  3 A\n"
 				     "  node 1  2 GiB, 4 CPUs: 4 shared\n"
 				     "     4 b  5 b │  6 b  7 b\n"));

@@ -137,12 +137,13 @@ static void put_part(struct out *o, unsigned n, const char *what, const char *be
 static void draw_node_head(const struct drawing *d, const struct cell *c, uint32_t n)
 {
 	const struct cpumap_node *node = node_of(d, c->at.node);
-	unsigned exclusive = 0, shared = 0;
+	unsigned exclusive = 0, shared = 0, reserved = 0;
 	char memory[UNIT_MAX];
 	for (uint32_t i = 0; i < n; i++) {
 		if (c[i].group == CPUMAP_NOBODY)
-			continue;
-		if (d->m->groups[c[i].group].exclusive)
+			reserved += d->m->reserved &&
+				    rp_ids_has(rp_ids_of(d->m->reserved), c[i].at.cpu);
+		else if (d->m->groups[c[i].group].exclusive)
 			exclusive++;
 		else
 			shared++;
@@ -154,9 +155,12 @@ static void draw_node_head(const struct drawing *d, const struct cell *c, uint32
 		out_printf(d->o, "  %s%s%s", node->type, *node->type ? " " : "",
 			   unit_bytes(node->memory, memory));
 	out_printf(d->o, ", %u CPUs:", n);
-	put_part(d->o, exclusive, "exclusive", "");
+	const char *word = d->m->exclusive ? d->m->exclusive : "exclusive";
+	put_part(d->o, exclusive, word, "");
 	put_part(d->o, shared, "shared", exclusive ? "," : "");
-	put_part(d->o, n - exclusive - shared, "free", exclusive || shared ? "," : "");
+	put_part(d->o, reserved, "reserved", exclusive || shared ? "," : "");
+	put_part(d->o, n - exclusive - shared - reserved, "free",
+		 exclusive || shared || reserved ? "," : "");
 	out_put(d->o, "\n");
 }
 

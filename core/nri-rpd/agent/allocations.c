@@ -15,7 +15,6 @@
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_MAX (64u << 20)
 /* Attribute of a zone with the CPUs that its policy reserves: a name of the published topology. */
-#define RESERVED_ATTRIBUTE "reserved cpuset"
 
 static char *set_text(struct arena *a, struct rp_ids ids)
 {
@@ -204,29 +203,6 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 
 /* ---- allocatable resources ------------------------------------------------------------------- */
 
-static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
-{
-	(void)ctx, (void)name, (void)type, (void)parent;
-}
-
-static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
-			int64_t available)
-{
-	(void)ctx, (void)name, (void)capacity, (void)allocatable, (void)available;
-}
-
-static void on_attribute(void *ctx, const char *name, const char *value)
-{
-	struct rp_idset *reserved = ctx, more;
-	if (str_eq(name, RESERVED_ATTRIBUTE) && rp_idset_parse(&more, value, RP_CPUS_MAX) == 0)
-		rp_idset_or(reserved, rp_ids_of(reserved), rp_ids_of(&more));
-}
-
-static void on_cost(void *ctx, const char *other, int64_t value)
-{
-	(void)ctx, (void)other, (void)value;
-}
-
 static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableResponse *out)
 {
 	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
@@ -273,40 +249,13 @@ static int put_node_pages(struct arena *a, struct pipeline *p, Agent__Allocatabl
 	return out->huge ? 0 : -ENOMEM;
 }
 
-/* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones
- * call reserved. */
-static int find_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
-{
-	struct rp_idset reserved;
-	rp_idset_clear(&reserved);
-	const struct rp_zone_sink sink = {.size = sizeof sink,
-					  .ctx = &reserved,
-					  .zone = on_zone,
-					  .resource = on_resource,
-					  .attribute = on_attribute,
-					  .cost = on_cost};
-	int r = pipeline_zones(p, &sink, err);
-	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
-	return r;
-}
-
-static int find_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
-{
-	int r = pipeline_allocatable(p, ret, err);
-	if (r == 0)
-		return find_unreserved(p, ret, err);
-	if (r > 0)
-		rp_idset_and(ret, rp_ids_of(ret), topo_ids(pipeline_topo(p), RP_CPUS_ONLINE));
-	return r < 0 ? r : 0;
-}
-
 void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
 	struct rp_idset cpus;
 	struct err err = ERR_INIT;
-	if (find_allocatable(p, &cpus, &err)) {
+	if (pipeline_allocatable(p, &cpus, &err)) {
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 		return;
 	}

@@ -181,9 +181,9 @@ enum call_result run_containers(struct call *call)
 
 /* ---- explain --------------------------------------------------------------------------------- */
 
-static void put_trail(struct json *j, const char *trail, uint32_t flags)
+static void put_trail(struct json *j, const char *key, const char *trail, uint32_t flags)
 {
-	json_karr(j, "trail");
+	json_karr(j, key);
 	while (trail && *trail) {
 		char line[RP_TRAIL_MAX + 64];
 		size_t n = strcspn(trail, "\n"), len = n < sizeof line - 1 ? n : sizeof line - 1;
@@ -335,6 +335,7 @@ static enum call_result put_history(struct call *call, const char *name)
 	const struct event *e = pipeline_event_after(call->p, 0);
 	unsigned n = 0;
 	json_obj(&call->j);
+	json_kstr(&call->j, "document", "history");
 	json_kstr(&call->j, "name", name);
 	json_karr(&call->j, "history");
 	for (; e; e = pipeline_event_after(call->p, e->seq)) {
@@ -380,6 +381,7 @@ static enum call_result explain_other(struct call *call, const char *name, const
 	struct buf names = BUF_INIT;
 	if (e && !pod) {
 		json_obj(&call->j);
+		json_kstr(&call->j, "document", "refusal");
 		json_kstr(&call->j, "name", name);
 		json_key(&call->j, "refused");
 		put_event(&call->j, e, call->req->flags);
@@ -421,6 +423,7 @@ enum call_result run_explain(struct call *call)
 	struct rp_idset crowded;
 	crowded_cpus(cache, &crowded);
 	json_obj(j);
+	json_kstr(j, "document", "container");
 	put_ctr_members(j, cache, ctr, flags);
 	put_alone(j, ctr, &crowded);
 	put_needs(j, "decided_for", &ctr->cur.needs);
@@ -442,7 +445,8 @@ enum call_result run_explain(struct call *call)
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
 	put_text(j, "remark", lists_remark(ctr, policy));
-	put_trail(j, ctr->trail.text, flags);
+	put_trail(j, "why", ctr->trail.text, flags);
+	put_trail(j, "trail", ctr->trail.text, flags); /* earlier name of "why" */
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "data", blob_text(ctr->cur.data));
 	json_end_obj(j);

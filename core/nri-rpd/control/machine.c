@@ -356,6 +356,17 @@ static void put_groups(struct json *j, const struct uses *u)
 	json_kuint(j, "unconfined", u->unconfined);
 }
 
+/* Writes the CPUs that the policy reserves for the system. */
+static void put_reserved(struct json *j, struct pipeline *p)
+{
+	const struct rp_ids online = topo_ids(pipeline_topo(p), RP_CPUS_ONLINE);
+	struct rp_idset cpus;
+	if (pipeline_allocatable(p, &cpus, NULL))
+		rp_idset_copy(&cpus, online);
+	rp_idset_andnot(&cpus, online, rp_ids_of(&cpus));
+	put_ids(j, "reserved", rp_ids_of(&cpus));
+}
+
 static int put_topology(struct json *j, struct pipeline *p)
 {
 	struct uses u = {0};
@@ -366,6 +377,7 @@ static int put_topology(struct json *j, struct pipeline *p)
 		json_obj(j);
 		put_text(j, "policy", policy ? instance_name(policy) : NULL);
 		put_machine(j, pipeline_topo(p));
+		put_reserved(j, p);
 		put_speedselect(j, pipeline_topo(p), pipeline_root(p));
 		put_groups(j, &u);
 		json_end_obj(j);

@@ -31,6 +31,7 @@
 #include "core/nri-rpd/pipeline/state/state.h"
 
 #define LOG_SOURCE "pipeline"
+#define RESERVED_ATTRIBUTE "reserved cpuset" /* of zones */
 
 /* ---- events of modules and topology changes -------------------------------------------------- */
 
@@ -429,12 +430,56 @@ int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, s
 	return r;
 }
 
+static void pipeline_on_zone(void *ctx, const char *name, const char *type, const char *parent)
+{
+	(void)ctx, (void)name, (void)type, (void)parent;
+}
+
+static void pipeline_on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+				 int64_t available)
+{
+	(void)ctx, (void)name, (void)capacity, (void)allocatable, (void)available;
+}
+
+static void pipeline_on_attribute(void *ctx, const char *name, const char *value)
+{
+	struct rp_idset *reserved = ctx, more;
+	if (str_eq(name, RESERVED_ATTRIBUTE) && rp_idset_parse(&more, value, RP_CPUS_MAX) == 0)
+		rp_idset_or(reserved, rp_ids_of(reserved), rp_ids_of(&more));
+}
+
+static void pipeline_on_cost(void *ctx, const char *other, int64_t value)
+{
+	(void)ctx, (void)other, (void)value;
+}
+
+/* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones
+ * call reserved. */
+static int pipeline_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
+{
+	struct rp_idset reserved;
+	rp_idset_clear(&reserved);
+	const struct rp_zone_sink sink = {.size = sizeof sink,
+					  .ctx = &reserved,
+					  .zone = pipeline_on_zone,
+					  .resource = pipeline_on_resource,
+					  .attribute = pipeline_on_attribute,
+					  .cost = pipeline_on_cost};
+	int r = pipeline_zones(p, &sink, err);
+	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
+	return r;
+}
+
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
 	watchdog_begin(p->watchdog);
 	int r = p->policy ? instance_allocatable(p->policy, ret, err) : 0;
 	watchdog_end(p->watchdog);
-	return r;
+	if (r == 0)
+		return pipeline_unreserved(p, ret, err);
+	if (r > 0)
+		rp_idset_and(ret, rp_ids_of(ret), topo_ids(pipeline_topo(p), RP_CPUS_ONLINE));
+	return r < 0 ? r : 0;
 }
 
 int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,

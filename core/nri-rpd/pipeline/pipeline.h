@@ -174,7 +174,8 @@ int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, voi
 /* Call a module under the watchdog. Use these instead of instance_zones() or instance_collect(). */
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
-/* Returns what instance_allocatable() returns; 0 also without a policy. */
+/* Finds the online CPUs that are not reserved for the system: as the policy reports them, else as
+ * its zones do. */
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err);
 int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err);

@@ -371,6 +371,30 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 	}
 }
 
+#define HOLDERS_NOTED 8u
+
+/* Notes in the trail of a container that the policy refuses which containers have exclusive
+ * CPUs. */
+static void request_note_holders(struct pipeline *p, struct ctr *refused)
+{
+	_cleanup_(buf_fini) struct buf line = BUF_INIT;
+	char cpus[128]; /* a longer list is cut */
+	unsigned n = 0;
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (ctr == refused || !ctr_live(ctr->cur.state) || !ctr->cur.exclusive ||
+		    !ctr->cur.exclusive->count || n++ >= HOLDERS_NOTED)
+			continue;
+		(void)rp_ids_format(ctr->cur.exclusive->ids, cpus, sizeof cpus);
+		(void)buf_printf(&line, "%s%s %s", n > 1 ? ", " : "exclusive CPUs belong to ",
+				 ctr->full_name, cpus);
+	}
+	if (n > HOLDERS_NOTED)
+		(void)buf_printf(&line, " and %u more containers", n - HOLDERS_NOTED);
+	if (n)
+		host_note(p->env.cache, refused, buf_text(&line));
+}
+
 /* Stages the allocations of resource plugins. A failure refuses the container. */
 static int request_grant(struct pipeline *p, struct creation *c, struct err *err)
 {
@@ -395,6 +419,8 @@ static int request_place(struct pipeline *p, void *arg, struct err *err)
 	c->required = r;
 	if (!r && p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
+	if (r && !c->required)
+		request_note_holders(p, c->ctr);
 	if (!r)
 		r = request_grant(p, c, err);
 	if (!r)
