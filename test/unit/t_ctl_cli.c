@@ -347,7 +347,7 @@ static const struct canned hostile[] = {
 	 "{\"name\":\"memory_limit\",\"decided\":1024,\"asked\":1.5,\"in_force\":\"s\"}],"
 	 "\"cpus\":\"0-3\",\"exclusive\":\"1\",\"degraded\":\"it is bad\",\"remark\":\"so "
 	 "it is\","
-	 "\"rdt_class\":\"gold\",\"flags\":[\"memory-estimated\"],\"trail\":[\"t1\",\"t2\"]"
+	 "\"rdt_class\":\"gold\",\"flags\":[\"memory-estimated\"],\"why\":[\"t1\",\"t2\"]"
 	 ","
 	 "\"update_waits\":true,\"section\":\"s:1\",\"configured_at\":\"c:2\","
 	 "\"controllers\":[{\"name\":\"rdt\",\"result\":\"failed\",\"text\":\"no room\"},"
