@@ -200,9 +200,12 @@ def test_a_state_that_can_be_opened_later(make_node, tmp_path):
     own = node.create('own', ctr('c', '2', '64Mi'))[0]['cpus']
     assert FORGETS in node.read_log() and any('the state directory cannot be used' in reason for reason in node.ctl('status', check=False)['reasons'])
     eventually(lambda: not node.ctl('status', check=False)['reasons'])
+    node.create('more', ctr('m', '1', '64Mi'))
+    node.settle()  # events of the last moments are not saved
     node.kill()
     node.start()
-    assert 'restored 1 pods and 1 containers' in node.read_log() and node.places()['own/c'][0] == own
+    assert 'restored 2 pods and 2 containers' in node.read_log() and node.places()['own/c'][0] == own
+    assert [e['kind'] for e in node.ctl('explain', '--history', 'more')['history']] == ['created'], 'events are saved from then on, too'
 
 
 def test_the_daemon(make_node, tmp_path):

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -55,6 +56,20 @@ def test_offline_while_away(node):
     node.start()
     node.create('t', ctr('t0', '2', '64Mi'))
     node.expect('disjoint(a0, b0, t0, s0)', 'disjoint(b0, 4-5)')
+
+
+def test_memory_that_is_plugged_in_counts(node):
+    """A memory request that the runtime does not tell is estimated as a part of the node's memory."""
+    def requested(name):
+        return next(c for c in node.ctl('containers') if c['full_name'] == name)['wanted']['memory_request']
+    node.create('a', ctr('a0', '100m/-', '64Mi/-'))
+    root = pathlib.Path(node.paths['root'])
+    for path in [root / 'proc/meminfo', *root.glob('sys/devices/system/node/node*/meminfo')]:
+        path.write_text(re.sub(r'(MemTotal: +)(\d+)', lambda m: m.group(1) + str(2 * int(m.group(2))), path.read_text()))
+    node.signal('HUP')
+    node.log('the machine has changed')
+    node.create('b', ctr('b0', '100m/-', '64Mi/-'))
+    assert requested('default/b/b0') == pytest.approx(2 * requested('default/a/a0'), rel=0.01)
 
 
 @pytest.mark.parametrize('machine', [

@@ -53,6 +53,21 @@ static void test_comes_back(void **state)
 	runtime_free(r);
 }
 
+/* A connection that was opened to the first socket is not used for another one. */
+static void test_another_address(void **state)
+{
+	(void)state;
+	struct runtime *r = connected();
+	struct nri_config other = r->nri->cfg;
+	other.socket = "/nowhere/nri.sock";
+	other.name = r->nri->name;
+	r->nri->fallback.way_back = dup(STDIN_FILENO);
+	assert_true(r->nri->fallback.way_back >= 0);
+	assert_int_equal(nri_set_runtime(r->nri, &other), 0);
+	assert_int_equal(r->nri->fallback.way_back, -1);
+	runtime_free(r);
+}
+
 static void test_registration_refused(void **state)
 {
 	(void)state;
@@ -516,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_waits_for_the_runtime),
 		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_another_address),
 		cmocka_unit_test(test_registration_refused),
 		cmocka_unit_test(test_configure_comes_first),
 		cmocka_unit_test(test_launched_by_the_runtime),

@@ -277,6 +277,19 @@ static void test_stop_while_trying(void **state)
 	assert_int_equal(a.n + b.n + c.n, 3);
 }
 
+/* An undo that has just begun to read when the daemon ends begins no reload. */
+static void test_stop_while_undoing(void **state)
+{
+	struct world *w = *state;
+	struct answer a = {0};
+	assert_int_equal(reload(w, PUPPET).code, 0);
+	assert_int_equal(reload(w, "policy: none\n").code, 0);
+	assert_int_equal(pipeline_undo(w->p, answered, &a, &w->err), 0);
+	world_stop(w);
+	assert_int_equal(a.n, 1);
+	assert_true(a.code < 0);
+}
+
 /* ---- the first one --------------------------------------------------------------------------- */
 
 static void does_not_start(struct world *w, const char *conf, int code, const char *part)
@@ -607,6 +620,7 @@ int main(void)
 		world_test(test_saved_while_trying),
 		world_test(test_plan),
 		world_test(test_stop_while_trying),
+		world_test(test_stop_while_undoing),
 		bare_test(test_first_is_wrong),
 		bare_test(test_safe_mode),
 		bare_test(test_last_known_good),

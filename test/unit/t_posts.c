@@ -149,7 +149,10 @@ static void test_refused(void **state)
 	assert_int_equal(host_work_service.post(&controller, 0, NULL, 0), -RP_ENOTSUP);
 	p->env.trial = true;
 	assert_int_equal(host_work_service.post(&p->a, 0, NULL, 0), -RP_ENOTSUP);
-	instance_drop_posts(&p->a); /* a trial leaves what its parent has posted */
+	/* A trial leaves what its parent has posted, and waits for no worker of its parent. */
+	assert_int_equal(pthread_mutex_lock(&p->env.posts_lock), 0);
+	instance_drop_posts(&p->a);
+	assert_int_equal(pthread_mutex_unlock(&p->env.posts_lock), 0);
 	assert_non_null(p->env.posts);
 	p->env.trial = false;
 	instance_drop_posts(&p->a);

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of README's cluster chapter and of nri-rp-cluster(7), one after the other: each does what the text says, as far as that can be seen without
+an API server, which test_kubernetes.py needs: manifests are made and rendered by kubectl, names in commands are those of the rendered objects, and
+objects in examples are accepted by the node that they are for."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from apiserver import ApiServer
+from kubelet import Agent
+from simnode import Node, ctr, eventually
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build')).resolve()
+PAGE = (TOP / 'man' / 'nri-rp-cluster.7').read_text(encoding='utf-8')
+NODE = 'worker-1'
+
+pytestmark = pytest.mark.skipif(not shutil.which('kubectl'), reason='needs kubectl')
+
+
+def chapter():
+    """README's lines, without their comments."""
+    text = (TOP / 'README.md').read_text(encoding='utf-8').split('## Install in a cluster')[1].split('\n## ')[0]
+    return [line.strip().split('  #')[0].strip() for line in text.splitlines() if line.startswith('    ')]
+
+
+def literals():
+    return [m.group(1) for m in re.finditer(r'\.Bd -literal[^\n]*\n(.*?)\n\.Ed', PAGE, re.S)]
+
+
+def commands():
+    """Those of README and of the manual, each once."""
+    lines = chapter() + re.findall(r'^\.Dl ((?:kubectl|helm) .*)', PAGE, re.M)
+    for text in literals():
+        lines += [line for line in text.splitlines() if re.match(r'make |podman |editor |kubectl ', line)]
+    return list(dict.fromkeys(lines))
+
+
+def objects():
+    """Examples of objects in the manual."""
+    return [yaml.safe_load(text) for text in literals() if 'apiVersion:' in text]
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """What `make kubernetes` has made, with the image named as the line with the editor says."""
+    out = tmp_path_factory.mktemp('chapter')
+    (out / 'build').mkdir()
+    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL')}
+    subprocess.run(['make', '-C', TOP, '--no-print-directory', 'O=%s' % BUILD, 'KUBERNETES=%s/build/kubernetes' % out, '-o', str(BUILD / 'bin/nri-rpctl'),
+                    '-o', 'modules', 'kubernetes'], env=env, check=True, capture_output=True)
+    kustomization = out / 'build/kubernetes/base/kustomization.yaml'
+    kustomization.write_text(kustomization.read_text().replace('newName: nri-rp', 'newName: registry.example/nri-rp'))
+    return out
+
+
+@pytest.fixture(scope='module')
+def rendered(folder):
+    done = subprocess.run(['kubectl', 'kustomize', folder / 'build/kubernetes/base'], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def daemon_set(rendered):
+    found, = [d for d in rendered if d['kind'] == 'DaemonSet']
+    return found
+
+
+def the_kind(rendered, word):
+    """The definition of a resource by one of its names."""
+    return [d for d in rendered if d['kind'] == 'CustomResourceDefinition' and word in (d['spec']['names']['plural'], d['spec']['names'].get('singular'),
+                                                                                      *d['spec']['names'].get('shortNames', []))]
+
+
+def check_kubectl(words, folder, rendered):
+    namespaces = {d['metadata']['name'] for d in rendered if d['kind'] == 'Namespace'}
+    if '-n' in words:
+        at = words.index('-n')
+        assert words[at + 1] in namespaces
+        del words[at:at + 2]
+    if '-k' in words:
+        assert (folder / words[words.index('-k') + 1]).is_dir()
+        # of a namespace that is deleted first nothing is left when kubectl comes to it
+        assert words[0] == 'apply' or words[:2] == ['delete', '--ignore-not-found']
+    elif words[:2] in (['rollout', 'status'], ['delete', 'daemonset']):
+        assert words[2].split('/')[-1] == daemon_set(rendered)['metadata']['name']
+    elif words[0] == 'exec':
+        program = words[words.index('--') + 1:]
+        assert words[1] == 'ds/' + daemon_set(rendered)['metadata']['name']
+        assert words[words.index('-c') + 1] in [c['name'] for c in daemon_set(rendered)['spec']['template']['spec']['containers']]
+        assert subprocess.run([BUILD / 'bin' / program[0], *program[1:], '--help'], capture_output=True, timeout=60).returncode == 0
+    elif words[0] == 'get':
+        definition, = the_kind(rendered, words[1])
+        status = definition['spec']['versions'][0]['schema']['openAPIV3Schema']['properties']['status']
+        assert words[words.index('-o') + 1] == 'jsonpath={.status.nodes}' and 'nodes' in status['properties']
+    elif words[0] == 'label':
+        assert words[1] in ('node', 'namespace') and '=' in words[3]
+        assert words[3].split('=')[0] in json.dumps(rendered) + (TOP / 'core/nri-rp-agent/cluster.c').read_text()
+    else:
+        assert words == ['apply', '-f', 'canary.yaml'], words
+
+
+@pytest.mark.parametrize('line', commands())
+def test_each_line(folder, rendered, line):
+    program, *words = shlex.split(line.replace('REGISTRY', 'registry.example'))
+    if program == 'make':
+        assert subprocess.run(['make', '-C', TOP, '-n', *words], capture_output=True, timeout=120).returncode == 0
+    elif program == 'podman':
+        recipe = (TOP / words[words.index('-f') + 1]).read_text()
+        # the image that the manifests name is the one that is built of the package of this version
+        version = words[words.index('-t') + 1].split(':')[1]
+        assert 'COPY nri-rp_*.deb' in recipe and words[-1] == 'build/deb'
+        assert {c['image'] for c in daemon_set(rendered)['spec']['template']['spec']['containers']} == {'registry.example/nri-rp:' + version}
+    elif program == 'editor':
+        assert (folder / words[0]).read_text().count('newName: ') == 1
+    elif program == 'helm':
+        assert (folder / words[-1] / 'Chart.yaml').exists() and {p.name for p in (folder / words[-1] / 'templates').iterdir()} >= {'daemonset.yaml', 'rbac.yaml'}
+    else:
+        assert program == 'kubectl'
+        check_kubectl(words, folder, rendered)
+
+
+def test_roles_are_where_they_are_needed(rendered):
+    """A namespace for all of them would take away the one in kube-system."""
+    assert {d['metadata']['namespace'] for d in rendered if d['kind'] == 'Role' and d['metadata']['name'] == 'nri-rp-configuration'} == {'nri-rp', 'kube-system'}
+
+
+@pytest.mark.parametrize('ours', objects(), ids=lambda o: o['kind'])
+def test_objects_do_what_the_manual_says(tmp_path, rendered, ours):
+    """On a node with the file of the manifests, through an agent."""
+    plural, = [d['spec']['names']['plural'] for d in rendered if d['kind'] == 'CustomResourceDefinition' and d['spec']['names']['kind'] == ours['kind']]
+    config, = [d for d in rendered if d['kind'] == 'ConfigMap']
+    base = yaml.safe_load(config['data']['rp.conf'])
+    kinds = {} if ours['kind'] == 'Adjustment' else {plural: ours['kind']}
+    with ApiServer(kinds) as api, Node(None, start=False) as node:
+        api.put('nodes', None, NODE, {'metadata': {'labels': {}}})
+        base['agent'] = {**base['agent'], 'podResourceAPI': False, 'socket': node.paths['work'] + '/agent.sock'}
+        del base['metrics']
+        node.run('write-config', base)
+        node.start()
+        options = ['--kubeconfig', api.kubeconfig(tmp_path), '--node', NODE, '--namespace', 'nri-rp']
+        with Agent(base['agent']['socket'], node.paths['work'] + '/none.sock', options=options):
+            node.create('web', ctr('c0', '2', '64Mi'), labels={'app': 'web'})
+            api.put(plural, ours['metadata']['namespace'], ours['metadata']['name'], ours)
+
+            def verdict():
+                return (((api.find(plural, 'nri-rp', ours['metadata']['name']) or {}).get('status') or {}).get('nodes') or {}).get(NODE) or {}
+            eventually(lambda: verdict().get('status') == 'Success')
+            assert 'errors' not in verdict() and 'warnings' not in verdict(), verdict()
+            eventually(lambda: len(node.cpus('web/c0')) == (3 if ours['kind'] == 'Adjustment' else 2))
+            node.expect('disjoint(c0, 0)')
