@@ -11,6 +11,7 @@ kubernetes: $(O)/bin/nri-rpctl modules ## manifests for a cluster, to be applied
 	$(Q)$(O)/bin/nri-rpctl --module-dir $(KUBERNETES)/modules config crds > $(KUBERNETES)/base/crds.json
 	$(Q)rm -r $(KUBERNETES)/modules $(KUBERNETES)/chart.sed $(KUBERNETES)/enable-nri/enable-nri
 	$(Q)mkdir $(KUBERNETES)/chart/crds $(KUBERNETES)/chart/templates
+	$(Q)mv $(KUBERNETES)/chart/NOTES.txt $(KUBERNETES)/chart/templates
 	$(Q)cp $(KUBERNETES)/base/crds.json $(KUBERNETES)/base/adjustments.yaml $(KUBERNETES)/chart/crds
 	$(Q)for f in rbac configuration networkpolicy daemonset; do \
 		sed -f packaging/kubernetes/chart.sed $(KUBERNETES)/base/$$f.yaml > $(KUBERNETES)/chart/templates/$$f.yaml || exit 1; done

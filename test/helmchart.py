@@ -31,7 +31,11 @@ def _term(word, scope):
 
 def _expression(text, scope):
     first, *functions = [part.split() for part in text.split('|')]
-    if first[0] == 'printf':
+    if first[0] == 'pick':
+        value = {k: v for k, v in _term(first[1], scope).items() if k in [_term(word, scope) for word in first[2:]]}
+    elif first[:2] == ['default', 'dict']:
+        value = _term(first[2], scope) or {}
+    elif first[0] == 'printf':
         value = _term(first[1], scope) % tuple(_term(word, scope) for word in first[2:])
     else:
         word, = first

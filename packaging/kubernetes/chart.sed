@@ -4,7 +4,7 @@ s|namespace: nri-rp\b|namespace: {{ .Release.Namespace \| toJson }}|
 s|image: nri-rp$|image: {{ printf "%s:%s" .Values.image.name .Values.image.tag \| toJson }}\n          imagePullPolicy: {{ .Values.image.pullPolicy \| toJson }}|
 s|from: \[.*|from: {{ .Values.metricsFrom \| toJson }}|
 s|priorityClassName: .*|priorityClassName: {{ .Values.priorityClassName \| toJson }}|
-s|nodeSelector: .*|nodeSelector: {{ .Values.nodeSelector \| toJson }}|
+s|nodeSelector: .*|nodeSelector: {{ default dict .Values.nodeSelector \| toJson }}|
 s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
 /^      containers:$/i\
       {{- if .Values.nri.runtime.patchConfig }}\
@@ -28,7 +28,7 @@ s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
         {{- end }}
 /^ *resources:$/{
 	N
-	s|\n *requests: {cpu: 50m.*| {{ .Values.resources \| toJson }}|
-	s|\n *requests: {cpu: 10m.*| {{ .Values.agentResources \| toJson }}|
+	s|\n *requests: {cpu: 50m.*| {{ pick .Values.resources "requests" "limits" \| toJson }}|
+	s|\n *requests: {cpu: 10m.*| {{ pick .Values.agentResources "requests" "limits" \| toJson }}|
 }
 /^  rp.conf: |/,$c\  rp.conf: {{ .Values.config | toJson | toJson }}

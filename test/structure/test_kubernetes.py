@@ -140,7 +140,7 @@ def test_values_of_the_chart():
     assert [c['resources']['limits']['cpu'] for c in pod['containers']] == [1, 2]
     assert (pod['priorityClassName'], pod['nodeSelector'], pod['tolerations']) == ('p', {'a': 'b'}, [])
     schema = json.loads((FOLDER / 'chart' / 'values.schema.json').read_text())
-    assert set(schema['properties']) == set(helmchart.values()) and set(schema['properties']['image']['properties']) == set(given['image'])
+    assert set(schema['properties']) >= set(helmchart.values()) and set(schema['properties']['image']['properties']) == set(given['image'])
 
 
 def test_metrics_exist():
@@ -159,3 +159,23 @@ def test_each_alert_is_in_the_manual():
         assert '.It Ic %s\n' % rule['alert'] in page
         assert set(rule['annotations']) == {'summary', 'description', 'runbook'} and rule['annotations']['runbook'].endswith(', ' + rule['alert'])
     assert len(rules) == page.split('.El', 1)[0].count('.It ')
+
+
+def test_values_of_other_charts():
+    """Those of NRI resource policies pass the schema, make valid objects, and what has no effect is in the notes."""
+    theirs = {'hostPort': 8891, 'resources': {**helmchart.values()['resources'], 'cpu': '500m', 'memory': '512Mi'}, 'tolerations': [], 'affinity': [], 'nodeSelector': [],
+              'nri': {'plugin': {'index': 90, 'annotations': None}, 'runtime': helmchart.values()['nri']['runtime']}, 'initContainerImage': {'name': 'x', 'pullPolicy': 'Always'},
+              'podPriorityClassNodeCritical': True, 'plugin-test': {'enableAPIs': False}}
+    schema = json.loads((FOLDER / 'chart' / 'values.schema.json').read_text())
+    types = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'integer': int, 'null': type(None)}
+
+    def fits(value, rule):
+        wanted = rule.get('type', 'object')
+        assert isinstance(value, tuple(types[t] for t in ([wanted] if isinstance(wanted, str) else wanted))), (value, rule)
+        for key, part in (value.items() if isinstance(value, dict) and 'properties' in rule else ()):
+            fits(part, rule['properties'][key])
+    fits(theirs, schema)
+    pod = [d for d in helmchart.render({**helmchart.values(), **theirs}) if d['kind'] == 'DaemonSet'][0]['spec']['template']['spec']
+    assert pod['nodeSelector'] == {} and pod['containers'][0]['resources'] == helmchart.values()['resources']
+    notes = (FOLDER / 'chart' / 'NOTES.txt').read_text()
+    assert all('"%s"' % key in notes for key in theirs if key not in helmchart.values())
