@@ -224,10 +224,10 @@ function show() {
 
 function showSummary(places, unknown) {
 	const t = state.topology, n = (k, one, many) => `${k} ${k === 1 ? one : many}`;
-	const free = t.cpus.length - [...state.use.keys()].filter((c) => state.cells.has(c)).length;
+	const idle = t.cpus.filter((c) => !state.use.has(c.cpu)).length, kept = ids(t.reserved).filter((c) => !state.use.has(c)).length;
 	const unpinned = [...places.values()].filter((p) => !p.cpus).length;
 	const parts = [t.policy ? `policy ${t.policy}` : 'no policy', n(t.n_packages, 'package', 'packages'), n(t.n_nodes, 'node', 'nodes'),
-		n(t.n_cores, 'core', 'cores'), n(t.cpus.length, 'CPU', 'CPUs') + `, ${free} free`, n(places.size, 'container', 'containers')];
+		n(t.n_cores, 'core', 'cores'), n(t.cpus.length, 'CPU', 'CPUs') + `, ${kept ? `${kept} reserved, ` : ''}${idle - kept} free`, n(places.size, 'container', 'containers')];
 	if (unpinned) parts.push(`${unpinned} not pinned`);
 	if (t.present !== t.online) parts.push(`online: ${t.online} of ${t.present}`);
 	if (unknown.size) parts.push(`${unknown.size} more, of which it is not known where they were`);
@@ -377,7 +377,7 @@ function describe(cpu) {
 	const c = state.cells.get(cpu)?.cpu, use = state.use?.get(cpu);
 	if (!c) return '';
 	const cache = c.cache_unit === null ? '' : `, cache ${c.cache_unit}`;
-	const names = use ? use.names.slice(0, 5).join(', ') + (use.names.length > 5 ? ` and ${use.names.length - 5} more` : '') : 'free';
+	const names = use ? use.names.slice(0, 5).join(', ') + (use.names.length > 5 ? ` and ${use.names.length - 5} more` : '') : ids(state.topology.reserved).includes(cpu) ? 'reserved' : 'free';
 	return `CPU ${cpu}: ${names}${use?.own ? ' (exclusive)' : ''} — package ${c.package}, die ${c.die}, node ${c.node}${cache}, core ${c.core}`;
 }
 
