@@ -12,15 +12,14 @@
 
 #define EXPRESSIONS(path_, doc_)                                                                   \
 	SECTION_MAPS(path_, doc_, "One expression; any of them suffices."),                        \
-		{.path = path_ "[].key",                                                           \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "What is looked at: name, namespace, qosclass, labels/KEY, id, or pod/ "   \
-			"and one of these or uid."},                                               \
-		{.path = path_ "[].operator",                                                      \
-		 .type = RP_T_STRING,                                                              \
-		 .flags = RP_KEY_REQUIRED,                                                         \
-		 .doc = "Equals, NotEqual, In, NotIn, Exists, NotExist, AlwaysTrue, Matches, "     \
-			"MatchesNot, MatchesAny or MatchesNone."},                                 \
+		SECTION_TEXT(                                                                      \
+			path_ "[].key",                                                            \
+			"What is looked at: name, namespace, qosclass, labels/KEY, id, or pod/ "   \
+			"and one of these or uid."),                                               \
+		SECTION_KEY(path_ "[].operator", STRING,                                           \
+			    "Equals, NotEqual, In, NotIn, Exists, NotExist, AlwaysTrue, Matches, " \
+			    "MatchesNot, MatchesAny or MatchesNone.",                              \
+			    .flags = RP_KEY_REQUIRED),                                             \
 		SECTION_TEXTS(path_ "[].values", "What it is compared with.",                      \
 			      "A value, or a glob.")
 

@@ -8,18 +8,17 @@
 
 #include <nri-rp/lib/cpualloc.h>
 #include <nri-rp/lib/reserve.h>
+#include <nri-rp/lib/section.h>
 
 /* Rows of a schema for the keys that bounds_read() reads. The caller documents the purpose of the
  * reserved CPUs. */
 #define BOUNDS_KEYS(reserved_doc, reserved_cpus_doc)                                               \
 	SECTION_MAP("availableResources", "What containers may use."),                             \
-		{.path = "availableResources.cpu",                                                 \
-		 .type = RP_T_AMOUNT,                                                              \
-		 .doc = "CPUs that containers may use, as a set; by default all online ones."},    \
+		SECTION_AMOUNT(                                                                    \
+			"availableResources.cpu",                                                  \
+			"CPUs that containers may use, as a set; by default all online ones."),    \
 		SECTION_MAP("reservedResources", (reserved_doc)),                                  \
-	{                                                                                          \
-		.path = "reservedResources.cpu", .type = RP_T_AMOUNT, .doc = (reserved_cpus_doc)   \
-	}
+		SECTION_AMOUNT("reservedResources.cpu", (reserved_cpus_doc))
 
 struct bounds {
 	struct rp_idset available; /* online CPUs that containers may use */

@@ -80,21 +80,19 @@ struct relief_settings {
 
 #define RELIEF_KEYS                                                                                \
 	SECTION_MAP("relief", "Moving containers so that another one fits into one NUMA node."),   \
-		{.path = "relief.moves",                                                           \
-		 .type = RP_T_INT,                                                                 \
-		 .max = RELIEF_MOVES_MAX,                                                          \
-		 .doc = "Containers that are moved for one container at most; 0: none. By "        \
-			"default 3, with parity 0."},                                              \
+		SECTION_KEY("relief.moves", INT,                                                   \
+			    "Containers that are moved for one container at most; 0: none. By "    \
+			    "default 3, with parity 0.",                                           \
+			    .max = RELIEF_MOVES_MAX),                                              \
 		SECTION_CHOICE("relief.at", "rebalance|admission", "rebalance",                    \
 			       "Whether containers are moved when others are rebalanced, or "      \
 			       "already when the container is created."),                          \
 		SECTION_CHOICE("relief.exclusive", "never|annotated|all", "annotated",             \
 			       "Which containers with exclusive CPUs are moved: none, those "      \
 			       "annotated movable.resource-policy.nri.io: \"true\", or all."),     \
-	{                                                                                          \
-		.path = "relief.cooldown", .type = RP_T_DURATION, .fallback = "10m",               \
-		.doc = "A container that was moved for another one stays for so long."             \
-	}
+		SECTION_KEY("relief.cooldown", DURATION,                                           \
+			    "A container that was moved for another one stays for so long.",       \
+			    .fallback = "10m")
 
 /* Reads the section `relief` of a policy's section. */
 void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct relief_settings *ret);

@@ -13,34 +13,22 @@
 
 #define LEVEL_KEYS(level_)                                                                         \
 	SECTION_MAP("levels." level_, "Of containers of this level."),                             \
-		{.path = "levels." level_ ".cpuQuota",                                             \
-		 .type = RP_T_ENUM,                                                                \
-		 .choices = "asked|none|limit|burst",                                              \
-		 .fallback = "asked",                                                              \
-		 .doc = "CFS quota: as the runtime asks for it, none, that of the CPU limit, or "  \
-			"cpuBurstPercent of that."},                                               \
-		{.path = "levels." level_ ".cpuBurstPercent",                                      \
-		 .type = RP_T_INT,                                                                 \
-		 .min = 100,                                                                       \
-		 .max = 10000,                                                                     \
-		 .fallback = "100",                                                                \
-		 .doc = "Quota in percent of the CPU limit, with cpuQuota: burst."},               \
-		{.path = "levels." level_ ".memoryLow",                                            \
-		 .type = RP_T_NUMBER,                                                              \
-		 .doc = "memory.low as a part of the memory request, 0 to 1; cgroup v2 only."},    \
-		{.path = "levels." level_ ".memoryHigh",                                           \
-		 .type = RP_T_NUMBER,                                                              \
-		 .doc = "memory.high as a part of the memory limit, 0 to 1; cgroup v2 only."},     \
-		{.path = "levels." level_ ".rdtClass",                                             \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "Its RDT class, for those that no annotation gives one."},                 \
-		{.path = "levels." level_ ".blockioClass",                                         \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "Its block I/O class, likewise."},                                         \
-	{                                                                                          \
-		.path = "levels." level_ ".cpuClass", .type = RP_T_STRING,                         \
-		.doc = "Its CPU class, for the controllers that know such."                        \
-	}
+		SECTION_CHOICE(                                                                    \
+			"levels." level_ ".cpuQuota", "asked|none|limit|burst", "asked",           \
+			"CFS quota: as the runtime asks for it, none, that of the CPU limit, or "  \
+			"cpuBurstPercent of that."),                                               \
+		SECTION_NUMBER("levels." level_ ".cpuBurstPercent", 100, 10000, "100",             \
+			       "Quota in percent of the CPU limit, with cpuQuota: burst."),        \
+		SECTION_KEY(                                                                       \
+			"levels." level_ ".memoryLow", NUMBER,                                     \
+			"memory.low as a part of the memory request, 0 to 1; cgroup v2 only."),    \
+		SECTION_KEY("levels." level_ ".memoryHigh", NUMBER,                                \
+			    "memory.high as a part of the memory limit, 0 to 1; cgroup v2 only."), \
+		SECTION_TEXT("levels." level_ ".rdtClass",                                         \
+			     "Its RDT class, for those that no annotation gives one."),            \
+		SECTION_TEXT("levels." level_ ".blockioClass", "Its block I/O class, likewise."),  \
+		SECTION_TEXT("levels." level_ ".cpuClass",                                         \
+			     "Its CPU class, for the controllers that know such.")
 
 static const struct rp_key keys[] = {
 	SECTION_KEY("reservedCPUs", CPULIST,

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include <nri-rp/lib/host.h>
+#include <nri-rp/lib/section.h>
 
 #define CPUCLASS_NONE UINT32_MAX
 #define CPUCLASS_MAX 64u
@@ -50,70 +51,42 @@ struct cpuclass_defs {
 
 /* Rows of a policy's schema for `cpuClasses` and `turboDomain`. */
 #define CPUCLASS_KEYS                                                                              \
-	{.path = "cpuClasses",                                                                     \
-	 .type = RP_T_LIST,                                                                        \
-	 .doc = "Classes of CPUs: frequencies, governor, energy preference, C-states."},           \
+	SECTION_LIST("cpuClasses",                                                                 \
+		     "Classes of CPUs: frequencies, governor, energy preference, C-states."),      \
 		SECTION_MAP("cpuClasses[]", "A class."),                                           \
-		{.path = "cpuClasses[].name",                                                      \
-		 .type = RP_T_STRING,                                                              \
-		 .flags = RP_KEY_REQUIRED,                                                         \
-		 .doc = "Its name, unique."},                                                      \
-		{.path = "cpuClasses[].minFreq",                                                   \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Lowest core frequency."},                                                 \
-		{.path = "cpuClasses[].maxFreq",                                                   \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Highest core frequency."},                                                \
-		{.path = "cpuClasses[].energyPerformancePreference",                               \
-		 .type = RP_T_INT,                                                                 \
-		 .max = 255,                                                                       \
-		 .fallback = "0",                                                                  \
-		 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},               \
-		{.path = "cpuClasses[].uncoreMinFreq",                                             \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Lowest uncore frequency of dies with CPUs of the class."},                \
-		{.path = "cpuClasses[].uncoreMaxFreq",                                             \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Highest uncore frequency of dies with CPUs of the class."},               \
-		{.path = "cpuClasses[].freqGovernor",                                              \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "Frequency governor."},                                                    \
-		{.path = "cpuClasses[].disabledCstates",                                           \
-		 .type = RP_T_LIST,                                                                \
-		 .doc = "Names of idle states that are off."},                                     \
-		{.path = "cpuClasses[].disabledCstates[]",                                         \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "As in cpuidle/state*/name."},                                             \
-		{.path = "cpuClasses[].turboPriority",                                             \
-		 .type = RP_T_INT,                                                                 \
-		 .max = INT32_MAX,                                                                 \
-		 .fallback = "0",                                                                  \
-		 .doc = "Of the classes in use in a turbo domain only those of the highest "       \
-			"priority get "                                                            \
-			"turbo."},                                                                 \
-		{.path = "cpuClasses[].pctPriority",                                               \
-		 .type = RP_T_ENUM,                                                                \
-		 .choices = "|high|low",                                                           \
-		 .doc = "Priority core turbo, set up by the policy."},                             \
-		{.path = "cpuClasses[].sstClosID",                                                 \
-		 .type = RP_T_INT,                                                                 \
-		 .min = 0,                                                                         \
-		 .max = 3,                                                                         \
-		 .doc = "Class of service of Speed Select that was set up by somebody else."},     \
-		{.path = "cpuClasses[].pctMinFreq",                                                \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Lowest frequency of the class of service."},                              \
-		{.path = "cpuClasses[].pctMaxFreq",                                                \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Highest frequency of the class of service."},                             \
-		{.path = "cpuClasses[].publishExtendedResource",                                   \
-		 .type = RP_T_BOOL,                                                                \
-		 .fallback = "false",                                                              \
-		 .doc = "Free CPUs of the class become an extended resource of the node."},        \
-	{                                                                                          \
-		.path = "turboDomain", .type = RP_T_ENUM, .choices = "|package|system",            \
-		.fallback = "package", .doc = "Where classes compete for turbo."                   \
-	}
+		SECTION_KEY("cpuClasses[].name", STRING, "Its name, unique.",                      \
+			    .flags = RP_KEY_REQUIRED),                                             \
+		SECTION_KEY("cpuClasses[].minFreq", FREQ, "Lowest core frequency."),               \
+		SECTION_KEY("cpuClasses[].maxFreq", FREQ, "Highest core frequency."),              \
+		SECTION_KEY("cpuClasses[].energyPerformancePreference", INT,                       \
+			    "1, performance, to 255, power saving; 0 leaves it alone.",            \
+			    .max = 255, .fallback = "0"),                                          \
+		SECTION_KEY("cpuClasses[].uncoreMinFreq", FREQ,                                    \
+			    "Lowest uncore frequency of dies with CPUs of the class."),            \
+		SECTION_KEY("cpuClasses[].uncoreMaxFreq", FREQ,                                    \
+			    "Highest uncore frequency of dies with CPUs of the class."),           \
+		SECTION_TEXT("cpuClasses[].freqGovernor", "Frequency governor."),                  \
+		SECTION_LIST("cpuClasses[].disabledCstates",                                       \
+			     "Names of idle states that are off."),                                \
+		SECTION_TEXT("cpuClasses[].disabledCstates[]", "As in cpuidle/state*/name."),      \
+		SECTION_KEY("cpuClasses[].turboPriority", INT,                                     \
+			    "Of the classes in use in a turbo domain only those of the highest "   \
+			    "priority get "                                                        \
+			    "turbo.",                                                              \
+			    .max = INT32_MAX, .fallback = "0"),                                    \
+		SECTION_KEY("cpuClasses[].pctPriority", ENUM,                                      \
+			    "Priority core turbo, set up by the policy.", .choices = "|high|low"), \
+		SECTION_KEY("cpuClasses[].sstClosID", INT,                                         \
+			    "Class of service of Speed Select that was set up by somebody else.",  \
+			    .min = 0, .max = 3),                                                   \
+		SECTION_KEY("cpuClasses[].pctMinFreq", FREQ,                                       \
+			    "Lowest frequency of the class of service."),                          \
+		SECTION_KEY("cpuClasses[].pctMaxFreq", FREQ,                                       \
+			    "Highest frequency of the class of service."),                         \
+		SECTION_BOOL("cpuClasses[].publishExtendedResource", "false",                      \
+			     "Free CPUs of the class become an extended resource of the node."),   \
+		SECTION_CHOICE("turboDomain", "|package|system", "package",                        \
+			       "Where classes compete for turbo.")
 
 /* Reads and checks `cpuClasses` and `turboDomain` of a section. Checks for the uncore driver, so it
  * belongs in prepare(). */
@@ -124,27 +97,14 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 		SECTION_MAP(at_ ".*", "A class."),                                                 \
 		SECTION_KEY(at_ ".*.minFreq", FREQ, "Lowest core frequency."),                     \
 		SECTION_KEY(at_ ".*.maxFreq", FREQ, "Highest core frequency."),                    \
-		{.path = at_ ".*.uncoreMinFreq",                                                   \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Lowest uncore frequency."},                                               \
-		{.path = at_ ".*.uncoreMaxFreq",                                                   \
-		 .type = RP_T_FREQ,                                                                \
-		 .doc = "Highest uncore frequency."},                                              \
-		{.path = at_ ".*.energyPerformancePreference",                                     \
-		 .type = RP_T_INT,                                                                 \
-		 .max = 255,                                                                       \
-		 .fallback = "0",                                                                  \
-		 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},               \
-		{.path = at_ ".*.freqGovernor",                                                    \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "Frequency governor."},                                                    \
-		{.path = at_ ".*.disabledCstates",                                                 \
-		 .type = RP_T_LIST,                                                                \
-		 .doc = "Names of idle states that are off."},                                     \
-	{                                                                                          \
-		.path = at_ ".*.disabledCstates[]", .type = RP_T_STRING,                           \
-		.doc = "As in cpuidle/state*/name."                                                \
-	}
+		SECTION_KEY(at_ ".*.uncoreMinFreq", FREQ, "Lowest uncore frequency."),             \
+		SECTION_KEY(at_ ".*.uncoreMaxFreq", FREQ, "Highest uncore frequency."),            \
+		SECTION_KEY(at_ ".*.energyPerformancePreference", INT,                             \
+			    "1, performance, to 255, power saving; 0 leaves it alone.",            \
+			    .max = 255, .fallback = "0"),                                          \
+		SECTION_TEXT(at_ ".*.freqGovernor", "Frequency governor."),                        \
+		SECTION_LIST(at_ ".*.disabledCstates", "Names of idle states that are off."),      \
+		SECTION_TEXT(at_ ".*.disabledCstates[]", "As in cpuidle/state*/name.")
 /*
  * Adds the classes of a map in the older form, by name in ascending order. A name that is already
  * defined keeps its definition, with a warning if the two differ.

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include <nri-rp/lib/blocks.h>
+#include <nri-rp/lib/section.h>
 
 #define MEMPOLICY_NONE (-1)
 #define MEMPOLICY_NODES_MAX 256u /* limit of an explicit list of nodes, bytes */
@@ -42,32 +43,24 @@ struct mempolicies {
 
 /* Rows of a policy's schema. */
 #define MEMPOLICY_KEYS                                                                             \
-	{.path = "memoryPolicyClasses",                                                            \
-	 .type = RP_T_LIST,                                                                        \
-	 .doc = "Classes of memory policies that containers start with."},                         \
+	SECTION_LIST("memoryPolicyClasses",                                                        \
+		     "Classes of memory policies that containers start with."),                    \
 		SECTION_MAP("memoryPolicyClasses[]", "A class."),                                  \
-		{.path = "memoryPolicyClasses[].name",                                             \
-		 .type = RP_T_STRING,                                                              \
-		 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,                                      \
-		 .doc = "Its name, unique."},                                                      \
-		{.path = "memoryPolicyClasses[].mode",                                             \
-		 .type = RP_T_STRING,                                                              \
-		 .flags = RP_KEY_REQUIRED,                                                         \
-		 .doc = "default, bind, preferred, preferred-many, interleave, "                   \
-			"weighted-interleave or local; or the kernel's name, as "                  \
-			"MPOL_INTERLEAVE."},                                                       \
-		{.path = "memoryPolicyClasses[].nodes",                                            \
-		 .type = RP_T_STRING,                                                              \
-		 .doc = "all, cpu-nodes, cpu-packages, within-socket, allowed, max-dist:N, or a "  \
-			"list of nodes; by default allowed."},                                     \
-		{.path = "memoryPolicyClasses[].flags",                                            \
-		 .type = RP_T_LIST,                                                                \
-		 .doc = "Flags of the mode."},                                                     \
-	{                                                                                          \
-		.path = "memoryPolicyClasses[].flags[]", .type = RP_T_STRING,                      \
-		.doc = "static, relative or numa-balancing; or the kernel's name, as "             \
-		       "MPOL_F_STATIC_NODES."                                                      \
-	}
+		SECTION_KEY("memoryPolicyClasses[].name", STRING, "Its name, unique.",             \
+			    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),                          \
+		SECTION_KEY("memoryPolicyClasses[].mode", STRING,                                  \
+			    "default, bind, preferred, preferred-many, interleave, "               \
+			    "weighted-interleave or local; or the kernel's name, as "              \
+			    "MPOL_INTERLEAVE.",                                                    \
+			    .flags = RP_KEY_REQUIRED),                                             \
+		SECTION_TEXT(                                                                      \
+			"memoryPolicyClasses[].nodes",                                             \
+			"all, cpu-nodes, cpu-packages, within-socket, allowed, max-dist:N, or a "  \
+			"list of nodes; by default allowed."),                                     \
+		SECTION_LIST("memoryPolicyClasses[].flags", "Flags of the mode."),                 \
+		SECTION_TEXT("memoryPolicyClasses[].flags[]",                                      \
+			     "static, relative or numa-balancing; or the kernel's name, as "       \
+			     "MPOL_F_STATIC_NODES.")
 
 /* Reads memoryPolicyClasses of a section. Texts are borrowed from the configuration. Returns 0, or
  * an error with its place. */

@@ -13,6 +13,7 @@
 
 #include <nri-rp/lib/bounds.h>
 #include <nri-rp/lib/ctr.h>
+#include <nri-rp/lib/section.h>
 
 #define POOLS_NAME_MAX 63u /* bytes of a pool's name */
 #define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with an instance number and the NUL */
@@ -21,14 +22,10 @@
 #define POOLS_KEYS                                                                                 \
 	BOUNDS_KEYS("What the pool reserved has.",                                                 \
 		    "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."),           \
-		{.path = "pinCPU",                                                                 \
-		 .type = RP_T_BOOL,                                                                \
-		 .fallback = "true",                                                               \
-		 .doc = "Containers run on the CPUs of their pool."},                              \
-	{                                                                                          \
-		.path = "pinMemory", .type = RP_T_BOOL, .fallback = "true",                        \
-		.doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."     \
-	}
+		SECTION_BOOL("pinCPU", "true", "Containers run on the CPUs of their pool."),       \
+		SECTION_BOOL(                                                                      \
+			"pinMemory", "true",                                                       \
+			"Containers get their memory from the NUMA nodes of their pool's CPUs.")
 
 /* The section's settings and the CPUs to be divided. */
 struct pools {

@@ -7,6 +7,7 @@
 #define NRI_RP_LIB_SCHEDCLASS_H
 
 #include <nri-rp/lib/blocks.h>
+#include <nri-rp/lib/section.h>
 
 #define SCHEDCLASS_NONE (-1)
 #define SCHEDCLASS_FIELDS_MAX 9u
@@ -34,52 +35,34 @@ struct schedclasses {
 #define SCHEDCLASS_US_MAX (INT64_MAX / 1000)
 
 #define SCHEDCLASS_TIME(key_, doc_)                                                                \
-	{                                                                                          \
-		.path = "schedulingClasses[]." key_, .type = RP_T_INT, .min = 0,                   \
-		.max = SCHEDCLASS_US_MAX, .doc = doc_                                              \
-	}
+	SECTION_KEY("schedulingClasses[]." key_, INT, doc_, .min = 0, .max = SCHEDCLASS_US_MAX)
 
 /* Rows of a policy's schema. */
 #define SCHEDCLASS_KEYS                                                                            \
 	SECTION_LIST("schedulingClasses", "Classes of kernel scheduling."),                        \
 		SECTION_MAP("schedulingClasses[]", "A class."),                                    \
-		{.path = "schedulingClasses[].name",                                               \
-		 .type = RP_T_STRING,                                                              \
-		 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,                                      \
-		 .doc = "Its name, unique."},                                                      \
-		{.path = "schedulingClasses[].policy",                                             \
-		 .type = RP_T_ENUM,                                                                \
-		 .choices = "|none|other|fifo|rr|batch|iso|idle|deadline",                         \
-		 .doc = "Scheduling policy of the kernel; none leaves it as it is."},              \
-		{.path = "schedulingClasses[].priority",                                           \
-		 .type = RP_T_INT,                                                                 \
-		 .min = 0,                                                                         \
-		 .max = 99,                                                                        \
-		 .doc = "Priority within the policy, for fifo and rr."},                           \
-		{.path = "schedulingClasses[].flags",                                              \
-		 .type = RP_T_LIST,                                                                \
-		 .doc = "Flags of sched_setattr(2)."},                                             \
-		{.path = "schedulingClasses[].flags[]",                                            \
-		 .type = RP_T_ENUM,                                                                \
-		 .choices = "reset-on-fork|reclaim|dl-overrun|keep-policy|keep-params|"            \
-			    "util-clamp-min|util-clamp-max",                                       \
-		 .doc = "A flag."},                                                                \
-		{.path = "schedulingClasses[].nice",                                               \
-		 .type = RP_T_INT,                                                                 \
-		 .min = -20,                                                                       \
-		 .max = 19,                                                                        \
-		 .doc = "Nice value, for other and batch."},                                       \
+		SECTION_KEY("schedulingClasses[].name", STRING, "Its name, unique.",               \
+			    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),                          \
+		SECTION_KEY("schedulingClasses[].policy", ENUM,                                    \
+			    "Scheduling policy of the kernel; none leaves it as it is.",           \
+			    .choices = "|none|other|fifo|rr|batch|iso|idle|deadline"),             \
+		SECTION_KEY("schedulingClasses[].priority", INT,                                   \
+			    "Priority within the policy, for fifo and rr.", .min = 0, .max = 99),  \
+		SECTION_LIST("schedulingClasses[].flags", "Flags of sched_setattr(2)."),           \
+		SECTION_KEY("schedulingClasses[].flags[]", ENUM, "A flag.",                        \
+			    .choices = "reset-on-fork|reclaim|dl-overrun|keep-policy|keep-params|" \
+				       "util-clamp-min|util-clamp-max"),                           \
+		SECTION_KEY("schedulingClasses[].nice", INT, "Nice value, for other and batch.",   \
+			    .min = -20, .max = 19),                                                \
 		SCHEDCLASS_TIME("runtime", "Of deadline, in microseconds."),                       \
 		SCHEDCLASS_TIME("deadline", "Of deadline, in microseconds."),                      \
 		SCHEDCLASS_TIME("period", "Of deadline, in microseconds."),                        \
-		{.path = "schedulingClasses[].ioClass",                                            \
-		 .type = RP_T_ENUM,                                                                \
-		 .choices = "|none|rt|be|idle",                                                    \
-		 .doc = "I/O scheduling class; none leaves it as it is."},                         \
-	{                                                                                          \
-		.path = "schedulingClasses[].ioPriority", .type = RP_T_INT, .min = 0, .max = 7,    \
-		.doc = "Priority within the I/O class; 0 is the highest."                          \
-	}
+		SECTION_KEY("schedulingClasses[].ioClass", ENUM,                                   \
+			    "I/O scheduling class; none leaves it as it is.",                      \
+			    .choices = "|none|rt|be|idle"),                                        \
+		SECTION_KEY("schedulingClasses[].ioPriority", INT,                                 \
+			    "Priority within the I/O class; 0 is the highest.", .min = 0,          \
+			    .max = 7)
 
 /* Reads schedulingClasses of a section. Texts are borrowed from the configuration. Returns 0, or an
  * error with its place. */
