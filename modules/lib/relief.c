@@ -64,6 +64,21 @@ static bool search_is_moved(const struct search *s, uint32_t item)
 	return false;
 }
 
+/* Returns true if a cheaper or earlier candidate of the same size can move instead. Such candidates
+ * precede the given one. */
+static bool search_is_dominated(const struct search *s, uint32_t unit, uint32_t at)
+{
+	const struct relief_item *it = &s->items[s->candidates[unit][at]];
+	while (at-- > 0) {
+		uint32_t other = s->candidates[unit][at];
+		if (s->items[other].size != it->size)
+			return false;
+		if (s->items[other].allowed == it->allowed && !search_is_moved(s, other))
+			return true;
+	}
+	return false;
+}
+
 static void search_keep(struct search *s)
 {
 	memcpy(s->best, s->moves, sizeof s->best);
@@ -113,7 +128,8 @@ static void search_step(struct search *s, uint32_t left, uint32_t unit_before, u
 	     i++) {
 		uint32_t item = s->candidates[unit][i];
 		int64_t rest = lacks - s->items[item].size;
-		if (search_is_moved(s, item) || rest > (left - 1) * s->largest[unit])
+		if (search_is_moved(s, item) || rest > (left - 1) * s->largest[unit] ||
+		    search_is_dominated(s, unit, i))
 			continue;
 		search_move(s, left, unit, i);
 	}
@@ -138,7 +154,9 @@ static void search_add_candidate(struct search *s, uint32_t item)
 	uint32_t unit = s->items[item].unit, n = s->n_candidates[unit], at = n;
 	uint32_t *list = s->candidates[unit];
 	int64_t rank = search_rank(s, item);
-	while (at && search_rank(s, list[at - 1]) > rank)
+	while (at && (search_rank(s, list[at - 1]) > rank ||
+		      (search_rank(s, list[at - 1]) == rank &&
+		       s->items[list[at - 1]].cost > s->items[item].cost)))
 		at--;
 	if (at == RELIEF_CANDIDATES_MAX)
 		return;
