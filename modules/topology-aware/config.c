@@ -20,7 +20,11 @@ static const struct rp_key keys[] = {
 		     "enough."),
 	SECTION_BOOL("preferSharedCPUs", "false",
 		     "Guaranteed containers share CPUs too, unless annotated otherwise."),
-	SECTION_BOOL("colocatePods", "false", "Containers of a pod are placed next to each other."),
+	{.path = "colocatePods",
+	 .type = RP_T_ANY,
+	 .fallback = "false",
+	 .doc = "true: containers of a pod are placed next to each other; strict: within the "
+		"smallest pool that has all that the pod requests, where the cluster reports it."},
 	SECTION_BOOL("colocateNamespaces", "false",
 		     "Containers of a namespace are placed next to each other."),
 	SECTION_TEXTS("reservedPoolNamespaces",
@@ -278,7 +282,8 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->pin_memory = section_bool(h, c, "pinMemory", true);
 	s->prefer_isolated = section_bool(h, c, "preferIsolatedCPUs", true);
 	s->prefer_shared = section_bool(h, c, "preferSharedCPUs", false);
-	s->colocate_pods = section_bool(h, c, "colocatePods", false);
+	s->colocate_strict = strcmp(section_text(h, c, "colocatePods", ""), "strict") == 0;
+	s->colocate_pods = s->colocate_strict || section_bool(h, c, "colocatePods", false);
 	s->colocate_namespaces = section_bool(h, c, "colocateNamespaces", false);
 	s->test_hints = section_bool(h, c, "testHints", is_simulated(h));
 	s->parity = section_bool(h, c, "parity", false);
@@ -298,11 +303,24 @@ static void read_simple(const struct modhost *h, struct settings *s)
 			    prio);
 }
 
+static int32_t check_colocation(const struct modhost *h, const struct settings *s)
+{
+	static const char *const words[] = {"true", "false", "strict", "", NULL};
+	const char *text = section_text(h, s->section, "colocatePods", "");
+	return section_word(words, text) >= 0
+		       ? 0
+		       : modhost_fail(h, -RP_EINVAL,
+				      "colocatePods: expected true, false or strict, found \"%s\"",
+				      text);
+}
+
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret)
 {
 	struct settings s = {.section = section};
 	read_simple(h, &s);
-	int32_t r = read_patterns(h, &s);
+	int32_t r = check_colocation(h, &s);
+	if (!r)
+		r = read_patterns(h, &s);
 	if (!r)
 		r = isolation_read(h, section, &s.isolation);
 	if (!r)

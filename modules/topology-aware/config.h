@@ -35,7 +35,7 @@ struct settings {
 	rp_cfg section;
 	struct blocks memory; /* allocated memory that the lists below point into */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
-		colocate_namespaces, test_hints;
+		colocate_namespaces, colocate_strict, test_hints;
 	struct relief_settings relief;
 	struct isolation_keys isolation;
 	bool parity; /* compare pools in the order of the original topology-aware policy */

@@ -290,6 +290,7 @@ static int32_t choose_pool(struct placing *l)
 	int32_t e = affinity_weigh(inst, &r);
 	if (e)
 		return e;
+	r.pod_pool = place_pod_pool(inst, &r);
 	score_pools(inst, &r, &s);
 	if (r.pool_hint != NO_POOL && r.pool_hint != s.best.pool) {
 		struct score hinted;

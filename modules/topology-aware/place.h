@@ -37,6 +37,7 @@ struct request {
 	int32_t sched; /* scheduling class index, or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* pool to prefer if it suffices, or NO_POOL */
+	uint32_t pod_pool; /* pool that the container stays within, or NO_POOL */
 	const struct grant *had; /* previous grant if this is a resize, otherwise NULL */
 	bool weighted; /* plan.affinity holds weights for this request */
 	/* selective: annotated with affinities; averse: some of their weights are negative */
@@ -62,6 +63,15 @@ void request_fini(struct request *r);
  * weight.
  */
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
+
+/* ---- pods as one request (place_pod.c) ------------------------------------------------------- */
+
+/*
+ * Returns the smallest pool that has all that the container's pod requests, counting what its other
+ * containers have there already. NO_POOL: colocatePods is not strict, the cluster has not reported
+ * the pod, or no pool has so much.
+ */
+uint32_t place_pod_pool(struct rp_instance *inst, const struct request *r);
 
 /* ---- hints (place_hints.c) ------------------------------------------------------------------- */
 

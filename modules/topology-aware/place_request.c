@@ -288,6 +288,7 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 	*ret = (struct request){
 		.info = *info,
 		.pool_hint = NO_POOL,
+		.pod_pool = NO_POOL,
 		.class = CPUCLASS_NONE,
 		.sched = SCHEDCLASS_NONE,
 		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};

@@ -12,6 +12,7 @@
  *	            place_hints    topology hints of devices and mounts
  *	            place_affinity affinities between containers
  *	            place_score    choice of the best pool
+ *	            place_pod      pods as one request
  *	            place_ledger   grants by pool, with undo log
  *	            place_better   rebalancing of running containers
  *	            place_relief   moves that let a container fit into one NUMA node

@@ -118,6 +118,20 @@ def test_pods_that_alone_have_resources_count(cluster):
     assert not any(cpus & c.node.cpus('p%d/%s' % (i, name)) for i in range(3) for name in 'ab')
 
 
+@pytest.mark.parametrize('strict', [True, False])
+def test_a_pod_is_placed_as_one(cluster, strict):
+    """Node 0 has 2 free CPUs: a pod of 1 and 3 CPUs goes to another node as a whole, and by its containers alone would be on two."""
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, **({'colocatePods': 'strict'} if strict else {})}
+    c = cluster(config={'policy': 'topology-aware', 'topology-aware': section})
+    put_pod(c, 'busy', container('app', '1', 64 * MIB))
+    put_pod(c, 'web', *({'name': n, 'resources': {k: {'cpu': cpu, 'memory': '64Mi'} for k in ('requests', 'limits')}} for n, cpu in (('a', '1'), ('b', '3'))))
+    knows(c, 2)
+    c.node.create('busy', ctr('app', '1', '64Mi'), uid='uid-busy')
+    c.node.create('web', ctr('a', '1', '64Mi'), ctr('b', '3', '64Mi'), uid='uid-web')
+    nodes = {n: {cpu // 4 for cpu in c.node.cpus('web/' + n)} for n in 'ab'}
+    assert (nodes['a'] == nodes['b'] and len(nodes['a']) == 1) == strict, nodes
+
+
 def test_pods_come_change_and_go(cluster):
     c = cluster(config=QOS)
     for i in range(250):

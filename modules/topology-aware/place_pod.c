@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods as one request (colocatePods: strict). Nothing is reserved for containers that do not exist
+ * yet: each container of a pod is placed within the smallest pool that has what the pod requests
+ * together, so that a pool which other pods fill meanwhile is replaced by a larger one.
+ */
+#include "modules/topology-aware/topology-aware.h"
+
+/* Adds what the pod's other containers have within a pool. Returns false if one is outside of it. */
+static bool add_granted(const struct rp_plan *p, const struct request *r, uint32_t pool,
+			int64_t *cpu, int64_t *mem)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
+			if (g->pod != r->info.pod || g->ctr == r->info.ctr ||
+			    g->type != GRANT_NORMAL)
+				continue;
+			if (i > pool || i < p->pools[pool].first)
+				return false;
+			*cpu += g->portion + 1000 * (int64_t)cpus_count(g->exclusive);
+			*mem += g->mem_size;
+		}
+	}
+	return true;
+}
+
+/* Returns true if pool a is smaller than pool b: deeper, else with less free CPU. */
+static bool is_smaller(const struct rp_plan *p, uint32_t a, uint32_t b)
+{
+	if (p->pools[a].depth != p->pools[b].depth)
+		return p->pools[a].depth > p->pools[b].depth;
+	return p->room[a] < p->room[b];
+}
+
+uint32_t place_pod_pool(struct rp_instance *inst, const struct request *r)
+{
+	struct rp_plan *p = inst->plan;
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info pod = {.size = sizeof pod};
+	uint32_t best = NO_POOL;
+	if (!p->settings.colocate_strict || h->cache->get_pod(h->ctx, r->info.pod, &pod) ||
+	    !(pod.flags & RP_POD_FED) || pod.cpu_request == RP_NOT_SET)
+		return NO_POOL;
+	ledger_rooms(p);
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		int64_t cpu = p->room[i];
+		int64_t mem = memalloc_available(p->mem, tree_memory(&p->pools[i], r->mem_types));
+		if (add_granted(p, r, i, &cpu, &mem) && cpu >= pod.cpu_request &&
+		    mem >= pod.mem_request && (best == NO_POOL || is_smaller(p, i, best)))
+			best = i;
+	}
+	if (best != NO_POOL)
+		modhost_note(h, r->info.ctr, "its pod requests %lldm in all: within %s",
+			     (long long)pod.cpu_request, p->pools[best].name);
+	return best;
+}
