@@ -69,7 +69,8 @@ bool import_kubelet(struct import *im, rp_cfg root)
 	if (str_eq(conf_text(conf_get(root, "memoryManagerPolicy"), ""), "Static"))
 		import_printf(im, "  pinMemory: true # memoryManagerPolicy: Static\n");
 	if (conf_count(conf_get(root, "reservedMemory")))
-		import_note(im, "reservedMemory: memory is pinned, and not counted");
+		import_note(im, "reservedMemory: memory is pinned, and only huge pages are counted "
+				"by NUMA node");
 	import_note(im, "the kubelet has to let go: cpuManagerPolicy: none, and remove "
 			"/var/lib/kubelet/cpu_manager_state");
 	return true;
