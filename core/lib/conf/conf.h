@@ -224,6 +224,7 @@ struct conf_core {
 		uint64_t fallback_after_ms;
 		unsigned index; /* 0 … 99 */
 	} runtime;
+	const char *device_nodes; /* "auto", "none", or a list of memory nodes */
 	const char *cache_dir;
 	bool export_data;
 	const char *control_socket;

@@ -219,6 +219,12 @@ static const struct core_row {
 	BOUND(log.source, "log.source", RP_T_BOOL, "false",
 	      .doc = "Name the source of each message as [SOURCE], padded to one width."),
 	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
+	ROW("topology", RP_T_MAP, NULL, .doc = "How the machine is read."),
+	BOUND(device_nodes, "topology.deviceMemoryNodes", RP_T_STRING, "auto",
+	      .flags = RP_KEY_NON_EMPTY,
+	      .doc = "Memory nodes without CPUs that belong to devices, as those of a GPU, and are "
+		     "never used for containers: a list, as 2-33; none; auto, those that the "
+		     "firmware describes as devices."),
 	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
 	BOUND(agent.accept, "agent.accept", RP_T_LIST, NULL,
 	      .doc = "Sections and keys that the agent may set; without it all sections of "
@@ -786,6 +792,16 @@ static void check_admit(struct conf_loader *l, const struct conf_core *core)
 				   "agent.podSource: kubelet");
 }
 
+static void check_device_nodes(struct conf_loader *l, const struct conf_core *core)
+{
+	struct rp_idset nodes;
+	const char *text = core->device_nodes;
+	if (!str_eq(text, "auto") && !str_eq(text, "none") &&
+	    rp_idset_parse(&nodes, text, RP_NODES_MAX))
+		(void)problem_node(l->errs, conf_get(l->conf->root, "topology.deviceMemoryNodes"),
+				   NULL, "expected auto, none or a list of nodes, as 2-33");
+}
+
 int core_fill(struct conf_loader *l)
 {
 	struct conf *conf = l->conf;
@@ -809,6 +825,7 @@ int core_fill(struct conf_loader *l)
 	fill_metrics(l, core);
 	fill_agent(l, core);
 	check_admit(l, core);
+	check_device_nodes(l, core);
 	rc = annotations_fill(l, &core->annotations);
 	prefixes_fill(l, &core->annotations.prefixes);
 	return rc < 0 ? rc : fill_resource_names(l, core);

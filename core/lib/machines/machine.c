@@ -320,7 +320,7 @@ static int read_huge(struct plan *p)
 
 static int read_memory_node(struct plan *p, const json_t *d, struct machine_node *node)
 {
-	static const char *const types[] = {"dram", "hbm", "cxl", "pmem"};
+	static const char *const types[] = {"dram", "hbm", "cxl", "pmem", "device"};
 	const char *type;
 	bool normal;
 	int r = arg_check(d, "memory type normal distances", "memoryNodes", p->err);
@@ -342,7 +342,7 @@ static int read_memory_node(struct plan *p, const json_t *d, struct machine_node
 		node->type = (enum machine_memory)i;
 		return 0;
 	}
-	return err_set(p->err, -EINVAL, "memoryNodes: type: expected hbm, cxl or pmem");
+	return err_set(p->err, -EINVAL, "memoryNodes: type: expected hbm, cxl, pmem or device");
 }
 
 static int set_distances(struct plan *p, uint32_t node, const json_t *map)

@@ -19,7 +19,7 @@
 #define MACHINE_KINDS_MAX 4u
 #define MACHINE_NODES_MAX 256u
 
-enum machine_memory { MEMORY_DRAM, MEMORY_HBM, MEMORY_CXL, MEMORY_PMEM };
+enum machine_memory { MEMORY_DRAM, MEMORY_HBM, MEMORY_CXL, MEMORY_PMEM, MEMORY_DEVICE };
 
 struct machine_frequency {
 	int64_t base, min, max; /* kHz, 0: not reported */

@@ -14,6 +14,7 @@
 	X(l3_domains, "l3-domains")                                                                \
 	X(no_numa, "no-numa")                                                                      \
 	X(hbm_cxl, "hbm-cxl")                                                                      \
+	X(device_memory, "device-memory")                                                          \
 	X(isolated, "isolated")                                                                    \
 	X(c4096, "c4096")
 

@@ -382,7 +382,8 @@ static void put_node(struct tree *t, uint32_t node)
 static void put_node_lists(struct tree *t)
 {
 	const struct machine *m = t->m;
-	struct rp_idset all, memory, normal, with_cpus;
+	struct rp_idset all, memory, normal, with_cpus, devices;
+	rp_idset_clear(&devices);
 	rp_idset_clear(&all);
 	rp_idset_clear(&memory);
 	rp_idset_clear(&normal);
@@ -393,6 +394,8 @@ static void put_node_lists(struct tree *t)
 			rp_idset_add(&memory, i);
 		if (m->nodes[i].memory && !m->nodes[i].movable)
 			rp_idset_add(&normal, i);
+		if (m->nodes[i].type == MEMORY_DEVICE)
+			rp_idset_add(&devices, i);
 	}
 	for (uint32_t i = 0; i < m->n_cpus; i++)
 		if (tree_online(t, i))
@@ -400,11 +403,9 @@ static void put_node_lists(struct tree *t)
 	const struct {
 		const char *file;
 		const struct rp_idset *set;
-	} lists[] = {{"online", &all},
-		     {"possible", &all},
-		     {"has_memory", &memory},
-		     {"has_normal_memory", &normal},
-		     {"has_cpu", &with_cpus}};
+	} lists[] = {{"online", &all},	      {"possible", &all},
+		     {"has_memory", &memory}, {"has_normal_memory", &normal},
+		     {"has_cpu", &with_cpus}, {"has_generic_initiator", &devices}};
 	for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++) {
 		add_list(t, rp_ids_of(lists[i].set));
 		tree_do_put(t, NODE "/%s", lists[i].file);
@@ -414,13 +415,16 @@ static void put_node_lists(struct tree *t)
 /* Writes the tier of each kind of memory as the kernel does, the fastest first. */
 static void put_tiers(struct tree *t)
 {
+	/* The driver of a device registers no tier of its own. */
 	static const unsigned tier_of[] = {
 		[MEMORY_DRAM] = 4, [MEMORY_HBM] = 2, [MEMORY_CXL] = 6, [MEMORY_PMEM] = 22};
 	for (unsigned type = 0; type < sizeof tier_of / sizeof *tier_of; type++) {
 		struct rp_idset set;
 		rp_idset_clear(&set);
 		for (uint32_t i = 0; i < t->m->n_nodes; i++)
-			if (t->m->nodes[i].type == type)
+			if (t->m->nodes[i].type == type ||
+			    (type == MEMORY_DRAM && t->m->nodes[i].type == MEMORY_DEVICE &&
+			     t->m->nodes[i].memory))
 				rp_idset_add(&set, i);
 		if (rp_ids_empty(rp_ids_of(&set)))
 			continue;

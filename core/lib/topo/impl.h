@@ -87,6 +87,7 @@ struct topo {
 	const char *notes[TOPO_NOTES_MAX];
 	uint32_t n_notes;
 	struct sst *sst; /* NULL: not read yet */
+	char device_nodes[TOPO_DEVICE_MAX]; /* setting of topo_set_device_nodes(); "": auto */
 };
 
 /* State of one run of topo_read. */

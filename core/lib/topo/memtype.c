@@ -22,6 +22,11 @@
 #define UNTOLD UINT8_MAX
 #define NO_TIER UINT32_MAX
 
+struct dax_nodes {
+	const struct reader *r;
+	struct rp_idset *nodes;
+};
+
 struct tiers {
 	struct reader *r;
 	uint32_t *of; /* type by index of the node */
@@ -62,6 +67,63 @@ static int read_dax(const char *name, void *arg)
 	if (n->type == UNTOLD)
 		n->type = type_of_device(real);
 	return 0;
+}
+
+static int note_dax_node(const char *name, void *arg)
+{
+	struct rp_idset *nodes = ((struct dax_nodes *)arg)->nodes;
+	const struct reader *r = ((struct dax_nodes *)arg)->r;
+	char path[PATH_MAX];
+	int64_t node;
+	(void)snprintf(path, sizeof path, DAX_DIR "/%s/target_node", name);
+	if (!fs_read_i64(&r->t->root, path, &node) && node >= 0 && node < RP_NODES_MAX)
+		rp_idset_add(nodes, (uint32_t)node);
+	return 0;
+}
+
+/* ---- of devices ------------------------------------------------------------------------------ */
+
+/* Finds the nodes with device memory, by the setting or by the firmware's description. */
+static void find_device_nodes(struct reader *r, struct rp_idset *ret)
+{
+	const char *setting = r->t->device_nodes;
+	struct rp_idset dax;
+	rp_idset_clear(ret);
+	if (str_eq(setting, "none"))
+		return;
+	if (*setting && !str_eq(setting, "auto")) {
+		(void)rp_idset_parse(ret, setting, RP_NODES_MAX);
+		return;
+	}
+	if (fs_read_ids(&r->t->root, NODE_DIR "/has_generic_initiator", RP_NODES_MAX, ret)) {
+		rp_idset_clear(ret);
+		return;
+	}
+	rp_idset_clear(&dax);
+	(void)fs_list(&r->t->root, DAX_DIR, note_dax_node, &(struct dax_nodes){r, &dax});
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&dax));
+}
+
+void reader_hide_device_memory(struct reader *r)
+{
+	struct topo *t = r->t;
+	struct rp_idset device, hidden;
+	char text[256];
+	find_device_nodes(r, &device);
+	rp_idset_clear(&hidden);
+	for (uint32_t i = 0; i < t->n_nodes; i++) {
+		struct topo_node *n = &t->nodes[i];
+		if (!n->has_memory || !rp_ids_empty(n->cpus) ||
+		    !rp_ids_has(rp_ids_of(&device), n->id))
+			continue;
+		n->has_memory = n->normal = false;
+		n->memory = 0;
+		rp_idset_add(&hidden, n->id);
+	}
+	if (rp_ids_empty(rp_ids_of(&hidden)))
+		return;
+	(void)rp_ids_format(rp_ids_of(&hidden), text, sizeof text);
+	reader_note(r, "memory nodes of devices, which containers do not use: %s", text);
 }
 
 /* ---- by tier --------------------------------------------------------------------------------- */

@@ -349,6 +349,7 @@ int reader_nodes(struct reader *r)
 	if (rc)
 		return rc;
 	place_nodes(r->t);
+	reader_hide_device_memory(r);
 	rc = reader_memory_types(r);
 	return rc ? rc : keep_memory_sets(r);
 }

@@ -9,6 +9,7 @@
 
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define ARENA_BLOCK 16384u
 #define SCRATCH_BLOCK 65536u
@@ -268,8 +269,19 @@ static int read_all(struct reader *r)
 	return rc;
 }
 
-int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t generation,
-		     struct topo **ret, struct err *err)
+bool topo_set_device_nodes(struct topo *t, const char *setting)
+{
+	if (str_eq(setting, "auto"))
+		setting = "";
+	if (str_eq(t->device_nodes, setting))
+		return false;
+	(void)snprintf(t->device_nodes, sizeof t->device_nodes, "%s", setting);
+	return true;
+}
+
+/* Reads a snapshot. old: the previous one, whose settings apply, or NULL. */
+static int read_after(const struct topo *old, const struct fs_root *root, size_t memory_max,
+		      uint64_t generation, struct topo **ret, struct err *err)
 {
 	_topo_ struct topo *t = calloc(1, sizeof *t);
 	_arena_ struct arena *scratch = arena_new(SCRATCH_BLOCK, memory_max);
@@ -277,6 +289,8 @@ int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t gen
 		return err_errno(err, -ENOMEM, "cannot read the topology");
 	t->root.fd = -1;
 	t->generation = generation;
+	if (old)
+		memcpy(t->device_nodes, old->device_nodes, sizeof t->device_nodes);
 	t->arena = arena_new(ARENA_BLOCK, memory_max);
 	if (!t->arena || !scratch)
 		return err_errno(err, -ENOMEM, "cannot read the topology");
@@ -291,6 +305,12 @@ int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t gen
 	return 0;
 }
 
+int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t generation,
+		     struct topo **ret, struct err *err)
+{
+	return read_after(NULL, root, memory_max, generation, ret, err);
+}
+
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err)
 {
 	return topo_read_within(root, TOPO_MEMORY_MAX, 1, ret, err);
@@ -298,5 +318,5 @@ int topo_read(const struct fs_root *root, struct topo **ret, struct err *err)
 
 int topo_reread(const struct topo *old, struct topo **ret, struct err *err)
 {
-	return topo_read_within(&old->root, TOPO_MEMORY_MAX, old->generation + 1, ret, err);
+	return read_after(old, &old->root, TOPO_MEMORY_MAX, old->generation + 1, ret, err);
 }

@@ -40,6 +40,13 @@ struct topo;
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err);
 /* Reads the same machine again; the generation is one more than old's. */
 int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
+/*
+ * Sets which nodes without CPUs have device memory, which is hidden: "auto", "none" or a list of
+ * nodes. Takes effect at the next topo_reread(). Returns true if the setting differs from the
+ * previous one.
+ */
+#define TOPO_DEVICE_MAX 256u /* bytes of the setting with its NUL */
+bool topo_set_device_nodes(struct topo *t, const char *setting);
 /* NULL is fine; returns NULL. */
 struct topo *topo_free(struct topo *t);
 

@@ -127,6 +127,24 @@ static void machine_changed(void *arg)
 		take_machine(p, now, &change);
 }
 
+void pipeline_device_nodes(struct pipeline *p, const struct conf *conf, bool starting)
+{
+	struct topo *now;
+	struct err err = ERR_INIT;
+	if (!topo_set_device_nodes(p->env.topo, conf_core(conf)->device_nodes))
+		return;
+	if (!starting) {
+		machine_changed(p);
+		return;
+	}
+	if (topo_reread(p->env.topo, &now, &err)) {
+		log_error("the machine cannot be read again: %s", err.text);
+		return;
+	}
+	topo_free(p->env.topo);
+	p->env.topo = now;
+}
+
 /* ---- start and end --------------------------------------------------------------------------- */
 
 static int open_crumb_file(struct pipeline *p, struct err *err)

@@ -162,6 +162,9 @@ void pipeline_failed(struct pipeline *p);
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
 
 struct cache *pipeline_cache(struct pipeline *p);
+/* Reads the machine again if the configuration changes which memory nodes belong to devices.
+ * starting: no module uses the machine yet. */
+void pipeline_device_nodes(struct pipeline *p, const struct conf *conf, bool starting);
 struct topo *pipeline_topo(struct pipeline *p);
 struct store *pipeline_store(struct pipeline *p);
 struct loader *pipeline_loader(struct pipeline *p);

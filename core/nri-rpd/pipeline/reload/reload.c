@@ -225,6 +225,7 @@ void config_in_force(struct pipeline *p)
 {
 	config_keep_policy(p);
 	pipeline_arm_rebalance(p);
+	pipeline_device_nodes(p, p->conf, false);
 	feed_configured(p);
 	watch_files_configured(p);
 	take_core(p);

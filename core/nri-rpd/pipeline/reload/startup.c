@@ -219,6 +219,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	}
 	for (unsigned i = 0; i < errs->n_items; i++)
 		log_warning("%s", errs->items[i].text);
+	pipeline_device_nodes(p, conf, true);
 	struct buf advice = BUF_INIT;
 	config_advise(conf, p->env.topo, &advice);
 	for (const char *line = buf_text(&advice); *line; line += strcspn(line, "\n") + 1)
