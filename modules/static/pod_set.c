@@ -75,6 +75,36 @@ static int64_t pod_set_sum(const struct rp_instance *inst, rp_pod pod)
 }
 
 /*
+ * Checks that a pod with resources of its own leaves CPUs to its containers without exclusive CPUs,
+ * as the kubelet does. Only the pod feed knows the containers that are still to be created.
+ */
+static int32_t pod_set_check_rest(const struct rp_instance *inst, rp_pod pod, struct placing *p)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info info = {.size = sizeof info};
+	struct rp_pod_ctr_info c = {.size = sizeof c};
+	int64_t exclusive = 0;
+	const char *sharer = NULL;
+	if (h->cache->get_pod(h->ctx, pod, &info) || info.qos != RP_QOS_GUARANTEED ||
+	    !(info.flags & RP_POD_OWN_RESOURCES))
+		return 0;
+	for (uint32_t i = 0; !h->cache->pod_ctr(h->ctx, pod, i, &c); i++) {
+		bool whole = c.cpu_request > 0 && c.cpu_request % 1000 == 0 &&
+			     c.cpu_request == c.cpu_limit;
+		if (c.kind == RP_POD_CTR_INIT)
+			continue;
+		exclusive += whole ? c.cpu_request : 0;
+		sharer = whole ? sharer : c.name;
+	}
+	if (!sharer || exclusive < info.cpu_request)
+		return 0;
+	return place_refuse(p,
+			    "the pod's %lld CPUs all are exclusive ones of its containers: none is "
+			    "left for its container %s",
+			    (long long)info.cpu_request / 1000, sharer);
+}
+
+/*
  * Returns the number of CPUs of the pod's set. Without the pod feed the values of the runtime are
  * used, which are the pod-level resources or the sum of the containers.
  */
@@ -161,6 +191,8 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	if (n <= 0)
 		return 0;
 	rp_idset_clear(&had);
+	if (pod_set_check_rest(inst, info->pod, p))
+		return -RP_ENOSPC;
 	int32_t r = pod_set_each(inst, info->pod, pod_set_add_owned, &had);
 	if (r)
 		return r;

@@ -4,9 +4,10 @@
  * yet: each container of a pod is placed within the smallest pool that has what the pod requests
  * together, so that a pool which other pods fill meanwhile is replaced by a larger one.
  */
+#include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
 
-/* Adds what the pod's other containers have within a pool. Returns false if one is outside of it. */
+/* Adds what the pod's other containers have within a pool. Returns false if one is outside. */
 static bool add_granted(const struct rp_plan *p, const struct request *r, uint32_t pool,
 			int64_t *cpu, int64_t *mem)
 {

@@ -67,6 +67,27 @@ def test_resources_of_a_pod_itself(alone):
     assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == {6, 7}
 
 
+@pytest.mark.parametrize('cpus, expected', [((3, 1, 1), ({1, 2, 3}, {4}, {5})), ((3, None, None), ({1, 2, 3}, {4, 5}, {4, 5})),
+                                            ((None, None, None), ({1, 2, 3, 4, 5},) * 3), ((3, 2, None), None)])
+def test_the_table_of_kep_5526(make_node, cpus, expected):
+    """Pods of 5 CPUs on a node of 7 free ones; the last one's pinned containers leave nothing for the third."""
+    machine = {'packages': 2, 'nodes': 1, 'cores': 8, 'threads': 1, 'memory': '8Gi'}
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'single-numa-node', 'topologyManagerScope': 'pod'}
+    own = {'cpu': '5', 'memory': '1Gi'}
+    with PodsKubelet() as kubelet:
+        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
+        with c.agent:
+            needs = [{'cpu': str(n), 'memory': '64Mi'} if n else {} for n in cpus]
+            kubelet.put('p', *(('c%d' % i, n, n) for i, n in enumerate(needs)), own=(own, own))
+            c.knows(1)
+            ctrs = [ctr('c%d' % i, *((str(n), '64Mi') if n else ())) for i, n in enumerate(cpus)]
+            if expected is None:
+                c.node.reject('p', *ctrs, error='CPU', uid='uid-p', resources=own)
+                return
+            c.node.create('p', *ctrs, uid='uid-p', resources=own)
+            assert tuple(c.node.cpus('p/c%d' % i) for i in range(3)) == expected
+
+
 def test_static_pods_have_the_uid_of_the_runtime(alone):
     c = alone()
     c.kubelet.put('static', ('app', {'cpu': '1', 'memory': str(ODD)}, {}), uid='0123456789abcdef0123456789abcdef',

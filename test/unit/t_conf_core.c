@@ -97,6 +97,7 @@ static bool is_special(const char *path)
 					    "nodeResources.prefixes",
 					    "nodeResources.node.labels",
 					    "nodeResources.node.annotations",
+					    "topology.deviceMemoryNodes",
 					    "agent.namespaces[]"};
 	for (size_t i = 0; i < COUNT(paths); i++)
 		if (str_eq(paths[i], path))

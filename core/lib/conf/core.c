@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of the core: one row each, and the typed struct that the daemon reads. */
+#include <nri-rp/set.h>
+
 #include "core/lib/conf/internal.h"
 
 #include <ctype.h>
