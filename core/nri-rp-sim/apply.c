@@ -346,8 +346,10 @@ static void drop_unknown(struct sim *s, Nri__LinuxContainerAdjustment *l)
 		l->oom_score_adj = NULL;
 	if (minor < 10)
 		l->io_priority = NULL;
-	if (minor < 11)
+	if (minor < 11) {
 		l->scheduler = NULL;
+		l->rdt = NULL;
+	}
 	if (minor < 12)
 		l->memory_policy = NULL;
 }
@@ -363,6 +365,8 @@ static int take_linux(struct sim *s, struct sim_ctr *c, const Nri__LinuxContaine
 			return err_errno(err, -ENOMEM, "creation");
 		take_classes(c, l.resources);
 	}
+	if (l.rdt && l.rdt->clos_id)
+		doc_put_text(c->given, "rdt", l.rdt->clos_id->value);
 	take_scheduling(c, &l);
 	take_devices(c, &l);
 	int r = check_sets(s, c->res.cpus, c->res.mems, err);

@@ -177,6 +177,9 @@ struct rp_pod_ctr_info {
 #define RP_F_CPU_CLASS 102u /* read by controllers; runtimes do not know it */
 #define RP_F_MEMPOLICY_NODES 103u /* * node list, used with RP_F_MEMPOLICY_MODE */
 #define RP_F_MEMPOLICY_FLAGS 104u /* * comma-separated list: static, relative, numa-balancing */
+/* * Name of an existing resctrl group in which the container begins, for runtimes with
+ * RP_RUNTIME_CAN_RDT (host.h). [since 1.3] */
+#define RP_F_RDT_GROUP 105u
 
 /* Fields of set_pair(), all *. */
 #define RP_F_ENV 200u

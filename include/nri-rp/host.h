@@ -269,6 +269,7 @@ struct rp_host_evict {
 #define RP_RUNTIME_CAN_SCHEDULE 32u /* scheduling and I/O priority fields of set_int() */
 #define RP_RUNTIME_CAN_SWAP 64u /* RP_F_SWAP */
 #define RP_RUNTIME_CAN_MEMPOLICY 128u /* RP_F_MEMPOLICY_… [since 1.3] */
+#define RP_RUNTIME_CAN_RDT 256u /* RP_F_RDT_GROUP [since 1.3] */
 
 struct rp_host_runtime {
 	uint32_t size;

@@ -214,7 +214,8 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 	char cgroup[CTL_PATH_MAX], dir[CTL_PATH_MAX], tasks[CTL_PATH_MAX], mon[CTL_PATH_MAX];
 	const char *class;
 	if (a->gone) {
-		drop_monitor(g, a->former, a->monitor);
+		if (!a->shared)
+			drop_monitor(g, a->former, a->monitor);
 		ctl_say(&a->item, RP_APPLY_DONE, "%s", "");
 		return;
 	}
@@ -236,7 +237,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 	r = move_all(&m, cgroup);
 	free(m.seen.slots);
 	assign_judge(a, &m, r);
-	if (strcmp(a->former, class) != 0)
+	if (strcmp(a->former, class) != 0 && !a->shared)
 		drop_monitor(g, a->former, a->monitor);
 	a->item.final = !a->known;
 	if (lacks)

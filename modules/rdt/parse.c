@@ -293,6 +293,7 @@ static void read_switches(const struct modhost *h, rp_cfg cfg, struct rdt_config
 		c->optional[i] = g->value(h->ctx, g->get(h->ctx, cfg, optional[i]), RP_T_BOOL, 0);
 	c->monitoring = strcmp(monitoring, "off") == 0		? RDT_MONITOR_OFF
 			: strcmp(monitoring, "containers") == 0 ? RDT_MONITOR_CONTAINERS
+			: strcmp(monitoring, "pods") == 0	? RDT_MONITOR_PODS
 								: RDT_MONITOR_CLASSES;
 	c->discovery = !g->get(h->ctx, cfg, "options") && !g->get(h->ctx, cfg, "partitions");
 }

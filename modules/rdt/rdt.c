@@ -48,6 +48,7 @@ struct read_item {
 struct rp_instance {
 	CTL_LIFE;
 	struct known *known;
+	struct rdt_names usable; /* groups in which containers can begin */
 	struct rdt_names owned; /* groups without a class that still exist */
 	char *state; /* state as saved last */
 	bool reading;
@@ -80,6 +81,7 @@ static void setup_fini(struct setup_item *s)
 		free(s->setup.want[i].schemata);
 	free(s->setup.want);
 	rdt_names_fini(&s->setup.owned);
+	rdt_names_fini(&s->setup.usable);
 	rdt_names_fini(&s->monitors);
 }
 
@@ -212,19 +214,46 @@ static void drop_known(struct rp_instance *inst, struct known *k)
 	free(k);
 }
 
+/* Returns true if another container has the same monitoring group: one of its pod. */
+static bool is_shared(const struct rp_instance *inst, const struct known *k)
+{
+	for (const struct known *o = inst->known; k && *k->monitor && o; o = o->hh.next)
+		if (o != k && strcmp(o->monitor, k->monitor) == 0 &&
+		    strcmp(o->class, k->class) == 0)
+			return true;
+	return false;
+}
+
+/* Names the monitoring group of a container, or of its pod as its cgroup is named; "": none. */
+static void rdt_name_monitor(const struct rp_instance *inst, const struct rp_ctr_info *info,
+			     char ret[RDT_NAME_MAX])
+{
+	const struct modhost *h = &inst->h;
+	enum rdt_monitoring m = inst->plan->config.monitoring;
+	struct rp_pod_info pod = {.size = sizeof pod};
+	ret[0] = '\0';
+	if (!inst->plan->machine.monitors)
+		return;
+	if (m == RDT_MONITOR_CONTAINERS)
+		(void)snprintf(ret, RDT_NAME_MAX, "%s", info->id);
+	else if (m == RDT_MONITOR_PODS && h->cache->get_pod(h->ctx, info->pod, &pod) == 0 &&
+		 *pod.uid && !strchr(pod.uid, '/'))
+		(void)snprintf(ret, RDT_NAME_MAX, "pod%s", pod.uid);
+}
+
 /* Assigns a container to its class. */
 static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *info,
 			 enum ctl_cause cause)
 {
 	const struct modhost *h = &inst->h;
-	const struct rdt_config *c = &inst->plan->config;
 	struct choice choice;
 	rdt_choose(inst, info, &choice);
-	bool monitored = c->monitoring == RDT_MONITOR_CONTAINERS && inst->plan->machine.monitors;
+	char monitor[RDT_NAME_MAX];
+	rdt_name_monitor(inst, info, monitor);
 	const struct known *was = find_known(inst, info->ctr);
 	if (cause < CTL_START && was && !was->stale && strcmp(was->class, choice.class) == 0)
 		return 0;
-	if (!choice.class[0] && choice.known && !was && !monitored && !inst->owned.n) {
+	if (!choice.class[0] && choice.known && !was && !monitor[0] && !inst->owned.n) {
 		h->work->report(h->ctx, info->ctr, RP_APPLY_DONE,
 				""); /* there is nothing to undo */
 		return 0;
@@ -240,8 +269,8 @@ static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *inf
 	memcpy(a->former, was ? was->class : choice.class, sizeof a->former);
 	a->known = choice.known;
 	a->mild = choice.mild;
-	if (monitored)
-		(void)snprintf(a->monitor, sizeof a->monitor, "%s", info->id);
+	a->shared = is_shared(inst, was);
+	memcpy(a->monitor, monitor, sizeof a->monitor);
 	memcpy(k->class, choice.class, sizeof k->class);
 	memcpy(k->monitor, a->monitor, sizeof k->monitor);
 	k->stale = false;
@@ -253,14 +282,20 @@ static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, const struct
 {
 	const struct modhost *h = &inst->h;
 	struct choice choice;
-	(void)txn;
+	char group[RDT_NAME_MAX + sizeof RDT_PREFIX];
 	rdt_choose(inst, info, &choice);
 	if (!choice.known)
 		return modhost_fail(h, -RP_EINVAL, "there is no RDT class \"%s\" (%s)",
 				    choice.class, choice.source);
 	if (choice.class[0])
 		modhost_note(h, info->ctr, "RDT class %s, %s", choice.class, choice.source);
-	return 0;
+	if (!choice.class[0] || !rdt_names_has(&inst->usable, choice.class) || !h->runtime ||
+	    !(h->runtime->flags(h->ctx) & RP_RUNTIME_CAN_RDT))
+		return 0;
+	/* The first process begins in the group, before the worker could move it. */
+	(void)snprintf(group, sizeof group, RDT_PREFIX "%s", choice.class);
+	int32_t r = h->cache->set_text(h->ctx, txn, info->ctr, RP_F_RDT_GROUP, group);
+	return r == -RP_ENOTSUP ? 0 : r;
 }
 
 static void rdt_gone(struct rp_instance *inst, rp_ctr ctr)
@@ -272,6 +307,7 @@ static void rdt_gone(struct rp_instance *inst, rp_ctr ctr)
 		k->monitor[0] ? ctl_life_item(inst, 0, KIND_ASSIGN, sizeof *a) : NULL;
 	if (a) {
 		a->gone = true;
+		a->shared = is_shared(inst, k);
 		memcpy(a->former, k->class, sizeof a->former);
 		memcpy(a->monitor, k->monitor, sizeof a->monitor);
 		ctl_life_add(inst, &a->item);
@@ -310,6 +346,9 @@ static void rdt_run(struct rp_instance *inst, struct ctl_item *item)
 		break;
 	case KIND_SETUP:
 		rdt_groups_set_up(&inst->groups, &s->setup);
+		for (uint32_t i = 0; i < inst->groups.n; i++)
+			if (inst->groups.list[i].there && inst->groups.list[i].right)
+				(void)rdt_names_add(&s->setup.usable, inst->groups.list[i].name);
 		if (s->sweep_monitors)
 			rdt_monitor_sweep(&inst->groups, &s->monitors);
 		break;
@@ -325,6 +364,9 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 		rdt_names_fini(&inst->owned);
 		inst->owned = s->setup.owned;
 		s->setup.owned = (struct rdt_names){0};
+		rdt_names_fini(&inst->usable);
+		inst->usable = s->setup.usable;
+		s->setup.usable = (struct rdt_names){0};
 		inst->n_setup_failures += s->setup.n_failed;
 		if (s->setup.text[0] && (s->last || s->setup.n_failed))
 			modhost_log(&inst->h, RP_LOG_WARNING, 0, "%s", s->setup.text);
@@ -570,7 +612,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL(
 		"force", "false",
 		"Remove groups of classes that are gone even if they have tasks or no record."),
-	SECTION_CHOICE("monitoring", "off|classes|containers", "classes",
+	SECTION_CHOICE("monitoring", "off|classes|containers|pods", "classes",
 		       "What cache use and memory traffic are counted for."),
 	SECTION_MAP("options", "What the machine may lack."),
 	SECTION_MAP("options.l2", "Second level cache."),
@@ -612,6 +654,7 @@ static void rdt_fini(struct rp_instance *inst)
 	HASH_ITER (hh, inst->known, k, next)
 		drop_known(inst, k);
 	rdt_names_fini(&inst->owned);
+	rdt_names_fini(&inst->usable);
 	rdt_groups_fini(&inst->groups);
 	free(inst->readings.list);
 	free(inst->state);

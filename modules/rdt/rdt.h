@@ -102,7 +102,12 @@ struct rdt_class {
 	char *schemata; /* set by rdt_resolve() */
 };
 
-enum rdt_monitoring { RDT_MONITOR_OFF, RDT_MONITOR_CLASSES, RDT_MONITOR_CONTAINERS };
+enum rdt_monitoring {
+	RDT_MONITOR_OFF,
+	RDT_MONITOR_CLASSES,
+	RDT_MONITOR_CONTAINERS,
+	RDT_MONITOR_PODS
+};
 
 struct rdt_config {
 	bool discovery, force, qos_default;
@@ -172,6 +177,7 @@ struct rdt_setup {
 	struct rdt_names owned;
 	bool force, discovery;
 	char root[RDT_PATH_MAX];
+	struct rdt_names usable; /* on return: groups in which containers can begin */
 	uint32_t n_made; /* groups that became usable */
 	uint32_t n_failed;
 	char text[CTL_TEXT_MAX]; /* the first failure, or groups that were left unchanged */
@@ -196,6 +202,7 @@ struct rdt_assign {
 	/* The class was chosen by default: without a group its containers use the root group, and
 	 * that is no failure. */
 	bool mild;
+	bool shared; /* other containers of the pod use the former monitoring group: keep it */
 	bool gone; /* the container has ended: remove its monitoring group too */
 	uint32_t n_moved;
 };

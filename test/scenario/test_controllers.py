@@ -296,6 +296,28 @@ def test_tasks_and_figures_follow_the_class(puppet):
     eventually(lambda: status_of(node, 'rdt')['done'] == 1)
 
 
+def test_a_monitoring_group_of_each_pod(make):
+    """Its containers share it, and it is there as long as one of them is."""
+    def add(node):
+        add_resctrl(node)
+        put(node, 'sys/fs/resctrl/info/L3_MON/num_rmids', '32\n')
+        for group in 'nri-rp.gold/', '':
+            put(node, 'sys/fs/resctrl/%smon_groups/nri-rp.podu1/tasks' % group, '')
+
+    node = make({'controllers': ['rdt'], 'rdt': {'monitoring': 'pods', **RDT['rdt']}}, add)
+    folder = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/mon_groups/nri-rp.podu1'
+    node.create('p', ctr('a', '1', '64Mi'), ctr('b', '1', '64Mi'), uid='u1', annotations={'rdtclass.resource-policy.nri.io': 'gold'})
+    add_cgroup(node, 'p/a', {'cgroup.threads': '4711\n'})
+    add_cgroup(node, 'p/b', {'cgroup.threads': '4712\n'})
+    eventually(lambda: (folder / 'tasks').read_text() in ('4711\n', '4712\n') and status_of(node, 'rdt')['done'] == 2)
+    (folder / 'tasks').unlink()  # as the kernel removes a group with its files
+    node.run('exit', ['p/a'])
+    eventually(lambda: status_of(node, 'rdt')['pending'] == 0)
+    assert folder.exists()
+    node.run('exit', ['p/b'])
+    eventually(lambda: not folder.exists())
+
+
 def test_killed_in_the_middle_of_a_class_change(puppet):
     """The daemon dies while it moves tasks: the next one finishes what was decided."""
     node, _ = puppet

@@ -39,6 +39,7 @@ const char *extra_name(uint32_t field)
 		{RP_F_MEMPOLICY_MODE, "memory policy mode"},
 		{RP_F_MEMPOLICY_NODES, "memory policy nodes"},
 		{RP_F_MEMPOLICY_FLAGS, "memory policy flags"},
+		{RP_F_RDT_GROUP, "RDT group"},
 	};
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].field == field)

@@ -7,6 +7,8 @@
 #include "core/nri-rpd/nri/abilities.h"
 
 #define AS_EVER (RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT)
+#define NRI_0_11                                                                                   \
+	(RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE | RP_RUNTIME_CAN_RDT)
 
 /* Releases that extended NRI support; the latest release of each runtime first. */
 static const struct release {
@@ -14,10 +16,10 @@ static const struct release {
 	unsigned major, minor, patch;
 	uint32_t more;
 } releases[] = {
-	{"containerd", 2, 2, 1, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE},
+	{"containerd", 2, 2, 1, NRI_0_11},
 	{"containerd", 2, 2, 0, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
 	{"containerd", 1, 7, 25, RP_RUNTIME_CAN_CDI},
-	{"cri-o", 1, 35, 0, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE},
+	{"cri-o", 1, 35, 0, NRI_0_11},
 	{"cri-o", 1, 34, 0, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
 	{"cri-o", 1, 31, 0, RP_RUNTIME_CAN_CDI},
 };
@@ -41,8 +43,7 @@ uint32_t runtime_flags(const char *name, const char *version, const char *nri_ve
 	if (str_eq(name, "nri-rp-bridge/cri"))
 		return AS_EVER | RP_RUNTIME_CAN_SWAP;
 	if (*nri_version)
-		return AS_EVER | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS |
-		       RP_RUNTIME_CAN_SCHEDULE | RP_RUNTIME_CAN_MEMPOLICY;
+		return AS_EVER | NRI_0_11 | RP_RUNTIME_CAN_MEMPOLICY;
 	for (unsigned i = 0; i < sizeof releases / sizeof *releases; i++)
 		if (str_eq(name, releases[i].name) && at_least(version, &releases[i]))
 			return AS_EVER | releases[i].more;

@@ -384,6 +384,16 @@ static int add_cdi(struct target *t, const struct extra *e)
 	return 0;
 }
 
+/* Names the group only: schemata and monitoring are the controller's. */
+static int add_rdt_group(struct target *t, const struct extra *e)
+{
+	Nri__LinuxRdt *rdt = t->lnx->rdt = PB_NEW(t->arena, Nri__LinuxRdt, nri__linux_rdt);
+	if (rdt)
+		rdt->clos_id = WRAP(t->arena, Nri__OptionalString, nri__optional_string,
+				    encode_borrow(e->text));
+	return rdt && rdt->clos_id ? 0 : -ENOMEM;
+}
+
 static int add_extra(struct target *t, const struct extra *e)
 {
 	switch (e->field) {
@@ -408,6 +418,8 @@ static int add_extra(struct target *t, const struct extra *e)
 		return add_io(t, e);
 	case RP_F_OOM_SCORE_ADJ:
 		return add_oom(t, e);
+	case RP_F_RDT_GROUP:
+		return add_rdt_group(t, e);
 	case RP_F_MEMPOLICY_MODE:
 	case RP_F_MEMPOLICY_NODES:
 	case RP_F_MEMPOLICY_FLAGS:

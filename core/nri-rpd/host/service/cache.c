@@ -548,7 +548,8 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 	if (!extra_text(value, TEXT_MAX))
 		return -RP_EINVAL;
 	if (!text_of(&probe, field)) {
-		if (field != RP_F_MEMPOLICY_NODES && field != RP_F_MEMPOLICY_FLAGS)
+		if (field != RP_F_MEMPOLICY_NODES && field != RP_F_MEMPOLICY_FLAGS &&
+		    field != RP_F_RDT_GROUP)
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
 	}
