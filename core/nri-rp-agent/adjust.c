@@ -377,7 +377,7 @@ static json_t *adjust_essence(const struct adjust *a, const json_t *object)
 		(void)json_object_set(kept, "spec", spec);
 		return kept;
 	}
-	_free_ char *why = str_printf("its spec is longer than %u bytes", ADJUST_SPEC_MAX);
+	_free_ char *why = str_printf("spec is longer than %u bytes", ADJUST_SPEC_MAX);
 	(void)json_object_set_new(kept, "refused", json_string(why ? why : ""));
 	return kept;
 }
@@ -397,7 +397,7 @@ static void adjust_take(struct kind *k, const json_t *object)
 	if (!key)
 		return;
 	if (!json_object_get(a->objects, key) && json_object_size(a->objects) == ADJUST_MAX) {
-		log_warning("adjustment %s is left out: there are more than %u", key, ADJUST_MAX);
+		log_warning("adjustment %s is ignored: more than %u exist", key, ADJUST_MAX);
 		return;
 	}
 	(void)json_object_set_new(a->objects, key, adjust_essence(a, object));

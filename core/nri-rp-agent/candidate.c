@@ -113,8 +113,8 @@ static int candidate_fill(struct candidate *c, json_t *object)
 	int r = add_sections(c, object, &total);
 	if (r != -E2BIG && r != -EINVAL)
 		return r;
-	c->refused = r == -EINVAL ? strdup("data: expected texts only")
-				  : str_printf("it has more than %u sections, or %u bytes",
+	c->refused = r == -EINVAL ? strdup("data: expected only texts")
+				  : str_printf("more than %u sections or %u bytes",
 					       AGENT_SECTIONS_MAX, AGENT_CONFIG_MAX);
 	return c->refused ? 0 : -ENOMEM;
 }

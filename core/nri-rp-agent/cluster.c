@@ -70,7 +70,7 @@ static void take_node(struct cluster *c, const json_t *node)
 		group = json_string_value(json_object_get(labels, group_labels[i]));
 	if (group && i > 1 && c->warned_label != group_labels[i - 1]) {
 		c->warned_label = group_labels[i - 1];
-		log_warning("the label %s of node %s is out of use; name the group by %s",
+		log_warning("the label %s of node %s is obsolete; name the group with %s",
 			    group_labels[i - 1], c->node, group_labels[0]);
 	}
 	configs_set_group(c->configs, group && *group ? group : NULL);
@@ -90,8 +90,8 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 	}
 	if (event != WATCH_DENIED)
 		return;
-	log_warning("labels of node %s cannot be read: it is of no group; nodes: get, list and "
-		    "watch would be needed",
+	log_warning("the labels of node %s cannot be read, so its group is unknown; grant get, "
+		    "list and watch of nodes",
 		    c->node);
 	configs_set_group(c->configs, NULL);
 }
@@ -187,8 +187,8 @@ static int find_node(struct cluster *c, const char *given, struct err *err)
 	if (!given || !*given || strlen(given) >= NODE_MAX ||
 	    given[strspn(given, "abcdefghijklmnopqrstuvwxyz0123456789.-")])
 		return err_set(err, -EINVAL,
-			       "\"%.100s\" is no name of a node: say it with --node, or in the "
-			       "environment as NODE_NAME",
+			       "\"%.100s\" is not a node's name: set it with --node or the "
+			       "environment variable NODE_NAME",
 			       given ? given : "");
 	(void)snprintf(c->node, sizeof c->node, "%s", given);
 	return 0;

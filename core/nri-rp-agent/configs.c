@@ -308,7 +308,7 @@ static void configs_tell(struct configs *c, const struct slot *s, const char *er
 		log_warning("%s %s/%s is refused: %s", s->held->kind, s->held->ns, s->held->name,
 			    errors);
 	else
-		log_notice("%s %s/%s, generation %s, is in force", s->held->kind, s->held->ns,
+		log_notice("%s %s/%s, generation %s, is active", s->held->kind, s->held->ns,
 			   s->held->name, s->held->generation);
 }
 
@@ -336,7 +336,7 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 	bool refused = result->error == -EREMOTEIO && result->code == TTRPC_FAILED_PRECONDITION;
 	if ((!m && !refused) || stale) {
 		if (result->error != -ECONNRESET && !stale)
-			log_warning("nri-rpd does not take the configuration: %s", result->text);
+			log_warning("nri-rpd did not accept the configuration: %s", result->text);
 		try_again(c);
 		return;
 	}
@@ -535,13 +535,12 @@ static void configs_choose(struct configs *c)
 	const enum level level = s ? LEVEL_NODE : LEVEL_SHARED;
 	s = s ? s : configs_best(c, LEVEL_SHARED);
 	if (!s && !c->warned_none)
-		log_warning(
-			"the cluster has no configuration for node %s in namespace %s: %s", c->node,
-			c->ns[0],
-			configs_all_readable(c)
-				? "the node's files are used, after a minute unless one was deleted"
-				: "what is in force stays, as not all kinds may be "
-				  "read");
+		log_warning("the cluster has no configuration for node %s in namespace %s: %s",
+			    c->node, c->ns[0],
+			    configs_all_readable(c) ? "using the node's files (a minute from now, "
+						      "unless a configuration was deleted)"
+						    : "keeping the active configuration, because "
+						      "not all kinds can be read");
 	c->warned_none = !s;
 	if (s) {
 		c->cleared = c->deleted = false;
@@ -618,7 +617,7 @@ void configs_set_group(struct configs *c, const char *group)
 	if (c->group_known && same)
 		return;
 	if (group)
-		log_info("this node is of the group %s", group);
+		log_info("this node belongs to the group %s", group);
 	free(c->group);
 	c->group = group ? strdup(group) : NULL;
 	c->group_known = c->group_changed = true;

@@ -69,7 +69,7 @@ static int add_entry(struct groups *g, const Podresources__ContainerDevices *d, 
 		if (!good_name(d->resource_name))
 			return err_set(
 				err, -EBADMSG,
-				"a resource without a name, or with one of more than %u bytes",
+				"a resource without a name, or with a name longer than %u bytes",
 				AGENT_NAME_MAX - 1);
 		group = group ? group : group_of(g, d->resource_name);
 		if (!group)
@@ -106,7 +106,7 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 		return r;
 	if (!good_name(c->name))
 		return err_set(err, -EBADMSG,
-			       "a container without a name, or with one of more than %u bytes",
+			       "a container without a name, or with a name longer than %u bytes",
 			       AGENT_NAME_MAX - 1);
 	Agent__ContainerDevices *out = arena_zero(a, Agent__ContainerDevices);
 	Agent__Devices **list = arena_array(a, g.n, sizeof(Agent__Devices *));
@@ -129,11 +129,10 @@ static int read_containers(struct arena *a, const Podresources__PodResources *po
 	if (!good_name(pod->name) || !good_name(pod->namespace_))
 		return err_set(
 			err, -EBADMSG,
-			"a pod without a name and namespace, or with one of more than %u bytes",
+			"a pod without a name or namespace, or with one longer than %u bytes",
 			AGENT_NAME_MAX - 1);
 	if (pod->n_containers > AGENT_CONTAINERS_MAX)
-		return err_set(err, -E2BIG,
-			       "pod %s/%s has %zu containers, at most %u are looked at",
+		return err_set(err, -E2BIG, "pod %s/%s has %zu containers, at most %u are read",
 			       pod->namespace_, pod->name, pod->n_containers, AGENT_CONTAINERS_MAX);
 	agent__pod_devices__init(ret);
 	ret->namespace_ = pod->namespace_;
@@ -158,8 +157,9 @@ static int read_pod(struct arena *a, struct span bytes, Agent__PodDevices *ret, 
 		return err_set(err, -EBADMSG, "a pod that cannot be decoded (%zu bytes)",
 			       span_len(&bytes));
 	int r = read_containers(a, pod, ret, err);
-	return r == -ENOMEM ? err_set(err, r, "no memory for a pod of %zu bytes", span_len(&bytes))
-			    : r;
+	return r == -ENOMEM
+		       ? err_set(err, r, "out of memory for a pod of %zu bytes", span_len(&bytes))
+		       : r;
 }
 
 int devices_each_pod(const uint8_t *data, size_t n,
@@ -181,5 +181,5 @@ int devices_each_pod(const uint8_t *data, size_t n,
 			r = fn(&pod, arg);
 		arena_reset(a);
 	}
-	return r || more >= 0 ? r : err_set(err, more, "an answer that cannot be decoded");
+	return r || more >= 0 ? r : err_set(err, more, "a reply that cannot be decoded");
 }

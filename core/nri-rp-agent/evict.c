@@ -136,7 +136,8 @@ static void evict_discovered(const struct kube_answer *answer, void *arg)
 		evict_post(v);
 	else
 		evict_finish(v, AGENT__EVICT_OUTCOME__REFUSED,
-			     answer->error ? answer->text : "this API server has no evictions");
+			     answer->error ? answer->text
+					   : "the API server does not support evictions");
 }
 
 /* Requests the version of the group policy: v1beta1 for servers older than 1.22, otherwise v1. */
@@ -160,7 +161,7 @@ static bool good_name(const char *name)
 void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_request *req)
 {
 	if (!good_name(m->namespace_) || !good_name(m->name) || !*m->uid) {
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "this is no pod");
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "this is not a pod");
 		return;
 	}
 	struct eviction *v = e->n < EVICT_MAX ? calloc(1, sizeof *v) : NULL;
@@ -201,7 +202,7 @@ struct evict *evict_free(struct evict *e)
 	if (!e)
 		return NULL;
 	while (e->list) {
-		(void)rpc_reply_error(e->list->req, TTRPC_UNAVAILABLE, "the agent stops");
+		(void)rpc_reply_error(e->list->req, TTRPC_UNAVAILABLE, "the agent is stopping");
 		eviction_free(e->list);
 	}
 	free(e);

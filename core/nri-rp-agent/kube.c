@@ -257,9 +257,9 @@ static void tell_reachable(struct kube *k, const char *why_not)
 	if (str_eq(k->last_error, why_not))
 		return;
 	if (*why_not)
-		log_warning("the API server %s: %s; trying again", k->config.server, why_not);
+		log_warning("the API server %s: %s; retrying", k->config.server, why_not);
 	else
-		log_notice("the API server %s answers", k->config.server);
+		log_notice("the API server %s is reachable again", k->config.server);
 	(void)snprintf(k->last_error, sizeof k->last_error, "%s", why_not);
 	tell_changed(k);
 }
@@ -276,7 +276,7 @@ static void kube_conclude(struct kube_call *c, unsigned status)
 	else if (n && !body)
 		error = -EBADMSG;
 	if (error == -EBADMSG)
-		(void)snprintf(text, sizeof text, "%s %.200s: the answer is no JSON: %.100s",
+		(void)snprintf(text, sizeof text, "%s %.200s: the reply is not JSON: %.100s",
 			       c->method, c->path, where.text);
 	kube_do_answer(c, error, text, error ? NULL : body);
 	json_decref(body);
@@ -309,7 +309,7 @@ static void kube_ended(const struct http_result *result, void *arg)
 	if (result->error != -ECANCELED && !result->status)
 		tell_reachable(k, result->text);
 	(void)snprintf(text, sizeof text, "%s %.200s: %s", c->method, c->path,
-		       c->too_large ? "the answer is too large" : result->text);
+		       c->too_large ? "the reply is too large" : result->text);
 	kube_do_answer(c, c->too_large ? -E2BIG : result->error, text, NULL);
 }
 

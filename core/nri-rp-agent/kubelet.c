@@ -82,7 +82,7 @@ int kubelet_watch(struct kubelet *k, const char *path, const ProtobufCMessage *m
 						 .done = done,
 						 .arg = arg},
 		      msg, stream->call);
-	return r ? err_errno(err, r, "%s: asking the kubelet", k->socket) : 0;
+	return r ? err_errno(err, r, "%s: request to the kubelet", k->socket) : 0;
 }
 
 int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,

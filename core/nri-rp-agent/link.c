@@ -106,7 +106,7 @@ static void serve_published(struct link *l, struct rpc_request *req)
 		a ? agent__published_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
 	int r = m ? l->client->publish(m, l->client->arg) : -EINVAL;
 	if (r)
-		(void)rpc_reply_error(req, code_of(r), m ? "it is too much" : "cannot decode it");
+		(void)rpc_reply_error(req, code_of(r), m ? "it is too large" : "cannot decode it");
 	else
 		(void)rpc_reply(req, NULL);
 }
@@ -169,7 +169,7 @@ static void link_lost(struct link *l, const char *why)
 	if (l->client && l->client->lost)
 		l->client->lost(l->client->arg);
 	if (!str_eq(l->last_error, why))
-		log_notice("no connection to %s: %s; trying again", l->peer, why);
+		log_notice("cannot connect to %s: %s; retrying", l->peer, why);
 	(void)snprintf(l->last_error, sizeof l->last_error, "%s", why);
 	(void)loop_timer_arm(l->reconnect,
 			     backoff_next_ms(&l->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS));

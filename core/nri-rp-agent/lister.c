@@ -69,7 +69,7 @@ static void lister_send(const struct call *c, const ProtobufCMessage *m)
 		unary_answer(c->unary, m);
 	else
 		unary_fail(c->unary, GRPC_RESOURCE_EXHAUSTED,
-			   "the answer has more than 16 MiB: ask for single pods");
+			   "the reply has more than 16 MiB: request single pods");
 }
 
 static int answer_pods(struct call *c)
@@ -130,7 +130,7 @@ static void on_daemon(const struct rpc_result *result, void *arg)
 {
 	struct call *c = arg;
 	if (result->error)
-		(void)err_set(&c->err, result->error, "asking nri-rpd: %s", result->text);
+		(void)err_set(&c->err, result->error, "request to nri-rpd: %s", result->text);
 	else
 		(void)lister_keep(c, result->payload, result->payload_len, &c->daemon);
 	go_on(c);
@@ -141,7 +141,7 @@ static void on_kubelet(const struct grpc_result *result, void *arg)
 	struct call *c = arg;
 	if (result->error)
 		(void)err_set(&c->err, grpc_result_error(result),
-			      "asking the kubelet for devices: %s", result->text);
+			      "reading devices from the kubelet: %s", result->text);
 	else
 		(void)lister_keep(c, result->payload, result->payload_len, &c->kubelet);
 	go_on(c);
@@ -163,7 +163,7 @@ static void ask_daemon(struct call *c)
 	else if (r == -ENOTCONN)
 		(void)err_set(&c->err, r, "nri-rpd is not connected");
 	else
-		(void)err_errno(&c->err, r, "asking nri-rpd");
+		(void)err_errno(&c->err, r, "request to nri-rpd");
 }
 
 static void ask_kubelet(struct call *c)
@@ -207,11 +207,12 @@ static void lister_serve(struct unary *u, const char *path, const uint8_t *paylo
 	struct lister *l = arg;
 	enum method method;
 	if (!find_method(path, &method)) {
-		unary_fail(u, GRPC_UNIMPLEMENTED, "v1.PodResourcesLister has no such method here");
+		unary_fail(u, GRPC_UNIMPLEMENTED,
+			   "this v1.PodResourcesLister does not implement the method");
 		return;
 	}
 	if (l->n_calls >= LISTER_CALLS_MAX) {
-		unary_fail(u, GRPC_RESOURCE_EXHAUSTED, "too many calls at a time");
+		unary_fail(u, GRPC_RESOURCE_EXHAUSTED, "too many simultaneous calls");
 		return;
 	}
 	struct call *c = calloc(1, sizeof *c);
@@ -256,7 +257,7 @@ static int lister_start(struct lister *l, struct err *err)
 	if (!r)
 		r = grpc_server_new(&server, &l->server, err);
 	if (!r)
-		log_info("pod resources are told at %s%s", l->config.socket,
+		log_info("serving pod resources at %s%s", l->config.socket,
 			 l->kubelet ? ", with the kubelet's devices" : "");
 	return r;
 }

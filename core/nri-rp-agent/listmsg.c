@@ -20,7 +20,7 @@ static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *re
 	struct rp_idset set;
 	size_t n = 0;
 	if (rp_idset_parse(&set, text, RP_CPUS_MAX))
-		return err_set(err, -EBADMSG, "nri-rpd tells CPUs that are no list");
+		return err_set(err, -EBADMSG, "nri-rpd sent an invalid list of CPUs");
 	int64_t *list = arena_array(a, rp_ids_count(rp_ids_of(&set)) + 1, sizeof *list);
 	if (!list)
 		return err_errno(err, -ENOMEM, "CPUs");
@@ -107,10 +107,10 @@ static int take_over(Podresources__ServedPod *pod, struct err *err)
 {
 	int r = 0;
 	if (pod->n_containers > AGENT_CONTAINERS_MAX)
-		return err_set(err, -E2BIG,
-			       "the kubelet lists a pod of %zu containers, at most %u "
-			       "are taken",
-			       pod->n_containers, AGENT_CONTAINERS_MAX);
+		return err_set(
+			err, -E2BIG,
+			"the kubelet lists a pod with %zu containers, at most %u are accepted",
+			pod->n_containers, AGENT_CONTAINERS_MAX);
 	for (size_t i = 0; !r && i < pod->n_containers; i++) {
 		Podresources__ServedContainer *c = pod->containers[i];
 		c->n_cpu_ids = c->n_memory = 0;
@@ -135,7 +135,7 @@ static int read_kubelet(struct arena *a, const struct listmsg_bytes *bytes, cons
 	if (!m)
 		return err_set(err, -EBADMSG, "the kubelet's list cannot be decoded");
 	if (m->n_pod_resources > AGENT_PODS_MAX)
-		return err_set(err, -E2BIG, "the kubelet lists %zu pods, at most %u are taken",
+		return err_set(err, -E2BIG, "the kubelet lists %zu pods, at most %u are accepted",
 			       m->n_pod_resources, AGENT_PODS_MAX);
 	ret->pod_resources = m->pod_resources;
 	for (size_t i = 0; i < m->n_pod_resources; i++) {
@@ -261,7 +261,7 @@ int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 			: NULL;
 	podresources__served_allocatable__init(ret);
 	if (!m || (kubelet && !k))
-		return err_set(err, -EBADMSG, "what %s has to give cannot be decoded",
+		return err_set(err, -EBADMSG, "the allocatable resources of %s cannot be decoded",
 			       m ? "the kubelet" : "nri-rpd");
 	int r = k ? check_devices(k->devices, k->n_devices, err) : 0;
 	if (!r)

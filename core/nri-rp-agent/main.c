@@ -148,7 +148,7 @@ static int start_lister(struct agent *a, const struct options *o, struct err *er
 		.kubelet_socket = o->kubelet_devices ? o->kubelet_socket : NULL,
 	};
 	if (!o->pod_resources_socket && o->kubelet_devices)
-		log_warning("--devices-provider is of no use without --pod-resources-socket");
+		log_warning("--devices-provider has no effect without --pod-resources-socket");
 	return o->pod_resources_socket ? lister_new(&config, &a->lister, err) : 0;
 }
 
@@ -182,7 +182,7 @@ static int agent_start(struct agent *a, const struct options *o, struct err *err
 		return r;
 	link_connect(a->link);
 	if (a->bridge && !a->cluster)
-		log_warning("--bridge-socket is of no use where there is no cluster");
+		log_warning("--bridge-socket has no effect without a cluster");
 	else if (a->bridge)
 		link_connect(a->bridge);
 	return 0;

@@ -147,7 +147,7 @@ void node_feed_seen(struct node_feed *f, const json_t *node)
 	uint8_t *packed = r ? NULL : node_pack(&m, &n);
 	if (!packed || (f->packed && n == f->packed_len && memcmp(packed, f->packed, n) == 0)) {
 		if (!packed)
-			log_warning("the Node is not told to nri-rpd: %s",
+			log_warning("cannot send the Node to nri-rpd: %s",
 				    r == -EINVAL ? "it has no name" : "no memory");
 		free(packed);
 		arena_free(a);

@@ -121,8 +121,8 @@ static void node_patch_refuse(struct comparing *c, const char *what, const char 
 {
 	if (!*c->foreign)
 		(void)snprintf(c->foreign, ERR_TEXT_MAX,
-			       "the %s %s of this node is somebody else's, and stays as it is: "
-			       "another value is wanted",
+			       "the %s %s of this node was set by another component and is "
+			       "unchanged: nri-rpd wants another value",
 			       what, key);
 }
 

@@ -32,7 +32,7 @@ void wishes_seen(struct wishes *w, json_t *node);
 /* Returns true if the Node's record lists this resource as the agent's. */
 bool wishes_recorded(const json_t *node, const char *resource);
 /*
- * For tests: computes the patch that gives a Node what is wanted; *ret NULL: no difference. The
+ * Computes, for tests, the patch that gives a Node what is wanted; *ret NULL: no difference. The
  * caller owns it. foreign, of ERR_TEXT_MAX bytes: the item of another program that stays, as a
  * sentence; "": none. -ENOMEM.
  */

@@ -41,7 +41,7 @@ static int take_provider(void *to, const struct cmdline_option *option, const ch
 #define OPTION_AT(member) offsetof(struct options, member)
 
 static const struct cmdline_option table[] = {
-	OPTION("daemon-socket", "PATH", "where nri-rpd listens, default " AGENT_DEFAULT_SOCKET,
+	OPTION("daemon-socket", "PATH", "socket of nri-rpd, default " AGENT_DEFAULT_SOCKET,
 	       OPTION_TEXT(daemon_socket)),
 	OPTION("kubelet-socket", "PATH",
 	       "the kubelet's pod-resources socket,\n"
@@ -52,43 +52,43 @@ static const struct cmdline_option table[] = {
 	       "                           default " PODWATCH_DEFAULT_SOCKET,
 	       OPTION_TEXT(pods_socket)),
 	OPTION("bridge-socket", "PATH",
-	       "where nri-rp-bridge listens that works by cgroups, to tell\n"
-	       "                           it the node's pods; default none",
+	       "socket of nri-rp-bridge --source cgroups, to send it the\n                         "
+	       "  node's pods; default none",
 	       OPTION_TEXT(bridge_socket)),
 	OPTION("kubeconfig", "FILE",
-	       "how to reach the API server; without it, as Kubernetes\n"
-	       "                           tells a container",
+	       "kubeconfig for the API server; default: the service account\n                      "
+	       "     of this container",
 	       OPTION_TEXT(kubeconfig)),
-	OPTION("context", "NAME", "the context of that file to use, default its current one",
+	OPTION("context", "NAME", "context of that file, default its current one",
 	       OPTION_TEXT(context)),
 	OPTION("service-account", "DIR",
-	       "the files of the service account, default\n"
-	       "                           " SERVICE_ACCOUNT_DIR,
+	       "folder of the service account's files, default\n                          "
+	       " " SERVICE_ACCOUNT_DIR,
 	       OPTION_TEXT(service_account)),
 	OPTION("node", "NAME",
 	       "this node's name in the cluster, default $NODE_NAME,\n"
 	       "                           else the host's name",
 	       OPTION_TEXT(node)),
 	OPTION("namespace", "NAME",
-	       "where configurations are, default the account's, else\n"
-	       "                           " CLUSTER_DEFAULT_NAMESPACE,
+	       "namespace of configurations, default the account's, else\n                         "
+	       "  " CLUSTER_DEFAULT_NAMESPACE,
 	       OPTION_TEXT(ns)),
 	OPTION("config-map", "NAME",
-	       "what names of ConfigMaps begin with, default " CLUSTER_DEFAULT_CONFIG_MAP,
+	       "prefix of the names of ConfigMaps, default " CLUSTER_DEFAULT_CONFIG_MAP,
 	       OPTION_TEXT(config_map)),
 	OPTION("plugin-dir", "DIR",
-	       "where resource plugins register, as\n"
-	       "                           " PLUGINS_DEFAULT_DIR ";\n"
-	       "                           without it there are none",
+	       "folder in which resource plugins register, as in\n                          "
+	       " " PLUGINS_DEFAULT_DIR ";\n                           default: none",
 	       OPTION_TEXT(plugin_dir)),
-	OPTION("plugin-grace", "SECONDS",
-	       "that a plugin which has stopped is waited for, default 300", .take = take_grace),
+	OPTION("plugin-grace", "SECONDS", "to wait for a plugin that has stopped, default 300",
+	       .take = take_grace),
 	OPTION("pod-resources-socket", "PATH",
-	       "where to serve the kubelet's pod-resources API with what\n"
-	       "                           nri-rpd has given to containers; default nowhere",
+	       "socket on which to serve the kubelet's pod-resources API\n                         "
+	       "  with the placements of nri-rpd; default none",
 	       OPTION_TEXT(pod_resources_socket)),
 	OPTION("devices-provider", "NAME",
-	       "whose devices are told there: kubelet or none, default none",
+	       "source of the devices listed there: kubelet or none,\n                           "
+	       "default none",
 	       .take = take_provider),
 	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, default info",
 	       OPTION_LEVEL(log_level)),
@@ -99,12 +99,12 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	static const struct cmdline line = {
 		.program = "nri-rp-agent",
 		.version = NRI_RP_VERSION,
-		.before = "Usage: nri-rp-agent [OPTION]…\n"
-			  "Talks to the kubelet and the Kubernetes API server for nri-rpd: which "
-			  "devices pods have, and\nhow the cluster configures this node.\n"
-			  "Runs in the foreground; SIGTERM stops.\n",
-		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage.\n"
-			 "See nri-rp-agent(8), nri-rpd(8), rp.conf(5).\n",
+		.before = "Usage: nri-rp-agent [OPTION]…\nConnects nri-rpd to the kubelet and the "
+			  "Kubernetes API server: reads the devices of pods and\nthe cluster's "
+			  "configuration for this node, and publishes results.\nRuns in the "
+			  "foreground; SIGTERM stops it.\n",
+		.after = "Exit status: 0 stopped on request, 1 failed, 2 wrong usage.\nSee "
+			 "nri-rp-agent(8), nri-rpd(8), rp.conf(5).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
 	};

@@ -54,8 +54,9 @@ static void plugin_ready(struct plugin *p)
 	p->stopped_ms = 0;
 	p->error[0] = '\0';
 	log_notice("resource plugin %s (%s) is connected%s%s%s", p->resource, p->endpoint,
-		   p->aligns ? ", has hints" : "", p->pre_start ? ", is asked before starts" : "",
-		   p->reconciles ? ", is reconciled with" : "");
+		   p->aligns ? ", gives hints" : "",
+		   p->pre_start ? ", called before container starts" : "",
+		   p->reconciles ? ", reconciled" : "");
 	(void)loop_timer_arm(p->timer, 0);
 }
 
@@ -71,7 +72,7 @@ static void on_options(const struct grpc_result *result, void *arg)
 						       NULL, result->payload_len, result->payload);
 	if (!m) {
 		(void)err_set(&err, -EBADMSG, "%s",
-			      result->error ? result->text : "an answer that cannot be decoded");
+			      result->error ? result->text : "a reply that cannot be decoded");
 		plugin_failed(p, "GetResourcePluginOptions", &err);
 		plugin_stop(p, err.text);
 		return;
@@ -142,8 +143,8 @@ int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, si
 	p->calls++;
 	if (!p->conn)
 		return err_set(err, -ENOTCONN,
-			       "resource plugin %s (%s) is not connected%s%s; see that it runs and "
-			       "registers",
+			       "resource plugin %s (%s) is not connected%s%s; check that it runs "
+			       "and registers",
 			       p->resource, p->endpoint, *p->error ? ": " : "", p->error);
 	(void)snprintf(path, sizeof path, PLUGIN_SERVICE "%s", method);
 	int r = grpc_call_packed(&(struct grpc_call_config){.h2 = grpc_conn_h2(p->conn),
@@ -156,7 +157,7 @@ int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, si
 				 payload, n, NULL);
 	if (!r)
 		return 0;
-	(void)err_errno(err, r, "it takes no call");
+	(void)err_errno(err, r, "it does not accept calls");
 	plugin_failed(p, method, err);
 	return r;
 }
@@ -202,7 +203,7 @@ struct plugin *plugin_new(const struct plugin_config *config)
 	p->pre_start = config->pre_start;
 	p->reconciles = config->reconciles;
 	p->stopped_ms = clock_ms();
-	(void)snprintf(p->error, sizeof p->error, "it has not registered since the agent's start");
+	(void)snprintf(p->error, sizeof p->error, "it has not registered since the agent started");
 	p->timer = loop_timer_new(config->loop, on_timer, p);
 	return p->resource && p->endpoint && p->path && p->timer ? p : plugin_free(p);
 }

@@ -38,7 +38,7 @@ struct plugin_config {
 	void *arg;
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if memory is exhausted. */
 struct plugin *plugin_new(const struct plugin_config *config);
 /* Ends pending calls with -ECANCELED. Accepts NULL; returns NULL. */
 struct plugin *plugin_free(struct plugin *p);

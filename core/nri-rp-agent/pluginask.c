@@ -117,7 +117,7 @@ static int read_answer(struct call *c, const struct grpc_result *result, struct 
 	const struct packed answer = {result->payload, result->payload_len};
 	int r = grpc_result_error(result);
 	if (r)
-		return err_set(err, r, "%s", r == -ETIMEDOUT ? "no answer in time" : result->text);
+		return err_set(err, r, "%s", r == -ETIMEDOUT ? "no reply in time" : result->text);
 	if (a->kind == ASK_HINTS)
 		return pluginmsg_hints(a->arena, &answer, a->m, c->wanted,
 				       &a->hints[index_of(a, c->wanted)], err);
@@ -192,7 +192,7 @@ static uint32_t time_left(const struct ask *a, struct err *err)
 	uint64_t now = clock_ms();
 	uint32_t most = a->kind == ASK_PRE_START ? PLUGIN_PRE_START_MS : PLUGIN_CALL_MS;
 	if (now >= a->until_ms) {
-		(void)err_set(err, -ETIMEDOUT, "resource plugins have no time left to be asked");
+		(void)err_set(err, -ETIMEDOUT, "no time is left to ask resource plugins");
 		return 0;
 	}
 	return a->until_ms - now < most ? (uint32_t)(a->until_ms - now) : most;
@@ -206,11 +206,11 @@ static int pluginask_call(struct ask *a, const Agent__Wanted *w, struct err *err
 	if (!left)
 		return -ETIMEDOUT;
 	if (!k)
-		return err_set(err, -ENOENT, "resource %s has no plugin any more", w->resource);
+		return err_set(err, -ENOENT, "the plugin of resource %s is gone", w->resource);
 	struct call *c = malloc(sizeof *c);
 	int r = c ? request_of(a, w, &packed) : -ENOMEM;
 	if (r)
-		(void)err_errno(err, r, "asking resource plugin %s", w->resource);
+		(void)err_errno(err, r, "request to resource plugin %s", w->resource);
 	else {
 		*c = (struct call){a, k, w, method_of(a, w)};
 		r = plugin_call(k->plugin, c->method, packed.data, packed.n, left, on_answer, c,
@@ -247,7 +247,7 @@ static const char *pluginask_objection(const Agent__PluginRequest *m)
 	if (!m)
 		return "cannot decode the request";
 	if (!m->n_wanted || m->n_wanted > AGENT_WANTED_MAX || !m->timeout_ms)
-		return "nothing is wanted, or too much, or there is no time for it";
+		return "the request is empty, too large, or out of time";
 	return NULL;
 }
 
@@ -295,7 +295,7 @@ static void on_removed(const struct grpc_result *result, void *arg)
 	if (result->error) {
 		(void)err_set(&err, result->error, "pod %.64s: %s", r->uid, result->text);
 		plugin_failed(r->known->plugin, "RemovePod", &err);
-		log_warning("%s; it is asked again", err.text);
+		log_warning("%s; asking again", err.text);
 		r->known->sweep = true;
 	}
 	free(r->uid);
@@ -385,7 +385,7 @@ static void on_checked(const struct rpc_result *result, void *arg)
 	if (result->error && result->error != -ECANCELED)
 		log_debug("pods of %s: %s", c->resource, result->text);
 	for (size_t i = 0; k && m && i < m->n_gone; i++) {
-		log_info("resource plugin %s: pod %.64s is gone", c->resource, m->gone[i]);
+		log_info("resource plugin %s: pod %.64s was removed", c->resource, m->gone[i]);
 		remove_pod(k, m->gone[i]);
 	}
 	check_free(c);

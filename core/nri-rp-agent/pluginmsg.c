@@ -138,12 +138,11 @@ static int check_about(const char *uid, const char *container, const char *resou
 		       const Agent__PluginRequest *pod, const Agent__Wanted *w, struct err *err)
 {
 	if (*uid && !str_eq(uid, pod->uid))
-		return err_set(err, -EINVAL, "an answer about another pod (%.64s)", uid);
+		return err_set(err, -EINVAL, "a reply about another pod (%.64s)", uid);
 	if (*container && !str_eq(container, w->container))
-		return err_set(err, -EINVAL, "an answer about another container (%.64s)",
-			       container);
+		return err_set(err, -EINVAL, "a reply about another container (%.64s)", container);
 	if (*resource && !str_eq(resource, w->resource))
-		return err_set(err, -EINVAL, "an answer about another resource (%.64s)", resource);
+		return err_set(err, -EINVAL, "a reply about another resource (%.64s)", resource);
 	return 0;
 }
 
@@ -178,7 +177,7 @@ static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entrie
 	if (!list || !list->n_hints)
 		return 0; /* no preference; if no placement fits, the plugin returns an error */
 	if (list->n_hints > AGENT_HINTS_MAX)
-		return err_set(err, -E2BIG, "%zu hints, at most %u are taken", list->n_hints,
+		return err_set(err, -E2BIG, "%zu hints, at most %u are accepted", list->n_hints,
 			       AGENT_HINTS_MAX);
 	ret->told = true;
 	ret->hints = arena_array(a, list->n_hints, sizeof(Agent__Hint *));
@@ -195,7 +194,7 @@ static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entrie
 
 static int pluginmsg_undecodable(const struct packed *answer, struct err *err)
 {
-	return err_set(err, -EBADMSG, "an answer that cannot be decoded (%zu bytes)", answer->n);
+	return err_set(err, -EBADMSG, "a reply that cannot be decoded (%zu bytes)", answer->n);
 }
 
 int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
@@ -452,7 +451,7 @@ int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *res
 	if (!m)
 		return pluginmsg_undecodable(answer, err);
 	if (m->n_pod_resources > PODS_MAX)
-		return err_set(err, -E2BIG, "allocations of %zu pods, at most %u are taken",
+		return err_set(err, -E2BIG, "allocations of %zu pods, at most %u are accepted",
 			       m->n_pod_resources, PODS_MAX);
 	Agent__PluginPod *pods = arena_array(a, m->n_pod_resources + 1, sizeof *pods);
 	ret->pods = arena_array(a, m->n_pod_resources + 1, sizeof *ret->pods);
@@ -461,7 +460,7 @@ int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *res
 	ret->resource = (char *)(uintptr_t)resource;
 	for (size_t i = 0; i < m->n_pod_resources; i++) {
 		if (!grant_name(m->pod_resources[i]->key))
-			return err_set(err, -EINVAL, "an allocation of a pod without a sound UID");
+			return err_set(err, -EINVAL, "an allocation of a pod without a valid UID");
 		int r = take_pod(a, m->pod_resources[i], resource, &pods[i], err);
 		if (r)
 			return r;

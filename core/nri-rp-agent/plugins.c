@@ -52,7 +52,7 @@ static void on_told(const struct rpc_result *result, void *arg)
 {
 	(void)arg;
 	if (result->error && result->error != -ECANCELED)
-		log_warning("nri-rpd does not take which resource plugins there are: %s",
+		log_warning("nri-rpd did not accept the list of resource plugins: %s",
 			    result->text);
 }
 
@@ -96,7 +96,7 @@ static void plugins_do_keep(const struct plugins *p)
 			? fs_replace(path, buf_bytes(&text), buf_len(&text), 0600, false, &err)
 			: -ENOMEM;
 	if (r)
-		log_warning("which resource plugins there are is not kept: %s", err_text(&err, r));
+		log_warning("cannot save the list of resource plugins: %s", err_text(&err, r));
 }
 
 static bool good_endpoint(const char *name)
@@ -161,8 +161,7 @@ static void plugins_recall(struct plugins *p, const char *line)
 		   &flags[2]) != 5 ||
 	    !grant_name(resource) || !good_endpoint(endpoint) || p->n == AGENT_PLUGINS_MAX ||
 	    plugins_find(p, resource)) {
-		log_warning("%s/" PLUGINS_FILE ": a line that makes no sense is left out",
-			    p->folder);
+		log_warning("%s/" PLUGINS_FILE ": ignoring an invalid line", p->folder);
 		return;
 	}
 	struct known_plugin *k = known_new(p, &(struct plugin_config){.resource = resource,
@@ -184,7 +183,7 @@ static void recall_all(struct plugins *p)
 	size_t len;
 	int r = path ? fs_read_own(path, FILE_MAX, &text, &len, &err) : -ENOMEM;
 	if (r && r != -ENOENT)
-		log_warning("which resource plugins there were is not known: %s",
+		log_warning("cannot read the saved list of resource plugins: %s",
 			    err_text(&err, r));
 	if (r || !str_has_prefix(text, FILE_HEAD))
 		return;
@@ -204,17 +203,18 @@ static const char *plugins_refusal(const struct plugins *p,
 		(void)snprintf(text, size, "a request that cannot be decoded");
 	else if (!str_eq(m->version, PLUGINS_VERSION))
 		(void)snprintf(text, size,
-			       "version \"%.64s\" is not served, " PLUGINS_VERSION " is",
+			       "version \"%.64s\" is not supported, " PLUGINS_VERSION " is",
 			       m->version);
 	else if (!grant_name(m->resource_name))
-		(void)snprintf(text, size, "resource_name: expected a name, as vendor.example/gpu");
+		(void)snprintf(text, size,
+			       "resource_name: expected a name like vendor.example/gpu");
 	else if (!good_endpoint(m->endpoint))
 		(void)snprintf(text, size,
 			       "endpoint \"%.64s\": expected the name of a socket in this folder",
 			       m->endpoint);
 	else if (p->n == AGENT_PLUGINS_MAX &&
 		 !plugins_find((struct plugins *)(uintptr_t)p, m->resource_name))
-		(void)snprintf(text, size, "there are %u plugins already", AGENT_PLUGINS_MAX);
+		(void)snprintf(text, size, "%u plugins are already registered", AGENT_PLUGINS_MAX);
 	else
 		return NULL;
 	return text;
@@ -251,7 +251,7 @@ static void serve_register(struct unary *u, const char *path, const uint8_t *pay
 	struct plugins *p = arg;
 	char text[256];
 	if (!str_eq(path, REGISTER_METHOD)) {
-		unary_fail(u, GRPC_UNIMPLEMENTED, "only " REGISTER_METHOD " is served here");
+		unary_fail(u, GRPC_UNIMPLEMENTED, "only " REGISTER_METHOD " is supported");
 		return;
 	}
 	Resourceplugin__RegisterRequest *m =
@@ -259,7 +259,7 @@ static void serve_register(struct unary *u, const char *path, const uint8_t *pay
 	const char *why = plugins_refusal(p, m, text, sizeof text);
 	int r = why ? 0 : plugins_take(p, m);
 	if (why)
-		log_warning("a resource plugin is turned away: %s", why);
+		log_warning("refused a resource plugin: %s", why);
 	if (m)
 		resourceplugin__register_request__free_unpacked(m, NULL);
 	Resourceplugin__Empty empty = RESOURCEPLUGIN__EMPTY__INIT;
@@ -305,8 +305,8 @@ static void plugins_look(void *arg)
 		Agent__Plugin m;
 		plugin_describe(k->plugin, &m);
 		if (is_over(p, k)) {
-			log_warning("resource plugin %s (%s) has not come back within %u s: what "
-				    "it has allocated does not count any more",
+			log_warning("resource plugin %s (%s) has not returned within %u s: "
+				    "dropping its allocations",
 				    m.resource, m.endpoint, p->config.grace_s);
 			plugins_drop(p, k);
 			plugins_do_keep(p);

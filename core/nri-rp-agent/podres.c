@@ -236,7 +236,7 @@ static int remember_fn(const Agent__PodDevices *pod, void *arg)
 /* Returns why a call of the kubelet failed, the same text for a timeout by either clock. */
 static const char *podres_why(const struct grpc_result *result)
 {
-	return grpc_result_error(result) == -ETIMEDOUT ? "no answer in time" : result->text;
+	return grpc_result_error(result) == -ETIMEDOUT ? "no reply in time" : result->text;
 }
 
 static int read_list(struct podres *p, const struct grpc_result *result, struct err *err)
@@ -247,7 +247,7 @@ static int read_list(struct podres *p, const struct grpc_result *result, struct 
 		return err_set(err, r, "the kubelet's List: %s", podres_why(result));
 	r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
 	if (r && !err->code)
-		(void)err_set(err, r, "not all of its pods can be remembered");
+		(void)err_set(err, r, "out of memory for its pods");
 	if (r)
 		return err_prefix(err, "the kubelet's List: ");
 	forget_unlisted(p);
@@ -305,7 +305,7 @@ static void podres_revive(struct podres *p, const struct waiter *w)
 static void wait_for_list(struct podres *p, struct waiter *w)
 {
 	if (p->n_waiters >= PODRES_WAITING_MAX) {
-		podres_fail(w, -ENOBUFS, "too many wait for the kubelet's list of pods");
+		podres_fail(w, -ENOBUFS, "too many requests wait for the kubelet's list of pods");
 		free(w);
 		return;
 	}
@@ -350,8 +350,7 @@ static void podres_got(const struct grpc_result *result, void *arg)
 	struct err err = ERR_INIT;
 	if (has_no_get(result)) {
 		if (!p->no_get)
-			log_info("the kubelet has no method Get (%s): pods are listed",
-				 result->text);
+			log_info("the kubelet has no method Get (%s): using List", result->text);
 		p->no_get = kubelet_connection(p->kubelet);
 		wait_for_list(p, w);
 		return;
@@ -363,7 +362,7 @@ static void podres_got(const struct grpc_result *result, void *arg)
 		 0)
 		(void)err_prefix(&err, "the kubelet's Get: ");
 	else if (!r)
-		r = err_set(&err, -EBADMSG, "the kubelet's Get: an answer without a pod");
+		r = err_set(&err, -EBADMSG, "the kubelet's Get: a reply without a pod");
 	if (r < 0)
 		pod_failed(w, r, err.text);
 	free(w);
@@ -388,7 +387,7 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 {
 	struct waiter stray = {.podres = p, .pod_done = done, .arg = arg};
 	if (strlen(ns) >= AGENT_NAME_MAX || strlen(name) >= AGENT_NAME_MAX) {
-		pod_failed(&stray, -EINVAL, "a name that is too long for a pod");
+		pod_failed(&stray, -EINVAL, "a pod's name that is too long");
 		return;
 	}
 	struct waiter *w = malloc(sizeof *w);

@@ -104,7 +104,7 @@ static void pods_drop(struct pod_feed *f, struct seen_pod *pod)
 static void left_out(struct pod_feed *f, const char *why)
 {
 	if (!f->warned)
-		log_warning("a pod is not told to nri-rpd: %s (said once)", why);
+		log_warning("cannot send a pod to nri-rpd: %s (logged once)", why);
 	f->warned = true;
 }
 
@@ -120,11 +120,11 @@ static void pods_take(struct pod_feed *f, const json_t *object)
 	struct seen_pod *pod = seen_new(f, object),
 			*had = pod ? pods_find(f, pod->message.uid) : NULL;
 	if (!pod) {
-		left_out(f, "it has no name or no UID, is too large, or there is no memory");
+		left_out(f, "it has no name or UID, is too large, or memory is exhausted");
 		return;
 	}
 	if (had && !had->gone && !is_same(had, &pod->message)) {
-		left_out(f, "another one has its UID");
+		left_out(f, "another pod has its UID");
 		seen_free(pod);
 		return;
 	}

@@ -50,8 +50,8 @@ static const char *readiness_text(const struct readiness *r)
 	if (str_eq(r->now.status, "Unknown"))
 		return "nri-rp-agent has stopped and does not watch nri-rpd any more";
 	return r->connected
-		       ? "nri-rpd does not place containers: nri-rpctl doctor on the node "
-			 "tells why"
+		       ? "nri-rpd does not place containers: run nri-rpctl doctor on the "
+			 "node"
 		       : "nri-rpd is not connected to nri-rp-agent: containers start unplaced, "
 			 "or not at all where the runtime requires it";
 }

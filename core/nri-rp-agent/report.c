@@ -88,7 +88,7 @@ static void report_drop(struct report *r, struct waiting *w)
 
 static void report_lose(struct report *r, struct waiting *w, const char *why)
 {
-	log_info("an event is lost: %s", why);
+	log_info("an event was lost: %s", why);
 	r->n_lost++;
 	report_drop(r, w);
 }
@@ -108,7 +108,7 @@ static void make_room(struct report *r)
 			oldest = w;
 	}
 	if (r->n == REPORT_MAX && oldest)
-		report_lose(r, oldest, "too many wait for the API server");
+		report_lose(r, oldest, "too many events wait for the API server");
 }
 
 static bool report_same(const json_t *a, const json_t *b, const char *key)

@@ -50,7 +50,7 @@ static void on_message(struct grpc_served *c, const struct grpc_message *m, void
 	struct unary *u = arg;
 	(void)c;
 	if (u->asked || m->compressed)
-		unary_end(u, GRPC_UNIMPLEMENTED, "one message, not compressed, was expected");
+		unary_end(u, GRPC_UNIMPLEMENTED, "expected one uncompressed message");
 	else if (m->n && buf_add(&u->request, m->data, m->n))
 		unary_end(u, GRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else

@@ -214,7 +214,7 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 	}
 	watch_failed(w, error,
 		     *answer->text && answer->error != -ECANCELED ? answer->text
-								  : "an event makes no sense");
+								  : "invalid watch event");
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void watch_listed(const struct kube_answer *answer, void *arg)
 	if (r == -ESTALE) /* the rest of the list has expired */
 		list_anew(w);
 	if (r)
-		watch_failed(w, r, *answer->text ? answer->text : "a list makes no sense");
+		watch_failed(w, r, *answer->text ? answer->text : "invalid list");
 	else
 		watch_ask(w);
 }

@@ -29,7 +29,7 @@ static void pass_answer(struct intercept_call *c)
 static void end_refused(struct intercept_call *c, const struct grpc_result *result)
 {
 	if (result && result->error && result->error != -ECANCELED)
-		log_warning("pod %s, which the plugin refuses, cannot be removed: %s", c->late_id,
+		log_warning("pod %s, refused by the plugin, cannot be removed: %s", c->late_id,
 			    result->text);
 	call_refuse(c, GRPC_FAILED_PRECONDITION, c->refusal);
 	call_free(c);
@@ -114,7 +114,8 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 		return;
 	}
 	if (r)
-		log_warning("%s, of which the plugin was told when it was there, is not placed: %s",
+		log_warning("%s, which was reported to the plugin after its creation, is not "
+			    "placed: %s",
 			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
 	if (r && q->ctr)
 		model_remove_ctr(&c->intercept->plugin.model, q->ctr);

@@ -31,7 +31,7 @@ int cgroup_fs_open(struct cgroup_fs *c, const char *root, struct err *err)
 	if (c->unified || fs_exists(&c->root, MOUNT "/cpuset"))
 		return 0;
 	cgroup_fs_close(c);
-	return err_set(err, -ENOENT, "%s/" MOUNT ": there are no cgroups with cpuset", root);
+	return err_set(err, -ENOENT, "%s/" MOUNT ": no cgroup hierarchy with cpuset", root);
 }
 
 void cgroup_fs_close(struct cgroup_fs *c)
@@ -463,7 +463,7 @@ static int hand_down(struct writing *w, const char *cgroup, const void *arg)
 	(void)arg;
 	int r = path_of(w->c, cgroup, "cgroup.subtree_control", path);
 	r = r ? r : fs_write(&w->c->root, path, "+cpuset");
-	return r ? err_errno(w->err, r, "%s: handing cpuset down", cgroup) : 0;
+	return r ? err_errno(w->err, r, "%s: enabling cpuset for children", cgroup) : 0;
 }
 
 static int make_cpuset(struct writing *w, const char *top)
@@ -486,7 +486,7 @@ static int check_effective(const struct writing *w, const struct wanted_set *wan
 	    rp_ids_subset(rp_ids_of(&effective), wanted->ids))
 		return 0;
 	(void)rp_ids_format(rp_ids_of(&effective), text, sizeof text);
-	return err_set(w->err, -ERANGE, "%s: the kernel gives %.80s instead of what was written",
+	return err_set(w->err, -ERANGE, "%s: the kernel changed the written value to %.80s",
 		       w->cgroup, text);
 }
 
@@ -496,7 +496,7 @@ static int put_set(struct writing *w, const char *top, const char *file, const c
 	if (!text || !*text)
 		return 0;
 	if (rp_idset_parse(&set, text, ids_max(file)) || rp_ids_empty(rp_ids_of(&set)))
-		return err_set(w->err, -EINVAL, "%s: \"%.80s\" is no list", file, text);
+		return err_set(w->err, -EINVAL, "%s: \"%.80s\" is not a list", file, text);
 	const struct wanted_set wanted = {file, rp_ids_of(&set)};
 	int r = make_cpuset(w, top);
 	r = r ? r : each_around(w, top, cgroup_files_widen, &wanted);
@@ -578,8 +578,7 @@ static int put_unified(struct writing *w, const Cri__Resources *r)
 	for (size_t i = 0; i < r->n_unified && !e; i++) {
 		const char *file = r->unified[i]->key;
 		if (!w->c->unified || !is_file_name(file))
-			e = err_set(w->err, -EINVAL, "%.64s: there is no such file of a cgroup",
-				    file);
+			e = err_set(w->err, -EINVAL, "%.64s: not a file of a cgroup", file);
 		else
 			e = cgroup_files_put(w, file, r->unified[i]->value);
 	}

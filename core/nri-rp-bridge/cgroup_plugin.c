@@ -29,7 +29,7 @@ void missing_log(struct ctr *ctr, const struct cri_missing *missing)
 	if (!missing->n || ctr->info.warned)
 		return;
 	ctr->info.warned = true;
-	log_warning("container %s: the plugin wants %s%s, which cannot be done by cgroups", ctr->id,
+	log_warning("container %s: the plugin requests %s%s, which cgroups cannot set", ctr->id,
 		    missing->fields[0], missing->n > 1 ? " and more" : "");
 }
 
@@ -85,7 +85,8 @@ static void cgroup_plugin_refused(struct cgroup_source *s, struct cgroup_info *i
 {
 	info->told = TOLD_REFUSED;
 	if (!info->refused_before)
-		log_warning("%s %s is not managed, and asked about again later: %s", what, id, why);
+		log_warning("%s %s is not managed; the plugin is asked again later: %s", what, id,
+			    why);
 	info->refused_before = true;
 	cgroup_source_status(s);
 }
@@ -94,7 +95,7 @@ static void cgroup_plugin_taken(struct cgroup_info *info, const char *what, cons
 {
 	info->told = TOLD_TAKEN;
 	if (info->refused_before)
-		log_notice("%s %s is managed now", what, id);
+		log_notice("%s %s is now managed", what, id);
 	info->refused_before = false;
 }
 
@@ -112,7 +113,7 @@ static void note_late(struct ctr *ctr, const Nri__ContainerAdjustment *m)
 		    lnx && (lnx->oom_score_adj || lnx->io_priority || lnx->scheduler ||
 			    lnx->memory_policy || lnx->rdt || lnx->seccomp_policy ||
 			    lnx->n_namespaces || lnx->n_sysctl || lnx->n_net_devices),
-		    "what only a creation can set");
+		    "settings that only a creation can set");
 	missing_log(ctr, &missing);
 }
 
@@ -160,7 +161,7 @@ static void hear_update(struct cgroup_source *s, struct ctr *ctr, const struct r
 		return;
 	cgroup_tell(s, NRI__EVENT__POST_UPDATE_CONTAINER, ctr->pod, ctr);
 	if (describe_resized(ctr))
-		log_error("out of memory: container %s keeps its amounts", ctr->id);
+		log_error("out of memory: container %s keeps its resources", ctr->id);
 	if (m)
 		(void)want_all(s, m->update, m->n_update, true, NULL);
 	nri__update_container_response__free_unpacked(m, NULL);
@@ -195,13 +196,14 @@ static void cgroup_plugin_hear(struct cgroup_source *s, const struct question *q
 		if (!no)
 			hear_update(s, q->ctr, result);
 		else if (!q->ctr->info.resize_refused)
-			log_warning("container %s is not resized, and asked about again later: %s",
-				    q->ctr->id, result->text);
+			log_warning(
+				"container %s is not resized; the plugin is asked again later: %s",
+				q->ctr->id, result->text);
 		q->ctr->info.resize_refused = no;
 		break;
 	default:
 		if (no)
-			log_info("the plugin's answer to %s: %s", nri_event_method(q->event),
+			log_info("the plugin's reply to %s: %s", nri_event_method(q->event),
 				 result->text);
 	}
 }

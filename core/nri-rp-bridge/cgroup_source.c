@@ -397,7 +397,7 @@ static void cgroup_source_look(struct cgroup_source *s, bool all)
 		cgroup_source_walk(s);
 	else
 		walk_changes(s);
-	log_debug("%llu folders were looked into",
+	log_debug("inspected %llu folders",
 		  (unsigned long long)(kubepods_n_listed(s->kubepods) - before));
 	if (s->sync_ms)
 		try_synchronize(s);
@@ -473,7 +473,7 @@ static void on_reconcile(void *arg)
 		resize_all(s); /* repeats refused resizes */
 	if (has_learned(s))
 		nri_runtime_drop(s->plugin.nri,
-				 "pods are known better now: everything is told anew");
+				 "more is known about pods now: synchronizing again");
 }
 
 static void on_changed(void *arg)
@@ -559,8 +559,8 @@ void cgroup_source_status(struct cgroup_source *s)
 	else
 		(void)snprintf(text, sizeof text,
 			       "%.100s, pods by %.200s: %u containers, %u not managed; %llu files "
-			       "written again, %llu writes failed",
-			       top ? top : "no cgroup of a kubelet", podlist_state(s->pods), n,
+			       "repaired, %llu writes failed",
+			       top ? top : "no cgroup of the kubelet", podlist_state(s->pods), n,
 			       unmanaged, (unsigned long long)s->drifted,
 			       (unsigned long long)s->failed);
 	s->config.status(text, s->config.arg);

@@ -93,14 +93,13 @@ static void job_end_again(const struct write_job *job, int r)
 	struct ctr *ctr = job->ctr;
 	bool failed = r && r != -ENOENT;
 	if (failed && !ctr->info.failing)
-		log_warning("container %s is not as it is to be: %s", ctr->id,
+		log_warning("container %s: cannot apply its settings: %s", ctr->id,
 			    err_text(&job->err, r));
 	ctr->info.failing = failed;
 	if (!job->written || !job->settled)
 		return;
 	job->source->drifted += job->written;
-	log_notice("container %s: somebody has changed %u files of its cgroup, which are as they "
-		   "are to be again",
+	log_notice("container %s: another process changed %u files of its cgroup; restored them",
 		   ctr->id, job->written);
 }
 
@@ -111,7 +110,7 @@ static void job_end_wanted(struct write_job *job, int r)
 	if (!r || (gone && job->how.ignore))
 		return;
 	log_warning("container %.64s cannot be updated: %s", ctr->id,
-		    gone ? "there is none" : err_text(&job->err, r));
+		    gone ? "no such container" : err_text(&job->err, r));
 	if (job->how.run)
 		job->how.run->failed++;
 	if (job->how.keep || ctr->info.wishes != job->wish)

@@ -541,7 +541,7 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 		const Nri__Mount *m = adjust->mounts[k];
 		bool bind = !*m->type || str_eq(m->type, "bind");
 		cri_edit_miss(missing, *m->destination != '-' && !bind,
-			      "mounts that are none of files");
+			      "mounts that are not of files");
 		if (*m->destination == '-' || !bind)
 			continue;
 		list[n] = mount_of(a, m);

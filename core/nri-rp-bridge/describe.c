@@ -197,15 +197,15 @@ static int64_t created_at(const struct ctr *ctr)
 
 static Cri__Resources *resources_of(struct cgroup_source *s, struct arena *a, const struct ctr *ctr,
 				    const struct bundle *bundle, const Agent__PodContainer *fed,
-				    bool anew)
+				    bool fresh)
 {
 	const Cri__Resources *asked = bundle->resources;
 	Cri__Resources *r = arena_zero(a, Cri__Resources);
 	if (!r || cgroup_read(&s->files, a, ctr->info.cgroup, r) == -ENOMEM)
 		return NULL;
-	if (anew && asked)
+	if (fresh && asked)
 		as_asked(asked, r);
-	else if (anew && fed)
+	else if (fresh && fed)
 		resources_of_fed(fed, r);
 	else if (asked && cgroup_has_shares(&s->files, ctr->info.cgroup, asked->cpu_shares))
 		/* several numbers of shares have the same weight; use the requested one */
@@ -238,7 +238,7 @@ Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ct
 		return NULL;
 	listed.id = ctr->id;
 	listed.metadata = &metadata;
-	listed.state = anew ? 0 : 1;
+	listed.state = fresh ? 0 : 1;
 	listed.created_at = created_at(ctr);
 	listed.labels = (Cri__ListedContainer__LabelsEntry **)(void *)describe_entries(
 		a,

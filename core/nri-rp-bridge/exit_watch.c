@@ -49,11 +49,11 @@ static void on_events_ended(const struct grpc_result *result, void *arg)
 		return;
 	p->no_events = result->error == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED;
 	if (p->no_events)
-		log_info("the runtime has no events: its containers are listed every %u s",
+		log_info("the runtime has no events: listing its containers every %u s",
 			 POLL_MS / 1000);
 	else
 		log_info("the runtime's events have ended: %s",
-			 result->error ? result->text : "it has said all");
+			 result->error ? result->text : "end of stream");
 	ends_look_soon(p);
 }
 

@@ -35,7 +35,7 @@ static void feed_lost(struct feed *f, const char *why)
 	f->registered = f->telling = f->told_all = false;
 	if (!had)
 		return;
-	log_notice("nri-rp-agent is gone: %s", why);
+	log_notice("nri-rp-agent disconnected: %s", why);
 	f->told(false, f->pods);
 }
 
@@ -90,7 +90,7 @@ static void serve_pods(struct feed *f, struct rpc_request *req)
 	const Agent__SetPodsRequest *m =
 		a ? agent__set_pods_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
 	if (!m) {
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "these are no pods");
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of pods");
 		return;
 	}
 	(void)rpc_reply(req, NULL);
@@ -121,7 +121,7 @@ static void on_connection(int fd, void *arg)
 	if (fd < 0)
 		return;
 	if (f->trunk)
-		feed_lost(f, "another one has come");
+		feed_lost(f, "another agent has connected");
 	if (trunk_new(f->loop, fd, &config, &f->trunk, &err))
 		log_warning("nri-rp-agent: %s", err.text);
 	else

@@ -58,7 +58,7 @@ static void on_done(const struct http_result *result, void *arg)
 	f->call = NULL;
 	*f->why = '\0';
 	if (f->too_long)
-		(void)snprintf(f->why, sizeof f->why, "its list has more than %u MiB",
+		(void)snprintf(f->why, sizeof f->why, "the list has more than %u MiB",
 			       BODY_MAX >> 20);
 	else if (result->error)
 		(void)snprintf(f->why, sizeof f->why, "%.200s", result->text);
@@ -130,10 +130,10 @@ int fetch_new(const struct podlist_config *config, fetched done, void *arg, stru
 		return r;
 	}
 	if (!config->ca && config->source == PODS_SECURE)
-		log_notice("without --kubelet-ca the kubelet's certificate is not checked");
+		log_notice("the kubelet's certificate is not checked: set --kubelet-ca");
 	if (!config->ca && config->source == PODS_AUTO && access(config->token, R_OK) == 0)
-		log_notice("without --kubelet-ca the token is shown to nobody: the secure port is "
-			   "asked with --pods secure only");
+		log_notice("without --kubelet-ca the token is not sent: the secure port is only "
+			   "used with --pods secure");
 	*ret = f;
 	return 0;
 }

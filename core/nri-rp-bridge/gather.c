@@ -47,7 +47,7 @@ static void give_up(struct gather *g, const char *why)
 	struct intercept *p = g->intercept;
 	log_warning("the runtime's containers cannot be listed: %s", why);
 	p->gather = gather_free(g);
-	nri_runtime_not_synchronized(p->plugin.nri, "there is nothing to synchronise it with");
+	nri_runtime_not_synchronized(p->plugin.nri, "no containers to synchronise with");
 }
 
 static void *gather_unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
@@ -193,7 +193,7 @@ static void ask_next_ctr(struct gather *g)
 	m.id = g->ctrs->containers[g->next_ctr]->id;
 	m.verbose = true;
 	if (intercept_call_runtime(g->intercept, "ContainerStatus", &m.base, LIST_MS, on_ctr, g))
-		give_up(g, "the runtime is away");
+		give_up(g, "the runtime is not reachable");
 }
 
 static void ask_next_pod(struct gather *g);
@@ -229,7 +229,7 @@ static void ask_next_pod(struct gather *g)
 	m.id = g->pods->items[g->next_pod]->id;
 	m.verbose = true;
 	if (intercept_call_runtime(g->intercept, "PodSandboxStatus", &m.base, LIST_MS, on_pod, g))
-		give_up(g, "the runtime is away");
+		give_up(g, "the runtime is not reachable");
 }
 
 static void on_ctrs(const struct grpc_result *result, void *arg)
@@ -241,7 +241,7 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 		g->parents = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->parents);
 	}
 	if (!g->ctrs || !g->about || !g->parents)
-		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
+		give_up(g, result->error ? result->text : "a reply that cannot be decoded");
 	else
 		ask_next_pod(g);
 }
@@ -266,10 +266,10 @@ static void on_pods(const struct grpc_result *result, void *arg)
 		return;
 	g->pods = result->error ? NULL : gather_unpack(g, &cri__pod_list__descriptor, result);
 	if (!g->pods)
-		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
+		give_up(g, result->error ? result->text : "a reply that cannot be decoded");
 	else if (intercept_call_runtime(g->intercept, "ListContainers", &none.base, LIST_MS,
 					on_ctrs, g))
-		give_up(g, "the runtime is away");
+		give_up(g, "the runtime is not reachable");
 }
 
 static int ask_pods(struct gather *g)
@@ -293,7 +293,7 @@ void gather_begin(void *arg)
 	g->intercept = p;
 	p->gather = g;
 	if (ask_pods(g))
-		give_up(g, "the runtime is away");
+		give_up(g, "the runtime is not reachable");
 }
 
 /* ---- cgroup and process of a container ------------------------------------------------------- */

@@ -65,8 +65,9 @@ static void pass_unasked(struct intercept_call *c)
 	if (c->q.ctr && !c->q.ctr->cri_id)
 		model_remove_ctr(&p->plugin.model, c->q.ctr);
 	if (p->config.require_plugin && c->method->creates) {
-		call_refuse(c, GRPC_UNAVAILABLE,
-			    "nri-rpd is not connected to nri-rp-bridge, and --require-plugin");
+		call_refuse(
+			c, GRPC_UNAVAILABLE,
+			"nri-rpd is not connected to nri-rp-bridge, as --require-plugin demands");
 		call_free(c);
 		return;
 	}
@@ -91,10 +92,10 @@ static void forward_edited(struct intercept_call *c)
 	struct err err = ERR_INIT;
 	int r = c->method->edit ? c->method->edit(c, &missing, &err) : 0;
 	for (unsigned i = 0; i < missing.n; i++)
-		log_warning("%s of %s: CRI has no place for %s", c->method->name,
+		log_warning("%s of %s: CRI cannot express %s", c->method->name,
 			    c->q.ctr ? c->q.ctr->id : c->q.pod->id, missing.fields[i]);
 	if (!r && missing.n && c->intercept->config.strict)
-		r = err_set(&err, -EOPNOTSUPP, "the plugin wants %s, which CRI has no place for",
+		r = err_set(&err, -EOPNOTSUPP, "the plugin requests %s, which CRI cannot express",
 			    missing.fields[0]);
 	if (r) {
 		call_refuse(c, GRPC_FAILED_PRECONDITION, err_text(&err, r));
@@ -303,7 +304,7 @@ static void on_back(void *arg)
 {
 	struct intercept *p = arg;
 	p->is_back = false;
-	nri_runtime_drop(p->plugin.nri, "the runtime was away and is back");
+	nri_runtime_drop(p->plugin.nri, "the runtime was not reachable and is back");
 }
 
 static void on_runtime_back(void *arg)

@@ -310,7 +310,7 @@ static void kubepods_watch(struct kubepods *k, const char *folder, enum watched_
 	}
 	if (errno != ENOENT && !k->warned) {
 		k->warned = true;
-		log_warning("%s cannot be watched: %s; containers are found later", folder,
+		log_warning("%s cannot be watched: %s; containers are found by polling", folder,
 			    strerror(errno));
 	}
 }

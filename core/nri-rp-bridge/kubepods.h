@@ -64,7 +64,7 @@ int kubepods_walk_below(struct kubepods *k, const char *cgroup,
 /* Returns the number of folders listed since the start. */
 uint64_t kubepods_n_listed(const struct kubepods *k);
 
-/* Recognise names of the kubelet's folders. False: another kind of name. */
+/* Recognises names of the kubelet's folders. False: another kind of name. */
 bool kubepods_is_top(const char *name);
 bool kubepods_is_qos(const char *name);
 bool kubepods_pod_uid(const char *name, char ret[KUBEPODS_UID_SIZE]);

@@ -145,8 +145,8 @@ static void tell_ready(struct bridge *b, const struct options *o)
 {
 	char status[SD_STATUS_MAX];
 	if (o->source == SOURCE_CGROUPS)
-		(void)snprintf(status, sizeof status,
-			       "beside the runtime, waiting for nri-rpd at %s", o->nri_socket);
+		(void)snprintf(status, sizeof status, "source cgroups, waiting for nri-rpd at %s",
+			       o->nri_socket);
 	else
 		(void)snprintf(status, sizeof status, "between %s and %s", o->listen, o->runtime);
 	log_info("%s", status);

@@ -195,7 +195,7 @@ static int hear_create(struct intercept_call *c, const struct rpc_result *result
 	c->updates = c->created->update;
 	c->n_updates = c->created->n_update;
 	if (c->created->n_evict)
-		log_warning("the plugin evicts containers, which is not done here");
+		log_warning("the plugin evicts containers, which nri-rp-bridge does not support");
 	return 0;
 }
 

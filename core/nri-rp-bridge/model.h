@@ -82,28 +82,28 @@ struct model {
 /* Writes a random id of the length that runtimes use. */
 int model_new_id(char ret[MODEL_ID_SIZE]);
 
-/* Add a pod or container to the tables; the caller gets a reference of its own. cri_id may be NULL.
+/* Adds a pod or container to the tables; the caller gets a reference of its own. cri_id may be NULL.
  * NULL: out of memory. */
 struct pod *model_add_pod(struct model *m, const Nri__PodSandbox *msg, const char *cri_id);
 struct ctr *model_add_ctr(struct model *m, struct pod *pod, const Nri__Container *msg,
 			  const char *cri_id);
-/* Set the runtime's id. -ENOMEM; -EEXIST: another one has that id. */
+/* Sets the runtime's id. -ENOMEM; -EEXIST: another one has that id. */
 int model_name_pod(struct model *m, struct pod *pod, const char *cri_id);
 int model_name_ctr(struct model *m, struct ctr *ctr, const char *cri_id);
 struct pod *model_pod(const struct model *m, const char *cri_id);
 struct ctr *model_ctr(const struct model *m, const char *cri_id);
 struct ctr *model_ctr_by_id(const struct model *m, const char *id);
-/* Remove from the tables; other references stay valid. */
+/* Removes from the tables; other references stay valid. */
 void model_remove_pod(struct model *m, struct pod *pod);
 void model_remove_ctr(struct model *m, struct ctr *ctr);
 void model_clear(struct model *m);
 
 struct pod *pod_ref(struct pod *pod);
 struct ctr *ctr_ref(struct ctr *ctr);
-/* Accept NULL; return NULL. */
+/* Accepts NULL; return NULL. */
 struct pod *pod_unref(struct pod *pod);
 struct ctr *ctr_unref(struct ctr *ctr);
-/* Unpack the messages into the arena. NULL: out of memory. */
+/* Unpacks the messages into the arena. NULL: out of memory. */
 Nri__PodSandbox *pod_message(struct arena *a, const struct pod *pod);
 Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr);
 

@@ -39,12 +39,12 @@ static int take_trace(void *to, const struct cmdline_option *option, const char 
 	if (!r)
 		return 0;
 	if (r == -E2BIG)
-		fprintf(stderr, "nri-rp-bridge: --trace can be given %u times at most\n",
+		fprintf(stderr, "nri-rp-bridge: --trace can be repeated at most %u times\n",
 			TRACE_RULES_MAX);
 	else
 		fprintf(stderr,
-			"nri-rp-bridge: --trace %s: expected a method as ListContainers or "
-			"List*, and perhaps =off, =name, =short or =full\n",
+			"nri-rp-bridge: --trace %s: expected a method like ListContainers or "
+			"List*, optionally with =off, =name, =short or =full\n",
 			argument);
 	return -1;
 }
@@ -102,7 +102,7 @@ static int take_time(void *to, const struct cmdline_option *option, const char *
 {
 	int64_t ms;
 	if (str_to_ms(argument, &ms) || ms < 100 || ms > TIME_MAX_MS)
-		return options_wrong(option, argument, "a time from 100ms to 1h, as 30s");
+		return options_wrong(option, argument, "a time from 100ms to 1h, as in 30s");
 	*(uint64_t *)cmdline_member(to, option) = (uint64_t)ms;
 	return 0;
 }
@@ -132,7 +132,9 @@ static int take_former(void *to, const struct cmdline_option *option, const char
 
 static const struct cmdline_option table[] = {
 	OPTION("source", "cri|cgroups",
-	       "stand between kubelet and runtime (default), or beside them", .take = take_source),
+	       "cri: between kubelet and runtime (default); cgroups: beside\n                      "
+	       "     them",
+	       .take = take_source),
 	OPTION("nri-socket", "PATH", "the socket for nri-rpd, default " DEFAULT_NRI,
 	       OPTION_TAKE(take_socket, nri_socket)),
 	OPTION("listen", "PATH", "the socket for the kubelet, default " DEFAULT_LISTEN,
@@ -143,56 +145,56 @@ static const struct cmdline_option table[] = {
 	       OPTION_TAKE(take_socket, runtime), .mark = OPTION_AT(of_cri)),
 	OPTION("image", "PATH", "the image service's socket, default the runtime's",
 	       OPTION_TAKE(take_socket, image), .mark = OPTION_AT(of_cri)),
-	OPTION("strict", NULL, "fail a call when the plugin wants what CRI has no place for",
+	OPTION("strict", NULL,
+	       "fail a call if the plugin requests settings that CRI cannot\n                      "
+	       "     express",
 	       OPTION_FLAG(strict), .mark = OPTION_AT(of_cri)),
 	OPTION("require-plugin", NULL, "fail RunPodSandbox and CreateContainer without nri-rpd",
 	       OPTION_FLAG(require_plugin), .mark = OPTION_AT(of_cri)),
 	OPTION("pod-event", "WHEN",
-	       "ask about a pod before the runtime makes it (default) or after,\n"
-	       "                           by the id that the runtime gave it",
+	       "ask the plugin before the runtime creates a pod (default) or\n                     "
+	       "      after, with the runtime's id of the pod",
 	       .take = take_pod_event, .mark = OPTION_AT(of_cri)),
 	OPTION("trace", "GLOB[=LEVEL]",
-	       "log calls whose method fits: off, name, short (default) or\n"
-	       "                           full; may be given several times, the first that fits "
-	       "counts",
+	       "log calls whose method matches: off, name, short (default)\n                       "
+	       "    or full; may be repeated, the first match is used",
 	       .take = take_trace, .mark = OPTION_AT(of_cri)),
 	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, default info",
 	       OPTION_LEVEL(log_level)),
 	OPTION("pods", "SOURCE",
-	       "with --source cgroups, who knows pods' names and annotations:\n"
-	       "                           readonly or secure (a port of the kubelet), agent "
-	       "(nri-rp-agent),\n"
-	       "                           cgroupfs (nobody), or auto (default)",
+	       "with --source cgroups, source of pods' names and annotations:\n                    "
+	       "       readonly or secure (a port of the kubelet), agent (nri-rp-agent),\n         "
+	       "                  cgroupfs (none), or auto (default)",
 	       .take = take_pods, .mark = OPTION_AT(of_cgroups)),
-	OPTION("kubelet", "HOST", "where the kubelet listens, default " DEFAULT_KUBELET,
+	OPTION("kubelet", "HOST", "address of the kubelet, default " DEFAULT_KUBELET,
 	       OPTION_TEXT(pods.kubelet), .mark = OPTION_AT(of_cgroups)),
-	OPTION("read-only-port", "PORT", "of the kubelet, default 10255",
+	OPTION("read-only-port", "PORT", "read-only port of the kubelet, default 10255",
 	       OPTION_TAKE(take_port, pods.readonly_port), .mark = OPTION_AT(of_cgroups)),
-	OPTION("secure-port", "PORT", "of the kubelet, default 10250",
+	OPTION("secure-port", "PORT", "secure port of the kubelet, default 10250",
 	       OPTION_TAKE(take_port, pods.secure_port), .mark = OPTION_AT(of_cgroups)),
 	OPTION("kubelet-token", "FILE",
 	       "the token for the secure port, default\n"
 	       "                           " DEFAULT_TOKEN,
 	       OPTION_TEXT(pods.token), .mark = OPTION_AT(of_cgroups)),
 	OPTION("kubelet-ca", "FILE",
-	       "what the kubelet's certificate is checked with; without it\n"
-	       "                           that is not checked",
+	       "CA file for the kubelet's certificate; without it the\n                           "
+	       "certificate is not checked",
 	       OPTION_TEXT(pods.ca), .mark = OPTION_AT(of_cgroups)),
 	OPTION("agent-socket", "PATH",
 	       "the socket for nri-rp-agent, default\n"
 	       "                           " DEFAULT_AGENT,
 	       OPTION_TAKE(take_socket, pods.agent_socket), .mark = OPTION_AT(of_cgroups)),
-	OPTION("poll", "TIME", "between two lists of the kubelet, default 30s",
+	OPTION("poll", "TIME", "interval between lists of the kubelet, default 30s",
 	       OPTION_TAKE(take_time, pods.poll_ms), .mark = OPTION_AT(of_cgroups)),
-	OPTION("reconcile", "TIME", "between two looks at what cgroups' files say, default 5s",
+	OPTION("reconcile", "TIME", "interval between checks of the cgroups' files, default 5s",
 	       OPTION_TAKE(take_time, reconcile_ms), .mark = OPTION_AT(of_cgroups)),
-	OPTION("cgroup-root", "PATH", "the cgroup that the kubelet's is in, default: any",
+	OPTION("cgroup-root", "PATH", "parent of the kubelet's cgroup, default: any",
 	       OPTION_TEXT(cgroup_root), .mark = OPTION_AT(of_cgroups)),
 	OPTION("runtime-state", "DIR",
-	       "where the runtime has a folder of each container, besides\n"
-	       "                           where containerd, CRI-O and Docker have it",
+	       "runtime's folder with one folder per container, besides\n                          "
+	       " those of containerd, CRI-O and Docker",
 	       OPTION_TEXT(state), .mark = OPTION_AT(of_cgroups)),
-	OPTION("memory-migrate", NULL, "with cgroup v1 move memory to a container's new nodes",
+	OPTION("memory-migrate", NULL, "with cgroup v1, move memory to a container's new nodes",
 	       OPTION_FLAG(migrate), .mark = OPTION_AT(of_cgroups)),
 	OPTION("host-root", "DIR", "read and write cgroups and /proc below DIR", OPTION_TEXT(root),
 	       .mark = OPTION_AT(of_cgroups)),
@@ -209,15 +211,12 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	static const struct cmdline line = {
 		.program = "nri-rp-bridge",
 		.version = NRI_RP_VERSION,
-		.before = "Usage: nri-rp-bridge [OPTION]…\n"
-			  "Stands between the kubelet and a container runtime without NRI: calls "
-			  "of CRI "
-			  "pass through, and\nnri-rpd places the containers that they create. Or "
-			  "beside them: what nri-rpd decides is\nwritten into the containers' "
-			  "cgroups.\n"
-			  "Runs in the foreground; SIGTERM stops.\n",
-		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage.\n"
-			 "See nri-rp-bridge(8), nri-rpd(8).\n",
+		.before = "Usage: nri-rp-bridge [OPTION]…\nLets nri-rpd place containers of a "
+			  "runtime without NRI: as a proxy between the kubelet and the\nruntime "
+			  "(--source cri), or by writing the containers' cgroups (--source "
+			  "cgroups).\nRuns in the foreground; SIGTERM stops it.\n",
+		.after = "Exit status: 0 stopped on request, 1 failed, 2 wrong usage.\nSee "
+			 "nri-rp-bridge(8), nri-rpd(8).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
 	};
@@ -236,9 +235,9 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	enum options_result r = cmdline_parse(&line, argc, argv, ret);
 	if (r == OPTIONS_RUN && (ret->source == SOURCE_CRI ? ret->of_cgroups : ret->of_cri)) {
 		fprintf(stderr,
-			"nri-rp-bridge: an option is of no use with --source %s: see "
+			"nri-rp-bridge: an option has no effect with --source %s: see "
 			"nri-rp-bridge --help\n",
-			ret->source == SOURCE_CRI ? "cri, which is the default" : "cgroups");
+			ret->source == SOURCE_CRI ? "cri (the default)" : "cgroups");
 		return OPTIONS_WRONG;
 	}
 	return r;

@@ -106,7 +106,8 @@ struct notice *notice_new(struct plugin *p, Nri__Event event, struct pod *pod, s
 {
 	struct notice *n = calloc(1, sizeof *n);
 	if (!n) {
-		log_error("out of memory: the plugin does not hear of %s", nri_event_method(event));
+		log_error("out of memory: the plugin is not notified of %s",
+			  nri_event_method(event));
 		return NULL;
 	}
 	n->q = (struct question){.plugin = p,
@@ -136,7 +137,7 @@ unsigned plugin_updates(struct plugin *p, Nri__ContainerUpdate *const *list, siz
 		if (except && str_eq(u->container_id, except))
 			continue;
 		if (!ctr || ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
-			r = u->ignore_failure ? 0 : err_set(&err, -ENOENT, "there is none");
+			r = u->ignore_failure ? 0 : err_set(&err, -ENOENT, "no such container");
 		else if (u->lnx && u->lnx->resources)
 			r = fn(ctr, u, arg, &err);
 		if (r)
@@ -153,7 +154,7 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 {
 	struct plugin *p = arg;
 	if (m->n_evict)
-		log_warning("the plugin evicts containers, which is not done here");
+		log_warning("the plugin evicts containers, which nri-rp-bridge does not support");
 	p->config.update(m, p);
 }
 

@@ -26,7 +26,7 @@ void tell_heard(struct notice *n, const struct rpc_result *result, void *interce
 {
 	const struct question *q = &n->q;
 	if (result && result->error == -EREMOTEIO)
-		log_info("the plugin's answer to %s: %s", nri_event_method(q->event), result->text);
+		log_info("the plugin's reply to %s: %s", nri_event_method(q->event), result->text);
 	if (result && !result->error && q->event == NRI__EVENT__STOP_CONTAINER)
 		n->answer = nri__stop_container_response__unpack(NULL, result->payload_len,
 								 result->payload);
@@ -89,7 +89,7 @@ void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources)
 	if (!r)
 		m->lnx->resources = cri_resources(a, &all);
 	if (r || !m->lnx->resources || packed_set(&ctr->msg, &m->base))
-		log_error("out of memory: the plugin does not hear of an update of %s", ctr->id);
+		log_error("out of memory: the plugin is not notified of an update of %s", ctr->id);
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
@@ -208,8 +208,7 @@ static int carry_one(struct ctr *ctr, const Nri__ContainerUpdate *u, void *arg, 
 	Cri__Resources resources = CRI__RESOURCES__INIT;
 	int r = cri_set_resources(a, &resources, u->lnx->resources, &missing);
 	if (missing.n)
-		log_warning("container %s: CRI has no place for %s", ctr->cri_id,
-			    missing.fields[0]);
+		log_warning("container %s: CRI cannot express %s", ctr->cri_id, missing.fields[0]);
 	return r ? r : send_update(c, ctr, &resources);
 }
 

@@ -123,7 +123,7 @@ void podlist_take(struct podlist *p, const Agent__FedPod *from)
 		return;
 	}
 	if (!pod || (!had && !has_room(p))) {
-		log_warning("pod %.64s/%.64s is known by its cgroup alone: it is too large, or "
+		log_warning("pod %.64s/%.64s is only identified by its cgroup: it is too large, or "
 			    "there are too many",
 			    from->namespace_, from->name);
 		known_free(pod);
@@ -237,12 +237,12 @@ static void set_state(struct podlist *p, bool failing, const char *text)
 	char state[sizeof p->state];
 	(void)snprintf(state, sizeof state, "%s%s%.200s", source, *text ? ": " : "", text);
 	if (failing && !str_eq(state, p->state))
-		log_warning("pods are known by their cgroups alone: %s", state);
+		log_warning("pods are only identified by their cgroups: %s", state);
 	else if (!str_eq(state, p->state))
-		log_notice("pods are known by %s", state);
+		log_notice("pods are identified by %s", state);
 	if (!failing && !p->fed && !p->secure && p->config.source == PODS_AUTO && !p->warned) {
-		log_warning("--pods auto has come to the port without authentication: whoever "
-			    "listens there says what pods are; name a source");
+		log_warning("--pods auto uses the port without authentication, where any process "
+			    "could impersonate the kubelet: name a source");
 		p->warned = true;
 	}
 	(void)snprintf(p->state, sizeof p->state, "%s", state);
@@ -262,7 +262,10 @@ static void on_fetched(const char *why, const char *body, size_t n, void *arg)
 	p->empty = r || count ? 0 : p->empty + 1;
 	if (r) {
 		bool news = !p->failing;
-		set_state(p, true, why ? why : r == -E2BIG ? "too many pods" : "no list of pods");
+		set_state(p, true,
+			  why		? why
+			  : r == -E2BIG ? "too many pods"
+					: "not a list of pods");
 		if (news)
 			p->config.changed(p->config.arg); /* ends the waits for this list */
 		return;
@@ -305,7 +308,7 @@ static void on_feed(bool connected, void *arg)
 		podlist_ask(p);
 	} else {
 		(void)snprintf(p->state, sizeof p->state, "agent: not connected");
-		log_warning("pods are known by their cgroups alone: %s", p->state);
+		log_warning("pods are only identified by their cgroups: %s", p->state);
 	}
 }
 

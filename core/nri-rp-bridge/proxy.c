@@ -21,12 +21,12 @@
 #define BUFFERED_MAX (64u << 20) /* limit for requests and answers stored here, over all calls */
 #define REQUEST_MS 10000u /* time limit for a whole request to arrive */
 #define SWEEP_MS 1000u
-#define TOO_MUCH "nri-rp-bridge holds too much for calls that do not end"
-#define NO_MESSAGE "a request that is not one message"
-#define TOO_SLOW "the request was not complete in time"
-#define NOT_KEPT "nri-rp-bridge could not keep the runtime's answer"
-#define AWAY "the runtime cannot be reached: "
-#define BEHIND "events of containers that the caller does not take"
+#define TOO_MUCH "nri-rp-bridge: unfinished calls use too much memory"
+#define NO_MESSAGE "the request is not one message"
+#define TOO_SLOW "the request was incomplete at its deadline"
+#define NOT_KEPT "nri-rp-bridge could not store the runtime's reply"
+#define AWAY "the runtime is not reachable: "
+#define BEHIND "the caller does not read its container events"
 
 struct proxy {
 	struct proxy_config config;
@@ -36,7 +36,7 @@ struct proxy {
 	struct loop_timer *sweep; /* armed while calls exist */
 };
 
-/* One direction of a call, for the log. */
+/* A direction of a call, for the log. */
 struct traced {
 	uint64_t n_bytes;
 	struct buf head; /* first bytes, if messages are logged */
@@ -106,14 +106,14 @@ static void log_call(const struct call *c)
 	if (c->level == TRACE_OFF)
 		return;
 	if (c->status == GRPC_STATUS_UNTOLD)
-		(void)snprintf(status, sizeof status, "broken off");
+		(void)snprintf(status, sizeof status, "aborted");
 	else
 		(void)snprintf(status, sizeof status, "status %" PRId32, c->status);
 	double ms = (double)(clock_us() - c->begun_us) / 1000;
 	if (c->level == TRACE_NAME)
 		log_info("%s: %s, %.3f ms", trace_method(c->path), status, ms);
 	else
-		log_info("%s: %s, %.3f ms, %" PRIu64 " bytes asked, %" PRIu64 " answered",
+		log_info("%s: %s, %.3f ms, %" PRIu64 " bytes of request, %" PRIu64 " of reply",
 			 trace_method(c->path), status, ms, c->request.n_bytes,
 			 c->response.n_bytes);
 	if (c->level == TRACE_FULL)
@@ -233,7 +233,7 @@ static bool intercepted_bound(struct call *c)
 	}
 	most = most ? most : c;
 	bool gone = most == c;
-	log_warning("%s is ended: all calls together hold more than %u MiB",
+	log_warning("%s is aborted: all calls together hold more than %u MiB",
 		    trace_method(most->path), BUFFERED_MAX >> 20);
 	call_fail(most, GRPC_RESOURCE_EXHAUSTED, TOO_MUCH);
 	return !gone;
@@ -544,7 +544,8 @@ static void intercepted_ask(struct call *c)
 		return;
 	}
 	if (m.compressed) {
-		proxy_refuse(c, GRPC_UNIMPLEMENTED, "nri-rp-bridge reads no compressed requests");
+		proxy_refuse(c, GRPC_UNIMPLEMENTED,
+			     "nri-rp-bridge does not support compressed requests");
 		return;
 	}
 	if (str_eq(c->path, EVENTS_PATH)) {
@@ -572,7 +573,7 @@ static void intercepted_data(struct call *c, const uint8_t *data, size_t n)
 	}
 	int r = grpc_reader_add(&p->request, data, n);
 	if (r)
-		(void)err_set(&err, r, "no memory for the request");
+		(void)err_set(&err, r, "out of memory for the request");
 	else
 		r = grpc_reader_next(&p->request, &(struct grpc_message){0}, &err);
 	if (r < 0)

@@ -70,7 +70,7 @@ static int connect_now(struct upstream *u, struct err *err)
 		return r;
 	struct link *l = calloc(1, sizeof *l);
 	if (!l)
-		return err_set(err, -ENOMEM, "no memory for a connection");
+		return err_set(err, -ENOMEM, "out of memory for a connection");
 	const struct grpc_conn_config config = {
 		.loop = u->loop, .peer = "the runtime", .ended = on_ended, .arg = l};
 	int fd = wire_connect_unix(u->path, err);
@@ -89,7 +89,7 @@ static int upstream_reconnect(struct upstream *u, struct err *err)
 	int r = connect_now(u, err);
 	if (r) {
 		if (!u->away)
-			log_warning("the runtime is away: %s", err->text);
+			log_warning("the runtime is not reachable: %s", err->text);
 		u->away = true;
 		try_later(u);
 		return r;

@@ -54,18 +54,18 @@ static int balance_do_compare(struct balance first, struct balance middle, struc
 			      struct err *err)
 {
 	if (balance_grows(first.bytes, middle.bytes, last.bytes, heap_noise))
-		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
+		return err_set(err, -ENOMEM, "%s: about %zu bytes leak each time", what,
 			       (last.bytes - first.bytes) / n);
 	/* sanitizers and valgrind map memory for themselves */
 	bool exact = !(loader_default_flags() & LOADER_INSTRUMENTED) && watch_factor() == 1;
 	if (exact && balance_grows(first.mapped, middle.mapped, last.mapped, mapped_noise))
-		return err_set(err, -ENOMEM, "%s: some %zu bytes are left mapped each time (mmap)",
+		return err_set(err, -ENOMEM, "%s: about %zu mapped bytes leak each time (mmap)",
 			       what, (last.mapped - first.mapped) / n);
 	if (last.fds != first.fds)
-		return err_set(err, -EMFILE, "%s: %d file descriptors are left", what,
+		return err_set(err, -EMFILE, "%s: %d file descriptors leak", what,
 			       (int)(last.fds - first.fds));
 	if (last.threads != first.threads)
-		return err_set(err, -EAGAIN, "%s: %d threads are left", what,
+		return err_set(err, -EAGAIN, "%s: %d threads remain", what,
 			       (int)(last.threads - first.threads));
 	return 0;
 }

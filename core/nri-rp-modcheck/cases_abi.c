@@ -27,7 +27,7 @@ static int cases_abi_config(struct check *c, struct err *err)
 	const struct err why = *err;
 	if (bad == RIG_REFUSED)
 		return err_set(err, why.code, "%s%s", why.text,
-			       c->o->config ? "" : "; give it a configuration with --config FILE");
+			       c->o->config ? "" : "; pass a configuration with --config FILE");
 	return bad;
 }
 
@@ -42,7 +42,7 @@ static int unknown_keys(struct check *c, struct err *err)
 	if (r == -ENOTSUP)
 		return check_skip(c, "%s", refused.text);
 	if (!r)
-		return err_set(err, -EINVAL, "a key that is not in the table was accepted");
+		return err_set(err, -EINVAL, "a key outside the table was accepted");
 	if (!strstr(refused.text, "noSuchKeyAtAll"))
 		return err_set(err, -EINVAL, "an unknown key is refused for another reason: %s",
 			       refused.text);
@@ -78,7 +78,7 @@ static int no_section(struct check *c, struct err *err)
 		return 0;
 	}
 	bad = rig_known_code(bad, "prepare", err);
-	if (bad == RIG_REFUSED && strstr(err->text, "without saying why"))
+	if (bad == RIG_REFUSED && strstr(err->text, "without an error text"))
 		return err->code;
 	return bad == RIG_REFUSED ? 0 : bad;
 }
@@ -104,7 +104,7 @@ static int check_service(const struct rp_module *abi, struct rp_instance *inst, 
 	const void *a = abi->service(inst, known[i].id), *b = abi->service(inst, known[i].id);
 	uint32_t size = 0;
 	if (a != b)
-		return err_set(err, -EINVAL, "service(\"%s\") gives another struct each time",
+		return err_set(err, -EINVAL, "service(\"%s\") returns another struct each time",
 			       known[i].id);
 	if (a)
 		memcpy(&size, a, sizeof size);
@@ -130,9 +130,9 @@ static int cases_abi_services(struct check *c, struct err *err)
 		bad = check_service(abi, inst, i, err);
 	for (unsigned i = 0; !bad && i < sizeof others / sizeof *others; i++)
 		if (abi->service(inst, others[i]))
-			bad = err_set(err, -EINVAL, "service(\"%s\") gives something", others[i]);
+			bad = err_set(err, -EINVAL, "service(\"%s\") returns a struct", others[i]);
 	if (!bad && abi->service(NULL, RP_SCHEMA_1) != abi->service(inst, RP_SCHEMA_1))
-		bad = err_set(err, -EINVAL, "%s is another one without an instance", RP_SCHEMA_1);
+		bad = err_set(err, -EINVAL, "%s differs without an instance", RP_SCHEMA_1);
 	return bad;
 }
 
@@ -192,7 +192,7 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 		return err_prefix(err, "on a host without %s: ", name);
 	if (lives)
 		return 0;
-	check_note(c, "does not work without %s, and says so", name);
+	check_note(c, "refuses to work without %s, with an error text", name);
 	return refused_again(c, &s, name, err);
 }
 
@@ -235,9 +235,9 @@ static int cases_abi_longer(struct check *c, struct err *err)
 	_cleanup_(shim_fini) struct shim s;
 	int bad = shim_init(&s, c);
 	s.longer = true;
-	check_doing(c, "on a host of a later minor");
+	check_doing(c, "on a host of a later minor version");
 	bad = bad ? bad : lives_well(c, &s, err);
-	return bad ? err_prefix(err, "on a host of a later minor: ") : 0;
+	return bad ? err_prefix(err, "on a host of a later minor version: ") : 0;
 }
 
 /* Runs on hosts of each minor version that the module supports. */
@@ -254,7 +254,8 @@ static int cases_abi_shorter(struct check *c, struct err *err)
 		if (bad)
 			return err_prefix(err, "on a host of ABI %u.%u: ", RP_ABI_MAJOR, minor);
 		if (!lives)
-			check_note(c, "does not work on a host of ABI %u.%u, and says so: %s",
+			check_note(c,
+				   "refuses to work on a host of ABI %u.%u, with an error text: %s",
 				   RP_ABI_MAJOR, minor, err->text);
 		bad = machine_make(c->machine, err);
 	}
@@ -277,17 +278,17 @@ static const struct check_case cases[] = {
 	{"abi/time", 0, CASE_SMALL | CASE_GATE | CASE_CLOCK, time_of_calls,
 	 "no call takes longer than --slow"},
 	{"abi/table", 0, 0, cases_abi_table, "the table of keys is well-formed"},
-	{"abi/unknown-keys", 0, 0, unknown_keys, "a key that is not in the table is refused"},
+	{"abi/unknown-keys", 0, 0, unknown_keys, "a key outside the table is refused"},
 	{"abi/no-section", 0, CASE_SMALL, no_section,
-	 "without a section it works by default, or says what it needs"},
+	 "without a section it works with defaults, or names the missing key"},
 	{"abi/services", 0, CASE_SMALL, cases_abi_services,
-	 "unknown services give NULL, known ones structs of their size"},
+	 "unknown services return NULL, known services structs of their size"},
 	{"abi/missing-services", 0, CASE_SMALL | CASE_SLOW, cases_abi_missing,
-	 "without a service of the host it works, or refuses with a reason"},
+	 "without a service of the host it works, or refuses with an error text"},
 	{"abi/longer-structs", 0, CASE_SMALL, cases_abi_longer,
-	 "a host of a later minor, with longer structs, is no problem"},
+	 "works on a host of a later minor version, with longer structs"},
 	{"abi/shorter-structs", 0, CASE_SMALL | CASE_SLOW, cases_abi_shorter,
-	 "hosts of each earlier minor that it says it can work with, back to 1.0, are no problem"},
+	 "works on a host of each earlier minor version that it declares, back to 1.0"},
 	{"abi/rules", 0, CASE_SMALL, cases_abi_rules,
 	 "host functions on the host's thread only, sizes set, results and texts as the headers "
 	 "say"},

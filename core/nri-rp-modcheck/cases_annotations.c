@@ -150,7 +150,7 @@ static int cases_annotations_annotations(struct check *c, struct err *err)
 	int bad = shim_init(&s, c);
 	bad = bad ? bad : learn_keys(c, &s, &r, err);
 	if (!bad && !s.n_asked)
-		return check_skip(c, "it looks at no annotations");
+		return check_skip(c, "it reads no annotations");
 	for (unsigned k = 0; !bad && k < s.n_asked; k++)
 		bad = all_hostile(&r, s.asked[k], err);
 	for (unsigned k = 0; !bad && k < s.n_asked; k++)
@@ -214,7 +214,7 @@ static int cases_annotations_own(struct check *c, struct err *err)
 	if (bad)
 		return bad;
 	unsigned n = c->n_own;
-	bad = n ? with_pairs(c, &s, err) : check_skip(c, "it looks at no annotations");
+	bad = n ? with_pairs(c, &s, err) : check_skip(c, "it reads no annotations");
 	if (!bad)
 		check_note(c, "%u pairs", n);
 	free(c->own);
@@ -226,10 +226,10 @@ static int cases_annotations_own(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"placement/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_SEEDS,
 	 cases_annotations_own,
-	 "the same with annotations that it looks for, or that --annotations gives"},
+	 "the same with annotations that it reads, or that --annotations lists"},
 	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW,
 	 cases_annotations_annotations,
-	 "huge, malformed and hostile values of all annotations that it looks at; nothing is left"},
+	 "huge, malformed and hostile values of all annotations that it reads; nothing leaks"},
 };
 
 const struct check_group annotation_cases = {cases, sizeof cases / sizeof *cases};

@@ -156,7 +156,7 @@ static int cases_calculator_same(const struct nr_result *a, const struct nr_resu
 	cases_calculator_describe(a, &one);
 	cases_calculator_describe(b, &other);
 	return text_differs(&one, &other, why, sizeof why)
-		       ? err_set(err, -EPROTO, "%s gives something else: %s", what, why)
+		       ? err_set(err, -EPROTO, "%s returns something else: %s", what, why)
 		       : 0;
 }
 
@@ -250,7 +250,7 @@ static int reset_one(struct rig *r, const struct node *n, struct err *err)
 	bad = bad ? bad : cases_calculator_apply(r, n, &none, &node);
 	for (const char *const *name = instance_resources(r->instance); !bad && *name; name++)
 		if (nr_result_value(&node, *name))
-			bad = err_set(err, -EPROTO, "%s is there after a reset", *name);
+			bad = err_set(err, -EPROTO, "%s exists after a reset", *name);
 	return bad;
 }
 
@@ -292,9 +292,9 @@ static int reset(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"calculator/same", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, equal_inputs,
-	 "equal inputs give equal items, an equal Node the same Node, and nothing is negative"},
+	 "equal inputs give equal items, an equal Node the same Node, and no amount is negative"},
 	{"calculator/large", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, cases_calculator_large,
-	 "the same with amounts up to the largest there may be"},
+	 "the same with amounts up to the largest possible"},
 	{"calculator/reset", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS, reset,
 	 "after a reset the Node has none of its resources"},
 };

@@ -128,7 +128,7 @@ static int cases_controller_lives(struct check *c, bool late, struct err *err)
 		bad = bad ? bad : rig_wipe(&r, err);
 	}
 	if (!bad && !started)
-		check_note(c, "start() refuses such a machine: %s", err->text);
+		check_note(c, "start() refuses this topology: %s", err->text);
 	return bad;
 }
 
@@ -140,7 +140,7 @@ static int absent_files(struct check *c, struct err *err)
 /* Checks that all jobs end when the containers are gone and the controller has stopped. */
 static int late(struct check *c, struct err *err)
 {
-	check_doing(c, "when results come late");
+	check_doing(c, "when results arrive late");
 	return cases_controller_lives(c, true, err);
 }
 
@@ -310,7 +310,7 @@ static int cases_controller_files(struct check *c, struct err *err)
 	}
 	fixture_remove(c->machine);
 	if (!bad && !started)
-		return check_skip(c, "start() refuses such a machine: %s", err->text);
+		return check_skip(c, "start() refuses this topology: %s", err->text);
 	if (!bad)
 		check_note(c, "%u jobs", s.n_jobs);
 	return bad;
@@ -318,12 +318,12 @@ static int cases_controller_files(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
-	 "start, all hooks, reload, stop where nothing is there to control: no crash, no job left"},
+	 "start, all hooks, reload and stop without anything to control: no crash, no job left"},
 	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, cases_controller_files,
-	 "jobs read and write cgroups, /proc and resctrl, and use of the host only what is marked "
+	 "jobs read and write cgroups, /proc and resctrl, and only call host functions marked "
 	 "[any]"},
 	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL, late,
-	 "results of jobs come when containers are gone and it has stopped"},
+	 "results of jobs arrive after containers are removed and after stop"},
 	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, cases_controller_faults,
 	 "each call of the host fails once with ENOMEM"},
 };

@@ -112,17 +112,17 @@ static int two_ask(struct creating *c, const struct wish *w, struct asked *a, st
 	(void)snprintf(what, sizeof what, "%s%s%s", extra_name(a->e.field), a->e.key ? " " : "",
 		       a->e.key ? a->e.key : "");
 	c->others = &a->e;
-	check_doing(r->check, "when another one asks for the same %s", what);
+	check_doing(r->check, "when another component requests the same %s", what);
 	int bad = rig_add(r, w, &ctr, err);
 	if (bad == RIG_REFUSED)
 		return err_set(err, -EINVAL,
-			       "a container is refused since another one asks for %s as well, with "
+			       "a container is refused because another component requests %s with "
 			       "the same value: %s",
 			       what, err->text);
 	bad = bad ? bad : rig_remove(r, ctr, err);
 	if (bad || !cases_creation_otherwise(a))
 		return bad;
-	check_doing(r->check, "when another one asks for %s with another value", what);
+	check_doing(r->check, "when another component requests %s with another value", what);
 	bad = rig_add(r, w, &ctr, err);
 	if (bad)
 		return rig_settle(bad);
@@ -166,9 +166,9 @@ static int cases_creation_conflict(struct check *check, struct err *err)
 	}
 	rig_close(r);
 	if (!bad && !n)
-		return check_skip(check, "it asks for nothing that only a creation can give");
+		return check_skip(check, "it requests no settings that only a creation can set");
 	if (!bad)
-		check_note(check, "%u values that others ask for as well", n);
+		check_note(check, "%u values that another component also requests", n);
 	return bad;
 }
 
@@ -192,7 +192,7 @@ static int cases_creation_runtimes(struct check *c, struct err *err)
 	if (!bad)
 		churn_init(&churn, &r, c->seed);
 	for (unsigned i = 0; !bad && i < sizeof flags / sizeof *flags; i++) {
-		check_doing(c, "with a runtime that can do 0x%x", flags[i]);
+		check_doing(c, "with a runtime that supports 0x%x", flags[i]);
 		facts.flags = flags[i];
 		bad = rig_sync(&r, err);
 		if (!bad && instance_knows(r.instance, 3))
@@ -271,10 +271,10 @@ static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes,
 		    rp_ids_equal(nodes, rp_ids_of(&offered)))
 			return 0;
 	if (!p->bad.code)
-		(void)err_set(&p->bad, -EINVAL,
-			      "choose() for %s names nodes that neither the machine has nor any "
-			      "hint",
-			      lists[list].resource);
+		(void)err_set(
+			&p->bad, -EINVAL,
+			"choose() for %s returns nodes that are neither on the node nor in a hint",
+			lists[list].resource);
 	return 0;
 }
 
@@ -295,22 +295,21 @@ static int cases_creation_hints(struct check *c, struct err *err)
 	if (!bad && p.bad.code)
 		return err_set(err, p.bad.code, "%s", p.bad.text);
 	if (!bad && !p.n_asked)
-		return check_skip(c, "it does not ask for hints of others");
+		return check_skip(c, "it does not request hints");
 	if (!bad)
-		check_note(c, "%u lists looked at, %u choices", p.n_asked, p.n_chosen);
+		check_note(c, "%u lists read, %u choices", p.n_asked, p.n_chosen);
 	return bad;
 }
 
 static const struct check_case cases[] = {
 	{"creation/conflict", RP_KIND_POLICY, CASE_SMALL, cases_creation_conflict,
-	 "another one asks for the same values that only a creation can give, or for others: equal "
-	 "ones are one, and -RP_EBUSY is a result like others"},
+	 "another component requests the same or other values that only a creation can set: equal "
+	 "values are merged, and -RP_EBUSY is handled"},
 	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL, cases_creation_runtimes,
-	 "runtimes that cannot refuse, cannot inject, tell of containers that run already, and "
+	 "runtimes that cannot refuse, cannot inject, report containers that already run, and "
 	 "change meanwhile"},
 	{"creation/hints", RP_KIND_POLICY, CASE_SMALL, cases_creation_hints,
-	 "hints of providers outside: preferred nodes, none that fits, no opinion, nodes that the "
-	 "machine does not have"},
+	 "hints of external providers: preferred nodes, no fit, no opinion, unknown nodes"},
 };
 
 const struct check_group creation_cases = {cases, sizeof cases / sizeof *cases};

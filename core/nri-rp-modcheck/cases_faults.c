@@ -80,7 +80,7 @@ static int cases_faults_healed(struct rig *r, struct buf *expected, struct err *
 	char where[700];
 	int bad = churn_probe(r, &got, err);
 	if (!bad && text_differs(expected, &got, where, sizeof where))
-		return err_set(err, -EINVAL, "containers are placed otherwise afterwards: %s",
+		return err_set(err, -EINVAL, "containers are placed differently afterwards: %s",
 			       where);
 	return bad;
 }
@@ -193,12 +193,12 @@ static int cases_faults_leaks(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"faults/enomem", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_memory,
-	 "each call of the host fails once with ENOMEM: refused or coped with, and healed"},
+	 "each call of the host fails once with ENOMEM: refused or handled, and recovered"},
 	{"faults/enospc", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_space, "the same with ENOSPC"},
 	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_stale,
 	 "the same with ESTALE"},
 	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_leaks,
-	 "nothing is left behind when a call of the host fails, again and again"},
+	 "nothing leaks when a call of the host fails repeatedly"},
 };
 
 const struct check_group fault_cases = {cases, sizeof cases / sizeof *cases};

@@ -289,23 +289,23 @@ static int cases_life_restarts(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"lifecycle/create-destroy", 0, CASE_SMALL, create_destroy,
-	 "1,000 instances made and freed leave no memory, descriptors or threads"},
+	 "1,000 instances created and freed leak no memory, descriptors or threads"},
 	{"lifecycle/prepare-abort", 0, CASE_SMALL, prepare_abort,
-	 "1,000 configurations prepared and dropped leave nothing"},
+	 "1,000 configurations prepared and dropped leak nothing"},
 	{"lifecycle/commit-destroy", 0, CASE_SMALL, commit_destroy,
-	 "1,000 instances freed with a configuration in force and no sync() leave nothing"},
+	 "1,000 instances freed with an active configuration and no sync() leak nothing"},
 	{"lifecycle/orders", RP_KIND_POLICY, CASE_SMALL, cases_life_orders,
-	 "prepare, abort, commit, sync in every order, a second instance beside: nobody is moved"},
+	 "prepare, abort, commit, sync in every order, with a second instance: no container moves"},
 	{"lifecycle/release-twice", RP_KIND_POLICY, CASE_SMALL, release_twice,
 	 "a container may be released twice"},
 	{"lifecycle/release-unplaced", RP_KIND_POLICY, CASE_SMALL, release_unplaced,
 	 "a container that was never placed may be released"},
 	{"lifecycle/reloads", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_life_reloads,
-	 "1,000 reloads of the same configuration move nobody and leave nothing"},
+	 "1,000 reloads of the same configuration move no container and leak nothing"},
 	{"lifecycle/containers", RP_KIND_POLICY, CASE_SMALL, filled_and_emptied,
-	 "containers that come and go leave no memory, descriptors or threads"},
+	 "creating and removing containers leaks no memory, descriptors or threads"},
 	{"lifecycle/restarts", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_life_restarts,
-	 "1,000 instances freed with containers placed leave nothing"},
+	 "1,000 instances freed with containers placed leak nothing"},
 };
 
 const struct check_group life_cases = {cases, sizeof cases / sizeof *cases};

@@ -35,7 +35,7 @@ static int cases_place_invariants(struct check *c, struct err *err)
 	bad = churn_run(&churn, MANY, err);
 	bad = bad ? bad : churn_empty(&churn, err);
 	if (!bad)
-		check_note(c, "%u containers, %u given CPUs, %u requests refused", churn.seq,
+		check_note(c, "%u containers, %u pinned, %u requests refused", churn.seq,
 			   churn.n_placed, r.n_refused);
 	return bad;
 }
@@ -60,11 +60,10 @@ static int comes_back(struct check *c, struct err *err)
 	bad = bad ? bad : churn_empty(&churn, err);
 	bad = bad ? bad : churn_probe(&r, &used, err);
 	if (!bad && text_differs(&fresh, &used, where, sizeof where))
-		return err_set(
-			err, -EINVAL,
-			"with all containers gone, new ones are given something else than by a "
-			"fresh instance: %s",
-			where);
+		return err_set(err, -EINVAL,
+			       "after all containers were removed, new containers are placed "
+			       "differently than by a fresh instance: %s",
+			       where);
 	return bad;
 }
 
@@ -142,20 +141,21 @@ static int same_twice(struct check *c, const struct disturbed *how, const char *
 static int cases_place_determinism(struct check *c, struct err *err)
 {
 	const struct disturbed how = {.record = record_decisions};
-	return same_twice(c, &how, "the same requests were decided otherwise the second time", err);
+	return same_twice(c, &how, "the same requests were decided differently the second time",
+			  err);
 }
 
 static int dry_run(struct check *c, struct err *err)
 {
 	const struct disturbed how = {.dry = true, .still = true, .record = record_decisions};
-	return same_twice(c, &how, "requests that were tried and dropped have changed later ones",
+	return same_twice(c, &how, "requests that were tried and dropped changed later decisions",
 			  err);
 }
 
 static int restart_always(struct check *c, struct err *err)
 {
 	const struct disturbed how = {.still = true, .restart = true, .record = record_states};
-	return same_twice(c, &how, "with a new instance after each request, later ones differ",
+	return same_twice(c, &how, "with a new instance after each request, later decisions differ",
 			  err);
 }
 
@@ -179,7 +179,7 @@ static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 	if (!ctr->cur.cpus || (ctr->trail.text && *ctr->trail.text))
 		return 0;
 	return err_set(err, -EINVAL,
-		       "container %s was given CPUs %s, and nothing was noted about why (%s)",
+		       "container %s was assigned CPUs %s without a note that explains why (%s)",
 		       ctr->full_name, ctr->cur.cpus->text, "nri-rp.host.explain/1");
 }
 
@@ -194,7 +194,7 @@ static int cases_place_explain(struct check *c, struct err *err)
 	churn.still = true;
 	bad = churn_run(&churn, SOME, err);
 	if (!bad && !churn.n_placed)
-		return check_skip(c, "no container was given CPUs");
+		return check_skip(c, "no container was pinned");
 	return bad;
 }
 
@@ -269,22 +269,21 @@ static int cases_place_timing(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"placement/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
 	 cases_place_invariants,
-	 "2,000 random requests; after each: CPUs online, exclusive ones unshared, no empty set, "
-	 "memory nodes with memory; reloads and sync() move nobody"},
+	 "2,000 random requests; after each: CPUs online, exclusive CPUs unshared, no empty set, "
+	 "memory nodes with memory; reloads and sync() move no container"},
 	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, comes_back,
-	 "when all containers are gone, new ones are placed as by a fresh instance"},
+	 "after all containers are removed, new containers are placed as by a fresh instance"},
 	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
 	 cases_place_determinism, "the same requests give the same decisions, byte for byte"},
 	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
 	 cases_place_restart,
-	 "a new instance leaves all containers where they are, after each 100th of 2,000 requests"},
+	 "a new instance moves no container, after each 100th of 2,000 requests"},
 	{"placement/restart-always", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
-	 restart_always,
-	 "with a new instance after each request all others are decided as they are without"},
+	 restart_always, "with a new instance after each request, later decisions are unchanged"},
 	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
-	 "requests that are tried in a dropped transaction first change nothing later"},
+	 "requests that are first tried in a dropped transaction change nothing later"},
 	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, cases_place_explain,
-	 "something is noted about every container that is given CPUs"},
+	 "every container that is pinned has a note that explains why"},
 	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW, cases_place_timing,
 	 "p99 of allocate() at 500 containers (fails only with --strict-time)"},
 };

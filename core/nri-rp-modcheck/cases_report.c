@@ -62,7 +62,7 @@ static void zone(void *ctx, const char *name, const char *type, const char *pare
 	else if (has_zone(z, name))
 		cases_report_wrong(z, "two zones %s", name);
 	else if (*parent && !has_zone(z, parent))
-		cases_report_wrong(z, "zone %s comes before its parent %s", name, parent);
+		cases_report_wrong(z, "zone %s is listed before its parent %s", name, parent);
 	else if (z->n == ZONES_MAX)
 		cases_report_wrong(z, "more than %u zones", ZONES_MAX);
 	else
@@ -142,7 +142,7 @@ static int check_allocatable(struct rig *r, struct check *c, struct err *err)
 	char text[128];
 	int told = instance_allocatable(r->instance, &first, err);
 	if (told <= 0)
-		return told ? told : check_skip(c, "it does not tell");
+		return told ? told : check_skip(c, "it does not report this");
 	(void)rp_ids_format(rp_ids_of(&first), text, sizeof text);
 	if (!rp_ids_subset(rp_ids_of(&first), rig_online(r)))
 		return err_set(err, -EINVAL, "allocatable CPUs that are not online: %s", text);
@@ -150,7 +150,7 @@ static int check_allocatable(struct rig *r, struct check *c, struct err *err)
 	if (told < 0)
 		return told;
 	if (!told || !rp_ids_equal(rp_ids_of(&first), rp_ids_of(&again)))
-		return err_set(err, -EINVAL, "asked twice, it tells different allocatable CPUs");
+		return err_set(err, -EINVAL, "two calls report different allocatable CPUs");
 	check_note(c, "%u CPUs", rp_ids_count(rp_ids_of(&first)));
 	return 0;
 }
@@ -177,7 +177,7 @@ static void part(void *ctx, uint32_t node, uint64_t bytes)
 	struct parts *p = ctx;
 	if (!bytes || !rp_ids_has(p->nodes, node) || rp_ids_has(rp_ids_of(&p->told), node))
 		(void)snprintf(p->wrong, sizeof p->wrong,
-			       "%llu bytes of node %u, which has no memory or was told of before",
+			       "%llu bytes of node %u, which has no memory or was already reported",
 			       (unsigned long long)bytes, node);
 	else
 		rp_idset_add(&p->told, node);
@@ -205,11 +205,11 @@ static int check_memory(struct rig *r, struct check *c, struct err *err)
 		bad = tell_parts(r, ctr, &p, err);
 		bad = bad ? bad : tell_parts(r, ctr, &again, err);
 		if (!bad && p.digest != again.digest)
-			bad = err_set(err, -EINVAL, "asked twice, it tells other memory of %s",
+			bad = err_set(err, -EINVAL, "two calls report different memory of %s",
 				      ctr->full_name);
 	}
 	if (!bad && !p.n)
-		return check_skip(c, "it does not tell");
+		return check_skip(c, "it does not report this");
 	if (!bad)
 		check_note(c, "%llu amounts", (unsigned long long)p.n);
 	return bad;
@@ -274,7 +274,7 @@ static int cases_report_metrics(struct check *c, struct err *err)
 	if (bad)
 		return bad;
 	if (m.wrong[0])
-		return err_set(err, -EINVAL, "%s: not as Prometheus writes it", m.wrong);
+		return err_set(err, -EINVAL, "%s: not valid for Prometheus", m.wrong);
 	if (!m.n)
 		return check_skip(c, "it has no metrics");
 	check_note(c, "%u values", m.n);
@@ -308,7 +308,7 @@ static int cases_report_state(struct check *c, struct err *err)
 	int bad = cases_report_populated(c, &r, &churn, err);
 	bad = bad ? bad : instance_save(r.instance, &data, &size, err);
 	if (bad || !size)
-		return bad ? bad : check_skip(c, "it keeps no state");
+		return bad ? bad : check_skip(c, "it saves no state");
 	check_note(c, "%u bytes", size);
 	_free_ uint8_t *copy = malloc(size);
 	if (!copy)
@@ -320,15 +320,15 @@ static int cases_report_state(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, cases_report_zones,
-	 "zones have names, parents before children, and amounts that make sense"},
+	 "zones have names, parents before children, and valid amounts"},
 	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, cases_report_allocatable,
-	 "allocatable CPUs are online ones, the same each time"},
+	 "allocatable CPUs are online, and the same each time"},
 	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, cases_report_memory,
-	 "memory is told of nodes that have any, the same each time"},
+	 "memory is reported of nodes with memory, and the same each time"},
 	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, cases_report_metrics,
-	 "metrics are named and labelled as Prometheus wants it"},
+	 "metrics have names and labels that Prometheus accepts"},
 	{"report/state", RP_KIND_POLICY, CASE_SMALL, cases_report_state,
-	 "saved state is taken back, and damaged state does no harm"},
+	 "saved state is restored, and damaged state does no harm"},
 };
 
 const struct check_group report_cases = {cases, sizeof cases / sizeof *cases};

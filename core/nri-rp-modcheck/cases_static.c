@@ -32,7 +32,7 @@ static int cases_static_note(struct check *c, struct err *err)
 	if (r)
 		return r;
 	if (!str_eq(f.note.name, c->o->name))
-		return err_set(err, -EBADMSG, "the file is called %s.so, its note says %s",
+		return err_set(err, -EBADMSG, "the file is named %s.so, but its note has the name %s",
 			       c->o->name, f.note.name);
 	check_note(c, "%s %s, ABI %u.%u, needs a host of %u.%u", f.note.name, f.note.version,
 		   f.note.abi_major, f.note.abi_minor, f.note.abi_major, f.note.min_host_minor);
@@ -84,7 +84,7 @@ static int cases_static_constructors(struct check *c, struct err *err)
 	if (f.own_init)
 		return err_set(
 			err, -EPERM,
-			"a function of its own as DT_INIT (-init): it runs before the host could "
+			"a DT_INIT function (-init): it runs before the host could "
 			"check anything");
 	if (f.n_resolvers)
 		return err_set(
@@ -261,7 +261,7 @@ static const struct {
 	{"perror", "writes to standard error"},
 	{"stdout", "writes to standard output"},
 	{"stderr", "writes to standard error"},
-	{"syslog", "writes to the log behind the host's back"},
+	{"syslog", "writes to the log without the host"},
 	{"fork", "starts a process"},
 	{"vfork", "starts a process"},
 	{"clone", "starts a process"},
@@ -269,9 +269,9 @@ static const struct {
 	{"popen", "starts a process"},
 	{"posix_spawn*", "starts a process"},
 	{"exec*", "replaces the host"},
-	{"pthread_create", "starts a thread; blocking work goes to nri-rp.host.work/1"},
-	{"thrd_create", "starts a thread; blocking work goes to nri-rp.host.work/1"},
-	{"pthread_mutex_*", "takes a lock, where one thread calls"},
+	{"pthread_create", "starts a thread; use nri-rp.host.work/1 for blocking work"},
+	{"thrd_create", "starts a thread; use nri-rp.host.work/1 for blocking work"},
+	{"pthread_mutex_*", "takes a lock, although only one thread calls the module"},
 	{"pthread_cond_*", "waits for another thread"},
 	{"pthread_join", "waits for another thread"},
 	{"sem_*", "waits for another thread"},
@@ -300,16 +300,16 @@ static const struct {
 	{"on_exit", "outlives the module"},
 	{"dl*open", "loads code that the host has not checked"},
 	{"dlopen", "loads code that the host has not checked"},
-	{"dlsym", "calls what this list cannot show"},
-	{"syscall", "calls what this list cannot show"},
-	{"mmap*", "takes memory that the host cannot count"},
-	{"sbrk", "takes memory that the host cannot count"},
+	{"dlsym", "calls functions that this list cannot show"},
+	{"syscall", "calls functions that this list cannot show"},
+	{"mmap*", "allocates memory that the host cannot count"},
+	{"sbrk", "allocates memory that the host cannot count"},
 	{"memfd_create", "makes a file"},
-	{"open*", "opens a file; files are read and written by nri-rp.host.work/1"},
-	{"fopen*", "opens a file; files are read and written by nri-rp.host.work/1"},
-	{"creat", "opens a file; files are read and written by nri-rp.host.work/1"},
-	{"stat", "asks the file system; use nri-rp.host.work/1"},
-	{"access", "asks the file system; use nri-rp.host.work/1"},
+	{"open*", "opens a file; use nri-rp.host.work/1 to read and write files"},
+	{"fopen*", "opens a file; use nri-rp.host.work/1 to read and write files"},
+	{"creat", "opens a file; use nri-rp.host.work/1 to read and write files"},
+	{"stat", "inspects the file system; use nri-rp.host.work/1"},
+	{"access", "inspects the file system; use nri-rp.host.work/1"},
 	{"read*", "reads a file; use nri-rp.host.work/1"},
 	{"write", "writes to a file; use nri-rp.host.work/1"},
 	{"unlink*", "removes a file"},
@@ -320,9 +320,9 @@ static const struct {
 	{"random", "is not deterministic across hosts"},
 	{"arc4random*", "is not deterministic"},
 	{"getrandom", "is not deterministic"},
-	{"sysconf", "asks this machine; that of the host is in nri-rp.host.topology/1"},
-	{"get_nprocs*", "asks this machine; that of the host is in nri-rp.host.topology/1"},
-	{"sched_*", "asks or changes this machine; that of the host is in nri-rp.host.topology/1"},
+	{"sysconf", "inspects this machine; use the host's nri-rp.host.topology/1"},
+	{"get_nprocs*", "inspects this machine; use the host's nri-rp.host.topology/1"},
+	{"sched_*", "inspects or changes this machine; use the host's nri-rp.host.topology/1"},
 };
 
 /* Tables of a loaded image, with addresses relocated by the dynamic loader. */
@@ -376,7 +376,7 @@ static const char *why_not(const char *name)
 	for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
 		if (cases_static_matches(reasons[i].name, name))
 			return reasons[i].why;
-	return "is not among what a module may call";
+	return "is not a function that modules may call";
 }
 
 /* Returns true if a symbol's use must be allowed by the list: it is undefined or in the C library.
@@ -410,18 +410,16 @@ static int with_sanitizers(const struct check *c, struct err *err)
 			return 0;
 	return r ? r
 		 : err_set(err, -EPERM,
-			   "it was built without sanitizers, and what it does with memory would "
-			   "not be seen: make check-sanitized, of the kit's module.mk, builds it "
-			   "so");
+			   "it was built without sanitizers, so memory errors would not be found: "
+			   "build it with make check-sanitized of the kit's module.mk");
 }
 
 static int cases_static_loads(struct check *c, struct err *err)
 {
 	if (n_threads() > 1)
-		return err_set(
-			err, -EPERM,
-			"loading it has started a thread: constructors of a library that it needs "
-			"have done so (static/libraries)");
+		return err_set(err, -EPERM,
+			       "loading it started a thread, by a constructor of a library that it "
+			       "needs (static/libraries)");
 	check_note(c, "%s", c->module->path);
 	return c->o->sanitize ? with_sanitizers(c, err) : 0;
 }
@@ -449,7 +447,7 @@ static int cases_static_symbols(struct check *c, struct err *err)
 	check_note(c, "%u symbols of other libraries", n);
 	if (!n_bad)
 		return 0;
-	return err_set(err, -EPERM, "it calls for %s", buf_text(&bad));
+	return err_set(err, -EPERM, "it calls %s", buf_text(&bad));
 }
 
 /* Returns the number of .init_array entries of a loaded image, without the compiler's own. */
@@ -496,20 +494,20 @@ static int cases_static_libraries(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"static/note", 0, CASE_FILE, cases_static_note,
-	 "the ELF note is there, well-formed, for this host, and names the file"},
+	 "the ELF note exists, is well-formed, for this host, and names the file"},
 	{"static/exports", 0, CASE_FILE, cases_static_exports,
 	 "one exported symbol, " RP_MODULE_SYMBOL},
 	{"static/constructors", 0, CASE_FILE, cases_static_constructors,
-	 "nothing runs while it is loaded: no constructors, DT_INIT, ifunc; no run path"},
+	 "no code runs while it is loaded: no constructors, DT_INIT, ifunc; no run path"},
 	{"static/memory", 0, CASE_FILE, cases_static_memory,
 	 "no text relocations, no executable stack"},
 	{"static/load", 0, CASE_GATE | CASE_NO_CONFIG, cases_static_loads,
 	 "the host loads it: file, note, struct and table agree"},
 	{"static/symbols", 0, CASE_NO_CONFIG, cases_static_symbols,
-	 "of the C library it calls what computes, and nothing that exits, prints, blocks, starts "
-	 "threads or opens files"},
+	 "it calls no function of the C library that exits, prints, blocks, starts threads or "
+	 "opens files"},
 	{"static/libraries", 0, CASE_NO_CONFIG, cases_static_libraries,
-	 "which libraries a node needs (for your information)"},
+	 "libraries that a node needs (for information)"},
 	{"static/strings", 0, CASE_NO_CONFIG, cases_static_strings,
 	 "version, summary and licence are set"},
 };

@@ -117,8 +117,8 @@ static int cases_unmanaged_again(struct rig *r, struct ctr *old, const struct wi
 	if (bad)
 		return bad == RIG_REFUSED ? 0 : bad;
 	return err_set(err, -EINVAL,
-		       "a container that ran unmanaged is still degraded (%s) when the others "
-		       "have gone and sync() was called, and one like it is placed",
+		       "a container that ran unmanaged is still degraded (%s) after the others "
+		       "were removed and sync() was called, although a similar container is placed",
 		       reason);
 }
 
@@ -154,12 +154,12 @@ static int cases_unmanaged_later(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"unmanaged/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
 	 cases_unmanaged_invariants,
-	 "containers that are refused and run all the same: on CPUs that are online and nobody's "
-	 "own, as long as they live"},
+	 "containers that are refused but run: on CPUs that are online and not exclusive, until "
+	 "they end"},
 	{"unmanaged/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
-	 "what is tried in a dropped transaction first changes nothing later"},
+	 "requests that are first tried in a dropped transaction change nothing later"},
 	{"unmanaged/later", RP_KIND_POLICY, CASE_MACHINES, cases_unmanaged_later,
-	 "when there is room again they are placed like others, over a restart"},
+	 "they are placed like others once there is room, also after a restart"},
 };
 
 const struct check_group unmanaged_cases = {cases, sizeof cases / sizeof *cases};

@@ -95,12 +95,12 @@ static int refused_again(struct rig *r, struct conf *conf, struct err *err)
 {
 	struct balance at[3];
 	struct err why = *err;
-	if (strstr(err->text, "without saying why"))
+	if (strstr(err->text, "without an error text"))
 		return err->code;
 	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
 		if (rig_commit(r, conf, &why) != RIG_REFUSED)
 			return err_set(err, -EINVAL,
-				       "a configuration was refused once (%s) and then taken",
+				       "a configuration was refused once (%s) and then accepted",
 				       why.text);
 		if (i % 3 == 2)
 			at[i / 3] = balance_now();
@@ -144,7 +144,7 @@ static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expecte
 	bad = churn_probe(r, &got, err);
 	if (!bad && text_differs(expected, &got, where, sizeof where))
 		return err_set(err, -EINVAL,
-			       "prepare() and abort() have changed what is in force: %s", where);
+			       "prepare() and abort() changed the active configuration: %s", where);
 	return bad;
 }
 
@@ -198,7 +198,7 @@ static int all_values(struct check *c, struct err *err)
 	/* a value may request thousands of pools, which legitimately take long */
 	c->scene->slowest_ns = 0;
 	if (!bad)
-		check_note(c, "%u configurations taken, %u refused, %u not allowed by the table",
+		check_note(c, "%u configurations accepted, %u refused, %u not allowed by the table",
 			   sums.taken, sums.refused, sums.forbidden);
 	return bad;
 }
@@ -249,9 +249,7 @@ static int try_default(struct check *c, const struct rp_key *key, struct buf *ex
 	bad = bad ? bad : record_under(c, conf, &got, err);
 	conf_free(conf);
 	if (!bad && text_differs(expected, &got, where, sizeof where))
-		bad = err_set(err, -EINVAL,
-			      "containers are given something else than without it: "
-			      "%s",
+		bad = err_set(err, -EINVAL, "containers are placed differently than without it: %s",
 			      where);
 	return bad ? err_prefix(err, "with %s: %.60s, its default: ", key->path, value) : 0;
 }
@@ -277,11 +275,11 @@ static int cases_values_defaults(struct check *c, struct err *err)
 
 static const struct check_case cases[] = {
 	{"config/values", 0, CASE_SMALL | CASE_SLOW, all_values,
-	 "each key of the table with values at its bounds and odd ones: taken or refused with a "
-	 "reason, and prepare() changes nothing that is in force"},
+	 "each key of the table with values at its bounds and unusual values: accepted, or refused "
+	 "with an error text; prepare() does not change the active configuration"},
 	{"config/defaults", 0, CASE_SMALL, cases_values_defaults,
-	 "each key of the table with the default that it tells: nothing is decided otherwise than "
-	 "without the key"},
+	 "each key of the table with its declared default: decisions are the same as without the "
+	 "key"},
 };
 
 const struct check_group value_cases = {cases, sizeof cases / sizeof *cases};

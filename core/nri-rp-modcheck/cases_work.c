@@ -71,7 +71,7 @@ static int cases_work_lives(struct check *c, bool late, struct err *err)
 		bad = one_life(&r, &churn, err);
 	}
 	if (!bad && !s.n_jobs && !s.armed)
-		return check_skip(c, "it has no jobs and no timers");
+		return check_skip(c, "it has no jobs or timers");
 	if (!bad)
 		check_note(c, "%u jobs", s.n_jobs);
 	return bad;
@@ -84,15 +84,15 @@ static int cases_work_jobs(struct check *c, struct err *err)
 
 static int late(struct check *c, struct err *err)
 {
-	check_doing(c, "when results come late");
+	check_doing(c, "when results arrive late");
 	return cases_work_lives(c, true, err);
 }
 
 static const struct check_case cases[] = {
 	{"work/jobs", RP_KIND_POLICY, CASE_SMALL, cases_work_jobs,
-	 "jobs come to an end, and use of the host only what is marked [any]"},
+	 "jobs end, and only call host functions marked [any]"},
 	{"work/late", RP_KIND_POLICY, CASE_SMALL, late,
-	 "results and timers come when containers and configuration are gone"},
+	 "results and timers arrive after containers and configuration are gone"},
 };
 
 const struct check_group work_cases = {cases, sizeof cases / sizeof *cases};

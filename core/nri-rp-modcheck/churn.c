@@ -198,7 +198,7 @@ static int op_still(struct churn *c, int (*fn)(struct rig *r, struct err *err), 
 		return err_prefix(err, "%s: ", what);
 	rig_describe(c->rig, &after);
 	if (well && text_differs(&before, &after, where, sizeof where))
-		return err_set(err, -EINVAL, "%s changes what was right: %s", what, where);
+		return err_set(err, -EINVAL, "%s changes a valid placement: %s", what, where);
 	return 0;
 }
 

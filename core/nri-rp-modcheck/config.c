@@ -203,7 +203,7 @@ static int put_file(const struct check *c, const char *more, struct buf *out, st
 		return r;
 	if (is_whole(c, text)) {
 		buf_reset(out);
-		return *more ? err_set(err, -ENOTSUP, "%s is a whole rp.conf", c->o->config)
+		return *more ? err_set(err, -ENOTSUP, "%s is a complete rp.conf", c->o->config)
 			     : buf_add_str(out, text);
 	}
 	for (const char *p = text; *p;) {

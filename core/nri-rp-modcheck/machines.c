@@ -217,7 +217,7 @@ static int add_folder(struct machines *all, const char *folder, struct err *err)
 	r = fs_list(&root, ".", add_recorded, &f);
 	fs_root_close(&root);
 	if (!r && !all->n)
-		r = err_set(err, -ENOENT, "%s: no folder with a " CPU_DIR "/online in it", folder);
+		r = err_set(err, -ENOENT, "%s: no folder with " CPU_DIR "/online in it", folder);
 	return r;
 }
 
@@ -246,7 +246,8 @@ int machines_init(struct machines *m, const char *folder, struct err *err)
 	if (snprintf(m->dir, sizeof m->dir, "%s/nri-rp-modcheck.XXXXXX",
 		     tmp && *tmp ? tmp : "/tmp") >= (int)sizeof m->dir ||
 	    !mkdtemp(m->dir))
-		return err_errno(err, -errno, "a folder for machines in %s", tmp ? tmp : "/tmp");
+		return err_errno(err, -errno, "creating a folder for machines in %s",
+				 tmp ? tmp : "/tmp");
 	return folder ? add_folder(m, folder, err) : add_shapes(m, err);
 }
 

@@ -66,7 +66,7 @@ static int modcheck_load(struct job *j, struct err *err)
 {
 	struct check *c = &j->check;
 	const char *dir = c->o->dir;
-	check_doing(c, "where constructors of the libraries that it needs run");
+	check_doing(c, "the constructors of its libraries");
 	int r = loader_new(&dir, 1, loader_default_flags(), j->run->crumb, &c->loader, err);
 	r = r ? r : loader_open(c->loader, c->o->name, &c->module, err);
 	check_doing(c, "%s", "");
@@ -181,7 +181,7 @@ static void modcheck_judge(struct job *j, const char *name, const struct trial_r
 		(void)buf_add(&notes, res->data, res->size);
 	if (verdict == VERDICT_SKIPPED) {
 		const char *why =
-			j->what->flags & CASE_CLOCK ? "something else is wrong" : buf_text(&notes);
+			j->what->flags & CASE_CLOCK ? "an unknown error" : buf_text(&notes);
 		report_case(&run->report, name, verdict, why, "", res->took_us);
 		return;
 	}
@@ -380,7 +380,7 @@ static int take_seed(void *to, const struct cmdline_option *option, const char *
 {
 	struct options *o = to;
 	(void)option;
-	return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is no seed", argument) : 0;
+	return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is not a seed", argument) : 0;
 }
 
 static int take_cases(void *to, const struct cmdline_option *option, const char *argument)
@@ -388,7 +388,7 @@ static int take_cases(void *to, const struct cmdline_option *option, const char 
 	struct options *o = to;
 	(void)option;
 	return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
-		       ? modcheck_wrong("%s is no regular expression", argument)
+		       ? modcheck_wrong("%s is not a regular expression", argument)
 		       : 0;
 }
 
@@ -397,7 +397,7 @@ static int take_slow(void *to, const struct cmdline_option *option, const char *
 	struct options *o = to;
 	(void)option;
 	return str_to_u64(argument, &o->slow_ms)
-		       ? modcheck_wrong("%s: no number of milliseconds", argument)
+		       ? modcheck_wrong("%s: not a number of milliseconds", argument)
 		       : 0;
 }
 
@@ -405,31 +405,30 @@ static int take_slow(void *to, const struct cmdline_option *option, const char *
 
 static const struct cmdline_option table[] = {
 	OPTION("machines", "DIR",
-	       "recorded machines instead of made-up ones: folders with sys/ and proc/",
+	       "recorded machines instead of generated ones: folders with sys/ and proc/",
 	       OPTION_TEXT(machines)),
 	OPTION("seed", "N", "first seed of random cases, default 1", .take = take_seed),
 	OPTION("cases", "RE",
 	       "only cases whose name has a match of this extended regular expression",
 	       .take = take_cases, .mark = OPTION_AT(has_cases)),
-	OPTION("reproduce", "SEED", "this seed alone, with every request shown", .take = take_seed,
+	OPTION("reproduce", "SEED", "run only this seed and show every request", .take = take_seed,
 	       .mark = OPTION_AT(reproduce)),
 	OPTION("config", "FILE", "the module's section of rp.conf, or a whole rp.conf",
 	       OPTION_TEXT(config)),
 	OPTION("vectors", "FILE",
-	       "instead, a table of inputs and results, for the calculators beside MODULE.so",
+	       "instead, check a table of inputs and results for the calculators in the folder of "
+	       "MODULE.so",
 	       OPTION_TEXT(vectors)),
 	OPTION("annotations", "FILE",
-	       "annotations that the module looks for, as a YAML map of values or lists of values",
+	       "annotations that the module reads, as a YAML map of values or lists of values",
 	       OPTION_TEXT(annotations)),
-	OPTION("slow", "MS",
-	       "a call of the module that takes longer is a failure, default 100; 0: never",
+	OPTION("slow", "MS", "fail if a call of the module takes longer, default 100; 0: no limit",
 	       .take = take_slow),
-	OPTION("sanitize", NULL,
-	       "the module was built with sanitizers: use the checker that was, too",
+	OPTION("sanitize", NULL, "the module was built with sanitizers: use the sanitized checker",
 	       OPTION_FLAG(sanitize)),
-	OPTION("valgrind", NULL, "run in valgrind: the module may be built as usual; takes long",
+	OPTION("valgrind", NULL, "run in valgrind, with a normal build of the module; slow",
 	       OPTION_FLAG(valgrind)),
-	OPTION("strict-time", NULL, "slow is wrong", OPTION_FLAG(strict_time)),
+	OPTION("strict-time", NULL, "fail if a call is slow", OPTION_FLAG(strict_time)),
 	OPTION("json", NULL, "one JSON document instead of TAP", OPTION_FLAG(json)),
 	OPTION("list", NULL, "list the cases and exit", OPTION_FLAG(list)),
 };
@@ -454,7 +453,7 @@ static int take_module(struct options *o, const char *path)
 	char *slash = strrchr(o->path, '/');
 	size_t len = strlen(slash + 1);
 	if (!str_has_suffix(slash, ".so") || len < 4 || len - 3 >= sizeof o->name)
-		return modcheck_usage("%s: a module is called NAME.so", path);
+		return modcheck_usage("%s: a module must be named NAME.so", path);
 	(void)snprintf(o->dir, sizeof o->dir, "%.*s", slash == o->path ? 1 : (int)(slash - o->path),
 		       o->path);
 	(void)snprintf(o->name, sizeof o->name, "%.*s", (int)(len - 3), slash + 1);
@@ -485,7 +484,8 @@ static int modcheck_start(struct options *o, int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (optind != argc - 1)
-		return modcheck_usage(optind < argc ? "one module at a time" : "which module?");
+		return modcheck_usage(optind < argc ? "too many modules; check one at a time"
+						    : "missing module");
 	int status = take_module(o, argv[optind]);
 	if (status)
 		return status;

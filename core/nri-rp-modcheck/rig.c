@@ -28,7 +28,7 @@ int rig_known_code(int code, const char *what, struct err *err)
 {
 	if (shim_may_return(code))
 		return RIG_REFUSED;
-	return err_set(err, -EPROTO, "%s returned %d, which is none of the RP_E codes", what, code);
+	return err_set(err, -EPROTO, "%s returned %d, which is not an RP_E code", what, code);
 }
 
 bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size)
@@ -86,7 +86,7 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 			       ctr->full_name, d->mems->text);
 	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
 		return err_set(err, -EINVAL,
-			       "I2: container %s has exclusive CPUs %s that are not its CPUs",
+			       "I2: container %s has exclusive CPUs %s that are not among its CPUs",
 			       ctr->full_name, d->exclusive->text);
 	return 0;
 }
@@ -102,11 +102,11 @@ static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err
 		    !ctr_live(other->cur.state) || !other->cur.cpus ||
 		    !rp_ids_overlap(other->cur.cpus->ids, ctr->cur.exclusive->ids))
 			continue;
-		return err_set(
-			err, -EINVAL,
-			"I2: container %s has CPUs %s, of which %s belong to container %s alone",
-			other->full_name, other->cur.cpus->text, ctr->cur.exclusive->text,
-			ctr->full_name);
+		return err_set(err, -EINVAL,
+			       "I2: container %s has CPUs %s, of which %s are exclusive CPUs of "
+			       "container %s",
+			       other->full_name, other->cur.cpus->text, ctr->cur.exclusive->text,
+			       ctr->full_name);
 	}
 	return 0;
 }
@@ -213,11 +213,10 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 		(void)loop_run(r->env->loop);
 	loop_timer_free(limit);
 	if (worker_pending(r->env->worker))
-		return err_set(err, -ETIME, "jobs were not done within %u ms", JOBS_MS);
+		return err_set(err, -ETIME, "jobs did not end within %u ms", JOBS_MS);
 	if (is_busy(r))
 		return err_set(err, -ETIME,
-			       "what is posted has come to no end within %u ms: each event posts "
-			       "another one",
+			       "posted events did not end within %u ms: each event posts another",
 			       JOBS_MS);
 	return r->posted.code ? err_set(err, r->posted.code, "%s", r->posted.text) : 0;
 }
@@ -279,7 +278,7 @@ static int rig_judge(struct rig *r, int bad, const char *what, struct err *err)
 	struct err again = ERR_INIT;
 	rig_take_updates(r->pipeline);
 	if (bad && r->pipeline->stats.invariant_breaks != r->n_breaks)
-		bad = err_prefix(err, "the host refuses what the policy wants: ");
+		bad = err_prefix(err, "the host refuses the policy's decision: ");
 	else if (bad)
 		bad = rig_known_code(bad, what, err);
 	if (rig_recover(r, &again)) {
@@ -760,7 +759,7 @@ int rig_restart(struct rig *r, struct err *err)
 	rig_destroy(r);
 	bad = no_refusal(rig_create(r, err), "create()", err);
 	if (!bad && size && instance_load(r->instance, copy, size, err))
-		bad = err_prefix(err, "load() of its own state failed: ");
+		bad = err_prefix(err, "load() of its saved state failed: ");
 	free(copy);
 	if (!bad) /* after load(), as the daemon does */
 		bad = no_refusal(rig_commit(r, r->conf ? r->conf : r->check->conf, err),

@@ -74,7 +74,7 @@ struct shim *shim_enter(void *ctx, const char *name)
 {
 	struct shim *s = shim_of(ctx);
 	if (!pthread_equal(pthread_self(), s->thread))
-		shim_broken(s, "%s() was called on another thread than the host's", name);
+		shim_broken(s, "%s() was called on a thread other than the host's", name);
 	return s;
 }
 
@@ -102,8 +102,8 @@ void shim_writes(void *ctx, const char *name, const char *path)
 	struct shim *s = shim_of(ctx);
 	if (s->call && pthread_equal(pthread_self(), s->thread))
 		shim_broken(s,
-			    "%s(\"%.80s\") in %s(): files are changed by jobs (submit()), after "
-			    "the decision is made",
+			    "%s(\"%.80s\") in %s(): only jobs (submit()) may change files, after "
+			    "the decision",
 			    name, path, s->call);
 }
 
@@ -112,10 +112,9 @@ void shim_out(void *ctx, const char *name, const void *out, uint32_t known)
 	uint32_t size;
 	memcpy(&size, out, sizeof size);
 	if (size <= sizeof size || size > known + 4096)
-		shim_broken(
-			shim_of(ctx),
-			"%s() was handed a struct of size %u: .size has to be set to its sizeof",
-			name, size);
+		shim_broken(shim_of(ctx),
+			    "%s() received a struct of size %u: set .size to its sizeof", name,
+			    size);
 }
 
 void shim_shorten(void *ctx, void *out, uint32_t known)
@@ -157,7 +156,7 @@ static void shim_say(void *ctx, uint32_t level, uint64_t object, const char *tex
 	struct shim *s = shim_enter(ctx, "log");
 	(void)object;
 	if (level < RP_LOG_ERROR || level > RP_LOG_DEBUG)
-		shim_broken(s, "log() at level %u, which there is not", level);
+		shim_broken(s, "log() at the unknown level %u", level);
 	if (!text)
 		shim_broken(s, "log() without a text");
 }
@@ -205,7 +204,7 @@ static void *shim_absent(void *ctx, const char *name, uint32_t since)
 {
 	struct shim *s = shim_of(ctx);
 	shim_broken(s,
-		    "%s() of ABI %u.%u was called on a host of %u.%u, which does not have it: ask "
+		    "%s() of ABI %u.%u was called on a host of %u.%u, which lacks it: check "
 		    "RP_HAS() first",
 		    name, RP_ABI_MAJOR, since, RP_ABI_MAJOR, s->minor);
 	return NULL;

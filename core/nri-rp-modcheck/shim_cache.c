@@ -148,11 +148,10 @@ static int32_t c_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int6
 {
 	int32_t r = shim_try(ctx, "set_int");
 	if (value == SHIM_POISONED)
-		shim_broken(
-			shim_of(ctx),
-			"set_int() was handed what a host of ABI %u.%u leaves unset: ask RP_HAS() "
-			"of the struct that it comes from",
-			RP_ABI_MAJOR, shim_of(ctx)->minor);
+		shim_broken(shim_of(ctx),
+			    "set_int() received a value that a host of ABI %u.%u does not set: "
+			    "check RP_HAS() of its struct first",
+			    RP_ABI_MAJOR, shim_of(ctx)->minor);
 	return shim_result(ctx, r ? r : host_cache_service.set_int(ctx, txn, ctr, field, value));
 }
 

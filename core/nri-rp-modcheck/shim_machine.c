@@ -287,7 +287,7 @@ static void w_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 {
 	struct shim *s = shim_enter(ctx, "report");
 	if (result > RP_APPLY_FAILED)
-		shim_broken(s, "report() of result %u, which there is not", result);
+		shim_broken(s, "report() of the unknown result %u", result);
 	if (!text)
 		shim_broken(s, "report() without a text");
 	host_work_service.report(ctx, ctr, result, text ? text : "");
@@ -330,14 +330,13 @@ static void w_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
 	host_work_service.figure(ctx, ctr, figure, value);
 }
 
-/* [any], like the next one. Faults are injected only on the main thread, whose calls are
- * counted. */
+/* [any] Posts an event. Faults are injected only on the main thread, whose calls are counted. */
 static int32_t w_post(void *ctx, uint64_t cookie, const void *data, uint32_t data_size)
 {
 	struct shim *s = shim_of(ctx);
 	int32_t r = pthread_equal(pthread_self(), s->thread) ? shim_try(ctx, "post") : 0;
 	if (data_size && !data)
-		shim_broken(s, "post() was handed %u bytes of nothing", data_size);
+		shim_broken(s, "post() received %u bytes at NULL", data_size);
 	return r ? shim_result(ctx, r) : host_work_service.post(ctx, cookie, data, data_size);
 }
 
@@ -345,11 +344,10 @@ static int32_t w_read_node(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	struct shim *s = shim_of(ctx);
 	if (s->call && !str_eq(s->call, "prepare") && pthread_equal(pthread_self(), s->thread))
-		shim_broken(
-			s,
-			"read_node(\"%.80s\") in %s(): a disk may be waited for in prepare() and "
-			"by jobs (submit()) alone",
-			path, s->call);
+		shim_broken(s,
+			    "read_node(\"%.80s\") in %s(): only prepare() and jobs (submit()) may "
+			    "wait for a disk",
+			    path, s->call);
 	return host_work_service.read_node(ctx, path, buf, cap);
 }
 

@@ -104,7 +104,7 @@ static int32_t shim_module_judge(struct cover *c, struct begun b, int32_t result
 		shim_broken(s, "%s() returned %d: success is 0, errors are negative", s->call,
 			    result);
 	if (result < 0 && !s->host_failed && !c->host->failed.text[0])
-		shim_broken(s, "%s() returned %d without saying why: fail() comes first", s->call,
+		shim_broken(s, "%s() returned %d without an error text: call fail() first", s->call,
 			    result);
 	shim_module_end(c, b);
 	return result;
@@ -116,8 +116,7 @@ static int32_t shim_module_judge_policy(struct cover *c, struct begun b, int32_t
 	const char *call = c->shim->call;
 	(void)shim_module_judge(c, b, result);
 	if (result < 0 && !shim_may_return(result))
-		shim_broken(c->shim, "%s returned %d, which is none of the RP_E codes", call,
-			    result);
+		shim_broken(c->shim, "%s returned %d, which is not an RP_E code", call, result);
 	return result;
 }
 
@@ -229,7 +228,7 @@ static int32_t p_rolled_back(struct rp_instance *inst)
 	struct begun b = shim_module_begin(c, "rolled_back");
 	int32_t result = c->policy->rolled_back(c->real);
 	if (result && result != RP_RESYNC)
-		shim_broken(c->shim, "rolled_back() returned %d: it gives 0 or RP_RESYNC", result);
+		shim_broken(c->shim, "rolled_back() returned %d: expected 0 or RP_RESYNC", result);
 	shim_module_end(c, b);
 	return result;
 }
@@ -264,7 +263,7 @@ static int32_t p_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 #define LAST_IS(type, member)                                                                      \
 	_Static_assert(sizeof(struct type) ==                                                      \
 			       offsetof(struct type, member) + sizeof(void (*)(void)),             \
-		       "cover what is new in struct " #type)
+		       "cover new members of struct " #type)
 LAST_IS(rp_policy, pod_removed);
 LAST_IS(rp_controller, measure);
 
@@ -404,7 +403,7 @@ static int32_t n_apply(struct rp_instance *inst, const struct rp_nr_edit *node)
 	JUDGE(c, "apply", c->calculator->apply(c->real, node));
 }
 
-/* 1 is a valid result of the following two functions. */
+/* Returns the module's result, of which 1 is valid in this function and the next. */
 static int32_t n_need_sync(struct rp_instance *inst, const struct rp_nr_edit *old_node,
 			   const struct rp_nr_edit *new_node)
 {

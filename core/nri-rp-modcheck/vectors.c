@@ -105,7 +105,7 @@ int vector_module(struct vector *v, const char *name, struct instance **ret, str
 			*ret = v->list[i];
 			return 0;
 		}
-	return err_set(err, -ENOENT, "there is no calculator %s in this folder", name);
+	return err_set(err, -ENOENT, "no calculator %s in this folder", name);
 }
 
 int vector_configure(struct instance *i, rp_cfg section, struct err *err)
@@ -259,7 +259,7 @@ static void run_document(struct place *p, rp_cfg root, struct tally *t)
 	rp_cfg cases = conf_get(root, "cases");
 	if (!kind && !find_decider(p, name)) {
 		t->failed++;
-		printf("not ok %u - kind \"%s\" is not known\n", t->passed + t->failed, name);
+		printf("not ok %u - unknown kind \"%s\"\n", t->passed + t->failed, name);
 		return;
 	}
 	for (uint32_t i = 0; i < conf_count(cases); i++)

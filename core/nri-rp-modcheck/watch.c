@@ -63,7 +63,7 @@ int watch_with_sanitizers(char **argv, struct err *err)
 	(void)snprintf(path + n, sizeof path - (size_t)n, "/%s", SANITIZED_PROGRAM);
 	(void)execv(path, argv);
 	return err_errno(err, -errno,
-			 "cannot run %s (it comes with the package nri-rp-dev; in the sources, "
+			 "cannot run %s (install the package nri-rp-dev; in the sources, "
 			 "make sanitized-modcheck)",
 			 path);
 }

@@ -17,7 +17,7 @@
 #define WATCH_SANITIZED_FACTOR 5u
 #define WATCH_VALGRIND_FACTOR 50u
 
-/* Replace the process. Return only on failure, or with 0 if the process is already the
+/* Replaces the process. Returns only on failure, or with 0 if the process is already the
  * replacement. */
 int watch_with_sanitizers(char **argv, struct err *err);
 int watch_with_valgrind(char **argv, struct err *err);

@@ -125,7 +125,7 @@ static int apply_change(struct sim *s, struct sim_ctr *c, const Nri__LinuxResour
 		char name[MODEL_NAME_MAX];
 		sim_problem(s, "update of %s: %s", model_name(c, name), err->text);
 	} else if (c->failing && c->state == CTR_RUNNING) {
-		r = err_set(err, -EBUSY, "the update is made to fail");
+		r = err_set(err, -EBUSY, "the scenario makes this update fail");
 	}
 	if (r) {
 		fini_resources(&next);
@@ -176,7 +176,7 @@ static int apply_answered(struct sim *s, Nri__ContainerUpdate **list, size_t n,
 		if (!str_eq(list[i]->container_id, creating->id))
 			continue;
 		sim_problem(s, "an update of the container that is being created");
-		r = err_set(err, -EINVAL, "a plugin asked for an update of %s during its creation",
+		r = err_set(err, -EINVAL, "a plugin requested an update of %s during its creation",
 			    creating->id);
 	}
 	if (r)
@@ -380,11 +380,11 @@ static int take_linux(struct sim *s, struct sim_ctr *c, const Nri__LinuxContaine
 int apply_creation(struct sim *s, struct sim_ctr *ctr, const Nri__CreateContainerResponse *m,
 		   struct err *err)
 {
-	int r = check_message(s, &m->base, "the answer to CreateContainer");
+	int r = check_message(s, &m->base, "the reply to CreateContainer");
 	if (r)
-		return err_set(err, r, "the plugin's answer cannot be decoded");
+		return err_set(err, r, "the plugin's reply cannot be decoded");
 	if (m->n_evict)
-		sim_problem(s, "evictions, which no release carries out");
+		sim_problem(s, "evictions, which no release of NRI supports");
 	if (m->adjust)
 		r = check_adjustment(s, m->adjust, err);
 	if (!r)
@@ -443,9 +443,9 @@ static int resize_self(struct sim *s, struct sim_ctr *c, const struct resources 
 int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wanted,
 		 const Nri__UpdateContainerResponse *m, struct err *err)
 {
-	int r = check_message(s, &m->base, "the answer to UpdateContainer");
+	int r = check_message(s, &m->base, "the reply to UpdateContainer");
 	if (r)
-		return err_set(err, r, "the plugin's answer cannot be decoded");
+		return err_set(err, r, "the plugin's reply cannot be decoded");
 	r = check_claims(s, m->update, m->n_update, err);
 	if (r)
 		return r;

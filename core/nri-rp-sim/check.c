@@ -51,7 +51,7 @@ static bool message_valid(const ProtobufCMessage *m)
 int check_message(struct sim *s, const ProtobufCMessage *m, const char *what)
 {
 	if (m->n_unknown_fields)
-		sim_problem(s, "%s: a field that NRI does not have", what);
+		sim_problem(s, "%s: a field unknown to NRI", what);
 	if (message_valid(m))
 		return 0;
 	sim_problem(s, "%s: text that is not UTF-8: the whole message is lost", what);
@@ -62,7 +62,7 @@ int check_message(struct sim *s, const ProtobufCMessage *m, const char *what)
 
 static int check_twice(struct sim *s, const char *what, const char *key, struct err *err)
 {
-	sim_problem(s, "%s \"%s\" is set twice in one answer", what, key);
+	sim_problem(s, "%s \"%s\" is set twice in one reply", what, key);
 	return err_set(err, -EINVAL, "plugins of the same name both tried to set %s \"%s\"", what,
 		       key);
 }

@@ -65,7 +65,7 @@ static bool carry_out_synchronisation(struct conn *c, const Nri__SynchronizeResp
 {
 	struct sim *s = c->s;
 	struct err err = ERR_INIT;
-	int r = check_message(s, &m->base, "the answer to Synchronize");
+	int r = check_message(s, &m->base, "the reply to Synchronize");
 	if (!r)
 		r = check_claims(s, m->update, m->n_update, &err);
 	unsigned failed = r ? 1 : apply_updates(s, m->update, m->n_update, "synchronize");
@@ -155,7 +155,7 @@ static void update(const Nri__UpdateContainersRequest *m, void *arg)
 	uint64_t first = s->n_updates + 1;
 	unsigned failed = r ? 0 : apply_updates(s, m->update, m->n_update, "unsolicited");
 	if (m->n_evict)
-		sim_problem(s, "evictions, which no release carries out");
+		sim_problem(s, "evictions, which no release of NRI supports");
 	s->n_unsolicited++;
 	doc_put_int(details, "first", (int64_t)first);
 	doc_put_int(details, "updates", (int64_t)m->n_update);

@@ -10,7 +10,7 @@
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
 
-/* Start and stop the runtime: opening the socket and listening; closing it and removing the
+/* Starts and stop the runtime: opening the socket and listening; closing it and removing the
  * socket. */
 int conn_listen(struct sim *s, struct err *err);
 void conn_close(struct sim *s);
@@ -28,7 +28,7 @@ void conn_configure_first(struct sim *s, bool first);
 
 struct conn_answer {
 	struct sim *s;
-	int error; /* that of rpc_result; 0: answered; -ENOTCONN: no plugin */
+	int error; /* the error of rpc_result; 0: answered; -ENOTCONN: no plugin */
 	int32_t code;
 	char *text; /* malloc'd, like the payload; may be NULL */
 	uint8_t *payload;

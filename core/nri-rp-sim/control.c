@@ -39,7 +39,7 @@ static void control_answered(const struct rpc_result *result, void *arg)
 	Control__Response *m =
 		control__response__unpack(NULL, result->payload_len, result->payload);
 	if (!m) {
-		x->error = err_set(&x->err, -EBADMSG, "nri-rpd's answer cannot be decoded");
+		x->error = err_set(&x->err, -EBADMSG, "nri-rpd's reply cannot be decoded");
 		return;
 	}
 	if (m->json.len)
@@ -72,7 +72,7 @@ static int ask_once(struct exchange *x, const char *method, const Control__Reque
 	int r = rpc_call(trunk_rpc(x->trunk, 0), SERVICE, method, &req->base, timeout_ms,
 			 control_answered, x);
 	if (r)
-		return err_errno(&x->err, r, "asking nri-rpd");
+		return err_errno(&x->err, r, "request to nri-rpd");
 	(void)sim_wait(x->s, is_done, x, UINT64_MAX);
 	return x->error;
 }

@@ -204,7 +204,7 @@ int daemon_start(struct sim *s, struct err *err)
 {
 	char *args[ARGS_MAX + 1] = {NULL};
 	if (s->daemon->pid)
-		return err_set(err, -EALREADY, "nri-rpd runs already");
+		return err_set(err, -EALREADY, "nri-rpd is already running");
 	int r = make_args(s, args, err);
 	pid_t parent = getpid(), pid = r ? -1 : fork();
 	if (pid == 0)
@@ -235,7 +235,7 @@ int daemon_last_status(const struct sim *s)
 int daemon_signal(struct sim *s, int signo, struct err *err)
 {
 	if (!daemon_running(s))
-		return err_set(err, -ESRCH, "nri-rpd does not run");
+		return err_set(err, -ESRCH, "nri-rpd is not running");
 	return kill(s->daemon->pid, signo) < 0 ? err_errno(err, -errno, "signal") : 0;
 }
 

@@ -256,7 +256,7 @@ static int parse_word(struct parser *p, struct value *v)
 	switch (p->word) {
 	case W_NUMBER:
 		if (str_to_u64(text, &number) || number > INT64_MAX)
-			return parser_wrong(p, "a number that is not so large");
+			return parser_wrong(p, "a smaller number");
 		value_number(v, (int64_t)number);
 		break;
 	case W_LIST:

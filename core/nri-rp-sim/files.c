@@ -85,7 +85,7 @@ static int link_one(const struct sim *s, const char *path, const json_t *value, 
 	const char *target = json_string_value(value);
 	int r = full_path(s, path, full, err);
 	if (!r && !target)
-		r = err_set(err, -EINVAL, "links: %s: expected where it leads to", path);
+		r = err_set(err, -EINVAL, "links: %s: expected the link's target", path);
 	if (r)
 		return r;
 	(void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(full, '/') - full), full);

@@ -15,7 +15,7 @@ int files_link(struct sim *s, const json_t *map, struct err *err);
 /* Reads `cgroupFiles` of the scenario's head: the files of each container's cgroup. */
 int files_setup(struct sim *s, const json_t *head, struct err *err);
 
-/* Create and remove the container's cgroup with the files of cgroupFiles. Do nothing if the head
+/* Creates and remove the container's cgroup with the files of cgroupFiles. Does nothing if the head
  * has none. */
 int files_make_cgroup(struct sim *s, const struct sim_ctr *c, struct err *err);
 void files_remove_cgroup(struct sim *s, const struct sim_ctr *c);
@@ -23,7 +23,7 @@ void files_remove_cgroup(struct sim *s, const struct sim_ctr *c);
  * "blkio/blkio.weight". */
 int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, struct err *err);
 
-/* Read a file, malloc'd, without the final newline. On errors no text is returned. */
+/* Reads a file, malloc'd, without the final newline. On errors no text is returned. */
 int files_read(const struct sim *s, const char *path, char **ret);
 int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *file, char **ret);
 /* Reads a variable of the file in which nri-rpd exports the placement to the container; "" if it is

@@ -152,5 +152,5 @@ int tap_new(struct loop *loop, int fd, void (*bad)(const char *what, void *arg),
 		free(tap);
 		(void)close(fd);
 	}
-	return err_errno(err, r, "taking a plugin's connection");
+	return err_errno(err, r, "accepting a plugin's connection");
 }

@@ -35,7 +35,7 @@ static void begin_frame(struct frames *f)
 	f->length = f->left = get_be32(f->head + 4);
 	f->n_messages = 0;
 	if (f->conn != PLUGIN_CONN && f->conn != RUNTIME_CONN) {
-		bad(f, "a frame for connection %u, which nobody reads", f->conn);
+		bad(f, "a frame for connection %u, which has no reader", f->conn);
 		return;
 	}
 	if (!f->length)
@@ -65,11 +65,11 @@ static void begin_message(struct frames *f, struct frames_conn *c)
 	if (flags)
 		bad(f, "a message with flags 0x%x", flags);
 	if (f->conn == PLUGIN_CONN && type != RESPONSE)
-		bad(f, "a message of type %u where answers belong", type);
+		bad(f, "a message of type %u instead of a reply", type);
 	if (f->conn == PLUGIN_CONN)
 		return;
 	if (type != REQUEST)
-		bad(f, "a message of type %u where requests belong", type);
+		bad(f, "a message of type %u instead of a request", type);
 	if (stream % 2 == 0 || stream <= c->last_request)
 		bad(f, "a request with stream number %u after %u", stream, c->last_request);
 	c->last_request = stream;

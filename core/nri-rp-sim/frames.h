@@ -22,13 +22,13 @@ struct frames_conn {
 	unsigned n_head; /* received bytes of the message's header */
 	uint32_t left; /* missing bytes of the message's body */
 	unsigned n_frames; /* frames of the message so far */
-	uint32_t last_request; /* its stream number */
+	uint32_t last_request; /* stream number of the last request */
 };
 
 struct frames {
 	uint8_t head[FRAMES_HEAD];
 	unsigned n_head;
-	uint32_t conn, length, left; /* of the current frame */
+	uint32_t conn, length, left; /* header of the current frame, bytes left of it */
 	unsigned n_messages; /* messages begun in the current frame */
 	struct frames_conn conns[FRAMES_CONNS];
 	void (*bad)(const char *what, void *arg);

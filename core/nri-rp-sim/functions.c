@@ -231,7 +231,7 @@ static int f_cpufile(struct call *c)
 		value_text(&one, c->ret->text, strlen(c->ret->text));
 	}
 	if (first || !same)
-		value_text(c->ret, "not the same", strlen("not the same"));
+		value_text(c->ret, "they differ", strlen("they differ"));
 	return 0;
 }
 
@@ -379,7 +379,7 @@ static int unknown_function(const struct parser *p, const char *name)
 	for (unsigned i = 0; i < N_FUNCTIONS; i++)
 		names[i] = functions[i].name;
 	const char *close = str_closest(name, names, N_FUNCTIONS);
-	return err_set(p->err, -EINVAL, "%s: no function is called \"%s\"%s%s%s", p->whole, name,
+	return err_set(p->err, -EINVAL, "%s: unknown function \"%s\"%s%s%s", p->whole, name,
 		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 
@@ -451,7 +451,6 @@ int function_parse(struct parser *p, struct value *v)
 	v->kind = V_CTR;
 	v->ctr = model_find_ctr(p->s, name);
 	if (!v->ctr)
-		return err_set(p->err, -ENOENT, "%s: no container is called \"%s\"", p->whole,
-			       name);
+		return err_set(p->err, -ENOENT, "%s: unknown container \"%s\"", p->whole, name);
 	return 0;
 }

@@ -23,8 +23,8 @@ static void lifecycle_tell(struct sim *s, Nri__Event event, const struct sim_pod
 	struct conn_answer a;
 	conn_event(s, event, pod, ctr, NULL, &a);
 	if (a.error == -EREMOTEIO)
-		sim_problem(s, "the plugin fails when it is told of %s: %s",
-			    ctr ? ctr->name : pod->name, a.text);
+		sim_problem(s, "the plugin failed on event %s: %s", ctr ? ctr->name : pod->name,
+			    a.text);
 	conn_answer_fini(&a);
 }
 
@@ -41,9 +41,9 @@ static void ask_stop(struct sim *s, struct sim_ctr *c)
 	if (a.error == -EREMOTEIO)
 		sim_problem(s, "StopContainer of %s fails: %s", c->name, a.text);
 	else if (!a.error && !m)
-		sim_problem(s, "StopContainer: undecodable answer");
+		sim_problem(s, "StopContainer: undecodable reply");
 	struct err err = ERR_INIT;
-	if (m && !check_message(s, &m->base, "the answer to StopContainer") &&
+	if (m && !check_message(s, &m->base, "the reply to StopContainer") &&
 	    !check_claims(s, m->update, m->n_update, &err))
 		(void)apply_updates(s, m->update, m->n_update, "stop");
 	nri__stop_container_response__free_unpacked(m, NULL);
@@ -111,7 +111,7 @@ static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 		if (m)
 			r = apply_creation(s, c, m, err);
 		else
-			sim_problem(s, "CreateContainer: undecodable answer");
+			sim_problem(s, "CreateContainer: undecodable reply");
 		nri__create_container_response__free_unpacked(m, NULL);
 	}
 	conn_answer_fini(&a);
@@ -289,7 +289,7 @@ static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *
 		m = nri__update_container_response__unpack(NULL, a.error ? 0 : a.payload_len,
 							   a.payload);
 	if (!r && !m)
-		sim_problem(s, "UpdateContainer: undecodable answer");
+		sim_problem(s, "UpdateContainer: undecodable reply");
 	if (m)
 		r = apply_resize(s, c, wanted, m, err);
 	nri__update_container_response__free_unpacked(m, NULL);

@@ -61,25 +61,23 @@ static const struct cmdline_option table[] = {
 	OPTION("machine", "M", "a machine's name, FILE.yaml, or a folder with sys/ and proc/",
 	       OPTION_TEXT(machine)),
 	OPTION("daemon", "COMMAND",
-	       "instead of the nri-rpd beside this program; {config} {socket} {root} {state} "
-	       "{control} "
-	       "{work} stand for files",
+	       "command to run instead of the nri-rpd in this program's folder; {config} {socket} "
+	       "{root} {state} {control} {work} stand for files",
 	       OPTION_TEXT(daemon)),
 	OPTION("module-dir", "DIR",
-	       "where nri-rpd looks for modules, such as the folder of your own MODULE.so, instead "
-	       "of "
-	       "those beside this program; may be given several times",
+	       "folder of modules, such as that of your own MODULE.so, instead of the folders "
+	       "beside this program; may be repeated",
 	       .take = sim_take_module_dir),
 	OPTION("nri", "0.N", "the release of NRI to imitate, 0.3 to 0.12", OPTION_TEXT(nri)),
 	OPTION("runtime", "NAME", "containerd or cri-o", OPTION_TEXT(runtime)),
 	OPTION("cgroups", "NAME", "systemd or cgroupfs", OPTION_TEXT(cgroups)),
 	OPTION("sync-parts", "N", "synchronize in parts of N pods and containers",
 	       OPTION_TAKE(sim_take_number, sync_parts)),
-	OPTION("seed", "N", "for the ids of pods and containers",
+	OPTION("seed", "N", "seed for the ids of pods and containers",
 	       OPTION_TAKE(sim_take_number, seed)),
-	OPTION("settle", "TIME", "how long an expectation may take to come true, default 2s",
+	OPTION("settle", "TIME", "time until an expectation must hold, default 2s",
 	       OPTION_TAKE(sim_take_settle, settle_ms)),
-	OPTION("work", "DIR", "work there, and keep what is there", OPTION_TEXT(work)),
+	OPTION("work", "DIR", "work in that folder, and keep its files", OPTION_TEXT(work)),
 	OPTION("keep", NULL, "keep the temporary folder", OPTION_FLAG(keep)),
 	OPTION("json", NULL, "play: the outcome as JSON", OPTION_FLAG(json)),
 	OPTION("verbose", NULL, "play: show each step and the map of the machine after it",
@@ -89,20 +87,16 @@ static const struct cmdline_option table[] = {
 static const struct cmdline line = {
 	.program = "nri-rp-sim",
 	.version = NRI_RP_VERSION,
-	.before = "Usage: nri-rp-sim play [OPTION]… SCENARIO.yaml…\n"
-		  "       nri-rp-sim serve [OPTION]…\n"
-		  "       nri-rp-sim machine MACHINE DIR\n"
-		  "       nri-rp-sim machines\n"
-		  "A container runtime with a machine to go with it, for a real nri-rpd.\n\n"
-		  "  play      runs scenarios, each with an nri-rpd of its own\n"
-		  "  serve     takes commands on standard input, a JSON object a line\n"
-		  "  machine   writes a machine's files below sys/ and proc/ into a folder\n"
-		  "  machines  lists the machines that it knows\n",
-	.after = "In a scenario, reject: and reject-update: expect a refusal, and error: REGEX "
-		 "among\n"
-		 "their keys the words of it. Malformed steps fail before the first one runs.\n\n"
-		 "Exit status: 0 all passed, 1 something failed, 2 wrong usage. See "
-		 "nri-rp-sim(1).\n",
+	.before = "Usage: nri-rp-sim play [OPTION]… SCENARIO.yaml…\n       nri-rp-sim serve "
+		  "[OPTION]…\n       nri-rp-sim machine MACHINE DIR\n       nri-rp-sim "
+		  "machines\nSimulates a container runtime and a machine for a real nri-rpd.\n\n  "
+		  "play      runs scenarios, each with a separate nri-rpd\n  serve     reads "
+		  "commands from standard input, a JSON object per line\n  machine   writes a "
+		  "machine's files below sys/ and proc/ into a folder\n  machines  lists the "
+		  "built-in machines\n",
+	.after = "In a scenario, reject: and reject-update: expect a refusal, and their key error: "
+		 "REGEX\nits text. Malformed steps fail before the first step runs.\n\nExit "
+		 "status: 0 all passed, 1 something failed, 2 wrong usage. See nri-rp-sim(1).\n",
 	.options = table,
 	.n_options = sizeof table / sizeof *table,
 	.column = 22,
@@ -134,7 +128,7 @@ static int write_machine(const char *name, const char *dir)
 	_json_ json_t *which = json_string(name), *d = NULL;
 	int r = machine_describe(which, &d, &err);
 	if (r == -EISDIR)
-		r = err_set(&err, r, "%s is a tree already", name);
+		r = err_set(&err, r, "%s already contains a machine", name);
 	if (!r)
 		r = machine_from(d, &m, &err);
 	if (!r) {
@@ -164,5 +158,5 @@ int main(int argc, char **argv)
 		return serve(&options);
 	if (str_eq(command, "play") && n > 1)
 		return play(&options, argv + optind + 1, n - 1);
-	return sim_usage(n ? "wrong command, or wrong arguments for it" : "a command is needed");
+	return sim_usage(n ? "unknown command, or wrong arguments" : "missing command");
 }

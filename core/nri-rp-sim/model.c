@@ -204,7 +204,7 @@ static int fill_pod(struct sim *s, const json_t *spec, struct sim_pod *p, struct
 	if (r)
 		return r;
 	if (!name)
-		return err_set(err, -EINVAL, "pod: it needs a name: pod: NAME");
+		return err_set(err, -EINVAL, "pod: missing name: write pod: NAME");
 	p->id = new_id(s);
 	p->uid = uid ? strdup(uid) : new_uid(s);
 	p->name = strdup(name);
@@ -319,7 +319,7 @@ static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct
 		return r;
 	kubelet_hand_down(&c->pod->own, &c->wants);
 	if (!name)
-		return err_set(err, -EINVAL, "container: it needs a name");
+		return err_set(err, -EINVAL, "container: missing name");
 	c->id = new_id(s);
 	c->name = strdup(name);
 	c->spec = json_deep_copy(spec);

@@ -107,7 +107,7 @@ static void tell_places(struct player *p)
 	(void)step_run(p->s, "settle", NULL, result, NULL);
 	_json_ json_t *now = map_remember(p->s);
 	if (json_equal(now, p->places))
-		printf("    nobody has moved\n");
+		printf("    no container moved\n");
 	else
 		play_draw(p, stdout);
 }
@@ -149,7 +149,7 @@ static int new_problems(struct player *p, struct err *err)
 	struct sim *s = p->s;
 	if (!json_array_size(s->problems))
 		return 0;
-	(void)err_set(err, -EPROTO, "nri-rpd does what a runtime would not take: %s",
+	(void)err_set(err, -EPROTO, "nri-rpd sent what a runtime would refuse: %s",
 		      json_string_value(json_array_get(s->problems, 0)));
 	(void)json_array_clear(s->problems);
 	return -EPROTO;
@@ -187,8 +187,9 @@ static int play_begin(struct player *p, const json_t *scenario, struct err *err)
 	if (!r)
 		r = sim_setup(p->s, scenario, err);
 	if (!r && !config)
-		r = err_set(err, -EINVAL,
-			    "a scenario needs a configuration for nri-rpd: config: {policy: …}");
+		r = err_set(
+			err, -EINVAL,
+			"a scenario needs a configuration for nri-rpd: write config: {policy: …}");
 	if (!r)
 		r = step_run(p->s, "write-config", config, result, err);
 	if (!r && existing)

@@ -5,7 +5,7 @@
 
 #include "core/nri-rp-sim/sim.h"
 
-/* args: arguments of nri-rpctl, as one text or a list. */
+/* Shows a control step as the command line of nri-rpctl; args: one text or a list. */
 void show_control(struct sim *s, const json_t *args);
 
 #endif

@@ -88,7 +88,7 @@ struct wants {
 
 /* Effective resources of a container, as in an OCI specification. */
 struct resources {
-	int64_t shares, quota, period, memory_limit; /* may be SIM_NOT_SET */
+	int64_t shares, quota, period, memory_limit; /* SIM_NOT_SET if not set */
 	char *cpus, *mems; /* lists; "": all */
 };
 

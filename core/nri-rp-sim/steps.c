@@ -47,8 +47,7 @@ static int find_ctr(struct sim *s, const json_t *name, struct sim_ctr **ret, str
 		return err_set(err, -EINVAL, "expected the name of a container");
 	*ret = model_find_ctr(s, json_string_value(name));
 	return *ret ? 0
-		    : err_set(err, -ENOENT, "no container is called \"%s\"",
-			      json_string_value(name));
+		    : err_set(err, -ENOENT, "unknown container \"%s\"", json_string_value(name));
 }
 
 static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct err *err)
@@ -88,7 +87,7 @@ int step_matches(const char *text, const json_t *expected, struct err *err)
 		return err_set(err, -EINVAL, "error: expected a regular expression");
 	int r = regexec(&regex, text, 0, NULL, 0);
 	regfree(&regex);
-	return r ? err_set(err, -EPROTO, "refused, but with \"%s\"", text) : 0;
+	return r ? err_set(err, -EPROTO, "refused with another error: \"%s\"", text) : 0;
 }
 
 static int step_reject(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -129,7 +128,7 @@ static int delete_one(struct sim *s, const json_t *args, json_t *result, struct 
 	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
 	(void)result;
 	if (!pod)
-		return err_set(err, -ENOENT, "no pod is called \"%s\"", name ? name : "?");
+		return err_set(err, -ENOENT, "unknown pod \"%s\"", name ? name : "?");
 	return lifecycle_delete(s, pod, err);
 }
 
@@ -200,7 +199,7 @@ static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct 
 	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
 	(void)result;
 	if (!pod)
-		return err_set(err, -EINVAL, "there is no pod %s", name ? name : "without a name");
+		return err_set(err, -EINVAL, "unknown pod %s", name ? name : "without a name");
 	return lifecycle_resize_pod(s, pod, args, err);
 }
 
@@ -270,7 +269,7 @@ static int step_tell(struct sim *s, const json_t *args, json_t *result, struct e
 		conn_answer_fini(&a);
 		return 0;
 	}
-	return r ? r : err_set(err, -EINVAL, "tell: no such event: %s", name);
+	return r ? r : err_set(err, -EINVAL, "tell: unknown event: %s", name);
 }
 
 static int change_online(struct sim *s, const json_t *args, bool online, struct err *err)
@@ -593,7 +592,7 @@ int step_known(const char *name, struct err *err)
 	for (unsigned i = 0; i < N_STEPS; i++)
 		names[i] = steps[i].name;
 	const char *close = str_closest(name, names, N_STEPS);
-	return err_set(err, -EINVAL, "no step is called \"%s\"%s%s%s", name,
+	return err_set(err, -EINVAL, "unknown step \"%s\"%s%s%s", name,
 		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 

@@ -39,10 +39,11 @@ static int not_up(struct sim *s, struct err *err)
 	char status[64];
 	_free_ char *tail = daemon_log_tail(s, LOG_LINES);
 	if (!daemon_running(s))
-		return err_set(err, -ECHILD, "nri-rpd has ended with %s; its last words:\n%s",
+		return err_set(err, -ECHILD, "nri-rpd exited with %s; its last log lines:\n%s",
 			       daemon_status_text(daemon_last_status(s), status, sizeof status),
 			       tail ? tail : "");
-	return err_set(err, -ETIMEDOUT, "nri-rpd has not been synchronized; its last words:\n%s",
+	return err_set(err, -ETIMEDOUT,
+		       "nri-rpd has not been synchronized; its last log lines:\n%s",
 		       tail ? tail : "");
 }
 
@@ -83,7 +84,7 @@ static int steps_daemon_end(struct sim *s, int signo, json_t *result, struct err
 	if (r)
 		return r;
 	put_status(result, status);
-	conn_drop(s, "nri-rpd has been ended");
+	conn_drop(s, "nri-rpd has exited");
 	return 0;
 }
 
@@ -95,7 +96,7 @@ int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err
 	if (!r && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
 		char text[64];
 		_free_ char *tail = daemon_log_tail(s, LOG_LINES);
-		sim_problem(s, "stopped, nri-rpd ends with %s: %.600s",
+		sim_problem(s, "when stopped, nri-rpd exits with %s: %.600s",
 			    daemon_status_text(status, text, sizeof text), tail ? tail : "");
 	}
 	return r;
@@ -137,7 +138,7 @@ int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *e
 	if (r)
 		return r;
 	put_status(result, status);
-	conn_drop(s, "nri-rpd has ended");
+	conn_drop(s, "nri-rpd has exited");
 	const char *expected =
 		json_is_boolean(args) || json_is_object(args) ? NULL : arg_scalar(args, number);
 	if (!expected)
@@ -147,7 +148,7 @@ int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *e
 	(void)daemon_status_text(status, text, sizeof text);
 	return str_eq(text, wanted)
 		       ? 0
-		       : err_set(err, -EPROTO, "nri-rpd has ended with %s, not %s", text, wanted);
+		       : err_set(err, -EPROTO, "nri-rpd exited with %s, not %s", text, wanted);
 }
 
 /* ---- the runtime's process ------------------------------------------------------------------- */
@@ -224,10 +225,10 @@ static int reload_by_signal(struct sim *s, json_t *result, bool *ret_refused, st
 	if (r)
 		return r;
 	_free_ char *log = daemon_read_log(s, from);
-	const char *why = log ? strstr(log, "stays in force: ") : NULL;
+	const char *why = log ? strstr(log, "stays active: ") : NULL;
 	*ret_refused = log && !strstr(log, "configuration reloaded");
 	if (why)
-		doc_put_text(result, "error", why + strlen("stays in force: "));
+		doc_put_text(result, "error", why + strlen("stays active: "));
 	return 0;
 }
 
@@ -253,7 +254,7 @@ static int steps_daemon_reload(struct sim *s, const char *how, json_t *result, b
 {
 	struct err why = ERR_INIT;
 	if (!daemon_running(s))
-		return err_set(err, -ESRCH, "nri-rpd does not run");
+		return err_set(err, -ESRCH, "nri-rpd is not running");
 	if (str_eq(how, "signal"))
 		return reload_by_signal(s, result, ret_refused, err);
 	int r = reload_by_control(s, result, ret_refused, &why);
@@ -334,7 +335,7 @@ static bool answer_fits(struct question *q)
 	{
 		if (step_matches(text, item, NULL) != 0)
 			continue;
-		(void)err_set(&q->err, -EPROTO, "%s: there is %s in %.1500s", q->method,
+		(void)err_set(&q->err, -EPROTO, "%s: unexpected %s in %.1500s", q->method,
 			      json_string_value(item), text);
 		return false;
 	}

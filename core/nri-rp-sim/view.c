@@ -106,7 +106,7 @@ static int make_cpus(struct reader *r)
 	if (fs_read_ids(&r->root, CPU "/online", RP_CPUS_MAX, &v->online) &&
 	    fs_read_ids(&r->root, CPU "/present", RP_CPUS_MAX, &v->online))
 		return err_set(r->err, -EINVAL,
-			       "%s: not the tree of a machine, it has no " CPU "/online",
+			       "%s: not the folder of a machine: it lacks " CPU "/online",
 			       r->root.path);
 	if (fs_read_ids(&r->root, CPU "/present", RP_CPUS_MAX, &v->present))
 		rp_idset_copy(&v->present, rp_ids_of(&v->online));

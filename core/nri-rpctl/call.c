@@ -31,7 +31,7 @@ void complain(const struct cli *cli, const char *fmt, ...)
 	}
 	json_t *doc = json_pack("{s:s}", "error", err.text);
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
-	(void)puts(text ? text : "{\"error\":\"it failed\"}");
+	(void)puts(text ? text : "{\"error\":\"unknown error\"}");
 	free(text);
 	json_decref(doc);
 }
@@ -82,14 +82,14 @@ static int call_once(struct link *l, const char *method, const Control__Request 
 		return r;
 	Control__Response *res = control__response__unpack(NULL, len, data);
 	if (!res)
-		return err_set(err, -EBADMSG, "the daemon's answer does not decode");
+		return err_set(err, -EBADMSG, "the daemon's reply cannot be decoded");
 	r = buf_add(&a->text, res->json.data, res->json.len);
 	if (first)
 		a->exit = res->exit;
 	*ret_rest = res->rest;
 	control__response__free_unpacked(res, NULL);
 	if (r || buf_len(&a->text) > CTL_DOCUMENT_MAX)
-		return err_set(err, -ENOMEM, "no memory for the daemon's answer");
+		return err_set(err, -ENOMEM, "out of memory for the daemon's reply");
 	return 0;
 }
 
@@ -115,7 +115,7 @@ int link_call(struct link *l, const struct question *req, struct answer *ret, st
 	if (!r) {
 		a.doc = json_loadb((const char *)buf_bytes(&a.text), buf_len(&a.text), 0, &why);
 		if (!a.doc)
-			r = err_set(err, -EBADMSG, "the daemon's answer is no JSON: %s", why.text);
+			r = err_set(err, -EBADMSG, "the daemon's reply is not JSON: %s", why.text);
 	}
 	if (r) {
 		answer_fini(&a);
@@ -130,14 +130,14 @@ int tell_no_link(const struct cli *cli, int r, const struct err *err)
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		char command[512];
 		complain(cli,
-			 "nri-rpd is not running: nobody listens on %s\n"
-			 "Try `%s` or `nri-rpctl doctor`.",
+			 "nri-rpd is not running: no process listens on %s\nTry `%s` or `nri-rpctl "
+			 "doctor`.",
 			 cli->socket,
 			 service_text("systemctl status nri-rpd", command, sizeof command));
 		return CTL_NOT_RUNNING;
 	}
 	complain(cli, "%s%s", err_text(err, r),
-		 r == -EACCES || r == -EPERM ? "; this takes root" : "");
+		 r == -EACCES || r == -EPERM ? "; run it as root" : "");
 	return CTL_FAILED;
 }
 

@@ -113,7 +113,7 @@ static void show_cleared(struct out *o, const json_t *doc)
 {
 	out_put(o, "Module ");
 	out_text(o, js(doc, "cleared"));
-	out_put(o, " may be loaded again: `nri-rpctl reload` does so.\n");
+	out_put(o, " is no longer quarantined: `nri-rpctl reload` loads it.\n");
 }
 
 int cmd_modules_clear(struct cli *cli)
@@ -186,19 +186,19 @@ int cmd_reload(struct cli *cli)
 		(void)snprintf(seconds, sizeof seconds, "%lld", (long long)((ms + 999) / 1000));
 		args[0] = seconds;
 	}
-	return show_trial(cli, &req, "In force");
+	return show_trial(cli, &req, "Active");
 }
 
 int cmd_undo(struct cli *cli)
 {
 	struct question req = commands_plain(cli, "Undo");
 	req.flags = cli->options & OPT_YES ? CTL_FLAG_YES : 0;
-	return show_trial(cli, &req, "In force again");
+	return show_trial(cli, &req, "Restored");
 }
 
 static void show_confirmed(struct out *o, const json_t *doc)
 {
-	out_printf(o, "Generation %lld stays in force\n", (long long)ji(doc, "confirmed"));
+	out_printf(o, "Generation %lld is confirmed\n", (long long)ji(doc, "confirmed"));
 }
 
 int cmd_confirm(struct cli *cli)
@@ -239,7 +239,7 @@ char *cli_read_text(const struct cli *cli, const char *path)
 	int failed = text ? read_all(path, text) : ENOMEM;
 	if (!failed)
 		return text;
-	complain(cli, "%s: %s", path, failed == EILSEQ ? "this is no text file" : strerror(failed));
+	complain(cli, "%s: %s", path, failed == EILSEQ ? "not a text file" : strerror(failed));
 	free(text);
 	return NULL;
 }
@@ -298,7 +298,7 @@ static void show_moved(struct out *o, const json_t *doc)
 {
 	char count[UNIT_MAX];
 	out_text(o, js(doc, "policy"));
-	out_printf(o, " has moved %s\n",
+	out_printf(o, " moved %s\n",
 		   unit_count((uint64_t)ji(doc, "moved"), "container", "containers", count));
 }
 
@@ -362,7 +362,7 @@ static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_
 	if (!cli->since || str_to_u64(cli->since, ret_after) == 0)
 		return 0;
 	if (str_to_ms(cli->since, &ms)) {
-		complain(cli, "--since %s: expected the number of an event, or a time like 10m",
+		complain(cli, "--since %s: expected an event number, or a time like 10m",
 			 cli->since);
 		return -1;
 	}
@@ -427,7 +427,7 @@ static int follow_for_ever(struct cli *cli, struct question *req, int64_t from)
 				complain(cli, "%s", err_text(&err, r));
 				return CTL_FAILED;
 			}
-			fprintf(stderr, "nri-rpctl: nri-rpd is gone, waiting for its return\n");
+			fprintf(stderr, "nri-rpctl: lost nri-rpd; reconnecting\n");
 		}
 		const struct timespec pause = {RECONNECT_MS / 1000, RECONNECT_MS % 1000 * 1000000};
 		(void)nanosleep(&pause, NULL);

@@ -92,8 +92,8 @@ static void import_note_rdt(struct import *im, rp_cfg rdt)
 		for (uint32_t c = 0; c < conf_count(classes); c++)
 			if (import_get(conf_item(classes, c), "kubernetes"))
 				import_note(im,
-					    "rdt class %s.kubernetes: which annotations count is "
-					    "said by annotations: rp.conf(5)",
+					    "rdt class %s.kubernetes: use the section annotations "
+					    "of rp.conf(5) to choose which annotations are used",
 					    conf_key(classes, c));
 	}
 }
@@ -114,8 +114,8 @@ static void import_put_rdt(struct import *im, const char *key, rp_cfg rdt, unsig
 			import_put(im, name, conf_item(rdt, i), indent + 2, import_rdt_key);
 	}
 	if (mode == RDT_DISCOVERY)
-		import_note(im, "rdt.options.mode Discovery: options and partitions are left out, "
-				"so that classes that exist are used and none is written");
+		import_note(im, "rdt.options.mode Discovery: options and partitions are omitted, "
+				"so that existing classes are used and none is written");
 	if (mode == RDT_DISABLED)
 		import_note(im, "rdt.options.mode Disabled: rdt is not in controllers");
 	import_note_rdt(im, rdt);
@@ -201,11 +201,10 @@ static bool from_resource(struct import *im, rp_cfg root)
 		return false;
 	im->source = "a custom resource of NRI resource policies";
 	if (*name && !str_eq(name, "default"))
-		import_note(
-			im,
-			"metadata.name %s: it was for one node or group; this file is for the node "
-			"that it lies on",
-			name);
+		import_note(im,
+			    "metadata.name %s: the resource applied to one node or group; this "
+			    "file applies to the node it is on",
+			    name);
 	put_spec(im, policy, conf_get(root, "spec"));
 	return true;
 }
@@ -252,16 +251,20 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 static bool put_values(struct import *im, rp_cfg root, const char *policy)
 {
 	static const struct leftover known[] = {
-		{"image", "nri-rpd is a package of the node, no image"},
-		{"initContainerImage", "NRI is switched on in the runtime: nri-rpctl doctor looks"},
-		{"resources", "of the plugin's pod: limits of nri-rpd are those of its unit"},
-		{"tolerations", "of the plugin's pod: a service of the node needs none"},
-		{"affinity", "of the plugin's pod: a service of the node needs none"},
-		{"nodeSelector", "of the plugin's pod: install the package where it is wanted"},
-		{"hostPort", "metrics.listen of this file"},
-		{"configGroupLabel", "groups of nodes are chosen in the cluster: nri-rp-agent(8)"},
-		{"extraEnv", "nri-rpd takes no environment"},
-		{"podPriorityClassNodeCritical", "of the plugin's pod: systemd keeps nri-rpd up"},
+		{"image", "nri-rpd is a package of the node, not an image"},
+		{"initContainerImage",
+		 "NRI is enabled in the runtime's configuration: nri-rpctl doctor checks this"},
+		{"resources", "belongs to the plugin's pod: nri-rpd has the limits of its unit"},
+		{"tolerations",
+		 "belongs to the plugin's pod: not needed for a service of the node"},
+		{"affinity", "belongs to the plugin's pod: not needed for a service of the node"},
+		{"nodeSelector",
+		 "belongs to the plugin's pod: install the package on the wanted nodes"},
+		{"hostPort", "see metrics.listen in this file"},
+		{"configGroupLabel", "node groups are configured in the cluster: nri-rp-agent(8)"},
+		{"extraEnv", "nri-rpd uses no environment variables"},
+		{"podPriorityClassNodeCritical",
+		 "belongs to the plugin's pod: systemd restarts nri-rpd"},
 	};
 	static const char *const used[] = {"config", "nri"};
 	rp_cfg config = conf_get(root, "config");
@@ -273,10 +276,8 @@ static bool put_values(struct import *im, rp_cfg root, const char *policy)
 	if (index)
 		import_printf(im, "runtime: {index: %s}\n", conf_text(index, "90"));
 	if (conf_get(root, "nri.runtime"))
-		import_note(
-			im,
-			"nri.runtime: the runtime's own configuration is not touched; nri-rpctl "
-			"doctor says what it lacks");
+		import_note(im, "nri.runtime: the runtime's configuration is not changed; "
+				"nri-rpctl doctor shows what it lacks");
 	if (conf_get(config, "policy"))
 		put_rm_policy(im, conf_get(config, "policy"), policy);
 	else if (conf_count(config))
@@ -319,15 +320,14 @@ static void put_static_pools(struct import *im, rp_cfg own)
 	static const char *const as_they_are[] = {"labelNode", "taintNode"};
 	import_put_pools(im, import_get(own, "pools"));
 	if (!import_get(own, "pools"))
-		import_note(im,
-			    "no pools are named, and the policy does not start without: put them "
-			    "into static-pools.pools");
+		import_note(im, "no pools are listed, but the policy needs some: write them into "
+				"static-pools.pools");
 	for (size_t i = 0; i < 2; i++)
 		if (import_get(own, as_they_are[i]))
 			import_put(im, as_they_are[i], import_get(own, as_they_are[i]), 2, NULL);
 	if (import_get(own, "confFilePath") || import_get(own, "confDirPath"))
-		import_note(im, "ConfFilePath, ConfDirPath: pools are in this file alone; give "
-				"nri-rpctl import the file with them");
+		import_note(im, "ConfFilePath, ConfDirPath: pools are only read from this file; "
+				"pass the file with the pools to nri-rpctl import");
 }
 
 static const char *const rm_policies[] = {
@@ -346,8 +346,8 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 	}
 	if (!name)
 		import_note(im,
-			    "policy.Active %s: there is no such policy; the nearest are "
-			    "topology-aware, balloons and static",
+			    "policy.Active %s: not supported; the closest are topology-aware, "
+			    "balloons and static",
 			    active);
 	name = name ? name : "none";
 	import_printf(im, "policy: %s\n", name);
@@ -361,8 +361,7 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 	if (reserved)
 		import_put(im, "reservedResources", reserved, 2, import_camel);
 	else if (!str_eq(name, "dynamic-pools"))
-		import_printf(im,
-			      "  reservedResources: {cpu: 1} # nothing was said; one is needed\n");
+		import_printf(im, "  reservedResources: {cpu: 1} # not set there; required here\n");
 	for (uint32_t i = 0; i < conf_count(own); i++)
 		import_put(im, conf_key(own, i), conf_item(own, i), 2, import_camel);
 }
@@ -383,8 +382,8 @@ static void import_controller_key(const char *key, char *buf, size_t size)
 static bool from_manager(struct import *im, rp_cfg root)
 {
 	static const struct leftover known[] = {
-		{"resource-manager", "containers are not relayed: there is no proxy to configure"},
-		{"dump", "what the runtime says is logged by log.debug: [nri]"},
+		{"resource-manager", "CRI is not relayed: there is no proxy to configure"},
+		{"dump", "log.debug: [nri] logs messages of the runtime"},
 	};
 	static const char *const used[] = {"policy", "rdt",    "blockio",
 					   "cpu",    "logger", "instrumentation"};
@@ -414,10 +413,9 @@ static bool from_manager(struct import *im, rp_cfg root)
 	}
 	part = import_get(conf_get(root, "logger"), "debug");
 	if (part)
-		import_note(
-			im,
-			"logger.Debug %s: log.debug takes names of our own: nri-rpctl log debug",
-			conf_text(part, "…"));
+		import_note(im,
+			    "logger.Debug %s: log.debug has other names: see nri-rpctl log debug",
+			    conf_text(part, "…"));
 	part = import_get(conf_get(root, "instrumentation"), "HTTPEndpoint");
 	if (part)
 		import_printf(im, "metrics: {listen: \"%s\"}\n", conf_text(part, ""));
@@ -518,7 +516,7 @@ static void import_documents(struct import *im, const rp_cfg *roots, unsigned n,
 	for (unsigned i = 0; i < n; i++) {
 		if (im->source) {
 			import_note(im,
-				    "document %u and what follows are left out: a node has one "
+				    "document %u and later ones are ignored: a node has one "
 				    "configuration",
 				    i + 1);
 			break;
@@ -537,14 +535,14 @@ static int import_all(struct import *im, const char *name, const char *text, str
 	documents_fini(&docs);
 	if (im->source)
 		return 0;
-	return err_set(
-		err, -EINVAL,
-		"%s: it is none of these: a BalloonsPolicy or TopologyAwarePolicy, values of their "
-		"Helm charts with image.name or keys of one policy alone, an NriPluginDeployment, "
-		"a configuration of CRI Resource Manager, a KubeletConfiguration (kubeadm's "
-		"ConfigMap, configz, OpenShift's KubeletConfig), pools of CMK, the Weka CPUSet "
-		"plugin, koordinator's slo-controller-config or NodeSLO",
-		name);
+	return err_set(err, -EINVAL,
+		       "%s: unknown format; supported are: a BalloonsPolicy or "
+		       "TopologyAwarePolicy, values of their Helm charts with image.name or the "
+		       "keys of one policy, an NriPluginDeployment, a configuration of CRI "
+		       "Resource Manager, a KubeletConfiguration (kubeadm's ConfigMap, configz, "
+		       "OpenShift's KubeletConfig), pools of CMK, the Weka CPUSet plugin, "
+		       "koordinator's slo-controller-config or NodeSLO",
+		       name);
 }
 
 /* Adds a problem that the check of the result has found, with the installed modules. */
@@ -567,10 +565,10 @@ static void print_import(struct cli *cli, struct import *im, const char *name)
 		json_decref(doc);
 		return;
 	}
-	(void)buf_printf(&cli->out.buf, "# Made by nri-rpctl import of %s: %s.\n", name,
+	(void)buf_printf(&cli->out.buf, "# Created by nri-rpctl import from %s: %s.\n", name,
 			 im->source);
 	if (im->n_notes)
-		(void)buf_add_str(&cli->out.buf, "#\n# What is not the same:\n");
+		(void)buf_add_str(&cli->out.buf, "#\n# Differences:\n");
 	for (unsigned i = 0; i < im->n_notes; i++)
 		(void)buf_printf(&cli->out.buf, "# - %s\n", im->notes[i]);
 	(void)buf_printf(&cli->out.buf, "\n%s", buf_text(&im->text));

@@ -39,7 +39,7 @@ static void managers_note_topology_options(struct import *im, rp_cfg options)
 	for (uint32_t i = 0; i < conf_count(options); i++) {
 		const char *key = conf_key(options, i);
 		if (str_eq(key, "prefer-closest-numa-nodes"))
-			import_note(im, "%s: the policy static always does so", key);
+			import_note(im, "%s: the policy static always behaves so", key);
 		else
 			import_note(im, "topologyManagerPolicyOptions: %s has no equivalent here",
 				    key);
@@ -55,7 +55,7 @@ bool import_kubelet(struct import *im, rp_cfg root)
 		return false;
 	im->source = "the kubelet's configuration";
 	if (!str_eq(policy, "static"))
-		import_note(im, "cpuManagerPolicy %s: the kubelet has placed nothing so far",
+		import_note(im, "cpuManagerPolicy %s: the kubelet has not pinned containers so far",
 			    policy);
 	import_printf(im, "policy: static\nstatic:\n");
 	managers_put_reserved(im, root);
@@ -71,14 +71,14 @@ bool import_kubelet(struct import *im, rp_cfg root)
 	if (conf_count(conf_get(root, "reservedMemory")))
 		import_note(im, "reservedMemory: memory is pinned, and only huge pages are counted "
 				"by NUMA node");
-	import_note(im, "the kubelet has to let go: cpuManagerPolicy: none, and remove "
+	import_note(im, "switch off the kubelet's CPU manager: cpuManagerPolicy: none, and remove "
 			"/var/lib/kubelet/cpu_manager_state");
 	return true;
 }
 
 /* ---- the memory-policy plugin ---------------------------------------------------------------- */
 
-/* The plugin's configuration, or the values of its Helm chart, which have it in `config`. */
+/* Converts the plugin's configuration, or its Helm chart's values, which have it in `config`. */
 bool import_memory_policy(struct import *im, rp_cfg root)
 {
 	rp_cfg inner = conf_get(root, "config"), config = inner ? inner : root;
@@ -103,7 +103,7 @@ bool import_memory_policy(struct import *im, rp_cfg root)
 	import_note(im, "memoryPolicyClasses belong to topology-aware or balloons: move them to "
 			"the policy in use");
 	import_note(im, "annotations class.memory-policy.nri.io and policy.memory-policy.nri.io "
-			"count as before");
+			"work as before");
 	if (conf_get(config, "injectMpolset"))
 		import_note(im, "injectMpolset: the runtime sets policies, with NRI 0.12 or later");
 	return true;
@@ -125,14 +125,12 @@ static void managers_put_weka(struct import *im, const char *index, const char *
 	im->source = "the Weka CPUSet plugin";
 	import_printf(im, "policy: cpuset\n");
 	if (index && *index)
-		import_note(im,
-			    "plugin index %s: runtime.index is from 0 to 99; 90 if nothing is said",
+		import_note(im, "plugin index %s: runtime.index is from 0 to 99, default 90",
 			    index);
 	import_printf(im, "cpuset:\n  integerNeeds: cpu-and-memory # as the plugin has it\n");
 	if (min_shared && *min_shared)
 		import_printf(im, "  minSharedCPUs: %s\n", min_shared);
-	import_note(im,
-		    "annotations weka.io/cores-ids and weka.io/forbid-core-ids count as before");
+	import_note(im, "annotations weka.io/cores-ids and weka.io/forbid-core-ids work as before");
 }
 
 /* Returns true if a name, an image or a label of the workload contains the plugin's name. */

@@ -6,7 +6,7 @@
 
 bool import_kubelet(struct import *im, rp_cfg root);
 bool import_weka(struct import *im, rp_cfg root);
-/* The configuration of the memory-policy plugin, or values of its chart. */
+/* Converts the configuration of the memory-policy plugin, or values of its chart. */
 bool import_memory_policy(struct import *im, rp_cfg root);
 bool import_cmk(struct import *im, rp_cfg root);
 

@@ -137,7 +137,7 @@ static bool slo_put_node_config(struct import *im, rp_cfg entry, bool first)
 	const char *name = conf_text(conf_get(entry, "name"), "");
 	if (!conf_count(labels)) {
 		import_note(im,
-			    "colocation-config.nodeConfigs %s: left out, an entry here needs "
+			    "colocation-config.nodeConfigs %s: omitted, an entry needs "
 			    "nodeSelector.matchLabels",
 			    name);
 		return false;
@@ -206,12 +206,11 @@ static rp_cfg slo_cluster(struct import *im, enum slo_part part, rp_cfg root)
 	rp_cfg cluster = import_get(root, "clusterStrategy");
 	if (conf_count(import_get(root, "nodeStrategies")))
 		import_note(im,
-			    "%s.nodeStrategies: left out, this file is for the node that it lies "
-			    "on",
+			    "%s.nodeStrategies: omitted, this file applies to the node it is on",
 			    slo_parts[part].key);
 	if (conf_count(import_get(root, "podStrategies")))
 		import_note(im,
-			    "%s.podStrategies: left out, use the pods' annotation "
+			    "%s.podStrategies: omitted, use the pods' annotation "
 			    "koordinator.sh/cpuBurst",
 			    slo_parts[part].key);
 	if (cluster || import_get(root, "nodeStrategies") || import_get(root, "podStrategies"))
@@ -261,7 +260,7 @@ static void slo_note_qos(struct import *im, rp_cfg strategy)
 {
 	static const struct {
 		const char *key, *why;
-	} others[] = {{"cpuQOS", "group identity needs a kernel of its own"},
+	} others[] = {{"cpuQOS", "group identity needs a special kernel"},
 		      {"resctrlQOS", "write classes of the controller rdt: nri-rp-rdt(7)"},
 		      {"blkioQOS", "write classes of the controller blkio: nri-rp-blkio(7)"},
 		      {"networkQOS", "has no equivalent here"}};
@@ -304,7 +303,7 @@ static void slo_put_controllers(struct import *im, const rp_cfg *strategies)
 
 static void slo_put(struct import *im, rp_cfg *roots)
 {
-	import_printf(im, "policy: none # placement is no part of this source\n");
+	import_printf(im, "policy: none # the source does not place containers\n");
 	for (unsigned p = SLO_THRESHOLD; p <= SLO_BURST; p++)
 		if (roots[p])
 			roots[p] = slo_cluster(im, p, roots[p]);
@@ -342,10 +341,10 @@ static void slo_put(struct import *im, rp_cfg *roots)
 		if (!slo_put_known(im, roots[sections[i].part], sections[i].keys, 2))
 			import_printf(im, "  {}\n");
 		if (conf_count(import_get(roots[sections[i].part], "nodeConfigs")))
-			import_note(im,
-				    "%s.nodeConfigs: left out, this file is for the node that it "
-				    "lies on",
-				    slo_parts[sections[i].part].key);
+			import_note(
+				im,
+				"%s.nodeConfigs: omitted, this file applies to the node it is on",
+				slo_parts[sections[i].part].key);
 	}
 }
 
@@ -367,7 +366,7 @@ static void slo_parse(struct import *im, const char *key, const char *text, stru
 	struct err err = ERR_INIT;
 	int r = documents_parse(key, text, strlen(text), docs, &err);
 	if (r) {
-		import_note(im, "%s: left out, it cannot be read: %s", key, err_text(&err, r));
+		import_note(im, "%s: omitted, it cannot be read: %s", key, err_text(&err, r));
 		*docs = (struct documents){0};
 	} else if (docs->n_roots) {
 		*root = docs->roots[0];
@@ -415,7 +414,7 @@ bool import_node_slo(struct import *im, rp_cfg root)
 		if (slo_parts[p].of_node)
 			roots[p] = conf_get(spec, slo_parts[p].of_node);
 	slo_put(im, roots);
-	import_note(im, "what the node overcommits is not in a NodeSLO: import "
-			"slo-controller-config, too");
+	import_note(im,
+		    "a NodeSLO does not contain overcommitment: import slo-controller-config, too");
 	return true;
 }

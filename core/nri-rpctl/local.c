@@ -199,8 +199,8 @@ static int local_check_tables(struct cli *cli, const char *path)
 			out_styled(&cli->out, GREEN, "Good");
 		if (!r)
 			out_printf(&cli->out,
-				   ": %s; keys only, the policy's own checks were not run: there "
-				   "is no nri-rpd with modules here\n",
+				   ": %s; syntax only: the policy's own checks were not run, "
+				   "because no nri-rpd with modules was found\n",
 				   path);
 	}
 	conf_free(conf);
@@ -424,7 +424,7 @@ int cmd_config_schema(struct cli *cli)
 	}
 	for (unsigned a = 0; a < cli->n_args; a++)
 		if (!print_keys(cli, l, cli->args[a])) {
-			complain(cli, "no module %s with a table of keys is installed",
+			complain(cli, "no module %s with configuration keys is installed",
 				 cli->args[a]);
 			exit = CTL_FAILED;
 		}

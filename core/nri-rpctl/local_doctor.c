@@ -46,15 +46,15 @@ static void look_at_socket(json_t *list, const char *path)
 		return;
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX))
-		local_doctor_finding(
-			list, "control socket", "warning", "chmod go-w, it should be root's alone",
-			"%s can be written by others (mode %04o)", folder, st.st_mode & 07777u);
+		local_doctor_finding(list, "control socket", "warning",
+				     "chmod go-w, so that only root can write it",
+				     "%s is writable by other users (mode %04o)", folder,
+				     st.st_mode & 07777u);
 	if (lstat(path, &st) < 0)
-		local_doctor_finding(
-			list, "control socket", "error",
-			"systemctl start nri-rpd; another place: nri-rpctl --socket PATH, or "
-			"NRI_RP_SOCKET",
-			"%s: %s", path, strerror(errno));
+		local_doctor_finding(list, "control socket", "error",
+				     "systemctl start nri-rpd; for another path: nri-rpctl "
+				     "--socket PATH, or NRI_RP_SOCKET",
+				     "%s: %s", path, strerror(errno));
 	else if (!S_ISSOCK(st.st_mode))
 		local_doctor_finding(list, "control socket", "error",
 				     "remove it and restart nri-rpd", "%s is not a socket", path);
@@ -62,7 +62,7 @@ static void look_at_socket(json_t *list, const char *path)
 		local_doctor_finding(
 			list, "control socket", "error",
 			"the daemon died: systemctl status nri-rpd, journalctl -u nri-rpd",
-			"%s is there, but nobody listens on it", path);
+			"%s exists, but no process listens on it", path);
 }
 
 static void look_at_nri(json_t *list)
@@ -137,12 +137,12 @@ static void look_at_runc(json_t *list, const char *path, bool many_cpus)
 		return;
 	local_doctor_finding(
 		list, "runc", many_cpus ? "warning" : "note",
-		"update runc to 1.1.6 or later, or see whether the runtime uses another",
-		"%s is version %u.%u.%u: with the systemd driver it turns the bytes of CPU sets "
-		"around%s",
+		"update runc to 1.1.6 or later, or check whether the runtime uses another runc",
+		"%s is version %u.%u.%u: with the systemd driver it reverses the bytes of CPU "
+		"sets%s",
 		path, v.major, v.minor, v.patch,
 		many_cpus ? "; a reload of systemd moves containers to wrong CPUs"
-			  : ", which does no harm on up to 8 CPUs");
+			  : ", which is harmless on up to 8 CPUs");
 }
 
 void local_runc_findings(json_t *list, const json_t *findings)

@@ -33,26 +33,26 @@ static const struct option globals[N_GLOBAL] = {
 			   "control socket, default " CTL_DEFAULT_SOCKET " or $NRI_RP_SOCKET"},
 	[GLOBAL_JSON] = {"json", NULL, 0, "print the JSON document instead of text"},
 	[GLOBAL_CONFIG] = {"config", "FILE", 0,
-			   "for config and doctor: this file instead of the daemon's"},
+			   "for config and doctor: use this file instead of the daemon's"},
 	[GLOBAL_MODULE_DIR] = {"module-dir", "DIR", 0,
-			       "for config without a daemon: where modules are"},
+			       "for config without a daemon: folder of modules"},
 	[GLOBAL_HOST_ROOT] = {"host-root", "DIR", 0,
 			      "for config check --local: the files of another machine"},
 	[GLOBAL_VERSION] = {"version", NULL, 0, "print the versions and exit"},
-	[GLOBAL_HELP] = {"help", NULL, 0, "print this, or what there is to a command, and exit"},
+	[GLOBAL_HELP] = {"help", NULL, 0, "print this help, or that of a command, and exit"},
 };
 
 static const struct option options[] = {
-	{"memory", NULL, OPT_MEMORY, "also what the daemon's memory is used for"},
-	{"wide", NULL, OPT_WIDE, "all columns, however wide the terminal is"},
-	{"follow", NULL, OPT_FOLLOW, "wait for more"},
+	{"memory", NULL, OPT_MEMORY, "also show the daemon's memory use"},
+	{"wide", NULL, OPT_WIDE, "show all columns, whatever the terminal's width"},
+	{"follow", NULL, OPT_FOLLOW, "wait for new events"},
 	{"since", "N|TIME", OPT_SINCE, "events after number N, or of the last TIME (10m, 2h)"},
-	{"table", NULL, OPT_TABLE, "a line a CPU instead of a map"},
+	{"table", NULL, OPT_TABLE, "a line per CPU instead of a map"},
 	{"origin", NULL, OPT_ORIGIN, "where each key was set"},
 	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
-	{"confirm", "TIME", OPT_CONFIRM, "undo it then, unless it is confirmed (60s, 5m)"},
-	{"yes", NULL, OPT_YES, "although the files were refused: further back"},
-	{"history", NULL, OPT_HISTORY, "what happened to it, refusals and moves included"},
+	{"confirm", "TIME", OPT_CONFIRM, "undo after TIME unless confirmed (60s, 5m)"},
+	{"yes", NULL, OPT_YES, "go back even if the files were refused"},
+	{"history", NULL, OPT_HISTORY, "its events, including refusals and moves"},
 	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
 };
 #define N_OPTIONS (sizeof options / sizeof options[0])
@@ -68,44 +68,43 @@ struct command {
 
 static const struct command commands[] = {
 	{"status", NULL, "", 0, 0, OPT_MEMORY, cmd_status,
-	 "is all well? what runs, since when, how fast"},
+	 "health, versions, containers and speed of the daemon"},
 	{"pods", NULL, "[NAME]", 0, 1, 0, cmd_pods, "pods, or those whose name matches"},
 	{"containers", NULL, "[NAME]", 0, 1, OPT_WIDE, cmd_containers,
-	 "containers and where they are"},
+	 "containers and their placement"},
 	{"topology", NULL, "", 0, 0, OPT_TABLE, cmd_topology,
-	 "a map of the machine: who runs on which CPU"},
-	{"zones", NULL, "", 0, 0, 0, cmd_zones, "how the policy divides the machine"},
-	{"node", NULL, "", 0, 0, 0, cmd_node, "what the node has to lend, and why"},
+	 "a map of the node: which container runs on which CPU"},
+	{"zones", NULL, "", 0, 0, 0, cmd_zones, "how the policy divides the node"},
+	{"node", NULL, "", 0, 0, 0, cmd_node,
+	 "overcommitted resources of the node, and how they were calculated"},
 	{"explain", NULL, "CONTAINER", 1, 1, OPT_HISTORY, cmd_explain,
-	 "why a container is where it is, or was refused"},
-	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "what happened lately"},
+	 "reasons for the placement or the refusal of a container"},
+	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "recent events"},
 	{"reload", NULL, "", 0, 0, OPT_CONFIRM, cmd_reload,
-	 "read the configuration again; waits for the outcome"},
-	{"confirm", NULL, "", 0, 0, 0, cmd_confirm, "keep what a reload --confirm has brought"},
-	{"undo", NULL, "", 0, 0, OPT_YES, cmd_undo,
-	 "back to the configuration that was in force before"},
+	 "read the configuration again and wait for the result"},
+	{"confirm", NULL, "", 0, 0, 0, cmd_confirm, "keep the configuration of a reload --confirm"},
+	{"undo", NULL, "", 0, 0, OPT_YES, cmd_undo, "return to the previous configuration"},
 	{"plan", NULL, "FILE|-", 1, 1, 0, cmd_plan,
-	 "who would move if this were the configuration"},
+	 "containers that would move with this configuration"},
 	{"try", NULL, "FILE|-", 1, 1, 0, cmd_try,
-	 "where would the pods of this manifest go? A Pod, Deployment, List …"},
+	 "where the pods of this manifest would be placed: a Pod, Deployment, List …"},
 	{"rebalance", NULL, "[MOVES]", 0, 1, 0, cmd_rebalance,
-	 "have the policy move containers, at most so many, where that pays"},
+	 "let the policy move at most so many containers if that improves them"},
 	{"import", NULL, "FILE|-", 1, 1, 0, cmd_import,
-	 "an rp.conf made of the configuration of another resource manager"},
+	 "convert the configuration of another resource manager to rp.conf"},
 	{"config", "check", "[FILE|-]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},
 	{"config", "show", "", 0, 0, OPT_ORIGIN | OPT_DEFAULTS | OPT_LOCAL, cmd_config_show,
-	 "the configuration in force"},
+	 "the active configuration"},
 	{"config", "schema", "[MODULE]...", 0, 16, 0, cmd_config_schema,
 	 "keys of modules (or core), or a JSON schema of all"},
 	{"config", "crds", "", 0, 0, 0, cmd_config_crds,
 	 "definitions of the policies' custom resources, for kubectl apply -f -"},
 	{"modules", NULL, "", 0, 0, 0, cmd_modules, "installed modules and their state"},
-	{"modules", "clear", "NAME", 1, 1, 0, cmd_modules_clear,
-	 "let a module run again after it died"},
+	{"modules", "clear", "NAME", 1, 1, 0, cmd_modules_clear, "end the quarantine of a module"},
 	{"log", "level", "[LEVEL]", 0, 1, 0, cmd_log_level, "log level, until the next reload"},
 	{"log", "debug", "[SOURCE]...", 0, 16, 0, cmd_log_debug,
 	 "sources whose debug messages are logged, or off"},
-	{"doctor", NULL, "", 0, 0, 0, cmd_doctor, "look for the usual faults"},
+	{"doctor", NULL, "", 0, 0, 0, cmd_doctor, "check for common problems"},
 	{"support", NULL, "[FILE]", 0, 1, 0, cmd_support,
 	 "an archive of what a report of a fault needs"},
 	{"version", NULL, "", 0, 0, 0, cmd_version, "versions of this program and of the daemon"},
@@ -147,9 +146,8 @@ static void help_all(void)
 	printf("\n");
 	for (size_t i = 0; i < N_GLOBAL; i++)
 		print_option(&globals[i]);
-	printf("\nExit status: 0 all is well, 1 failed, 2 wrong usage, 3 nri-rpd is not running, 4 "
-	       "degraded,\n"
-	       "78 wrong configuration. See nri-rpctl(1).\n");
+	printf("\nExit status: 0 success, 1 failed, 2 wrong usage, 3 nri-rpd is not running, 4 "
+	       "degraded,\n78 wrong configuration. See nri-rpctl(1).\n");
 }
 
 static void help_command(const struct command *c)
@@ -305,7 +303,7 @@ static int unknown_command(const struct line *l, const char *first, const char *
 	for (unsigned i = 0; i < n; i++)
 		(void)buf_printf(&list, " %s", names[i]);
 	const char *close = second ? str_closest(second, names, n) : NULL;
-	complain(&l->cli, "%s is followed by one of:%s%s%s%s", first, buf_text(&list),
+	complain(&l->cli, "%s needs a subcommand:%s%s%s%s", first, buf_text(&list),
 		 close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 	buf_fini(&list);
 	return -1;
@@ -408,7 +406,7 @@ int main(int argc, char **argv)
 			help_all();
 			return CTL_OK;
 		}
-		(void)rpctl_wrong(&l, "a command is needed", NULL, NULL);
+		(void)rpctl_wrong(&l, "missing command", NULL, NULL);
 		return CTL_USAGE;
 	}
 	return rpctl_run(&l);

@@ -188,9 +188,9 @@ static void show_needs(struct out *o, const json_t *c)
 	if (!ji(c, "toptier_limit"))
 		return;
 	(void)snprintf(text, sizeof text, "at most %s%s", amount_bytes(ji(c, "toptier_limit"), a),
-		       jb(c, "toptier_written") ? ""
-						: ", written by nobody: \"memory\" is not among "
-						  "the controllers that run");
+		       jb(c, "toptier_written")
+			       ? ""
+			       : ", not applied: the controller memory is not running");
 	out_field(o, "Top tier", text);
 }
 
@@ -210,7 +210,7 @@ static void show_placement(struct out *o, const json_t *c)
 				 : jb(c, "alone") ? "shared, at present without others"
 						  : "shared");
 	else if (*cpus)
-		(void)buf_printf(&text, ", of them exclusive %s", exclusive);
+		(void)buf_printf(&text, ", exclusive: %s", exclusive);
 	out_field(o, "CPUs", buf_text(&text));
 	out_field(o, "Memory nodes", *mems ? mems : "any");
 	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
@@ -219,9 +219,9 @@ static void show_placement(struct out *o, const json_t *c)
 	buf_reset(&text);
 	const char *policy = js(c, "policy"), *at = js(c, "configured_at"),
 		   *section = js(c, "section");
-	(void)buf_printf(&text, "%s%s%s%s%s%s", *policy ? policy : "nobody",
+	(void)buf_printf(&text, "%s%s%s%s%s%s", *policy ? policy : "no policy",
 			 *at ? ", chosen at " : "", at, *section ? ", configured at " : "", section,
-			 jb(c, "update_waits") ? "; an update waits to be sent" : "");
+			 jb(c, "update_waits") ? "; an update is waiting to be sent" : "");
 	out_field(o, "Decided by", buf_text(&text));
 	buf_fini(&text);
 }
@@ -269,8 +269,8 @@ static void show_values(struct out *o, const json_t *c)
 	static const struct column columns[] = {
 		{.title = "Value"},
 		{.title = "Decided", .flex = true},
-		{.title = "Asked for", .flex = true},
-		{.title = "In force", .flex = true},
+		{.title = "Requested", .flex = true},
+		{.title = "Active", .flex = true},
 	};
 	const json_t *v;
 	size_t i;
@@ -342,7 +342,7 @@ static void show_withheld(struct out *o, json_t *keys)
 	if (!json_array_size(keys))
 		return;
 	out_put(o, "\n");
-	out_heading(o, "Of these do not count in its namespace");
+	out_heading(o, "Annotations without effect in this namespace");
 	json_array_foreach(keys, i, key) out_printf(o, "  %s\n", json_string_value(key));
 }
 
@@ -363,7 +363,7 @@ static void show_refused(struct out *o, const json_t *e)
 	if (!json_array_size(json_object_get(e, "why")))
 		return;
 	out_put(o, "\n");
-	out_heading(o, "What was tried");
+	out_heading(o, "Attempts");
 	show_why(o, json_object_get(e, "why"));
 }
 

@@ -28,8 +28,8 @@ static unsigned depth_of(const json_t *doc, const json_t *zone)
 	return depth;
 }
 
-/* CPUs with at most two decimals, so that the numbers of a column have one unit. A thousandth,
- * which containers without a request count as, is not seen. */
+/* Formats CPUs with at most two decimals, so that the numbers of a column have one unit. The
+ * thousandth that is counted for a container without a request is not shown. */
 static const char *zone_cpus(int64_t milli, char ret[UNIT_MAX])
 {
 	const int64_t hundredths = (milli + 5) / 10;
@@ -107,7 +107,7 @@ void show_zones(struct out *o, const json_t *doc)
 		add_attributes(t, z);
 	}
 	if (!table_rows(t))
-		out_put(o, "The policy in force has no zones.\n");
+		out_put(o, "The active policy has no zones.\n");
 	table_end(t, o);
 }
 

@@ -159,14 +159,14 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	if (ji(doc, "unconfirmed_s")) {
 		out_style(o, YELLOW);
 		out_printf(o,
-			   "Undone in %" PRId64 " s, unless it is confirmed: nri-rpctl confirm\n",
+			   "Will be undone in %" PRId64 " s; run `nri-rpctl confirm` to keep it\n",
 			   ji(doc, "unconfirmed_s"));
 		out_style(o, PLAIN);
 	}
 	show_lines(o, json_object_get(doc, "problems"), "Warnings", YELLOW);
 	show_lines(o, json_object_get(doc, "changes"), "Changes", PLAIN);
 	if (jb(doc, "restart_needed"))
-		show_note(o, "Some of it only takes effect after a restart of nri-rpd.");
+		show_note(o, "Some changes only take effect after a restart of nri-rpd.");
 	show_lines(o, json_object_get(doc, "classes"), "Classes and limits", PLAIN);
 	show_moves(o, moves);
 }
@@ -216,7 +216,7 @@ void show_tried(struct out *o, const json_t *doc)
 		return;
 	if (!accepted)
 		out_put(o, "\n");
-	out_styled(o, GREEN, accepted ? "Would be placed" : "Would be placed before");
+	out_styled(o, GREEN, accepted ? "Would be placed" : "Would be placed before it");
 	out_put(o, ":\n");
 	show_moves(o, moves);
 	show_reasons(o, moves);
@@ -264,7 +264,7 @@ static void show_deaths(struct out *o, const json_t *deaths)
 	if (!json_array_size(deaths))
 		return;
 	out_put(o, "\n");
-	out_heading(o, "The daemon ended inside a module");
+	out_heading(o, "Crashes inside modules");
 	json_array_foreach(deaths, i, d)
 	{
 		char when[UNIT_MAX];
@@ -279,7 +279,7 @@ static void show_deaths(struct out *o, const json_t *deaths)
 			out_put(o, " of ");
 		out_text(o, object);
 		if (json_is_false(json_object_get(d, "counted")))
-			out_put(o, " (not held against it)");
+			out_put(o, " (not counted)");
 		out_put(o, "\n");
 	}
 }

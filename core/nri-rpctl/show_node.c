@@ -134,7 +134,7 @@ static void show_statistics(struct out *o, const json_t *a, const char *of)
 	char cpu[UNIT_MAX], memory[UNIT_MAX];
 	if (!all)
 		return;
-	out_printf(o, "  %s in %" PRId64 " s:", strcmp(of, "node") ? "By no pod" : "Used",
+	out_printf(o, "  %s in %" PRId64 " s:", strcmp(of, "node") ? "Without a pod" : "Used",
 		   ji(a, "duration_s"));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const json_t *one = json_object_get(all, names[i]);
@@ -207,15 +207,16 @@ static void show_wishes(struct out *o, const json_t *list)
 	json_array_foreach(list, i, w)
 	{
 		amount = json_object_get(w, "amount");
-		out_printf(o, "%s wants the %s %s", js(w, "module"), js(w, "kind"), js(w, "key"));
+		out_printf(o, "%s requests the %s %s", js(w, "module"), js(w, "kind"),
+			   js(w, "key"));
 		if (amount)
 			out_printf(o, " of %" PRId64, (int64_t)json_integer_value(amount));
 		else
 			out_printf(o, "=%s%s%s", js(w, "value"), *js(w, "effect") ? ":" : "",
 				   js(w, "effect"));
-		out_put(o, jb(w, "waits")   ? ", as another module does\n"
+		out_put(o, jb(w, "waits")   ? ", as another calculator does\n"
 			   : jb(w, "there") ? "\n"
-					    : ": the Node does not have it\n");
+					    : ": missing on the Node\n");
 	}
 }
 
@@ -230,16 +231,16 @@ void show_node(struct out *o, const json_t *doc)
 		return;
 	}
 	if (!ji(doc, "passes"))
-		out_put(o, "Nothing was calculated yet.\n");
+		out_put(o, "No calculation has run yet.\n");
 	if (!jb(doc, "enabled"))
-		out_put(o, "Lending is switched off: nodeResources.strategy.enable.\n");
+		out_put(o, "Overcommitment is off: see nodeResources.strategy.enable.\n");
 	if (*js(doc, "error"))
 		out_printf(o, "The node cannot be measured: %s\n", js(doc, "error"));
 	show_calculators(o, json_object_get(doc, "calculators"));
 	show_amounts(o, "Capacity", json_object_get(doc, "capacity"));
 	show_amounts(o, "Allocatable", json_object_get(doc, "allocatable"));
 	show_amounts(o, "Used", json_object_get(measured, "node"));
-	show_amounts(o, "By no pod", json_object_get(measured, "system"));
+	show_amounts(o, "Without a pod", json_object_get(measured, "system"));
 	show_amounts(o, "Prod peak", json_object_get(measured, "prod_peak"));
 	show_aggregated(o, json_object_get(doc, "aggregated"));
 	show_resources(o, json_object_get(doc, "resources"));

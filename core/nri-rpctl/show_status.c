@@ -74,19 +74,19 @@ static void show_policy(struct out *o, const json_t *doc)
 	if (str_eq(name, configured))
 		show_status_field(o, "Policy", "%s %s", name, js(policy, "version"));
 	else
-		show_status_field(o, "Policy", "%s %s, configured is %s", *name ? name : "-",
+		show_status_field(o, "Policy", "%s %s, configured: %s", *name ? name : "-",
 				  js(policy, "version"), configured);
 	show_status_field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
 			  (long long)ji(config, "generation"),
-			  *js(config, "kept") ? ", what was kept at "
+			  *js(config, "kept") ? ", last working configuration of "
 			  : jb(config, "ok")  ? ""
-					      : ", the file was refused since",
+					      : ", changed and refused since",
 			  js(config, "kept"));
 	if (jb(config, "undone"))
-		show_status_field(o, "", "undone: it is the one before what the files say");
+		show_status_field(o, "", "previous configuration (rp.conf on disk is not active)");
 	if (ji(config, "unconfirmed_s"))
 		show_status_field(o, "",
-				  "undone in %lld s, unless it is confirmed: nri-rpctl confirm",
+				  "will be undone in %lld s; run `nri-rpctl confirm` to keep it",
 				  (long long)ji(config, "unconfirmed_s"));
 	show_problems(o, json_object_get(config, "problems"));
 }
@@ -105,13 +105,12 @@ static void show_runtime(struct out *o, const json_t *doc)
 			  unit_age(show_status_since(doc, js(rt, "connected_at")), age),
 			  jb(rt, "synchronized") ? "" : ", not synchronized yet");
 	if (jb(rt, "on_fallback"))
-		show_status_field(o, "Fallback", "%s is connected to: %s", js(rt, "fallback"),
+		show_status_field(o, "Fallback", "connected to %s: %s", js(rt, "fallback"),
 				  js(rt, "fallback_reason"));
 	if (jb(rt, "creation_is_late"))
 		show_status_field(
 			o, "",
-			"containers are placed just after they have begun, and none can be "
-			"refused");
+			"containers are placed just after their start and cannot be refused");
 }
 
 #define NOTES_SHOWN 3u
@@ -153,8 +152,8 @@ static void show_counts(struct out *o, const json_t *doc)
 		(void)buf_printf(&text, ", %lld degraded", (long long)degraded);
 	out_field(o, "Containers", buf_text(&text));
 	buf_reset(&text);
-	(void)buf_printf(&text, "%lld in replies, %lld unasked", (long long)ji(u, "in_replies"),
-			 (long long)ji(u, "sent"));
+	(void)buf_printf(&text, "%lld with replies, %lld unsolicited",
+			 (long long)ji(u, "in_replies"), (long long)ji(u, "sent"));
 	if (failed)
 		(void)buf_printf(&text, ", %lld failed", (long long)failed);
 	if (waiting)
@@ -170,7 +169,7 @@ static void show_controllers(struct out *o, const json_t *doc)
 	struct buf text = BUF_INIT;
 	json_array_foreach(list, i, c)(void)
 		buf_printf(&text, "%s%s%s", i ? ", " : "", js(c, "name"),
-			   jb(c, "running") ? "" : " (does not run)");
+			   jb(c, "running") ? "" : " (not running)");
 	out_field(o, "Controllers", buf_len(&text) ? buf_text(&text) : "none");
 	buf_fini(&text);
 }
@@ -184,7 +183,7 @@ static void show_agent(struct out *o, const json_t *doc)
 	if (!json_is_object(a))
 		return;
 	if (jb(a, "connected"))
-		show_status_field(o, "Agent", "connected, knows the devices of %s",
+		show_status_field(o, "Agent", "connected, devices of %s",
 				  show_status_count(pods, "known", "pod", "pods", text));
 	else
 		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
@@ -211,7 +210,7 @@ static void show_cluster(struct out *o, const json_t *doc)
 		show_status_field(o, i ? "" : "  written", "%s, %s",
 				  unit_time(js(written, "time"), when), js(written, "what"));
 	if (ji(c, "events_waiting") || ji(c, "events_lost"))
-		show_status_field(o, "  events", "%lld wait to be written, %lld lost",
+		show_status_field(o, "  events", "%lld waiting to be written, %lld lost",
 				  (long long)ji(c, "events_waiting"),
 				  (long long)ji(c, "events_lost"));
 	json_array_foreach(json_object_get(c, "problems"), i, problem)
@@ -229,16 +228,16 @@ static void show_annotations(struct out *o, const json_t *doc)
 	json_array_foreach(json_object_get(a, "taker_namespaces"), i, ns)(void)
 		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(ns));
 	if (str_eq(js(a, "takers"), "peers"))
-		show_status_field(o, "Annotations",
-				  "takers: peers; all namespaces may take from other "
-				  "containers%s",
-				  ji(a, "rules") ? ", where annotations.allow has no rule" : "");
+		show_status_field(
+			o, "Annotations",
+			"takers: peers; pods of all namespaces may take from other containers%s",
+			ji(a, "rules") ? ", unless annotations.allow has a rule" : "");
 	else
 		show_status_field(o, "Annotations",
-				  "takers: named; %s%s may take from other containers%s",
+				  "takers: named; pods of %s%s may take from other containers%s",
 				  buf_len(&text) ? "namespaces " : "no namespace",
 				  buf_len(&text) ? buf_text(&text) : "",
-				  ji(a, "rules") ? ", and what annotations.allow names" : "");
+				  ji(a, "rules") ? ", and those that annotations.allow lists" : "");
 	buf_fini(&text);
 }
 
@@ -248,8 +247,8 @@ static void show_adjustments(struct out *o, const json_t *doc)
 	char text[UNIT_MAX];
 	if (ji(doc, "adjustments"))
 		show_status_field(o, "Adjustments", "%s",
-				  show_status_count(doc, "adjustments", "adjustment in force",
-						    "adjustments in force", text));
+				  show_status_count(doc, "adjustments", "active adjustment",
+						    "active adjustments", text));
 }
 
 static void show_feed(struct out *o, const json_t *doc)
@@ -312,7 +311,7 @@ static void show_store(struct out *o, const json_t *doc)
 			 show_status_count(s, "commits", "commit", "commits", a),
 			 unit_bytes((uint64_t)ji(s, "file_bytes"), b));
 	if (ji(s, "commits"))
-		(void)buf_printf(&text, ", the last one took %s",
+		(void)buf_printf(&text, ", last took %s",
 				 unit_us((uint64_t)ji(s, "last_duration_us"), took));
 	if (ji(s, "failures"))
 		(void)buf_printf(&text, ", %lld failed", (long long)ji(s, "failures"));

@@ -3,7 +3,7 @@
  * Command support: collects what a report of a fault needs in a temporary directory and packs it
  * with tar. Documents come from the daemon without annotations, processes and cgroups; texts are
  * the output of other commands of this program; values of configuration keys that look like secrets
- * are left out.
+ * are omitted.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -24,7 +24,7 @@
 #define JOURNAL_LINES "20000"
 #define ARGS_MAX 16u
 #define TREE_DEPTH 8
-#define LEFT_OUT "(left out)"
+#define LEFT_OUT "(omitted)"
 
 static const struct {
 	const char *file, *method;
@@ -37,7 +37,7 @@ static const struct {
 	{"pods.json", "Pods", 0, "pods without their annotations"},
 	{"topology.json", "Topology", 0, "the machine and the owners of its CPUs"},
 	{"zones.json", "Zones", 0, "the policy's zones"},
-	{"node.json", "Node", 0, "resources that the node lends"},
+	{"node.json", "Node", 0, "overcommitted resources of the node"},
 	{"events.json", "Events", 0, "events since the daemon's start"},
 	{"modules.json", "Modules", 0, "installed modules and their state"},
 };
@@ -53,7 +53,7 @@ static const struct {
 	{"config.txt",
 	 {SELF, "config", "show", "--origin", "--defaults"},
 	 "the active configuration with the origin of each key; values of passwords, tokens and "
-	 "the like are left out",
+	 "the like are omitted",
 	 true},
 	{"check.txt", {SELF, "config", "check"}, "problems of the configuration files", false},
 	{"journal.txt",

@@ -337,7 +337,7 @@ static int inherited_fd(struct err *err)
 	if (!text)
 		return -1;
 	if (str_to_i64(text, &fd) || fd < 3 || fd > 1 << 20)
-		return err_set(err, -EINVAL, "NRI_PLUGIN_SOCKET=%s is no descriptor", text);
+		return err_set(err, -EINVAL, "NRI_PLUGIN_SOCKET=%s is not a descriptor", text);
 	int r = wire_adopt((int)fd, err);
 	return r ? r : (int)fd;
 }
@@ -379,7 +379,7 @@ static void start_onlookers(struct daemon *d)
 	if (d->collector)
 		collector_configure(d->collector, core);
 	else
-		log_error("no figures of containers: %s", err.text);
+		log_error("usage of containers is not collected: %s", err.text);
 }
 
 static int rpd_start(struct daemon *d, struct err *err)
@@ -493,7 +493,7 @@ int main(int argc, char **argv)
 	}
 	r = loop_run(d.loop);
 	if (r) {
-		log_error("the event loop has failed: a module may have closed its descriptors");
+		log_error("the event loop failed: a module may have closed its descriptors");
 		pipeline_failed(d.pipeline);
 	}
 	bool failed = r || d.failed;

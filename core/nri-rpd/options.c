@@ -26,19 +26,17 @@ static int take_module_dir(void *to, const struct cmdline_option *option, const 
 
 static const struct cmdline_option table[] = {
 	OPTION("config", "FILE", "configuration, default " CONF_DEFAULT_PATH, OPTION_TEXT(config)),
-	OPTION("host-root", "DIR", "where /sys and /proc of the machine are, default /",
+	OPTION("host-root", "DIR", "parent of the machine's /sys and /proc, default /",
 	       OPTION_TEXT(host_root)),
-	OPTION("state-dir", "DIR",
-	       "for placements and the configuration in force, instead of cache.dir",
+	OPTION("state-dir", "DIR", "folder for saved state, instead of cache.dir",
 	       OPTION_TEXT(state_dir)),
 	OPTION("nri-socket", "PATH", "instead of runtime.socket", OPTION_TEXT(nri_socket)),
 	OPTION("control-socket", "PATH", "instead of control.socket", OPTION_TEXT(control_socket)),
-	OPTION("module-dir", "DIR", "instead of modules.path; may be given several times",
+	OPTION("module-dir", "DIR", "instead of modules.path; may be repeated",
 	       .take = take_module_dir),
-	OPTION("check-config", NULL, "check the configuration, modules and all, and exit",
+	OPTION("check-config", NULL, "check the configuration, including modules, and exit",
 	       OPTION_FLAG(check_config)),
-	OPTION("reset-cache", NULL, "forget every placement of earlier runs",
-	       OPTION_FLAG(reset_cache)),
+	OPTION("reset-cache", NULL, "forget all saved placements", OPTION_FLAG(reset_cache)),
 	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, instead of log.level",
 	       OPTION_TEXT(log_level)),
 };
@@ -57,15 +55,12 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 {
 	static const struct cmdline line = {
 		.program = "nri-rpd",
-		.before =
-			"Usage: nri-rpd [OPTION]…\n"
-			"Places the containers of this node on CPUs and memory nodes, as a plugin "
-			"of the container runtime.\n"
-			"Runs in the foreground; SIGHUP reloads the configuration, SIGTERM "
-			"stops.\n",
-		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage, 70 a module "
-			 "call hung,\n78 wrong configuration, and never another one.\n"
-			 "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n",
+		.before = "Usage: nri-rpd [OPTION]…\nPlaces the containers of this node on CPUs "
+			  "and memory nodes, as a plugin of the container runtime.\nRuns in the "
+			  "foreground; SIGHUP reloads the configuration, SIGTERM stops it.\n",
+		.after = "Exit status: 0 stopped on request, 1 failed, 2 wrong usage, 70 a module "
+			 "call hung,\n78 wrong configuration and no previous one.\nSee nri-rpd(8), "
+			 "rp.conf(5), nri-rpctl(1).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
 	};

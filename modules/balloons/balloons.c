@@ -68,7 +68,8 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void leave(struct rp_instance *inst)
 {
 	if (inst->state && image_write(inst->state, &inst->before))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: containers are placed anew");
+		modhost_log(&inst->h, RP_LOG_ERROR, 0,
+			    "out of memory: placing all containers again");
 	inst->state = state_free(inst->state);
 }
 
@@ -85,7 +86,7 @@ static void enter(struct rp_instance *inst)
 /* Fails with -RP_EAGAIN. A failed sync() leaves no state in which containers can be placed. */
 static int32_t no_state(const struct rp_instance *inst)
 {
-	return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
+	return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is active");
 }
 
 /* Stages the changes of an operation and returns its result. Every operation ends here. */
@@ -96,7 +97,7 @@ static int32_t balloons_end(struct rp_instance *inst, rp_txn txn, int32_t r, str
 	r = pin_changed(inst, txn, m);
 	if (!r && inst->state->sets_changed)
 		r = sync_follow(inst, txn);
-	return r ? modhost_fail(&inst->h, r, "CPUs and memory of balloons can not be set") : 0;
+	return r ? modhost_fail(&inst->h, r, "CPUs and memory of balloons cannot be set") : 0;
 }
 
 static int32_t balloons_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -149,7 +150,7 @@ static int32_t balloons_resize(struct rp_instance *inst, rp_txn txn, struct memb
 	}
 	if (r) {
 		inst->counters.refused++;
-		return modhost_fail(&inst->h, r, "%s[%u] can not be resized to %lldm: %s",
+		return modhost_fail(&inst->h, r, "%s[%u] cannot be resized to %lldm: %s",
 				    b->type->name, b->instance, (long long)want, why);
 	}
 	modhost_note(&inst->h, info->ctr, "resized to %lldm: %s[%u] has %u CPUs",
@@ -205,7 +206,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	state_leave(inst->state, m);
 	int32_t r = balloon_shrink(inst->state, b, &why);
 	if (r)
-		return modhost_fail(&inst->h, r, "%s[%u] can not be shrunk: %s", b->type->name,
+		return modhost_fail(&inst->h, r, "%s[%u] cannot be shrunk: %s", b->type->name,
 				    b->instance, why);
 	relief_arm(&inst->h, &inst->relief);
 	return balloons_end(inst, txn, sync_retry(inst, txn), NULL);
@@ -326,5 +327,5 @@ static const struct life_ops ops = {
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("balloons", "1.0", ops,
-	    .summary = "containers share balloons, sets of CPUs that follow their requests",
+	    .summary = "balloons: sets of CPUs shared by containers and sized by their requests",
 	    .licence = "Apache-2.0");

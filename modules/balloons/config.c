@@ -11,112 +11,116 @@
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 #define EXPRESSIONS(path_, doc_)                                                                   \
-	SECTION_MAPS(path_, doc_, "One expression; any of them suffices."),                        \
-		SECTION_TEXT(                                                                      \
-			path_ "[].key",                                                            \
-			"What is looked at: name, namespace, qosclass, labels/KEY, id, or pod/ "   \
-			"and one of these or uid."),                                               \
+	SECTION_MAPS(path_, doc_, "An expression; one match is enough."),                          \
+		SECTION_TEXT(path_ "[].key",                                                       \
+			     "Property to compare: name, namespace, qosclass, labels/KEY, id, or " \
+			     "pod/ followed by one of these or uid."),                             \
 		SECTION_KEY(path_ "[].operator", STRING,                                           \
 			    "Equals, NotEqual, In, NotIn, Exists, NotExist, AlwaysTrue, Matches, " \
 			    "MatchesNot, MatchesAny or MatchesNone.",                              \
 			    .flags = RP_KEY_REQUIRED),                                             \
-		SECTION_TEXTS(path_ "[].values", "What it is compared with.",                      \
-			      "A value, or a glob.")
+		SECTION_TEXTS(path_ "[].values", "Values to compare with.", "A value, or a glob.")
 
 #define T "balloonTypes[]."
 #define CPUS_LIMIT INT32_MAX /* 1000 times this limit still fits an int64_t */
 
 static const struct rp_key keys[] = {
-	BOUNDS_KEYS("What the reserved balloon has for the system's containers.",
-		    "A quantity is the least size of the reserved balloon; a set are the CPUs it "
-		    "prefers and others avoid."),
-	SECTION_ANY("availableResources.memory", "Accepted, not used."),
-	SECTION_ANY("reservedResources.memory", "Accepted, not used."),
+	BOUNDS_KEYS("Resources of the reserved balloon, for the system's containers.",
+		    "A quantity: smallest size of the reserved balloon. A set: CPUs that the "
+		    "reserved balloon prefers and other balloons avoid."),
+	SECTION_ANY("availableResources.memory", "Accepted; no effect."),
+	SECTION_ANY("reservedResources.memory", "Accepted; no effect."),
 	SECTION_BOOL("pinCPU", "true", "Containers run on the CPUs of their balloon."),
 	SECTION_BOOL("pinMemory", "true", "Containers get memory near the CPUs of their balloon."),
 	SECTION_TEXTS(
 		"reservedPoolNamespaces",
 		"Namespaces whose containers run in the reserved balloon; kube-system always does.",
 		"A glob."),
-	SECTION_TEXT("idleCPUClass", "Class of the CPUs that no balloon has."),
+	SECTION_TEXT("idleCPUClass", "Class of the CPUs outside balloons."),
 	SECTION_BOOL("allocatorTopologyBalancing", "false",
-		     "Spread balloons over the machine; otherwise pack them."),
+		     "Spread balloons over the node; otherwise pack them."),
 	SECTION_BOOL("preferSpreadOnPhysicalCores", "false",
-		     "Give a balloon threads of different cores first."),
+		     "First allocate threads of different cores to a balloon."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_BOOL("showContainersInNrt", "false",
 		     "Report containers as zones below their balloon's."),
-	SECTION_TEXTS("controllableInterrupts",
-		      "Interrupts that may be moved; all when it is empty.",
+	SECTION_TEXTS("controllableInterrupts", "Interrupts that may be moved; empty: all.",
 		      "A glob over an interrupt's description."),
-	SECTION_MAP("preserve", "Containers that are left alone."),
-	EXPRESSIONS("preserve.matchExpressions", "Which ones."),
+	SECTION_MAP("preserve", "Containers that the policy does not manage."),
+	EXPRESSIONS("preserve.matchExpressions", "Expressions that select them."),
 	CPUCLASS_KEYS,
-	SECTION_MAP("control", "Where custom resources had CPU classes."),
-	SECTION_MAP("control.cpu", "As above."),
+	SECTION_MAP("control", "Location of CPU classes in older custom resources."),
+	SECTION_MAP("control.cpu", "Same as above."),
 	CPUCLASS_OLD_KEYS("control.cpu.classes"),
-	SECTION_MAPS("loadClasses", "Kinds of load that make neighbouring CPUs slow.", "A class."),
-	SECTION_NAME("loadClasses[].name", "Its name, unique."),
-	SECTION_KEY("loadClasses[].level", ENUM, "What CPUs have in common that slow each other.",
+	SECTION_MAPS("loadClasses", "Kinds of load that slow down neighbouring CPUs.", "A class."),
+	SECTION_NAME("loadClasses[].name", "Unique name."),
+	SECTION_KEY("loadClasses[].level", ENUM, "Unit whose CPUs slow down each other.",
 		    .flags = RP_KEY_REQUIRED, .choices = "core|l2cache"),
 	SECTION_BOOL("loadClasses[].overloadsLevelInBalloon", "false",
 		     "CPUs of one balloon should be kept apart as well."),
 	MEMPOLICY_KEYS,
 	SCHEDCLASS_KEYS,
 	SECTION_MAPS("balloonTypes",
-		     "Types of balloons. The first one that takes a container gets it.",
-		     "A type; those named reserved and default replace the built-in ones."),
-	SECTION_NAME(T "name", "Its name, unique."),
-	SECTION_TEXTS(T "namespaces", "Namespaces whose containers it takes.", "A glob."),
-	EXPRESSIONS(T "matchExpressions", "Containers that it takes."),
+		     "Balloon types. A container goes to the first type that matches.",
+		     "A type; types named reserved and default replace the built-in types."),
+	SECTION_NAME(T "name", "Unique name."),
+	SECTION_TEXTS(T "namespaces", "Namespaces whose containers use this type.", "A glob."),
+	EXPRESSIONS(T "matchExpressions", "Containers that use this type."),
 	SECTION_TEXT(T "groupBy",
-		     "Containers for which this text is the same share a balloon; ${KEY} "
-		     "stands for a value as in matchExpressions."),
+		     "Containers for which this text expands to the same value share a balloon; "
+		     "${KEY} is replaced by a property as in matchExpressions."),
 	SECTION_NUMBER(T "minCPUs", -CPUS_LIMIT, CPUS_LIMIT, "0",
-		       "A balloon never has fewer CPUs."),
-	SECTION_NUMBER(T "maxCPUs", -CPUS_LIMIT, CPUS_LIMIT, "0",
-		       "A balloon never has more CPUs; 0: no limit; negative: no container fits."),
-	SECTION_NUMBER(T "minBalloons", 0, RP_CPUS_MAX, "0", "So many balloons always exist."),
-	SECTION_NUMBER(T "maxBalloons", 0, INT32_MAX, "0", "There are never more; 0: no limit."),
+		       "Minimum number of CPUs of a balloon."),
+	SECTION_NUMBER(
+		T "maxCPUs", -CPUS_LIMIT, CPUS_LIMIT, "0",
+		"Maximum number of CPUs of a balloon; 0: no limit; negative: no container fits."),
+	SECTION_NUMBER(T "minBalloons", 0, RP_CPUS_MAX, "0",
+		       "Number of balloons that always exist."),
+	SECTION_NUMBER(T "maxBalloons", 0, INT32_MAX, "0",
+		       "Maximum number of balloons; 0: no limit."),
 	SECTION_BOOL(T "preferNewBalloons", "false",
-		     "Make a new balloon rather than use one with room."),
+		     "Create a new balloon rather than use one with room."),
 	SECTION_BOOL(T "preferSpreadingPods", "false",
-		     "Containers of a pod need not be in the same balloon."),
+		     "Spread containers of a pod over different balloons."),
 	SECTION_BOOL(T "preferPerNamespaceBalloon", "false",
-		     "Containers of a namespace share a balloon, those of different ones do not."),
+		     "Put containers of a namespace into the same balloon, containers of different "
+		     "namespaces into different balloons."),
 	SECTION_CHOICE(
 		T "allocatorPriority", "high|normal|low|none", "high",
-		"Order in which balloons are made at the start, and the kind of CPUs they like."),
-	SECTION_BOOL(T "allocatorTopologyBalancing", NULL, "As above, for this type."),
-	SECTION_BOOL(T "preferSpreadOnPhysicalCores", NULL, "As above, for this type."),
-	SECTION_BOOL(T "hideHyperthreads", "false", "Containers see one thread of each core."),
-	SECTION_TEXTS(T "preferCloseToDevices", "Devices that balloons should be near to.",
+		"Order in which balloons are created at the start, and preferred kind of CPUs."),
+	SECTION_BOOL(T "allocatorTopologyBalancing", NULL,
+		     "Same as the top-level key, for this type."),
+	SECTION_BOOL(T "preferSpreadOnPhysicalCores", NULL,
+		     "Same as the top-level key, for this type."),
+	SECTION_BOOL(T "hideHyperthreads", "false",
+		     "Restrict containers to one thread of each core."),
+	SECTION_TEXTS(T "preferCloseToDevices", "Devices near which balloons are placed.",
 		      "A path in sysfs, or a device file; most important first."),
 	SECTION_BOOL(T "preferIsolCpus", "false", "Prefer CPUs that the kernel isolates."),
 	SECTION_CHOICE(T "preferCoreType", "|efficient|performance", NULL,
 		       "Kind of cores to prefer."),
 	SECTION_TEXTS(T "loads", "Load classes of its containers.", "Name of a load class."),
 	SECTION_CHOICE(T "shareIdleCPUsInSame", "|system|package|die|numa|l2cache|core|thread",
-		       NULL,
-		       "Containers may also run on idle CPUs in the same part of the machine."),
-	SECTION_TEXTS(T "memoryTypes", "Kinds of memory that containers get.",
-		      "DRAM, HBM or PMEM."),
-	SECTION_BOOL(T "pinMemory", NULL, "As above, for this type."),
+		       NULL, "Let containers also run on idle CPUs in the same part of the node."),
+	SECTION_TEXTS(T "memoryTypes", "Kinds of memory for containers.", "DRAM, HBM or PMEM."),
+	SECTION_BOOL(T "pinMemory", NULL, "Same as the top-level key, for this type."),
 	SECTION_TEXT(T "cpuClass", "Class of its CPUs."),
 	SECTION_TEXT(T "schedulingClass", "Scheduling class of its containers."),
 	SECTION_TEXT(T "memoryPolicyClass", "Memory policy class of its containers."),
-	SECTION_TEXTS(T "irqClaim", "Interrupts that run on its CPUs only.",
+	SECTION_TEXTS(T "irqClaim", "Interrupts that run only on its CPUs.",
 		      "The number of an interrupt, or a glob over its description."),
 	SECTION_CHOICE(T "irqMode", "|sink|isolate", NULL,
-		       "Whether its CPUs take all other interrupts, or none of them."),
-	SECTION_MAPS(T "components", "Types of the balloons that one of this type consists of.",
+		       "Whether all other interrupts run on its CPUs, or none."),
+	SECTION_MAPS(T "components",
+		     "Types of the balloons that a balloon of this type consists of.",
 		     "A component."),
 	SECTION_NAME(T "components[].balloonType", "Name of a type."),
 	SECTION_CHOICE(T "componentCreation", "|all|balance-balloons", NULL,
-		       "A balloon of each component, or one of the component that has fewest."),
-	SECTION_BOOL(T "showContainersInNrt", NULL, "As above, for this type."),
+		       "Create a balloon of each component, or one of the component with the "
+		       "fewest balloons."),
+	SECTION_BOOL(T "showContainersInNrt", NULL, "Same as the top-level key, for this type."),
 };
 
 const struct rp_schema balloons_schema = SECTION_SCHEMA(keys, .cr_kind = "BalloonsPolicy");
@@ -182,7 +186,7 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 			k++;
 		if (k == p->n_loads)
 			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "balloon type %s: there is no load class \"%s\"",
+					       "balloon type %s: unknown load class \"%s\"",
 					       t->name, name);
 		plan_add_index(&t->loads, k);
 		t->overloads_itself = t->overloads_itself || p->loads[k].in_balloon;
@@ -263,10 +267,10 @@ static int32_t check_composite(const struct modhost *h, const struct type *t)
 	for (size_t i = 0; t->part_names.n && i < sizeof forbidden / sizeof forbidden[0]; i++) {
 		rp_cfg node = section_get(h, t->at, forbidden[i]);
 		if (node && !is_default(h, forbidden[i], node))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "balloon type %s has components: %s belongs to "
-					       "these",
-					       t->name, forbidden[i]);
+			return modhost_fail_at(
+				h, node, -RP_EINVAL,
+				"balloon type %s has components: set %s in the components", t->name,
+				forbidden[i]);
 	}
 	return 0;
 }
@@ -289,7 +293,7 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 				       t->name, (long long)t->min_cpus, (long long)t->max_cpus);
 	if (t->max_cpus < 0 && t->min_cpus > 0)
 		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
-				       "balloon type %s: minCPUs %lld, but maxCPUs forbids any",
+				       "balloon type %s: minCPUs is %lld, but maxCPUs allows none",
 				       t->name, (long long)t->min_cpus);
 	if (t->max_balloons && t->min_balloons > t->max_balloons)
 		return modhost_fail_at(
@@ -310,8 +314,8 @@ static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, stru
 	t->sched = schedclass_find(&p->scheds, name);
 	if (*name && t->sched == SCHEDCLASS_NONE)
 		return modhost_fail_at(h, section_get(h, t->at, "schedulingClass"), -RP_EINVAL,
-				       "balloon type %s: there is no scheduling class \"%s\"",
-				       t->name, name);
+				       "balloon type %s: unknown scheduling class \"%s\"", t->name,
+				       name);
 	return 0;
 }
 
@@ -321,7 +325,7 @@ static int32_t find_mempolicy(const struct modhost *h, const struct rp_plan *p, 
 	t->mempolicy = mempolicy_find(&p->mempolicies, name);
 	if (*name && t->mempolicy == MEMPOLICY_NONE)
 		return modhost_fail_at(h, section_get(h, t->at, "memoryPolicyClass"), -RP_EINVAL,
-				       "balloon type %s: there is no memory policy class \"%s\"",
+				       "balloon type %s: unknown memory policy class \"%s\"",
 				       t->name, name);
 	return 0;
 }
@@ -390,8 +394,7 @@ static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
 	int32_t r = cpuclass_read(h, p->section, &p->classes);
 	if (r || !h->config->count(h->ctx, old))
 		return r;
-	modhost_log(h, RP_LOG_WARNING, 0,
-		    "control.cpu.classes is the older form: cpuClasses has taken its place");
+	modhost_log(h, RP_LOG_WARNING, 0, "control.cpu.classes is obsolete: use cpuClasses");
 	return cpuclass_read_old(h, old, &p->classes);
 }
 
@@ -401,7 +404,7 @@ static void find_class(const struct modhost *h, const struct rp_plan *p, rp_cfg 
 	*ret = cpuclass_find(&p->classes, *name ? name : "default");
 	if (*name && *ret == CPUCLASS_NONE)
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "%s: %s: there is no CPU class \"%s\"; cpuClasses defines them",
+			    "%s: %s: unknown CPU class \"%s\"; define it in cpuClasses",
 			    h->config->where(h->ctx, at ? at : p->section), of, name);
 }
 

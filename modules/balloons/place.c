@@ -15,12 +15,12 @@ static const char *place_annotation(struct rp_instance *inst, rp_ctr ctr, const 
 bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	if (info->flags & RP_CTR_PRESERVE_CPU) {
-		modhost_note(&inst->h, info->ctr, "annotated to keep its CPUs: left alone");
+		modhost_note(&inst->h, info->ctr, "annotated to keep its CPUs: unmanaged");
 		return true;
 	}
 	int32_t i = match_any(&inst->h, &inst->plan->preserve, info);
 	if (i >= 0)
-		modhost_note(&inst->h, info->ctr, "preserve.matchExpressions[%d]: left alone", i);
+		modhost_note(&inst->h, info->ctr, "preserve.matchExpressions[%d]: unmanaged", i);
 	return i >= 0;
 }
 
@@ -47,7 +47,7 @@ static bool place_takes(struct rp_instance *inst, const struct type *t,
 	}
 	if (!glob_any(&t->namespaces, info->pod_namespace))
 		return false;
-	(void)snprintf(c->text, sizeof c->text, "balloon type %s takes namespace %s", t->name,
+	(void)snprintf(c->text, sizeof c->text, "balloon type %s by namespace %s", t->name,
 		       info->pod_namespace);
 	return true;
 }
@@ -67,7 +67,7 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 		if (place_takes(inst, &p->types[i], info, c))
 			c->type = &p->types[i];
 	if (!c->type) {
-		static const char none[] = "no balloon type takes it: default";
+		static const char none[] = "no balloon type matches: default";
 		c->type = p->default_type;
 		memcpy(c->text, none, sizeof none);
 	}
@@ -202,7 +202,7 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 		return b;
 	int64_t n_free = rp_ids_count(rp_ids_of(&s->free));
 	uint32_t mark = state_mark(s);
-	const char *why = "there are no free CPUs";
+	const char *why = "no CPU is free";
 	struct near *near = NULL;
 	bool can = n_free && n_free >= q->type->min_cpus;
 	if (can && devices_near(q->inst, q->info->ctr, q->type, q->quiet, &near)) {
@@ -224,7 +224,7 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 		if (!q->quiet)
 			modhost_note(
 				&q->inst->h, q->info->ctr,
-				"no new balloon: it could not grow to what the container asks for");
+				"no new balloon: it could not grow to the container's request");
 		return NULL;
 	}
 	c->created = true;
@@ -281,7 +281,8 @@ static bool read_group(const struct search *q, struct choice *c)
 	if (match_expand(&inst->h, q->info, q->type->group_by, c->group, sizeof c->group))
 		return true;
 	if (!q->quiet)
-		modhost_note(&inst->h, q->info->ctr, "groupBy names what it does not have");
+		modhost_note(&inst->h, q->info->ctr,
+			     "groupBy uses a property that the container lacks");
 	return false;
 }
 
@@ -291,8 +292,7 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 	bool grouped = read_group(&q, c);
 	c->balloon = find_balloon(&q, c, grouped);
 	if (!c->balloon)
-		return choose_fail(c, -RP_ENOSPC,
-				   "no suitable balloon instance available (type %s, %lld mCPU)",
+		return choose_fail(c, -RP_ENOSPC, "no balloon of type %s has room for %lldm",
 				   c->type->name, (long long)ctr_counted_cpu(info));
 	return 0;
 }
@@ -400,10 +400,10 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 		int32_t r = balloon_resize(s, b, want, &why);
 		if (!r && balloon_avail(b) < want) {
 			r = -RP_ENOSPC;
-			why = "its components can not grow evenly";
+			why = "its components cannot grow evenly";
 		}
 		if (r)
-			return choose_fail(c, r, "%s[%u] can not be inflated to %lldm: %s", t->name,
+			return choose_fail(c, r, "%s[%u] cannot be inflated to %lldm: %s", t->name,
 					   b->instance, (long long)want, why);
 		inst->counters.resized++;
 		/* No container uses the CPUs of this balloon yet, so it may move to better ones. */

@@ -205,8 +205,8 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b)
 	const struct type *t = too_many(s, b, b);
 	if (t)
 		modhost_log(s->h, RP_LOG_INFO, 0,
-			    "%s[%u] is given up: there would be more than maxBalloons of %s, %lld",
-			    b->type->name, b->instance, t->name, (long long)t->max_balloons);
+			    "not creating %s[%u]: maxBalloons of %s (%lld) reached", b->type->name,
+			    b->instance, t->name, (long long)t->max_balloons);
 	return !t;
 }
 
@@ -286,7 +286,7 @@ static struct balloon *place_balloon_make(struct state *s, const struct type *t,
 					  struct balloon *whole, int64_t mcpu, const char **why)
 {
 	if (t->max_balloons && count_all(s, t, whole) >= (uint64_t)t->max_balloons) {
-		*why = "there are maxBalloons of them";
+		*why = "maxBalloons reached";
 		return NULL;
 	}
 	uint32_t mark = state_mark(s);
@@ -334,10 +334,10 @@ static int32_t precreate_type(struct state *s, const struct type *t)
 		const char *why = out_of_memory;
 		int32_t r = balloon_create(s, t, 0, NULL, &b, &why);
 		if (r)
-			return modhost_fail_at(s->h, t->at, r < 0 ? r : -RP_EINVAL,
-					       "balloon type %s: can not create the first %lld "
-					       "balloons: %s",
-					       t->name, (long long)t->min_balloons, why);
+			return modhost_fail_at(
+				s->h, t->at, r < 0 ? r : -RP_EINVAL,
+				"balloon type %s: cannot create the first %lld balloons: %s",
+				t->name, (long long)t->min_balloons, why);
 	}
 	return 0;
 }
@@ -403,7 +403,7 @@ int32_t balloon_emptied(struct state *s, struct balloon *b)
 	}
 	int32_t r = balloon_resize(s, b, 0, &why);
 	if (r)
-		modhost_log(s->h, RP_LOG_WARNING, 0, "%s[%u] can not be shrunk: %s", b->type->name,
+		modhost_log(s->h, RP_LOG_WARNING, 0, "%s[%u] cannot be shrunk: %s", b->type->name,
 			    b->instance, why);
 	return r == -RP_ENOMEM ? r : 0;
 }

@@ -154,7 +154,7 @@ static int32_t try_other(struct rebalancing *r, struct member *m, const struct r
 	choose_stronger(r->inst, info, tie, c);
 	if (!c->balloon && to) {
 		c->balloon = to;
-		c->method = "fewer share its CPUs";
+		c->method = "fewer containers share its CPUs";
 	}
 	return c->balloon ? join_other(r, m, info, c) : 0;
 }

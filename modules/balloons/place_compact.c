@@ -64,7 +64,7 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 	for (uint32_t i = 0; i < t->close.n + t->far.n; i++)
 		place_compact_compare(c, resize_misses(s, t, i, before),
 				      resize_misses(s, t, i, after),
-				      i < t->close.n ? "nearer to what its type likes"
+				      i < t->close.n ? "nearer to what its type prefers"
 						     : "farther from what its type avoids");
 	place_compact_compare(c, count_odd(s->plan, t, before), count_odd(s->plan, t, after),
 			      "CPUs of its priority");

@@ -60,8 +60,7 @@ void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size)
 			break;
 		if (add_line(text, size, &r))
 			continue;
-		modhost_log(h, RP_LOG_WARNING, ctr,
-			    "it has devices of more resources than are kept");
+		modhost_log(h, RP_LOG_WARNING, ctr, "it has devices of too many resources");
 		break;
 	}
 	if (!*text && pin_read_record(inst, ctr, &rec))
@@ -118,7 +117,7 @@ static void find_device(struct rp_instance *inst, char *text, uint32_t device, b
 	if (rp_ids_empty(rp_ids_of(&d->cpus))) {
 		if (!quiet)
 			modhost_note(&inst->h, to->ctr,
-				     POD_RESOURCE "%.100s: it has no such device that is near "
+				     POD_RESOURCE "%.100s: no such device of the container is near "
 						  "CPUs of the policy",
 				     p->devices[device].path);
 		return;

@@ -434,7 +434,7 @@ static int32_t new_memory(const struct modhost *h, const struct rp_plan *plan, s
 	char why[200] = "out of memory";
 	int r = (plan->parity ? memalloc_new_by_size : memalloc_new)(h->topology, h->ctx,
 								     &s->memory, why, sizeof why);
-	return r ? modhost_fail(h, r, "the machine's memory can not be described: %s", why) : 0;
+	return r ? modhost_fail(h, r, "the node's memory cannot be described: %s", why) : 0;
 }
 
 int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct state **ret)

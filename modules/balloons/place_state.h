@@ -173,7 +173,7 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b);
 /* Returns the number of CPUs of a balloon of the type, not composite, that serves mcpu. */
 int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 
-/* Choose n of the free CPUs for a balloon, or n of its CPUs to release (place_size.c). Return 0,
+/* Chooses n of the free CPUs for a balloon, or n of its CPUs to release (place_size.c). Returns 0,
  * -RP_ENOSPC or -RP_ENOMEM. */
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
 int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);

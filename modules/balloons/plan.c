@@ -83,12 +83,12 @@ static int32_t check_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg
 		t->min_cpus = n;
 	if (t->min_cpus != n)
 		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "reservedResources.cpu asks for %lld CPUs, but minCPUs of "
+				       "reservedResources.cpu requests %lld CPUs, but minCPUs of "
 				       "balloon type reserved is %lld",
 				       (long long)n, (long long)t->min_cpus);
 	if (t->max_cpus && t->max_cpus < n)
 		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "reservedResources.cpu asks for %lld CPUs, but maxCPUs of "
+				       "reservedResources.cpu requests %lld CPUs, but maxCPUs of "
 				       "balloon type reserved is %lld",
 				       (long long)n, (long long)t->max_cpus);
 	return 0;
@@ -158,8 +158,8 @@ static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
 			const struct type *part = plan_type(p, t->part_names.list[k]);
 			if (!part)
 				return modhost_fail_at(h, t->at, -RP_EINVAL,
-						       "balloon type %s: there is no balloon type "
-						       "\"%s\" for a component",
+						       "balloon type %s: unknown balloon type "
+						       "\"%s\" of a component",
 						       t->name, t->part_names.list[k]);
 			t->parts.list[t->parts.n++] = part->index;
 		}
@@ -255,8 +255,7 @@ static uint32_t device_of_path(const struct modhost *h, struct rp_plan *p, const
 	uint32_t i = device_of(p, DEVICE_PATH, 0, path, &added);
 	if (added && cpus_near(h, path, &p->devices[i].cpus)) {
 		rp_idset_clear(&p->devices[i].cpus);
-		modhost_log(h, RP_LOG_ERROR, 0, "%s: the CPUs near this device are not known",
-			    path);
+		modhost_log(h, RP_LOG_ERROR, 0, "%s: the CPUs near this device are unknown", path);
 	}
 	return i;
 }
@@ -282,20 +281,20 @@ static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct 
 	bool added;
 	if (!RP_HAS(h->cache, pod_resource)) {
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "balloon type %s: %s has no effect, this host does not know devices "
+			    "balloon type %s: %s has no effect: this host does not provide devices "
 			    "of pods",
 			    t->name, path);
 		return;
 	}
 	if (!glob_valid(glob))
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "balloon type %s: %s matches nothing, it is no well-formed glob",
+			    "balloon type %s: %s matches nothing: it is not a well-formed glob",
 			    t->name, path);
 	if (!t->prefer_new || !t->spread_pods)
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "balloon type %s: %s counts for the container that a balloon is made "
-			    "for, but without preferNewBalloons and preferSpreadingPods others may "
-			    "share it",
+			    "balloon type %s: %s is used for the container for which a balloon is "
+			    "created, but without preferNewBalloons and preferSpreadingPods other "
+			    "containers may share the balloon",
 			    t->name, path);
 	p->uses_pods = true;
 	plan_add_index(&t->close, device_of(p, DEVICE_POD, 0, glob, &added));
@@ -399,15 +398,15 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 			if (r)
 				return modhost_fail_at(
 					h, t->at, r,
-					"balloon type %s: irqClaim: /proc/interrupts "
-					"cannot be read, so that no claim can be checked",
+					"balloon type %s: irqClaim: /proc/interrupts cannot be "
+					"read, so no claim can be checked",
 					t->name);
 			known = true;
 			const struct irq_name *name =
 				irq_find_denied(&denied, t->irq_claim.list[k]);
 			if (name)
 				return modhost_fail_at(h, t->at, -RP_EINVAL,
-						       "balloon type %s: irqClaim names the denied "
+						       "balloon type %s: irqClaim lists the denied "
 						       "interrupt %u (%s)",
 						       t->name, name->number, name->description);
 		}
@@ -433,7 +432,7 @@ static int32_t new_allocator(const struct modhost *h, struct rp_plan *p)
 {
 	int32_t r = cpualloc_new(h->topology, h->ctx, &p->alloc);
 	if (r)
-		return modhost_fail(h, r, "the machine's CPUs can not be described");
+		return modhost_fail(h, r, "the node's CPUs cannot be described");
 	pct_priorities(h, pct_is_managed(&p->classes), p->alloc);
 	return 0;
 }

@@ -208,7 +208,7 @@ int32_t plan_machine_new(const struct modhost *h, struct plan_machine **ret)
 		plan_machine_free(m);
 		return modhost_fail(h, r, "%s",
 				    r == -RP_ENOMEM ? "out of memory"
-						    : "the machine's CPUs can not be described");
+						    : "the node's CPUs cannot be described");
 	}
 	*ret = m;
 	return 0;

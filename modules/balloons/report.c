@@ -234,11 +234,11 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 		{"policy_balloons_placements_total", "Containers placed.", inst->counters.placed},
 		{"policy_balloons_refusals_total", "Containers and resizes refused.",
 		 inst->counters.refused},
-		{"policy_balloons_rebalanced_total",
-		 "Containers moved as they are placed better now.", inst->counters.rebalanced},
-		{"policy_balloons_cpuclass_writes_total", "Settings of CPUs written.", c.writes},
+		{"policy_balloons_rebalanced_total", "Containers moved to a better place.",
+		 inst->counters.rebalanced},
+		{"policy_balloons_cpuclass_writes_total", "CPU settings written.", c.writes},
 		{"policy_balloons_cpuclass_failures_total",
-		 "Settings of CPUs that could not be written.", c.failures},
+		 "CPU settings that could not be written.", c.failures},
 		{"policy_balloons_irq_writes_total", "Affinities of interrupts written.", q.writes},
 		{"policy_balloons_irq_failures_total",
 		 "Affinities of interrupts that could not be written.", q.failures},
@@ -300,7 +300,7 @@ static int32_t state_save_image(struct rp_instance *inst, const void **ret_data,
 static int32_t state_load_image(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	if (!image_valid(data, size))
-		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
+		return modhost_fail(&inst->h, -RP_EINVAL, "saved state has another version");
 	uint8_t *copy = malloc(size);
 	if (!copy)
 		return modhost_no_memory(&inst->h);

@@ -99,7 +99,7 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	int e = known ? memalloc_replace(mem, &req, &zone) : memalloc_allocate(mem, &req, &zone);
 	if (!e)
 		return set_moved(p);
-	modhost_log(h, RP_LOG_WARNING, m->ctr, "its memory can not be accounted for: %s",
+	modhost_log(h, RP_LOG_WARNING, m->ctr, "its memory cannot be accounted for: %s",
 		    memalloc_why(mem));
 	return 0;
 }
@@ -127,7 +127,7 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 		return r ? r : set_mems(p, m->ctr, zone);
 	}
 	modhost_log(&p->inst->h, RP_LOG_WARNING, m->ctr, "no memory for it near its CPUs: %s",
-		    req.nodes ? memalloc_why(mem) : "they are near none");
+		    req.nodes ? memalloc_why(mem) : "none is near its CPUs");
 	return known ? 0 : set_mems(p, m->ctr, req.nodes & memalloc_with_memory(mem));
 }
 

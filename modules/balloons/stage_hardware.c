@@ -63,8 +63,7 @@ static void follow_interrupts(struct rp_instance *inst)
 		n += count_balloons(s->list[i]);
 	w.claims = calloc(n, sizeof *w.claims);
 	if (!w.claims) {
-		modhost_log(&inst->h, RP_LOG_ERROR, 0,
-			    "out of memory: interrupts stay where they are");
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: interrupts are not moved");
 		return;
 	}
 	rp_idset_clear(&w.sink);

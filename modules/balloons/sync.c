@@ -111,8 +111,8 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	int32_t r = begin_roaming(inst, txn, ctr, &roams);
 	if (r || add_unplaced(inst, (struct unplaced){ctr, .roams = roams}))
 		return r ? r : -RP_ENOMEM;
-	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
-		    roams ? "runs unmanaged" : "keeps what it has", c->error);
+	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, %s: %s",
+		    roams ? "runs unmanaged" : "keeps its CPUs", c->error);
 	bool pins_memory = c->type ? c->type->pin_memory : inst->plan->pin_memory;
 	r = inst->plan->pin_cpu ? keep_cpus(inst, txn, ctr) : pin_loosen(inst, txn, ctr, PIN_CPUS);
 	if (!r && !pins_memory)
@@ -208,8 +208,8 @@ static bool is_bearable(struct rp_instance *inst, const struct balloon *b, int64
 	if (avail < want || avail < 1000 || (t->max_cpus && avail > 1000 * t->max_cpus))
 		return false;
 	modhost_log(&inst->h, RP_LOG_WARNING, 0,
-		    "%s[%u] has %lld CPUs, fewer than minCPUs: there are no more free ones",
-		    t->name, b->instance, (long long)(avail / 1000));
+		    "%s[%u] has %lld CPUs, fewer than minCPUs: no more CPUs are free", t->name,
+		    b->instance, (long long)(avail / 1000));
 	return true;
 }
 
@@ -404,12 +404,12 @@ static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choi
 		if (r == -RP_ENOMEM)
 			return modhost_no_memory(&inst->h);
 		if (r && restore)
-			modhost_log(
-				&inst->h, RP_LOG_WARNING, 0,
-				"what is there leaves no room for minBalloons: all is placed anew");
+			modhost_log(&inst->h, RP_LOG_WARNING, 0,
+				    "existing balloons leave no room for minBalloons: placing all "
+				    "containers again");
 		else if (r)
 			modhost_log(&inst->h, RP_LOG_ERROR, 0,
-				    "some of minBalloons can not be made");
+				    "some of minBalloons cannot be created");
 		if (!r || !restore)
 			return n;
 	}

@@ -185,7 +185,7 @@ static void limits_run(struct rp_instance *inst, struct ctl_item *item)
 static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	sink->gauge(sink->ctx, "containers",
-		    "Containers that ask for batch resources, or whose quota is normalized.", "",
+		    "Containers that request batch resources, or whose quota is normalized.", "",
 		    inst->n_ctrs);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
@@ -196,11 +196,11 @@ static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_s
 
 static const struct rp_key keys[] = {
 	SECTION_KEY("cpuNormalizationRatio", NUMBER,
-		    "What a CPU of this node is worth, from 1 to 10: quotas are divided by it. By "
-		    "default what the Node's annotation " KOORD_RATIO " says."),
+		    "Normalization ratio of this node's CPUs, from 1 to 10: quotas are divided by "
+		    "it. Default: the Node's annotation " KOORD_RATIO " says."),
 	SECTION_BOOL("normalizeQuotas", "true",
-		     "Divide the quotas of LS pods, too, and of those without the label "
-		     "koordinator.sh/qosClass; but not where CPUs are their own."),
+		     "Also divide the quotas of LS pods and of pods without the label "
+		     "koordinator.sh/qosClass, except for containers with exclusive CPUs."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -223,7 +223,8 @@ static const struct ctl_life_ops ops = {
 	.schema = &schema,
 };
 
-CTL_MODULE("batch-limits", "1.0", ops,
-	   .summary = "shares and limits of containers that ask for batch resources, "
-		      "normalized quotas",
-	   .licence = "Apache-2.0");
+CTL_MODULE(
+	"batch-limits", "1.0", ops,
+	.summary =
+		"shares and limits of containers that request batch resources, normalized quotas",
+	.licence = "Apache-2.0");

@@ -51,7 +51,8 @@ struct batch_item {
 	struct batch_limits ctr, pod;
 	struct batch_scale scale;
 };
-/* [worker] */
+
+/* [worker] Applies shares and limits; batch_scale() normalizes quotas. */
 void batch_apply(const struct modhost *h, struct batch_item *b);
 void batch_scale(const struct modhost *h, struct batch_item *b);
 

@@ -167,8 +167,9 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 	if (r) {
 		(void)ctl_format(
 			why, CTL_TEXT_MAX,
-			"annotation " SPEC " is not what it should be: a map of containers "
-			"with requests and limits of " KOORD_BATCH_CPU " and " KOORD_BATCH_MEMORY);
+			"annotation " SPEC
+			" is not a map of containers with requests and limits of " KOORD_BATCH_CPU
+			" and " KOORD_BATCH_MEMORY);
 		return -RP_EINVAL;
 	}
 	*ret_pod = limits_of(&all, ratio);

@@ -166,15 +166,16 @@ static int64_t value_of(const struct calculation *c, const struct sums *s, uint3
 		value = calc_percent(s->capacity, cap_percent);
 	static const char *const by[] = {"usage", "requests", "usage or requests"};
 	if (message)
-		(void)snprintf(message, MESSAGE_MAX,
-			       "%lld = capacity %lld - margin %lld - %s %lld - high-priority %s "
-			       "%lld%s",
-			       (long long)value, (long long)s->capacity, (long long)margin,
-			       policy == RP_NR_BY_REQUEST ? "reserved" : "system", (long long)base,
-			       by[policy], (long long)pods,
-			       capped  ? ", at most the percentage of capacity that may be lent"
-			       : value ? ""
-				       : ", at least 0");
+		(void)snprintf(
+			message, MESSAGE_MAX,
+			"%lld = capacity %lld - margin %lld - %s %lld - high-priority %s "
+			"%lld%s",
+			(long long)value, (long long)s->capacity, (long long)margin,
+			policy == RP_NR_BY_REQUEST ? "reserved" : "system", (long long)base,
+			by[policy], (long long)pods,
+			capped	? ", at most the percentage of capacity that may be overcommitted"
+			: value ? ""
+				: ", at least 0");
 	return value;
 }
 
@@ -193,7 +194,7 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 		r = h->noderes->measured(h->ctx, &c->measured);
 	if (r) {
 		free(c);
-		return modhost_fail(h, r, "the node is not known");
+		return modhost_fail(h, r, "the node is unknown");
 	}
 	if (c->measured.degraded) {
 		calc_reset(out, names, calc_why_degraded(&c->measured, text, sizeof text));
@@ -290,6 +291,7 @@ static const struct rp_calculator calculator = {
 
 static const struct calc_ops ops = {.plan = NULL};
 
-CALC_MODULE("batch", "1.0", ops, calculator,
-	    .summary = "CPU and memory that pods of high priority do not use, lent to batch pods",
-	    .licence = "Apache-2.0");
+CALC_MODULE(
+	"batch", "1.0", ops, calculator,
+	.summary = "CPU and memory that high-priority pods do not use, overcommitted to batch pods",
+	.licence = "Apache-2.0");

@@ -69,7 +69,7 @@ static void want_device(void *arg, const struct blkio_device *d)
 		if (a->entry->rate[r] != BLKIO_NOT_SET)
 			w->rate[r] = a->entry->rate[r];
 	if (a->entry->weight && !d->weighs)
-		apply_note(a, "the scheduler of %s knows no weights", d->name);
+		apply_note(a, "the I/O scheduler of %s does not support weights", d->name);
 }
 
 static void apply_expand(struct apply *a, const struct blkio_devices *devices)
@@ -81,7 +81,7 @@ static void apply_expand(struct apply *a, const struct blkio_devices *devices)
 			a->weight = a->entry->weight;
 		for (uint32_t p = 0; p < a->entry->n_devices; p++)
 			if (!blkio_match(a->h, devices, a->entry->devices[p], want_device, a))
-				apply_note(a, "%s names no disk", a->entry->devices[p]);
+				apply_note(a, "%s matches no disk", a->entry->devices[p]);
 	}
 }
 
@@ -206,8 +206,7 @@ static void verify_max(struct apply *a)
 		if (has_rates(&a->want[i]) && !has_line(text, &a->want[i])) {
 			a->n_failed++;
 			(void)ctl_format(a->why, sizeof a->why,
-					 "io.max: the kernel has not taken "
-					 "what was written for %s",
+					 "io.max: the kernel did not apply the values for %s",
 					 a->want[i].name);
 		}
 	free(text);
@@ -346,7 +345,8 @@ static void apply_weights(struct apply *a, bool v2)
 		return;
 	a->n_failed++;
 	if (!a->why[0])
-		(void)ctl_format(a->why, sizeof a->why, "the kernel has no weights of block I/O");
+		(void)ctl_format(a->why, sizeof a->why,
+				 "the kernel does not support weights of block I/O");
 }
 
 /* ---- cgroup v1 ------------------------------------------------------------------------------- */
@@ -406,7 +406,7 @@ static void apply_judge(const struct apply *a)
 	else if (a->n_failed)
 		ctl_say(item, a->n_done ? RP_APPLY_PARTIAL : RP_APPLY_FAILED, "%s", a->why);
 	else if (a->item->unknown[0])
-		ctl_say(item, RP_APPLY_FAILED, "there is no block I/O class %s", a->item->unknown);
+		ctl_say(item, RP_APPLY_FAILED, "unknown block I/O class %s", a->item->unknown);
 	else
 		ctl_say(item, RP_APPLY_DONE, "%s", a->note);
 }

@@ -48,7 +48,7 @@ static int32_t blkio_pre_create(struct rp_instance *inst, rp_txn txn,
 	if (!class)
 		return 0;
 	if (!inst->plan->forward && !blkio_config_class(inst->plan, class))
-		return modhost_fail(h, -RP_EINVAL, "there is no block I/O class \"%s\" (%s)", class,
+		return modhost_fail(h, -RP_EINVAL, "unknown block I/O class \"%s\" (%s)", class,
 				    source);
 	modhost_note(h, info->ctr, "block I/O class %s, %s", class, source);
 	return inst->plan->forward
@@ -124,26 +124,28 @@ static void blkio_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("enable", "true", "Give containers their classes."),
+	SECTION_BOOL("enable", "true", "Apply classes to containers."),
 	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
-		     "Without another class a container has that of its QoS class: Guaranteed, "
+		     "By default, use the class named like the pod's QoS class: Guaranteed, "
 		     "Burstable, BestEffort."),
 	SECTION_MAP("classes",
-		    "Classes by name. Without this key class names are passed on to the runtime."),
-	SECTION_LIST("classes.*",
-		     "Entries; what later ones say of a device goes over what earlier ones say."),
+		    "Classes by name. Without this key, class names are passed to the runtime."),
+	SECTION_LIST("classes.*", "Entries; for a device, later entries override earlier ones."),
 	SECTION_MAP("classes.*[]", "An entry."),
-	SECTION_LIST(
-		"classes.*[].devices",
-		"Disks, as paths or patterns of paths; without it the weight is the default one."),
+	SECTION_LIST("classes.*[].devices", "Disks, as paths or patterns of paths; without disks, "
+					    "the weight is the default weight."),
 	SECTION_KEY("classes.*[].devices[]", STRING,
-		    "Such as /dev/sd[a-z] or /dev/disk/by-id/nvme-*.", .flags = RP_KEY_NON_EMPTY),
+		    "A path or pattern, such as /dev/sd[a-z] or /dev/disk/by-id/nvme-*.",
+		    .flags = RP_KEY_NON_EMPTY),
 	SECTION_KEY("classes.*[].weight", BYTES, "Share of the disk's time, 10 to 1000."),
 	SECTION_KEY("classes.*[].throttleReadBps", BYTES,
-		    "Bytes read a second, at most; 0: no limit."),
-	SECTION_KEY("classes.*[].throttleWriteBps", BYTES, "Bytes written a second, at most."),
-	SECTION_KEY("classes.*[].throttleReadIOPS", BYTES, "Reads a second, at most."),
-	SECTION_KEY("classes.*[].throttleWriteIOPS", BYTES, "Writes a second, at most."),
+		    "Maximum bytes read per second; 0: no limit."),
+	SECTION_KEY("classes.*[].throttleWriteBps", BYTES,
+		    "Maximum bytes written per second; 0: no limit."),
+	SECTION_KEY("classes.*[].throttleReadIOPS", BYTES,
+		    "Maximum reads per second; 0: no limit."),
+	SECTION_KEY("classes.*[].throttleWriteIOPS", BYTES,
+		    "Maximum writes per second; 0: no limit."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);

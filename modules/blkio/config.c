@@ -38,8 +38,8 @@ static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_e
 		const char *pattern = h->config->text(h->ctx, item, "");
 		if (*pattern != '/')
 			return modhost_fail_at(h, item, -RP_EINVAL,
-					       "expected the path of a device or a pattern of such "
-					       "(/dev/sd[a-z]), found \"%s\"",
+					       "expected the path of a device or a pattern of "
+					       "paths (/dev/sd[a-z]), found \"%s\"",
 					       pattern);
 		if (!is_pattern(pattern))
 			return modhost_fail_at(
@@ -77,9 +77,9 @@ static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_ent
 		/* 0 in the configuration means no limit */
 		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET;
 		if (rate && !e->n_devices)
-			r = modhost_fail_at(h, rate, -RP_EINVAL,
-					    "an entry without devices has a weight alone: devices "
-					    "not listed");
+			r = modhost_fail_at(
+				h, rate, -RP_EINVAL,
+				"an entry without devices may only have a weight: list devices");
 	}
 	return r;
 }

@@ -45,7 +45,7 @@ static int32_t answer_quota(const struct modhost *h, const struct rp_question *q
 	const char *state = decide_in_text(h, q, "state", "unknown");
 	enum burst_node node = BURST_UNKNOWN;
 	if (!burst_policy(decide_in_text(h, q, "policy", "none"), &c))
-		return modhost_fail(h, -RP_EINVAL, "there is no such policy");
+		return modhost_fail(h, -RP_EINVAL, "unknown policy");
 	while (node < BURST_OVERLOAD && strcmp(burst_node_names[node], state) != 0)
 		node++;
 	bool allowed = decide_in(h, q, "allow", RP_T_BOOL, 1) != 0;

@@ -94,7 +94,7 @@ static int32_t burst_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	p->annotations = section_bool(h, cfg, "annotations", true);
 	int32_t r = koord_interval(h, cfg, &p->interval_ms);
 	if (!r && !read_config(h, cfg, &p->config))
-		r = modhost_fail_at(h, cfg, -RP_EINVAL, "a number is out of its range");
+		r = modhost_fail_at(h, cfg, -RP_EINVAL, "a number is out of range");
 	return r;
 }
 
@@ -389,12 +389,12 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 	static const char *const ways[] = {"way=\"reset\"", "way=\"down\"", "way=\"remain\"",
 					   "way=\"up\""};
 	sink->gauge(sink->ctx, "node_state",
-		    "The shared CPUs: 0 unknown, 1 idle, 2 cooling, 3 overload.", "",
+		    "State of the shared CPUs: 0 unknown, 1 idle, 2 cooling, 3 overload.", "",
 		    (double)inst->node);
 	sink->gauge(sink->ctx, "containers", "Containers that may burst.", "",
 		    HASH_COUNT(inst->known));
 	for (unsigned i = 0; i <= BURST_UP; i++)
-		sink->counter(sink->ctx, "decisions_total", "Decisions that change something.",
+		sink->counter(sink->ctx, "decisions_total", "Decisions that changed a quota.",
 			      ways[i], (double)inst->n_ways[i]);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
@@ -405,19 +405,19 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 
 static const struct rp_key keys[] = {
 	SECTION_CHOICE("policy", "none|auto|cpuBurstOnly|cfsQuotaBurstOnly", "none",
-		       "Savings of the kernel, larger quotas, both, or nothing."),
+		       "Kind of burst: saved quota of the kernel, larger quotas, both, or none."),
 	SECTION_NUMBER("cpuBurstPercent", 1, 10000, "1000",
-		       "Percent of the limit that the kernel saves up; never more than the quota."),
+		       "Percent of the limit that the kernel may save up; at most the quota."),
 	SECTION_NUMBER("cfsQuotaBurstPercent", 1, 10000, "300",
-		       "Percent of the limit that a quota grows to."),
-	SECTION_NUMBER(
-		"cfsQuotaBurstPeriodSeconds", -1, 604800, "-1",
-		"So long a container may use all of it, if it has saved that up; -1 is for ever."),
+		       "Percent of the limit up to which a quota grows."),
+	SECTION_NUMBER("cfsQuotaBurstPeriodSeconds", -1, 604800, "-1",
+		       "Time for which a container may use its grown quota if it saved that up; "
+		       "-1: no limit."),
 	SECTION_NUMBER("sharePoolThresholdPercent", 1, 100, "50",
-		       "Percent of the shared CPUs in use from which on quotas shrink again."),
+		       "Usage of the shared CPUs in percent above which quotas shrink again."),
 	SECTION_BOOL("annotations", "true",
-		     "Pods may say otherwise by the annotation koordinator.sh/cpuBurst."),
-	SECTION_KEY("interval", DURATION, "Between two rounds.", .fallback = "1s"),
+		     "Pods may override these values with the annotation koordinator.sh/cpuBurst."),
+	SECTION_KEY("interval", DURATION, "Interval between two rounds.", .fallback = "1s"),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -444,5 +444,5 @@ static const struct ctl_life_ops ops = {
 };
 
 CTL_MODULE("cpu-burst", "1.0", ops,
-	   .summary = "CPU beyond their limit for containers that it stops",
+	   .summary = "CPU time above their limit for throttled containers",
 	   .licence = "Apache-2.0");

@@ -19,17 +19,19 @@
 
 static const struct rp_key keys[] = {
 	SECTION_BOOL("enable", "false",
-		     "Whether nodes are normalized; the label " ENABLED_KEY
-		     " of a node says otherwise."),
-	SECTION_KEY("defaultRatio", NUMBER,
-		    "Ratio of CPU models that are not listed, or lack the one that is needed."),
+		     "Normalize nodes; the label " ENABLED_KEY " of a node overrides it."),
+	SECTION_KEY(
+		"defaultRatio", NUMBER,
+		"Ratio of CPU models that are not listed, or whose entry lacks the needed ratio."),
 	SECTION_MAP("ratioModel", "Ratios by CPU model."),
-	SECTION_MAP("ratioModel.*", "A model, as /proc/cpuinfo names it."),
+	SECTION_MAP("ratioModel.*", "A model, as named in /proc/cpuinfo."),
 	SECTION_KEY("ratioModel.*.baseRatio", NUMBER,
-		    "Without hyper-threads and turbo; 1 to 5, as all of these."),
-	SECTION_KEY("ratioModel.*.hyperThreadEnabledRatio", NUMBER, "With hyper-threads alone."),
-	SECTION_KEY("ratioModel.*.turboEnabledRatio", NUMBER, "With turbo alone."),
-	SECTION_KEY("ratioModel.*.hyperThreadTurboEnabledRatio", NUMBER, "With both."),
+		    "Ratio without hyper-threads and turbo, 1 to 5."),
+	SECTION_KEY("ratioModel.*.hyperThreadEnabledRatio", NUMBER,
+		    "Ratio with hyper-threads only, 1 to 5."),
+	SECTION_KEY("ratioModel.*.turboEnabledRatio", NUMBER, "Ratio with turbo only, 1 to 5."),
+	SECTION_KEY("ratioModel.*.hyperThreadTurboEnabledRatio", NUMBER,
+		    "Ratio with both, 1 to 5."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -69,7 +71,7 @@ static int32_t is_enabled(const struct rp_instance *inst, bool *ret)
 	return 0;
 }
 
-/* NULL: no ratio is configured for this machine. */
+/* Returns the ratio of a CPU model; NULL: no ratio is configured for this machine. */
 static rp_cfg ratio_at(const struct rp_instance *inst, const struct rp_nr_cpu *cpu)
 {
 	static const char *const names[2][2] = {
@@ -103,7 +105,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 		return 0;
 	}
 	if (h->noderes->cpu(h->ctx, &cpu))
-		return modhost_fail(h, -RP_ENOENT, "the model of the CPUs is not known");
+		return modhost_fail(h, -RP_ENOENT, "the CPU model is unknown");
 	rp_cfg at = ratio_at(inst, &cpu);
 	if (!at)
 		return modhost_fail(h, -RP_ENOENT,
@@ -113,7 +115,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 				    cpu.turbo ? "on" : "off");
 	double ratio = h->config->number(h->ctx, at, 0);
 	if (ratio < RATIO_MIN || ratio > RATIO_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "a ratio has to be from 1 to 5");
+		return modhost_fail_at(h, at, -RP_EINVAL, "a ratio must be from 1 to 5");
 	(void)snprintf(text, sizeof text, "%.2f", ratio);
 	out->annotation(out->ctx, KEY, text);
 	return 0;
@@ -147,4 +149,4 @@ static const struct rp_calculator calculator = {
 static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
 
 CALC_MODULE("cpu-normalization", "1.0", ops, calculator,
-	    .summary = "how much a CPU of this node's model counts for", .licence = "Apache-2.0");
+	    .summary = "normalization ratio of this node's CPU model", .licence = "Apache-2.0");

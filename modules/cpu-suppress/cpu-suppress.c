@@ -144,7 +144,7 @@ __attribute__((format(printf, 2, 3))) static void cpu_suppress_complain(struct r
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (*text && strcmp(text, inst->why) != 0)
-		modhost_log(&inst->h, RP_LOG_WARNING, 0, "BestEffort pods are not steered: %s",
+		modhost_log(&inst->h, RP_LOG_WARNING, 0, "BestEffort pods are not suppressed: %s",
 			    text);
 	(void)ctl_format(inst->why, sizeof inst->why, "%s", text);
 }
@@ -236,9 +236,8 @@ static bool decide_cpus(struct rp_instance *inst, struct survey *s, struct round
 	struct rp_idset online, picked;
 	uint32_t n;
 	if (s->apart) {
-		cpu_suppress_complain(
-			inst, "the policy has put them on different CPUs; take cpuSuppressPolicy: "
-			      "cfsQuota");
+		cpu_suppress_complain(inst, "the policy placed them on different CPUs; use "
+					    "cpuSuppressPolicy: cfsQuota");
 		return false;
 	}
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
@@ -289,8 +288,7 @@ static bool is_measured(struct rp_instance *inst, const struct survey *s, uint64
 		inst->known_ms = now;
 	if (now - inst->known_ms > PATIENCE_MS)
 		cpu_suppress_complain(
-			inst, "it is not known what they use; metrics.collectInterval has to be "
-			      "below 10s");
+			inst, "their usage is unknown; set metrics.collectInterval below 10s");
 	return s->n_sampled != 0;
 }
 
@@ -349,10 +347,10 @@ static void tell_written(struct rp_instance *inst, const struct round *r)
 	inst->steered[is_quota] = inst->plan->enable && is_quota == inst->plan->by_quota;
 	if (inst->ceiling == RP_NOT_SET)
 		modhost_log(&inst->h, RP_LOG_INFO, 0,
-			    "BestEffort pods may have all again: %s is %s", r->file, r->value);
+			    "BestEffort pods are no longer limited: %s is %s", r->file, r->value);
 	else
 		modhost_log(&inst->h, RP_LOG_DEBUG, 0,
-			    "BestEffort pods may have %lld milli-CPU: %s is %s",
+			    "BestEffort pods may use %lld milli-CPU: %s is %s",
 			    (long long)(inst->ceiling > 0 ? inst->ceiling : 0), r->file, r->value);
 }
 
@@ -407,27 +405,27 @@ static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric
 {
 	if (inst->ceiling != RP_NOT_SET)
 		sink->gauge(sink->ctx, "ceiling_milli_cores",
-			    "What BestEffort pods may use, by the last round.", "",
+			    "Limit of BestEffort pods from the last round.", "",
 			    (double)inst->ceiling);
 	sink->counter(sink->ctx, "rounds_total", "Decisions.", "", (double)inst->n_rounds);
-	sink->counter(sink->ctx, "writes_total", "Decisions that were written.", "",
-		      (double)inst->n_decided);
+	sink->counter(sink->ctx, "writes_total", "Decisions written.", "", (double)inst->n_decided);
 	return 0;
 }
 
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("enable", "true", "Do anything at all."),
+	SECTION_BOOL("enable", "true", "Switch the controller on."),
 	SECTION_NUMBER("cpuSuppressThresholdPercent", 0, 100, "65",
-		       "Percent of the node's CPUs that all together shall use at most."),
+		       "Highest usage of the node's CPUs in percent, including BestEffort pods."),
 	SECTION_KEY("cpuSuppressMinPercent", INT,
-		    "Percent of them that BestEffort pods keep in any case.", .min = 0, .max = 100),
+		    "Percent of the node's CPUs that BestEffort pods always keep.", .min = 0,
+		    .max = 100),
 	SECTION_CHOICE("cpuSuppressPolicy", "cpuset|cfsQuota", "cpuset",
-		       "By a set of CPUs, or by a quota."),
-	SECTION_KEY("reserved", CPU, "What the system is counted with at least.", .fallback = "0"),
-	SECTION_KEY("reservedCPUs", CPULIST, "CPUs that BestEffort pods are never given."),
-	SECTION_KEY("interval", DURATION, "Between two rounds.", .fallback = "1s"),
+		       "Limit by a CPU set, or by a quota."),
+	SECTION_KEY("reserved", CPU, "Minimum CPU usage counted for the system.", .fallback = "0"),
+	SECTION_KEY("reservedCPUs", CPULIST, "CPUs on which BestEffort pods never run."),
+	SECTION_KEY("interval", DURATION, "Interval between two rounds.", .fallback = "1s"),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -449,5 +447,6 @@ static const struct ctl_life_ops ops = {
 	.decision = &suppress_decision,
 };
 
-CTL_MODULE("cpu-suppress", "1.0", ops, .summary = "CPU of BestEffort pods, by what all others use",
+CTL_MODULE("cpu-suppress", "1.0", ops,
+	   .summary = "CPU of BestEffort pods, limited by the usage of other pods",
 	   .licence = "Apache-2.0");

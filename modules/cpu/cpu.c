@@ -21,7 +21,7 @@ struct rp_plan {
 };
 
 struct rp_instance {
-	CTL_LIFE; /* its table has the containers with a class */
+	CTL_LIFE; /* base; its table has the containers with a class */
 	struct cpuclass *classes;
 	struct rp_idset taken, shared; /* scratch of give_out() */
 	uint32_t n_failing; /* containers that are stale: not all of their CPUs have their class */
@@ -45,7 +45,7 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 	    cpuclass_find(defs, name) != CPUCLASS_NONE)
 		return modhost_fail_at(
 			h, node, -RP_EINVAL,
-			"the name of a CPU class has 1 to %u bytes and is given once",
+			"the name of a CPU class must be unique and have 1 to %u bytes",
 			CPUCLASS_NAME_MAX - 1);
 	if (defs->n == CPUCLASS_MAX || n_states > CPUCLASS_CSTATES_MAX)
 		return modhost_fail_at(h, node, -RP_EINVAL, "too many classes or idle states");
@@ -127,7 +127,7 @@ static void give_out(struct rp_instance *inst)
 	if (!r)
 		r = ctl_each_container(&inst->h, give_to, &round);
 	if (r)
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPUs lose their classes: out of memory");
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: CPUs lose their classes");
 	cpuclass_commit(inst->classes);
 }
 
@@ -196,7 +196,7 @@ static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 	}
 	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE) {
 		char why[2 * CTL_CLASS_MAX];
-		(void)snprintf(why, sizeof why, "there is no CPU class %.*s", CTL_CLASS_MAX, class);
+		(void)snprintf(why, sizeof why, "unknown CPU class %.*s", CTL_CLASS_MAX, class);
 		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, why);
 		bool had = class_entry(inst, ctr) != NULL;
 		ctl_table_del(inst->table, ctr);
@@ -220,8 +220,8 @@ static int32_t cpu_pre_create(struct rp_instance *inst, rp_txn txn, const struct
 	if (!class || !*class)
 		return 0;
 	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE)
-		return modhost_fail(&inst->h, -RP_EINVAL, "there is no CPU class \"%s\" (%s)",
-				    class, source);
+		return modhost_fail(&inst->h, -RP_EINVAL, "unknown CPU class \"%s\" (%s)", class,
+				    source);
 	modhost_note(&inst->h, info->ctr, "CPU class %s, %s", class, source);
 	return 0;
 }
@@ -261,7 +261,7 @@ static void put_all_back(struct rp_instance *inst)
 	struct rp_idset online;
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
 	if (cpuclass_configure(inst->classes, &none, rp_ids_of(&online)))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be taken back");
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be removed");
 	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
 	cpuclass_commit(inst->classes);
 }
@@ -300,11 +300,10 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)s.writes);
 	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",
 		      (double)s.failures);
-	sink->gauge(sink->ctx, "failing", "CPUs that are not what their class says.", "",
+	sink->gauge(sink->ctx, "failing", "CPUs whose settings differ from their class.", "",
 		    cpuclass_n_failing(inst->classes));
-	sink->counter(sink->ctx, "writes_differing_total",
-		      "Writes of which the kernel has made something else.", "",
-		      (double)s.differing);
+	sink->counter(sink->ctx, "writes_differing_total", "Writes whose value the kernel changed.",
+		      "", (double)s.differing);
 	return 0;
 }
 
@@ -322,20 +321,21 @@ static void cpu_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("enable", "true", "Do anything at all."),
+	SECTION_BOOL("enable", "true", "Switch the controller on."),
 	CPUCLASS_KEYS,
-	SECTION_MAP("classes", "The older form of cpuClasses: a map by name."),
+	SECTION_MAP("classes", "Obsolete form of cpuClasses: a map by name."),
 	SECTION_MAP("classes.*", "A class."),
 	SECTION_KEY("classes.*.minFreq", FREQ, "Lowest core frequency."),
 	SECTION_KEY("classes.*.maxFreq", FREQ, "Highest core frequency."),
 	SECTION_KEY("classes.*.uncoreMinFreq", FREQ, "Lowest uncore frequency."),
 	SECTION_KEY("classes.*.uncoreMaxFreq", FREQ, "Highest uncore frequency."),
-	SECTION_KEY("classes.*.energyPerformancePreference", INT,
-		    "1, performance, to 255, power saving; 0 leaves it alone.", .max = 255,
-		    .fallback = "0"),
+	SECTION_KEY(
+		"classes.*.energyPerformancePreference", INT,
+		"Energy/performance bias from 1 (performance) to 255 (power saving); 0: unchanged.",
+		.max = 255, .fallback = "0"),
 	SECTION_TEXT("classes.*.freqGovernor", "Frequency governor."),
-	SECTION_LIST("classes.*.disabledCstates", "Names of idle states that are off."),
-	SECTION_TEXT("classes.*.disabledCstates[]", "As in cpuidle/state*/name."),
+	SECTION_LIST("classes.*.disabledCstates", "Names of idle states that are disabled."),
+	SECTION_TEXT("classes.*.disabledCstates[]", "A name as in cpuidle/state*/name."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);

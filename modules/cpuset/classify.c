@@ -123,14 +123,14 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 	ret->n = 0;
 	if (list_text(inst, info, inst->plan->named_key)) {
 		ret->class = CLASS_ANNOTATED;
-		ret->why = "its pod names CPUs";
+		ret->why = "CPUs named by its pod";
 	} else if (n > 0) {
 		ret->class = CLASS_INTEGER;
-		ret->why = "asks for a whole number of CPUs as request and limit";
+		ret->why = "requests a whole number of CPUs as request and limit";
 		ret->n = n > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)n;
 	} else {
 		ret->class = CLASS_SHARED;
-		ret->why = "does not ask for a whole number of CPUs as request and limit";
+		ret->why = "does not request a whole number of CPUs as request and limit";
 	}
 	read_forbidden(inst, ret);
 }

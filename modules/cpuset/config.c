@@ -7,46 +7,41 @@
 #include <nri-rp/lib/section.h>
 
 static const struct rp_key keys[] = {
-	SECTION_KEY("coreIdsAnnotation", STRING,
-		    "Annotation by which a pod names the CPUs of its containers.",
+	SECTION_KEY("coreIdsAnnotation", STRING, "Annotation with the CPUs of a pod's containers.",
 		    .flags = RP_KEY_NON_EMPTY, .fallback = "weka.io/cores-ids"),
 	SECTION_KEY("forbidCoreIdsAnnotation", STRING,
-		    "Annotation by which a pod names CPUs that its containers must not run on.",
+		    "Annotation with CPUs on which a pod's containers must not run.",
 		    .flags = RP_KEY_NON_EMPTY, .fallback = "weka.io/forbid-core-ids"),
-	BOUNDS_KEYS("What no container gets for itself unless its pod names it.",
-		    "CPUs that no integer container gets: a set, or a quantity that is rounded up "
-		    "to whole CPUs; by default none."),
+	BOUNDS_KEYS("Resources that are not exclusive unless a pod names them.",
+		    "CPUs that integer containers do not get: a set, or a quantity that is rounded "
+		    "up to whole CPUs; by default none."),
 	SECTION_KEY("minSharedCPUs", INT,
-		    "CPUs that have to be left for shared containers; by default one while such "
-		    "containers run. 0 needs sharedOverlap.",
+		    "Number of CPUs that stay free for shared containers; by default one while "
+		    "such containers run. 0 needs sharedOverlap.",
 		    .max = RP_CPUS_MAX),
-	SECTION_BOOL(
-		"sharedOverlap", "false",
-		"Where nothing is left for shared containers, let them run on where they are, on "
-		"CPUs that belong to others by now."),
+	SECTION_BOOL("sharedOverlap", "false",
+		     "If no CPU is left for shared containers, let them keep their CPUs, which are "
+		     "then exclusive to other containers."),
 	SECTION_BOOL("pinMemory", "true",
 		     "Annotated containers get their memory from the NUMA nodes of their CPUs."),
-	SECTION_CHOICE(
-		"integerNeeds", "cpu|cpu-and-memory", "cpu-and-memory",
-		"Whether a container has to have a memory limit, too, to get CPUs for itself."),
-	SECTION_BOOL(
-		"classifyByQoS", "false",
-		"Take a container of a Guaranteed pod without CPU quota for one whose limit is its "
-		"request: for kubelets that set no quotas."),
+	SECTION_CHOICE("integerNeeds", "cpu|cpu-and-memory", "cpu-and-memory",
+		       "Whether a container also needs a memory limit to get exclusive CPUs."),
+	SECTION_BOOL("classifyByQoS", "false",
+		     "Treat the request of a container of a Guaranteed pod without CPU quota as "
+		     "its limit: for kubelets that set no quotas."),
 	SECTION_KEY("numaAware", BOOL,
-		    "Integer containers get CPUs of one NUMA node where they can, and their memory "
-		    "from there; by default true, unless parity is set."),
+		    "Place integer containers on CPUs and memory of one NUMA node if possible; by "
+		    "default true, unless parity is set."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
 	RELIEF_KEYS,
-	SECTION_KEY(
-		"updateDelay", DURATION,
-		"Shared containers get what others leave when nobody else has left for so long.",
-		.fallback = "500ms"),
-	SECTION_KEY("maxUpdateDelay", DURATION, "And after this time at the latest.",
-		    .fallback = "2s"),
+	SECTION_KEY("updateDelay", DURATION,
+		    "Delay before shared containers get CPUs that other containers released, "
+		    "restarted by each release.",
+		    .fallback = "500ms"),
+	SECTION_KEY("maxUpdateDelay", DURATION, "Longest such delay.", .fallback = "2s"),
 	SECTION_BOOL("preferSharedCache", "false",
-		     "With numaAware: CPUs that share one last-level cache where they can."),
+		     "With numaAware: prefer CPUs that share one last-level cache."),
 };
 
 const struct rp_schema cpuset_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
@@ -93,8 +88,8 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	if (p->min_shared == 0 && !config_flag(h, p, "sharedOverlap", 0))
 		return modhost_fail_at(
 			h, config_at(h, p, "minSharedCPUs"), -RP_EINVAL,
-			"0 lets shared containers run on CPUs of others when none are "
-			"left: say sharedOverlap: true, too, or leave at least 1");
+			"with 0, shared containers may run on exclusive CPUs of other containers: "
+			"also set sharedOverlap: true, or leave at least 1");
 	p->update_delay_ms = config_duration(h, p, "updateDelay", 500);
 	p->max_update_delay_ms = config_duration(h, p, "maxUpdateDelay", 2000);
 	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
@@ -103,9 +98,8 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 				       "%u ms",
 				       RP_WAIT_MAX_MS);
 	if (p->shared_cache && !p->numa_aware)
-		return modhost_fail_at(
-			h, config_at(h, p, "preferSharedCache"), -RP_EINVAL,
-			"it chooses among what numaAware finds: say numaAware: true, too");
+		return modhost_fail_at(h, config_at(h, p, "preferSharedCache"), -RP_EINVAL,
+				       "needs numaAware: true");
 	return 0;
 }
 

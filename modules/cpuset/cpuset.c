@@ -149,8 +149,8 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
 }
 
-/* After a start it is unknown which containers wait for relief, so the first rebalance checks
- * all. */
+/* Places all containers. After a start it is unknown which containers wait for relief, so the first
+ * rebalance checks all. */
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.waits = true;
@@ -172,8 +172,7 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	if (rp_ids_empty(rp_ids_of(&pool)))
 		return 0;
 	pool_add(inst, CLASS_SHARED, info->ctr, rp_ids_none());
-	return stage_shared(inst, txn, &c, rp_ids_of(&pool),
-			    "it was refused and runs all the same");
+	return stage_shared(inst, txn, &c, rp_ids_of(&pool), "it was refused but runs");
 }
 
 static const struct isolation_keys *isolation(const struct rp_plan *p)
@@ -208,6 +207,6 @@ static const struct life_ops ops = {
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 LIFE_MODULE("cpuset", "1.0", ops,
-	    .summary = "pods name their CPUs, whole CPUs for containers that ask for them, the "
-		       "rest for everybody else",
+	    .summary = "CPUs named by pods, whole CPUs for containers that request them, the rest "
+		       "for other containers",
 	    .licence = "Apache-2.0");

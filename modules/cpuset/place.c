@@ -178,10 +178,10 @@ static int32_t place_move(struct rp_instance *inst, rp_txn txn, const struct loo
 	if (r)
 		return r;
 	pool_add(inst, CLASS_INTEGER, c->info.ctr, rp_ids_of(&cpus));
-	place_do_explain(inst, c, rp_ids_of(&cpus), "moved for a pod that names some of its CPUs");
+	place_do_explain(inst, c, rp_ids_of(&cpus), "moved because a pod names some of its CPUs");
 	inst->counters.moved++;
 	return stage_own(inst, txn, c, rp_ids_of(&cpus),
-			 n < c->n ? "it has fewer CPUs than it asks for" : NULL);
+			 n < c->n ? "it has fewer CPUs than it requests" : NULL);
 }
 
 static int32_t move_victims(struct rp_instance *inst, rp_txn txn, struct rp_ids named)
@@ -219,7 +219,7 @@ static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct l
 		return modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT);
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	inst->counters.placed[CLASS_SHARED]++;
-	place_do_explain(inst, c, rp_ids_of(&cpus), "what nobody owns");
+	place_do_explain(inst, c, rp_ids_of(&cpus), "shared CPUs");
 	return stage_shared(inst, txn, c, rp_ids_of(&pool), NULL);
 }
 

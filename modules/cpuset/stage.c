@@ -42,7 +42,7 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 	rp_idset_andnot(&cpus, pool, rp_ids_of(&c->forbidden));
 	if (rp_ids_empty(rp_ids_of(&cpus))) {
 		rp_idset_copy(&cpus, pool);
-		reason = "all shared CPUs are forbidden to it by its annotation";
+		reason = "its annotation excludes all shared CPUs";
 	}
 	return stage_stage(inst, txn, c, CLASS_SHARED, rp_ids_of(&cpus), reason);
 }
@@ -87,7 +87,7 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 	struct follow f = {rp_ids_of(&pool), inst->now.overlapping != was};
 	if (inst->now.overlapping && f.turned)
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "shared CPU pool is empty, %u containers overlap with others",
+			    "shared CPU pool is empty, %u containers overlap with exclusive CPUs",
 			    inst->now.n[CLASS_SHARED]);
 	if ((empty || !inst->now.n[CLASS_SHARED]) && !f.turned)
 		return 0;

@@ -11,8 +11,8 @@
 
 #include "modules/cpuset/cpuset.h"
 
-#define SHORT_TEXT "it has fewer CPUs than it asks for"
-#define NAMED_TEXT "none of the CPUs that its pod names can be used; it is shared"
+#define SHORT_TEXT "it has fewer CPUs than it requests"
+#define NAMED_TEXT "none of the CPUs that its pod names is usable; it runs on shared CPUs"
 
 /* Stages the CPUs and counts the container. Returns 1, or an error. A reason marks the container
  * as degraded. */
@@ -40,7 +40,7 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 	bool all = named_here(inst, c, &named);
 	if (!rp_ids_empty(rp_ids_of(&named)))
 		return sync_give(inst, txn, c, rp_ids_of(&named),
-				 all ? NULL : "some of the CPUs that its pod names are not there");
+				 all ? NULL : "some of the CPUs that its pod names are missing");
 	modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr, NAMED_TEXT);
 	return 0;
 }

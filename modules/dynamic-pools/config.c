@@ -16,19 +16,18 @@ static const struct rp_key keys[] = {
 		"Containers of these namespaces, and of kube-system, go to the pool reserved."),
 	SECTION_TEXT("reservedPoolNamespaces[]", "A name or a pattern."),
 	SECTION_LIST("dynamicPoolTypes",
-		     "Pools beside reserved and shared, or more about those two."),
+		     "Pools besides reserved and shared, or settings of those two."),
 	SECTION_MAP("dynamicPoolTypes[]", "A pool."),
 	SECTION_KEY("dynamicPoolTypes[].name", STRING,
-		    "As pods name it. reserved and shared are the built-in ones.",
+		    "Name used by pods. reserved and shared are built in.",
 		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
-	SECTION_LIST("dynamicPoolTypes[].namespaces", "Whose containers go there."),
+	SECTION_LIST("dynamicPoolTypes[].namespaces", "Namespaces whose containers use the pool."),
 	SECTION_TEXT("dynamicPoolTypes[].namespaces[]", "A name or a pattern."),
 	SECTION_TEXT("dynamicPoolTypes[].cpuClass",
-		     "The class that the cpu controller gives to the CPUs of its containers."),
-	SECTION_CHOICE(
-		"dynamicPoolTypes[].allocatorPriority", "high|normal|low|none|0|1|2|3", "high",
-		"Which CPUs are preferred, by name or number. Of no effect on reserved and shared, "
-		"which have any."),
+		     "Class of the controller cpu for the CPUs of its containers."),
+	SECTION_CHOICE("dynamicPoolTypes[].allocatorPriority", "high|normal|low|none|0|1|2|3",
+		       "high",
+		       "Preferred CPUs, by name or number. No effect for reserved and shared."),
 };
 
 const struct rp_schema dynpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);

@@ -98,17 +98,16 @@ static struct members_choice by_namespace(const struct rp_plan *p, const char *n
 		if (glob_any(&p->types[i].namespaces, namespace))
 			return (struct members_choice){i, "by its namespace", p->types[i].at,
 						       false};
-	return (struct members_choice){POOL_SHARED, "no pool has its namespace", NULL, false};
+	return (struct members_choice){POOL_SHARED, "no pool matches its namespace", NULL, false};
 }
 
 static struct members_choice by_name(const struct rp_plan *p, const char *name)
 {
 	uint32_t i = pools_find(p->pools, p->n, name);
 	if (i < p->n)
-		return (struct members_choice){i, "its annotation names it", p->types[i].at, false};
+		return (struct members_choice){i, "by its annotation", p->types[i].at, false};
 	return (struct members_choice){
-		POOL_SHARED, "the pool that its annotation names is gone: it is in shared", NULL,
-		true};
+		POOL_SHARED, "the pool in its annotation was removed: using shared", NULL, true};
 }
 
 static struct members_choice choose(struct rp_instance *inst, const struct rp_ctr_info *info)
@@ -119,7 +118,7 @@ static struct members_choice choose(struct rp_instance *inst, const struct rp_ct
 		      glob_any(&p->system_namespaces, info->pod_namespace);
 	struct members_choice c = {POOL_RESERVED, "its namespace is reserved", NULL, false};
 	if (!system && info->cpu_request <= 0 && info->cpu_limit <= 0)
-		c = (struct members_choice){POOL_SHARED, "it asks for no CPU", NULL, false};
+		c = (struct members_choice){POOL_SHARED, "it requests no CPU", NULL, false};
 	else if (name)
 		c = by_name(p, name);
 	else if (!system)
@@ -258,5 +257,5 @@ static const struct life_ops ops = {
 /* The policy uses groups that share CPUs, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-LIFE_MODULE("dynamic-pools", "1.0", ops, .summary = "pools of CPUs that follow requests and load",
+LIFE_MODULE("dynamic-pools", "1.0", ops, .summary = "pools of CPUs sized by requests and load",
 	    .licence = "Apache-2.0");

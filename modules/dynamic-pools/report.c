@@ -38,10 +38,9 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	sink->counter(sink->ctx, "policy_dynamic_pools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
 	sink->counter(sink->ctx, "policy_dynamic_pools_refused_total",
-		      "Containers for which there were not enough CPUs.", "",
-		      (double)inst->refused);
+		      "Containers refused for lack of CPUs.", "", (double)inst->refused);
 	sink->counter(sink->ctx, "policy_dynamic_pools_resizes_total",
-		      "Times that pools got other CPUs.", "", (double)inst->resized);
+		      "Times the CPUs of pools changed.", "", (double)inst->resized);
 	return 0;
 }
 

@@ -44,9 +44,9 @@ static int32_t check_satisfaction(const struct modhost *h, rp_cfg cfg, const str
 	rp_cfg lower = section_get(h, cfg, "cpuEvictBESatisfactionLowerPercent");
 	rp_cfg upper = section_get(h, cfg, "cpuEvictBESatisfactionUpperPercent");
 	if ((p->be_lower == RP_NOT_SET) != (p->be_upper == RP_NOT_SET))
-		return modhost_fail_at(h, lower ? lower : upper, -RP_EINVAL,
-				       "both cpuEvictBESatisfactionLowerPercent and UpperPercent "
-				       "have to be set");
+		return modhost_fail_at(
+			h, lower ? lower : upper, -RP_EINVAL,
+			"set both cpuEvictBESatisfactionLowerPercent and UpperPercent");
 	return p->be_lower <= p->be_upper
 		       ? 0
 		       : modhost_fail_at(h, lower, -RP_EINVAL,
@@ -260,40 +260,50 @@ static void evict_fini(struct rp_instance *inst)
 	}
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("enable", "true", "Do anything at all."),
+	SECTION_BOOL("enable", "true", "Switch the controller on."),
 	PERCENT("cpuEvictBESatisfactionLowerPercent", 60,
-		"BE pods that may have less of the CPU that they ask for are too many."),
+		"Lowest share in percent of their requested CPU that BE pods may get before they "
+		"are evicted."),
 	PERCENT("cpuEvictBESatisfactionUpperPercent", 99,
-		"Pods go until the others may have as much of it."),
+		"Share in percent that the remaining BE pods get after evictions."),
 	SECTION_NUMBER("cpuEvictBEUsageThresholdPercent", 0, 100, "90",
-		       "Only while they use as much of what they may have."),
-	SECTION_NUMBER("cpuEvictTimeWindowSeconds", 1, WINDOW_MAX_S, "1",
-		       "On average over so long, and now as well."),
-	SECTION_CHOICE("cpuEvictPolicy", "evictByRealLimit|evictByAllocatable", "evictByRealLimit",
-		       "What BE pods may have: by their cgroup, or by what the node lends."),
-	PERCENT("cpuEvictThresholdPercent", 100, "CPU of the node in use; off unless set."),
-	PERCENT("cpuEvictLowerPercent", 100, "Pods go until it is so little; two less unless set."),
-	SECTION_NUMBER("memoryEvictThresholdPercent", 0, 100, "70", "Memory of the node in use."),
+		       "Evict only while BE pods use this percentage of their share."),
+	SECTION_NUMBER(
+		"cpuEvictTimeWindowSeconds", 1, WINDOW_MAX_S, "1",
+		"Time over which that usage is averaged; the current usage must exceed it, too."),
+	SECTION_CHOICE(
+		"cpuEvictPolicy", "evictByRealLimit|evictByAllocatable", "evictByRealLimit",
+		"Share of BE pods: by their cgroup, or by the node's overcommitted resources."),
+	PERCENT("cpuEvictThresholdPercent", 100,
+		"Threshold for CPU usage of the node in percent; off by default."),
+	PERCENT("cpuEvictLowerPercent", 100,
+		"Percentage at which evictions stop; default: two below the threshold."),
+	SECTION_NUMBER("memoryEvictThresholdPercent", 0, 100, "70",
+		       "Threshold for memory usage of the node in percent."),
 	PERCENT("memoryEvictLowerPercent", 100,
-		"Pods go until it is so little; two less unless set."),
+		"Percentage at which evictions stop; default: two below the threshold."),
 	PERCENT("cpuAllocatableEvictThresholdPercent", 1000,
-		"CPU that was asked for of what is lent; off unless set."),
+		"Threshold for the requested part of overcommitted CPU in percent; off by "
+		"default."),
 	PERCENT("cpuAllocatableEvictLowerPercent", 1000,
-		"Pods go until it is so little; two less unless set."),
+		"Percentage at which evictions stop; default: two below the threshold."),
 	PERCENT("memoryAllocatableEvictThresholdPercent", 1000,
-		"Memory that was asked for of what is lent; off unless set."),
+		"Threshold for the requested part of overcommitted memory in percent; off by "
+		"default."),
 	PERCENT("memoryAllocatableEvictLowerPercent", 1000,
-		"Pods go until it is so little; two less unless set."),
-	SECTION_KEY("evictEnabledPriorityThreshold", INT,
-		    "Pods up to this priority that have opted in go by usage; nobody unless set.",
-		    .min = 0, .max = 7999),
-	SECTION_KEY("allocatableEvictPriorityThreshold", INT,
-		    "Pods up to this priority go by what is lent; nobody unless set.", .min = 0,
-		    .max = 7999),
-	SECTION_KEY("interval", DURATION, "Between two rounds.", .fallback = "1s"),
-	SECTION_KEY("cpuCoolTime", DURATION, "From one eviction for CPU to the next one.",
+		"Percentage at which evictions stop; default: two below the threshold."),
+	SECTION_KEY(
+		"evictEnabledPriorityThreshold", INT,
+		"Highest priority of pods evicted by usage, if they opted in; default: no pods.",
+		.min = 0, .max = 7999),
+	SECTION_KEY(
+		"allocatableEvictPriorityThreshold", INT,
+		"Highest priority of pods evicted by overcommitted resources; default: no pods.",
+		.min = 0, .max = 7999),
+	SECTION_KEY("interval", DURATION, "Interval between two rounds.", .fallback = "1s"),
+	SECTION_KEY("cpuCoolTime", DURATION, "Interval between two evictions for CPU.",
 		    .fallback = "20s"),
-	SECTION_KEY("memoryCoolTime", DURATION, "From one eviction for memory to the next one.",
+	SECTION_KEY("memoryCoolTime", DURATION, "Interval between two evictions for memory.",
 		    .fallback = "4s"),
 };
 
@@ -319,5 +329,5 @@ static const struct ctl_life_ops ops = {
 };
 
 CTL_MODULE("evict", "1.0", ops,
-	   .summary = "pods that had better run elsewhere when a node that lends runs short",
+	   .summary = "evicts pods when an overcommitted node runs short of CPU or memory",
 	   .licence = "Apache-2.0");

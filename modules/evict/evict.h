@@ -71,7 +71,7 @@ struct evict_pod {
 	int64_t request[EVICT_LENT][RP_NR_AMOUNTS];
 };
 
-/* returns EVICT_…; EVICT_LENT: such pods use no overcommitted resources */
+/* Returns EVICT_…; EVICT_LENT: such pods use no overcommitted resources. */
 uint32_t evict_class(int64_t priority);
 
 /* The release that a rule requires. */

@@ -9,7 +9,7 @@
 
 #include "modules/evict/evict.h"
 
-#define WINDOW_READINGS 600u /* one reading per second of BE pods for the longest window */
+#define WINDOW_READINGS 600u /* a reading per second of BE pods for the longest window */
 #define REASON_MAX 200u
 
 /* A pod chosen by a rule. */
@@ -100,14 +100,13 @@ static void rounds_ask(const struct deciding *d, const struct evict_pod *pod, ui
 		return;
 	if (d->cluster && !h->evict->evict(h->ctx, pod->pod, -1, reason)) {
 		d->r->n_asked[rule]++;
-		modhost_log(h, RP_LOG_NOTICE, pod->pod, "%s: the cluster is asked to evict it: %s",
-			    pod->name, reason);
+		modhost_log(h, RP_LOG_NOTICE, pod->pod,
+			    "%s: requested its eviction from the cluster: %s", pod->name, reason);
 		return;
 	}
 	d->r->n_told[rule]++;
 	modhost_log(h, RP_LOG_WARNING, pod->pod,
-		    "%s: it had better run on another node, and there is no cluster to ask: %s",
-		    pod->name, reason);
+		    "%s: should be evicted, but no cluster is connected: %s", pod->name, reason);
 }
 
 /* Keeps the pods chosen by a rule that still needs a release. */
@@ -237,7 +236,7 @@ static void by_satisfaction(struct deciding *d, const struct evict_reading *read
 					.priority_max = RP_NOT_SET};
 	rounds_release(d, &need,
 		       "BE pods have %" PRId64 " of the %" PRId64
-		       " milli-CPU that they ask for, and use them up",
+		       " requested milli-CPU and use them up",
 		       s.average.limit, s.average.request);
 }
 
@@ -289,7 +288,8 @@ static void by_allocatable(struct deciding *d, uint32_t amount)
 				evict_by_allocatable(allocatable, request, p->threshold, p->lower),
 			.priority_max = plan->lent_priority_max};
 		rounds_release(d, &need,
-			       "%s pods ask for %" PRId64 " of %s, and the node lends %" PRId64,
+			       "%s pods request %" PRId64
+			       " of %s, and the node overcommits %" PRId64,
 			       classes[c], request, calc_amount_names[amount],
 			       allocatable == RP_NOT_SET ? 0 : allocatable);
 	}
@@ -320,10 +320,11 @@ int32_t evict_collect(struct rp_instance *inst, const struct rp_metric_sink *sin
 	char labels[64];
 	for (uint32_t rule = 0; rule < EVICT_RULES; rule++) {
 		(void)snprintf(labels, sizeof labels, "reason=\"%s\"", evict_rule_names[rule]);
-		sink->counter(sink->ctx, "asked_total", "Pods that the cluster was asked to evict.",
-			      labels, (double)r->n_asked[rule]);
+		sink->counter(sink->ctx, "asked_total",
+			      "Pods whose eviction was requested from the cluster.", labels,
+			      (double)r->n_asked[rule]);
 		sink->counter(sink->ctx, "told_total",
-			      "Pods that would have been, had there been a cluster to ask.", labels,
+			      "Pods not evicted because no cluster is connected.", labels,
 			      (double)r->n_told[rule]);
 	}
 	return 0;

@@ -58,7 +58,7 @@ static void gpu_give(const struct rp_nr_sink *out, const char *name, int64_t uni
 		     const struct sums *s)
 {
 	char text[CALC_WHY_MAX];
-	(void)snprintf(text, sizeof text, "%lld = sum over %u of %u devices that are healthy",
+	(void)snprintf(text, sizeof text, "%lld = sum over %u healthy of %u devices",
 		       (long long)units, s->n_healthy, s->n);
 	if (units != RP_NOT_SET)
 		calc_give(out, name, units, NULL, 0, text);
@@ -86,7 +86,7 @@ static int32_t gpu_calculate(struct rp_instance *inst, const struct rp_nr_sink *
 			add_device(h, i, &d, &s);
 		d = (struct rp_nr_device){.size = sizeof d};
 	}
-	calc_reset(out, names, "no such resource is in the inventory");
+	calc_reset(out, names, "the inventory has no such resource");
 	if (!s.n)
 		return 0;
 	gpu_give(out, GPU, s.gpu, &s);
@@ -115,7 +115,7 @@ static void plan_free(struct rp_plan *p)
 }
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("shared", "false", "Give gpu.shared as well: 100 for each healthy device."),
+	SECTION_BOOL("shared", "false", "Also publish gpu.shared: 100 for each healthy device."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -130,5 +130,5 @@ static const struct rp_calculator calculator = {
 static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
 
 CALC_MODULE("gpu", "1.0", ops, calculator,
-	    .summary = "what the graphics processors of the inventory have together",
+	    .summary = "sums over the graphics processors of the inventory",
 	    .licence = "Apache-2.0");

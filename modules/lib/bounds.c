@@ -34,7 +34,7 @@ static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc
 	return bounds_count(&b->reserved) || bounds_count(&awaited)
 		       ? 0
 		       : modhost_fail_at(h, node, -RP_EINVAL,
-					 "none of the CPUs to be reserved is available");
+					 "none of the reserved CPUs is available");
 }
 
 static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpualloc *a,
@@ -45,7 +45,7 @@ static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpuall
 					   &b->reserved, &from);
 	if (cpualloc_allocate(a, &from, n_more, CPUALLOC_NONE, CPUALLOC_PLAIN, &more))
 		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%u CPUs are to be reserved, and %u are available", n,
+				       "%u reserved CPUs requested, but only %u are available", n,
 				       bounds_count(&b->available));
 	rp_idset_or(&b->reserved, rp_ids_of(&b->reserved), rp_ids_of(&more));
 	return 0;
@@ -93,13 +93,13 @@ int32_t bounds_check_owners(const struct modhost *h, rp_cfg section, struct rp_i
 	if (bounds_count(&bad))
 		return modhost_fail_at(h, section_get(h, section, "reservedResources.cpu"),
 				       -RP_EBUSY,
-				       "some reserved CPUs (%s) belong to containers exclusively",
+				       "some reserved CPUs (%s) are exclusive to containers",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_andnot(&bad, taken, usable);
 	if (bounds_count(&bad))
 		return modhost_fail_at(
 			h, section_get(h, section, "availableResources.cpu"), -RP_EBUSY,
-			"some CPUs that belong to containers exclusively (%s) would be unavailable",
+			"some exclusive CPUs of containers (%s) would be unavailable",
 			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	return 0;
 }

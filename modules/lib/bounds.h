@@ -13,7 +13,7 @@
 /* Rows of a schema for the keys that bounds_read() reads. The caller documents the purpose of the
  * reserved CPUs. */
 #define BOUNDS_KEYS(reserved_doc, reserved_cpus_doc)                                               \
-	SECTION_MAP("availableResources", "What containers may use."),                             \
+	SECTION_MAP("availableResources", "Resources for containers."),                            \
 		SECTION_AMOUNT(                                                                    \
 			"availableResources.cpu",                                                  \
 			"CPUs that containers may use, as a set; by default all online ones."),    \

@@ -15,7 +15,7 @@ struct bytes {
 	uint32_t size, cap;
 };
 
-/* appends n bytes; 0 or -RP_ENOMEM */
+/* Appends n bytes. Returns 0 or -RP_ENOMEM. */
 int32_t bytes_put(struct bytes *b, const void *data, size_t n);
 
 /* The bytes that are not read yet. */

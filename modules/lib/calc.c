@@ -68,11 +68,11 @@ void calc_reset(const struct rp_nr_sink *out, const char *const *names, const ch
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size)
 {
 	if (m->age_ms == RP_NOT_SET)
-		(void)snprintf(text, size, "nothing was measured yet");
+		(void)snprintf(text, size, "no measurement yet");
 	else
 		(void)snprintf(text, size,
-			       "the last reading is %lld s old: too old to go by, or the "
-			       "first one, and usage is between two",
+			       "the last reading is %lld s old: too old, or the first one (usage "
+			       "needs two readings)",
 			       (long long)(m->age_ms / 1000));
 	return text;
 }

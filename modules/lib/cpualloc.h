@@ -80,7 +80,7 @@ struct cpualloc_machine {
 };
 
 /*
- * Create an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
+ * Creates an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
  * copy what they need. At RP_EVENT_TOPOLOGY create a new allocator. -RP_EINVAL: no CPU, a duplicate
  * CPU, or an id of RP_CPUS_MAX or more; -RP_ENOMEM.
  *
@@ -96,7 +96,7 @@ struct cpualloc *cpualloc_free(struct cpualloc *a); /* accepts NULL; returns NUL
  * never become high or normal on a machine with performance cores. -RP_EINVAL: no such priority. */
 int cpualloc_set_prio(struct cpualloc *a, enum cpualloc_prio prio, struct rp_ids cpus);
 
-/* Return the CPUs of a priority (CPUALLOC_NONE: those without one) and all online CPUs. Valid as
+/* Returns the CPUs of a priority (CPUALLOC_NONE: those without one) and all online CPUs. Valid as
  * long as the allocator. */
 struct rp_ids cpualloc_prio_cpus(const struct cpualloc *a, enum cpualloc_prio prio);
 struct rp_ids cpualloc_online(const struct cpualloc *a);

@@ -76,7 +76,7 @@ int32_t ctl_find_cgroup(const struct modhost *h, struct ctl_item *item, const ch
 {
 	int32_t r = h->work->cgroup_find(h->ctx, item->ref, controller, buf, size);
 	if (r)
-		ctl_say(item, RP_APPLY_FAILED, "its cgroup is not found: %s", modhost_why(r));
+		ctl_say(item, RP_APPLY_FAILED, "its cgroup was not found: %s", modhost_why(r));
 	return r;
 }
 
@@ -201,7 +201,7 @@ static int32_t ctl_life_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr 
 	if (!inst->ops->pre_create || !inst->plan->enable)
 		return 0;
 	int32_t r = inst->h.cache->get_ctr(inst->h.ctx, ctr, &info);
-	return r ? modhost_fail(&inst->h, r, "the container is not known")
+	return r ? modhost_fail(&inst->h, r, "the container is unknown")
 		 : inst->ops->pre_create(inst, txn, &info);
 }
 
@@ -246,7 +246,7 @@ static int32_t ctl_life_start(struct rp_instance *inst)
 	return r;
 }
 
-/* Dropped items are applied at the next start. */
+/* Stops the queue. Dropped items are applied at the next start. */
 static void ctl_life_stop(struct rp_instance *inst)
 {
 	inst->running = false;
@@ -293,7 +293,7 @@ static int32_t ctl_life_save(struct rp_instance *inst, const void **ret_data, ui
 static int32_t ctl_life_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	int32_t r = ctl_table_load(inst->table, data, size);
-	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
+	return r ? modhost_fail(&inst->h, r, "not a record of containers") : 0;
 }
 
 void ctl_life_destroy(struct rp_instance *inst)

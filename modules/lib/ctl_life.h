@@ -37,7 +37,7 @@ struct ctl_item {
 	uint32_t n_writes; /* set by run; summed up in the instance */
 	char *ref; /* reference to the container's cgroup, for cgroup_find() */
 	struct rp_plan *plan; /* plan of the time when the item was added, which lives as long */
-	uint32_t serial; /* of the container's change (ctl_life_item) */
+	uint32_t serial; /* number of the container's change (ctl_life_item) */
 	bool revokes; /* the container is to have nothing any more */
 	bool again; /* set by done: the item is queued once more */
 	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
@@ -54,7 +54,7 @@ int32_t ctl_find_cgroup(const struct modhost *h, struct ctl_item *item, const ch
 /* The first member of a controller's struct rp_plan. */
 #define CTL_PLAN                                                                                   \
 	bool enable; /* the section's key, set before ops.plan; true without it */                 \
-	uint32_t refs /* of the instance and of items */
+	uint32_t refs /* users: the instance and items */
 
 enum ctl_cause { CTL_SYNC, CTL_UPDATE, CTL_START, CTL_RETRY };
 
@@ -67,7 +67,7 @@ struct ctl_life_ops {
 	uint32_t changes; /* RP_CHANGED_… after which a container is applied again */
 	bool retries; /* failed items are repeated */
 	bool records; /* the record of containers with values is the module's state */
-	size_t plan_size; /* of struct rp_plan */
+	size_t plan_size; /* size of struct rp_plan */
 	int32_t (*init)(struct rp_instance *inst); /* fini() follows also after an error */
 	void (*fini)(struct rp_instance *inst);
 	/* Reads a section into a zeroed plan; errors have a message. */
@@ -105,7 +105,7 @@ struct ctl_table;
 	struct rp_plan *plan; /* active; NULL before the first commit */                           \
 	struct ctl_queue *queue;                                                                   \
 	struct ctl_table *table; /* containers with applied values */                              \
-	uint64_t n_writes; /* of all items */                                                      \
+	uint64_t n_writes; /* sum over all items */                                                \
 	bool running /* between start and stop */
 
 struct ctl_life {

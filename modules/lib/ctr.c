@@ -34,7 +34,7 @@ int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	*ret = (struct rp_ctr_info){.size = sizeof *ret};
 	int32_t r = h->cache->get_ctr(h->ctx, ctr, ret);
-	return r ? modhost_fail(h, r, "a container is not known") : 0;
+	return r ? modhost_fail(h, r, "a container is unknown") : 0;
 }
 
 const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)

@@ -83,14 +83,14 @@ int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, cons
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Add a line to the container's trail, if the host has trails. modhost_decided_by() names the
+/* Adds a line to the container's trail, if the host has trails. modhost_decided_by() names the
  * configuration node that decided; NULL makes it a plain note. */
 void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Add a text that is already one line. */
+/* Adds a text that is already one line. */
 void modhost_decided_line(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *line);
 void modhost_note_line(const struct modhost *h, rp_ctr ctr, const char *line);
 

@@ -82,7 +82,7 @@ static void life_drop(struct rp_instance *inst, struct rp_plan *plan)
 
 static int32_t no_plan(const struct life *l)
 {
-	return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
+	return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is active");
 }
 
 /* Begins a callback. A transaction may have several callbacks, which are rolled back together, so
@@ -157,7 +157,7 @@ static int32_t life_do_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 		return r;
 	if (!is_left_alone(l, &info))
 		return life_do_done(inst, life_do_stage(inst, txn, op(inst, txn, &info), false));
-	modhost_note_line(&l->h, ctr, "annotated to keep its CPUs: left alone");
+	modhost_note_line(&l->h, ctr, "annotated to keep its CPUs: unmanaged");
 	return 0;
 }
 
@@ -430,11 +430,11 @@ static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t s
 	}
 	if ((headed || head.n_reserved) && ((size_t)(left.end - left.at) < head.n_reserved ||
 					    !reserve_load(left.at, head.n_reserved, &past)))
-		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
+		return modhost_fail(&l->h, -RP_EINVAL, "saved state has another version");
 	left.at += head.n_reserved;
 	if (head.n_moved > (size_t)(left.end - left.at) ||
 	    (moved && !relief_load(&l->h, left.at, head.n_moved, moved)))
-		return modhost_fail(&l->h, -RP_EINVAL, "saved state is not of this version");
+		return modhost_fail(&l->h, -RP_EINVAL, "saved state has another version");
 	left.at += head.n_moved;
 	int32_t r = load_own(inst, left);
 	if (r)

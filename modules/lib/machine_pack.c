@@ -74,7 +74,7 @@ static void take_ascending(struct picking *k)
 	machine_pack_take(k, 0);
 }
 
-/* Without cores of several threads, the steps for whole cores do nothing. */
+/* Chooses n free CPUs. Without cores of several threads, the steps for whole cores do nothing. */
 void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
 	struct picking k = {.cores = &m->level[MACHINE_CORE], .n = n};

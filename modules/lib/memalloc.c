@@ -109,14 +109,14 @@ static int memalloc_check(struct memalloc *m, const struct memalloc_request *req
 		return memalloc_fail(m, -RP_EINVAL, "a request of %lld bytes",
 				     (long long)req->size);
 	if (!req->nodes)
-		return memalloc_fail(m, -RP_EINVAL, "a request for memory of no node");
+		return memalloc_fail(m, -RP_EINVAL, "a request for memory without a node");
 	if (req->nodes & ~m->all)
 		return memalloc_fail(m, -RP_EINVAL, "a request for memory of unknown nodes");
 	if (req->strict && req->types & ~m->types)
-		return memalloc_fail(m, -RP_EINVAL,
-				     "the machine has no memory of a requested kind");
+		return memalloc_fail(m, -RP_EINVAL, "the node has no memory of a requested kind");
 	if (req->size > m->total)
-		return memalloc_fail(m, -RP_ENOSPC, "a request of %lld bytes, the machine has %lld",
+		return memalloc_fail(m, -RP_ENOSPC,
+				     "a request for %lld bytes, but the node has %lld",
 				     (long long)req->size, (long long)m->total);
 	return 0;
 }
@@ -156,7 +156,7 @@ static int memalloc_add(struct memalloc *m, const struct memalloc_request *is, s
 static int check_new(struct memalloc *m, const struct memalloc_request *req)
 {
 	if (memalloc_find(m, req->id))
-		return memalloc_fail(m, -RP_EBUSY, "a request of this id exists");
+		return memalloc_fail(m, -RP_EBUSY, "a request with this id exists");
 	return memalloc_check(m, req);
 }
 
@@ -216,7 +216,7 @@ int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, mema
 	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
 	int r = req ? memalloc_check(m, is)
-		    : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+		    : memalloc_fail(m, -RP_ENOENT, "no request with this id");
 	if (!r && memalloc_reserve_journal(m, 1))
 		r = memalloc_fail(m, -RP_ENOMEM, "out of memory");
 	if (r)
@@ -257,7 +257,7 @@ int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memal
 	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
 	int r = req ? memalloc_check(m, is)
-		    : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+		    : memalloc_fail(m, -RP_ENOENT, "no request with this id");
 	if (!r && is->size != req->is.size)
 		r = memalloc_fail(m, -RP_EINVAL, "the size of the request has changed");
 	if (!r && memalloc_reserve_journal(m, 1))
@@ -298,7 +298,7 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 	uint32_t mark = memalloc_start(m), new_types;
 	struct request *req = memalloc_find(m, id);
 	if (!req)
-		return memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+		return memalloc_fail(m, -RP_ENOENT, "no request with this id");
 	if (nodes & ~m->all)
 		return memalloc_fail(m, -RP_EINVAL, "a request for memory of unknown nodes");
 	memalloc_mask zone = req->zone->nodes;
@@ -315,7 +315,7 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 	memalloc_mask more = memalloc_expand(m, zone, types, &new_types);
 	if (!more)
 		return memalloc_fail(m, -RP_ENOSPC,
-				     "there are no further nodes of the requested kinds of memory");
+				     "no further nodes with the requested kinds of memory");
 	int r = memalloc_enlarge(m, req, zone | more, new_types);
 	if (!r)
 		r = list_moves(m, mark, req);
@@ -331,7 +331,7 @@ int memalloc_release(struct memalloc *m, uint64_t id)
 	(void)memalloc_start(m);
 	struct request *req = memalloc_find(m, id);
 	if (!req)
-		return memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+		return memalloc_fail(m, -RP_ENOENT, "no request with this id");
 	if (memalloc_reserve_journal(m, 1))
 		return memalloc_fail(m, -RP_ENOMEM, "out of memory");
 	memalloc_note(m, req)->released = true;

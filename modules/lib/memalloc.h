@@ -94,7 +94,7 @@ struct memalloc_machine {
 };
 
 /*
- * Create an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
+ * Creates an allocator, from the host's topology (ctx is rp_host.ctx) or from a description. Both
  * copy what they need. From the topology, nodes with neither CPUs nor memory are ignored, CXL is
  * PMEM, and distances that depend on the direction are replaced by their mean.
  *
@@ -117,16 +117,16 @@ memalloc_mask memalloc_with_memory(const struct memalloc *m); /* nodes with memo
 memalloc_mask memalloc_of_types(const struct memalloc *m,
 				uint32_t types); /* nodes with memory of these types */
 uint32_t memalloc_types(const struct memalloc *m, memalloc_mask nodes); /* types of the nodes */
-/* types of memory that the machine has */
+/* Returns the types of memory that the machine has. */
 uint32_t memalloc_all_types(const struct memalloc *m);
-/* Convert a set of node numbers, in which unknown ones are ignored, and back. */
+/* Converts a set of node numbers, in which unknown ones are ignored, and back. */
 memalloc_mask memalloc_mask_of(const struct memalloc *m, struct rp_ids nodes);
 void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset *ret);
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /*
- * Return 0, or an error after which nothing has changed and memalloc_why() explains
+ * Returns 0, or an error after which nothing has changed and memalloc_why() explains
  * it:
  *   -RP_EINVAL  malformed request: no or unknown nodes, strict types that the machine lacks,
  *               negative size
@@ -172,7 +172,7 @@ uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **r
 const char *memalloc_why(const struct memalloc *m);
 
 /*
- * Undo over several calls: memalloc_drop() restores the exact state of memalloc_begin(), ages
+ * Undoes over several calls: memalloc_drop() restores the exact state of memalloc_begin(), ages
  * included; memalloc_keep() ends the undo. Not nested (-RP_EBUSY). memalloc_reset() must not be
  * called in between.
  */
@@ -185,7 +185,7 @@ void memalloc_drop(struct memalloc *m);
 uint32_t memalloc_count(const struct memalloc *m); /* number of requests */
 /* Stores the zone of a request. -RP_ENOENT: there is no such request. */
 int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone);
-/* Return bytes of a set of nodes: its capacity; the usage by requests within it; the difference;
+/* Returns bytes of a set of nodes: its capacity; the usage by requests within it; the difference;
  * and the part of the difference that is available, as larger zones around it may be fuller (at
  * least 0). */
 int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes);

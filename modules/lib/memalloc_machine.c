@@ -206,14 +206,14 @@ static int memalloc_read(const struct rp_host_topology *topo, void *ctx, bool by
 	int r = topo->set(ctx, RP_NODES_ONLINE, &online);
 	if (r)
 		return memalloc_machine_refuse(why, why_size, r,
-					       "the host does not know the memory nodes");
+					       "the host does not report the memory nodes");
 	uint64_t average = by_size ? average_memory(topo, ctx, online) : 0;
 	RP_IDS_EACH (id, online) {
 		struct rp_node_info info = {.size = sizeof info};
 		r = topo->node(ctx, id, &info);
 		if (r)
 			return memalloc_machine_refuse(
-				why, why_size, r, "memory node %u: the host does not know it", id);
+				why, why_size, r, "memory node %u: not reported by the host", id);
 		if (!info.memory && rp_ids_empty(info.cpus))
 			continue;
 		if (n == MEMALLOC_NODES_MAX)

@@ -79,19 +79,21 @@ struct relief_settings {
 };
 
 #define RELIEF_KEYS                                                                                \
-	SECTION_MAP("relief", "Moving containers so that another one fits into one NUMA node."),   \
+	SECTION_MAP("relief",                                                                      \
+		    "Moves of containers so that another container fits into one NUMA node."),     \
 		SECTION_KEY("relief.moves", INT,                                                   \
-			    "Containers that are moved for one container at most; 0: none. By "    \
-			    "default 3, with parity 0.",                                           \
+			    "Maximum number of containers that are moved for one container; 0: "   \
+			    "none. Default 3, with parity 0.",                                     \
 			    .max = RELIEF_MOVES_MAX),                                              \
 		SECTION_CHOICE("relief.at", "rebalance|admission", "rebalance",                    \
-			       "Whether containers are moved when others are rebalanced, or "      \
-			       "already when the container is created."),                          \
+			       "Whether containers are moved during rebalancing, or already when " \
+			       "the container is created."),                                       \
 		SECTION_CHOICE("relief.exclusive", "never|annotated|all", "annotated",             \
 			       "Which containers with exclusive CPUs are moved: none, those "      \
 			       "annotated movable.resource-policy.nri.io: \"true\", or all."),     \
 		SECTION_KEY("relief.cooldown", DURATION,                                           \
-			    "A container that was moved for another one stays for so long.",       \
+			    "Time for which a container that was moved for another one is not "    \
+			    "moved again.",                                                        \
 			    .fallback = "10m")
 
 /* Reads the section `relief` of a policy's section. */
@@ -133,7 +135,7 @@ bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *
 bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 		     const struct relief_moved *m, const struct rp_ctr_info *info, bool exclusive);
 
-/* Explain both sides of a move in the trails of the containers, by the numbers of NUMA nodes. */
+/* Explains both sides of a move in the trails of the containers, by the numbers of NUMA nodes. */
 void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
 		       const struct rp_ctr_info *other);
 void relief_note_placed(const struct modhost *h, rp_ctr ctr, uint32_t node, uint32_t n_moves);

@@ -263,7 +263,7 @@ void relief_report(const struct relief_counters *c, const struct rp_metric_sink 
 	static const char name[] = "policy_relief_moves_total";
 	static const char help[] =
 		"Containers moved so that others fit into one NUMA node, containers placed in one "
-		"node by that, and searches that found no moves.";
+		"node by this, and searches without a result.";
 	sink->counter(sink->ctx, name, help, "outcome=\"moved\"", (double)c->moved);
 	sink->counter(sink->ctx, name, help, "outcome=\"placed\"", (double)c->placed);
 	sink->counter(sink->ctx, name, help, "outcome=\"not_found\"", (double)c->failed);

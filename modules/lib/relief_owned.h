@@ -81,8 +81,8 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus);
  */
 int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
 		     uint32_t moves, struct rp_idset *ret);
-/* For a container that is being placed on `cpus`: with `at: admission` replaces these by CPUs of
- * one node, else the container waits. Results are those of relief_owned(). */
+/* Replaces, with `at: admission`, the CPUs of a container that is being placed by CPUs of one node;
+ * else the container waits. Results are those of relief_owned(). */
 int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info,
 		     struct rp_idset *cpus);
 /* Moves containers for those that wait, at most `budget` of them (0: any number). Returns the

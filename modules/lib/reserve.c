@@ -82,8 +82,8 @@ void reserve_list(const struct modhost *h, const struct reserve_past *past, stru
 	sort_missing(past, rp_ids_of(&missing), online, ret_wrong, ret_awaited);
 	if (rp_ids_empty(rp_ids_of(ret_wrong)) && !rp_ids_empty(rp_ids_of(ret_awaited)))
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "reserved CPUs %s are off line; they are reserved again when they "
-			    "come back",
+			    "reserved CPUs %s are offline; they are reserved again when they are "
+			    "online",
 			    modhost_set_text(rp_ids_of(ret_awaited), text, sizeof text));
 }
 

@@ -31,7 +31,7 @@ static uint64_t digest_number(uint64_t digest, uint64_t number)
 	return digest ^ digest >> 29;
 }
 
-/* Members of a map count in any order, items of a list in their order. */
+/* Adds a node to the digest. The order of a map's members does not matter, that of a list does. */
 static uint64_t digest_node(const struct modhost *h, rp_cfg node, uint64_t digest)
 {
 	uint32_t kind = node ? h->config->kind(h->ctx, node) : RP_NODE_NULL;

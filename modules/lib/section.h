@@ -13,7 +13,7 @@ static inline rp_cfg section_get(const struct modhost *h, rp_cfg node, const cha
 	return h->config->get(h->ctx, node, path);
 }
 
-/* Return the value at a path, or the fallback. Texts are valid as long as the section. */
+/* Returns the value at a path, or the fallback. Texts are valid as long as the section. */
 static inline bool section_bool(const struct modhost *h, rp_cfg node, const char *path,
 				bool fallback)
 {
@@ -98,7 +98,7 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 /* Placement as in the original of the policy, where this project's default is a better one. */
 #define SECTION_PARITY                                                                             \
 	SECTION_BOOL("parity", "false",                                                            \
-		     "Choose CPUs in the order of the original of this policy, which packs worse " \
-		     "than the default; for comparisons.")
+		     "Choose CPUs in the order of the policy's original, which packs worse than "  \
+		     "the default; for comparisons.")
 
 #endif

@@ -117,12 +117,14 @@ static int32_t simple_stage(struct rp_instance *inst, rp_txn txn, const struct r
 		return ctr_forget(&inst->h, txn, info->ctr);
 	uint32_t n = owners_owned(&inst->owners, info->ctr, &own);
 	simple_cpus(inst, info, &own, &cpus);
-	return ctr_stage(&inst->h, txn, info->ctr,
-			 &(struct ctr_stage){.cpus = rp_ids_of(&cpus),
-					     .own = rp_ids_of(&own),
-					     .degraded = ops->wants(inst, info) == n
-								 ? NULL
-								 : "too few CPUs to have its own"});
+	return ctr_stage(
+		&inst->h, txn, info->ctr,
+		&(struct ctr_stage){
+			.cpus = rp_ids_of(&cpus),
+			.own = rp_ids_of(&own),
+			.degraded = ops->wants(inst, info) == n
+					    ? NULL
+					    : "not enough CPUs to make its CPUs exclusive"});
 }
 
 /* Says which kind of CPUs a container has, as `nri-rpctl explain` shows. */
@@ -133,7 +135,7 @@ static void simple_note(const struct rp_instance *inst, const struct rp_ctr_info
 	simple_cpus(inst, info, &own, &cpus);
 	bool is_reserved = rp_ids_subset(rp_ids_of(&cpus), rp_ids_of(&inst->plan->cpus.reserved));
 	modhost_note(&inst->h, info->ctr, "namespace %s: %s CPUs", info->pod_namespace,
-		     n		   ? "its own"
+		     n		   ? "exclusive"
 		     : is_reserved ? "reserved"
 				   : "shared");
 }

@@ -103,7 +103,7 @@ static void sums_done(struct rp_instance *inst, struct memqos_sums *s, bool ran)
 	const char *why = ran && s->item.result == RP_APPLY_FAILED ? s->item.text : "";
 	if (*why && strcmp(why, inst->why) != 0)
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "memory is not kept for pods as a whole: %s", why);
+			    "memory is not reserved for whole pods: %s", why);
 	(void)ctl_format(inst->why, sizeof inst->why, "%s", why);
 	parts_free(s);
 }
@@ -152,7 +152,7 @@ static int32_t memqos_pre_create(struct rp_instance *inst, rp_txn txn,
 	memqos_text(v.high, high, sizeof high);
 	if (!memqos_is_nothing(&v))
 		modhost_note(h, info->ctr,
-			     "memory: %lld bytes kept, %lld protected, held back above %s",
+			     "memory: %lld bytes reserved, %lld protected, throttled above %s",
 			     (long long)v.min, (long long)v.low, high);
 	r = memory_qos_stage(h, txn, info->ctr, "memory.min", v.min, 0);
 	if (!r)
@@ -196,7 +196,7 @@ static int32_t memqos_start(struct rp_instance *inst)
 {
 	return koord_is_v1(&inst->h, "memory")
 		       ? modhost_fail(&inst->h, -RP_ENOTSUP,
-				      "cgroup v1 can keep no memory for containers")
+				      "cgroup v1 cannot reserve memory for containers")
 		       : 0;
 }
 
@@ -208,7 +208,7 @@ static void memqos_stop(struct rp_instance *inst)
 
 static int32_t memqos_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	ctl_life_collect(inst, sink, "Containers with values of their own.");
+	ctl_life_collect(inst, sink, "Containers with individual values.");
 	return 0;
 }
 
@@ -248,21 +248,23 @@ static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question 
 #define CLASS(name_, who_)                                                                         \
 	SECTION_MAP((name_), "Containers of " who_ "."),                                           \
 		PERCENT(name_ ".minLimitPercent",                                                  \
-			"Percent of the request that the kernel never takes (memory.min)."),       \
+			"Percent of the request that the kernel never reclaims (memory.min)."),    \
 		PERCENT(name_ ".lowLimitPercent",                                                  \
-			"Percent of the request that it takes last (memory.low)."),                \
+			"Percent of the request that the kernel reclaims last (memory.low)."),     \
 		PERCENT(name_ ".throttlingPercent",                                                \
-			"Percent of the way from request to limit at which the container is held " \
-			"back (memory.high); 0 is never.")
+			"Percent of the way from request to limit above which the container is "   \
+			"throttled (memory.high); 0: never.")
 
 static const struct rp_key keys[] = {
 	CLASS("lsr", "class LSE and LSR, or Guaranteed pods"),
 	CLASS("ls", "class LS, or Burstable pods"),
 	CLASS("be", "class BE, or BestEffort pods"),
-	SECTION_BOOL("annotations", "true",
-		     "Pods may say otherwise by the annotation koordinator.sh/memoryQOS."),
+	SECTION_BOOL(
+		"annotations", "true",
+		"Pods may override these values with the annotation koordinator.sh/memoryQOS."),
 	SECTION_KEY("allocatable", BYTES,
-		    "The limit of containers without one; by default the machine's memory."),
+		    "Limit assumed for containers without a memory limit; by default the node's "
+		    "memory."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -299,5 +301,5 @@ static const struct ctl_life_ops ops = {
 };
 
 CTL_MODULE("memory-qos", "1.0", ops,
-	   .summary = "memory kept for containers, by the class of their pods",
+	   .summary = "memory reserved for containers, by the class of their pods",
 	   .licence = "Apache-2.0");

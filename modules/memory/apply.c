@@ -52,8 +52,8 @@ static int32_t memory_apply_put(const struct modhost *h, struct memory_item *ite
 		return r;
 	}
 	if (read_value(h, path, is, sizeof is) >= 0 && !apply_do_same(is, v->text)) {
-		(void)ctl_format(why, CTL_TEXT_MAX, "%s: the kernel has made %s of %s", v->file, is,
-				 v->text);
+		(void)ctl_format(why, CTL_TEXT_MAX, "%s: the kernel set %s instead of %s", v->file,
+				 is, v->text);
 		return -RP_EINVAL;
 	}
 	return 0;

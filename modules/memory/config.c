@@ -19,13 +19,13 @@ static int32_t read_class(const struct modhost *h, rp_cfg node, struct rp_plan *
 				       sizeof k->name - 1);
 	for (uint32_t i = 0; i < c->n_classes; i++)
 		if (strcmp(c->classes[i].name, text) == 0)
-			return modhost_fail_at(h, name, -RP_EINVAL, "there is a class %s already",
+			return modhost_fail_at(h, name, -RP_EINVAL, "class %s is defined twice",
 					       text);
 	(void)snprintf(k->name, sizeof k->name, "%s", text);
 	k->swap_ratio = h->config->number(h->ctx, ratio, 0);
 	if (!(k->swap_ratio >= 0 && k->swap_ratio < 1))
 		return modhost_fail_at(h, ratio, -RP_EINVAL,
-				       "expected a part of the limit, from 0 to less than 1");
+				       "expected a fraction of the limit, from 0 to less than 1");
 	c->n_classes++;
 	return 0;
 }
@@ -55,7 +55,7 @@ int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *
 	uint32_t n = h->config->count(h->ctx, classes), n_files = h->config->count(h->ctx, files);
 	if (n > MEMORY_CLASSES_MAX || n_files > MEMORY_FILES_MAX - 2)
 		return modhost_fail_at(h, n > MEMORY_CLASSES_MAX ? classes : files, -RP_EINVAL,
-				       "that are too many");
+				       "too many files");
 	c->classes = calloc(n + 1, sizeof *c->classes);
 	if (!c->classes)
 		return modhost_no_memory(h);

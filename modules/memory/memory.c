@@ -149,7 +149,7 @@ static void memory_timer(struct rp_instance *inst, uint64_t cookie)
 
 static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	ctl_life_collect(inst, sink, "Containers with values of their own.");
+	ctl_life_collect(inst, sink, "Containers with individual values.");
 	memory_migrate_collect(inst->migrations, sink);
 	return 0;
 }
@@ -198,7 +198,7 @@ static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t 
 	int32_t r = ctl_table_load(inst->table, data, size);
 	if (r == -RP_EINVAL)
 		r = load_both(inst, data, size);
-	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
+	return r ? modhost_fail(&inst->h, r, "not a record of containers") : 0;
 }
 
 static int32_t memory_init(struct rp_instance *inst)
@@ -219,29 +219,28 @@ static void memory_fini(struct rp_instance *inst)
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL("enable", "true", "Do anything at all."),
-	SECTION_BOOL(
-		"usePodQoSAsDefaultClass", "false",
-		"Without an annotation a container has the class that is named like its QoS class, "
-		"if there is one."),
+	SECTION_BOOL("enable", "true", "Switch the controller on."),
+	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
+		     "Without an annotation, use the class named like the pod's QoS class, if it "
+		     "exists."),
 	SECTION_LIST("unifiedAnnotations",
 		     "Files of cgroup v2 that pods may set by annotations FILE.memory-qos.nri.io."),
-	SECTION_KEY("unifiedAnnotations[]", STRING, "Such as memory.high.",
+	SECTION_KEY("unifiedAnnotations[]", STRING, "A file, such as memory.high.",
 		    .flags = RP_KEY_NON_EMPTY),
-	SECTION_MAP("pageMigration", "Pages of containers whose memory nodes have changed."),
+	SECTION_MAP("pageMigration",
+		    "Migration of pages of containers whose memory nodes changed."),
 	SECTION_BOOL("pageMigration.enable", "false", "Move them to the new nodes."),
 	SECTION_KEY("pageMigration.rate", BYTES,
-		    "So many bytes a second, of all containers together; at least 1Mi.",
+		    "Bytes per second, for all containers together; at least 1Mi.",
 		    .fallback = "256Mi"),
 	SECTION_LIST("classes", "Classes, chosen by the annotation class.memory-qos.nri.io."),
 	SECTION_MAP("classes[]", "A class."),
-	SECTION_KEY("classes[].name", STRING, "Its name, unique.",
+	SECTION_KEY("classes[].name", STRING, "Unique name.",
 		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
-	SECTION_KEY(
-		"classes[].swapLimitRatio", NUMBER,
-		"The part of the memory limit that may be swapped out: the kernel reclaims what is "
-		"over the rest.",
-		.fallback = "0"),
+	SECTION_KEY("classes[].swapLimitRatio", NUMBER,
+		    "Fraction of the memory limit that may be swapped out: the kernel reclaims "
+		    "memory above the rest.",
+		    .fallback = "0"),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);

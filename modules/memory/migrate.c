@@ -196,17 +196,16 @@ static void migrate_finish(struct memory_migrations *m, const struct migration *
 {
 	if (!at->n_left && !at->why && at->n_sparse)
 		migrate_say(m, at, RP_APPLY_PARTIAL,
-			    "%u MiB moved, %u mappings with hardly a page in them were not looked "
-			    "through",
+			    "%u MiB moved, skipped %u mappings with very few pages",
 			    migrate_mib(at->n_moved), at->n_sparse);
 	else if (!at->n_left && !at->why)
 		migrate_say(m, at, RP_APPLY_DONE, "%u MiB moved, %u MiB shared with others stay",
 			    migrate_mib(at->n_moved), migrate_mib(at->n_shared));
 	else
 		migrate_say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
-			    "%u MiB moved, %llu pages could not be: %s%s", migrate_mib(at->n_moved),
-			    (unsigned long long)at->n_left, modhost_why(at->why),
-			    migrate_remedy(at->why));
+			    "%u MiB moved, %llu pages could not be moved: %s%s",
+			    migrate_mib(at->n_moved), (unsigned long long)at->n_left,
+			    modhost_why(at->why), migrate_remedy(at->why));
 	m->n_done++;
 	m->n_left += at->n_left;
 	migrate_drop(m, at->ctr);
@@ -257,7 +256,8 @@ static void migrate_take(struct memory_migrations *m, const struct rp_plan *c, s
 		at->due_ms = now_ms(m) + FIRST_MS;
 		migrate_rotate(m);
 	} else {
-		migrate_say(m, at, RP_APPLY_FAILED, "the runtime has not given it these nodes");
+		migrate_say(m, at, RP_APPLY_FAILED,
+			    "the runtime has not assigned these nodes to it");
 		migrate_drop(m, at->ctr);
 	}
 }
@@ -277,7 +277,7 @@ void memory_migrate_collect(const struct memory_migrations *m, const struct rp_m
 	uint32_t n = 0;
 	for (const struct migration *at = m->list; at; at = at->next)
 		n++;
-	sink->gauge(sink->ctx, "migrations", "Containers whose pages are on their way.", "", n);
+	sink->gauge(sink->ctx, "migrations", "Containers whose pages are being moved.", "", n);
 	sink->counter(sink->ctx, "migrations_done_total", "Containers whose pages have been moved.",
 		      "", (double)m->n_done);
 	sink->counter(sink->ctx, "moved_bytes_total", "Pages moved to other nodes.", "",

@@ -82,7 +82,7 @@ static int32_t add_annotated(const struct modhost *h, const struct rp_plan *c,
 		if (!text)
 			continue;
 		if (!*text || strlen(text) >= MEMORY_VALUE_MAX || strpbrk(text, "\n\r"))
-			return qos_refuse(v, "the annotation for %s is no value of it",
+			return qos_refuse(v, "the annotation for %s has an invalid value",
 					  c->files[i]);
 		memory_values_add(v, c->files[i], text);
 	}
@@ -115,7 +115,7 @@ static int32_t add_class(const struct modhost *h, const struct rp_plan *c,
 		name = ctl_qos_name(info->qos);
 	const struct memory_class *k = name && *name ? find_class(c, name) : NULL;
 	if (asked && *name && !k)
-		return qos_refuse(v, "there is no memory class \"%s\"", name);
+		return qos_refuse(v, "unknown memory class \"%s\"", name);
 	if (!k)
 		return 0;
 	memcpy(v->class, k->name, sizeof v->class);
@@ -126,7 +126,8 @@ static int32_t add_class(const struct modhost *h, const struct rp_plan *c,
 		return 0;
 	if (limit <= 0)
 		return qos_refuse(v,
-				  "memory class %s is a part of the memory limit, and it has none",
+				  "memory class %s is a fraction of the memory limit, but the "
+				  "container has no limit",
 				  k->name);
 	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
 	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);

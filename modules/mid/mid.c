@@ -96,7 +96,7 @@ static int32_t mid_calculate(struct rp_instance *inst, const struct rp_nr_sink *
 	struct rp_nr_measured m = {.size = sizeof m};
 	char text[CALC_WHY_MAX];
 	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is not known");
+		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
 	if (h->noderes->strategy(h->ctx, RP_NR_MID_MODE) == 1)
 		give_static(h, &node, out);
 	else if (m.degraded)
@@ -117,5 +117,6 @@ static const struct rp_calculator calculator = {
 static const struct calc_ops ops = {.plan = NULL};
 
 CALC_MODULE("mid", "1.0", ops, calculator,
-	    .summary = "CPU and memory that prod pods are predicted not to need, lent to mid pods",
+	    .summary = "CPU and memory that prod pods are predicted not to need, overcommitted to "
+		       "mid pods",
 	    .licence = "Apache-2.0");

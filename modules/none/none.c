@@ -19,10 +19,10 @@ struct rp_instance {
 
 /* Keys of other policies, so that a switch to none requires no other change of the section. */
 static const struct rp_key keys[] = {
-	SECTION_MAP("availableResources", "Accepted and not used."),
-	SECTION_ANY("availableResources.cpu", "Accepted and not used."),
-	SECTION_MAP("reservedResources", "Accepted and not used."),
-	SECTION_ANY("reservedResources.cpu", "Accepted and not used."),
+	SECTION_MAP("availableResources", "Accepted; no effect."),
+	SECTION_ANY("availableResources.cpu", "Accepted; no effect."),
+	SECTION_MAP("reservedResources", "Accepted; no effect."),
+	SECTION_ANY("reservedResources.cpu", "Accepted; no effect."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
@@ -95,6 +95,6 @@ static const void *none_service(struct rp_instance *inst, const char *id)
 	return strcmp(id, RP_SCHEMA_1) == 0 ? &schema : NULL;
 }
 
-RP_MODULE_DEFINE("none", "1.0", RP_KIND_POLICY, .summary = "leaves all containers where they are",
+RP_MODULE_DEFINE("none", "1.0", RP_KIND_POLICY, .summary = "moves no container",
 		 .licence = "Apache-2.0", .create = none_create, .destroy = none_destroy,
 		 .service = none_service);

@@ -20,23 +20,20 @@ const char *const fill_names[] = {"Balanced", "Packed", "FirstFree"};
 
 static const struct rp_key keys[] = {
 	POOLS_KEYS,
-	SECTION_LIST("pools", "Pools beside reserved and default."),
-	SECTION_MAP("pools[]", "A pool, or several of one kind."),
-	SECTION_KEY("pools[].name", STRING,
-		    "As pods name it. reserved and default are the built-in ones.",
+	SECTION_LIST("pools", "Pools besides reserved and default."),
+	SECTION_MAP("pools[]", "A pool, or several equal instances."),
+	SECTION_KEY("pools[].name", STRING, "Name used by pods. reserved and default are built in.",
 		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
 	SECTION_ANY("pools[].cpu", "CPUs of each instance: a whole number."),
 	SECTION_NUMBER("pools[].maxPods", -1, 1000000, "0",
 		       "Pods in one instance; 0: any number, -1: none."),
-	SECTION_KEY(
-		"pools[].instances", ANY,
-		"How many: a number, \"8 CPUs\" for as many as these make, or \"50 %\" of the CPUs "
-		"that are not reserved.",
-		.fallback = "1"),
-	SECTION_CHOICE(
-		"pools[].fillOrder", "Balanced|Packed|FirstFree", "Balanced",
-		"Which instance a pod goes to: the one with fewest pods, with most, or the first "
-		"that has room."),
+	SECTION_KEY("pools[].instances", ANY,
+		    "Number of instances: a number, \"8 CPUs\" for as many as fit into 8 CPUs, or "
+		    "\"50 %\" of the CPUs that are not reserved.",
+		    .fallback = "1"),
+	SECTION_CHOICE("pools[].fillOrder", "Balanced|Packed|FirstFree", "Balanced",
+		       "Instance for a new pod: the one with the fewest pods, with the most, or "
+		       "the first with room."),
 };
 
 const struct rp_schema podpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
@@ -89,10 +86,10 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 	char unit = cut_unit(number);
 	int64_t n = strlen(text) < sizeof number ? number_parse(number, RP_CPUS_MAX) : -1;
 	if (n < 0)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "invalid Instances: \"%.64s\": say a number, \"8 CPUs\" or "
-				       "\"50 %%\"",
-				       text);
+		return modhost_fail_at(
+			h, node, -RP_EINVAL,
+			"invalid Instances: \"%.64s\": write a number, \"8 CPUs\" or \"50 %%\"",
+			text);
 	*ret = (uint32_t)(unit == '%' ? n_free * n / 100 / each : unit ? n / each : n);
 	if (unit == 'c' && n > n_free && !lenient)
 		return modhost_fail_at(h, node, -RP_EINVAL,
@@ -176,7 +173,7 @@ static int32_t check_def(const struct making *m, struct def *d)
 	if (d->n > 1 && d->fill == FILL_PACKED && !d->max_pods)
 		return modhost_fail_at(
 			m->h, d->at, -RP_EINVAL,
-			"%u pool(s) unreachable due to unlimited pod capacity: give maxPods",
+			"%u pool(s) unreachable due to unlimited pod capacity: set maxPods",
 			d->n - 1);
 	for (uint32_t i = 0; i < m->p->n_pools; i++)
 		if (strcmp(m->p->pools[i].name, d->name) == 0)

@@ -109,7 +109,7 @@ static const char *podpools_wanted(struct rp_instance *inst, const struct rp_ctr
 	if (find_pool(inst->plan, name, 0) < POOLS_MAX)
 		return name;
 	modhost_log(&inst->h, RP_LOG_ERROR, info->ctr,
-		    "there is no pool \"%.64s\": it goes to the pool default", name);
+		    "unknown pool \"%.64s\": using the pool default", name);
 	return "default";
 }
 
@@ -135,7 +135,7 @@ static uint32_t podpools_choose(struct rp_instance *inst, const struct rp_ctr_in
 		return best;
 	inst->overflowed++;
 	modhost_log(&inst->h, RP_LOG_ERROR, info->ctr,
-		    "there is no room in the pools \"%s\": it goes to the pool default", name);
+		    "no room in the pools \"%s\": using the pool default", name);
 	return POOL_DEFAULT;
 }
 
@@ -280,7 +280,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	if (plan_new(&inst->h, inst->plan->bounds.section, &before, ret) == 0)
 		return 0;
 	modhost_log(&inst->h, RP_LOG_WARNING, 0,
-		    "too few CPUs are left for the pools: they keep what is on line of theirs");
+		    "too few CPUs are left for the pools: they keep their online CPUs");
 	plan_look(&inst->h, inst->plan);
 	*ret = inst->plan;
 	return 0;
@@ -304,5 +304,5 @@ static const struct life_ops ops = {
 /* The policy uses groups that share CPUs, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-LIFE_MODULE("podpools", "1.0", ops, .summary = "fixed pools of CPUs that hold so many pods each",
+LIFE_MODULE("podpools", "1.0", ops, .summary = "fixed pools of CPUs with a limited number of pods",
 	    .licence = "Apache-2.0");

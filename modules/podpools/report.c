@@ -48,7 +48,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	sink->counter(sink->ctx, "policy_podpools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
 	sink->counter(sink->ctx, "policy_podpools_overflows_total",
-		      "Pods for which there was no room in the pools that they named.", "",
+		      "Pods for which the pool they named had no room.", "",
 		      (double)inst->overflowed);
 	return 0;
 }

@@ -157,11 +157,11 @@ static void advise_tell(struct rp_instance *inst)
 		const struct advice *a = p->node ? NULL : advise_find(inst, p->name);
 		uint32_t now = rp_ids_count(rp_ids_of(&p->cpus));
 		if (a && a->size != now)
-			modhost_log(&inst->h, RP_LOG_INFO, 0,
-				    "pool %s: %u CPUs, %u before: %lldm are in use, the load is "
-				    "%lldm, %u are wanted",
-				    p->name, a->size, now, (long long)a->used, (long long)a->load,
-				    a->wanted);
+			modhost_log(
+				&inst->h, RP_LOG_INFO, 0,
+				"pool %s: %u CPUs, %u before: usage %lldm, load %lldm, wanted %u",
+				p->name, a->size, now, (long long)a->used, (long long)a->load,
+				a->wanted);
 	}
 }
 
@@ -187,8 +187,8 @@ int32_t advise_now(struct rp_instance *inst, rp_txn txn)
 	inst->n_blind = inst->n_advice && m.used == RP_NOT_SET ? inst->n_blind + 1 : 0;
 	if (inst->n_blind == 2) /* the first reading has no rates */
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "advisor: nothing is measured of any container, and pools stay as they "
-			    "are: is metrics.collectInterval set?");
+			    "advisor: no usage of containers is known, so pools are unchanged: set "
+			    "metrics.collectInterval");
 	advise_arm(inst);
 	return stage_all(inst, txn);
 }

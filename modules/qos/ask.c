@@ -288,7 +288,7 @@ static bool is_of_daemon_set(const struct rp_instance *inst, rp_pod pod)
 	       !(level && !strcmp(level, level_names[LEVEL_SYSTEM]));
 }
 
-static const char left_alone[] = "left alone";
+static const char left_alone[] = "unmanaged";
 
 static bool was_left_alone(const struct rp_instance *inst, rp_pod pod)
 {
@@ -303,11 +303,11 @@ static bool was_left_alone(const struct rp_instance *inst, rp_pod pod)
 int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why)
 {
 	const struct modhost *h = &inst->h;
-	*ret_why = is_debugged(inst, pod) ? "its pod is annotated for debugging: left alone" : NULL;
+	*ret_why = is_debugged(inst, pod) ? "its pod is annotated for debugging: unmanaged" : NULL;
 	if (*ret_why)
 		return 0;
 	bool known = was_left_alone(inst, pod), is = known || is_of_daemon_set(inst, pod);
-	*ret_why = is ? "its pod is one of a DaemonSet: left alone" : NULL;
+	*ret_why = is ? "its pod belongs to a DaemonSet: unmanaged" : NULL;
 	return is && !known
 		       ? h->cache->set_pod_private(h->ctx, txn, pod, left_alone, sizeof left_alone)
 		       : 0;

@@ -12,68 +12,62 @@
 #define HINTS_POLICY_DEFAULT HINTS_BEST_EFFORT
 
 #define LEVEL_KEYS(level_)                                                                         \
-	SECTION_MAP("levels." level_, "Of containers of this level."),                             \
-		SECTION_CHOICE(                                                                    \
-			"levels." level_ ".cpuQuota", "asked|none|limit|burst", "asked",           \
-			"CFS quota: as the runtime asks for it, none, that of the CPU limit, or "  \
-			"cpuBurstPercent of that."),                                               \
+	SECTION_MAP("levels." level_, "Settings of containers of this level."),                    \
+		SECTION_CHOICE("levels." level_ ".cpuQuota", "asked|none|limit|burst", "asked",    \
+			       "CFS quota: as requested by the runtime, none, from the CPU "       \
+			       "limit, or cpuBurstPercent of the limit."),                         \
 		SECTION_NUMBER("levels." level_ ".cpuBurstPercent", 100, 10000, "100",             \
 			       "Quota in percent of the CPU limit, with cpuQuota: burst."),        \
+		SECTION_KEY("levels." level_ ".memoryLow", NUMBER,                                 \
+			    "memory.low as a fraction of the memory request, 0 to 1; cgroup v2 "   \
+			    "only."),                                                              \
 		SECTION_KEY(                                                                       \
-			"levels." level_ ".memoryLow", NUMBER,                                     \
-			"memory.low as a part of the memory request, 0 to 1; cgroup v2 only."),    \
-		SECTION_KEY("levels." level_ ".memoryHigh", NUMBER,                                \
-			    "memory.high as a part of the memory limit, 0 to 1; cgroup v2 only."), \
+			"levels." level_ ".memoryHigh", NUMBER,                                    \
+			"memory.high as a fraction of the memory limit, 0 to 1; cgroup v2 only."), \
 		SECTION_TEXT("levels." level_ ".rdtClass",                                         \
-			     "Its RDT class, for those that no annotation gives one."),            \
-		SECTION_TEXT("levels." level_ ".blockioClass", "Its block I/O class, likewise."),  \
+			     "RDT class of containers without an annotation for it."),             \
+		SECTION_TEXT("levels." level_ ".blockioClass",                                     \
+			     "Block I/O class of containers without an annotation for it."),       \
 		SECTION_TEXT("levels." level_ ".cpuClass",                                         \
-			     "Its CPU class, for the controllers that know such.")
+			     "CPU class, for controllers that support CPU classes.")
 
 static const struct rp_key keys[] = {
 	SECTION_KEY("reservedCPUs", CPULIST,
-		    "CPUs that no pool has: system_cores with the pool \"reserve\" run there."),
+		    "CPUs outside pools: system_cores with the pool \"reserve\" run there."),
 	SECTION_KEY("reservedCPUCount", INT,
-		    "How many CPUs to reserve, taken from one NUMA node after the other; without "
-		    "reservedCPUs.",
+		    "Number of CPUs to reserve, from the NUMA nodes in turn; without reservedCPUs.",
 		    .max = RP_CPUS_MAX, .fallback = "0"),
 	SECTION_BOOL("reserveFromEnd", "false",
-		     "reservedCPUCount takes the last CPUs of nodes, not the first ones."),
-	SECTION_BOOL(
-		"enableReclaim", "false",
-		"Pools are as large as their pods ask for, and reclaimed_cores have all that is "
-		"left. Without it pools have all but minReclaimedCPUs."),
-	SECTION_KEY(
-		"minReclaimedCPUs", INT,
-		"CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node; with "
-		"the advisor two a NUMA node.",
-		.min = 1, .max = RP_CPUS_MAX),
-	SECTION_KEY(
-		"rampUpSeconds", INT,
-		"How long a new pod of shared_cores runs on all CPUs of pools before it joins its "
-		"own; 0: not at all.",
-		.max = 86400, .fallback = "30"),
-	SECTION_CHOICE(
-		"numaHintPolicy", "spreading|packing|dynamic_packing", "spreading",
-		"Which NUMA node bound pods of shared_cores go to: that with most left, with "
-		"least, or with least above numaHintLowThreshold."),
+		     "Let reservedCPUCount take the last CPUs of nodes, not the first."),
+	SECTION_BOOL("enableReclaim", "false",
+		     "Size pools by the requests of their pods and leave all other CPUs to "
+		     "reclaimed_cores. Without it, pools get all CPUs except minReclaimedCPUs."),
+	SECTION_KEY("minReclaimedCPUs", INT,
+		    "CPUs left for reclaimed_cores; by default 4, or one per NUMA node; with the "
+		    "advisor two per NUMA node.",
+		    .min = 1, .max = RP_CPUS_MAX),
+	SECTION_KEY("rampUpSeconds", INT,
+		    "Time for which a new pod of shared_cores runs on the CPUs of all pools before "
+		    "it joins its pool; 0: none.",
+		    .max = 86400, .fallback = "30"),
+	SECTION_CHOICE("numaHintPolicy", "spreading|packing|dynamic_packing", "spreading",
+		       "NUMA node for bound pods of shared_cores: the one with most CPUs left, "
+		       "with least, or with least above numaHintLowThreshold."),
 	SECTION_KEY("numaHintLowThreshold", NUMBER,
-		    "The part of a node, 0 to 1, that dynamic_packing leaves free while it can.",
+		    "Fraction of a node, 0 to 1, that dynamic_packing leaves free if possible.",
 		    .fallback = "0"),
 	SECTION_PARITY,
 	RELIEF_KEYS,
 	SECTION_BOOL("allowSharedOverlapReclaimed", "false",
-		     "reclaimed_cores also run on CPUs of pools that do not need them."),
-	SECTION_MAP(
-		"enhancementDefaults",
-		"What pods are taken to say in their enhancement annotations when they do not."),
+		     "Let reclaimed_cores also run on CPUs that pools do not need."),
+	SECTION_MAP("enhancementDefaults",
+		    "Defaults for keys that pods omit in their enhancement annotations."),
 	SECTION_TEXT("enhancementDefaults.*", "The value of a key."),
-	SECTION_LIST("podDebugAnnotations", "Annotations of pods that are left alone."),
+	SECTION_LIST("podDebugAnnotations", "Annotations of pods that are unmanaged."),
 	SECTION_TEXT("podDebugAnnotations[]", "A key."),
-	SECTION_LIST("injectEnvs",
-		     "Environment variables that containers get when they are created."),
+	SECTION_LIST("injectEnvs", "Environment variables set in new containers."),
 	SECTION_MAP("injectEnvs[]", "A variable."),
-	SECTION_KEY("injectEnvs[].name", STRING, "Its name.",
+	SECTION_KEY("injectEnvs[].name", STRING, "Name of the variable.",
 		    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),
 	SECTION_KEY("injectEnvs[].value", STRING,
 		    "Its value, with ${qosLevel}, ${pool}, ${cpus}, ${mems}, ${numaNodes}, "
@@ -82,35 +76,32 @@ static const struct rp_key keys[] = {
 	SECTION_LIST("injectEnvs[].qosLevels", "The levels that have it; all by default."),
 	SECTION_KEY("injectEnvs[].qosLevels[]", ENUM, "A level.", .choices = LEVEL_CHOICES),
 	SECTION_BOOL("injectEnvs[].override", "false",
-		     "It replaces a variable that the container has by itself."),
+		     "Replace a variable that the container already has."),
 	SECTION_CHOICE(
 		"topologyPolicy", HINTS_POLICY_CHOICES, "best-effort",
-		"How the NUMA nodes that suit CPUs and memory are brought together, and which "
-		"pods are refused."),
+		"How NUMA nodes for CPUs and memory are combined, and which pods are refused."),
 	SECTION_KEY("numericAlignResources", LIST,
-		    "With topologyPolicy numeric: resources that have to be on the same nodes.",
+		    "With topologyPolicy numeric: resources that must be on the same nodes.",
 		    .fallback = "[cpu, memory]"),
 	SECTION_KEY("numericAlignResources[]", ENUM, "A resource.", .choices = "cpu|memory"),
 	SECTION_BOOL("pinCPU", "true", "Containers get CPUs."),
 	SECTION_BOOL("pinMemory", "true", "Containers get memory nodes."),
-	SECTION_BOOL(
-		"memoryMigrate", "false",
-		"Pages shall follow when memory nodes change. The controller memory does that, "
-		"with pageMigration."),
+	SECTION_BOOL("memoryMigrate", "false",
+		     "Move pages when memory nodes change. The controller memory does this, with "
+		     "pageMigration."),
 	SECTION_BOOL("nonBindingMemoryCheck", "true",
-		     "Refuse pods of shared_cores whose memory is not there on nodes without bound "
+		     "Refuse pods of shared_cores whose memory does not fit on nodes without bound "
 		     "pods."),
-	SECTION_MAP("advisor",
-		    "Pools that are not bound are as large as what is used of them, not as what is "
-		    "asked for."),
+	SECTION_MAP("advisor", "Size unbound pools by usage instead of requests."),
 	SECTION_BOOL("advisor.enable", "false",
-		     "Whether it is done. It needs enableReclaim, and metrics.collectInterval."),
-	SECTION_KEY("advisor.reserve", CPU, "CPU that a pool has beyond what is used of it.",
+		     "Switch the advisor on. It needs enableReclaim and metrics.collectInterval."),
+	SECTION_KEY("advisor.reserve", CPU, "CPU that a pool gets in addition to its usage.",
 		    .fallback = "4"),
 	SECTION_KEY("advisor.period", DURATION,
-		    "How often pools are looked at: at most 10 CPUs more or 2 less each time.",
+		    "Interval between resizes of pools; each adds at most 10 CPUs or removes at "
+		    "most 2.",
 		    .min = 1000, .max = 3600000, .fallback = "30s"),
-	SECTION_MAP("levels", "What else containers of a level have."),
+	SECTION_MAP("levels", "Further settings of containers, by level."),
 	LEVEL_KEYS("dedicated_cores"),
 	LEVEL_KEYS("shared_cores"),
 	LEVEL_KEYS("reclaimed_cores"),
@@ -210,8 +201,8 @@ static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 		ret->levels = (1u << N_LEVELS) - 1;
 	if (!is_name(ret->name))
 		return modhost_fail_at(h, config_do_at(h, node, "name"), -RP_EINVAL,
-				       "\"%s\" is no name of a variable: letters, digits and _, "
-				       "not a digit first",
+				       "\"%s\" is not a variable's name: use letters, digits and "
+				       "_, not starting with a digit",
 				       ret->name);
 	const char *unknown = env_unknown(ret->value);
 	return !*unknown
@@ -255,8 +246,8 @@ static int32_t read_advisor(const struct modhost *h, struct rp_plan *p)
 	if (!p->advise || (p->reclaim && !p->overlap))
 		return 0;
 	return modhost_fail_at(h, config_do_at(h, node, "enable"), -RP_EINVAL,
-			       "what pools do not use goes to reclaimed_cores: the advisor needs "
-			       "enableReclaim, and not allowSharedOverlapReclaimed");
+			       "the advisor gives unused CPUs of pools to reclaimed_cores: set "
+			       "enableReclaim, and unset allowSharedOverlapReclaimed");
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
@@ -269,8 +260,7 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	p->pin_memory = value_at(h, s, "pinMemory", RP_T_BOOL, 1) != 0;
 	if (value_at(h, s, "memoryMigrate", RP_T_BOOL, 0))
 		modhost_log(h, RP_LOG_NOTICE, 0,
-			    "memoryMigrate: pages follow where the controller memory runs, with "
-			    "pageMigration.enable");
+			    "memoryMigrate needs the controller memory with pageMigration.enable");
 	p->memory_check = value_at(h, s, "nonBindingMemoryCheck", RP_T_BOOL, 1) != 0;
 	p->ramp_up_ms = 1000 * value_at(h, s, "rampUpSeconds", RP_T_INT, 30);
 	p->min_reclaimed = (uint32_t)value_at(h, s, "minReclaimedCPUs", RP_T_INT, 0);
@@ -315,7 +305,7 @@ static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg
 	reserve_list(h, past, rp_ids_of(&p->listed), online, online, &wrong, &awaited);
 	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL, "there are no CPUs %s on this machine",
+	return modhost_fail_at(h, node, -RP_EINVAL, "CPUs %s do not exist on this node",
 			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
@@ -332,7 +322,7 @@ static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,
 		return reserve_listed(h, p, list, past);
 	if (n >= p->machine->n_cpus && !past->hotplug)
 		return modhost_fail_at(h, count, -RP_EINVAL,
-				       "%u CPUs are to be reserved, and the machine has %u", n,
+				       "%u reserved CPUs requested, but the node has %u", n,
 				       p->machine->n_cpus);
 	n = reserve_quantity(past, online, online, n, &p->reserved, &from);
 	take_threads(p, &from, n, last, &p->reserved);
@@ -353,8 +343,7 @@ static int32_t add_node(const struct modhost *h, struct rp_plan *p, uint32_t uni
 	if (u->id >= NODES_MAX)
 		return modhost_fail(
 			h, -RP_ENOTSUP,
-			"qos handles NUMA nodes with numbers below %u; this machine has "
-			"node %u",
+			"qos supports NUMA nodes with numbers below %u; this machine has node %u",
 			NODES_MAX, u->id);
 	node->id = u->id;
 	node->unit = unit;
@@ -438,7 +427,7 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, stru
 	if (rp_ids_empty(rp_ids_of(&bad)))
 		return 0;
 	return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EBUSY,
-			       "some reserved CPUs (%s) are dedicated to containers that run",
+			       "some reserved CPUs (%s) are dedicated to running containers",
 			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 }
 

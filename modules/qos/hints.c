@@ -392,7 +392,7 @@ static int32_t check_unbound(struct rp_instance *inst, const struct ask *a, cons
 	if (sum > 1000 * room->unbound_cpus) {
 		inst->counters.refused[REFUSED_CPU]++;
 		return modhost_fail(&inst->h, -RP_ENOSPC,
-				    NO_CPUS ": shared_cores would ask for %lldm of %lld CPUs",
+				    NO_CPUS ": shared_cores would request %lldm of %lld CPUs",
 				    (long long)sum, (long long)room->unbound_cpus);
 	}
 	for (uint32_t i = 0; i < p->n_nodes; i++)
@@ -410,9 +410,9 @@ static int32_t check_size(struct rp_instance *inst, const struct ask *a)
 	uint32_t least = nodes_needed(p, a);
 	if (least > 1 && (a->level == LEVEL_SHARED || !several_nodes(a)))
 		return hints_refuse(inst, REFUSED_CPU,
-				    "the CPUs that the pod asks for are larger than one NUMA node");
+				    "the pod requests more CPUs than one NUMA node has");
 	return least > p->n_nodes
-		       ? hints_refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has not as many")
+		       ? hints_refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has fewer CPUs")
 		       : 0;
 }
 
@@ -540,7 +540,7 @@ static int32_t hints_settle(struct rp_instance *inst, rp_ctr ctr, const struct a
 		return 0;
 	const struct hint instead = {
 		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
-	hints_explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
+	hints_explain(inst, ctr, "not enough on these; nodes in both lists:", &instead, 1);
 	rec->nodes = rec->mem_nodes = instead.nodes;
 	if (instead.nodes && hints_suits(p, a, room, instead.nodes))
 		return 0;

@@ -103,10 +103,11 @@ static int32_t stage_burst(struct rp_instance *inst, rp_txn txn, const struct rp
 		return stage_file(inst, txn, info->ctr, "cpu.max.burst",
 				  info->asked_quota *
 					  (a->burst_percent < 100 ? a->burst_percent : 100) / 100);
-	modhost_note(&inst->h, info->ctr, "cpu_burst_policy \"%.32s\" is not followed: %s",
+	modhost_note(&inst->h, info->ctr, "cpu_burst_policy \"%.32s\" is ignored: %s",
 		     a->burst_policy,
-		     strcmp(a->burst_policy, "static") != 0 ? "only default, closed and static are"
-							    : "it has no CPU quota");
+		     strcmp(a->burst_policy, "static") != 0
+			     ? "only default, closed and static are supported"
+			     : "it has no CPU quota");
 	return 0;
 }
 
@@ -123,7 +124,7 @@ int32_t level_begin(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 			       (int64_t)(s->memory_high * (double)info->mem_limit));
 	for (uint32_t i = 0; i < sizeof a->not_followed / sizeof *a->not_followed; i++)
 		if (a->not_followed[i])
-			modhost_note(&inst->h, info->ctr, "%s is not followed: nothing acts by it",
+			modhost_note(&inst->h, info->ctr, "%s is ignored: not supported",
 				     a->not_followed[i]);
 	return r ? r : stage_burst(inst, txn, info, a);
 }

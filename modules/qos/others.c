@@ -109,7 +109,7 @@ int32_t others_refuse(struct rp_instance *inst, const struct others *o, const ch
 	inst->counters.refused[REFUSED_HINTS]++;
 	return modhost_fail(&inst->h, -RP_ENOSPC,
 			    "topology policy %s refuses the pod: no NUMA nodes are preferred for "
-			    "%s%s%s%s alike",
+			    "all of %s%s%s%s",
 			    hints_policy_names[inst->plan->topology], own,
 			    *own && o && o->n ? " and " : "", o && o->n ? o->list[0].resource : "",
 			    o && o->n > 1 ? " and others" : "");

@@ -157,11 +157,12 @@ static void place_note(struct rp_instance *inst, const struct entry *e)
 	modhost_note(&inst->h, e->ctr, "level %s%s%s%s%s, %s%s", level_names[e->is.level],
 		     *e->is.pool ? ", pool " : "", pool_text_of(&e->is, pool),
 		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
-		     e->is.flags & ASK_EXCLUSIVE ? " that are its own" : "", roles[e->is.role],
-		     e->is.role == ROLE_INIT	  ? ": left alone"
+		     e->is.flags & ASK_EXCLUSIVE ? " that are exclusive to it" : "",
+		     roles[e->is.role],
+		     e->is.role == ROLE_INIT	  ? ": unmanaged"
 		     : e->is.flags & ASK_WAITS	  ? ": waits for its main container"
-		     : e->is.role == ROLE_SIDECAR ? ": has what its main container has"
-		     : e->is.ramp_end_ms	  ? ": runs on all CPUs of pools at first"
+		     : e->is.role == ROLE_SIDECAR ? ": has the CPUs of its main container"
+		     : e->is.ramp_end_ms	  ? ": runs on the CPUs of all pools at first"
 						  : "");
 }
 
@@ -323,7 +324,7 @@ int32_t place_check(struct rp_instance *inst)
 		    e->is.role < ROLE_INIT) {
 			inst->counters.refused[REFUSED_CPU]++;
 			return modhost_fail(&inst->h, -RP_ENOSPC,
-					    "no available CPU hints: none would be left for "
+					    "no available CPU hints: no CPU would be left for "
 					    "shared_cores, and none is reserved");
 		}
 	}

@@ -211,7 +211,7 @@ static void share_out(struct rp_instance *inst, struct group *g, struct rp_idset
 	add_to(&inst->pools.reclaim, from);
 }
 
-/* Without reclaiming, distributes all reclaimed CPUs except the minimum to the pools. */
+/* Distributes, without reclaiming, all reclaimed CPUs except the minimum to the pools. */
 static void give_surplus(struct rp_instance *inst, struct group *g)
 {
 	struct rp_idset *reclaim = &inst->pools.reclaim;

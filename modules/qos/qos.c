@@ -197,7 +197,8 @@ static const struct life_ops ops = {
 /* The policy requires groups that share CPUs, and private data of pods. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-LIFE_MODULE("qos", "1.0", ops,
-	    .summary = "levels of service: dedicated, shared, reclaimed and system CPUs, by what "
-		       "pods say",
-	    .licence = "Apache-2.0");
+LIFE_MODULE(
+	"qos", "1.0", ops,
+	.summary =
+		"levels of service: dedicated, shared, reclaimed and system CPUs, chosen by pods",
+	.licence = "Apache-2.0");

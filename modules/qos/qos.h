@@ -253,7 +253,7 @@ static inline bool entry_counts(const struct entry *e)
 
 /* ---- CPUs of a set (take.c) ------------------------------------------------------------------ */
 
-/* Move n CPUs of `from`, or all if there are fewer, to `ret`. `last`: the highest
+/* Moves n CPUs of `from`, or all if there are fewer, to `ret`. `last`: the highest
  * ones. */
 void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
 		  struct rp_idset *ret);
@@ -422,7 +422,7 @@ int32_t place_check(struct rp_instance *inst);
 
 /* ---- decisions into the transaction (stage.c) ------------------------------------------------ */
 
-/* Store the CPUs and memory nodes of an entry by the present pools; empty: not pinned. */
+/* Stores the CPUs and memory nodes of an entry by the present pools; empty: not pinned. */
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 /* Computes the pools and stages all containers that this changes. */

@@ -9,7 +9,7 @@
 #include "modules/qos/qos.h"
 
 struct qos_relief {
-	struct room room; /* what all others leave to the pod */
+	struct room room; /* CPUs that all other pods leave to the pod */
 	uint32_t n_items;
 	struct relief_unit units[RELIEF_UNITS_MAX]; /* by index of the plan's nodes */
 	struct relief_item items[RELIEF_ITEMS_MAX];

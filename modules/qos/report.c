@@ -74,7 +74,7 @@ static void report_pools(struct rp_instance *inst, const struct rp_metric_sink *
 	for (uint32_t i = 0; i < pools->n; i++) {
 		report_label(pool_text(&pools->list[i], name), text, sizeof text);
 		sink->gauge(sink->ctx, "policy_qos_pool_requests",
-			    "Milli-CPU that the pods of a pool ask for.", text,
+			    "Milli-CPU requested by the pods of a pool.", text,
 			    (double)pools->list[i].request);
 	}
 }
@@ -119,7 +119,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	for (uint32_t i = 0; i < inst->table.n; i++)
 		n_lost += (inst->table.list[i]->is.flags & ASK_LOST) != 0;
 	sink->gauge(sink->ctx, "policy_qos_lost",
-		    "Containers that run without what their level promises.", "", n_lost);
+		    "Containers without the resources of their level.", "", n_lost);
 	return 0;
 }
 

@@ -4,8 +4,7 @@
 
 #include "modules/qos/qos.h"
 
-#define LOST_TEXT                                                                                  \
-	"there is no room for what its level promises: it runs on CPUs that are nobody's own"
+#define LOST_TEXT "no room for the resources of its level: it runs on CPUs that are not exclusive"
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
@@ -147,7 +146,8 @@ static bool stage_overlaps(const struct rp_instance *inst, const struct entry *e
 	return rp_ids_overlap(rp_ids_of(&cpus), rp_ids_of(&inst->owners.taken));
 }
 
-/* With the sets of the last staging, only changed entries can overlap that did not before. */
+/* Returns true if any entry overlaps. With the sets of the last staging, only changed entries can
+ * overlap that did not before. */
 static bool anybody_overlaps(const struct rp_instance *inst, bool same_sets)
 {
 	bool is_clear = same_sets && !inst->pools.overlapping;

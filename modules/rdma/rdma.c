@@ -24,10 +24,10 @@ static int32_t rdma_calculate(struct rp_instance *inst, const struct rp_nr_sink 
 		d = (struct rp_nr_device){.size = sizeof d};
 	}
 	if (!n) {
-		calc_reset(out, names, "no such device is in the inventory");
+		calc_reset(out, names, "the inventory has no such device");
 		return 0;
 	}
-	(void)snprintf(text, sizeof text, "%d for each of %u of %u devices that are healthy", PARTS,
+	(void)snprintf(text, sizeof text, "%d for each of %u healthy of %u devices", PARTS,
 		       n_healthy, n);
 	calc_give(out, names[0], (int64_t)n_healthy * PARTS, NULL, 0, text);
 	return 0;

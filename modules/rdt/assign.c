@@ -123,7 +123,7 @@ static void assign_judge(struct rdt_assign *a, const struct mover *m, int32_t r)
 			"%u of %u tasks cannot be moved: %s", m->n_failed, m->n_failed + m->n_moved,
 			modhost_why(m->why));
 	else if (r)
-		ctl_say(item, RP_APPLY_PARTIAL, "it makes tasks faster than they can be moved");
+		ctl_say(item, RP_APPLY_PARTIAL, "it creates tasks faster than they can be moved");
 	else if (m->n_unmonitored)
 		ctl_say(item, RP_APPLY_PARTIAL, "%u tasks are not monitored: %s", m->n_unmonitored,
 			modhost_why(m->why_unmonitored));
@@ -169,7 +169,8 @@ static void judge_monitor(struct rdt_assign *a, int32_t r)
 		ctl_say(&a->item, RP_APPLY_DONE, "not monitored: no monitoring group is left");
 	else if (r)
 		ctl_say(&a->item, RP_APPLY_PARTIAL,
-			"not monitored: its monitoring group cannot be made: %s", modhost_why(r));
+			"not monitored: its monitoring group cannot be created: %s",
+			modhost_why(r));
 }
 
 /* ---- a container ----------------------------------------------------------------------------- */
@@ -191,7 +192,7 @@ static const char *usable_class(const struct rdt_groups *g, const struct rdt_ass
 	*ret_class = a->class;
 	if (!a->known) {
 		*ret_class = "";
-		return "there is no such RDT class";
+		return "unknown RDT class";
 	}
 	if (!a->class[0])
 		return NULL;
@@ -199,14 +200,14 @@ static const char *usable_class(const struct rdt_groups *g, const struct rdt_ass
 		if (is_there(g, a->class))
 			return NULL;
 		*ret_class = "";
-		return a->mild ? NULL : "there is no such group";
+		return a->mild ? NULL : "unknown group";
 	}
 	const struct rdt_group *group = rdt_group_of(g, a->class);
 	if (group && group->there && group->right)
 		return NULL;
 	if (!group || !group->there)
 		*ret_class = "";
-	return group ? group->why : "its group has not been made";
+	return group ? group->why : "its group was not created";
 }
 
 void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
@@ -222,7 +223,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 	const char *lacks = usable_class(g, a, &class);
 	int32_t r = find_cgroup(g, a, cgroup, sizeof cgroup);
 	if (r) {
-		ctl_say(&a->item, RP_APPLY_FAILED, "its cgroup is not found: %s", modhost_why(r));
+		ctl_say(&a->item, RP_APPLY_FAILED, "its cgroup was not found: %s", modhost_why(r));
 		return;
 	}
 	if (rdt_group_dir(g, class, dir, sizeof dir) ||

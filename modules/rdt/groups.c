@@ -163,7 +163,7 @@ static void make_group(struct rdt_groups *g, struct rdt_group *group, const stru
 	int32_t r = rdt_is_root(want->name) ? -EEXIST : g->h->work->make_dir(g->h->ctx, dir);
 	group->there = r == 0 || r == -EEXIST;
 	if (!group->there) {
-		groups_failed(g, group, "it cannot be made", r);
+		groups_failed(g, group, "it cannot be created", r);
 		return;
 	}
 	write_schemata(g, group, dir, want->schemata);
@@ -195,8 +195,8 @@ static int32_t has_tasks(const struct rdt_groups *g, const char *dir)
 static void groups_keep(struct sweep *w, const char *name, const char *why)
 {
 	if (!w->s->text[0])
-		(void)snprintf(w->s->text, sizeof w->s->text, "group %s%s is left: %s", RDT_PREFIX,
-			       name, why);
+		(void)snprintf(w->s->text, sizeof w->s->text, "group %s%s is not removed: %s",
+			       RDT_PREFIX, name, why);
 	if (rdt_names_has(&w->s->owned, name))
 		(void)rdt_names_add(&w->left, name);
 }
@@ -212,8 +212,7 @@ static int32_t sweep_one(void *arg, const char *entry, uint32_t kind)
 	if (ctl_format(dir, sizeof dir, "%s/%s", w->g->root, entry))
 		return 0;
 	if (!w->s->force && !rdt_names_has(&w->s->owned, name)) {
-		groups_keep(w, name,
-			    "it is not in the record of what was made here (force removes it)");
+		groups_keep(w, name, "it was not created by nri-rp (force removes it)");
 		return 0;
 	}
 	if (!w->s->force && has_tasks(w->g, dir)) {

@@ -40,9 +40,9 @@ static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 	free(text);
 	if (found == -RP_ENOENT)
 		return modhost_fail(h, -RP_ENOTSUP,
-				    "no resctrl file system is mounted: the kernel or the "
-				    "processor has none, or it wants \"mount -t resctrl resctrl "
-				    "/sys/fs/resctrl\"");
+				    "no resctrl file system is mounted: run \"mount -t resctrl "
+				    "resctrl /sys/fs/resctrl\", unless the kernel or the processor "
+				    "does not support it");
 	return found ? modhost_fail(h, found, "the mount point of resctrl is too long") : 0;
 }
 
@@ -89,8 +89,8 @@ static int32_t read_cache(const struct modhost *h, struct rdt_machine *m, enum r
 			return r;
 		c->width = c->mask == UINT64_MAX ? 64 : (uint32_t)__builtin_ctzll(~c->mask);
 		if (!c->width || !bits || bits > c->width)
-			return modhost_fail(h, -RP_ENOTSUP,
-					    "resctrl's %s has a mask that makes no sense", what);
+			return modhost_fail(h, -RP_ENOTSUP, "resctrl's %s has an invalid mask",
+					    what);
 		c->min_bits = (uint32_t)bits;
 		c->cdp = i == 1;
 		c->present = true;
@@ -161,7 +161,7 @@ static int32_t read_ids(const struct modhost *h, struct rdt_machine *m)
 	for (char *line, *rest = text; !r && (line = strsep(&rest, "\n"));)
 		r = take_line(m, line);
 	free(text);
-	return r ? modhost_fail(h, r, "%s is not understood", path) : 0;
+	return r ? modhost_fail(h, r, "%s has an unknown format", path) : 0;
 }
 
 int32_t rdt_machine_read(const struct modhost *h, struct rdt_machine *ret)

@@ -92,15 +92,15 @@ static int32_t read_parts(const struct modhost *h, rp_cfg node, bool in_class, s
 			part++;
 		if (part == RDT_N_PARTS)
 			return modhost_fail_at(h, value, -RP_EINVAL,
-					       "no such key: it is unified, code or data");
+					       "unknown key: expected unified, code or data");
 		int32_t r = read_share(h, value, in_class, &e->part[part]);
 		if (r)
 			return r;
 	}
 	if (e->part[RDT_UNIFIED].form == RDT_NOTHING)
 		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "unified is missing: it counts when the kernel does not "
-				       "tell code and data apart");
+				       "missing unified: it is used if the kernel does not "
+				       "separate code and data");
 	if ((e->part[RDT_CODE].form == RDT_NOTHING) != (e->part[RDT_DATA].form == RDT_NOTHING))
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "code and data belong together: one of them is missing");
@@ -158,15 +158,15 @@ static int32_t read_key(const struct modhost *h, const char *key, rp_cfg value, 
 		return 0;
 	if (rp_idset_parse(&ids, key, RDT_IDS_MAX) || !ids.nw)
 		return modhost_fail_at(h, value, -RP_EINVAL,
-				       "\"%s\" is no list of cache ids (all, 0-1,3; up to %u)", key,
-				       RDT_IDS_MAX - 1);
+				       "\"%s\" is not a list of cache ids (all, 0-1,3; up to %u)",
+				       key, RDT_IDS_MAX - 1);
 	for (uint32_t w = 0; w < ids.nw; w++)
 		e->ids[w] = ids.w[w];
 	for (const struct rdt_entry *o = a->entries; o < e; o++)
 		for (uint32_t w = 0; w < RDT_IDS_MAX / 64; w++)
 			if (o->ids[w] & e->ids[w])
 				return modhost_fail_at(h, value, -RP_EINVAL,
-						       "a cache id of \"%s\" has been given above",
+						       "a cache id of \"%s\" is already set above",
 						       key);
 	return 0;
 }
@@ -247,10 +247,9 @@ static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, s
 		return r;
 	for (uint32_t o = 0; o < c->n_classes; o++)
 		if (strcmp(c->classes[o].name, k->name) == 0)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "there is a class \"%s\" in partition %s already",
-					       k->name,
-					       c->partitions[c->classes[o].partition].name);
+			return modhost_fail_at(
+				h, node, -RP_EINVAL, "class \"%s\" already exists in partition %s",
+				k->name, c->partitions[c->classes[o].partition].name);
 	k->node = node;
 	k->partition = c->n_partitions - 1;
 	c->n_classes++;
@@ -259,7 +258,7 @@ static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, s
 	for (unsigned a = 0; !r && a <= RDT_MB; a++)
 		if (k->shares.alloc[a].given && !p->alloc[a].given)
 			r = modhost_fail_at(h, k->shares.alloc[a].node, -RP_EINVAL,
-					    "the class has %s, its partition %s has none",
+					    "the class has %s, but its partition %s has none",
 					    alloc_keys[a], c->partitions[k->partition].name);
 	return r;
 }

@@ -285,8 +285,8 @@ static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, const struct
 	char group[RDT_NAME_MAX + sizeof RDT_PREFIX];
 	rdt_choose(inst, info, &choice);
 	if (!choice.known)
-		return modhost_fail(h, -RP_EINVAL, "there is no RDT class \"%s\" (%s)",
-				    choice.class, choice.source);
+		return modhost_fail(h, -RP_EINVAL, "unknown RDT class \"%s\" (%s)", choice.class,
+				    choice.source);
 	if (choice.class[0])
 		modhost_note(h, info->ctr, "RDT class %s, %s", choice.class, choice.source);
 	if (!choice.class[0] || !rdt_names_has(&inst->usable, choice.class) || !h->runtime ||
@@ -486,7 +486,7 @@ static void rdt_timer(struct rp_instance *inst, uint64_t cookie)
 		queue_setup(inst, false);
 }
 
-/* Dropped assignments are made at the next start. */
+/* Stops the controller. Dropped assignments are made at the next start. */
 static void rdt_stop(struct rp_instance *inst)
 {
 	mark_stale(inst);
@@ -515,7 +515,7 @@ static void put_reading(const struct rp_metric_sink *sink, const struct rdt_read
 		       "rdt_class=\"%s\",rdt_mon_group=\"%s\",cache_id=\"%u\"", class, monitor,
 		       v->cache_id);
 	if (v->has[0])
-		sink->gauge(sink->ctx, "l3_llc_occupancy_bytes", "Cache in use.", labels,
+		sink->gauge(sink->ctx, "l3_llc_occupancy_bytes", "Cache in use by a group.", labels,
 			    (double)v->value[0]);
 	if (v->has[1])
 		sink->counter(sink->ctx, "l3_mbm_local_bytes_total",
@@ -570,7 +570,7 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 {
 	const size_t head = sizeof STATE_HEAD - 1;
 	if (size < head || memcmp(data, STATE_HEAD, head) != 0)
-		return modhost_fail(&inst->h, -RP_EINVAL, "it is no record of groups");
+		return modhost_fail(&inst->h, -RP_EINVAL, "not a record of groups");
 	const char *at = (const char *)data + head, *end = (const char *)data + size;
 	while (at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));
@@ -602,32 +602,30 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 	}
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL(
-		"enable", "true",
-		"Give containers their classes. Without options and partitions the groups that "
-		"there are get used and never written."),
+	SECTION_BOOL("enable", "true",
+		     "Apply classes to containers. Without options and partitions, existing groups "
+		     "are used and never written."),
 	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
-		     "Without another class a container has that of its QoS class: Guaranteed, "
+		     "By default, use the class named like the pod's QoS class: Guaranteed, "
 		     "Burstable, BestEffort."),
-	SECTION_BOOL(
-		"force", "false",
-		"Remove groups of classes that are gone even if they have tasks or no record."),
+	SECTION_BOOL("force", "false",
+		     "Remove groups of removed classes even if they have tasks or no record."),
 	SECTION_CHOICE("monitoring", "off|classes|containers|pods", "classes",
-		       "What cache use and memory traffic are counted for."),
-	SECTION_MAP("options", "What the machine may lack."),
+		       "Groups for which cache use and memory traffic are counted."),
+	SECTION_MAP("options", "Features that the machine may lack."),
 	SECTION_MAP("options.l2", "Second level cache."),
 	SECTION_BOOL("options.l2.optional", "false",
-		     "Shares that the machine cannot give are no error."),
+		     "Ignore shares that the machine does not support."),
 	SECTION_MAP("options.l3", "Third level cache."),
 	SECTION_BOOL("options.l3.optional", "false",
-		     "Shares that the machine cannot give are no error."),
+		     "Ignore shares that the machine does not support."),
 	SECTION_MAP("options.mb", "Memory bandwidth."),
 	SECTION_BOOL("options.mb.optional", "false",
-		     "Shares that the machine cannot give are no error."),
+		     "Ignore shares that the machine does not support."),
 	SECTION_MAP("partitions", "Exclusive parts of caches, by name."),
 	SECTION_MAP("partitions.*", "A partition."),
-	SHARES("partitions.*.", "Its share"),
-	SECTION_MAP("partitions.*.classes", "Its classes, by name."),
+	SHARES("partitions.*.", "Share"),
+	SECTION_MAP("partitions.*.classes", "Classes of the partition, by name."),
 	SECTION_MAP("partitions.*.classes.*", "A class."),
 	SHARES("partitions.*.classes.*.", "The class's share of the partition's"),
 };

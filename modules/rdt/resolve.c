@@ -86,7 +86,8 @@ static int32_t deal_out(const struct resolver *v, const struct rdt_cache *cache,
 		sum += list[i].percent;
 	if (sum > 100)
 		return modhost_fail_at(v->h, at->node, -RP_EINVAL,
-				       "the partitions' shares of cache %u come to %u%%", id, sum);
+				       "the partitions' shares of cache %u sum up to %u%%", id,
+				       sum);
 	uint32_t total = sum * cache->width / 100, left = total;
 	if (!total)
 		return too_little(v, at, id);
@@ -115,10 +116,10 @@ static int32_t check_block(const struct resolver *v, const struct rdt_cache *cac
 				       "mask 0x%llx is not within the cache's ways 0x%llx",
 				       (unsigned long long)mask, (unsigned long long)cache->mask);
 	if ((uint32_t)__builtin_popcountll(mask) < cache->min_bits)
-		return modhost_fail_at(v->h, at, -RP_EINVAL,
-				       "mask 0x%llx has fewer ways than the %u that the hardware "
-				       "wants",
-				       (unsigned long long)mask, cache->min_bits);
+		return modhost_fail_at(
+			v->h, at, -RP_EINVAL,
+			"mask 0x%llx has fewer ways than the %u that the hardware needs",
+			(unsigned long long)mask, cache->min_bits);
 	return 0;
 }
 
@@ -203,14 +204,14 @@ static int32_t all_or_none(const struct resolver *v, unsigned what, bool *ret)
 	*ret = n && present;
 	for (uint32_t p = 0; n && p < c->n_partitions; p++)
 		if (!c->partitions[p].shares.alloc[what].given && what != RDT_MB)
-			return modhost_fail_at(v->h, c->partitions[p].node, -RP_EINVAL,
-					       "other partitions have shares of %s, this one has "
-					       "none",
-					       names[what]);
+			return modhost_fail_at(
+				v->h, c->partitions[p].node, -RP_EINVAL,
+				"other partitions have shares of %s, but this one has none",
+				names[what]);
 	if (n && !present && !c->optional[what])
 		return modhost_fail(v->h, -RP_ENOTSUP,
-				    "shares of %s are configured, and this machine cannot divide "
-				    "it; options.%s.optional makes that no error",
+				    "shares of %s are configured, but this machine cannot divide "
+				    "it; set options.%s.optional to ignore this",
 				    names[what],
 				    what == RDT_MB   ? "mb"
 				    : what == RDT_L2 ? "l2"
@@ -333,7 +334,7 @@ static int32_t rate_of(const struct resolver *v, const struct rdt_alloc *a, uint
 	if (*ret != UINT32_MAX)
 		return 0;
 	return modhost_fail_at(v->h, e->node, -RP_EINVAL,
-			       "the kernel wants bandwidth in %s here, and no such amount is given",
+			       "the kernel needs bandwidth in %s here, but no such amount is set",
 			       mbps ? "MBps" : "percent");
 }
 
@@ -415,8 +416,8 @@ int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct 
 		return 0;
 	if (m->num_closids && c->n_classes + 1 > m->num_closids)
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "%u classes are configured, and the hardware has %u of them, one of "
-			    "which is the root group's",
+			    "%u classes are configured, but the hardware has %u, including that of "
+			    "the root group",
 			    c->n_classes, m->num_closids);
 	v.by_name = calloc(c->n_partitions, sizeof *v.by_name);
 	for (unsigned i = 0; i < RDT_N_LEVELS * RDT_N_PARTS; i++) {

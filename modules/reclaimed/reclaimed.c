@@ -25,7 +25,7 @@ static const char *const names[] = {"resource.katalyst.kubewharf.io/reclaimed_mi
 static const char *const no_names[] = {NULL};
 
 static const struct rp_key keys[] = {
-	SECTION_KEY("reserve", CPU, "CPU that is kept beyond what is used.", .fallback = "4"),
+	SECTION_KEY("reserve", CPU, "CPU kept free in addition to usage.", .fallback = "4"),
 	SECTION_KEY("reserveMemory", BYTES, "Memory that is kept beyond what is used.",
 		    .fallback = "1Gi"),
 };
@@ -124,7 +124,7 @@ static int32_t reclaimed_calculate(struct rp_instance *inst, const struct rp_nr_
 	char text[MESSAGE_MAX];
 	int64_t cpu, memory;
 	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is not known");
+		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
 	if (m.degraded || m.node[RP_NR_CPU] == RP_NOT_SET || m.node[RP_NR_MEMORY] == RP_NOT_SET) {
 		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
 		return 0;

@@ -18,10 +18,9 @@
 #define CPU "cpu"
 
 static const struct rp_key keys[] = {
-	SECTION_BOOL(
-		"enable", "false",
-		"Whether the ratios below count. Normalized CPUs are amplified without it, too."),
-	SECTION_MAP("resourceAmplificationRatio", "By resource; none may be below 1."),
+	SECTION_BOOL("enable", "false",
+		     "Use the ratios below. Normalized CPUs are amplified in any case."),
+	SECTION_MAP("resourceAmplificationRatio", "Ratios by resource, at least 1."),
 	SECTION_KEY("resourceAmplificationRatio.*", NUMBER, "A ratio."),
 };
 
@@ -60,7 +59,7 @@ static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *
 		const char *name = h->config->key(h->ctx, map, i);
 		if (strlen(name) >= NAME_MAX_LEN || strpbrk(name, "\"\\"))
 			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
-					       "\"%.64s\" is no name of a resource", name);
+					       "\"%.64s\" is not a resource's name", name);
 		double ratio = h->config->number(h->ctx, h->config->item(h->ctx, map, i), 0);
 		if (ratio < 1)
 			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
@@ -112,7 +111,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	size_t len = 0;
 	if (normal <= 0)
 		return modhost_fail(h, -RP_EINVAL,
-				    "annotation " NORMALIZATION_KEY ": \"%.64s\" is no ratio",
+				    "annotation " NORMALIZATION_KEY ": \"%.64s\" is not a ratio",
 				    text);
 	amplify_cpu(&p, (double)normal / CALC_MILLION);
 	for (uint32_t i = 0; i < p.n; i++) {
@@ -128,7 +127,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	return 0;
 }
 
-/* Where nothing is amplified there is no annotation. */
+/* Removes the annotation from the Node if no resource is amplified. */
 static int32_t apply(struct rp_instance *inst, const struct rp_nr_edit *node)
 {
 	(void)inst;
@@ -148,5 +147,5 @@ static const struct rp_calculator calculator = {
 static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
 
 CALC_MODULE("resource-amplification", "1.0", ops, calculator,
-	    .summary = "what schedulers see as native CPU and memory, multiplied",
+	    .summary = "CPU and memory that schedulers see, multiplied by a ratio",
 	    .licence = "Apache-2.0");

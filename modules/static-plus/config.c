@@ -12,10 +12,10 @@
 #define SET_TEXT_MAX 256u
 
 static const struct rp_key keys[] = {
-	SECTION_MAP("availableResources", "What containers may use."),
+	SECTION_MAP("availableResources", "Resources for containers."),
 	SECTION_AMOUNT("availableResources.cpu",
 		       "CPUs that containers may use, as a set; by default all online ones."),
-	SECTION_MAP("reservedResources", "What the containers of kube-system have."),
+	SECTION_MAP("reservedResources", "Resources of the containers of kube-system."),
 	SECTION_AMOUNT(
 		"reservedResources.cpu",
 		"Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
@@ -51,8 +51,8 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
 	if (!r && !amount_count(&p->reserve))
 		return modhost_fail_at(h, p->section, -RP_EINVAL,
-				       "static-plus cannot start without any reserved CPUs: give "
-				       "reservedResources.cpu a set or a quantity");
+				       "static-plus cannot start without any reserved CPUs: set "
+				       "reservedResources.cpu to a set or a quantity");
 	return r;
 }
 
@@ -87,7 +87,7 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 	else if (cpualloc_allocate(p->alloc, &from, n_more, CPUALLOC_NORMAL, CPUALLOC_PLAIN,
 				   &p->reserved))
 		return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EINVAL,
-				       "%u CPUs are to be reserved, and %u are available", n,
+				       "%u reserved CPUs requested, but only %u are available", n,
 				       rp_ids_count(rp_ids_of(&p->pool)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;

@@ -61,8 +61,8 @@ static bool wants_isolated(const struct rp_instance *inst, rp_ctr ctr)
 	int wanted = 1;
 	if (text && modhost_parse_bool(text, &wanted)) {
 		modhost_note(&inst->h, ctr,
-			     "prefer-isolated-cpus: \"%.64s\" is neither true nor false: taken for "
-			     "false",
+			     "prefer-isolated-cpus: \"%.64s\" is neither true nor false: treated "
+			     "as false",
 			     text);
 		return false;
 	}
@@ -155,15 +155,16 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 				   "it is in " SYSTEM_NAMESPACE ": the reserved CPUs");
 		return;
 	case KIND_SHARED:
-		modhost_note(h, w->info->ctr, "asks for less than one CPU: the shared ones");
+		modhost_note(h, w->info->ctr, "requests less than one CPU: shared CPUs");
 		return;
 	default:
-		modhost_note(h, w->info->ctr, "CPUs %s are its own%s%s",
+		modhost_note(h, w->info->ctr, "exclusive CPUs %s%s%s",
 			     modhost_set_text(slice, text, sizeof text),
 			     rp_ids_overlap(slice, rp_ids_of(&inst->plan->isolated))
 				     ? ", isolated by the kernel"
 				     : "",
-			     w->kind == KIND_MIXED ? "; the rest of its request is shared" : "");
+			     w->kind == KIND_MIXED ? "; the rest of its request is on shared CPUs"
+						   : "");
 	}
 }
 

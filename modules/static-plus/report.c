@@ -41,19 +41,18 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		    {"set=\"exclusive\"", &inst->owners.taken},
 		    {"set=\"reserved\"", &inst->plan->reserved}};
 	for (uint32_t i = 0; i < sizeof sets / sizeof *sets; i++)
-		sink->gauge(sink->ctx, "policy_static_plus_cpus", "CPUs by what they are used for.",
-			    sets[i].labels, rp_ids_count(rp_ids_of(sets[i].cpus)));
+		sink->gauge(sink->ctx, "policy_static_plus_cpus", "CPUs by use.", sets[i].labels,
+			    rp_ids_count(rp_ids_of(sets[i].cpus)));
 	for (uint32_t i = 0; i < N_KINDS; i++) {
 		(void)snprintf(labels, sizeof labels, "kind=\"%s\"", kind_names[i]);
 		sink->counter(sink->ctx, "policy_static_plus_placed_total", "Containers placed.",
 			      labels, (double)inst->counters.placed[i]);
 	}
 	sink->gauge(sink->ctx, "policy_static_plus_shared_requests",
-		    "Milli-CPU that containers ask for among the shared CPUs.", "",
-		    (double)inst->parts);
+		    "Milli-CPU requested of the shared CPUs.", "", (double)inst->parts);
 	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_static_plus_refused_total",
-		      "Containers that could not get CPUs of their own.", "",
+		      "Containers that could not get exclusive CPUs.", "",
 		      (double)inst->counters.refused);
 	return 0;
 }

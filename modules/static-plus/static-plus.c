@@ -121,7 +121,7 @@ static void fini(struct rp_instance *inst)
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct wish w = {.info = info, .kind = KIND_SHARED, .part = info->cpu_request};
-	int32_t r = stage_ctr(inst, txn, &w, "it was refused and runs all the same");
+	int32_t r = stage_ctr(inst, txn, &w, "it was refused but runs");
 	return r ? r : stage_sharers(inst, txn);
 }
 
@@ -154,6 +154,5 @@ static const struct life_ops ops = {
 };
 
 LIFE_MODULE("static-plus", "1.0", ops,
-	    .summary = "whole CPUs for whoever asks for them, the rest of a request among the "
-		       "shared ones",
+	    .summary = "exclusive CPUs for the whole CPUs of any request, shared CPUs for the rest",
 	    .licence = "Apache-2.0");

@@ -36,8 +36,8 @@ static void take_socket(const struct modhost *h, rp_ctr ctr, struct ask *a, cons
 {
 	int64_t n;
 	if (parse_integer(text, &n))
-		modhost_log(h, RP_LOG_WARNING, ctr, "socket \"%.32s\" is no number, and is ignored",
-			    text);
+		modhost_log(h, RP_LOG_WARNING, ctr,
+			    "socket \"%.32s\" is not a number and is ignored", text);
 	else
 		a->socket = n < 0 ? SOCKET_ANY : n;
 }
@@ -147,7 +147,7 @@ static void read_number(const struct modhost *h, rp_ctr ctr, struct ask *a)
 		a->n = said ? n : 0;
 	else if (said && n != a->n)
 		modhost_log(h, RP_LOG_WARNING, ctr,
-			    "CMK_NUM_CORES is %lld, and " CORES_RESOURCE " %lld, which counts",
+			    "CMK_NUM_CORES is %lld, but " CORES_RESOURCE " is %lld, which is used",
 			    (long long)n, (long long)a->n);
 }
 

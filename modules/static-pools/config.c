@@ -8,21 +8,21 @@
 #include "modules/static-pools/static-pools.h"
 
 static const struct rp_key keys[] = {
-	SECTION_ANY("availableResources", "Accepted, and not used."),
-	SECTION_ANY("reservedResources", "Accepted, and not used."),
-	SECTION_MAP("pools", "Pools by name; CMK's are exclusive, shared, infra."),
+	SECTION_ANY("availableResources", "Accepted; no effect."),
+	SECTION_ANY("reservedResources", "Accepted; no effect."),
+	SECTION_MAP("pools", "Pools by name; CMK uses exclusive, shared, infra."),
 	SECTION_MAP("pools.*", "A pool."),
-	SECTION_BOOL("pools.*.exclusive", "false", "A list belongs to one container alone."),
-	SECTION_LIST("pools.*.cpuLists", "What is given to containers."),
+	SECTION_BOOL("pools.*.exclusive", "false", "Assign each list to one container only."),
+	SECTION_LIST("pools.*.cpuLists", "CPU lists for containers."),
 	SECTION_MAP("pools.*.cpuLists[]", "A list of CPUs."),
 	SECTION_KEY("pools.*.cpuLists[].cpuset", ANY,
-		    "Its CPUs, such as \"4-6,7\". Containers are told this text.",
+		    "CPUs of the list, such as \"4-6,7\". Containers receive this text.",
 		    .flags = RP_KEY_REQUIRED),
 	SECTION_NUMBER("pools.*.cpuLists[].socket", 0, RP_CPUS_MAX, "0",
-		       "The number that containers ask for it by."),
+		       "Number by which containers request the list."),
 	SECTION_TEXT(
 		"confFilePath",
-		"Not supported: a file with pools. nri-rpctl import makes this section of it."),
+		"Not supported: a file with pools. nri-rpctl import converts it to this section."),
 	SECTION_TEXT("confDirPath",
 		     "Not supported: a directory of CMK. Write its pools into this section."),
 	SECTION_BOOL("labelNode", "false",
@@ -97,7 +97,7 @@ static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char 
 	if (!*name || strlen(name) > NAME_MAX_LEN || n > LISTS_MAX - p->n_lists)
 		return modhost_fail_at(
 			h, at, -RP_EINVAL,
-			"a pool's name has 1 to %u bytes, and there are %u lists at most",
+			"a pool's name must have 1 to %u bytes, and at most %u lists are supported",
 			NAME_MAX_LEN, LISTS_MAX);
 	struct list *grown = realloc(p->lists, (p->n_lists + n + 1u) * sizeof *grown);
 	if (!grown)

@@ -47,7 +47,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		sink->gauge(sink->ctx, "policy_static_pools_lists", "CPU lists of a pool.", labels,
 			    pool->n);
 		sink->gauge(sink->ctx, "policy_static_pools_lists_used",
-			    "CPU lists of a pool that containers have.", labels, used);
+			    "CPU lists of a pool that are assigned to containers.", labels, used);
 	}
 	if (!p)
 		return 0;

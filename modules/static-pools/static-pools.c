@@ -55,7 +55,7 @@ static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, co
 		size_t more = strlen(lists[i]->text) + 1;
 		if (more > sizeof data - len)
 			return modhost_fail(&inst->h, -RP_E2BIG,
-					    "%u cpu lists are more than can be kept", n);
+					    "%u cpu lists are more than can be saved", n);
 		memcpy(data + len, lists[i]->text, more);
 		len += more;
 	}
@@ -88,10 +88,10 @@ static int32_t static_pools_verify(const struct modhost *h, const struct rp_plan
 	const char *text = rec->lists;
 	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1)
 		if (!find_list(p, pool, text))
-			return modhost_fail(h, -RP_EBUSY,
-					    "container %s has the list %s, which pool %s "
-					    "lacks",
-					    ctr, text, rec->pool);
+			return modhost_fail(
+				h, -RP_EBUSY,
+				"container %s has the list %s, which is missing in pool %s", ctr,
+				text, rec->pool);
 	return 0;
 }
 
@@ -485,7 +485,7 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 /* Moves a refused container that runs anyway off the exclusive lists that have users. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	return static_pools_keep(inst, txn, info, "it was refused and runs all the same");
+	return static_pools_keep(inst, txn, info, "it was refused but runs");
 }
 
 /* Sets the node label, taint and extended resource for schedulers. A failure is only logged,
@@ -505,7 +505,8 @@ static void mark_node(const struct rp_instance *inst)
 	if (!r)
 		r = h->node->set_resource(h->ctx, CORES_RESOURCE, n ? n : RP_NOT_SET);
 	if (r)
-		modhost_log(h, RP_LOG_WARNING, 0, "the node is not marked for schedulers: %d", r);
+		modhost_log(h, RP_LOG_WARNING, 0, "the node's label and taint cannot be set: %d",
+			    r);
 }
 
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
@@ -561,5 +562,5 @@ static const struct life_ops ops = {
 /* The policy sets process arguments, which need this minor version. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-LIFE_MODULE("static-pools", "1.0", ops, .summary = "pools of ready-made CPU lists, as CMK has them",
+LIFE_MODULE("static-pools", "1.0", ops, .summary = "pools of configured CPU lists, as in CMK",
 	    .licence = "Apache-2.0");

@@ -10,10 +10,11 @@
 #include "modules/static/static.h"
 
 static const struct rp_key keys[] = {
-	SECTION_MAP("availableResources", "What containers may use."),
-	SECTION_AMOUNT("availableResources.cpu", "CPUs that containers may use, as a set; by "
-						 "default all but those isolated by the kernel."),
-	SECTION_MAP("reservedResources", "What no container gets for itself."),
+	SECTION_MAP("availableResources", "Resources for containers."),
+	SECTION_AMOUNT("availableResources.cpu",
+		       "CPUs that containers may use, as a set; by default all except those "
+		       "isolated by the kernel."),
+	SECTION_MAP("reservedResources", "Resources that are never exclusive."),
 	SECTION_AMOUNT("reservedResources.cpu",
 		       "CPUs that no container gets exclusively: a set, or a quantity that is "
 		       "rounded up to whole CPUs. At least one is needed."),
@@ -21,22 +22,22 @@ static const struct rp_key keys[] = {
 		     "Exclusive containers prefer CPUs isolated by the kernel, as with the "
 		     "annotation prefer-isolated-cpus."),
 	SECTION_CHOICE("rdt", "auto|true|false", "auto",
-		       "Accepted for older configurations and not used."),
+		       "Accepted for older configurations; no effect."),
 	SECTION_MAP("cpuManagerPolicyOptions",
-		    "Options of the kubelet's static CPU manager policy, by their names there."),
-	SECTION_ANY("cpuManagerPolicyOptions.*", "true or false, as a string too."),
+		    "Options of the kubelet's static CPU manager policy, with the same names."),
+	SECTION_ANY("cpuManagerPolicyOptions.*", "true or false, also as a string."),
 	SECTION_CHOICE("topologyManagerPolicy", "none|best-effort|restricted|single-numa-node",
 		       "none", "How strictly exclusive CPUs keep to the fewest NUMA nodes."),
 	SECTION_CHOICE("topologyManagerScope", "container|pod", "container",
-		       "What one topology hint is for: a container, or all containers of a pod, "
-		       "which then share one set of CPUs."),
+		       "Scope of a topology hint: a container, or all containers of a pod, which "
+		       "then share one set of CPUs."),
 	SECTION_MAP("topologyManagerPolicyOptions",
-		    "Options of the kubelet's topology manager, by their names there; the only one "
-		    "is prefer-closest-numa-nodes."),
-	SECTION_ANY("topologyManagerPolicyOptions.*", "true or false, as a string too."),
+		    "Options of the kubelet's topology manager, with the same names; only "
+		    "prefer-closest-numa-nodes is supported."),
+	SECTION_ANY("topologyManagerPolicyOptions.*", "true or false, also as a string."),
 	SECTION_CHOICE("cpuAllocator", "kubelet|common", "kubelet",
-		       "Which CPUs are chosen: those the kubelet would, or those the other "
-		       "policies would."),
+		       "Order in which CPUs are chosen: that of the kubelet, or that of the other "
+		       "policies."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
 	RELIEF_KEYS,
@@ -129,14 +130,14 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 	for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
 		if ((s->options & forbidden[i].a) && (s->options & forbidden[i].b))
 			return modhost_fail_at(h, map, -RP_EINVAL,
-					       "static policy options %s and %s can not be used "
+					       "static policy options %s and %s cannot be used "
 					       "at the same time",
 					       option_name(forbidden[i].a),
 					       option_name(forbidden[i].b));
 	for (size_t i = 0; s->common_allocator && i < N_OPTIONS; i++)
 		if (s->options & options[i].bit & ~COMMON_OPTIONS)
 			return modhost_fail_at(h, map, -RP_EINVAL,
-					       "option %s can not be used with cpuAllocator common",
+					       "option %s cannot be used with cpuAllocator common",
 					       options[i].name);
 	return 0;
 }
@@ -178,7 +179,7 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 	if (s->hints == HINT_SINGLE_NODE && (s->options & OPT_ALIGN_SOCKET))
 		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
 				       "topologyManagerPolicy single-numa-node and option "
-				       "align-by-socket can not be used at the same time");
+				       "align-by-socket cannot be used at the same time");
 	return check_topology_options(h, s);
 }
 
@@ -192,8 +193,7 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 	if (amount_count(&s->reserved) == 0)
 		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
 				       "the static policy cannot start without reserved CPUs: "
-				       "reservedResources.cpu has to name or count at least one, "
-				       "as in reservedResources: {cpu: 1}");
+				       "reserve at least one, as in reservedResources: {cpu: 1}");
 	return 0;
 }
 
@@ -228,13 +228,13 @@ int32_t settings_check(const struct modhost *h, const struct settings *s, const 
 	uint32_t n_nodes = m->level[MACHINE_NODE].n_units;
 	if ((s->options & OPT_ALIGN_SOCKET) && m->level[MACHINE_PACKAGE].n_units > n_nodes)
 		return modhost_fail_at(h, s->options_at, -RP_EINVAL,
-				       "option align-by-socket can not be used on a machine with "
+				       "option align-by-socket cannot be used on a machine with "
 				       "more sockets than NUMA nodes");
 	if (s->hints != HINT_NONE && n_nodes > HINT_NODES_MAX)
-		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
-				       "topologyManagerPolicy %s can not be used with more than "
-				       "%u NUMA nodes",
-				       hint_policy_name(s->hints), HINT_NODES_MAX);
+		return modhost_fail_at(
+			h, s->hints_at, -RP_EINVAL,
+			"topologyManagerPolicy %s cannot be used with more than %u NUMA nodes",
+			hint_policy_name(s->hints), HINT_NODES_MAX);
 	if ((s->options & OPT_FULL_PCPUS_ONLY) && m->hybrid && m->threads == 1)
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "option full-pcpus-only has no effect here: the machine has cores "

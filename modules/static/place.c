@@ -194,7 +194,7 @@ static const char *rule_name(const struct settings *s)
 static void place_describe(const struct rp_plan *plan, struct placing *p, struct rp_ids candidates)
 {
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
-	(void)snprintf(p->text, sizeof p->text, "CPUs %s by %s, of the candidates %s",
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s by %s (candidates: %s)",
 		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
 		       rule_name(&plan->settings), modhost_set_text(candidates, from, sizeof from));
 	p->decided_at =
@@ -270,7 +270,7 @@ static int32_t place_do_grow(struct rp_instance *inst, struct rp_ids own, struct
 	    check_shared_left(inst, p))
 		return -RP_ENOSPC;
 	char cpus[SET_TEXT_MAX], had[SET_TEXT_MAX];
-	(void)snprintf(p->text, sizeof p->text, "CPUs %s: grown by the %u nearest to its own %s",
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s: grown by the %u nearest to its CPUs %s",
 		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus), more,
 		       modhost_set_text(own, had, sizeof had));
 	return 0;
@@ -352,13 +352,12 @@ void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *in
 				  "the pod's own resources are its CPU limit: shared CPUs");
 	else
 		modhost_note(h, info->ctr,
-			     "request of %lldm is no whole number of CPUs: shared CPUs",
+			     "request of %lldm is not a whole number of CPUs: shared CPUs",
 			     (long long)info->cpu_request);
 	if (inst->plan->settings.options & OPT_STRICT_RESERVATION)
 		modhost_decided_line(h, info->ctr, inst->plan->settings.options_at,
-				     "all available CPUs but those of exclusive containers and the "
-				     "reserved ones (strict-cpu-reservation)");
+				     "all CPUs that are neither exclusive nor reserved "
+				     "(strict-cpu-reservation)");
 	else
-		modhost_note_line(h, info->ctr,
-				  "all available CPUs but those of exclusive containers");
+		modhost_note_line(h, info->ctr, "all CPUs that are not exclusive");
 }

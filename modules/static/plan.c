@@ -54,8 +54,8 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 					      rp_ids_of(&p->machine->online), n, &kept, &others);
 	if (plan_take(p, rp_ids_of(&others), n_missing, &p->reserved))
 		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "%u reserved CPUs are asked for and only %u are available",
-				       n, rp_ids_count(rp_ids_of(&p->all)));
+				       "%u reserved CPUs requested, but only %u are available", n,
+				       rp_ids_count(rp_ids_of(&p->all)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }

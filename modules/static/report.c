@@ -35,7 +35,7 @@ const struct rp_zones static_zones = {.size = sizeof(struct rp_zones), .zones = 
 
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	static const char name[] = "policy_static_cpus", help[] = "CPUs by what they are used for.";
+	static const char name[] = "policy_static_cpus", help[] = "CPUs by use.";
 	const struct rp_plan *p = inst->plan;
 	if (!p)
 		return 0;
@@ -56,7 +56,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 			    rp_ids_count(rp_ids_of(sets[i].cpus)));
 	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_static_exclusive_placements_total",
-		      "Exclusive sets given or resized.", "", (double)inst->counters.placed);
+		      "Exclusive sets assigned or resized.", "", (double)inst->counters.placed);
 	sink->counter(sink->ctx, "policy_static_refusals_total",
 		      "Containers that could not get their exclusive CPUs.", "",
 		      (double)inst->counters.refused);

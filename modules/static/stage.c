@@ -79,7 +79,7 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus)
 {
 	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
-		return "some of its exclusive CPUs are reserved by now";
+		return "some of its exclusive CPUs are now reserved";
 	return NULL;
 }
 

@@ -259,5 +259,5 @@ static const struct life_ops ops = {
 };
 
 LIFE_MODULE("static", "1.0", ops,
-	    .summary = "exclusive CPUs for Guaranteed pods, as the kubelet's static CPU manager",
+	    .summary = "exclusive CPUs for Guaranteed pods, like the kubelet's static CPU manager",
 	    .licence = "Apache-2.0");

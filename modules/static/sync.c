@@ -81,7 +81,7 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 	if (!place_wanted(info) || owners_owned(&inst->owners, info->ctr, &own) ||
 	    !try_exclusive(inst, txn, info, &p))
 		return 0;
-	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "%s; it shares CPUs for now", p.text);
+	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "%s; using shared CPUs for now", p.text);
 	modhost_note(&inst->h, info->ctr, "no exclusive CPUs: %s", p.text);
 	inst->waiting = true;
 	return stage_degraded(inst, txn, info->ctr, p.text);
@@ -108,7 +108,7 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	int32_t r = 0;
 	if (owners_owned(&inst->owners, info->ctr, &own)) {
 		if (!inst->synced && rp_ids_subset(rp_ids_of(&own), rp_ids_of(&s->kept)))
-			modhost_note(&inst->h, info->ctr, "keeps the exclusive CPUs that it had");
+			modhost_note(&inst->h, info->ctr, "keeps its exclusive CPUs");
 		return stage_exclusive(inst, txn, info, rp_ids_of(&own));
 	}
 	if (pod_set_shares(inst, info, &own))

@@ -35,7 +35,7 @@ static const char *const annotations[] = {NULL};
 
 /* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
-	SECTION_NUMBER("percent", 1, 100, "50", "How much of the memory that nobody uses is lent."),
+	SECTION_NUMBER("percent", 1, 100, "50", "Percent of unused memory that is overcommitted."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -83,7 +83,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	struct rp_nr_measured m = {.size = sizeof m};
 	char text[TEXT_MAX];
 	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is not known");
+		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
 	if (m.degraded) {
 		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
 		return 0;
@@ -94,7 +94,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 	int64_t lent = calc_percent(spare, inst->plan->percent);
 	/* shown by `nri-rpctl node` */
 	(void)snprintf(text, sizeof text,
-		       "%lld = %lld%% of allocatable %lld - used %lld - asked %lld",
+		       "%lld = %lld%% of allocatable %lld - used %lld - requested %lld",
 		       (long long)lent, (long long)inst->plan->percent, (long long)has,
 		       (long long)used, (long long)asked);
 	calc_give(out, names[0], lent, NULL, 0, text);
@@ -114,4 +114,4 @@ static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schem
 
 /* The one exported symbol, and the ELF note that the host reads before it loads the file. */
 CALC_MODULE("template-calculator", "1.0", ops, calculator,
-	    .summary = "a part of the memory that nobody uses", .licence = "Apache-2.0");
+	    .summary = "a percentage of unused memory", .licence = "Apache-2.0");

@@ -31,9 +31,9 @@
 
 /* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
-	BOUNDS_KEYS("What the containers of kube-system have for themselves.",
-		    "Their CPUs: a set, or a quantity of the available ones."),
-	SECTION_BOOL("pinCPU", "true", "Pin containers at all.")};
+	BOUNDS_KEYS("Resources of the containers of kube-system.",
+		    "Their CPUs: a set, or a quantity of the available CPUs."),
+	SECTION_BOOL("pinCPU", "true", "Pin containers.")};
 
 /* Custom resources of this kind contain this section. */
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .cr_kind = "TemplatePolicy");

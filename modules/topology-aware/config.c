@@ -12,56 +12,53 @@
 
 static const struct rp_key keys[] = {
 	SECTION_BOOL("pinCPU", "true",
-		     "Containers are confined to the CPUs chosen for them and get CPU shares."),
-	SECTION_BOOL("pinMemory", "true",
-		     "Containers are confined to the memory nodes chosen for them."),
-	SECTION_BOOL("preferIsolatedCPUs", "true",
-		     "Exclusive CPUs are taken from those that the kernel isolates, if there are "
-		     "enough."),
-	SECTION_BOOL("preferSharedCPUs", "false",
-		     "Guaranteed containers share CPUs too, unless annotated otherwise."),
+		     "Pin containers to the CPUs chosen for them and set their CPU shares."),
+	SECTION_BOOL("pinMemory", "true", "Pin containers to the memory nodes chosen for them."),
+	SECTION_BOOL(
+		"preferIsolatedCPUs", "true",
+		"Prefer CPUs that the kernel isolates for exclusive CPUs, if there are enough."),
+	SECTION_BOOL(
+		"preferSharedCPUs", "false",
+		"Place Guaranteed containers on shared CPUs, too, unless annotated otherwise."),
 	{.path = "colocatePods",
 	 .type = RP_T_ANY,
 	 .fallback = "false",
 	 .doc = "true: containers of a pod are placed next to each other; strict: within the "
 		"smallest pool that has all that the pod requests, where the cluster reports it."},
 	SECTION_BOOL("colocateNamespaces", "false",
-		     "Containers of a namespace are placed next to each other."),
+		     "Place containers of a namespace near each other."),
 	SECTION_TEXTS("reservedPoolNamespaces",
 		      "Namespaces whose containers run on the reserved CPUs, besides kube-system.",
 		      "A name or a pattern."),
-	SECTION_MAP("availableResources", "What containers may use."),
+	SECTION_MAP("availableResources", "Resources for containers."),
 	SECTION_AMOUNT("availableResources.cpu",
 		       "CPUs that containers may use, as a set; by default all."),
-	SECTION_ANY("availableResources.memory", "Accepted for older configurations and not used."),
+	SECTION_ANY("availableResources.memory", "Accepted for older configurations; no effect."),
 	SECTION_KEY("reservedResources", MAP,
-		    "What is kept for the system's own containers, as in {cpu: 750m}.",
+		    "Resources reserved for containers of the system, as in {cpu: 750m}.",
 		    .flags = RP_KEY_REQUIRED),
 	SECTION_AMOUNT("reservedResources.cpu",
-		       "CPUs that no ordinary container runs on: a set, or a quantity that is "
+		       "CPUs reserved for containers of the system: a set, or a quantity that is "
 		       "rounded up to whole CPUs. At least one is needed."),
-	SECTION_ANY("reservedResources.memory", "Accepted for older configurations and not used."),
+	SECTION_ANY("reservedResources.memory", "Accepted for older configurations; no effect."),
 	SECTION_KEY("defaultCPUPriority", STRING,
-		    "Which kind of CPUs containers prefer: high, normal, low, or none for any.",
+		    "Kind of CPUs that containers prefer: high, normal, low, or none for any.",
 		    .fallback = "none"),
 	SECTION_CHOICE("unlimitedBurstable", LEVELS, "package",
-		       "The part of the machine that Burstable containers without CPU limit should "
-		       "get to share."),
+		       "Part of the node whose CPUs Burstable containers without CPU limit share."),
 	SECTION_CHOICE("packing", "tight|balanced", NULL,
-		       "Which of several pools with room an exclusive container gets: the one "
-		       "that leaves the largest holes elsewhere, which is the default, or the one "
-		       "with most room, as with parity. Other containers get the one with most "
-		       "room."),
+		       "Pool for a container with exclusive CPUs if several have room: the one "
+		       "that leaves the largest holes elsewhere (default), or the one with most "
+		       "room (as with parity). Other containers get the pool with most room."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
 	RELIEF_KEYS,
 	SECTION_CHOICE("bestEffortOverflow", "reserved|refuse", "reserved",
-		       "Where containers that ask for nothing run while exclusive containers have "
-		       "all other CPUs."),
+		       "CPUs for containers without requests while all other CPUs are exclusive."),
 	SECTION_BOOL("testHints", NULL,
-		     "Topology hints may be given by the annotation test.topologyhints, as if "
-		     "devices had given them. Any author of pods could choose CPUs with them: "
-		     "unless it is set, they count only on simulated machines."),
+		     "Use topology hints in the annotation test.topologyhints like hints of "
+		     "devices. Any author of pods could choose CPUs with them, so by default they "
+		     "are only used on simulated machines."),
 	MEMPOLICY_KEYS,
 	SECTION_MAP("namespaceMemoryPolicyClasses",
 		    "Memory policy classes of the containers of namespaces."),
@@ -84,8 +81,8 @@ static const struct rp_key keys[] = {
 	SECTION_TEXT("defaultExclusiveCPUClass",
 		     "CPU class of exclusive CPUs of containers that are not annotated."),
 	SECTION_KEY("controllableInterrupts", LIST,
-		    "Interrupts whose affinity containers may ask to change, by description; all "
-		    "when it is empty.",
+		    "Interrupts whose affinity containers may request to change, by description; "
+		    "empty: all.",
 		    .fallback = "[\"*\"]"),
 	SECTION_TEXT("controllableInterrupts[]", "A pattern."),
 };
@@ -121,7 +118,7 @@ static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_
 	*ret = schedclass_find(&s->sched, name);
 	if (*ret != SCHEDCLASS_NONE)
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL, "there is no scheduling class \"%s\"", name);
+	return modhost_fail_at(h, node, -RP_EINVAL, "unknown scheduling class \"%s\"", name);
 }
 
 static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
@@ -185,7 +182,7 @@ static int32_t read_mempolicies(const struct modhost *h, struct settings *s)
 		rule->class = mempolicy_find(&s->mempolicies, name);
 		if (rule->class == MEMPOLICY_NONE)
 			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "there is no memory policy class \"%s\"", name);
+					       "unknown memory policy class \"%s\"", name);
 	}
 	return r;
 }
@@ -203,7 +200,7 @@ static int32_t find_class(const struct modhost *h, const struct settings *s, con
 	*ret = s->classes ? cpuclass_find(s->classes, name) : CPUCLASS_NONE;
 	return *ret != CPUCLASS_NONE
 		       ? 0
-		       : modhost_fail_at(h, at, -RP_EINVAL, "there is no CPU class \"%s\"", name);
+		       : modhost_fail_at(h, at, -RP_EINVAL, "unknown CPU class \"%s\"", name);
 }
 
 static int32_t read_classes(const struct modhost *h, struct settings *s)
@@ -219,7 +216,7 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 	int32_t r = find_class(h, s, "sharedPoolCPUClass", CPUCLASS_NONE, &s->shared_class);
 	if (!r && s->classes && s->shared_class == CPUCLASS_NONE)
 		return modhost_fail_at(h, section_get(h, s->section, "cpuClasses"), -RP_EINVAL,
-				       "sharedPoolCPUClass has to name one of them");
+				       "sharedPoolCPUClass must name one of cpuClasses");
 	if (!r)
 		r = find_class(h, s, "reservedPoolCPUClass", s->shared_class, &s->reserved_class);
 	return r ? r
@@ -237,9 +234,8 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 	if (s->reserved.kind == AMOUNT_NONE ||
 	    (s->reserved.kind == AMOUNT_QUANTITY && !s->reserved.mcpu))
 		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
-				       "cannot start without CPU reservation: "
-				       "reservedResources.cpu has to name or count at least one "
-				       "CPU");
+				       "cannot start without CPU reservation: reserve at least one "
+				       "CPU with reservedResources.cpu");
 	return 0;
 }
 
@@ -250,8 +246,8 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 	for (uint32_t i = 0; !r && i < s->reserved_namespaces.n; i++)
 		if (!glob_valid(s->reserved_namespaces.list[i]))
 			modhost_log(h, RP_LOG_WARNING, 0,
-				    "reservedPoolNamespaces: \"%s\" is no valid pattern; it and "
-				    "those after it match nothing",
+				    "reservedPoolNamespaces: \"%s\" is not a valid pattern; it and "
+				    "later ones match nothing",
 				    s->reserved_namespaces.list[i]);
 	if (!r)
 		r = irq_read_controllable(h, &s->memory, s->section, &s->interrupts);
@@ -262,8 +258,8 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 		return modhost_no_memory(h);
 	if (r)
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "controllableInterrupts: the table of interrupts can not be read; "
-			    "nobody who asks for another one is refused, and none is moved");
+			    "controllableInterrupts: the table of interrupts cannot be read; no "
+			    "request is checked, and no interrupt is moved");
 	return 0;
 }
 
@@ -299,7 +295,7 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->prio = known < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)known;
 	if (prio[0] && known < 0)
 		modhost_log(h, RP_LOG_WARNING, 0,
-			    "defaultCPUPriority: \"%s\" is none of " PRIORITIES "; none is used",
+			    "defaultCPUPriority: \"%s\" is not one of " PRIORITIES "; using none",
 			    prio);
 }
 

@@ -113,30 +113,30 @@ static int32_t take_exclusive(struct placing *l)
 	if (l->r->isolate && pool->n_isolated >= l->r->full) {
 		if (take_from(l, pool->isolated) == 0)
 			return 0;
-		return modhost_fail(h, -RP_ENOSPC, "%s: can't take %lld isolated CPUs", pool->name,
-				    n);
+		return modhost_fail(h, -RP_ENOSPC, "%s: needs %lld isolated CPUs, fewer are free",
+				    pool->name, n);
 	}
 	if (l->r->strict_isolated)
 		return modhost_fail(h, -RP_ENOSPC,
-				    "%s has %u free isolated CPUs, less than the %lld requested",
+				    "%s has only %u free isolated CPUs, but %lld are needed",
 				    pool->name, pool->n_isolated, n);
 	if (room < 1000 * l->r->full)
 		return modhost_fail(h, -RP_ENOSPC,
-				    "%s%s: can't slice %lld exclusive CPUs off its shared ones, of "
-				    "which %lldm are available",
+				    "%s%s: needs %lld exclusive CPUs, but only %lldm of its shared "
+				    "CPUs are available",
 				    place_blame(l), pool->name, n,
 				    (long long)(room > 0 ? room : 0));
 	if (ledger_drains(p, l->pool, l->r->full))
 		return modhost_fail(h, -RP_ENOSPC,
-				    "%s: can't slice %lld exclusive CPUs off the last shared ones, "
-				    "on which containers of a pool above it run",
+				    "%s: needs %lld exclusive CPUs, but containers of a parent "
+				    "pool run on its last shared CPUs",
 				    pool->name, n);
 	const uint64_t *slice = ledger_sliceable(p, l->pool, &n_sliceable);
 	if (n_sliceable >= l->r->full && take_from(l, slice) == 0)
 		return 0;
 	return modhost_fail(h, -RP_ENOSPC,
-			    "%s: can't take %lld exclusive CPUs: %lldm are available, but only %u "
-			    "whole CPU%s, as containers have parts of the others",
+			    "%s: needs %lld exclusive CPUs: %lldm are available, but only %u whole "
+			    "CPU%s, because containers use parts of the others",
 			    pool->name, n, (long long)room, n_sliceable,
 			    n_sliceable == 1 ? "" : "s");
 }
@@ -159,7 +159,7 @@ static int32_t check_fraction(struct placing *l)
 	if (room >= l->r->fraction)
 		return 0;
 	return modhost_fail(&l->inst->h, -RP_ENOSPC,
-			    "%s%s: not enough shared CPUs for %lldm: %lldm are available",
+			    "%s%s: needs %lldm of shared CPUs, but only %lldm are available",
 			    place_blame(l), pool_of(l)->name, (long long)l->r->fraction,
 			    (long long)(room > 0 ? room : 0));
 }
@@ -170,9 +170,9 @@ static int32_t place_violates(const struct placing *l, const char *what, struct 
 	char text[TA_TEXT_MAX];
 	if (!hint)
 		return 0;
-	return modhost_fail(&l->inst->h, -RP_ENOSPC, "%s: granted %s %s fail strict hint %.64s",
-			    pool_of(l)->name, what, modhost_set_text(set, text, sizeof text),
-			    hint->provider);
+	return modhost_fail(
+		&l->inst->h, -RP_ENOSPC, "%s: granted %s %s do not satisfy the strict hint %.64s",
+		pool_of(l)->name, what, modhost_set_text(set, text, sizeof text), hint->provider);
 }
 
 /*
@@ -229,8 +229,7 @@ static int32_t find_memory(struct placing *l)
 	const struct rp_plan *p = l->inst->plan;
 	struct memalloc_request req;
 	if (!memory_request(p, l->r, l->pool, &req))
-		return modhost_fail(&l->inst->h, -RP_ENOSPC,
-				    "%s: failed to get offer: it has no memory of these types",
+		return modhost_fail(&l->inst->h, -RP_ENOSPC, "%s: has no memory of these types",
 				    pool_of(l)->name);
 	struct memalloc_request near = req;
 	char why[PLACE_WHY_MAX];
@@ -240,7 +239,7 @@ static int32_t find_memory(struct placing *l)
 		return 0;
 	int r = memalloc_offer(p->mem, &req, &l->offer);
 	if (r)
-		return modhost_fail(&l->inst->h, r, "%s: failed to get offer: %s", pool_of(l)->name,
+		return modhost_fail(&l->inst->h, r, "%s: no offer of memory: %s", pool_of(l)->name,
 				    memalloc_why(p->mem));
 	if (memory_has_huge(l->inst, l->r, l->offer.zone, why))
 		return 0;
@@ -298,7 +297,7 @@ static int32_t choose_pool(struct placing *l)
 		if (score_sufficient(&r, &hinted)) {
 			s.second = s.best;
 			s.best = hinted;
-			s.rule = "it was there before";
+			s.rule = "it was placed before";
 			s.by_best = s.by_second = 0;
 		}
 	}
@@ -322,15 +321,14 @@ static int32_t place_overflow(struct placing *l)
 {
 	const struct rp_plan *p = l->inst->plan;
 	if (p->settings.overflow == OVERFLOW_REFUSE || !p->pools[p->root].n_reserved)
-		return modhost_fail(
-			&l->inst->h, -RP_ENOSPC,
-			"no shared CPUs are left: all belong to containers exclusively");
+		return modhost_fail(&l->inst->h, -RP_ENOSPC,
+				    "no shared CPUs are left: all CPUs are exclusive");
 	l->type = GRANT_RESERVED;
 	l->pool = p->root;
 	l->flags |= GRANT_OVERFLOW;
-	l->reason = "no shared CPUs are left, it runs on the reserved ones";
+	l->reason = "no shared CPUs are left; it runs on the reserved CPUs";
 	modhost_decided_by(&l->inst->h, l->r->info.ctr, p->settings.overflow_at,
-			   "no shared CPUs are left: overflow to the reserved ones");
+			   "no shared CPUs are left: overflow to the reserved CPUs");
 	return 0;
 }
 
@@ -345,7 +343,7 @@ static int32_t find_pool(struct placing *l)
 	l->pool = p->root;
 	if (has_its_cpus(r)) {
 		modhost_note(&l->inst->h, r->info.ctr,
-			     "it asks for the CPUs that it has: it stays");
+			     "it requests the same number of CPUs: unchanged");
 		l->pool = r->had->pool;
 		return 0;
 	}
@@ -355,7 +353,7 @@ static int32_t find_pool(struct placing *l)
 		if (p->pools[p->root].n_reserved && ledger_reserved_room(p, p->root) >= r->fraction)
 			return 0;
 		modhost_log(&l->inst->h, RP_LOG_WARNING, r->info.ctr,
-			    "not enough reserved CPUs for %lldm: it shares ordinary ones",
+			    "not enough reserved CPUs for %lldm: it uses shared CPUs",
 			    (long long)r->fraction);
 		modhost_note(&l->inst->h, r->info.ctr,
 			     "not enough reserved CPUs: shared CPUs of %s", p->pools[p->root].name);
@@ -521,8 +519,7 @@ static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 	g->flags |= GRANT_ODD_SHARES;
 	ledger_add(inst, g);
 	modhost_note(&inst->h, g->ctr,
-		     "fits nowhere as it is now: it keeps its CPUs and gets "
-		     "lower shares");
+		     "does not fit anywhere: it keeps its CPUs and gets lower shares");
 	*ret = g;
 	return stage_note_moves(inst);
 }

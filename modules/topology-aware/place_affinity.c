@@ -118,14 +118,14 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 	struct affinity one = {.weight = sign};
 	if (place_affinity_kind(inst, node) != RP_NODE_MAP)
 		return modhost_fail(h, -RP_EINVAL,
-				    "an affinity has to have match, and maybe scope and weight");
+				    "an affinity needs match, and may have scope and weight");
 	rp_cfg weight = section_get(&inst->h, node, "weight"),
 	       scope = section_get(&inst->h, node, "scope");
 	if (weight) {
 		int64_t w = h->config->value(h->ctx, weight, RP_T_INT, INT64_MIN);
 		if (w == INT64_MIN)
 			return modhost_fail(h, -RP_EINVAL,
-					    "the weight of an affinity is no integer");
+					    "the weight of an affinity is not an integer");
 		w = w > WEIGHT_MAX ? WEIGHT_MAX : w < -WEIGHT_MAX ? -WEIGHT_MAX : w;
 		one.weight = w ? sign * w : sign;
 	}

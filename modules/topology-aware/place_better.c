@@ -116,7 +116,7 @@ static bool place_better_look(struct attempt *a)
 	score_pools(inst, &a->r, &s);
 	a->pool = s.best.pool;
 	if (place_better_waits(a->old)) {
-		a->rule = "it gets what it asks for";
+		a->rule = "it gets what it requests";
 		return score_sufficient(&a->r, &s.best);
 	}
 	if (!is_as_asked(a))
@@ -140,10 +140,11 @@ static void place_better_tell(const struct attempt *a, const struct grant *g)
 	struct rp_idset was;
 	if (a->new_zone) {
 		memalloc_ids(p->mem, a->zone, &was);
-		modhost_note(h, g->ctr, "rebalanced within %s: its memory was on nodes %s; by: %s",
-			     to, modhost_set_text(rp_ids_of(&was), nodes, sizeof nodes), a->rule);
+		modhost_note(h, g->ctr,
+			     "rebalanced within %s: its memory was on nodes %s; rule: %s", to,
+			     modhost_set_text(rp_ids_of(&was), nodes, sizeof nodes), a->rule);
 	} else {
-		modhost_note(h, g->ctr, "rebalanced from %s to %s; by: %s",
+		modhost_note(h, g->ctr, "rebalanced from %s to %s; rule: %s",
 			     p->pools[a->old->pool].name, to, a->rule);
 	}
 }

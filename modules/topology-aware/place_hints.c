@@ -211,7 +211,7 @@ static int32_t add_hint(struct search *s, const char *provider, struct rp_ids cp
 	int32_t r = hints_add(&s->hints, provider, cpus, nodes, sockets);
 	if (r == -RP_E2BIG) {
 		modhost_log(&s->inst->h, RP_LOG_WARNING, s->ctr,
-			    "more than %u topology hints: that of %.64s is left out", HINTS_MAX,
+			    "more than %u topology hints: ignoring that of %.64s", HINTS_MAX,
 			    provider);
 		return 0;
 	}
@@ -344,7 +344,7 @@ static int32_t read_ids(const struct modhost *h, rp_cfg map, const char *hint, c
 	const char *text;
 	int32_t r = read_member(h, map, name, &text);
 	if (!r && rp_idset_parse(ret, text, max))
-		return modhost_fail(h, -RP_EINVAL, TEST_WHAT ": \"%.64s\" has a list that is none",
+		return modhost_fail(h, -RP_EINVAL, TEST_WHAT ": \"%.64s\" has an invalid list",
 				    hint);
 	return r;
 }

@@ -99,7 +99,7 @@ static bool classify_special(struct rp_instance *inst, struct request *r)
 	const struct settings *s = &inst->plan->settings;
 	if (r->info.flags & RP_CTR_PRESERVE_CPU) {
 		place_request_share(r, GRANT_PRESERVE);
-		place_request_because(r, NULL, "annotated to keep its CPUs: left alone");
+		place_request_because(r, NULL, "annotated to keep its CPUs: unmanaged");
 		return true;
 	}
 	int reserved = ctr_annotated_bool(&inst->h, r->info.ctr, PREFER_RESERVED, NULL);
@@ -124,8 +124,8 @@ static void take_whole(struct request *r, const struct preference *isolated, boo
 	place_request_because(r, r->isolate ? isolated->at : NULL,
 			      "Guaranteed, %lldm: %lld exclusive %sCPUs%s",
 			      (long long)r->info.cpu_request, (long long)r->full,
-			      r->isolate ? "isolated or other " : "",
-			      r->fraction ? " and a share of others" : "");
+			      r->isolate ? " if possible isolated " : "",
+			      r->fraction ? " and a part of shared CPUs" : "");
 }
 
 /*
@@ -158,11 +158,10 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 		return;
 	}
 	if (!one && !whole && (shared.value || !shared.annotated)) {
-		place_request_because(
-			r, NULL,
-			"Guaranteed, %lldm, no whole number of CPUs and not annotated otherwise: "
-			"shared CPUs",
-			(long long)request);
+		place_request_because(r, NULL,
+				      "Guaranteed, %lldm, not a whole number of CPUs and not "
+				      "annotated otherwise: shared CPUs",
+				      (long long)request);
 		return;
 	}
 	take_whole(r, &isolated, one || !whole || isolated.annotated);
@@ -200,7 +199,7 @@ static void read_priority(struct rp_instance *inst, struct request *r)
 		}
 	}
 	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-		    "annotation " PREFER_PRIORITY ": \"%.64s\" is no CPU priority, ignoring it",
+		    "annotation " PREFER_PRIORITY ": \"%.64s\" is not a CPU priority, ignoring it",
 		    text);
 }
 
@@ -216,7 +215,7 @@ static void read_level(struct rp_instance *inst, struct request *r)
 	else if (text)
 		modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
 			    "annotation " UNLIMITED_BURSTABLE
-			    ": \"%.64s\" is no level of the machine, ignoring it",
+			    ": \"%.64s\" is not a level of the machine, ignoring it",
 			    text);
 }
 
@@ -228,8 +227,8 @@ static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 	uint32_t types = text && *text ? memalloc_types_of(text) : DEFAULT_TYPES;
 	if (!types) {
 		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
-			    "annotation " MEMORY_TYPE ": \"%.64s\" is no list of memory types, "
-			    "ignoring it",
+			    "annotation " MEMORY_TYPE
+			    ": \"%.64s\" is not a list of memory types, ignoring it",
 			    text);
 		return DEFAULT_TYPES;
 	}
@@ -262,7 +261,7 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 	r->mem_types = wanted & p->mem_types;
 	if (!r->mem_types) {
 		modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-			    "the machine has none of the memory types asked for: using others");
+			    "the machine has none of the requested memory types: using others");
 		r->mem_types =
 			DEFAULT_TYPES & p->mem_types ? DEFAULT_TYPES & p->mem_types : p->mem_types;
 	}
@@ -275,7 +274,7 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 		return 0;
 	}
 	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-		    "there is no memory to start cold on: it starts on DRAM");
+		    "no memory is available for the cold start: it starts on DRAM");
 	r->cold_ms = 0;
 	return 0;
 }

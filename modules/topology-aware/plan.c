@@ -80,7 +80,7 @@ static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
 		return r;
 	r = cpualloc_new(h->topology, h->ctx, &p->cpus);
 	if (r)
-		return modhost_fail(h, r, "the CPUs of the machine cannot be told apart");
+		return modhost_fail(h, r, "the CPUs of the machine cannot be classified");
 	pct_priorities(h, p->settings.classes && pct_is_managed(p->settings.classes), p->cpus);
 	r = (p->settings.parity ? memalloc_new_by_size : memalloc_new)(h->topology, h->ctx, &p->mem,
 								       why, sizeof why);
@@ -161,7 +161,7 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 				  &p->reserved);
 	if (r)
 		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "%u CPUs are to be reserved and only %u are available", n,
+				       "%u reserved CPUs requested, but only %u are available", n,
 				       rp_ids_count(rp_ids_of(&from)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
@@ -184,17 +184,15 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 		     &bad, &awaited);
 	*ret_awaited = !rp_ids_empty(rp_ids_of(&awaited));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "CPUs %s are to be reserved but are not available",
+		return modhost_fail_at(h, at, -RP_EINVAL, "reserved CPUs %s are not available",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
 	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)
-		return modhost_fail_at(
-			h, at, -RP_EINVAL,
-			"CPUs %s are isolated by the kernel: either one isolated CPU "
-			"can be reserved or any number of others",
-			modhost_set_text(rp_ids_of(&isolated), text, sizeof text));
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "CPUs %s are isolated by the kernel: reserve either one "
+				       "isolated CPU or any number of other CPUs",
+				       modhost_set_text(rp_ids_of(&isolated), text, sizeof text));
 	return 0;
 }
 

@@ -54,7 +54,7 @@ static int32_t read_units(const struct builder *b, uint32_t level, struct units 
 		int32_t r = t->unit(b->h->ctx, level, i, &info);
 		if (r)
 			return modhost_fail(b->h, r,
-					    "the host does not know a part of the machine");
+					    "the host does not report a part of the machine");
 		if (!rp_ids_empty(info.cpus))
 			ret->list[ret->n++] = (struct unit){info.id, info.cpus};
 	}

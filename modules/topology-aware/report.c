@@ -55,7 +55,7 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 		return;
 	line_say(&second, "before ");
 	say_score(p, r, &s->second, &second);
-	line_say(&second, "; by: ");
+	line_say(&second, "; rule: ");
 	line_say(&second, s->rule);
 	if (s->by_best != s->by_second) {
 		bool whole = s->by_best == (double)(int64_t)s->by_best &&
@@ -96,7 +96,7 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 		line_say(&l, modhost_set_text(cpus_ids(g->exclusive), text, sizeof text));
 		line_say(&l, ", priority ");
 		line_say(&l, cpualloc_prio_names[r->prio]);
-		line_say(&l, g->portion ? ", and a part of its shared ones" : "");
+		line_say(&l, g->portion ? ", and a part of its shared CPUs" : "");
 	}
 	modhost_note_line(h, g->ctr, l.text);
 }
@@ -190,22 +190,21 @@ static const struct {
 	[CPU_CAPACITY] = {"policy_topologyaware_zone_cpu_capacity_cores", "CPUs of the pool.", true,
 			  true},
 	[CPU_SHARED] = {"policy_topologyaware_zone_cpu_shared_capacity_cores",
-			"CPUs of the pool that are shared or reserved now.", false, false},
+			"CPUs of the pool that are shared or reserved.", false, false},
 	[CPU_ASSIGNED] = {"policy_topologyaware_zone_cpu_shared_assigned_cores",
-			  "CPUs promised to containers that share in this pool.", false, false},
+			  "Shared CPU granted to containers of this pool.", false, false},
 	[CPU_AVAILABLE] = {"policy_topologyaware_zone_cpu_shared_available_cores",
-			   "Shared CPUs that can still be promised.", false, false},
+			   "Shared CPU that can still be granted.", false, false},
 	[MEM_CAPACITY] = {"policy_topologyaware_zone_mem_capacity_bytes",
 			  "Bytes of memory near the pool.", false, true},
 	[MEM_ASSIGNED] = {"policy_topologyaware_zone_mem_assigned_bytes",
-			  "Bytes of it promised to containers.", false, true},
+			  "Bytes of memory near the pool granted to containers.", false, true},
 	[MEM_AVAILABLE] = {"policy_topologyaware_zone_mem_available_bytes",
-			   "Bytes of it that can still be promised.", false, true},
+			   "Bytes of memory near the pool that can still be granted.", false, true},
 	[CONTAINERS] = {"policy_topologyaware_zone_containers", "Containers placed in this pool.",
 			false, false},
 	[SHARED_CONTAINERS] = {"policy_topologyaware_zone_shared_containers",
-			       "Containers of the pool that were promised a part of shared CPUs.",
-			       false, false},
+			       "Containers of the pool with a grant of shared CPU.", false, false},
 };
 
 static uint32_t count_sharers(const struct pool *pool)
@@ -281,10 +280,10 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 			measure_pool(p, sink, what, i, &labels);
 	text_fini(&labels);
 	sink->gauge(sink->ctx, "policy_topologyaware_overflow_containers",
-		    "Containers on the reserved CPUs for want of shared ones.", "",
+		    "Containers on the reserved CPUs because no shared CPU was left.", "",
 		    count_flag(p, GRANT_OVERFLOW));
 	sink->gauge(sink->ctx, "policy_topologyaware_misplaced_containers",
-		    "Running containers that could not be placed as they ask for.", "",
+		    "Running containers that could not be placed as requested.", "",
 		    count_flag(p, GRANT_MISPLACED));
 	relief_report(&inst->relief.counters, sink);
 	sink->counter(sink->ctx, "policy_topologyaware_placements_total", "Containers placed.", "",
@@ -293,7 +292,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      "Containers and resizes refused.", "", (double)inst->counters.refused);
 	sink->counter(sink->ctx, "policy_topologyaware_rebalanced_total",
 		      "Containers moved to a better place.", "", (double)inst->counters.rebalanced);
-	sink->counter(sink->ctx, "policy_topologyaware_resizes_total", "Resizes asked for.", "",
+	sink->counter(sink->ctx, "policy_topologyaware_resizes_total", "Requested resizes.", "",
 		      (double)inst->counters.resized);
 	return 0;
 }

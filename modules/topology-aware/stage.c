@@ -239,7 +239,7 @@ int32_t stage_others(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 		if (!g || g->ctr == except)
 			continue;
 		modhost_log(&inst->h, RP_LOG_INFO, g->ctr,
-			    "its memory makes room for another one's");
+			    "its memory was moved to free capacity for another container");
 		r = stage_grant(inst, txn, g);
 	}
 	inst->n_moved = 0;

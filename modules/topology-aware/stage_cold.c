@@ -28,7 +28,7 @@ int32_t cold_read(struct rp_instance *inst, rp_ctr ctr, uint64_t *ret_ms)
 	int64_t ms = h->config->value(h->ctx, at, RP_T_DURATION, -1);
 	if (ms < 0 || ms > DURATION_MAX_MS)
 		return modhost_fail(h, -RP_EINVAL,
-				    "annotation " KEY ": the duration has to be between 0 and 1h, "
+				    "annotation " KEY ": the duration must be between 0 and 1h, "
 				    "not \"%.64s\"",
 				    h->config->text(h->ctx, at, ""));
 	*ret_ms = (uint64_t)ms;
@@ -52,7 +52,7 @@ void cold_arm(struct rp_instance *inst)
 	}
 	uint64_t now = h->timer->now_ms(h->ctx);
 	if (h->timer->arm(h->ctx, COOKIE, next > now ? next - now : 1))
-		modhost_log(h, RP_LOG_ERROR, 0, "no timer is to be had: cold starts do not end");
+		modhost_log(h, RP_LOG_ERROR, 0, "no timer is available: cold starts do not end");
 }
 
 /*

@@ -76,7 +76,7 @@ static int32_t find_class(struct rp_instance *inst, struct request *r)
 					  name)
 			   : 0;
 	if (class == CPUCLASS_NONE)
-		return modhost_fail(h, -RP_EINVAL, "there is no CPU class \"%.64s\"", name);
+		return modhost_fail(h, -RP_EINVAL, "unknown CPU class \"%.64s\"", name);
 	r->class = class;
 	return 0;
 }
@@ -214,7 +214,7 @@ static int32_t check_interrupts(struct rp_instance *inst, const struct texts *pa
 		if (denied)
 			return modhost_fail(&inst->h, -RP_EINVAL,
 					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
-					    "controllableInterrupts does not have",
+					    "is not in controllableInterrupts",
 					    patterns->list[i], denied->description);
 	}
 	return 0;
@@ -239,9 +239,9 @@ static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, 
 			return modhost_no_memory(h);
 		ret->list[i] = memcpy(copy, ret->list[i], size);
 		if (!glob_valid(copy))
-			return modhost_fail(h, -RP_EINVAL,
-					    "invalid IRQ affinity: \"%.64s\" is no valid pattern",
-					    copy);
+			return modhost_fail(
+				h, -RP_EINVAL,
+				"invalid IRQ affinity: \"%.64s\" is not a valid pattern", copy);
 	}
 	return r;
 }
@@ -356,8 +356,7 @@ void interrupts_apply(struct rp_instance *inst)
 		};
 		irq_commit(inst->irqs, &wish);
 	} else if (inst->irqs_used) {
-		modhost_log(&inst->h, RP_LOG_ERROR, 0,
-			    "out of memory: interrupts stay where they are");
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: interrupts are not moved");
 	}
 	free(r.claims);
 	free(r.masks);

@@ -216,7 +216,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 		return 0;
 	int32_t e = make_record(inst->plan, &r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
 	if (e > 0)
-		modhost_note(&inst->h, ctr, "keeps the CPUs that it had: exclusive CPUs of %s",
+		modhost_note(&inst->h, ctr, "keeps its CPUs: exclusive CPUs of %s",
 			     inst->plan->pools[rec.pool].name);
 	inst->n_adopted += e > 0;
 	request_fini(&r);
@@ -237,9 +237,9 @@ static int32_t sync_adopt(struct rp_instance *inst, int32_t n)
 static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
 {
 	char reason[MODHOST_TEXT_MAX + 64];
-	(void)snprintf(reason, sizeof reason, "it runs on what is left: %s", inst->why);
+	(void)snprintf(reason, sizeof reason, "it runs on the remaining CPUs: %s", inst->why);
 	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-		    "it cannot be placed (request %lldm) and runs on what is left: %s",
+		    "it cannot be placed (request %lldm) and runs on the remaining CPUs: %s",
 		    (long long)r->info.cpu_request, inst->why);
 	return place_anyhow(inst, r, reason, ret);
 }
@@ -253,7 +253,7 @@ static int32_t refuse_misfit(struct rp_instance *inst, const struct rp_ctr_info 
 	char why[MODHOST_TEXT_MAX];
 	(void)snprintf(why, sizeof why, "%s", inst->why);
 	return modhost_fail(&inst->h, -RP_ENOSPC,
-			    "%s/%s/%s runs with %lldm and would not fit any more: %s; end it first",
+			    "%s/%s/%s runs with %lldm and would no longer fit: %s; stop it first",
 			    info->pod_namespace, info->pod_name, info->name,
 			    (long long)info->cpu_request, why);
 }
@@ -267,7 +267,7 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 {
 	if (request_read(inst, info, hints, ret) == 0)
 		return;
-	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is not valid");
+	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is invalid");
 	*ret = (struct request){
 		.info = *info,
 		.type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL,

@@ -264,5 +264,5 @@ static const struct life_ops ops = {
 };
 
 LIFE_MODULE("topology-aware", "1.0", ops,
-	    .summary = "CPUs and memory close to each other, in a tree of pools",
+	    .summary = "CPUs and memory near each other, in a tree of pools",
 	    .licence = "Apache-2.0");

@@ -109,7 +109,7 @@ def test_whose_kind(tmp_path):
     assert len(glob.glob(folder + '/*.so')) > 64
     done = check_config('good', [folder], tmp_path, '---\napiVersion: config.nri/v1alpha1\nkind: NobodysPolicy\nspec: {}\n')
     assert done.returncode == 78
-    assert 'no module that is installed has custom resources of kind "NobodysPolicy"' in done.stdout
+    assert 'no installed module has custom resources of kind "NobodysPolicy"' in done.stdout
     assert 'are already' not in done.stderr, done.stderr
 
 

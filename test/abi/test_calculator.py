@@ -137,7 +137,7 @@ def test_the_kit_tells_a_sound_one_from_a_moody_one(night, moody):
     assert [n for n, c in found.items() if c['result'] == 'failed'] == []
     assert {found['abi/%s-structs' % how]['result'] for how in ('longer', 'shorter')} == {'passed'}
     found = check(moody)
-    assert all('calculate() with equal inputs gives something else' in c['reason'] for n, c in found.items() if n.startswith('calculator/same'))
+    assert all('calculate() with equal inputs returns something else' in c['reason'] for n, c in found.items() if n.startswith('calculator/same'))
 
 
 def config(annotations=None, **more):

@@ -19,28 +19,28 @@ BRIEF = r'^(static|abi|lifecycle|faults|controller)/|report/(metrics|state)|two-
 
 # What is wrong, and the case that has to say so, in what words.
 CONDUCT = {
-    1: ('lifecycle/create-destroy', 'bytes are left each time'),
-    2: ('lifecycle/create-destroy', '1000 file descriptors are left'),
+    1: ('lifecycle/create-destroy', 'bytes leak each time'),
+    2: ('lifecycle/create-destroy', '1000 file descriptors leak'),
     3: ('lifecycle/orders', 'written to standard output or error: placed'),
-    4: ('placement/determinism two-sockets seed 1', 'decided otherwise the second time'),
+    4: ('placement/determinism two-sockets seed 1', 'decided differently the second time'),
     5: ('lifecycle/release-unplaced', 'release() must not fail: it is mine'),
-    6: ('placement/restart two-sockets seed 1', 'changes what was right'),
+    6: ('placement/restart two-sockets seed 1', 'changes a valid placement'),
     7: ('faults/enomem', 'call 1 of the host, get_ctr(), fails with Cannot allocate memory'),
     8: ('abi/longer-structs', 'crashed (SIGSEGV) in create'),
     9: ('abi/missing-services', 'crashed (SIGSEGV) in allocate'),
     10: ('static/symbols', 'pthread_create, which starts a thread'),
-    11: ('abi/rules', '.size has to be set'),
-    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
+    11: ('abi/rules', 'set .size to its sizeof'),
+    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped changed later decisions'),
     13: ('faults/annotations', 'crashed (SIGABRT) in allocate'),
-    14: ('abi/services', 'service("nri-rp.policy/99") gives something'),
+    14: ('abi/services', 'service("nri-rp.policy/99") returns a struct'),
     15: ('placement/invariants two-sockets seed 1', 'I1: container'),
-    16: ('placement/explain large', 'nothing was noted about why'),
-    17: ('placement/returns two-sockets seed 1', 'given something else than by a fresh instance'),
-    18: ('lifecycle/orders', 'none of the RP_E codes'),
-    19: ('lifecycle/prepare-abort', 'bytes are left each time'),
-    21: ('unmanaged/invariants two-sockets seed 1', 'unmanaged returned -1, which is none of the RP_E codes'),
-    22: ('unmanaged/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
-    23: ('unmanaged/later two-sockets', 'still degraded (no room) when the others have gone'),
+    16: ('placement/explain large', 'without a note that explains why'),
+    17: ('placement/returns two-sockets seed 1', 'placed differently than by a fresh instance'),
+    18: ('lifecycle/orders', 'not an RP_E code'),
+    19: ('lifecycle/prepare-abort', 'bytes leak each time'),
+    21: ('unmanaged/invariants two-sockets seed 1', 'unmanaged returned -1, which is not an RP_E code'),
+    22: ('unmanaged/dry-run two-sockets seed 1', 'tried and dropped changed later decisions'),
+    23: ('unmanaged/later two-sockets', 'still degraded (no room) after the others were removed'),
 }
 
 # What is told of itself, asked for or returned that makes no sense.
@@ -53,22 +53,22 @@ CURIOUS = {
     6: ('report/zones two-sockets', 'cpu of zone whole: capacity 4000, allocatable 4000, available 5000'),
     7: ('report/zones two-sockets', 'attribute "" without zone, name or value'),
     8: ('report/zones two-sockets', 'cost -1 to zone "whole"'),
-    9: ('report/metrics', 'metric "2 much" (What it has seen.): not as Prometheus writes it'),
-    10: ('report/metrics', 'labels of metric seen: {a}: not as Prometheus writes it'),
-    11: ('abi/rules', 'log() at level 99, which there is not'),
+    9: ('report/metrics', 'metric "2 much" (What it has seen.): not valid for Prometheus'),
+    10: ('report/metrics', 'labels of metric seen: {a}: not valid for Prometheus'),
+    11: ('abi/rules', 'log() at the unknown level 99'),
     12: ('abi/rules', 'log() without a text'),
     13: ('abi/rules', 'fail() with code 0: codes are negative'),
     14: ('abi/rules', 'fail() without a text'),
     15: ('abi/rules', 'note() without a text'),
-    16: ('abi/services', 'service("nri-rp.metrics/1") gives another struct each time'),
+    16: ('abi/services', 'service("nri-rp.metrics/1") returns another struct each time'),
     17: ('abi/config', 'calls itself a policy but lacks parts of nri-rp.policy/1'),
-    18: ('abi/services', 'nri-rp.config-schema/1 is another one without an instance'),
+    18: ('abi/services', 'nri-rp.config-schema/1 differs without an instance'),
     19: ('report/state', 'load() of its own state failed: not mine'),
     20: ('lifecycle/reloads', 'a reload of the same configuration'),
     21: ('report/allocatable two-sockets', 'allocatable CPUs that are not online: 0,8000'),
-    22: ('report/allocatable two-sockets', 'asked twice, it tells different allocatable CPUs'),
-    23: ('report/memory two-sockets', '4096 bytes of node 1000, which has no memory or was told of before'),
-    24: ('report/memory two-sockets', 'asked twice, it tells other memory of'),
+    22: ('report/allocatable two-sockets', 'two calls report different allocatable CPUs'),
+    23: ('report/memory two-sockets', '4096 bytes of node 1000, which has no memory or was already reported'),
+    24: ('report/memory two-sockets', 'two calls report different memory of'),
 }
 
 
@@ -195,7 +195,7 @@ def test_timing():
     ('garbage', 'static/note', 'not an ELF file'),
     ('no-symbol', 'static/exports', 'rp_module_1'),
     ('wrong-major', 'static/note', 'ABI'),
-    ('misnamed', 'static/note', 'misnamed.so, its note says other'),
+    ('misnamed', 'static/note', 'misnamed.so, but its note says other'),
     ('newer', 'static/load', 'needs'),
     ('undefined', 'static/load', 'no_such_function'),
     ('struct-3', 'static/load', 'kinds'),
@@ -215,7 +215,7 @@ def test_bad_modules_fail_where_expected(name, case, text):
 def test_a_hang_ends():
     """One case waits for it, five times as long under sanitizers; no other one has to."""
     found = cases(module('hang'), '--cases', '^lifecycle/')
-    assert re.search('did not come to an end within (1|5)0000 ms in allocate', failed(found)['abi/time'])
+    assert re.search('did not end within (1|5)0000 ms in allocate', failed(found)['abi/time'])
     assert found['lifecycle/release-twice']['reason'] == 'abi/time failed'
 
 

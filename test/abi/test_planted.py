@@ -29,7 +29,7 @@ def defects():
     yield 'annotation-crash', {'IN_ANNOTATION': 'if (!strcmp(text, "high")) abort()'}, 'placement/annotations', 'SIGABRT) in'
     yield 'annotation-index', {'IN_ANNOTATION': 'static volatile int32_t t[4]; record->speed = t[atol(text) * 1000000]'}, 'placement/annotations', 'SIGSEGV'
     yield 'annotation-too-long', {'IN_ANNOTATION': 'if (strlen(text) > 5000) abort()'}, 'faults/annotations', 'SIGABRT'
-    yield 'annotation-leak', {'IN_ANNOTATION': 'if (strchr(text, \'{\') && !strdup(text)) return -RP_ENOMEM'}, 'faults/annotations', 'bytes are left each time'
+    yield 'annotation-leak', {'IN_ANNOTATION': 'if (strchr(text, \'{\') && !strdup(text)) return -RP_ENOMEM'}, 'faults/annotations', 'bytes leak each time'
     yield 'annotation-format', {'IN_ANNOTATION': 'char b[64]; int n; (void)n; if (strchr(text, \'%\')) snprintf(b, sizeof b, text)',
                                 'FILE_SCOPE': '#include <stdio.h>'}, 'faults/annotations', 'SIG'
     yield 'annotation-offline', {'IN_ANNOTATION': 'if (!strcmp(text, "all")) return cache->set_cpus(ctx, txn, ctr, every())',
@@ -37,8 +37,8 @@ def defects():
                                  }, 'placement/annotations', 'not online'
     yield 'annotation-takes-all', {'IN_ANNOTATION': 'if (!strcmp(text, "exclusive")) { (void)inst->topology->set(ctx, RP_CPUS_ONLINE, &online);'
                                                     'r = cache->set_cpus(ctx, txn, ctr, online); return r ? r : cache->set_exclusive(ctx, txn, ctr, online); }'
-                                   }, 'placement/annotations', 'alone, but others run there'
-    yield 'annotation-odd-code', {'IN_ANNOTATION': 'if (!strcmp(text, "none")) return inst->host->fail(ctx, -5, "what?")'}, 'placement/annotations', 'none of the RP_E codes'
+                                   }, 'placement/annotations', 'on which other containers run'
+    yield 'annotation-odd-code', {'IN_ANNOTATION': 'if (!strcmp(text, "none")) return inst->host->fail(ctx, -5, "what?")'}, 'placement/annotations', 'not an RP_E code'
     yield 'value-of-enum', {'IN_PREPARE': 'if (!strcmp(mode, "odd")) abort()'}, 'config/values', 'prepare while the case ran, with mode: "odd"'
     yield 'value-at-bound', {'IN_PREPARE': 'static volatile char t[1000]; if (number > 1000) t[number * 1000000L] = 1'}, 'config/values', 'with number: 100000'
     yield 'value-empty-list', {'IN_PREPARE': 'if (list && !config->count(ctx, list)) abort()'}, 'config/values', 'with list: []'
@@ -47,12 +47,12 @@ def defects():
     yield 'value-long-text', {'IN_PREPARE': 'char b[100]; if (strlen(name) > sizeof b) abort(); strncpy(b, name, sizeof b)'}, 'config/values', 'with name: aaa'
     yield 'default-refused', {'NUMBER_DEFAULT': '"0"'}, 'config/defaults', 'with number: 0, its default'
     yield 'default-differs', {'NUMBER_DEFAULT': '"7"', 'IN_PREPARE': 'inst->saved = number == 7 ? 9 : 0', 'IN_PLACE': 'if (inst->saved == 9) return 0'}, \
-        'config/defaults', 'with number: 7, its default: containers are given something else'
-    yield 'refusal-without-reason', {'IN_PREPARE': 'if (!strcmp(mode, "odd")) return -RP_EINVAL'}, 'config/values', 'prepare() returned -22 without saying why'
+        'config/defaults', 'with number: 7, its default: containers are placed differently'
+    yield 'refusal-without-reason', {'IN_PREPARE': 'if (!strcmp(mode, "odd")) return -RP_EINVAL'}, 'config/values', 'prepare() returned -22 without an error text'
     yield 'refusal-leaks', {'IN_PREPARE': 'char *c = strdup(name)', 'REFUSE_NAME(r)': 'leave_it(r)', 'PREPARED(r)': '(free(c), r)'}, \
         'config/values', 'a configuration that is refused: some'
     yield 'prepare-changes', {'IN_PREPARE': 'if (number == 7) inst->saved = 9', 'IN_PLACE': 'if (inst->saved == 9) return 0'}, \
-        'config/values', 'prepare() and abort() have changed what is in force'
+        'config/values', 'prepare() and abort() changed the active configuration'
     yield 'prepare-plan-kept', {'IN_ABORT': 'inst->plan = plan'}, 'lifecycle/prepare-abort', 'SIG'
     # shorter hosts
     yield 'call-set-group', {'IN_PLACE': '(void)cache->set_group(ctx, txn, ctr, 0)'}, 'abi/shorter-structs', 'set_group() of ABI 1.3 was called on a host of 1.2'
@@ -71,7 +71,7 @@ def defects():
         'abi/shorter-structs', 'on a host of ABI 1.1'
     yield 'read-data', {'IN_EVENT': 'if (ev->data) inst->n_calls += *(const char *)ev->data'}, 'abi/shorter-structs', 'SIGSEGV) in event'
     yield 'read-asked', {'AFTER_GET': 'if (!r && info.asked_shares != RP_NOT_SET) (void)cache->set_int(ctx, txn, ctr, RP_F_SHARES, info.asked_shares)'}, \
-        'abi/shorter-structs', 'set_int() was handed what a host of ABI 1.2 leaves unset'
+        'abi/shorter-structs', 'set_int() received a value that a host of ABI 1.2 leaves unset'
     yield 'service-usage', {'IN_PLACE': 'struct rp_usage u = {sizeof u}; (void)inst->usage->get(ctx, ctr, &u)'}, 'abi/missing-services', 'on a host without nri-rp.host.usage/1'
     yield 'service-usage-older', {'IN_PLACE': 'struct rp_usage u = {sizeof u}; (void)inst->usage->get(ctx, ctr, &u)'}, 'abi/shorter-structs', 'on a host of ABI 1.0'
     yield 'service-settings', {'IN_CREATE': 'inst->n_calls = inst->settings->size'}, 'abi/missing-services', 'on a host without nri-rp.host.settings/1'
@@ -79,9 +79,9 @@ def defects():
     yield 'service-timer', {'IN_PLACE': '(void)inst->timer->now_ms(ctx)'}, 'abi/missing-services', 'on a host without nri-rp.host.timer/1'
     yield 'service-work', {'IN_PLACE': 'inst->work->report(ctx, ctr, RP_APPLY_DONE, "")'}, 'abi/missing-services', 'on a host without nri-rp.host.work/1'
     yield 'service-cache', {'NEEDED_IS_MISSING': '!inst->topology || !inst->config'}, 'abi/missing-services', 'on a host without nri-rp.host.cache/1'
-    yield 'host-size', {'IN_CREATE': 'if (host->size != sizeof *host) abort()'}, 'abi/longer-structs', 'on a host of a later minor'
-    yield 'service-size', {'IN_CREATE': 'if (inst->cache && inst->cache->size != sizeof *inst->cache) abort()'}, 'abi/longer-structs', 'on a host of a later minor'
-    yield 'info-size', {'INFO_SIZE': '0'}, 'abi/rules', '.size has to be set'
+    yield 'host-size', {'IN_CREATE': 'if (host->size != sizeof *host) abort()'}, 'abi/longer-structs', 'on a host of a later minor version'
+    yield 'service-size', {'IN_CREATE': 'if (inst->cache && inst->cache->size != sizeof *inst->cache) abort()'}, 'abi/longer-structs', 'on a host of a later minor version'
+    yield 'info-size', {'INFO_SIZE': '0'}, 'abi/rules', 'set .size to its sizeof'
     # jobs and timers
     yield 'job-reads-cache', {'IN_RUN': 'struct rp_ctr_info i = {sizeof i}; (void)inst->cache->get_ctr(inst->ctx, job->ctr, &i)'}, 'work/jobs', 'get_ctr() was called on another thread'
     yield 'job-logs', {'IN_RUN': 'inst->host->log(inst->ctx, RP_LOG_INFO, 0, "x")'}, 'work/jobs', 'log() was called on another thread'
@@ -89,28 +89,28 @@ def defects():
     yield 'job-explains', {'IN_RUN': 'inst->explain->note(inst->ctx, job->ctr, "x")'}, 'work/jobs', 'note() was called on another thread'
     yield 'job-submits', {'IN_RUN': 'if (inst->n_calls++ < 3) inst->work->submit(inst->ctx, run, NULL, arg)'}, 'work/jobs', 'submit() was called on another thread'
     yield 'job-looks-at-machine', {'IN_RUN': '(void)inst->topology->memory(inst->ctx)'}, 'work/jobs', 'memory() was called on another thread'
-    yield 'job-hangs', {'IN_RUN': 'for (;;) ;'}, 'abi/time', 'did not come to an end within 10000 ms in a job on the worker'
+    yield 'job-hangs', {'IN_RUN': 'for (;;) ;'}, 'abi/time', 'did not end within 10000 ms in a job on the worker'
     yield 'job-reports-itself', {'IN_RUN': 'inst->work->report(inst->ctx, job->ctr, RP_APPLY_DONE, "")'}, 'work/jobs', 'report() was called on another thread'
-    yield 'late-plan', {'IN_DONE': 'inst->n_calls += job->plan->name[0]'}, 'work/late', 'when results come late'
+    yield 'late-plan', {'IN_DONE': 'inst->n_calls += job->plan->name[0]'}, 'work/late', 'when results arrive late'
     yield 'late-record', {'IN_DONE': 'inst->records = inst->records ? inst->records : NULL; job->record->next->speed++'}, 'work/late', 'SIGSEGV'
     yield 'job-freed-twice', {'IN_DONE': 'free(arg)'}, 'work/jobs', 'SIGABRT'
-    yield 'job-leaks', {'FREE_JOB(p)': '(void)p'}, 'lifecycle/containers', 'bytes are left each time'
+    yield 'job-leaks', {'FREE_JOB(p)': '(void)p'}, 'lifecycle/containers', 'bytes leak each time'
     yield 'timer-of-record', {'IN_EVENT': 'if (ev->type == RP_EVENT_TIMER) record_of(inst, ev->cookie + 99999)->speed = 1'}, 'work/jobs', 'SIGSEGV) in event'
     yield 'done-writes', {'IN_DONE': 'inst->work->write_file(inst->ctx, "/sys/x", "1")'}, 'work/jobs', 'write_file("/sys/x") in done()'
     yield 'controller-job', {**CONTROLLER, 'IN_RUN': '(void)inst->cache->list(inst->ctx, 0, NULL, 0)'}, 'controller/absent-files', 'list() was called on another thread'
-    yield 'controller-late', {**CONTROLLER, 'IN_DONE': 'job->record->next->speed = 1'}, 'controller/late', 'when results come late'
+    yield 'controller-late', {**CONTROLLER, 'IN_DONE': 'job->record->next->speed = 1'}, 'controller/late', 'when results arrive late'
     yield 'post-crash', {'IN_RUN': 'inst->work->post(inst->ctx, 1, "x", 1)', 'IN_EVENT': 'if (ev->type == RP_EVENT_POSTED) abort()'}, \
         'work/jobs', 'SIGABRT) in event'
     yield 'post-odd-code', {'IN_PLACE': '(void)inst->work->post(ctx, 1, NULL, 0)', 'IN_EVENT': 'if (ev->type == RP_EVENT_POSTED) return -5'}, \
-        'work/jobs', 'event() returned -5 without saying why'
+        'work/jobs', 'event() returned -5 without an error text'
     yield 'node-file', {'IN_PLACE': 'char b[64]; (void)inst->work->read_node(ctx, "/etc/machine-id", b, sizeof b)'}, \
         'abi/rules', 'read_node("/etc/machine-id") in allocate()'
     # what others want
     yield 'busy-aborts', {'IN_PLACE': 'if (cache->set_pair(ctx, txn, ctr, RP_F_ENV, "A", "1") == -RP_EBUSY) abort()'}, \
-        'creation/conflict', 'another one asks for environment variable A with another value'
+        'creation/conflict', 'another component requests environment variable A with another value'
     yield 'busy-odd-code', {'IN_PLACE': 'if (cache->add_cdi(ctx, txn, ctr, "v.example/c=0") || cache->set_int(ctx, txn, ctr, RP_F_NICE, 3)) return -5'}, \
-        'creation/conflict', 'none of the RP_E codes'
-    yield 'late-aborts', {'AFTER_GET': 'if (!r && (info.flags & RP_CTR_RUNS_ALREADY)) abort()'}, 'creation/runtimes', 'with a runtime that can do 0x4'
+        'creation/conflict', 'not an RP_E code'
+    yield 'late-aborts', {'AFTER_GET': 'if (!r && (info.flags & RP_CTR_RUNS_ALREADY)) abort()'}, 'creation/runtimes', 'with a runtime that supports 0x4'
     # threads
     yield 'thread', {'FILE_SCOPE': FAR % '(void)inst->topology->memory(inst->ctx)', 'IN_ALLOCATE': THREAD}, 'abi/rules', 'memory() was called on another thread'
     yield 'thread-logs', {'FILE_SCOPE': FAR % 'inst->host->log(inst->ctx, 6, 0, "x")', 'IN_SYNC': THREAD}, 'abi/rules', 'log() was called on another thread'
@@ -119,19 +119,19 @@ def defects():
                            'IN_CREATE': 'pthread_t t; static int n; if (n++ > 150 && n < 200) pthread_create(&t, NULL, far, inst)'}, 'lifecycle/create-destroy', 'threads are left'
     # leaks
     mmap = '#include <sys/mman.h>\n#define TAKE mmap(NULL, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)'
-    yield 'mmap-instance', {'FILE_SCOPE': mmap, 'IN_CREATE': 'inst->kept = TAKE'}, 'lifecycle/create-destroy', 'bytes are left mapped each time (mmap)'
-    yield 'mmap-plan', {'FILE_SCOPE': mmap, 'IN_PREPARE': '(void)TAKE'}, 'lifecycle/prepare-abort', 'left mapped each time'
-    yield 'mmap-container', {'FILE_SCOPE': mmap, 'IN_ALLOCATE': '(void)TAKE'}, 'lifecycle/containers', 'left mapped each time'
-    yield 'leak-container', {'FREE_RECORD(p)': '(void)p'}, 'lifecycle/containers', 'bytes are left each time'
-    yield 'leak-sync', {'IN_SYNC': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/reloads', 'bytes are left each time'
+    yield 'mmap-instance', {'FILE_SCOPE': mmap, 'IN_CREATE': 'inst->kept = TAKE'}, 'lifecycle/create-destroy', 'mapped bytes leak each time (mmap)'
+    yield 'mmap-plan', {'FILE_SCOPE': mmap, 'IN_PREPARE': '(void)TAKE'}, 'lifecycle/prepare-abort', 'mapped bytes leak each time'
+    yield 'mmap-container', {'FILE_SCOPE': mmap, 'IN_ALLOCATE': '(void)TAKE'}, 'lifecycle/containers', 'mapped bytes leak each time'
+    yield 'leak-container', {'FREE_RECORD(p)': '(void)p'}, 'lifecycle/containers', 'bytes leak each time'
+    yield 'leak-sync', {'IN_SYNC': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/reloads', 'bytes leak each time'
     yield 'leak-set', {'IN_PLACE': 'inst->kept = malloc(100)', 'AFTER_SET': 'if (r) return r; free(inst->kept)'}, 'faults/leaks', 'set_cpus(), fails: some'
     yield 'leak-get', {'IN_ALLOCATE': 'inst->kept = malloc(64)', 'AFTER_GET': 'if (r) return r', 'ALLOCATED(r)': '(r ? r : (free(inst->kept), r))'}, 'faults/leaks', 'get_ctr(), fails: some'
-    yield 'leak-unborn', {'FREE_UNBORN(p)': '(void)p', 'IN_CREATE': 'if (!inst->timer) inst->cache = NULL'}, 'abi/missing-services', 'bytes are left each time'
-    yield 'leak-save', {'IN_SAVE': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes are left each time'
-    yield 'leak-load', {'IN_LOAD': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes are left each time'
-    yield 'leak-metrics', {'IN_COLLECT': 'if (!malloc(40)) return -RP_ENOMEM'}, 'report/metrics', 'bytes are left each time'
-    yield 'leak-zones', {'IN_ZONES': 'if (!malloc(40)) return -RP_ENOMEM'}, 'report/zones', 'bytes are left each time'
-    yield 'descriptor', {'FILE_SCOPE': '#include <fcntl.h>', 'IN_PREPARE': '(void)open("/dev/null", O_RDONLY)'}, 'lifecycle/prepare-abort', 'file descriptors are left'
+    yield 'leak-unborn', {'FREE_UNBORN(p)': '(void)p', 'IN_CREATE': 'if (!inst->timer) inst->cache = NULL'}, 'abi/missing-services', 'bytes leak each time'
+    yield 'leak-save', {'IN_SAVE': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes leak each time'
+    yield 'leak-load', {'IN_LOAD': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes leak each time'
+    yield 'leak-metrics', {'IN_COLLECT': 'if (!malloc(40)) return -RP_ENOMEM'}, 'report/metrics', 'bytes leak each time'
+    yield 'leak-zones', {'IN_ZONES': 'if (!malloc(40)) return -RP_ENOMEM'}, 'report/zones', 'bytes leak each time'
+    yield 'descriptor', {'FILE_SCOPE': '#include <fcntl.h>', 'IN_PREPARE': '(void)open("/dev/null", O_RDONLY)'}, 'lifecycle/prepare-abort', 'file descriptors leak'
     # files in a request
     yield 'writes', {'IN_ALLOCATE': 'if (inst->work) (void)inst->work->write_file(inst->ctx, "/sys/x", "1")'}, 'placement/dry-run', 'write_file("/sys/x") in allocate()'
     yield 'makes-folder', {'IN_SYNC': 'if (inst->work) (void)inst->work->make_dir(inst->ctx, "/sys/x")'}, 'abi/rules', 'make_dir("/sys/x") in sync()'
@@ -155,8 +155,8 @@ def defects():
     yield 'exports', {'FILE_SCOPE': '__attribute__((visibility("default"))) int more = 1;'}, 'static/exports', '2 symbols are exported'
     yield 'symbols', {'FILE_SCOPE': '#include <unistd.h>\n#include <sys/socket.h>', 'IN_ALLOCATE': 'if (inst->n_calls > 1u << 30) { system("x"); usleep(1); socket(1, 1, 1); getenv("x"); }'}, \
         'static/symbols', ['system, which starts a process', 'usleep, which blocks', 'socket, which', 'getenv, which']
-    yield 'syscall', {'FILE_SCOPE': '#include <unistd.h>\n#include <sys/syscall.h>', 'IN_ALLOCATE': 'inst->n_calls = syscall(SYS_getpid)'}, 'static/symbols', 'syscall, which calls what this list cannot show'
-    yield 'unknown-symbol', {'FILE_SCOPE': '#include <sys/sysinfo.h>', 'IN_ALLOCATE': 'struct sysinfo s; inst->n_calls = sysinfo(&s)'}, 'static/symbols', 'sysinfo, which is not among what a module may call'
+    yield 'syscall', {'FILE_SCOPE': '#include <unistd.h>\n#include <sys/syscall.h>', 'IN_ALLOCATE': 'inst->n_calls = syscall(SYS_getpid)'}, 'static/symbols', 'syscall, which calls functions that this list cannot show'
+    yield 'unknown-symbol', {'FILE_SCOPE': '#include <sys/sysinfo.h>', 'IN_ALLOCATE': 'struct sysinfo s; inst->n_calls = sysinfo(&s)'}, 'static/symbols', 'sysinfo, which is not a function that modules may call'
     # time
     yield 'slow-allocate', {'IN_ALLOCATE': BUSY, 'FILE_SCOPE': '#include <time.h>'}, 'abi/time', 'allocate() took'
     yield 'slow-sync', {'IN_SYNC': BUSY, 'FILE_SCOPE': '#include <time.h>'}, 'abi/time', 'took 1'

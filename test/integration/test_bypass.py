@@ -167,7 +167,7 @@ def test_what_cannot_be_placed_runs_and_is_placed_later(bridge, daemon, pods):
     assert cpus(large.allowed()) >= set(ONLINE) - cpus(holds.allowed())
     holds.remove()
     wait_for('it is placed', lambda: len(cpus(large.allowed())) == 1)
-    bridge.wait_log('container %s is managed now' % large.id)
+    bridge.wait_log('container %s is now managed' % large.id)
 
 
 @needs_two_cpus

@@ -108,17 +108,17 @@ def everything(service):
 # What is done, and what the operator is told: the first reason by the unit's status text, all of them by status and doctor.
 DAMAGES = {
     'refused edit': (refused_edit, ['policcy: unknown key']),
-    'unreadable': (unreadable, ['rp.conf: cannot read it: Is a directory']),
-    'not permitted': (not_permitted, ['rp.conf: cannot open it: Permission denied']),
-    'empty': (empty, ['there is nothing in it']),
+    'unreadable': (unreadable, ['rp.conf: cannot be read: Is a directory']),
+    'not permitted': (not_permitted, ['rp.conf: cannot be opened: Permission denied']),
+    'empty': (empty, ['the configuration is empty']),
     'store gone': (store_gone, ['policcy: unknown key']),
     'wrong major': (wrong_major, ['built for ABI 2.0']),
     'no module': (no_module, ['there is no module']),
     'state read-only': (state_read_only, ['the state cannot be written']),
-    'no state': (no_state, ['the configuration in force is not kept for later starts', 'the state cannot be written']),
+    'no state': (no_state, ['the active configuration cannot be saved for later starts', 'the state cannot be written']),
     'no state, refused edit': (no_state_and_refused_edit, ['policcy: unknown key', 'the state cannot be written']),
     'no run-time directory': (no_run, ['the run-time directory cannot be used']),
-    'everything': (everything, ['cannot read it: Is a directory', 'policcy: unknown key', 'built for ABI 2.0', 'the state cannot be written']),
+    'everything': (everything, ['cannot be read: Is a directory', 'policcy: unknown key', 'built for ABI 2.0', 'the state cannot be written']),
 }
 CASES = [('static', name) for name in DAMAGES] + [
     (policy, name) for policy in ('topology-aware', 'balloons') for name in ('refused edit', 'no module', 'no state', 'everything')]

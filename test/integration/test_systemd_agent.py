@@ -102,7 +102,7 @@ def test_it_asks_the_kubelet_for_the_daemon(agent, kubelet, pods):  # noqa: F811
     agent.connected()
     for node, of in nodes().items():
         container, why = agent.ask(pods, 'p%d' % node, node)
-        assert 'the kubelet gave it %s at NUMA nodes %d' % (NIC, node) in why, agent.journal_text()
+        assert 'the kubelet assigned %s at NUMA nodes %d' % (NIC, node) in why, agent.journal_text()
         assert cpus(container.allowed()) <= of
     assert kubelet.count('Get') == len(nodes())
 
@@ -147,5 +147,5 @@ def test_it_comes_back_to_what_went_away(agent, kubelet, pods, what):  # noqa: F
         kubelet.start()
     agent.connected(1 if what == 'kubelet' else 2)
     container, why = agent.ask(pods, 'after', node)
-    assert 'the kubelet gave it %s at NUMA nodes %d' % (NIC, node) in why, agent.journal_text()
+    assert 'the kubelet assigned %s at NUMA nodes %d' % (NIC, node) in why, agent.journal_text()
     assert cpus(container.allowed()) <= nodes()[node]

@@ -81,7 +81,7 @@ def refused(node, *adjustments):
 
 def test_contradictions_are_refused(node):
     said = refused(node, more('a', 'web', '3'), more('b', 'web', '4'))
-    assert 'both a and b are for container default/web/c0' in said and size(node, 'web') == 2
+    assert 'both a and b apply to container default/web/c0' in said and size(node, 'web') == 2
     node.create('idle', ctr('c0'))
     assert 'requests nothing' in refused(node, more('a', 'idle', '3'))
     # what comes later is no reason to stop the node: the first one counts
@@ -272,7 +272,7 @@ def test_a_resource_that_makes_no_sense(make_node, tmp_path):
         c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3', classes={'cpu': 'gold'}))
         eventually(lambda: (verdict(c, 'odd') or {}).get('status') == 'Failure')
         assert verdict(c, 'odd')['errors'].startswith('adjustment odd: ')
-        assert 'adjustments[0].classes.cpu: there is no such key' in verdict(c, 'odd')['errors']
+        assert 'adjustments[0].classes.cpu: unknown key' in verdict(c, 'odd')['errors']
         c.api.put(ADJUSTMENTS, NS, 'odd', {'spec': {'scope': 'all'}})
         eventually(lambda: verdict(c, 'odd') is None)
         c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3'))

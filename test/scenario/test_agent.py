@@ -290,9 +290,9 @@ def test_a_kubelet_that_never_answers(daemon):
     with Odd(lambda connection: None) as odd, Agent(daemon.socket, odd.socket):
         daemon.accept()
         code, text = failure(daemon.get, 'default/web')
-        assert (code, text) == (DEADLINE, "the kubelet's Get: no answer in time")
+        assert (code, text) == (DEADLINE, "the kubelet's Get: no reply in time")
         code, text = failure(daemon.list)
-        assert (code, text) == (DEADLINE, "the kubelet's List: no answer in time")
+        assert (code, text) == (DEADLINE, "the kubelet's List: no reply in time")
 
 
 def test_what_does_not_speak_http2(daemon):
@@ -300,7 +300,7 @@ def test_what_does_not_speak_http2(daemon):
         daemon.accept()
         code, text = failure(daemon.get, 'default/web')
         assert code == DATA_LOSS
-        assert 'breaks the rules of HTTP/2' in text
+        assert 'violates HTTP/2' in text
 
 
 def test_what_closes_at_once(daemon):
@@ -313,8 +313,8 @@ def test_what_closes_at_once(daemon):
 def test_a_kubelet_that_notices_the_time_limit_first(daemon, kubelet, agent):
     kubelet.before = lambda method, request, context: context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, 'Deadline Exceeded')
     kubelet.pod('default/web', app={'example.com/nic': [1]})
-    assert failure(daemon.get, 'default/web') == (DEADLINE, "the kubelet's Get: no answer in time")
-    assert failure(daemon.list) == (DEADLINE, "the kubelet's List: no answer in time")
+    assert failure(daemon.get, 'default/web') == (DEADLINE, "the kubelet's Get: no reply in time")
+    assert failure(daemon.list) == (DEADLINE, "the kubelet's List: no reply in time")
 
 
 def test_an_answer_over_16_mib(daemon):

@@ -52,7 +52,7 @@ REFUSED = [
     (matching('nam', 'Exists'), EXPRESSION, 'unknown word'),
     (matching('pod/nam', 'Exists'), EXPRESSION, 'unknown word'),
     (matching(':name:nam', 'Exists'), EXPRESSION, 'unknown word'),
-    *((matching(f'{key}/x', 'Exists'), EXPRESSION, 'nothing after its last word') for key in (
+    *((matching(f'{key}/x', 'Exists'), EXPRESSION, 'nothing follows its last word') for key in (
         'id', 'uid', 'name', 'namespace', 'qosclass', 'pod/id', 'pod/uid', 'pod/name', 'pod/namespace', 'pod/qosclass')),
     *((matching(key, 'Exists'), EXPRESSION, 'nothing after') for key in ('pod', 'labels', 'tags', 'pod/labels', 'labels/')),
     (options(preserve={'matchExpressions': [expression('name', 'In', 'x'), expression('nam', 'Exists')]}),
@@ -102,17 +102,17 @@ REFUSED = [
     (composite(componentCreation='some'), 'balloonTypes[1].componentCreation', 'expected'),
     (with_type(componentCreation='all'), TYPE + '.componentCreation', 'without components'),
     (with_type(components=[{}]), TYPE + '.components[0].balloonType', 'required'),
-    (with_type(components=[{'balloonType': 'x'}]), TYPE, 'there is no balloon type "x"'),
+    (with_type(components=[{'balloonType': 'x'}]), TYPE, 'unknown balloon type "x"'),
     (with_type(components=[{'balloonType': 'a'}]), TYPE, 'component of itself'),
     (options({'name': 'a', 'components': [{'balloonType': 'b'}]}, {'name': 'b', 'components': [{'balloonType': 'a'}]}), TYPE,
      'component of itself'),
     # classes
-    (with_type(loads=['x']), TYPE + '.loads[0]', 'there is no load class "x"'),
+    (with_type(loads=['x']), TYPE + '.loads[0]', 'unknown load class "x"'),
     (options(loadClasses=[{'level': 'core'}]), 'loadClasses[0].name', 'required'),
     (options(loadClasses=[{'name': 'x'}]), 'loadClasses[0].level', 'required'),
     (options(loadClasses=[{'name': 'x', 'level': 'numa'}]), 'loadClasses[0].level', 'expected'),
     (options(loadClasses=[{'name': 'x', 'level': 'core'}] * 2), 'loadClasses[1]', 'two load classes'),
-    (with_type(schedulingClass='x'), TYPE + '.schedulingClass', 'there is no scheduling class "x"'),
+    (with_type(schedulingClass='x'), TYPE + '.schedulingClass', 'unknown scheduling class "x"'),
     (options(schedulingClasses=[{'name': 'x'}] * 2), 'schedulingClasses[1]', 'two scheduling classes'),
     (options(schedulingClasses=[{'name': 'x', 'policy': 'fast'}]), 'schedulingClasses[0].policy', 'expected'),
     (options(schedulingClasses=[{'name': 'x', 'nice': 20}]), 'schedulingClasses[0].nice', 'expected'),
@@ -182,8 +182,8 @@ def test_the_old_one_stays_in_force(busy):
 
 
 WARNED = [
-    (with_type(cpuClass='x'), 'there is no CPU class "x"'),
-    (options(idleCPUClass='x'), 'there is no CPU class "x"'),
+    (with_type(cpuClass='x'), 'unknown CPU class "x"'),
+    (options(idleCPUClass='x'), 'unknown CPU class "x"'),
     (with_type(preferIsolCpus=True, shareIdleCPUsInSame='numa'), 'preferIsolCpus with shareIdleCPUsInSame'),
     (with_type(preferCloseToDevices=['podresourceapi:x/y']), 'podresourceapi:x/y'),
     (classes({'name': 'x', 'pctPriority': 'high'}), 'Speed Select'),

@@ -75,7 +75,7 @@ def test_a_cpu(make_node, cpu, how):
     assert cpus(node) == expected and node.updates() == []
     # four are free again, wherever they are
     taken = set().union(*(cpuset(c) for c in expected.values()))
-    node.reject('y', ctr('y0', '5', '64Mi'), error='no suitable balloon')
+    node.reject('y', ctr('y0', '5', '64Mi'), error='no balloon of type')
     node.create('z', ctr('z0', '4', '64Mi'), annotations={BALLOON: 'a'})
     assert node.cpus('z0') == set(range(16)) - taken
 
@@ -104,7 +104,7 @@ def test_more_than_there_is_room_for(make_node):
     now = cpus(node)
     assert {name: now[name] for name in ('k0', 'a0c', 'a1c', 'a2c', 'd0')} == {n: c for n, c in THERE.items() if n != 'b0'}
     assert now['b0'] == '8-9'
-    node.log('not placed, it keeps what it has')
+    node.log('not placed, keeps its CPUs')
     running(node, lambda: node.online('10-15'))
     node.delete('a0')
     node.settle()

@@ -112,7 +112,7 @@ def test_a_key(make_node, tmp_path, config, movers, left):
     assert {u['container'] for u in node.updates()} == set(movers)
     node.delete('kube-system/k', 'a0', 'a1', 'a2', 'a3', 'b', 'd')
     if left:
-        node.reject('z', ctr('z0', str(left + 1), '64Mi'), error='no suitable balloon')
+        node.reject('z', ctr('z0', str(left + 1), '64Mi'), error='no balloon of type')
         node.create('z', ctr('z0', str(left), '64Mi'))
         assert len(node.cpus('z0')) == left
 

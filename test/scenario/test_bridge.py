@@ -157,7 +157,7 @@ def test_a_runtime_that_is_away_is_told_at_once_and_found_again(runtime, bridge)
     assert failed(lambda: next(stream)).code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
     e = failed(lambda: bridge.unary('Echo')(b'', timeout=ANSWER_S))
     assert e.code() == grpc.StatusCode.UNAVAILABLE and str(runtime.socket) in e.details()
-    bridge.wait_log('the runtime is away')
+    bridge.wait_log('the runtime is not reachable')
     runtime.start()
     bridge.wait_log('the runtime is back')
     assert bridge.unary('Echo')(b'x', timeout=ANSWER_S) == b'x'
@@ -199,7 +199,7 @@ def test_traces(runtime):
         failed(lambda: bridge.unary('Nothing')(b'', timeout=ANSWER_S))
         bridge.wait_log('Nothing: status 12')
         text = bridge.log.read_text()
-    assert re.search(r'trace: Echo: status 0, [\d.]+ ms, 16 bytes asked, 16 answered', text)
+    assert re.search(r'trace: Echo: status 0, [\d.]+ ms, 16 bytes of request, 16 of reply', text)
     assert text.count('{1: "abc", 2: {1: (2 bytes)}}') == 2
     assert re.search(r'trace: Fail: status 5, [\d.]+ ms\n', text) and 'Fail <-' not in text
     assert 'PullImage <- {2: (hidden)}' in text and 'secret' not in text
@@ -224,4 +224,4 @@ def test_names_of_cri_resource_manager(runtime):
         bridge.wait_log('between ', 2)
         bridge.channel = bridge.connect()
         assert bridge.unary('Echo')(b'x', timeout=ANSWER_S) == b'x'
-        assert 'hint: --listen is the name of this option' in bridge.log.read_text()
+        assert 'hint: this option is called --listen' in bridge.log.read_text()

@@ -498,7 +498,7 @@ def test_an_answer_that_cannot_be_held_is_an_error(runtime, bridge, client):
     runtime.do_RunPodSandbox = lambda data: API.RunPodSandboxResponse.FromString(small(data).SerializeToString() + UNKNOWN[:3] + b'\x80\x80\x80\x09' + bytes(9 << 21))
     with Judge(bridge.nri_socket) as judge:
         e = status_of(lambda: client.pod('large'))
-        assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and "could not keep the runtime's answer" in e.details()
+        assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and "could not store the runtime's reply" in e.details()
         runtime.do_RunPodSandbox = small
         client.run('small', 1000)
         judge.verdict()
@@ -529,7 +529,7 @@ def test_requests_that_do_not_end_are_bounded(runtime, bridge, client, daemon):
     assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.DEADLINE_EXCEEDED} and 5 <= codes.count(grpc.StatusCode.DEADLINE_EXCEEDED)
     assert rss_mib(bridge.process) < 200
     more = channels[0].stream_unary(SERVICE + 'CreateContainer').future(iter([b'', b'']), timeout=ANSWER_S)
-    assert more.code() == grpc.StatusCode.INTERNAL and more.details() == 'a request that is not one message'
+    assert more.code() == grpc.StatusCode.INTERNAL and more.details() == 'the request is not one message'
     release.set()
 
 

@@ -113,7 +113,7 @@ def test_pods_of_the_system_partition(unified, systemd):
 
 
 def looked_into(node):
-    return sum(map(int, re.findall(r'(\d+) folders were looked into', node.log())))
+    return sum(map(int, re.findall(r'(\d+) folders', node.log())))
 
 
 def test_a_change_makes_no_look_at_everything(node):
@@ -167,7 +167,7 @@ def test_what_is_refused_is_managed_when_there_is_room(node):
         bridge.wait_log('container %s is not managed' % late.id)
         large.remove()
         wait_for(lambda: len(late.cpus()) == 4)
-        bridge.wait_log('container %s is managed now' % late.id)
+        bridge.wait_log('container %s is now managed' % late.id)
         assert bridge.count('%s is not managed' % late.id) == 1, 'said once'
 
 
@@ -238,7 +238,7 @@ def test_a_write_that_fails_is_tried_again(node):
         wait_for(lambda: two_cpus(ctr))
         (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').unlink()
         (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').mkdir()
-        bridge.wait_log('is not as it is to be')
+        bridge.wait_log(': cannot apply its settings')
         (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').rmdir()
         ctr.write('cpuset.cpus', '')
         wait_for(lambda: two_cpus(ctr))
@@ -281,7 +281,7 @@ def test_a_kubelet_that_is_of_no_help(node, kubelet, mode):
         wait_for(lambda: two_cpus(after))
         assert time.monotonic() - begin < IN_TIME_S
         if mode in ('denied', 'garbage', 'none'):
-            bridge.wait_log('by their cgroups alone: readonly: ' + {'denied': 'HTTP status 403', 'garbage': 'no list of pods', 'none': '.*[Cc]onnect'}[mode])
+            bridge.wait_log('by their cgroups: readonly: ' + {'denied': 'HTTP status 403', 'garbage': 'not a list of pods', 'none': '.*[Cc]onnect'}[mode])
         time.sleep(1)  # five lists and more
         assert two_cpus(before) and {c['full_name'] for c in node.ctl('containers')} == {'default/before/c', 'default/after/c'}
         if mode == 'none':
@@ -291,7 +291,7 @@ def test_a_kubelet_that_is_of_no_help(node, kubelet, mode):
         pod.annotations['late'] = 'yes'
         kubelet.mode = 'pods'
         kubelet.release.set()
-        bridge.wait_log('pods are known better now')
+        bridge.wait_log('names of more pods have arrived')
         bridge.wait_log(PLACED, 2)
         assert two_cpus(before) and two_cpus(after)
 
@@ -305,18 +305,18 @@ def test_the_secure_port(node, tmp_path):
         ctr = unpinned(node, 'web')
         kubelet.pods.append(ctr.pod)
         with node.bridge('--secure-port', kubelet.port, '--kubelet-ca', cert[0], *options, pods='auto') as bridge, node.daemon(TOPOLOGY):
-            bridge.wait_log('pods are known by secure')
+            bridge.wait_log('pods are identified by secure')
             assert ctr.read('cpuset.cpus') == ''
             token.write_text('other\n')
             wait_for(lambda: 'Bearer other' in kubelet.tokens)
         with node.bridge('--secure-port', kubelet.port, '--kubelet-ca', '/etc/ssl/certs/ca-certificates.crt', *options, pods='secure') as bridge:
-            bridge.wait_log('by their cgroups alone: secure: ')
+            bridge.wait_log('by their cgroups: secure: ')
         with closed_port() as nobody, node.bridge('--secure-port', kubelet.port, '--read-only-port', nobody, *options, pods='auto') as bridge:
-            bridge.wait_log('the token is shown to nobody')
-            bridge.wait_log('by their cgroups alone: readonly: ')
+            bridge.wait_log('the token is not sent')
+            bridge.wait_log('by their cgroups: readonly: ')
         with Kubelet(node) as anybody, node.bridge('--secure-port', kubelet.port, '--read-only-port', anybody.port, *options, pods='auto') as bridge:
-            bridge.wait_log('pods are known by readonly')
-            bridge.wait_log('whoever listens there says what pods are')
+            bridge.wait_log('pods are identified by readonly')
+            bridge.wait_log('any process could impersonate the kubelet')
     assert kubelet.tokens == {'Bearer secret', 'Bearer other'}
 
 
@@ -351,7 +351,7 @@ def test_pods_of_the_agent(node, tmp_path):
         api.put('pods', 'default', 'web', listed)
         options = ['--kubeconfig', api.kubeconfig(tmp_path), '--node', 'n1', '--namespace', 'default', '--bridge-socket', node.agent_socket]
         with Agent(tmp_path / 'no-daemon.sock', tmp_path / 'no-kubelet.sock', options=options) as agent:
-            bridge.wait_log('pods are known by agent')
+            bridge.wait_log('pods are identified by agent')
             wait_for(lambda: ctr.read('cpuset.cpus') == '' or bridge.count(PLACED) > 1)
             second = unpinned(node, 'second')
             listed = second.pod.listed()
@@ -362,7 +362,7 @@ def test_pods_of_the_agent(node, tmp_path):
             agent.kill()
             bridge.wait_log('nri-rp-agent is gone')
             agent.start()
-            bridge.wait_log('pods are known by agent', 2)
+            bridge.wait_log('pods are identified by agent', 2)
             assert daemon.process.poll() is None
 
 
@@ -375,7 +375,7 @@ def test_modules_learn_what_cannot_be_done(node):
         ctr = node.pod('web').ctr('app', 2000)
         wait_for(lambda: two_cpus(ctr))
         assert 'nri-rp-bridge/cgroups 4 ' in trace.read_text()
-        bridge.wait_log('%s: the plugin wants environment, which cannot be done by cgroups' % ctr.id)
+        bridge.wait_log('%s: the plugin requests environment, which cgroups cannot set' % ctr.id)
         runtime = node.ctl('status')['runtime']
         assert (runtime['can_refuse'], runtime['can_inject'], runtime['creation_is_late']) == (False, False, True)
         assert any('none can be refused' in f['text'] for f in node.ctl('doctor'))
@@ -388,8 +388,8 @@ def test_modules_learn_what_cannot_be_done(node):
     (['--source', 'cgroups', '--pods', 'api'], 'expected auto, readonly'),
     (['--source', 'cgroups', '--secure-port', '0'], 'expected a port'),
     (['--source', 'cgroups', '--poll', '1ms'], 'expected a time'),
-    (['--source', 'cgroups', '--listen', '/run/x'], 'of no use with --source cgroups'),
-    (['--pods', 'auto'], 'of no use with --source cri'),
+    (['--source', 'cgroups', '--listen', '/run/x'], 'has no effect with --source cgroups'),
+    (['--pods', 'auto'], 'has no effect with --source cri'),
 ])
 def test_wrong_usage(words, text):
     done = subprocess.run([str(BRIDGE), *words], capture_output=True, text=True)
@@ -398,4 +398,4 @@ def test_wrong_usage(words, text):
 
 def test_no_cgroups(tmp_path):
     done = subprocess.run([str(BRIDGE), '--source', 'cgroups', '--host-root', str(tmp_path)], capture_output=True, text=True)
-    assert done.returncode == 1 and 'there are no cgroups with cpuset' in done.stderr
+    assert done.returncode == 1 and 'no cgroup hierarchy with cpuset' in done.stderr

@@ -110,16 +110,16 @@ def test_a_good_one(tmp_path):
     ('policy: !!python/object:x none\n', '1:', ['tag']),
     ('a: &a [*a]\n', '1:', []),
     ('x' * 2000 + '\n', '1:1', []),
-    ('log: {level: info}\npolicy static\n', '2:1', ['a colon and a blank are needed', '"policy: static"']),
+    ('log: {level: info}\npolicy static\n', '2:1', ['write a colon and a blank', '"policy: static"']),
     ('policy:static\nlog: {level: info}\n', '1:1', ['"policy: static"']),
     ('policy:static\n', '1:1', ['"policy: static"']),
     ('policy: Topology_Aware\n', '1:1', ['did you mean topology-aware?']),
-    ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'modules here are balloons, batch']),
+    ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'installed modules: balloons, batch']),
     ('policy: Topology_Aware\nTopology_Aware: {a: 1}\n', '2:1', ['did you mean topology-aware?']),
-    ('policy: topology-aware\n', '1:1', ['reservedResources: required, but not there', 'as in {cpu: 750m}']),
-    ('foo: {a: 1}\n', '1:1', ['no module foo is installed; modules here are balloons']),
+    ('policy: topology-aware\n', '1:1', ['reservedResources: missing required key', 'as in {cpu: 750m}']),
+    ('foo: {a: 1}\n', '1:1', ['module foo is not installed; installed modules: balloons']),
     ('foo: 1\n', '1:1', ['foo: unknown key']),
-    ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['has to be quoted: cpu: "cpuset:0,64"']),
+    ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['quote a CPU list within braces: cpu: "cpuset:0,64"']),
     ('policy: static\nstatic: {reservedResources: {cpu: 750M}}\n', '2:30', ['"750M"', 'a small m: 750m']),
     ('policy: static\n', '1:1', ['without reserved CPUs', 'reservedResources: {cpu: 1}']),
     ('policy: balloons\nballoons: {balloonTypes: [{name: a, minCPUs: -5}]}\n', '2:37', ['minCPUs is negative']),
@@ -141,9 +141,9 @@ def test_wrong_ones(tmp_path, text, place, said):
 
 
 @pytest.mark.parametrize('text, said', [
-    ('policy: balloons\nballoons: {availableResources: {cpu: "cpuset:0-99"}}\n', '2:33: balloons.availableResources.cpu: this machine has no CPUs 16-99, only 0-15'),
+    ('policy: balloons\nballoons: {availableResources: {cpu: "cpuset:0-99"}}\n', '2:33: balloons.availableResources.cpu: CPUs 16-99 do not exist on this node, which has 0-15'),
     ('policy: topology-aware\ntopology-aware: {reservedResources: {cpu: 16}}\n', '2:38: topology-aware.reservedResources.cpu: all 16 CPUs are reserved'),
-    ('policy: balloons\nballoons: {cpuClasses: [{name: b}], balloonTypes: [{name: a, cpuClass: nosuch}]}\n', '2:62: a: there is no CPU class "nosuch"'),
+    ('policy: balloons\nballoons: {cpuClasses: [{name: b}], balloonTypes: [{name: a, cpuClass: nosuch}]}\n', '2:62: a: unknown CPU class "nosuch"'),
 ])
 def test_good_but_hardly_meant(tmp_path, text, said):
     done = check(tmp_path, text)
@@ -156,7 +156,7 @@ def test_a_file_that_anybody_writes(tmp_path):
     path.touch()
     path.chmod(0o666)
     done = check(tmp_path, 'policy: none\n')
-    assert done.returncode == OK and 'everybody may change what this root daemon does: chmod go-w' in done.stdout + done.stderr
+    assert done.returncode == OK and 'everybody may write it and so control this root daemon: chmod go-w' in done.stdout + done.stderr
     path.chmod(0o640)
     done = check(tmp_path, 'policy: none\n')
     assert done.returncode == OK and 'chmod' not in done.stdout + done.stderr

@@ -120,7 +120,7 @@ def test_without_the_right_to_read_nothing_is_taken_for_deleted(cluster):
         c.api.denied |= {CRS}
     c.agent.stop()
     c.agent.start()
-    eventually(lambda: 'not all kinds may be read' in c.agent.read_log())
+    eventually(lambda: 'not all kinds can be read' in c.agent.read_log())
     assert c.policy() == 'balloons'
 
 

@@ -99,5 +99,5 @@ def test_who_goes_when_the_node_runs_short(make_node, tmp_path):
             uid = c.api.put('pods', 'default', name, {'spec': spec})['metadata']['uid']
             c.node.create(name, ctr('c0'), uid=uid)
         eventually(lambda: evictions(c).get('low', {}).get('state') == 'granted')
-        assert 'batch pods ask for 3000 of cpu, and the node lends 3000' in evictions(c)['low']['reason']
+        assert 'batch pods request 3000 of cpu, and the node overcommits 3000' in evictions(c)['low']['reason']
         assert list(evictions(c)) == ['low']

@@ -261,7 +261,7 @@ def test_nobody_tells(cluster):
     c.agent.kill()
     eventually(lambda: not feed(c)['current'])
     assert 'admission timed out: no agent tells' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
-    assert '2 pods came that the cluster had not told of in time' in c.findings() and any('no agent tells of any' in f for f in c.findings())
+    assert '2 pods were created before their requests arrived from the cluster' in c.findings() and any('no agent sends the cluster' in f for f in c.findings())
     assert c.node.ctl('pods') == [] and counts(c)['late'] == 2
     # the kubelet comes again with the same UID
     put_pod(c, 'web', container('app', '1'))
@@ -425,7 +425,7 @@ def test_resources_that_count_as_others(cluster):
         assert shown(c, 'default/%s/app' % name)['wanted']['cpu_request_milli'] == mcpu
     assert shown(c, 'default/lent/app')['wanted']['memory_request'] == 64 << 20
     for name in ('twice', 'thrice'):
-        assert 'container app asks for one resource twice, also as' in c.node.reject(name, ctr('app'), uid='uid-' + name)
+        assert 'container app requests a resource twice, also as' in c.node.reject(name, ctr('app'), uid='uid-' + name)
     names({})
     c.node.create('twice', ctr('app', '1'), uid='uid-twice')
     assert shown(c, 'default/twice/app')['wanted']['cpu_request_milli'] == 1000

@@ -27,8 +27,8 @@ def test_what_would_undo_placements_is_asked_for(make_node, tmp_path):
     node.create('g', ctr('own', '2', '64Mi'))
     path = pathlib.Path(node.paths['config'])
     for text, error in [('', 'nothing in it.*policy: none'), ('# all gone\n---\n', 'nothing in it'),
-                        ('policy: static\nstatik: {reservedResources: {cpu: 1}}\n', 'no module statik is installed; did you mean static'),
-                        ('policy: none\nmetric: {listen: ""}\n', 'no module metric is installed; did you mean metrics')]:
+                        ('policy: static\nstatik: {reservedResources: {cpu: 1}}\n', 'module statik is not installed; did you mean static'),
+                        ('policy: none\nmetric: {listen: ""}\n', 'module metric is not installed; did you mean metrics')]:
         path.write_text(text)
         done = ctl(node, 'reload')
         assert done.code == CONFIG and re.search(error, done.out + done.err), done
@@ -36,7 +36,7 @@ def test_what_would_undo_placements_is_asked_for(make_node, tmp_path):
     path.write_text('strict: false\npolicy: static\nstatic: {reservedResources: {cpu: cpuset:0}}\nmetric: {listen: ""}\n')
     for command in (['reload'], ['config', 'check']):
         done = ctl(node, *command)
-        assert done.code == OK and 'no module metric is installed, not checked; did you mean metrics' in done.out, done
+        assert done.code == OK and 'module metric is not installed, not checked; did you mean metrics' in done.out, done
 
 
 def test_who_loses_what_is_said(make_node, tmp_path):
@@ -47,12 +47,12 @@ def test_who_loses_what_is_said(make_node, tmp_path):
     node.create('s', ctr('best'))
     path = pathlib.Path(node.paths['config'])
     path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, availableResources: {cpu: cpuset:0-7}}\n')
-    fewer = '1 running container with fewer CPUs: default/s/best'
+    fewer = '1 running container get fewer CPUs: default/s/best'
     for command in (['plan', str(path)], ['reload']):
         assert fewer in ctl(node, *command).out
     assert fewer in ctl(node, 'events').out
     path.write_text('policy: template\ntemplate: {reservedResources: {cpu: cpuset:0}, pinCPU: false}\n')
-    assert '1 running container without CPUs that were theirs alone: default/g/own' in ctl(node, 'reload').out
+    assert '1 running container lose exclusive CPUs: default/g/own' in ctl(node, 'reload').out
     path.write_text('policy: none\n')
     assert 'running container' not in ctl(node, 'reload').out
 

@@ -152,7 +152,7 @@ def test_wrong_arguments(served, method, args, said):
 def test_the_longest_argument(served):
     with Caller(served) as c:
         answer = c.call('Explain', 'x' * ARG_MAX)
-        assert answer.code == 0 and answer.exit == FAILED and 'no container is called' in json.loads(answer.json)['error']
+        assert answer.code == 0 and answer.exit == FAILED and 'unknown container' in json.loads(answer.json)['error']
 
 
 def test_files_by_relative_paths(served):
@@ -249,7 +249,7 @@ def test_a_reader_that_never_reads(make_node):
                 deaf.ask('Containers')
         except (BrokenPipeError, ConnectionResetError):
             pass
-        node.log('a client is let go', within='60s')  # 64 MiB are many documents for a build that checks each byte
+        node.log('disconnected a client', within='60s')  # 64 MiB are many documents for a build that checks each byte
         node.create('g', ctr('own', '2', '64Mi'))
         assert ctl(node, 'version').code == OK
     assert ctl_json(node, 'status')['pid'] == node.status()['pid']
@@ -274,7 +274,7 @@ def test_no_more_clients_than_places(served):
         assert c.call('Version').code == 0
     extra = [Caller(served) for _ in range(64 - CLIENTS_MAX)]
     assert all(c.closed() for c in extra)
-    served.log('a client is turned away: %d are connected' % CLIENTS_MAX)
+    served.log('refused a client: %d are connected' % CLIENTS_MAX)
     served.create('p', ctr('c', '1', '64Mi'))
     done = ctl(served, 'status')
     assert done.code == FAILED and done.err
@@ -359,7 +359,7 @@ def test_other_users_are_turned_away(served):
     os.chmod(path.parent, 0o755)
     done = run_as_nobody(CTL, '--socket', path, 'pods')
     assert done.returncode == FAILED and done.stdout == ''
-    served.log('a client is turned away: process [0-9]+ of user %d' % NOBODY)
+    served.log('refused a client: process [0-9]+ of user %d' % NOBODY)
     done = run_as_nobody(CTL, '--socket', path, 'reload')
     assert done.returncode == FAILED
     assert ctl_json(served, 'status')['config']['generation'] == 1

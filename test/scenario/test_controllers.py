@@ -149,7 +149,7 @@ def test_required_controller_refuses_configuration(make_node):
     node = make_node(hand, start=False, module_dirs=[TEST_MODULES, BUILD / 'modules'])
     node.start(wait=False)
     assert node.exited()['exit'] == 78
-    assert 'controller hand is required and does not start: nothing to control' in node.read_log()
+    assert 'required controller hand does not start: nothing to control' in node.read_log()
 
 
 def test_order_of_the_configuration(make):
@@ -361,7 +361,7 @@ def test_rebalance_by_hand(make_node):
     node = make_node({'policy': 'puppet', 'rebalanceMoves': 1, 'puppet': {'rebalance': 'on a; cpus 5; on b; cpus 6'}},
                      module_dirs=[TEST_MODULES, BUILD / 'modules'])
     node.create('p', ctr('a', '1', '64Mi'), ctr('b', '1', '64Mi'), annotations={'t/do': 'cpus 1'})
-    with pytest.raises(SimError, match='it would move 2 containers at once, 1 may be'):
+    with pytest.raises(SimError, match='it would move 2 containers, at most 1 are allowed'):
         node.ctl('rebalance')
     assert node.cpus('p/a') == node.cpus('p/b') == {1}
     assert node.ctl('rebalance', '2') == {'policy': 'puppet', 'moved': 2}
@@ -394,12 +394,12 @@ def test_cpus_that_somebody_else_rewrites(make_node):
     cpus = node.container('p/c')['cpus']
     add_cgroup(node, 'p/c', {'cpuset.cpus': cpus + '\n', 'cpuset.mems': '0-3\n'})
     node.runtime_restart()
-    eventually(lambda: '1 containers are watched' in str(node.control('Doctor')))
+    eventually(lambda: 'the 1 watched cgroups' in str(node.control('Doctor')))
     put(node, 'var/lib/kubelet/cpu_manager_state', '{"policyName": "static", "defaultCpuSet": "0-15"}')
     node.updates()
     file = pathlib.Path(node.paths['root']) / cgroup_of(node, 'p/c') / 'cpuset.cpus'
     file.write_text('0-15\n')
-    node.log('has CPUs 0-15 instead of %s, telling the runtime again; it may have been the kubelet' % cpus, within='30s')
+    node.log('has CPUs 0-15 instead of %s; sending its values to the runtime again; possibly changed by the kubelet' % cpus, within='30s')
     eventually(lambda: [u['cpus'] for u in node.updates()] == [cpus])
     told = [d for d in node.ctl('doctor', check=False) if d['check'] == 'drift']
     assert [d['verdict'] for d in told] == ['warning'] and 'default/p/c' in told[0]['text'] and 'cpuManagerPolicy: none' in told[0]['hint']

@@ -167,7 +167,7 @@ def test_refused_with_all_of_them(live, policy):
     places = node.places()
     for _ in range(2):
         bad = {**config(policy, off=['cpu']), 'controllers': {'memory': 'relaxed', 'cpu': 'relaxed', 'hand': 'required'}, 'hand': {'start': '16 in use'}}
-        assert 'controller hand is required and does not start: in use' in node.badconfig(bad)
+        assert 'required controller hand does not start: in use' in node.badconfig(bad)
         assert [(c['name'], c['running']) for c in node.control('Status')['controllers']] == [(n, True) for n in NAMES]
         assert node.places() == places
         eventually(pods.right)

@@ -125,7 +125,7 @@ def test_status_degraded_by_a_bad_file(busy):
     assert 'degraded' in done.out.splitlines()[0]
     reasons = [line for line in done.out.splitlines() if line.startswith('  ! ')]
     assert len(reasons) == 1 and 'the last reload was refused' in reasons[0] and 'rp.conf' in reasons[0]
-    assert 'the file was refused since' in done.out
+    assert 'changed and refused since' in done.out
     doc = ctl_json(node, 'status', code=DEGRADED)
     assert doc['config']['ok'] is False and 'many' in doc['config']['error']
     assert doc['config']['generation'] == 1
@@ -156,7 +156,7 @@ def test_status_of_a_controller_that_does_not_run(make_node):
     assert controllers['blkio']['running'] is True and controllers['blkio']['error'] is None
     assert [c['mode'] for c in doc['controllers']] == ['relaxed', 'relaxed'], 'names in a list are relaxed'
     text = ctl(node, 'status').out
-    assert 'rdt (does not run), blkio' in text and '  ! controller rdt does not run: ' in text
+    assert 'rdt (not running), blkio' in text and '  ! controller rdt is not running: ' in text
 
 
 # ---- pods and containers ----
@@ -468,7 +468,7 @@ def test_zones_of_balloons(make_node):
 def test_zones_of_none(busy):
     node = busy(NONE)
     assert ctl_json(node, 'zones') == []
-    assert ctl(node, 'zones').out == 'The policy in force has no zones.\n'
+    assert ctl(node, 'zones').out == 'The active policy has no zones.\n'
 
 
 # ---- explain ----
@@ -555,7 +555,7 @@ def test_explain_who_is_meant(make_node):
 def test_explain_what_none_leaves(busy):
     doc = ctl_json(busy(NONE), 'explain', 'g/own')
     assert doc['cpus'] is None and doc['policy'] is None and doc['trail'] == []
-    assert 'keeps what the runtime gave it' in doc['remark']
+    assert 'it keeps the CPUs of the runtime' in doc['remark']
 
 
 def test_explain_after_restart_switch_and_exit(busy):
@@ -563,7 +563,7 @@ def test_explain_after_restart_switch_and_exit(busy):
     node = busy()
     node.restart()
     doc = ctl_json(node, 'explain', 'g/own')
-    assert doc['trail'] == ['keeps the exclusive CPUs that it had'] and 'restored' in doc['flags']
+    assert doc['trail'] == ['keeps its exclusive CPUs'] and 'restored' in doc['flags']
     node.config(NONE)
     doc = ctl_json(node, 'explain', 'g/own')
     assert (doc['policy_in_force'], doc['policy'], doc['cpus'], doc['exclusive']) == ('none', 'static', '2-3', '2-3')
@@ -769,7 +769,7 @@ def test_a_line_ends_where_it_ends(busy, tmp_path):
     path = tmp_path / 'next.conf'
     path.write_text(json.dumps({**STATIC, 'cache': {'dir': '/var/lib/elsewhere'}}))
     out = ctl(node, 'plan', path).out
-    assert 'Some of it only takes effect after a restart of nri-rpd.\n' in out and '.?' not in out
+    assert 'Some changes only take effect after a restart of nri-rpd.\n' in out and '.?' not in out
 
 
 def test_what_counts_as_a_move(make_node, tmp_path):

@@ -46,7 +46,7 @@ ESC = '\x1b'
     (['pods', '--wide'], ['takes no', 'wide']),
     (['status', '--socket'], ['needs a value', '--socket']),
     (['events', '--since'], ['needs a value', '--since']),
-    (['events', '--since', 'soon'], ['--since soon: expected the number of an event']),
+    (['events', '--since', 'soon'], ['--since soon: expected an event number']),
     (['status', '--json=yes'], ['takes no value']),
     (['status', '-x'], ['"-x"']),
     (['status', '-'], ['usage: nri-rpctl status']),
@@ -71,7 +71,7 @@ def test_help_wherever_it_is_asked_for():
     assert run_ctl('config', 'show', '--help').out.startswith('Usage: nri-rpctl config show')
     assert run_ctl('help', 'nonsense').code == USAGE
     assert 'did you mean "events"' in run_ctl('help', 'evnets').err
-    assert json.loads(run_ctl('--json').out)['error'].startswith('a command is needed')
+    assert json.loads(run_ctl('--json').out)['error'].startswith('missing command')
 
 
 def test_options_stand_anywhere(make_node):

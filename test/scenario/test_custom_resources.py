@@ -115,7 +115,7 @@ def test_common_parts_go_where_they_belong(make_node):
 
 
 @pytest.mark.parametrize('what,by,words', [
-    ('kind: BalloonsPolicy', 'kind: CloudsPolicy', ['rp.conf:2:1: kind', 'no module that is installed', '"CloudsPolicy"']),
+    ('kind: BalloonsPolicy', 'kind: CloudsPolicy', ['rp.conf:2:1: kind', 'no installed module', '"CloudsPolicy"']),
     ('kind: BalloonsPolicy', 'kind: [BalloonsPolicy]', ['rp.conf:2:1: kind', 'expected the kind', 'found a list']),
     ('kind: BalloonsPolicy\n', '', ['kind: expected the kind', 'found nothing']),
     ('apiVersion: config.nri/v1alpha1', 'apiVersion: other/v1', ['rp.conf:1:1: apiVersion', 'expected config.nri/VERSION']),

@@ -97,10 +97,10 @@ def test_inherited_socket_is_none(tmp_path):
     for text in ('x', '-1', '2', '99999999'):
         done = run(tmp_path, 'policy: none\n', env={'NRI_PLUGIN_SOCKET': text})
         assert done.returncode not in (0, EXIT_USAGE)
-        assert 'NRI_PLUGIN_SOCKET=%s is no descriptor' % text in done.stderr
+        assert 'NRI_PLUGIN_SOCKET=%s is not a descriptor' % text in done.stderr
     done = run(tmp_path, 'policy: none\n', env={'NRI_PLUGIN_SOCKET': '1000'})
     assert done.returncode != 0
-    assert 'the inherited file descriptor 1000 is no connection' in done.stderr
+    assert 'the inherited file descriptor 1000 is not a connection' in done.stderr
 
 
 def test_the_runtime_that_started_it_goes(tmp_path):

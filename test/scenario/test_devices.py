@@ -22,7 +22,7 @@ NIC, GPU = 'example.com/nic', 'example.com/gpu'
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}, 'packing': 'balanced'}}
 HINTS = 'topologyhints.resource-policy.nri.io'
 NODE = [{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}]
-WAITED = 'the agent has not answered in time'
+WAITED = 'the agent did not reply in time'
 # A kubelet gives the sandbox the amounts of all containers of the pod, including those created later.
 FOR_TWO, FOR_THREE = {'cpu': '2', 'memory': '128Mi'}, {'cpu': '3', 'memory': '128Mi'}
 
@@ -86,7 +86,7 @@ def test_a_container_goes_to_its_device(cluster, kubelet, at):
     cluster.node.create('web', ctr('app', '2', '64Mi'), ctr('side', '1', '64Mi'))
     assert cluster.node.cpus('web/app') < NODE[at]
     assert cluster.node.mems('web/app') == {at}
-    assert 'the kubelet gave it %s at NUMA nodes %d' % (NIC, at) in cluster.explain('web/app')
+    assert 'the kubelet assigned %s at NUMA nodes %d' % (NIC, at) in cluster.explain('web/app')
     assert kubelet.calls.count(('Get', 'default/web')) == 1
 
 
@@ -154,7 +154,7 @@ def placed_without(cluster, says, name='web'):
     """It is there, and somebody says why it is not near its device; on a busy machine the reason may come after the container."""
     cluster.node.create(name, ctr('app', '2', '64Mi'))
     text = cluster.explain(name + '/app')
-    assert 'devices of its pod are not known: ' in text
+    assert 'devices of its pod are unknown: ' in text
     assert says in text or WAITED in text, text
     eventually(lambda: says in (cluster.state()['last_failure'] or ''))
 
@@ -162,7 +162,7 @@ def placed_without(cluster, says, name='web'):
 def test_a_kubelet_that_is_not_there(cluster, kubelet):
     kubelet.stop()
     placed_without(cluster, 'kubelet.sock failed: No such file or directory')
-    cluster.node.log('the devices of pod default/web are not known: .*No such file')
+    cluster.node.log('the devices of pod default/web are unknown: .*No such file')
     kubelet.start()
     kubelet.pod('default/next', app={NIC: [3]})
     cluster.node.create('next', ctr('app', '1', '64Mi'))
@@ -174,8 +174,8 @@ def test_a_pod_that_the_kubelet_does_not_know(cluster):
 
 
 @pytest.mark.parametrize('serve, says', [
-    (lambda connection: None, 'no answer in time'),
-    (lambda connection: connection.sendall(b'\xff' * 4096), 'breaks the rules of HTTP/2'),
+    (lambda connection: None, 'no reply in time'),
+    (lambda connection: connection.sendall(b'\xff' * 4096), 'violates HTTP/2'),
     (lambda connection: connection.close(), 'kubelet.sock'),
 ])
 def test_what_is_no_kubelet(make_node, serve, says):
@@ -210,7 +210,7 @@ def test_an_answer_that_comes_too_late_is_for_the_next_container(cluster, kubele
     cluster.node.create('web', ctr('app', '2', '64Mi'), resources=FOR_THREE)
     assert WAITED in cluster.explain('web/app')
     assert cluster.state()['late'] == 1
-    cluster.node.log('default/web/app: placed without knowing its devices')
+    cluster.node.log('default/web/app: placed without its devices')
     answer.set()
     # The agent may have given up by then; whatever came of it, the next one is not kept waiting for the same question.
     eventually(lambda: cluster.state()['pods']['asked'] == 0)
@@ -225,8 +225,8 @@ def test_no_agent_is_said_once_and_costs_nothing(make_node, kubelet):
     node.start()
     for i in range(3):
         node.create('p%d' % i, ctr('app', '1', '64Mi'))
-        assert 'devices of its pod are not known: no agent has connected yet' in cluster.explain('p%d/app' % i)
-    assert node.read_log().count('no agent can be asked') == 1
+        assert 'devices of its pod are unknown: no agent has connected yet' in cluster.explain('p%d/app' % i)
+    assert node.read_log().count('no agent is available') == 1
     assert cluster.state()['connected'] is False
     text = str(node.ctl('doctor', check=False))
     assert 'nri-rp-agent' in text and 'no agent has connected yet' in text
@@ -245,14 +245,14 @@ def test_an_agent_that_is_killed_and_started_again(cluster, kubelet):
     cluster.node.create('web', ctr('app', '1', '64Mi'), resources=FOR_TWO)
     cluster.agent.kill()
     cluster.connected(False)
-    cluster.node.log('the agent is gone')
+    cluster.node.log('the agent disconnected')
     # What was learned before is still there …
     cluster.node.create('web', ctr('more', '1', '64Mi'))
     assert cluster.node.cpus('web/more') < NODE[3]
     # … but not what came since, which is learned when it is back.
     kubelet.pod('default/late', app={NIC: [2]}, more={NIC: [2]})
     cluster.node.create('late', ctr('app', '1', '64Mi'), resources=FOR_TWO)
-    assert 'the agent is gone' in cluster.explain('late/app')
+    assert 'the agent disconnected' in cluster.explain('late/app')
     cluster.agent.start()
     cluster.connected()
     eventually(lambda: cluster.state()['pods']['known'] == 2)
@@ -263,7 +263,7 @@ def test_an_agent_that_is_killed_and_started_again(cluster, kubelet):
 def test_an_agent_that_dies_while_a_container_waits(cluster, kubelet):
     kubelet.before = lambda method, request, context: cluster.agent.kill()
     kubelet.pod('default/web', app={NIC: [3]})
-    placed_without(cluster, 'the agent is gone')
+    placed_without(cluster, 'the agent disconnected')
 
 
 def test_a_second_agent_is_turned_away(cluster, kubelet):
@@ -329,7 +329,7 @@ def test_a_list_that_does_not_come_delays_no_synchronisation_too_long(make_node)
             cluster.start_agent()
             cluster.node.runtime_start()
             cluster.node.connected()
-            cluster.node.log('the devices of pods are not known in time')
+            cluster.node.log('the devices of pods did not arrive in time')
             assert len(cluster.node.cpus('old/o')) == 2
 
 
@@ -394,7 +394,7 @@ def test_who_wants_no_devices_asks_for_none(make_node, annotations, asked):
     with Odd(lambda connection: None) as odd, Cluster(make_node, TOPOLOGY_AWARE, odd) as cluster:
         cluster.node.create('web', ctr('app', '2', '64Mi'), annotations=annotations)
         assert cluster.state()['questions'] == asked
-        assert ('devices of its pod are not known' in cluster.explain('web/app')) == (asked > 0)
+        assert ('devices of its pod are unknown' in cluster.explain('web/app')) == (asked > 0)
 
 
 def test_only_those_who_want_devices_wait(make_node):
@@ -403,7 +403,7 @@ def test_only_those_who_want_devices_wait(make_node):
         cluster.node.create('web', ctr('lax', '2', '64Mi'), ctr('app', '2', '64Mi'), annotations={HINTS + '/container.lax': 'none'})
         assert cluster.state()['questions'] == 1
         assert 'devices of its pod' not in cluster.explain('web/lax')
-        assert 'devices of its pod are not known' in cluster.explain('web/app')
+        assert 'devices of its pod are unknown' in cluster.explain('web/app')
 
 
 def test_balloons_are_not_made_near_devices_that_are_not_wanted(make_node, kubelet):
@@ -415,7 +415,7 @@ def test_balloons_are_not_made_near_devices_that_are_not_wanted(make_node, kubel
 
 def test_a_balloon_without_an_answer_is_made_anyway(make_node):
     with Odd(lambda connection: None) as odd, Cluster(make_node, BALLOONS, odd) as cluster:
-        placed_without(cluster, 'no answer in time')
+        placed_without(cluster, 'no reply in time')
         assert cluster.node.cpus('web/app') == {8, 9}  # where two CPUs go that are near nothing
 
 
@@ -474,7 +474,7 @@ def test_only_the_agents_user_may_be_the_agent(make_node, kubelet, user, admitte
     done = subprocess.run([sys.executable, '-c', CONNECT, cluster.socket, str(user), REGISTER], check=False)
     assert done.returncode == (0 if admitted else 3)
     if not admitted:
-        cluster.node.log('user %d is turned away: only root and 65533' % user)
+        cluster.node.log('user %d : only root and 65533' % user)
 
 
 AS_USER = ['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups', '--inh-caps=-all,+dac_override', '--ambient-caps=+dac_override',

@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_made_is_no_obstacle(make_node):
     given = node.create('p', ctr('c', '2', '64Mi'))[0]['given']
     assert 'mounts' not in given
     assert node.cpus('p/c') == {2, 3}
-    node.log('default/p/c: gets no data file')
+    node.log('default/p/c: cannot write its data file')
 
 
 def test_switched_on_by_a_reload(make_node):

@@ -25,7 +25,7 @@ APART = EVERY or 16  # so few fail that a program finds its feet between two of 
 REQUESTS = int(os.environ.get('FAULT_DAY', 240 if EVERY else 40))
 SHARE = int(os.environ.get('FAULT_SHARE', 1))  # one of so many days
 ALL = 1 << 30
-FORGETS = 'a restart will not know where containers were placed'  # as the folder of the state cannot be opened
+FORGETS = 'a restart will lose placements'  # as the folder of the state cannot be opened
 pytestmark = pytest.mark.skipif(not possible(), reason='no seccomp notifiers here')
 
 

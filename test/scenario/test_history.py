@@ -33,7 +33,7 @@ def test_a_refusal_is_explained(make_node, kill):
             assert '12 exclusive CPUs' in said['text'] and any('none of 7 pools is sufficient' in line for line in said['why'])
             assert 'exclusive CPUs belong to default/busy/one 8-15' in said['why'], said
         done = ctl(node, 'explain', 'web')
-        assert done.code == OK and done.out.startswith('Refused ') and 'What was tried' in done.out
+        assert done.code == OK and done.out.startswith('Refused ') and 'Attempts' in done.out
         told = ctl_json(node, 'explain', '--history', 'busy')['history']
         assert [e['kind'] for e in told] == ['created']
     look()
@@ -70,7 +70,7 @@ def test_changes_for_others_are_told(make_node):
         names = [e['container'] for e in moved[:-1]]
         assert len(set(names)) == 8 and all(re.fullmatch('default/s./c', name) for name in names)
         assert all(re.search(': CPUs \\S+ → \\S+$', e['text']) for e in moved[:-1])
-        assert moved[-1]['text'] == 'the CPUs of 2 more containers have changed with these'
+        assert moved[-1]['text'] == 'the CPUs of 2 more containers changed with them'
     assert [e['kind'] for e in ctl_json(node, 'explain', '--history', names[0])['history']] == ['created', 'moved', 'moved']
     # nobody moves for one that shares
     assert told(lambda: node.create('s', ctr('c', '100m/200m', '64Mi/128Mi'))) == []

@@ -92,7 +92,7 @@ def test_a_config_map(tmp_path):
 
 def test_what_is_nothing_of_that(tmp_path):
     done = run_ctl('import', '-', input='{kind: Service}\n')
-    assert done.code == FAILED and 'it is none of these' in done.err and 'KubeletConfiguration' in done.err
+    assert done.code == FAILED and 'unknown format; supported are' in done.err and 'KubeletConfiguration' in done.err
     assert 'none of these' in json.loads(run_ctl('--json', 'import', '-', input='a: 1\n').out)['error']
     assert run_ctl('import', tmp_path / 'none').code == FAILED
 
@@ -186,7 +186,7 @@ def test_the_resource_of_the_operator(tmp_path, values, config):
 ])
 def test_nothing_is_guessed(source):
     done = run_ctl(*MODULES, 'import', '-', input=yaml.safe_dump(source))
-    assert done.code == FAILED and 'it is none of these' in done.err, done
+    assert done.code == FAILED and 'unknown format; supported are' in done.err, done
 
 
 @pytest.mark.parametrize('options, controllers, rdt', [
@@ -241,7 +241,7 @@ def test_koordinators_config_map(tmp_path):
                                        'nodeConfigs': [{'name': 'anolis', 'matchLabels': {'a': 'b'}, 'strategy': {'resourceDiffThreshold': 0.2}}]}
     assert config['cpu-suppress'] == {'enable': True, 'cpuSuppressThresholdPercent': 60} and config['evict'] == {'enable': True, 'cpuEvictTimeWindowSeconds': 60}
     assert config['memory-qos'] == {'ls': {'minLimitPercent': 50}} and config['cpu-burst'] == {'policy': 'auto', 'cpuBurstPercent': 500}
-    for note in ['nodeConfigs x: left out', 'somethingNew', 'nodeStrategies', 'resctrlQOS', 'sysctl.d', 'cpu-normalization-config: left out, it cannot be read']:
+    for note in ['nodeConfigs x: left out', 'somethingNew', 'nodeStrategies', 'resctrlQOS', 'sysctl.d', 'cpu-normalization-config: omitted, cannot be read']:
         assert note in notes, notes
 
 

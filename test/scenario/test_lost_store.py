@@ -61,7 +61,7 @@ def test_they_count(make_node):
     node.create('b', ctr('b0', '4', '64Mi'))
     assert node.cpus('a/a0') == {8, 9, 10, 11, 12, 13, 14, 15} and node.cpus('b/b0') == {4, 5, 6, 7}
     lose_store(node)
-    assert "can't slice 4 exclusive CPUs" in node.reject('c', ctr('c0', '4', '64Mi'))
+    assert "needs 4 exclusive CPUs" in node.reject('c', ctr('c0', '4', '64Mi'))
     node.create('c', ctr('c0', '3', '64Mi'))
     assert node.cpus('c/c0') == {1, 2, 3}
     node.run('delete', 'b')

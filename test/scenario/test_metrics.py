@@ -699,7 +699,7 @@ def test_an_inherited_socket(tmp_path):
                 daemon.conf.write_text(conf(listen))
                 assert ctl(daemon.control, 'reload').code in (OK, DEGRADED)
                 assert [served(a) for a in addresses] == [a == listen for a in addresses]
-            daemon.wait_for('a connection to 127.0.0.1 port %s is closed: systemd listens there' % addresses[0].rpartition(':')[2])
+            daemon.wait_for('closed a connection to 127.0.0.1 port %s: systemd listens there' % addresses[0].rpartition(':')[2])
 
 
 def test_a_file_in_the_way(tmp_path, make_node):

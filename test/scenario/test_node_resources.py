@@ -114,7 +114,7 @@ def test_intervals_are_not_shorter_than_the_least(lend):
     ({'nodeResources': {'strategy': {'midCPUThresholdPercent': 101}}}, 'midCPUThresholdPercent: 101 is out of range'),
     ({'nodeResources': {'nodeConfigs': [{'name': 'x', 'strategy': {'enable': True}}]}}, 'an entry needs matchLabels'),
     ({'nodeResources': {'strategy': {'metricAggregatePolicy': {'durations': ['5m', '31m']}}}}, '"31m": expected durations from 1s to 30m'),
-    ({'calculators': ['static']}, 'module static is no calculator'),
+    ({'calculators': ['static']}, 'module static is not a calculator'),
     ({'calculators': ['batch', 'batch']}, 'batch is listed twice'), ({'controllers': ['*']}, 'expected the name of a module'),
     ({'calculators': {'batch': 'maybe'}}, 'expected required, optional, relaxed or disabled'),
 ])
@@ -155,7 +155,7 @@ def test_the_calculator_to_copy(lend):
     eventually(lambda: values(node) == {'example.com/spare-memory': 6 * GIB // 4})
     node.create('p', ctr('c', '1', '2Gi'))
     eventually(lambda: values(node) == {'example.com/spare-memory': GIB})
-    assert '25%% of allocatable %d - used %d - asked %d' % (8 * GIB, 2 * GIB, 2 * GIB) in node.ctl('node')['resources'][0]['why']
+    assert '25%% of allocatable %d - used %d - requested %d' % (8 * GIB, 2 * GIB, 2 * GIB) in node.ctl('node')['resources'][0]['why']
 
 
 def test_usage_over_longer_times(make_node):

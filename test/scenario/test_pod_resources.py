@@ -170,7 +170,7 @@ def test_who_does_not_answer(served, kubelet):
     assert not s.list()
     go = threading.Event()
     kubelet.before = lambda *_: go.wait(WAIT_S) and None
-    s.fails(grpc.StatusCode.DEADLINE_EXCEEDED, 'asking the kubelet for devices')
+    s.fails(grpc.StatusCode.DEADLINE_EXCEEDED, 'reading devices from the kubelet')
     go.set()
     kubelet.instead = b'\x0a\x05\x0a\xff'
     s.fails(grpc.StatusCode.UNAVAILABLE, "the kubelet's list cannot be decoded")
@@ -207,7 +207,7 @@ def test_odd_clients(served, kubelet):
     go = threading.Event()
     kubelet.before = lambda *_: go.wait(WAIT_S) and None
     calls = [s.channel.unary_unary('/v1.PodResourcesLister/List', lambda m: m, bytes).future(b'', timeout=WAIT_S) for _ in range(40)]
-    s.fails(grpc.StatusCode.RESOURCE_EXHAUSTED, 'too many calls at a time')
+    s.fails(grpc.StatusCode.RESOURCE_EXHAUSTED, 'too many simultaneous calls')
     for call in calls[:20]:
         call.cancel()
     go.set()

@@ -63,7 +63,7 @@ def test_without_measurements(make_node):
     node = make_node({**CONFIG, 'metrics': {'listen': ''}}, machine='n4c16')
     node.badconfig({'policy': 'qos', 'qos': {'advisor': {'enable': True}}, 'error': 'qos.advisor.enable: .* needs enableReclaim'})
     node.create('a', ctr('a0', '8'))
-    node.log('nothing is measured of any container')
+    node.log('no usage of containers is known')
     assert counted(node, 'a0') == (8,)
 
 

@@ -185,7 +185,7 @@ GPU, UNITS = 'example.com/gpu', 6
 
 class GivenChurn(ToldChurn):
     """Half of the pods want of a resource plugin, too. What a pod was answered that it has been given counts."""
-    REFUSALS = (*Churn.REFUSALS, 'is not connected', 'are left', 'the agent is gone', 'admission timed out', 'connection', 'plugin')
+    REFUSALS = (*Churn.REFUSALS, 'is not connected', 'are left', 'the agent disconnected', 'admission timed out', 'connection', 'plugin')
 
     def __init__(self, cluster, gpu, seed):
         super().__init__(cluster, seed)

@@ -193,8 +193,8 @@ NONSENSE = {
     'bytes': (b'\xff\xff\xff', 'cannot be decoded'),
     'another pod': (API.ResourceAllocationResponse(pod_uid='uid-other'), 'about another pod'),
     'a property': ({'oci_property_name': 'Everything', 'allocation_result': '1'}, 'oci_property_name'),
-    'CPUs': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '1-'}, 'no list of CPUs'),
-    'CPUs of no machine': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '99999'}, 'no list of CPUs'),
+    'CPUs': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '1-'}, 'not a list of CPUs'),
+    'CPUs of no machine': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '99999'}, 'not a list of CPUs'),
     'a limit': ({'oci_property_name': 'MemoryLimitInBytes', 'allocation_result': 'many'}, 'MemoryLimitInBytes'),
     'a variable': ({'envs': {'A=B': 'c'}}, 'no name of an environment variable'),
     'a device': ({'devices': [API.DeviceSpec(container_path='/dev/x', host_path='/etc/shadow', permissions='rw')]}, 'below /dev'),
@@ -344,7 +344,7 @@ def test_devices_mounts_and_cdi_names(cluster):
         for part in ('/dev/x', '195', '/lib/gpu', '/usr/lib/gpu', 'example.com/gpu=0', 'example.com/gpu=1'):
             assert part in given, given
         (dev / 'gpu0').unlink()
-        with pytest.raises(SimError, match='resource plugin example.com/gpu gives it /dev/gpu0: No such file'):
+        with pytest.raises(SimError, match='resource plugin example.com/gpu grants it /dev/gpu0: No such file'):
             create(c, 'next')
 
 
@@ -357,7 +357,7 @@ def test_the_policy_comes_first(cluster):
         knows(c, 1)
         create(c, 'web', annotations=OFFERS)
         assert c.node.cpus('web/app') != {15}
-        assert 'CPUs 15, which the policy has decided otherwise' in str(c.node.ctl('explain', 'default/web/app'))
+        assert 'CPUs 15, but the policy decided another value' in str(c.node.ctl('explain', 'default/web/app'))
 
 
 @pytest.mark.parametrize('amount', ['3', '"3"', '"3000m"'])
@@ -481,7 +481,7 @@ def test_what_a_plugin_lists_no_more(cluster):
         with gpu.lock:
             gpu.state.clear()
         eventually(lambda: c.node.cpus('web/app') != {2})
-        assert 'example.com/gpu lists it no more' in c.node.read_log()
+        assert 'example.com/gpu no longer lists it' in c.node.read_log()
 
 
 def test_cpus_of_one_that_is_forgotten(cluster):
@@ -510,7 +510,7 @@ def test_grants_that_do_not_fit_are_refused(cluster, what, says):
         gpu_pod(c, 'web')
         knows(c, 3)
         create(c, 'alone')
-        c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='resource plugin example.com/gpu gives container app ' + says)
+        c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='resource plugin example.com/gpu grants container app ' + says)
         create(c, 'other')
         counts = c.node.ctl('status', check=False)['counts']
         assert counts['policy_errors'] == counts['invariant_breaks'] == 0  # a plugin's fault is not the policy's
@@ -530,7 +530,7 @@ def test_changes_that_do_not_fit_are_not_applied(cluster):
         cpus.update({'uid-web': '40', 'uid-two': '5'})
         eventually(lambda: c.node.cpus('two/app') == {5}, 30)
         assert c.node.cpus('web/app') == {2}
-        c.node.log('pod default/web: resource plugin example.com/gpu gives container app CPUs 40, of which 40 are not online; the change is not')
+        c.node.log('pod default/web: resource plugin example.com/gpu grants container app CPUs 40, of which 40 are not online; the change is not')
 
 
 def test_grants_that_do_not_fit_at_synchronize_are_dropped(cluster):
@@ -548,7 +548,7 @@ def test_grants_that_do_not_fit_at_synchronize_are_dropped(cluster):
         c.node.create('web', ctr('side', '1', '64Mi'), uid='uid-web')
         c.node.start()
         assert 15 not in c.node.cpus('web/side') and c.node.cpus('web/app') == {2}
-        c.node.log('default/web/side: resource plugin example.com/gpu gives container side CPUs 15, of which 15 are not online; the container does')
+        c.node.log('default/web/side: resource plugin example.com/gpu grants container side CPUs 15, of which 15 are not online; ignored for this container')
         assert 'of which 15 are not online' in str(c.node.ctl('explain', 'default/web/side'))
         assert not c.node.ctl('status', check=False).get('degraded')
 
@@ -682,4 +682,4 @@ def test_a_resource_that_counts_as_a_plugins(cluster):
         knows(c, 2)
         create(c, 'web')
         assert env(c, 'web/app') == {'GPUS': 'gpu0,gpu1'} and dict(gpu.called('Allocate')[0].resource_requests) == {GPU: 2}
-        c.node.reject('both', ctr('app', '1', '64Mi'), uid='uid-both', error='asks for one resource twice, also as vendor.example/a100')
+        c.node.reject('both', ctr('app', '1', '64Mi'), uid='uid-both', error='requests a resource twice, also as vendor.example/a100')

@@ -212,13 +212,13 @@ def test_a_check_says_what_a_start_would_do(make_node, tmp_path, policy):
     state, before = node.paths['state'], files(node.paths['state'])
     done = check_config(node, state)
     assert done.returncode == 0, done.stderr
-    assert 'reserved CPUs 5 are off line' in done.stderr and 'warning' not in done.stdout
+    assert 'reserved CPUs 5 are offline' in done.stderr and 'warning' not in done.stdout
     assert files(state) == before
     assert check_config(node, tmp_path / 'none').returncode == 78
     assert not (tmp_path / 'none').exists()
     node.start()
     assert check_config(node, state).returncode == 0, 'beside one that runs'
-    node.log('reserved CPUs 5 are off line')
+    node.log('reserved CPUs 5 are offline')
 
 
 def test_a_check_of_a_state_that_is_of_no_use(make_node, tmp_path):
@@ -251,7 +251,7 @@ def test_a_check_uses_what_a_start_would_use(make_node, tmp_path):
     link.symlink_to(state)
     refused(link, 'is a link or a file')
     os.chmod(file, 0o660)
-    refused(state, 'others may write to')
+    refused(state, 'is writable by other users')
     os.chmod(file, 0o600)
     os.chown(file, 1234, -1)
     refused(state, 'belongs to user 1234')

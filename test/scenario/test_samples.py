@@ -92,7 +92,7 @@ def test_neighbours(make_node):
         node.create(f'j{i}', ctr(f'j{i}c', '2', '64Mi'), namespace='batch-nightly')
     node.create('loud', ctr('loud0', '2', '64Mi'), labels={'noisy': 'yes'})
     assert node.cpus('batch-nightly/j0/j0c') == node.cpus('loud0') and len(node.cpus('loud0')) == 8
-    node.reject('more', ctr('more0', '1', '64Mi'), namespace='ci', error='no suitable balloon')
+    node.reject('more', ctr('more0', '1', '64Mi'), namespace='ci', error='no balloon of type')
     node.create('h0', ctr('h0c', '1', '64Mi'), labels={'load': 'cache'})
     node.create('h1', ctr('h1c', '1', '64Mi'), labels={'load': 'cache'})
     node.expect('disjoint(o0, loud0, h0c, h1c)', 'disjoint(cores(h0c), cores(h1c))')

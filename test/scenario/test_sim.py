@@ -72,10 +72,10 @@ def test_machine(tmp_path):
     ('{cores: 5000, packages: 2}', 'more than'),
     ('memory: lots', 'memory: expected a size'),
     ('numbering: odd', 'numbering: expected near or far'),
-    ('offline: 0', 'offline: a CPU has to be left'),
+    ('offline: 0', 'offline: at least one CPU must stay online'),
     ('isolated: 7', 'isolated: expected CPUs'),
     ('{numa: false, nodes: 2}', 'numa:'),
-    ('base: nothing', 'no machine is called'),
+    ('base: nothing', 'unknown machine'),
     ('kinds: []', 'kinds: expected'),
     ('kinds: [{type: fast}]', 'type: expected performance'),
     ('caches: {l3Shared: all}', 'l3Shared: expected'),
@@ -117,21 +117,21 @@ def test_play_json(scenario):
 
 
 @pytest.mark.parametrize('steps, why', [
-    ('- expect: count(cpus(nobody)) == 1', 'no container is called "nobody"'),
+    ('- expect: count(cpus(nobody)) == 1', 'unknown container "nobody"'),
     ('- create: {pod: a, containers: [{name: c}]}\n- expect: cpus(c) == 3', 'cpus(c) is 0-15'),
     ('- create: {pod: a, containers: [{name: c, cpu: lots}]}', 'cpu: expected'),
     ('- create: {pod: a, containers: [{name: c, cpu: 99, memory: 1Mi}]}', 'not enough cpus'),
     ('- reject: {pod: a, containers: [{name: c}]}', 'a was accepted'),
     ('- reject: {pod: a, containers: [{name: c, cpu: 99, memory: 1Mi}], error: other words}', 'refused, but with'),
-    ('- delete: a', 'no pod is called "a"'),
-    ('- exit: c', 'no container is called "c"'),
+    ('- delete: a', 'unknown pod "a"'),
+    ('- exit: c', 'unknown container "c"'),
     ('- log: no line looks like this', 'has no line'),
     ('- log: "["', 'not a regular expression'),
     ('- config: {policy: nonsense}', 'the configuration was refused'),
     ('- badconfig: {policy: none}', 'the configuration was accepted'),
     ('- signal: BLUE', 'signal: expected HUP'),
     ('- wait: for me', 'expected a duration'),
-    ('- offline: 0-15', 'a CPU has to be left'),
+    ('- offline: 0-15', 'at least one CPU must stay online'),
     ('- kill:\n- exited: 0', 'ended with signal 9, not exit status 0'),
     ('- start:', 'runs already'),
     ('- control: {method: Dance}', 'Dance'),
@@ -144,7 +144,7 @@ def test_failing_steps(scenario, steps, why):
 
 
 @pytest.mark.parametrize('step, why', [
-    ('- creat: {pod: b}', 'no step is called "creat", did you mean "create"'), ('- create: {pod: b, contianers: []}', 'did you mean "containers"'),
+    ('- creat: {pod: b}', 'unknown step "creat", did you mean "create"'), ('- create: {pod: b, contianers: []}', 'did you mean "containers"'),
     ('- create: [{pod: b, containers: [{name: c, cpuu: 1}]}]', 'container: unknown key "cpuu"'), ('- {create: {pod: b}, delete: b}', 'a step is one word'),
     ('- reject: {pod: b, eror: x}', 'unknown key "eror", did you mean "error"'), ('- update: {container: c, error: x}', 'unknown key "error"'),
     ('- reject-update: {container: c, cpu: 9, eror: x}', 'did you mean "error"'), ('- expect: cpus(c == 1', 'expect: cpus(c == 1: expected'),
@@ -158,7 +158,7 @@ def test_malformed_steps_fail_before_the_first(scenario, step, why):
 
 @pytest.mark.parametrize('head, why', [
     ('steps: []\n', 'a scenario needs a configuration'),
-    (HEAD + 'machine: mars\n', 'no machine is called "mars"'),
+    (HEAD + 'machine: mars\n', 'unknown machine "mars"'),
     (HEAD + 'nri: "9.9"\n', 'expected 0.3 to 0.12'),
     (HEAD + 'runtime: docker\n', 'expected containerd or cri-o'),
     (HEAD + 'cgroups: v3\n', 'expected systemd or cgroupfs'),

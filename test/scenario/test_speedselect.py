@@ -272,12 +272,12 @@ def test_cpus_come_and_go(platform):
     before = len(p.log())
     p.node.offline('0-1')
     p.node.signal('HUP')
-    p.node.log('the machine has changed: CPUs went offline: 0-1')
+    p.node.log('the topology has changed: CPUs went offline: 0-1')
     p.node.create('b', ctr('c', '1/1', '64Mi'), annotations=FAST)
     eventually(lambda: p.clos().get(0, set()) >= own | p.node.cpus('b/c'))
     p.node.online('0-1')
     p.node.signal('HUP')
-    p.node.log('the machine has changed: CPUs came online: 0-1')
+    p.node.log('the topology has changed: CPUs came online: 0-1')
     p.node.delete('a', 'b')
     eventually(p.idle)
     assert {line.split()[0] for line in p.log()[before:]} == {'assoc'}
@@ -376,7 +376,7 @@ def test_doctor_tells_how(platform):
     """A daemon that may not change the platform: what to copy is told, and it is a file that is installed."""
     p = platform(MANAGED, under=['/usr/bin/setpriv', '--bounding-set=-sys_admin'])
     doctor = text_of(p.node, 'doctor')
-    assert 'Speed Select has 4 punits, which a process without CAP_SYS_ADMIN cannot change' in doctor
+    assert 'Speed Select has 4 punits; changing them needs CAP_SYS_ADMIN' in doctor
     (file,) = re.findall(r'install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d \S+/systemd/(\S+)', doctor)
     text = (pathlib.Path(__file__).resolve().parents[2] / 'packaging' / 'systemd' / (file + '.in')).read_text()
     assert '\n[Service]\nCapabilityBoundingSet=CAP_SYS_ADMIN\n' in text
@@ -405,7 +405,7 @@ def test_warned_once(make_node, tmp_path):
 def test_without(make_node):
     """No device: a warning, and everything else as ever."""
     node = make_node(MANAGED, module_dirs=[BUILD / 'modules'])
-    node.log('no effect without Speed Select: there is no /dev/isst_interface')
+    node.log('no effect without Speed Select: missing /dev/isst_interface')
     node.create('a', ctr('c', '2/2', '64Mi'), annotations=FAST)
     assert node.ctl('status')['extended_resources']['resources'] == []
     assert 'isst_interface' in node.ctl('topology')['speed_select']['missing']

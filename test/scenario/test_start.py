@@ -80,18 +80,18 @@ def dangling_drop_in(conf):
     folder = pathlib.Path(str(conf) + '.d')
     folder.mkdir()
     (folder / '50-own.conf').symlink_to('nowhere')
-    return '50-own.conf: cannot open it'
+    return '50-own.conf: cannot be opened'
 
 
 def unreadable(conf):
     conf.unlink()
     conf.mkdir()
-    return 'rp.conf: cannot read it: Is a directory'
+    return 'rp.conf: cannot be read: Is a directory'
 
 
 def gone(conf):
     conf.unlink()
-    return 'rp.conf: cannot open it: No such file'
+    return 'rp.conf: cannot be opened: No such file'
 
 
 @pytest.mark.parametrize('damage', [no_yaml, wrong_value, what_the_policy_refuses, drop_in, dangling_drop_in, unreadable, gone],
@@ -102,7 +102,7 @@ def test_files_that_cannot_be_used(busy, damage):
     node.restart()
     owns_still(node)
     node.log('cannot be used: ')
-    node.log('running with the configuration that was in force last')
+    node.log('running with the last working configuration')
     said = reasons(node)
     assert words in said[0] and 'cannot be used' in said[0], said
     doc = ctl_json(node, 'status', code=DEGRADED)
@@ -187,7 +187,7 @@ def test_what_was_kept_is_damaged(busy):
     text[-1] ^= 1
     kept.write_bytes(text)
     node.start()
-    node.log('the configuration that was in force last is not known: .*/configuration: it is damaged')
+    node.log('the last working configuration cannot be read: .*/configuration: it is damaged')
     assert ctl(node, 'status').code == OK
     # It is written anew, so that the next start has it.
     node.stop()
@@ -283,7 +283,7 @@ def test_no_module_at_all(busy, modules):
     for module in modules.iterdir():
         module.unlink()
     node.start()
-    node.log('not even the policy none can be used')
+    node.log('even the policy none cannot be used')
     assert node.cpus('g/own') == {2, 3}
     node.create('q', ctr('c', '1', '64Mi'))
     for command in (['doctor'], ['zones'], ['containers'], ['pods'], ['modules'], ['explain', 'q/c'], ['config', 'show']):
@@ -311,9 +311,9 @@ def test_modules_are_known_before_the_restart(busy, modules, damage):
     (modules / 'static.so').rename(kept)
     shutil.copy(kept, modules / 'static.so')
     damage(modules / 'static.so')
-    assert 'a restart could not use module static, which runs: ' in verdicts(node, 'modules')['error']
+    assert 'a restart could not use the active module static: ' in verdicts(node, 'modules')['error']
     checked = ctl(node, 'config', 'check')
-    assert 'a restart could not use module static: ' in checked.out + checked.err
+    assert 'a restart could not use the active module static: ' in checked.out + checked.err
     kept.rename(modules / 'static.so')
     assert 'error' not in verdicts(node, 'modules', OK)
 
@@ -321,10 +321,10 @@ def test_modules_are_known_before_the_restart(busy, modules, damage):
 def test_files_are_known_before_the_restart(busy):
     node = busy()
     path_of(node).write_text('policy: [\n')
-    assert 'a restart could not use %s as it is now' % path_of(node) in verdicts(node, 'configuration')['error']
+    assert '%s is now invalid, so a restart' % path_of(node) in verdicts(node, 'configuration')['error']
     assert ctl(node, 'status').code == OK, 'nothing has happened yet'
     node.run('write-config', {**STATIC, 'rebalanceMoves': 3})
-    assert 'has changed and is not in force' in verdicts(node, 'configuration', OK)['note']
+    assert 'has changed and is not active' in verdicts(node, 'configuration', OK)['note']
     node.run('write-config', STATIC)
     assert list(verdicts(node, 'configuration', OK)) == ['ok']
 

@@ -151,7 +151,7 @@ def test_replicas_one_after_the_other(make_node):
     # the fourth finds three CPUs: where the others are is told all the same
     done = ctl(node, 'try', '-', input=yaml.safe_dump(deployment('shop', 5, '4', 'StatefulSet')))
     assert done.code == FAILED and 'StatefulSet default/shop: 3 of 5 replicas fit; the next is refused: ' in ' '.join(done.out.split())
-    assert 'Would be placed before' in done.out and 'default/shop-2/c' in done.out and 'default/shop-3/c  ' not in done.out
+    assert 'Would be placed before it' in done.out and 'default/shop-2/c' in done.out and 'default/shop-3/c  ' not in done.out
 
 
 def test_a_list_and_documents(make_node, tmp_path):
@@ -226,7 +226,7 @@ def test_a_pod_of_four_gets_four_at_most(make_node, tmp_path, config):
     doc = ctl_json(node, 'try', path)
     assert len(own_of(doc, 'default/app/main')) == 2
     why = {m['container']: ' '.join(m['why']) for m in doc['moves']}
-    assert 'its pod has resources of its own, 4000m CPU; of these the container itself requests 0m' in why['default/app/proxy']
+    assert 'its pod has pod-level resources, 4000m CPU; the container itself requests 0m' in why['default/app/proxy']
     apart = config['policy'] == 'topology-aware'  # puts containers that share into different nodes while those have room
     assert apart or not any(own_of(doc, 'default/app/' + n) for n in ('log', 'proxy', 'part'))
     node.create('app', ctr('main', '2', '512Mi'), ctr('log'), ctr('proxy'), ctr('part', '1/-'), resources={'cpu': '4', 'memory': '1Gi'})
@@ -257,7 +257,7 @@ def test_huge_pages(make_node, manifest):
 
 @pytest.mark.parametrize('text, says', [
     ('', 'it is empty'), ('- 1\n', ':1:1: '), ('spec: {containers: [{image: x}]}\n', 'without a name'),
-    ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Pod\n', 'no spec.containers'),
+    ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is not an amount'), ('kind: Pod\n', 'no spec.containers'),
     ('kind: Service\nmetadata: {name: web}\n', 'no pod in it: Service web has no pods'),
     ('spec: {containers: [{name: a, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}\n', 'container a: it requests 2 of cpu, which is above its limit of 1'),
 ])
@@ -318,9 +318,9 @@ def test_controllers_are_asked(make_node, manifest):
     assert 'memory.swap.max' in json.dumps(given)
     node = node_with('relaxed')
     path = manifest(container('app', '2', '64Mi'), annotations={key: 'silver'})
-    assert any('controller rdt does nothing for it: ' in line for line in tried(node, path)['default/web/app']['why'])
+    assert any('controller rdt does not apply its settings: ' in line for line in tried(node, path)['default/web/app']['why'])
     node.create('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
-    assert 'controller rdt does nothing for it: ' in ctl(node, 'explain', 'web').out
+    assert 'controller rdt does not apply its settings: ' in ctl(node, 'explain', 'web').out
 
 
 def test_plan_tells_classes(make_node, tmp_path):

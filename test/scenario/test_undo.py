@@ -21,7 +21,7 @@ def test_undo_and_back(make_node):
     node.run('write-config', STATIC)
     assert ctl(node, 'reload').code == OK
     done = ctl(node, 'undo')
-    assert done.code == OK and done.out.startswith('In force again') and policy(node) == 'topology-aware'
+    assert done.code == OK and done.out.startswith('Restored') and policy(node) == 'topology-aware'
     status = ctl(node, 'status')
     assert status.code == DEGRADED and 'was undone' in status.out
     # a restart does not take the files that were undone
@@ -41,13 +41,13 @@ def test_not_confirmed(make_node):
     doc = ctl_json(node, 'reload', '--confirm', '1')
     assert doc['outcome'] == 'in force' and doc['unconfirmed_s'] == 1
     eventually(lambda: 'was undone' in ctl(node, 'status').out)
-    assert policy(node) == 'static' and 'not confirmed: the one before comes back' in ctl(node, 'events').out
+    assert policy(node) == 'static' and 'not confirmed in time: restoring the previous configuration' in ctl(node, 'events').out
 
 
 def test_a_restart_before_it_is_confirmed(make_node):
     node = make_node(STATIC)
     node.run('write-config', BALLOONS)
-    assert 'Undone in 600 s, unless it is confirmed' in ctl(node, 'reload', '--confirm', '600').out and policy(node) == 'balloons'
+    assert 'Will be undone in 600 s; run `nri-rpctl confirm`' in ctl(node, 'reload', '--confirm', '600').out and policy(node) == 'balloons'
     node.settle()
     node.restart()
     assert policy(node) == 'static' and 'not confirmed in time' in ' '.join(ctl(node, 'status').out.split())

@@ -41,7 +41,7 @@ char *fake_strdup(const char *s)
 void fake_parse_set(struct rp_idset *ret, const char *list)
 {
 	if (rp_idset_parse(ret, list ? list : "", RP_CPUS_MAX))
-		fake_die("\"%s\" is no list", list);
+		fake_die("\"%s\" is not a list", list);
 }
 
 void fake_print(struct fake_out *o, const char *fmt, ...)

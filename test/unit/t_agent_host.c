@@ -261,9 +261,9 @@ static void test_an_agent_registers(void **state)
 	assert_true(status_of(d).reachable);
 	assert_true(world_told(d->w, "nri-rp-agent 1.2 is connected"));
 	leave(&p);
-	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent is gone");
+	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent disconnected");
 	assert_false(status_of(d).reachable);
-	assert_string_equal(status_of(d).why_not, "the agent is gone");
+	assert_string_equal(status_of(d).why_not, "the agent disconnected");
 }
 
 /* Whoever is refused may try again on the same connection. */
@@ -307,7 +307,7 @@ static void test_one_agent_at_a_time(void **state)
 	assert_int_equal(register_with(&first, 0, true), TTRPC_ALREADY_EXISTS); /* twice */
 	assert_true(status_of(d).reachable);
 	leave(&first);
-	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent is gone");
+	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent disconnected");
 	assert_int_equal(register_with(&second, 0, true), 0);
 	assert_true(status_of(d).reachable);
 	leave(&second);
@@ -326,7 +326,7 @@ static void test_only_so_many_connect(void **state)
 	world_until(d->w, is_closed, &more);
 	assert_int_equal(register_with(&peers[0], 0, true), 0); /* the others stay */
 	leave(&peers[0]);
-	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent is gone");
+	world_until(d->w, world_is_told, (void *)(uintptr_t) "the agent disconnected");
 	connect_to(&more, d);
 	assert_int_equal(register_with(&more, 0, true), 0);
 	leave(&more);
@@ -513,9 +513,9 @@ static void test_what_is_no_answer(void **state)
 	} cases[] = {
 		{TTRPC_NOT_FOUND, "the kubelet's Get: no such pod",
 		 "the kubelet's Get: no such pod"},
-		{TTRPC_DEADLINE_EXCEEDED, "the kubelet's Get: no answer in time",
-		 "the kubelet's Get: no answer in time"},
-		{TTRPC_OK, NULL, "the agent's answer makes no sense"},
+		{TTRPC_DEADLINE_EXCEEDED, "the kubelet's Get: no reply in time",
+		 "the kubelet's Get: no reply in time"},
+		{TTRPC_OK, NULL, "the agent's reply is invalid"},
 	};
 	struct daemon_side *d = *state;
 	struct peer p;
@@ -552,7 +552,7 @@ static void test_an_agent_that_does_not_answer(void **state)
 	run_pod(d, &web);
 	await_question(&p, "GetPod default/web ");
 	world_until(d->w, has_failed, d);
-	assert_string_equal(status_of(d).last_error, "the agent does not answer");
+	assert_string_equal(status_of(d).last_error, "the agent does not reply");
 	assert_true(status_of(d).reachable);
 	leave(&p);
 }
@@ -566,10 +566,10 @@ static void test_an_agent_that_goes_instead_of_answering(void **state)
 	await_question(&p, "GetPod default/web ");
 	assert_int_equal(shutdown(p.fd, SHUT_RDWR), 0);
 	world_until(d->w, has_failed, d);
-	assert_string_equal(status_of(d).last_error, "the agent is gone");
+	assert_string_equal(status_of(d).last_error, "the agent disconnected");
 	box_run(d->w, &web);
 	assert_non_null(strstr(box_ctr(d->w, "web")->trail.text,
-			       "devices of its pod are not known: the agent is gone"));
+			       "devices of its pod are unknown: the agent disconnected"));
 	leave(&p);
 }
 
@@ -600,7 +600,7 @@ static void test_no_list(void **state)
 		enum ttrpc_code code;
 		const char *told;
 	} cases[] = {{TTRPC_UNAVAILABLE, "nobody listens"},
-		     {TTRPC_OK, "the agent's answer makes no sense"}};
+		     {TTRPC_OK, "the agent's reply is invalid"}};
 	struct daemon_side *d = *state;
 	Podresources__NUMANode number = PODRESOURCES__NUMANODE__INIT;
 	number.id = 7;
@@ -682,8 +682,7 @@ static void test_a_place_that_is_taken(void **state)
 	assert_true(status_of(d).on);
 	assert_non_null(strstr(status_of(d).why_not, d->socket));
 	box_run(d->w, &web);
-	assert_non_null(
-		strstr(box_ctr(d->w, "web")->trail.text, "devices of its pod are not known"));
+	assert_non_null(strstr(box_ctr(d->w, "web")->trail.text, "devices of its pod are unknown"));
 	/* the next configuration is another try */
 	(void)snprintf(d->socket, sizeof d->socket, "%s", good);
 	listen_there(d);

@@ -225,7 +225,7 @@ static void test_sections(void **state)
 		assert_int_equal(c->sections[i].keyed, str_eq(c->sections[i].name, "b"));
 	candidate_free(c);
 	c = make("", "2026", "\"data\":{\"a\":1}", true);
-	assert_non_null(strstr(c->refused, "expected texts"));
+	assert_non_null(strstr(c->refused, "expected only texts"));
 	candidate_free(c);
 }
 

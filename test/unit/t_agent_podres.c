@@ -481,12 +481,12 @@ static void test_get_is_answered_with_nonsense(void **state)
 		size_t n;
 		const char *part;
 	} cases[] = {
-		{"", 0, "an answer without a pod"},
-		{"\x12\x01x", 3, "an answer without a pod"}, /* another field */
+		{"", 0, "a reply without a pod"},
+		{"\x12\x01x", 3, "a reply without a pod"}, /* another field */
 		{"\x0a\x7f", 2, "cannot be decoded"}, /* longer than it is */
 		{"\x0a\x02\x0a\x7f", 4, "a pod that cannot be decoded"},
 		{"\x0a\x00", 2, "a pod without a name"},
-		{"\x0a\x03\x0a\x01w", 5, "a pod without a name and namespace"},
+		{"\x0a\x03\x0a\x01w", 5, "a pod without a name or namespace"},
 	};
 	struct kubelet_side *k = *state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
@@ -667,7 +667,7 @@ static void test_a_list_that_fails(void **state)
 	expect_error(&a, -EREMOTEIO, "the kubelet's List: ");
 	ask(&a, k, NULL);
 	answer_bytes(k, expect_call(k, 4, LIST), "\x0a\x7f", 2);
-	expect_error(&a, -EBADMSG, "the kubelet's List: an answer that cannot be decoded");
+	expect_error(&a, -EBADMSG, "the kubelet's List: a reply that cannot be decoded");
 	/* half of a list is none: nothing of it, nor of the one before, is believed */
 	ask(&b, k, "db");
 	answer_pods(k, expect_call(k, 5, LIST), both);
@@ -703,7 +703,7 @@ static void test_only_so_many_wait(void **state)
 		ask(&many[i], k, NULL);
 	ask(&one_more, k, NULL);
 	assert_int_equal(one_more.n, 1);
-	expect_error(&one_more, -ENOBUFS, "too many wait");
+	expect_error(&one_more, -ENOBUFS, "too many requests wait for the kubelet's list of pods");
 	answer_pods(k, stream, web);
 	answer_pods(k, expect_call(k, 2, LIST), web);
 	for (unsigned i = 0; i < PODRES_WAITING_MAX; i++)

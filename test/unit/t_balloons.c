@@ -144,12 +144,12 @@ static void test_reserved_off_line(void **state)
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
 	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
 	assert_int_equal(fake_set_offline(f, "1,15"), 0);
-	assert_non_null(strstr(fake_log(f), "reserved CPUs 1 are off line"));
+	assert_non_null(strstr(fake_log(f), "reserved CPUs 1 are offline"));
 	fake_log_clear(f);
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0-1\"}, "
 					   "balloonTypes: [{name: a}]}"),
 			 0);
-	assert_non_null(strstr(fake_log(f), "<4>reserved CPUs 1 are off line"));
+	assert_non_null(strstr(fake_log(f), "<4>reserved CPUs 1 are offline"));
 	assert_int_equal(fake_restart(f), 0);
 	/* 0 is still reserved, and 1 is not forgotten. */
 	expect(f, create(f, "a", "a", 1000), "2");

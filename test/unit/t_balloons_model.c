@@ -754,7 +754,7 @@ static bool configure(struct model *m)
 	(void)snprintf(m->config + n, sizeof m->config - n, "]}");
 	assert_int_equal(fake_policy_open(m->f, &rp_module_1), 0);
 	if (fake_configure(m->f, m->config)) {
-		if (!strstr(fake_error(m->f), "can not create the first"))
+		if (!strstr(fake_error(m->f), "cannot create the first"))
 			fail_msg("%s\n%s", m->config, fake_error(m->f));
 		return false;
 	}

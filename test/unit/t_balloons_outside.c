@@ -126,9 +126,9 @@ static void test_old_classes(void **state)
 			       "disabledCstates: [C6]}}}}, idleCPUClass: c, "
 			       "balloonTypes: [{name: x, cpuClass: a}, {name: y, cpuClass: b}]}"),
 		0);
-	assert_non_null(strstr(fake_log(f), "control.cpu.classes is the older form"));
+	assert_non_null(strstr(fake_log(f), "control.cpu.classes is obsolete"));
 	assert_non_null(strstr(fake_log(f), "CPU class b is defined twice"));
-	assert_null(strstr(fake_log(f), "there is no CPU class"));
+	assert_null(strstr(fake_log(f), "unknown CPU class"));
 	expect(f, create(f, "x", "x", 1000), "0");
 	expect(f, create(f, "y", "y", 1000), "1");
 	assert_true(fake_run_work(f) > 0);

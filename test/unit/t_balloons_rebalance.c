@@ -95,7 +95,7 @@ static void test_devices(void **state)
 	assert_int_equal(rebalance(f, 1), 0);
 	assert_int_equal(fake_n_changed(f), 1);
 	expect(f, far, "10-11");
-	told(f, far, "nearer to what its type likes");
+	told(f, far, "nearer to what its type prefers");
 	/* It can leave the device to those that like it now. */
 	assert_int_equal(rebalance(f, 0), 0);
 	expect(f, more, "12-13");

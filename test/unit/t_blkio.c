@@ -96,7 +96,7 @@ static void test_configurations(void **state)
 	} bad[] = {
 		{"{classes: {a: [{weight: 9}]}}", "a weight from 10 to 1000"},
 		{"{classes: {a: [{weight: 1001}]}}", "a weight from 10 to 1000"},
-		{"{classes: {a: [{throttleReadBps: 1M}]}}", "devices not listed"},
+		{"{classes: {a: [{throttleReadBps: 1M}]}}", "list devices"},
 		{"{classes: {a: [{devices: [sda], weight: 10}]}}", "expected the path of a device"},
 		{"{classes: {\"\": [{weight: 10}]}}", "1 to 127 bytes"},
 	};
@@ -156,7 +156,7 @@ static void test_v2(void **state)
 	has(ctl_changes(t), "io.weight 8:16 1920\n");
 	/* a file takes one line and forgets the others: what is read back is not what was
 	 * written */
-	has(ctl_report(t, c), "2 io.max: the kernel has not taken what was written for sd");
+	has(ctl_report(t, c), "2 io.max: the kernel did not apply the values for sd");
 	assert_null(strstr(ctl_metrics(t), "writes_total{} 0"));
 }
 
@@ -241,8 +241,8 @@ static void test_unknown_class(void **state)
 	assert_int_equal(ctl_configure(t, CLASSES), 0);
 	rp_ctr c = make(t, "c", "medium");
 	assert_int_equal(ctl_pre_create(t, c), -RP_EINVAL);
-	has(fake_error(ctl_fake(t)), "there is no block I/O class \"medium\"");
-	assert_string_equal(start(t, c), "3 there is no block I/O class medium");
+	has(fake_error(ctl_fake(t)), "unknown block I/O class \"medium\"");
+	assert_string_equal(start(t, c), "3 unknown block I/O class medium");
 }
 
 static void test_qos_default(void **state)
@@ -317,12 +317,12 @@ static void test_notes(void **state)
 					  "[{devices: [\"/dev/vd*\"], weight: 300}]}}"),
 			 0);
 	rp_ctr w = make(t, "w", "w"), m = make(t, "m", "m");
-	assert_string_equal(start(t, w), "1 the scheduler of sda knows no weights");
+	assert_string_equal(start(t, w), "1 the I/O scheduler of sda does not support weights");
 	assert_string_equal(own(t, w, "io.bfq.weight"), "default 100");
-	assert_string_equal(start(t, m), "1 /dev/vd* names no disk");
+	assert_string_equal(start(t, m), "1 /dev/vd* matches no disk");
 	ctl_put(t, "/sys/block/odd/dev", "x:y\n");
 	ctl_put(t, "/sys/block/without/size", "1\n");
-	assert_string_equal(start(t, m), "1 /dev/vd* names no disk");
+	assert_string_equal(start(t, m), "1 /dev/vd* matches no disk");
 	ctl_remove(t, "/sys/block");
 	has(start(t, m), "1 /sys/block: No such file");
 }
@@ -393,9 +393,9 @@ static void test_missing_files(void **state)
 						 .annotations = "blockioclass.resource-policy.nri."
 								"io=fast"},
 			      "");
-	has(start(t, fast), "3 the kernel has no weights of block I/O");
+	has(start(t, fast), "3 the kernel does not support weights of block I/O");
 	ctl_remove(t, ctl_cgroup(t, fast, ""));
-	has(start(t, fast), "3 its cgroup is not found");
+	has(start(t, fast), "3 its cgroup was not found");
 }
 
 static void test_each_write_fails(void **state)

@@ -277,7 +277,7 @@ static void test_pressure_reaches_policy(void **state)
 		put_cpu(w, "a", 1000 * i, 100 * i, 150);
 		one_round(w);
 	}
-	assert_true(world_told(w, "default/a/c: lacks nothing any more"));
+	assert_true(world_told(w, "default/a/c: no longer short of resources"));
 	shows(w, "lacks=", false);
 	finish();
 }
@@ -322,7 +322,7 @@ static void test_budget(void **state)
 	/* more than it may: nothing has happened */
 	w->err = (struct err)ERR_INIT;
 	assert_int_equal(pipeline_rebalance(w->p, 1, &n, &w->err), -E2BIG);
-	assert_string_equal(w->err.text, "it would move 2 containers at once, 1 may be");
+	assert_string_equal(w->err.text, "it would move 2 containers, at most 1 are allowed");
 	assert_string_equal(cpus_of(w, "c-a"), "1");
 	assert_int_equal(n, 77);
 	assert_int_equal(pipeline_stats(w->p)->rebalances, 0);

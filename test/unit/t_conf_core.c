@@ -147,7 +147,7 @@ static void look_at_scalars(const struct rp_key *key)
 	if (!(key->flags & RP_KEY_NON_EMPTY) || key->type == RP_T_MAP)
 		return;
 	if (key->type == RP_T_LIST)
-		refused(key, "[]", "an empty one");
+		refused(key, "[]", "an empty value");
 	else
 		refused(key, "\"\"", "\"\"");
 }
@@ -326,12 +326,12 @@ static void test_periods(void **state)
 static void test_without_effect(void **state)
 {
 	(void)state;
-	(void)warned(
-		"instrumentation: {reportPeriod: 60s}\nagent: {nodeResourceTopology: true}\n",
-		"warning: rp.conf:1:19: instrumentation.reportPeriod: has no effect: metrics are "
-		"taken when somebody scrapes; metrics.collectInterval is for what containers use\n"
-		"warning: rp.conf:2:9: agent.nodeResourceTopology: has no effect: "
-		"agent.cluster is not set; nri-rpctl zones --json has the content\n");
+	(void)warned("instrumentation: {reportPeriod: 60s}\nagent: {nodeResourceTopology: true}\n",
+		     "warning: rp.conf:1:19: instrumentation.reportPeriod: has no effect: metrics "
+		     "are collected when Prometheus scrapes; metrics.collectInterval is for the "
+		     "usage of containers\n"
+		     "warning: rp.conf:2:9: agent.nodeResourceTopology: has no effect: "
+		     "agent.cluster is not set; nri-rpctl zones --json has the content\n");
 	(void)warned("agent: {accept: [log]}\n",
 		     "warning: rp.conf:1:9: agent.accept: has no effect without agent.cluster: "
 		     "true\n");

@@ -97,7 +97,7 @@ static void test_resource_errors_have_places(void **state)
 	(void)state;
 	bad(HEAD "spec:\n  reservedResources: {}\n  log: {debug: on}\n  balloonTypes: [{name: a, "
 		 "maxCPUs: -1}]\n  control: {rdt: {enabel: true}}\n",
-	    "rp.conf:4:3: balloons.reservedResources.cpu: required, but not there\n"
+	    "rp.conf:4:3: balloons.reservedResources.cpu: missing required key\n"
 	    "rp.conf:5:9: balloons.log.debug: expected a list, found \"on\"\n"
 	    "rp.conf:6:28: balloons.balloonTypes[0].maxCPUs: expected an integer of at least 0, "
 	    "found \"-1\"\n"
@@ -118,10 +118,10 @@ static void test_bad_resources(void **state)
 	bad("apiVersion: config.nri/v1\nkind: {}\nspec: {}\n",
 	    "rp.conf:2:1: kind: expected the kind of a policy's custom resource, found a map\n");
 	bad("apiVersion: config.nri/v1\nkind: Pod\nspec: {}\n",
-	    "rp.conf:2:1: kind: no module that is installed has custom resources of kind "
+	    "rp.conf:2:1: kind: no installed module has custom resources of kind "
 	    "\"Pod\"\n");
 	bad("apiVersion: config.nri/v1\nkind: BadName\nspec: {}\n",
-	    "rp.conf:2:1: kind: no module that is installed has custom resources of kind "
+	    "rp.conf:2:1: kind: no installed module has custom resources of kind "
 	    "\"BadName\"\n");
 	bad(HEAD, "rp.conf:1:1: spec: expected a map, found nothing\n");
 	bad(HEAD "spec: [a]\n", "rp.conf:3:1: spec: expected a map, found a list\n");
@@ -205,29 +205,28 @@ static void test_orm(void **state)
 	(void)warned(
 		"orm: {mode: nri, fallback: true, nri: {socket: /x, pluginName: a, pluginIndex: "
 		"7, fallbackAfter: 3s}}\nruntime: {socket: /y}\n",
-		"warning: rp.conf:1:18: orm.fallback: is runtime.fallback: /run/nri-rp/bridge.sock "
-		"here\n"
-		"warning: rp.conf:1:40: orm.nri.socket: is runtime.socket: /x here\n"
-		"warning: rp.conf:1:52: orm.nri.pluginName: is runtime.name: a here\n"
-		"warning: rp.conf:1:67: orm.nri.pluginIndex: is runtime.index: 7 here\n"
-		"warning: rp.conf:1:83: orm.nri.fallbackAfter: is runtime.fallbackAfter: 3s "
-		"here\n");
+		"warning: rp.conf:1:18: orm.fallback: is an alias: write runtime.fallback: "
+		"/run/nri-rp/bridge.sock\n"
+		"warning: rp.conf:1:40: orm.nri.socket: is an alias: write runtime.socket: /x\n"
+		"warning: rp.conf:1:52: orm.nri.pluginName: is an alias: write runtime.name: a\n"
+		"warning: rp.conf:1:67: orm.nri.pluginIndex: is an alias: write runtime.index: 7\n"
+		"warning: rp.conf:1:83: orm.nri.fallbackAfter: is an alias: write "
+		"runtime.fallbackAfter: 3s\n");
 	assert_string_equal(core()->runtime.socket, "/y");
 	assert_string_equal(core()->runtime.fallback, "/run/nri-rp/bridge.sock");
 	assert_int_equal(core()->runtime.fallback_after_ms, 3000);
-	(void)warned(
-		"orm: {mode: bypass, fallback: false}\n",
-		"warning: rp.conf:1:7: orm.mode: is runtime.socket: /run/nri-rp/bridge.sock here\n"
-		"warning: rp.conf:1:21: orm.fallback: is runtime.fallback:  here\n");
+	(void)warned("orm: {mode: bypass, fallback: false}\n",
+		     "warning: rp.conf:1:7: orm.mode: is an alias: write runtime.socket: "
+		     "/run/nri-rp/bridge.sock\nwarning: rp.conf:1:21: orm.fallback: is an alias: "
+		     "write runtime.fallback: \n");
 	assert_string_equal(core()->runtime.socket, "/run/nri-rp/bridge.sock");
 	assert_string_equal(core()->runtime.fallback, "");
 	assert_null(conf_get(conf_root(last.conf), "orm"));
 	bad("orm: {mode: x, fallback: [1], nri: 3, bypass: {source: auto}, what: 1}\n",
-	    "rp.conf:1:7: orm.mode: expected nri or bypass, found \"x\"\n"
-	    "rp.conf:1:16: orm.fallback: expected true or false, found a list\n"
-	    "rp.conf:1:31: orm.nri: expected a map, found \"3\"\n"
-	    "rp.conf:1:48: orm.bypass.source: here it is --pods of nri-rp-bridge(8)\n"
-	    "rp.conf:1:63: orm.what: unknown key\n");
+	    "rp.conf:1:7: orm.mode: expected nri or bypass, found \"x\"\nrp.conf:1:16: "
+	    "orm.fallback: expected true or false, found a list\nrp.conf:1:31: orm.nri: expected a "
+	    "map, found \"3\"\nrp.conf:1:48: orm.bypass.source: not a key of nri-rp: use --pods of "
+	    "nri-rp-bridge(8)\nrp.conf:1:63: orm.what: unknown key\n");
 }
 
 /* What a policy's table has of the common parts stays in its section, and the rest goes where it
@@ -370,15 +369,14 @@ static void test_policy_name(void **state)
 {
 	(void)state;
 	bad("policy: ../evil\n",
-	    "rp.conf:1:1: policy: expected the name of a module, found \"../evil\"\n");
-	bad("policy: Balloons\n",
-	    "rp.conf:1:1: policy: expected the name of a module, found \"Balloons\"; did you mean "
-	    "balloons?\n");
-	bad("policy: -x\n", "rp.conf:1:1: policy: expected the name of a module, found \"-x\"\n");
+	    "rp.conf:1:1: policy: expected a module's name, found \"../evil\"\n");
+	bad("policy: Balloons\n", "rp.conf:1:1: policy: expected a module's name, found "
+				  "\"Balloons\"; did you mean balloons?\n");
+	bad("policy: -x\n", "rp.conf:1:1: policy: expected a module's name, found \"-x\"\n");
 	bad("policy: [none]\n",
 	    "rp.conf:1:1: policy: expected a text that is not empty, found a list\n");
 	bad("policy: a123456789b123456789c123456789-x\n",
-	    "rp.conf:1:1: policy: expected the name of a module, found "
+	    "rp.conf:1:1: policy: expected a module's name, found "
 	    "\"a123456789b123456789c123456789-x\"\n");
 	good("policy: a123456789b123456789c123456789x\n");
 }
@@ -403,13 +401,13 @@ static void test_controllers(void **state)
 	good("controllers:\n");
 	bad("controllers: [rdt, rdt, Bad, [x]]\n",
 	    "rp.conf:1:20: controllers[1]: rdt is listed twice\n"
-	    "rp.conf:1:25: controllers[2]: expected the name of a module, found \"Bad\"; did you "
-	    "mean bad?\n"
-	    "rp.conf:1:30: controllers[3]: expected the name of a module, found a list\n");
+	    "rp.conf:1:25: controllers[2]: expected a module's name, found \"Bad\"; did you mean "
+	    "bad?\n"
+	    "rp.conf:1:30: controllers[3]: expected a module's name, found a list\n");
 	bad("controllers: {rdt: always, B: required}\n",
 	    "rp.conf:1:15: controllers.rdt: expected required, optional, relaxed or disabled, "
 	    "found \"always\"\n"
-	    "rp.conf:1:28: controllers.B: expected the name of a module, found \"B\"; did you mean "
+	    "rp.conf:1:28: controllers.B: expected a module's name, found \"B\"; did you mean "
 	    "b?\n");
 	bad("controllers: rdt\n", "rp.conf:1:1: controllers: expected a list of names or a map of "
 				  "names to modes, found \"rdt\"\n");
@@ -431,8 +429,8 @@ static void test_log(void **state)
 	check_strings(core()->log.debug, "*");
 	good("log: {debug: [\"*:off\", a]}\n");
 	check_strings(core()->log.debug, "a");
-	warned("log: {debug: [\"*\", \"a:off\"]}\n", "warning: rp.conf:1:7: log.debug: all sources "
-						     "are on, :off has no effect beside that\n");
+	warned("log: {debug: [\"*\", \"a:off\"]}\n", "warning: rp.conf:1:7: log.debug: :off has no "
+						     "effect while * switches all sources on\n");
 	bad("log: {debug: [\"a:perhaps\"]}\n", "rp.conf:1:15: log.debug[0]: expected SOURCE, "
 					       "SOURCE:on or SOURCE:off, found \"a:perhaps\"\n");
 	bad("log: {debug: [\":on\"]}\n", "rp.conf:1:15: log.debug[0]: expected SOURCE, SOURCE:on "
@@ -462,13 +460,12 @@ static void test_metrics(void **state)
 	warned("instrumentation: {metricsExporter: otlp-grpc, samplingRatePerMillion: 5, "
 	       "tracingCollector: x, logExporter: otlp-http}\n",
 	       "warning: rp.conf:1:19: instrumentation.metricsExporter: has no effect: nri-rp "
-	       "sends nothing to collectors\n"
-	       "warning: rp.conf:1:47: instrumentation.samplingRatePerMillion: has no effect: "
-	       "nri-rp sends nothing to collectors\n"
-	       "warning: rp.conf:1:74: instrumentation.tracingCollector: has no effect: nri-rp "
-	       "sends nothing to collectors\n"
-	       "warning: rp.conf:1:95: instrumentation.logExporter: has no effect: nri-rp sends "
-	       "nothing to collectors\n");
+	       "sends nothing to collectors\nwarning: rp.conf:1:47: "
+	       "instrumentation.samplingRatePerMillion: has no effect: has no effect: nri-rp sends "
+	       "nothing to collectors\nwarning: rp.conf:1:74: instrumentation.tracingCollector: "
+	       "has no effect: has no effect: nri-rp sends nothing to collectors\nwarning: "
+	       "rp.conf:1:95: instrumentation.logExporter: has no effect: has no effect: nri-rp "
+	       "sends nothing to collectors\n");
 }
 
 static void test_core_types(void **state)
@@ -480,7 +477,7 @@ static void test_core_types(void **state)
 	    "rp.conf:1:23: runtime.socket: expected a text that is not empty, found \"\"\n"
 	    "rp.conf:1:35: runtime.frontend: expected nri, found \"cri\"\n"
 	    "rp.conf:2:1: onPolicyError: expected reject or unmanaged, found \"ignore\"\n"
-	    "rp.conf:3:11: modules.path: expected a list that is not empty, found an empty one\n"
+	    "rp.conf:3:11: modules.path: expected a list that is not empty, found an empty value\n"
 	    "rp.conf:4:1: log: expected a map, found \"5\"\n");
 	bad("admit: {requestSource: kubelet, onTimeout: wait}\n",
 	    "rp.conf:1:9: admit.requestSource: expected auto, feed or runtime, found \"kubelet\"\n"
@@ -576,12 +573,12 @@ static void test_files(void **state)
 	assert_int_equal(unlink(in_dir("rp.conf.d/10.conf")), 0);
 	assert_int_equal(symlink("/nonexistent", in_dir("rp.conf.d/z.conf")), 0);
 	assert_int_equal(load_file("rp.conf"), -ENOENT);
-	check_problem("%s/rp.conf.d/z.conf: cannot open it: No such file or directory\n");
+	check_problem("%s/rp.conf.d/z.conf: cannot be opened: No such file or directory\n");
 	/* What is wrong with the others is told, too: whoever mends one of them mends all. */
 	put("rp.conf.d/10.conf", "policcy: none\n");
 	assert_int_equal(load_file("rp.conf"), -ENOENT);
 	assert_int_equal(last.errs.n_errors, 2);
-	assert_non_null(strstr(problems(), "z.conf: cannot open it"));
+	assert_non_null(strstr(problems(), "z.conf: cannot be opened"));
 	assert_non_null(strstr(problems(), "10.conf:1:1: policcy: unknown key"));
 	assert_int_equal(unlink(in_dir("rp.conf.d/10.conf")), 0);
 }
@@ -590,10 +587,10 @@ static void test_bad_files(void **state)
 {
 	(void)state;
 	assert_int_equal(load_file("none.conf"), -ENOENT);
-	check_problem("%s/none.conf: cannot open it: No such file or directory\n");
+	check_problem("%s/none.conf: cannot be opened: No such file or directory\n");
 	struct err err = ERR_INIT;
 	assert_int_equal(conf_errors_to_err(&last.errs, last.rc, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "none.conf: cannot open it"));
+	assert_non_null(strstr(err.text, "none.conf: cannot be opened"));
 	assert_int_equal(load_file("."), -EISDIR);
 	assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
 	assert_int_equal(load_file("fifo"), -EINVAL);
@@ -607,7 +604,7 @@ static void test_bad_files(void **state)
 	assert_int_equal(rename(in_dir("fifo.d"), in_dir("big.conf.d")), 0);
 	assert_int_equal(load_file("big.conf"), -ENOTDIR);
 	assert_int_equal(last.errs.n_errors, 2);
-	assert_non_null(strstr(problems(), "big.conf.d: cannot read the directory: Not a dir"));
+	assert_non_null(strstr(problems(), "big.conf.d: the directory cannot be read: Not a dir"));
 	assert_int_equal(unlink(in_dir("big.conf.d")), 0);
 }
 
@@ -802,8 +799,7 @@ static void test_out_of_memory(void **state)
 			break;
 		assert_int_equal(last.rc, -ENOMEM);
 		assert_null(last.conf);
-		assert_string_equal(last.errs.items[0].text,
-				    "not enough memory for the configuration");
+		assert_string_equal(last.errs.items[0].text, "out of memory for the configuration");
 		n_failed++;
 	}
 	assert_int_equal(last.rc, 0);

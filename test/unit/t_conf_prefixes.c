@@ -116,17 +116,17 @@ static void test_refused(void **state)
 		{"koordinator.sh: ~", "expected a domain"},
 		{"koordinator.sh: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff1234",
 		 "expected a domain"},
-		{"koordinator.sh: kubernetes.io", "names of kubernetes.io mean something else"},
-		{"node.koordinator.sh: node.k8s.io", "names of k8s.io mean something else"},
-		{"kubernetes.io: node.kubernetes.io", "names of kubernetes.io mean"},
-		{"koordinator.sh: resource-policy.nri.io", "names of nri.io mean"},
-		{"koordinator.sh: nri-rp", "names of nri-rp mean"},
+		{"koordinator.sh: kubernetes.io", "names of kubernetes.io have another meaning"},
+		{"node.koordinator.sh: node.k8s.io", "names of k8s.io have another meaning"},
+		{"kubernetes.io: node.kubernetes.io", "names of kubernetes.io have"},
+		{"koordinator.sh: resource-policy.nri.io", "names of nri.io have"},
+		{"koordinator.sh: nri-rp", "names of nri-rp have"},
 		{"koordinator.sh: a.b, node.koordinator.sh: a.b",
-		 "a.b stands for koordinator.sh already"},
+		 "a.b already replaces koordinator.sh"},
 		{"koordinator.sh: node.koordinator.sh",
-		 "node.koordinator.sh stands for node.koordinator.sh already"},
-		{"kordinator.sh: a.b", "the prefixes that can be others are koordinator.sh,"},
-		{"a.b: koordinator.sh", "the prefixes that can be others are"},
+		 "node.koordinator.sh already replaces node.koordinator.sh"},
+		{"kordinator.sh: a.b", "only the prefixes koordinator.sh,"},
+		{"a.b: koordinator.sh", "only the prefixes"},
 	};
 	char text[512];
 	for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -138,7 +138,7 @@ static void test_refused(void **state)
 				 wrong[i].says);
 	}
 	(void)parse("nodeResources: {prefixes: [a.b]}\n");
-	assert_non_null(strstr(problems(), "expected a map of prefixes"));
+	assert_non_null(strstr(problems(), "expected a map from prefixes"));
 }
 
 /* Resources may share a domain with another row, as before there was another for them. */

@@ -58,8 +58,8 @@ static void test_places_of_a_value(void **state)
 		"map b:3:3: balloons.reservedResources.cpu: expected an amount of CPU (2, 750m), "
 		"cpuset:LIST, exclude-cpuset:LIST or cgroup:PATH, found \"x\"\n");
 	push_keyed("balloons:\n a: 1\n pinCPU perhaps\n",
-		   "map b:2:1: \"pinCPU perhaps\" has no key: a colon and a blank are needed, "
-		   "\"pinCPU: perhaps\"\n");
+		   "map b:2:1: \"pinCPU perhaps\" has no key: write a colon and a blank, \"pinCPU: "
+		   "perhaps\"\n");
 	push_keyed("balloons:\n pinCPU: true\n  reservedResources: [\n",
 		   "map b:2:19: not valid YAML: mapping values are not allowed in this context\n");
 	push_keyed("balloons:\n pinCPU: tr\001ue\n",
@@ -71,18 +71,15 @@ static void test_push_not_wanted(void **state)
 {
 	(void)state;
 	push("policy: none\n", "policy: balloons\nagent: {cluster: true}\n",
-	     "warning: agent:1:1: policy: agent.cluster of the files does not say so: what the "
-	     "agent "
-	     "pushed is left out\n"
-	     "warning: agent:2:1: agent: agent.cluster of the files does not say so: what the "
-	     "agent "
-	     "pushed is left out\n");
+	     "warning: agent:1:1: policy: agent.cluster is not set in the files; the pushed value "
+	     "is ignored\n"
+	     "warning: agent:2:1: agent: agent.cluster is not set in the files; the pushed value "
+	     "is ignored\n");
 	assert_string_equal(core()->policy, "none");
 	assert_false(core()->agent.cluster);
 	push("policy: none\n" CLUSTER, "agent: {cluster: false}\n",
-	     "warning: agent:1:9: agent.cluster: only rp.conf can set this; what the agent pushed "
-	     "is "
-	     "left out\n");
+	     "warning: agent:1:9: agent.cluster: only rp.conf can set this; the pushed value is "
+	     "ignored\n");
 	assert_true(core()->agent.cluster);
 }
 
@@ -93,12 +90,12 @@ static void test_push_limits(void **state)
 	     "accept: [balloons, agent]}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "
 		  "{nodeResourceTopology: false, accept: [log], user: bob}}\n",
-	     "warning: agent:3:37: balloons.log: agent.accept does not list it; what the agent "
-	     "pushed is left out\n"
-	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; what the "
-	     "agent pushed is left out\n"
-	     "warning: agent:3:110: balloons.agent.user: only rp.conf can set this; what the agent "
-	     "pushed is left out\n");
+	     "warning: agent:3:37: balloons.log: agent.accept does not list it; the pushed value "
+	     "is ignored\n"
+	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; the pushed "
+	     "value is ignored\n"
+	     "warning: agent:3:110: balloons.agent.user: only rp.conf can set this; the pushed "
+	     "value is ignored\n");
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	assert_int_equal(core()->log.level, LOG_INFO);
 	assert_false(core()->agent.pod_resource_api);
@@ -106,22 +103,20 @@ static void test_push_limits(void **state)
 	assert_false(core()->agent.accept_all);
 	push("policy: none\nagent: {cluster: true, accept: [balloons]}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}}\n",
-	     "warning: agent:2:1: policy: agent.accept does not list it; what the agent pushed is "
-	     "left out\n");
+	     "warning: agent:2:1: policy: agent.accept does not list it; the pushed value is "
+	     "ignored\n");
 	assert_string_equal(core()->policy, "none");
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	push("policy: none\nagent: {cluster: true, accept: []}\n", "bare: {x: 1}\n",
-	     "warning: agent:1:1: bare: agent.accept does not list it; what the agent pushed is "
-	     "left out\n");
+	     "warning: agent:1:1: bare: agent.accept does not list it; the pushed value is "
+	     "ignored\n");
 	assert_null(conf_section(last.conf, "bare"));
 	push("policy: none\ncontrol: {socket: /s}\n" CLUSTER,
 	     "modules: {path: [/tmp]}\ncontrol: {socket: /x}\nstrict: false\nresetOnSwitch: true\n",
-	     "warning: agent:1:1: modules: only rp.conf can set this; what the agent pushed is "
-	     "left out\n"
-	     "warning: agent:2:1: control: only rp.conf can set this; what the agent pushed is "
-	     "left out\n"
-	     "warning: agent:3:1: strict: only rp.conf can set this; what the agent pushed is left "
-	     "out\n");
+	     "warning: agent:1:1: modules: only rp.conf can set this; the pushed value is ignored\n"
+	     "warning: agent:2:1: control: only rp.conf can set this; the pushed value is ignored\n"
+	     "warning: agent:3:1: strict: only rp.conf can set this; the pushed value is "
+	     "ignored\n");
 	assert_string_equal(core()->control_socket, "/s");
 	assert_true(core()->strict);
 	assert_true(core()->reset_on_switch);

@@ -199,9 +199,9 @@ static void test_collections(void **state)
 	(void)state;
 	good("types:\n  any: {what: [ever, {x: 1}]}\n  map: {free: 1, too: [2]}\n  list: [1, {a: "
 	     "b}]\n  ints: []\n  options: {}\n");
-	refuses("map", "{}", "a map that is not empty, found an empty one");
+	refuses("map", "{}", "a map that is not empty, found an empty value");
 	refuses("map", "5", "a map that is not empty, found \"5\"");
-	refuses("list", "[]", "a list that is not empty, found an empty one");
+	refuses("list", "[]", "a list that is not empty, found an empty value");
 	refuses("list", "{a: b}", "a list that is not empty, found a map");
 	refuses("ints", "5", "a list, found \"5\"");
 	refuses("items", "{name: x}", "a list, found a map");
@@ -216,7 +216,7 @@ static void test_collections(void **state)
 	bad("types:\n  items:\n  - {name: a, max: many}\n  - max: 1\n  - b\n  - name: \"\"\n  - "
 	    "{name: c, mx: 1}\n  -\n",
 	    "rp.conf:3:15: types.items[0].max: expected an integer of at least 0, found \"many\"\n"
-	    "rp.conf:4:5: types.items[1].name: required, but not there\n"
+	    "rp.conf:4:5: types.items[1].name: missing required key\n"
 	    "rp.conf:5:5: types.items[2]: expected a map, found \"b\"\n"
 	    "rp.conf:6:5: types.items[3].name: expected a text that is not empty, found \"\"\n"
 	    "rp.conf:7:15: types.items[4].mx: unknown key, did you mean max?\n"
@@ -242,8 +242,8 @@ static void test_null_is_not_set(void **state)
 	(void)state;
 	good("types: {bool: , int: ~, map: null, list: , ints: , deep: {under: }}");
 	bad("types: {items: [{name: }], deep: {under: {key: ~}}}",
-	    "rp.conf:1:17: types.items[0].name: required, but not there\n"
-	    "rp.conf:1:35: types.deep.under.key: required, but not there\n");
+	    "rp.conf:1:17: types.items[0].name: missing required key\n"
+	    "rp.conf:1:35: types.deep.under.key: missing required key\n");
 }
 
 static void test_unknown_keys(void **state)
@@ -265,20 +265,19 @@ static void test_sections(void **state)
 	(void)state;
 	warned("strict: false\nmem: {x: 1}\nlogs: {level: info}\nbare: {any: thing}\ncontrolers: "
 	       "{rdt: required}\n",
-	       "warning: rp.conf:2:1: mem: no module mem is installed, not checked\n"
-	       "warning: rp.conf:3:1: logs: no module logs is installed, not checked; did "
-	       "you mean log?\n"
-	       "warning: rp.conf:5:1: controlers: no module controlers is installed, not "
+	       "warning: rp.conf:2:1: mem: module mem is not installed, not checked\nwarning: "
+	       "rp.conf:3:1: logs: module logs is not installed, not checked; did you mean "
+	       "log?\nwarning: rp.conf:5:1: controlers: module controlers is not installed, not "
 	       "checked; did you mean control?\n");
 	bad("policy: memo\nmem: {x: 1}\nlogs: {level: info}\n",
-	    "rp.conf:2:1: mem: no module mem is installed; did you mean memo?\n"
-	    "rp.conf:3:1: logs: no module logs is installed; did you mean log?\n");
+	    "rp.conf:2:1: mem: module mem is not installed; did you mean memo?\n"
+	    "rp.conf:3:1: logs: module logs is not installed; did you mean log?\n");
 	/* what becomes of those that are used and not there is not the section's matter */
 	warned("policy: mem\ncontrollers: [far]\nmem: {x: 1}\nfar: {x: 1}\n",
-	       "warning: rp.conf:3:1: mem: no module mem is installed, not checked\n"
-	       "warning: rp.conf:4:1: far: no module far is installed, not checked\n");
+	       "warning: rp.conf:3:1: mem: module mem is not installed, not checked\n"
+	       "warning: rp.conf:4:1: far: module far is not installed, not checked\n");
 	warned("controllers: {far: required}\nfar: {x: 1}\n",
-	       "warning: rp.conf:2:1: far: no module far is installed, not checked\n");
+	       "warning: rp.conf:2:1: far: module far is not installed, not checked\n");
 	bad("Bare: {}\nbare: 5\ntypes: []\n../x: {}\nzzzzzzzzzzz: "
 	    "5\nballoons-and-many-other-things-too: {}\n",
 	    "rp.conf:1:1: Bare: unknown section\n"
@@ -308,20 +307,21 @@ static void test_no_modules(void **state)
 		"rp.conf",
 		"policy: x\nx: {any: thing}\n---\nkind: K\napiVersion: config.nri/v1\nspec: {}\n");
 	(void)parse_sources(&source, 1, &empty);
-	assert_string_equal(problems(), "rp.conf:4:1: kind: no module that is installed has custom "
-					"resources of kind \"K\"\n");
+	assert_string_equal(
+		problems(),
+		"rp.conf:4:1: kind: no installed module has custom resources of kind \"K\"\n");
 }
 
 static void test_modules_in_use(void **state)
 {
 	(void)state;
 	bad("policy: balloons\n",
-	    "rp.conf:1:1: balloons.reservedResources: required, but not there\n");
+	    "rp.conf:1:1: balloons.reservedResources: missing required key\n");
 	bad("policy: none\ncontrollers: [rdt, balloons]\nballoons:\n",
-	    "rp.conf:2:20: balloons.reservedResources: required, but not there\n");
+	    "rp.conf:2:20: balloons.reservedResources: missing required key\n");
 	good("policy: none\ncontrollers: {balloons: disabled, rdt: }\n");
 	bad("policy: balloons\nballoons: {reservedResources: {}}\n",
-	    "rp.conf:2:12: balloons.reservedResources.cpu: required, but not there\n");
+	    "rp.conf:2:12: balloons.reservedResources.cpu: missing required key\n");
 	good("policy: balloons\ncontrollers: [balloons]\nballoons: {reservedResources: {cpu: "
 	     "1}}\n");
 	warned("rdt: {enable: true}\n",
@@ -355,11 +355,11 @@ static void test_folding(void **state)
 	assert_string_equal(conf_text(conf_get(fold, "free.A"), ""), "1");
 	bad("fold: {pools: [], Pools: [{maxPods: 1, MAXPODS: 2}], RESERVEDRESOURCES: {}, "
 	    "ReservedResources: {}}",
-	    "rp.conf:1:19: fold.Pools: given twice, first as pools at rp.conf:1:8\n"
-	    "rp.conf:1:77: fold.ReservedResources: given twice, first as RESERVEDRESOURCES at "
+	    "rp.conf:1:19: fold.Pools: set twice, first as pools at rp.conf:1:8\n"
+	    "rp.conf:1:77: fold.ReservedResources: set twice, first as RESERVEDRESOURCES at "
 	    "rp.conf:1:54\n");
 	bad("fold: {pools: [{maxPods: 1, MAXPODS: 2}]}",
-	    "rp.conf:1:29: fold.pools[0].MAXPODS: given twice, first as maxPods at rp.conf:1:17\n");
+	    "rp.conf:1:29: fold.pools[0].MAXPODS: set twice, first as maxPods at rp.conf:1:17\n");
 	bad("fold: {pools: 5, Reserved: {}}",
 	    "rp.conf:1:8: fold.pools: expected a list, found \"5\"\n"
 	    "rp.conf:1:18: fold.Reserved: unknown key\n");
@@ -414,26 +414,27 @@ static void test_tables(void **state)
 					       "a[x]", "a[]b", "a.[]", "a[]["};
 	for (size_t i = 0; i < COUNT(no_paths); i++) {
 		char wanted[100];
-		(void)snprintf(wanted, sizeof wanted, "key table: \"%s\" is no path", no_paths[i]);
+		(void)snprintf(wanted, sizeof wanted, "key table: \"%s\" is not a path",
+			       no_paths[i]);
 		check_row(KEY(no_paths[i], RP_T_BOOL), wanted);
 	}
-	check_row(KEY("[]", RP_T_BOOL), "key table: the parent of \"[]\" is no list");
+	check_row(KEY("[]", RP_T_BOOL), "key table: the parent of \"[]\" is not a list");
 	check_row(KEY("a.b.c.d.e.f.g.h.i.j", RP_T_BOOL), "");
 	check_row(KEY("a.b.c.d.e.f.g.h.i.j.k", RP_T_BOOL),
 		  "key table: \"a.b.c.d.e.f.g.h.i.j.k\" has more than 10 segments");
-	check_rows(KEY("a", RP_T_BOOL), KEY("a", RP_T_INT), "key table: \"a\" comes twice");
+	check_rows(KEY("a", RP_T_BOOL), KEY("a", RP_T_INT), "key table: \"a\" is listed twice");
 	check_rows(KEY("a.b", RP_T_BOOL), KEY("a", RP_T_MAP),
-		   "key table: \"a\" comes after its children");
+		   "key table: \"a\" is listed after its children");
 	check_rows(KEY("a", RP_T_BOOL), KEY("a.b", RP_T_BOOL),
-		   "key table: the parent of \"a.b\" is no map");
+		   "key table: the parent of \"a.b\" is not a map");
 	check_rows(KEY("a", RP_T_MAP), KEY("a[]", RP_T_BOOL),
-		   "key table: the parent of \"a[]\" is no list");
+		   "key table: the parent of \"a[]\" is not a list");
 	check_rows(KEY("a", RP_T_ANY), KEY("a.*", RP_T_BOOL),
-		   "key table: the parent of \"a.*\" is no map");
+		   "key table: the parent of \"a.*\" is not a map");
 	check_rows(KEY("a.b", RP_T_BOOL), KEY("a[]", RP_T_BOOL),
-		   "key table: the parent of \"a[]\" is no list");
+		   "key table: the parent of \"a[]\" is not a list");
 	check_rows(KEY("a[]", RP_T_BOOL), KEY("a.b", RP_T_BOOL),
-		   "key table: the parent of \"a.b\" is no map");
+		   "key table: the parent of \"a.b\" is not a map");
 	check_rows(KEY("a.*", RP_T_BOOL), KEY("a.b", RP_T_BOOL), "");
 	check_row(KEY("a", RP_T_STRING, .fallback = "\xff"),
 		  "key table: \"a\" has texts that are not UTF-8");

@@ -284,7 +284,7 @@ static void test_help(void **state)
 	buf_reset(&out);
 	assert_int_equal(conf_schema_help(conf_core_schema(), CONF_TEXT, &out), 0);
 	assert_non_null(strstr(buf_text(&out), "    A change takes effect after a restart.\n"
-					       "    Its directory.\n"));
+					       "    Directory of the state.\n"));
 	buf_reset(&out);
 	assert_int_equal(conf_schema_help(&broken_schema, CONF_TEXT, &out), -EINVAL);
 	static const struct rp_key rows[] = {

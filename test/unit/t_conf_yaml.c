@@ -149,7 +149,7 @@ static void bad_bytes(const char *text, size_t len, const char *lines)
 static void test_bytes(void **state)
 {
 	(void)state;
-	bad_bytes("a: b\0c", 6, "rp.conf:1:5: a NUL byte; this is no text file\n");
+	bad_bytes("a: b\0c", 6, "rp.conf:1:5: a NUL byte; this is not a text file\n");
 	bad("\xef\xbb\xbfpolicy: none\n",
 	    "rp.conf:1:1: starts with a byte order mark; save it as UTF-8 without one\n");
 	bad_bytes("\xff\xfep\0", 4, "rp.conf:1:1: is UTF-16; save it as UTF-8\n");
@@ -219,10 +219,10 @@ static void test_not_a_map(void **state)
 static void test_keys(void **state)
 {
 	(void)state;
-	bad("bare: {[a]: 1}", "rp.conf:1:8: a key has to be a word, found a list\n");
-	bad("bare: {{a: b}: 1}", "rp.conf:1:8: a key has to be a word, found a map\n");
+	bad("bare: {[a]: 1}", "rp.conf:1:8: a key must be a word, found a list\n");
+	bad("bare: {{a: b}: 1}", "rp.conf:1:8: a key must be a word, found a map\n");
 	bad("bare: {\"\": 1}", "rp.conf:1:8: an empty key\n");
-	bad("bare: {a: &x 1, *x : 2}", "rp.conf:1:17: a key has to be a word, found an alias\n");
+	bad("bare: {a: &x 1, *x : 2}", "rp.conf:1:17: a key must be a word, found an alias\n");
 	bad("bare:\n  a: &x {k: 1}\n  b:\n    <<: *x\n",
 	    "rp.conf:4:5: merge keys (<<) are not supported; repeat the keys\n");
 	good("bare: {\"<<\": 1, ? b : 2, true: 3, 5: 6}");
@@ -230,7 +230,7 @@ static void test_keys(void **state)
 	assert_string_equal(conf_text(at("bare.5"), ""), "6");
 	char text[600] = "bare:\n  ? ", expected[100];
 	memset(text + strlen(text), 'k', CONF_KEY_MAX + 1);
-	(void)snprintf(expected, sizeof expected, "rp.conf:2:5: a key of more than %u bytes\n",
+	(void)snprintf(expected, sizeof expected, "rp.conf:2:5: a key longer than %u bytes\n",
 		       CONF_KEY_MAX);
 	bad(text, expected);
 	text[strlen(text) - 1] = '\0';
@@ -241,13 +241,13 @@ static void test_duplicates(void **state)
 {
 	(void)state;
 	bad("bare:\n  a: 1\n  b: 2\n  a: {x: [1]}\nbare: 5\n",
-	    "rp.conf:4:3: bare.a: given twice, first at rp.conf:2:3\n"
-	    "rp.conf:5:1: bare: given twice, first at rp.conf:1:1\n");
+	    "rp.conf:4:3: bare.a: set twice, first at rp.conf:2:3\n"
+	    "rp.conf:5:1: bare: set twice, first at rp.conf:1:1\n");
 	bad("bare: {l: [{n: 1, n: 2}]}",
-	    "rp.conf:1:19: bare.l[0].n: given twice, first at rp.conf:1:13\n");
+	    "rp.conf:1:19: bare.l[0].n: set twice, first at rp.conf:1:13\n");
 	/* Reading goes on, and other problems are found in the same run. */
 	bad("policy: none\npolicy: none\nlog: {level: loud}\n",
-	    "rp.conf:2:1: policy: given twice, first at rp.conf:1:1\n"
+	    "rp.conf:2:1: policy: set twice, first at rp.conf:1:1\n"
 	    "rp.conf:3:7: log.level: expected error, warning, notice, info or debug, found "
 	    "\"loud\"\n");
 	good("bare: {a: 1}\n---\nbare: {a: 2}\n");
@@ -287,10 +287,10 @@ static void test_aliases(void **state)
 	good("bare: {l: [&x 1, *x, &x 2, *x]}\n");
 	assert_string_equal(conf_text(conf_item(at("bare.l"), 1), ""), "1");
 	assert_string_equal(conf_text(conf_item(at("bare.l"), 3), ""), "2");
-	bad("bare: {a: *nobody}", "rp.conf:1:11: there is no anchor &nobody before this alias\n");
+	bad("bare: {a: *nobody}", "rp.conf:1:11: this alias has no anchor &nobody before it\n");
 	bad("bare: {a: &x 1}\n---\nbare: {b: *x}\n",
-	    "rp.conf:3:11: there is no anchor &x before this alias\n");
-	bad("bare: &x {a: {b: [*x]}}", "rp.conf:1:19: alias *x stands inside of what it names\n");
+	    "rp.conf:3:11: this alias has no anchor &x before it\n");
+	bad("bare: &x {a: {b: [*x]}}", "rp.conf:1:19: alias *x is within its own anchor\n");
 }
 
 static char *repeat(const char *begin, const char *part, unsigned n, const char *end)
@@ -371,8 +371,9 @@ static void test_sizes(void **state)
 	(void)parse_sources(many, 4, NULL);
 	assert_int_equal(last.rc, 0);
 	(void)parse_sources(many, 5, NULL);
-	assert_string_equal(problems(),
-			    "last.conf: more than 4194304 bytes of configuration with this\n");
+	assert_string_equal(
+		problems(),
+		"last.conf: more than 4194304 bytes of configuration including this file\n");
 }
 
 static void test_members(void **state)
@@ -454,7 +455,7 @@ static void test_documents_refused(void **state)
 		const char *text, *wanted;
 	} table[] = {
 		{"- a\n", "d.yaml:1:1: expected keys with values, found a list"},
-		{"a: 1\n---\na: 2\na: 3\n", "d.yaml:4:1: a: given twice, first at d.yaml:3:1"},
+		{"a: 1\n---\na: 2\na: 3\n", "d.yaml:4:1: a: set twice, first at d.yaml:3:1"},
 		{"a: [\n\n---\nb: 1", "d.yaml:3:1: not valid YAML"},
 	};
 	for (size_t i = 0; i < COUNT(table); i++) {
@@ -491,7 +492,7 @@ static void test_fragments_refused(void **state)
 	} table[] = {
 		{"[1, 2]", "line 1, column 1: expected keys with values, found a list"},
 		{"a: 1\nb: {\n", "line 3, column 1: not valid YAML"},
-		{"a: 1\na: 2\n", "line 2, column 1: a: given twice"},
+		{"a: 1\na: 2\n", "line 2, column 1: a: set twice"},
 		{"a: 1\n---\nb: 1\n", "more than one document"},
 	};
 	char *large = malloc(FRAGMENT_TEXT_MAX + 2);
@@ -521,7 +522,7 @@ static void test_unreadable(void **state)
 	conf_errors_init(&last.errs);
 	assert_int_equal(conf_load("/proc/self/mem", &test_schemas, &last.conf, &last.errs), -EIO);
 	assert_int_equal(last.errs.n_errors, 1);
-	assert_true(str_has_prefix(last.errs.items[0].text, "/proc/self/mem: cannot read it: "));
+	assert_true(str_has_prefix(last.errs.items[0].text, "/proc/self/mem: cannot be read: "));
 }
 
 int main(void)

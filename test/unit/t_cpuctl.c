@@ -69,7 +69,7 @@ static void test_configurations(void **state)
 	} bad[] = {
 		{"{classes: {a: {minFreq: 2000000, maxFreq: 1000000}}}", "higher than maxFreq"},
 		{"{classes: {\"\": {}}}", "1 to 63 bytes"},
-		{"{cpuClasses: [{name: a}], classes: {a: {}}}", "given once"},
+		{"{cpuClasses: [{name: a}], classes: {a: {}}}", "must be unique"},
 		{"{classes: {a: {disabledCstates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "
 		 "15, 16, 17]}}}",
 		 "too many"},
@@ -133,9 +133,9 @@ static void test_unknown(void **state)
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
 	rp_ctr c = make(t, "c", "0", NULL, "medium");
 	assert_int_equal(ctl_pre_create(t, c), -RP_EINVAL);
-	has(fake_error(ctl_fake(t)), "there is no CPU class \"medium\"");
+	has(fake_error(ctl_fake(t)), "unknown CPU class \"medium\"");
 	assert_int_equal(ctl_start(t, c), 0);
-	assert_string_equal(ctl_report(t, c), "3 there is no CPU class medium");
+	assert_string_equal(ctl_report(t, c), "3 unknown CPU class medium");
 	/* a class that goes with a reload */
 	ctl_decide(t, c, RP_F_CPU_CLASS, "slow");
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
@@ -144,7 +144,7 @@ static void test_unknown(void **state)
 	assert_int_equal(ctl_configure(t, "{classes: {fast: {minFreq: 3000000}}}"), 0);
 	ctl_sync(t);
 	(void)ctl_work(t);
-	assert_string_equal(ctl_report(t, c), "3 there is no CPU class slow");
+	assert_string_equal(ctl_report(t, c), "3 unknown CPU class slow");
 	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
 }
 

@@ -167,7 +167,7 @@ static void test_death(void **state)
 	assert_int_equal(crumb_deaths(c, "alpha"), 1);
 	assert_int_equal(crumb_deaths(c, "beta"), 0);
 	assert_non_null(strstr(crumb_message(c), "died inside module \"alpha\", in allocate of "
-						 "\"c1\"; 1 of 3 deaths within ten minutes"));
+						 "\"c1\"; 1 of 3 crashes within ten minutes"));
 	(void)crumb_close(c);
 	c = open_at("b", 3); /* told once */
 	assert_null(crumb_last(c));
@@ -330,10 +330,10 @@ static void test_kills(void **state)
 	c = open_at("b", 1);
 	assert_int_equal(crumb_deaths(c, "alpha"), 0);
 	assert_int_equal(crumb_last(c)->counted, 0);
-	assert_non_null(strstr(crumb_message(c),
-			       "was killed inside module \"alpha\", in allocate of "
-			       "\"c1\"; by somebody else or for want of memory, so "
-			       "it does not count"));
+	assert_non_null(
+		strstr(crumb_message(c),
+		       "was killed inside module \"alpha\", in allocate of "
+		       "\"c1\"; by another process or for lack of memory, so it is not counted"));
 	(void)crumb_close(c);
 	for (unsigned i = 0; i < CRUMB_KILLS; i++)
 		end_at("b", 1, mod_a, CRUMB_LOOP, CRUMB_KILLED);
@@ -393,8 +393,8 @@ static void test_quarantine(void **state)
 	c = open_at("b", 13);
 	assert_true(crumb_quarantined(c, "alpha"));
 	assert_false(crumb_quarantined(c, "beta"));
-	assert_non_null(
-		strstr(crumb_message(c), "it is quarantined (3 deaths within ten minutes)"));
+	assert_non_null(strstr(crumb_message(c),
+			       "the module is quarantined (3 crashes within ten minutes)"));
 	assert_true(build_id_equal(&crumb_last(c)->build_id, &build));
 	crumb_seen(c, "alpha", &build); /* the same build: no change */
 	assert_true(crumb_quarantined(c, "alpha"));
@@ -454,7 +454,7 @@ static void test_other_boot(void **state)
 	struct crumb *c = open_at("b9", 1);
 	assert_int_equal(crumb_last(c)->counted, 0);
 	assert_string_equal(crumb_last(c)->boot_id, "b4");
-	assert_non_null(strstr(crumb_message(c), "does not count"));
+	assert_non_null(strstr(crumb_message(c), "is not counted"));
 	assert_false(crumb_quarantined(c, "alpha"));
 	(void)crumb_close(c);
 }

@@ -109,7 +109,7 @@ static void test_rebalance(void **state)
 	(void)state;
 	fixture_start(&fx, STATIC);
 	json_t *doc = fixture_get(&fx, "Rebalance", NULL, CTL_FAILED);
-	assert_text(doc, "error", "the runtime has not told its containers yet");
+	assert_text(doc, "error", "the runtime has not sent its list of containers yet");
 	json_decref(doc);
 	fixture_connect(&fx);
 	doc = fixture_get(&fx, "Rebalance", "3", CTL_OK);

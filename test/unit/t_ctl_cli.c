@@ -322,12 +322,12 @@ static void test_strange_answers(void **state)
 	(void)state;
 	fake_start(answers);
 	expect(1, ARGS("status"), WORDS("@nri-rpctl: refused for a reason\n"));
-	expect(1, ARGS("pods"), WORDS("@the daemon's answer is no JSON"));
+	expect(1, ARGS("pods"), WORDS("@the daemon's reply is not JSON"));
 	expect(1, ARGS("containers"), WORDS("@nri-rpctl: a ?[31mbad?[0m thing\n"));
 	expect(1, ARGS("events"), WORDS("@not now"));
 	expect(1, ARGS("doctor"), WORDS("does not answer: not now"));
 	/* An answer of nothing. */
-	expect(1, ARGS("zones"), WORDS("@is no JSON"));
+	expect(1, ARGS("zones"), WORDS("@is not JSON"));
 }
 
 /* Documents of a daemon that means ill, or of another version. */
@@ -410,19 +410,19 @@ static void test_hostile_documents(void **state)
 	expect(4, ARGS("status"), WORDS("healthy", "not connected"));
 	expect(0, ARGS("pods"), WORDS("1/3", "stopped", "degraded"));
 	expect(0, ARGS("explain", "x"),
-	       WORDS("Degraded      it is bad\n", "0-3, of them exclusive 1\n",
+	       WORDS("Degraded      it is bad\n", "0-3, exclusive: 1\n",
 		     "estimated from its OOM score", "RDT class     gold\n",
 		     "rdt           failed: no room\n", "cpu           done\n", "1 KiB",
-		     "an update waits to be sent", "  so it is\n  t1\n  t2\n", "k?: v"));
+		     "an update is waiting to be sent", "  so it is\n  t1\n  t2\n", "k?: v"));
 	expect(0, ARGS("zones"), WORDS("  c", "-5m of 1", "0 B of 2 KiB"));
 	expect(0, ARGS("modules"),
 	       WORDS("quarantined", "hidden", "unusable", "in use, replaced on disk",
 		     "loaded, file gone", "policy, controller", "! is broken\n",
 		     "a hung in allocate of x/y/z\n", "in use, file gone",
 		     "loaded, replaced on disk"));
-	expect(0, ARGS("modules", "clear", "a"), WORDS("Module a may be loaded again"));
+	expect(0, ARGS("modules", "clear", "a"), WORDS("Module a is no longer quarantined"));
 	expect(0, ARGS("reload"),
-	       WORDS("In force, generation 3; 1 container moved (1.5 ms)\n", "Warnings\n  w1\n",
+	       WORDS("Active, generation 3; 1 container moved (1.5 ms)\n", "Warnings\n  w1\n",
 		     "Changes\n  c1\n", "after a restart of nri-rpd", "d/p/c", "→ CPUs"));
 	expect(1, ARGS("plan", fx.config), WORDS("Failed:\n  first\n  of another kind\n"));
 	expect(0, ARGS("events"), WORDS("Jan 31 12:00:00  a-kind-of-another-version  x?y\n"));

@@ -85,7 +85,7 @@ static void test_decode_limits(void **state)
 	memset(text, 'x', sizeof text - 1);
 	text[CTL_ARG_MAX + 1] = '\0';
 	assert_null(decode("Explain", args, 1, &err));
-	assert_string_equal(err.text, "argument 1 has 4097 bytes, at most 4096 are taken");
+	assert_string_equal(err.text, "argument 1 has 4097 bytes, at most 4096 are accepted");
 	text[CTL_ARG_MAX] = '\0';
 	assert_non_null(decode("Explain", args, 1, &err));
 	strcpy(text, "a\xc3");

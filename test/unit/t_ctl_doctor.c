@@ -93,9 +93,9 @@ static void test_cgroup(void **state)
 	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
-	assert_finding(CTL_OK, "cgroup", "note", "no cgroup file system");
+	assert_finding(CTL_OK, "cgroup", "note", "cgroup file system not found");
 	tree_put(&fx.tree, "sys/fs/cgroup/cpuset/cpuset.cpus", "0-7\n");
-	assert_finding(CTL_OK, "cgroup", "ok", "cgroup v1, driver not seen yet");
+	assert_finding(CTL_OK, "cgroup", "ok", "cgroup v1, driver not yet known");
 	tree_put(&fx.tree, "sys/fs/cgroup/cgroup.controllers", "cpu io memory\n");
 	assert_finding(CTL_DEGRADED, "cgroup", "error", "without the controller cpuset");
 }
@@ -106,7 +106,7 @@ static void test_kubelet(void **state)
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
 	tree_put(&fx.tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"none\"}");
-	assert_finding(CTL_OK, "kubelet", "ok", "in the way");
+	assert_finding(CTL_OK, "kubelet", "ok", "memory managers are off");
 	tree_put(&fx.tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"static\"}");
 	assert_finding(CTL_DEGRADED, "kubelet", "error", "CPU manager");
 	tree_put(&fx.tree, "var/lib/kubelet/memory_manager_state", "{\"policyName\":\"Static\"}");
@@ -119,7 +119,7 @@ static void test_kubelet_and_no_policy(void **state)
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	tree_put(&fx.tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"static\"}");
-	assert_finding(CTL_OK, "kubelet", "ok", "in the way");
+	assert_finding(CTL_OK, "kubelet", "ok", "memory managers are off");
 }
 
 /* ---- the runtime ----------------------------------------------------------------------------- */
@@ -132,27 +132,27 @@ static void test_runtime(void **state)
 	(void)snprintf(path, sizeof path, "%s/nri.sock", fx.dir);
 	(void)snprintf(config, sizeof config, "policy: none\nruntime: {socket: %s}\n", path);
 	fixture_start(&fx, config);
-	assert_finding(CTL_DEGRADED, "runtime", "error", "there is no NRI socket");
+	assert_finding(CTL_DEGRADED, "runtime", "error", "no NRI socket at");
 	fixture_write(path, "x");
 	assert_finding(CTL_DEGRADED, "runtime", "error", "is not a socket");
 	(void)unlink(path);
 	int fd = wire_listen_unix(path, 0600, &err);
 	assert_true(fd >= 0);
-	assert_finding(CTL_DEGRADED, "runtime", "error", "nobody takes us in");
+	assert_finding(CTL_DEGRADED, "runtime", "error", "the runtime does not accept the daemon");
 	assert_int_equal(chmod(fx.dir, 0777), 0);
-	assert_finding(CTL_DEGRADED, "runtime", "warning", "can be written by others");
+	assert_finding(CTL_DEGRADED, "runtime", "warning", "is writable by other users");
 	assert_int_equal(chmod(fx.dir, 0700), 0);
 	(void)close(fd);
 	struct runtime_state *rt = pipeline_runtime(fx.pipeline);
 	rt->connected = true;
 	rt->disconnects = 3;
 	strcpy(rt->last_error, "it closed the door");
-	assert_finding(CTL_DEGRADED, "runtime", "error", "has not told its containers yet");
+	assert_finding(CTL_DEGRADED, "runtime", "error", "has not sent its list of containers yet");
 	assert_finding(CTL_DEGRADED, "runtime", "note",
 		       "lost 3 times, the last time: it closed the door");
 	json_t *doc = fixture_get(&fx, "Status", NULL, CTL_DEGRADED);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(doc, "reasons"), 0)),
-			    "the runtime has not told its containers yet");
+			    "the runtime has not sent its list of containers yet");
 	json_decref(doc);
 }
 
@@ -165,7 +165,7 @@ static void test_slow_requests(void **state)
 	request_begin(fx.pipeline, REQ_OTHER);
 	(void)usleep(15000);
 	reply_sent(fx.pipeline, NULL, false);
-	assert_finding(CTL_OK, "requests", "warning", "the runtime waits 20 ms");
+	assert_finding(CTL_OK, "requests", "warning", "the runtime's timeout is 20 ms");
 }
 
 static void test_unmanaged(void **state)
@@ -187,7 +187,7 @@ static void test_updates(void **state)
 	fixture_write(fx.config, "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}, "
 				 "availableResources: {cpu: \"cpuset:0-3\"}}\n");
 	json_decref(fixture_get(&fx, "Reload", NULL, CTL_OK));
-	assert_finding(CTL_OK, "updates", "note", "1 containers wait for an update");
+	assert_finding(CTL_OK, "updates", "note", "1 containers are waiting for an update");
 	json_t *doc = fixture_get(&fx, "Explain", "batch/c0", CTL_OK);
 	assert_true(jb(doc, "update_waits"));
 	json_decref(doc);
@@ -197,7 +197,7 @@ static void test_updates(void **state)
 	assert_true(ji(json_object_get(status, "updates"), "failed") > 0);
 	json_decref(status);
 	doc = fixture_get(&fx, "Doctor", NULL, CTL_DEGRADED);
-	(void)find(doc, "updates", "the runtime failed");
+	(void)find(doc, "updates", "failed in the runtime");
 	json_decref(doc);
 }
 
@@ -246,7 +246,7 @@ static void test_degraded(void **state)
 	fixture_connect(&fx);
 	synchronize_with(5);
 	json_t *doc = fixture_get(&fx, "Doctor", NULL, CTL_DEGRADED);
-	(void)find(doc, "containers", "5 containers do not run as they should");
+	(void)find(doc, "containers", "5 containers are not placed as requested");
 	(void)find(doc, "containers", "default/big-0/c0: ");
 	(void)find(doc, "containers", "and 2 more");
 	json_decref(doc);
@@ -300,7 +300,7 @@ static void test_quarantine(void **state)
 	fixture_start(&fx, GOOD);
 	fixture_connect(&fx);
 	json_t *doc = fixture_get(&fx, "Doctor", NULL, CTL_DEGRADED);
-	assert_string_equal(js(find(doc, "modules", "module crash died 3 times"), "verdict"),
+	assert_string_equal(js(find(doc, "modules", "module crash crashed 3 times"), "verdict"),
 			    "error");
 	(void)find(doc, "modules", "died inside module crash, in allocate of default/web/c0");
 	json_decref(doc);
@@ -374,7 +374,7 @@ static void test_stale(void **state)
 	(void)snprintf(command, sizeof command, "rm %s/good.so", fx.modules);
 	assert_int_equal(system(command), 0);
 	assert_finding(CTL_DEGRADED, "modules", "error",
-		       "a restart could not use module good, which runs: there is no module");
+		       "a restart could not use the active module good: no module");
 	doc = fixture_get(&fx, "Modules", NULL, CTL_OK);
 	m = json_array_get(json_object_get(doc, "modules"), 0);
 	assert_string_equal(js(m, "name"), "good");
@@ -387,7 +387,7 @@ static void test_controllers(void **state)
 	(void)state;
 	fixture_start(&fx, NONE "controllers: {rdt: relaxed}\n");
 	fixture_connect(&fx);
-	assert_finding(CTL_DEGRADED, "controllers", "warning", "controller rdt does not run");
+	assert_finding(CTL_DEGRADED, "controllers", "warning", "controller rdt is not running");
 	json_t *doc = fixture_get(&fx, "Status", NULL, CTL_DEGRADED);
 	const json_t *c = json_array_get(json_object_get(doc, "controllers"), 0);
 	assert_string_equal(js(c, "name"), "rdt");
@@ -434,7 +434,7 @@ static void test_store_reset(void **state)
 	fixture_write(path, "not a store");
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
-	assert_finding(CTL_OK, "store", "note", "at the start the store was: damaged");
+	assert_finding(CTL_OK, "store", "note", "the store at start: damaged");
 }
 
 static void test_socket_folder(void **state)
@@ -444,7 +444,7 @@ static void test_socket_folder(void **state)
 	fixture_connect(&fx);
 	assert_finding(CTL_OK, "control socket", "ok", "1 of 32 clients");
 	assert_int_equal(chmod(fx.run, 0777), 0);
-	assert_finding(CTL_OK, "control socket", "warning", "can be written by others");
+	assert_finding(CTL_OK, "control socket", "warning", "is writable by other users");
 }
 
 static void test_machine_notes(void **state)

@@ -91,7 +91,7 @@ static void three_plans(struct asking *a)
 	a->result = send_at_once(a->f, "Plan", &m, 3, &l, &a->err);
 	if (a->result)
 		return;
-	if (count_answers(l, 3, "are being tried already") != 1)
+	if (count_answers(l, 3, "are already being tried") != 1)
 		a->result = -EPROTO;
 	link_close(l);
 }
@@ -135,14 +135,14 @@ static void wrong_calls(struct asking *a)
 		int code;
 		const char *text;
 	} cases[] = {
-		{"other", "Status", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
-		{CTL_SERVICE, "Stutas", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
+		{"other", "Status", NULL, 0, TTRPC_UNIMPLEMENTED, "unknown command"},
+		{CTL_SERVICE, "Stutas", NULL, 0, TTRPC_UNIMPLEMENTED, "unknown command"},
 		{CTL_SERVICE, "Status", two, 1, TTRPC_INVALID_ARGUMENT, "takes 0 to 0 arguments"},
 		{CTL_SERVICE, "Explain", NULL, 0, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
 		{CTL_SERVICE, "Explain", two, 2, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
 		{CTL_SERVICE, "Explain", bad, 1, TTRPC_INVALID_ARGUMENT, "not UTF-8"},
 		{CTL_SERVICE, "Explain", large, 1, TTRPC_INVALID_ARGUMENT, "at most 4096"},
-		{CTL_SERVICE, "More", NULL, 0, TTRPC_NOT_FOUND, "no more"},
+		{CTL_SERVICE, "More", NULL, 0, TTRPC_NOT_FOUND, "no further part"},
 	};
 	memset(text, 'x', sizeof text - 1);
 	memset(huge, 'x', sizeof huge - 1);
@@ -287,7 +287,7 @@ static void wait_too_much(struct asking *a)
 	a->result = send_at_once(a->f, "Events", &m, CTL_JOBS_MAX + 1, &l, &a->err);
 	if (a->result)
 		return;
-	if (count_answers(l, 1, "too many are waiting") != 1)
+	if (count_answers(l, 1, "too many clients are already waiting") != 1)
 		a->result = -EPROTO;
 	link_close(l);
 }

@@ -82,7 +82,7 @@ static void test_noticed(void **state)
 	assert_false(loop_timer_armed(w->p->verify.timer)); /* nothing wakes up */
 	write_at(w, GROUP "cpuset.cpus", "0-15\n");
 	world_until(w, has_found, &n);
-	assert_true(world_told(w, "default/a/c: has CPUs 0-15 instead of 0-3: put back"));
+	assert_true(world_told(w, "default/a/c: had CPUs 0-15 instead of 0-3: restored"));
 	put_back(w);
 	world_until(w, is_watched, &one);
 	assert_int_equal(found(w), 1);
@@ -91,7 +91,7 @@ static void test_noticed(void **state)
 	write_at(w, GROUP "cpuset.mems", "1");
 	n = 2;
 	world_until(w, has_found, &n);
-	assert_true(world_told(w, "default/a/c: has memory nodes 1 instead of 0: put back"));
+	assert_true(world_told(w, "default/a/c: had memory nodes 1 instead of 0: restored"));
 	put_back(w);
 	world_until(w, is_watched, &one);
 	tree_put(&w->tree, GROUP "memory.high", "1\n");
@@ -107,10 +107,10 @@ static void test_amounts(void **state)
 	static const struct {
 		const char *file, *fine[3], *other, *told;
 	} rows[] = {
-		{"cpu.weight", {"39\n", "100\n"}, "20\n", "has cpu.weight 20 instead of 1024"},
-		{"cpu.max", {"50000 100000\n"}, "max 100000\n", "has cpu.max max 100000 instead"},
-		{"cpu.max", {NULL}, "50000 50000\n", "has cpu.max 50000 50000 instead of 100000"},
-		{"memory.max", {"1048576\n", "1049000\n"}, "max\n", "has memory.max max instead"},
+		{"cpu.weight", {"39\n", "100\n"}, "20\n", "had cpu.weight 20 instead of 1024"},
+		{"cpu.max", {"50000 100000\n"}, "max 100000\n", "had cpu.max max 100000 instead"},
+		{"cpu.max", {NULL}, "50000 50000\n", "had cpu.max 50000 50000 instead of 100000"},
+		{"memory.max", {"1048576\n", "1049000\n"}, "max\n", "had memory.max max instead"},
 	};
 	struct world *w = *state;
 	uint64_t n = 0;
@@ -161,7 +161,7 @@ static void test_amounts_v1(void **state)
 	assert_int_equal(found(w), 0);
 	write_at(w, "sys/fs/cgroup/cpu/pods/a/cpu.cfs_quota_us", "5000\n");
 	world_until(w, has_found, &n);
-	assert_true(world_told(w, "has cpu.cfs_quota_us 5000 instead of -1"));
+	assert_true(world_told(w, "had cpu.cfs_quota_us 5000 instead of -1"));
 }
 
 /* Each time later, up to a limit; after a long peace from the beginning. */

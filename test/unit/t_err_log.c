@@ -384,7 +384,7 @@ static void test_limit(void **state)
 	assert_string_equal(capture_take(&c), "");
 	limit.since_ms -= 60000; /* a minute later */
 	assert_true(log_allowed(&limit, LOG_SOURCE));
-	assert_string_equal(capture_take(&c), "<5>test: 7 messages like the next were left out\n");
+	assert_string_equal(capture_take(&c), "<5>test: suppressed 7 messages like the next one\n");
 	limit.since_ms -= 60000;
 	assert_true(log_allowed(&limit, LOG_SOURCE));
 	assert_string_equal(capture_end(&c), "");

@@ -62,23 +62,23 @@ static void test_two_askers(void **state)
 		{{.field = RP_F_ENV, .key = "IDS", .text = "0"},
 		 {.field = RP_F_ENV, .key = "IDS", .text = "0"},
 		 {.field = RP_F_ENV, .key = "IDS", .text = "1"},
-		 "environment variable IDS: one sets it to \"0\" and two to \"1\"; configure one "
-		 "of the two otherwise"},
+		 "environment variable IDS: one sets it to \"0\" and two to \"1\"; change the "
+		 "configuration of one of them"},
 		{{.field = RP_F_NICE, .number = 1},
 		 {.field = RP_F_NICE, .number = 1},
 		 {.field = RP_F_NICE, .number = -1},
-		 "nice value: one sets it to \"1\" and two to \"-1\"; configure one of the two "
-		 "otherwise"},
+		 "nice value: one sets it to \"1\" and two to \"-1\"; change the configuration of "
+		 "one of them"},
 		{{.field = EXTRA_MOUNT, .key = "/mnt", .mount = &bind},
 		 {.field = EXTRA_MOUNT, .key = "/mnt", .mount = &bind},
 		 {.field = EXTRA_MOUNT, .key = "/mnt", .mount = &writable},
 		 "mount /mnt: one sets it to \"/srv (bind, rbind, read only)\" and two to \"/srv "
-		 "(bind, rbind, writable)\"; configure one of the two otherwise"},
+		 "(bind, rbind, writable)\"; change the configuration of one of them"},
 		{{.field = EXTRA_DEVICE, .key = "/dev/x", .device = &gpu},
 		 {.field = EXTRA_DEVICE, .key = "/dev/x", .device = &gpu},
 		 {.field = EXTRA_DEVICE, .key = "/dev/x", .device = &other_gpu},
 		 "device /dev/x: one sets it to \"c 195:0 mode 0666 user 0 group 0\" and two to "
-		 "\"c 195:1 mode 0666 user 0 group 0\"; configure one of the two otherwise"},
+		 "\"c 195:1 mode 0666 user 0 group 0\"; change the configuration of one of them"},
 	};
 	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
@@ -105,7 +105,7 @@ static void test_two_askers_of_arguments(void **state)
 	assert_int_equal(extras_put_args(&x, args, 2, "one", &err), 0);
 	assert_int_equal(extras_put_args(&x, args, 2, "two", &err), 0);
 	assert_int_equal(extras_put_args(&x, args, 1, "two", &err), -EBUSY);
-	assert_non_null(strstr(err.text, "one and two want different ones"));
+	assert_non_null(strstr(err.text, "one and two set different ones"));
 	assert_int_equal(extras_put_args(&x, args, 1, "one", &err), 0);
 	assert_int_equal(x.n_args, 1);
 	extras_fini(&x);
@@ -145,8 +145,8 @@ static void test_malformed(void **state)
 		{M(0, "/a", "/" RP_DATA_DIR, "bind", "bind"), "without \"//\""},
 		{M(0, "/a", "/." RP_DATA_DIR "/x", "bind", "bind"), "\"/./\""},
 		{M(0, "/a", "/.b/..c", "bind", "bind"), NULL},
-		{M(0, "/a", RP_DATA_DIR, "bind", "bind"), "daemon's own"},
-		{M(0, "/a", RP_DATA_DIR "/x", "bind", "bind"), "daemon's own"},
+		{M(0, "/a", RP_DATA_DIR, "bind", "bind"), "reserved for the daemon"},
+		{M(0, "/a", RP_DATA_DIR "/x", "bind", "bind"), "reserved for the daemon"},
 		{M(0, "/a", RP_DATA_DIR "x", "bind", "bind"), NULL},
 		{M(0, "a", "/b", "bind", "bind"), "absolute path"},
 		{M(0, "", "/b", "tmpfs", ""), "expected a source"},
@@ -156,8 +156,8 @@ static void test_malformed(void **state)
 		{M(2, "/a", "/b", "bind", "bind"), "0 or 1"},
 		{M(0, "/a", "/b", "bind", "bind,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,"), "too many"},
 		{D(0, "/dev/x", "c", 4095, 1048575, 0, 0), NULL},
-		{D(0, "/dev/x", "c", 4096, 0, 0, 0), "no such device numbers"},
-		{D(0, "/dev/x", "c", 1, -1, 0, 0), "no such device numbers"},
+		{D(0, "/dev/x", "c", 4096, 0, 0, 0), "invalid device numbers"},
+		{D(0, "/dev/x", "c", 1, -1, 0, 0), "invalid device numbers"},
 		{D(0, "/dev/x", "d", 1, 1, 0, 0), "c, b, u or p"},
 		{D(0, "/dev/x", "", 1, 1, 0, 0), "c, b, u or p"},
 		{D(01000, "/dev/x", "c", 1, 1, 0, 0), "permission bits"},

@@ -224,7 +224,7 @@ static void test_not_ours(void **state)
 	assert_int_equal(chmod(path, 0622), 0);
 	found_close(opened("boot /", all, &why));
 	assert_string_equal(all, "");
-	assert_non_null(strstr(why.text, "others may write to"));
+	assert_non_null(strstr(why.text, "is writable by other users"));
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/dev/zero", path), 0);
 	found_close(opened("boot /", all, &why));

@@ -406,7 +406,7 @@ static void test_read_own(void **state)
 	assert_int_equal(fs_read_own(link, 10, &data, &len, &err), -EPERM);
 	assert_int_equal(chmod(path, 0620), 0);
 	assert_int_equal(fs_read_own(path, 10, &data, &len, &err), -EPERM);
-	assert_non_null(strstr(err.text, "others may write"));
+	assert_non_null(strstr(err.text, "is writable by other users"));
 	assert_int_equal(fs_read_own(t->dir, 10, &data, &len, &err), -EPERM);
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(path, 0600), 0);

@@ -259,16 +259,16 @@ static void test_an_answer_that_breaks_the_rules_is_refused(void **state)
 		 -EBADMSG,
 		 "without a gRPC status"},
 		{{.data = compressed, .n_data = 6, .status = "0"}, -EBADMSG, "compressed"},
-		{{.data = cut, .n_data = 6, .status = "0"}, -EBADMSG, "ends before"},
-		{{.data = head, .n_data = 3, .status = "0"}, -EBADMSG, "ends before"},
-		{{.status = "0"}, -EBADMSG, "ends before"},
+		{{.data = cut, .n_data = 6, .status = "0"}, -EBADMSG, "ends within"},
+		{{.data = head, .n_data = 3, .status = "0"}, -EBADMSG, "ends within"},
+		{{.status = "0"}, -EBADMSG, "ends within"},
 		{{.data = two, .n_data = 12, .status = "0"}, -EBADMSG, "more than one"},
 		{{.http_status = "503", .data = whole, .n_data = 6, .status = "0"},
 		 -EBADMSG,
 		 "503"},
 		{{.type = "text/html", .data = whole, .n_data = 6, .status = "0"},
 		 -EBADMSG,
-		 "none of gRPC"},
+		 "not gRPC"},
 	};
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -737,7 +737,7 @@ static void test_trail(void **state)
 	for (unsigned i = 0; i < 500; i++)
 		e->note(p->i, p->ctr->handle, "and so on and so forth");
 	assert_true(strlen(p->ctr->trail.text) < RP_TRAIL_MAX);
-	assert_non_null(strstr(p->ctr->trail.text, "more was noted"));
+	assert_non_null(strstr(p->ctr->trail.text, "more output than is kept"));
 	/* another decision, another trail */
 	txn_end(p->txn);
 	p->txn = txn_begin(p->env.cache);

@@ -297,8 +297,8 @@ static void test_read_back(void **state)
 	commit(q, wish_init(&w, 0x03, 0, 0xff));
 	irq_stats(q, &stats);
 	assert_int_equal(stats.failures, 1);
-	assert_string_equal(kernel.logged, "/proc/irq/22/smp_affinity_list: the kernel made 0 of "
-					   "it (further ones are not logged)");
+	assert_string_equal(kernel.logged, "/proc/irq/22/smp_affinity_list: the kernel changed the "
+					   "value to 0 (further ones are not logged)");
 	irq_free(q);
 }
 

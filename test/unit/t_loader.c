@@ -158,11 +158,11 @@ static void test_refused(void **state)
 	make_loader(modules, NULL, NULL);
 	refused("wrong-major", -EPROTONOSUPPORT,
 		"built for ABI 2.0, this host has 1.3; install a build for ABI 1");
-	refused("garbage", -ENOEXEC, "is no module: not an ELF file");
+	refused("garbage", -ENOEXEC, "is not a module: not an ELF file");
 	refused("no-symbol", -ENOEXEC, "does not export its symbol rp_module_1");
-	refused("misnamed", -EBADMSG, "calls itself \"other\"; the file has to be called other.so");
+	refused("misnamed", -EBADMSG, "declares the name \"other\"; rename the file to other.so");
 	refused("undefined", -ELIBBAD, "undefined symbol: no_such_function");
-	refused("no-such-module", -ENOENT, "there is no module \"no-such-module\" in ");
+	refused("no-such-module", -ENOENT, "no module \"no-such-module\" in ");
 	if (!(loader_default_flags() & LOADER_INSTRUMENTED))
 		refused("constructor", -EPERM, "has 1 constructors");
 }
@@ -172,7 +172,7 @@ static void test_structs(void **state)
 	(void)state;
 	static const char *const expected[] = {
 		NULL,
-		"claims to be longer than it is",
+		"declares a larger size than it has",
 		"is too short",
 		"and its note differ in version or kinds",
 		"and its note differ in version or kinds",
@@ -180,8 +180,8 @@ static void test_structs(void **state)
 		"and its note differ in name or version",
 		"lacks create(), destroy() or service()",
 		"lacks create(), destroy() or service()",
-		"a summary or licence that is no text",
-		"a summary or licence that is no text",
+		"a summary or licence that is not text",
+		"a summary or licence that is not text",
 	};
 	make_loader(modules, NULL, NULL);
 	for (unsigned i = 1; i < sizeof expected / sizeof expected[0]; i++) {
@@ -197,7 +197,7 @@ static void test_repaired(void **state)
 	(void)state;
 	put(first, "struct-3", "good");
 	make_loader(first, NULL, NULL);
-	refused("good", -EBADMSG, "calls itself \"struct-3\"");
+	refused("good", -EBADMSG, "declares the name \"struct-3\"");
 	put(first, "struct-3", "struct-3");
 	refused("struct-3", -EBADMSG, "differ in version or kinds");
 	put(first, "good", "good");
@@ -279,10 +279,10 @@ static void test_search(void **state)
 	assert_int_equal(loader_find(loader, "good", path, &last), 0);
 	assert_string_equal(path, there);
 	not_found("goood", -ENOENT, "; did you mean \"good\"?");
-	not_found("x", -ENOENT, "there is no module \"x\" in ");
+	not_found("x", -ENOENT, "no module \"x\" in ");
 	assert_null(strstr(last.text, "did you mean"));
-	not_found("../first/good", -EINVAL, "is no name for a module");
-	not_found("", -EINVAL, "is no name for a module");
+	not_found("../first/good", -EINVAL, "is not a module's name");
+	not_found("", -EINVAL, "is not a module's name");
 	/* Through a link, the directory is what it points to. */
 	char link[PATH_MAX];
 	(void)snprintf(link, sizeof link, "%s/link", dir);
@@ -291,12 +291,12 @@ static void test_search(void **state)
 	assert_int_equal(loader_find(loader, "good", path, &last), 0);
 	assert_string_equal(path, there);
 	make_loader(there, NULL, NULL); /* a file for a directory */
-	not_found("good", -ENOENT, "there is no module");
+	not_found("good", -ENOENT, "no module \"");
 	char longest[5000];
 	memset(longest, 'x', sizeof longest - 1);
 	longest[sizeof longest - 1] = '\0';
 	make_loader(longest, NULL, NULL);
-	not_found("good", -ENAMETOOLONG, "cannot look for modules in");
+	not_found("good", -ENAMETOOLONG, "cannot list modules in");
 }
 
 static void test_trust_file(void **state)
@@ -307,10 +307,10 @@ static void test_trust_file(void **state)
 	put(second, "good", "good"); /* is not fallen back to */
 	path = put(first, "good", "good");
 	assert_int_equal(chmod(path, 0664), 0);
-	not_found("good", -EPERM, "can be written by others (chmod go-w)");
-	refused("good", -EPERM, "can be written by others");
+	not_found("good", -EPERM, "is writable by other users (chmod go-w)");
+	refused("good", -EPERM, "is writable by other users");
 	assert_int_equal(chmod(path, 0646), 0);
-	not_found("good", -EPERM, "can be written by others");
+	not_found("good", -EPERM, "is writable by other users");
 	assert_int_equal(chmod(path, 0644), 0);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("../second/good.so", path), 0);
@@ -329,11 +329,11 @@ static void test_trust_dirs(void **state)
 	char *path = put(first, "good", "good");
 	make_loader(first, NULL, NULL);
 	assert_int_equal(chmod(first, 0775), 0);
-	not_found("good", -EPERM, "can be written by others");
+	not_found("good", -EPERM, "is writable by other users");
 	assert_non_null(strstr(last.text, first));
 	assert_int_equal(chmod(first, 0755), 0);
 	assert_int_equal(chmod(dir, 0777), 0);
-	not_found("good", -EPERM, "can be written by others");
+	not_found("good", -EPERM, "is writable by other users");
 	assert_int_equal(chmod(dir, 0700), 0);
 	assert_int_equal(loader_find(loader, "good", path, &last), 0);
 }
@@ -347,13 +347,13 @@ static void test_trust_owners(void **state)
 		skip();
 	make_loader(first, NULL, NULL);
 	assert_int_equal(chown(path, NOBODY, NOBODY), 0);
-	not_found("good", -EPERM, "belongs to somebody else (chown root)");
+	not_found("good", -EPERM, "is owned by another user (chown root)");
 	assert_int_equal(chown(path, 0, 0), 0);
 	assert_int_equal(chown(dir, NOBODY, NOBODY), 0);
-	not_found("good", -EPERM, "belongs to somebody else");
+	not_found("good", -EPERM, "is owned by another user");
 	/* Sticky helps where the directory is root's, as /tmp is. */
 	assert_int_equal(chmod(dir, 01777), 0);
-	not_found("good", -EPERM, "belongs to somebody else");
+	not_found("good", -EPERM, "is owned by another user");
 	assert_int_equal(chown(dir, 0, 0), 0);
 	assert_int_equal(chmod(dir, 01777), 0);
 	assert_int_equal(loader_find(loader, "good", found, &last), 0);
@@ -427,10 +427,10 @@ static void test_schema_faults(void **state)
 		"row 0 of its configuration schema is an enumeration without choices",
 		"row 0 of its configuration schema has an empty path",
 		"row 0 of its configuration schema has a text that is malformed or too long",
-		"a kind of custom resource that is no text",
+		"a kind of custom resource that is not text",
 		NULL,
 		NULL,
-		"row 1 of its configuration schema says what this nri-rpd is too old to know",
+		"row 1 of its configuration schema needs a newer nri-rpd",
 	};
 	make_loader(modules, NULL, NULL);
 	for (unsigned i = 1; i < sizeof expected / sizeof expected[0]; i++) {
@@ -527,7 +527,7 @@ static void test_quarantine(void **state)
 	open_crumb(&c);
 	make_loader(first, NULL, c);
 	refused("good", -ECANCELED,
-		"module \"good\" is quarantined: the process died inside it 3 times within ten "
+		"module \"good\" is quarantined: the process crashed inside it 3 times within ten "
 		"minutes");
 	struct listing l = {.n = 0};
 	assert_int_equal(loader_list(loader, add_item, &l), 0);

@@ -319,7 +319,7 @@ static void test_wrong(void **state)
 	refuse(POD("name: a", "containers: []"), -EINVAL, "no spec.containers");
 	refuse(POD("name: a", "containers: [{image: b}]"), -EINVAL, "without a name");
 	refuse(ONE("requests: {cpu: many}"), -EINVAL,
-	       "container app: resources.requests.cpu: \"many\" is no amount");
+	       "container app: resources.requests.cpu: \"many\" is not an amount");
 	refuse(ONE("limits: {memory: -1}"), -EINVAL, "resources.limits.memory");
 	refuse(POD("name: a", "containers: [{name: a}, {name: b}, {name: a}]"), -EINVAL,
 	       "Pod a: two containers are named a");
@@ -328,10 +328,10 @@ static void test_wrong(void **state)
 	refuse(ONE("requests: {memory: 2Gi}, limits: {memory: 1Gi}"), -EINVAL,
 	       "it requests 2Gi of memory");
 	refuse("{kind: Service, metadata: {name: web}}", -EINVAL,
-	       "there is no pod in it: Service web has no pods");
+	       "it contains no pod: Service web has no pods");
 	refuse("{kind: Job, metadata: {name: a}, spec: {parallelism: lots, template: {spec: "
 	       "{containers: [{name: c}]}}}}",
-	       -EINVAL, "Job a: spec.parallelism: \"lots\" is no number of replicas");
+	       -EINVAL, "Job a: spec.parallelism: \"lots\" is not a number of replicas");
 }
 
 static void test_too_much(void **state)
@@ -347,13 +347,13 @@ static void test_too_much(void **state)
 		"{kind: Deployment, metadata: {name: a}, spec: {replicas: 1000000, " TEMPLATE "}}");
 	assert_int_equal(m.n, MANIFEST_PODS_MAX);
 	assert_string_equal(m.notes[0],
-			    "Deployment a: the first 256 of 1000000 replicas are tried");
+			    "Deployment a: only trying the first 256 of 1000000 replicas");
 	p = text + sprintf(text, "{kind: Deployment, spec: {replicas: 100, template: {spec: "
 				 "{containers: [");
 	for (unsigned i = 0; i <= MANIFEST_ALL_CTRS_MAX / 99; i++)
 		p += sprintf(p, "%s{name: c%u}", i ? ", " : "", i);
 	(void)strcpy(p, "]}}}}");
-	refuse(text, -E2BIG, "more than 2048 containers in all");
+	refuse(text, -E2BIG, "more than 2048 containers in total");
 	refuse("{kind: Deployment, spec: {replicas: 200, " TEMPLATE "}}\n---\n"
 	       "{kind: Deployment, spec: {replicas: 100, " TEMPLATE "}}",
 	       -E2BIG, "more than 256 pods");

@@ -367,7 +367,7 @@ static void test_errors(void **state)
 	bad.types = HBM;
 	bad.strict = 1;
 	assert_int_equal(memalloc_allocate(m, &bad, &zone), -RP_EINVAL);
-	assert_string_equal(memalloc_why(m), "the machine has no memory of a requested kind");
+	assert_string_equal(memalloc_why(m), "the node has no memory of a requested kind");
 	assert_int_equal(memalloc_replace(m, &bad, &zone), -RP_ENOENT);
 	bad.id = 1;
 	assert_int_equal(memalloc_replace(m, &bad, &zone), -RP_EINVAL);
@@ -745,7 +745,7 @@ static void test_topology(void **state)
 	m = NULL;
 	f.missing = 50;
 	assert_int_equal(memalloc_new(&fake_topology, &f, &m, why, sizeof why), -RP_ENOENT);
-	assert_string_equal(why, "memory node 50: the host does not know it");
+	assert_string_equal(why, "memory node 50: not reported by the host");
 	f.missing = 9999;
 	for (uint32_t i = 100; i < 160; i++)
 		rp_idset_add(&f.online, i);

@@ -89,7 +89,7 @@ static void test_configurations(void **state)
 		{"{classes: [{name: a, swapLimitRatio: 1}]}", "less than 1"},
 		{"{classes: [{name: a, swapLimitRatio: -0.1}]}", "less than 1"},
 		{"{classes: [{swapLimitRatio: 0.1}]}", "1 to 127 bytes"},
-		{"{classes: [{name: a}, {name: a}]}", "already"},
+		{"{classes: [{name: a}, {name: a}]}", "defined twice"},
 		{"{unifiedAnnotations: [cpu.max]}", "file of the memory controller"},
 		{"{unifiedAnnotations: [memory.x/../cpu.max]}", "file of the memory controller"},
 	};
@@ -183,17 +183,18 @@ static void test_refusals(void **state)
 	struct ctl_host *t = *state;
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
 	refused(t, make(t, "a", "class.memory-qos.nri.io=silver", MIB),
-		"there is no memory class \"silver\"");
-	refused(t, make(t, "b", "class.memory-qos.nri.io=bronze", 0), "it has none");
+		"unknown memory class \"silver\"");
+	refused(t, make(t, "b", "class.memory-qos.nri.io=bronze", 0),
+		"but the container has no limit");
 	refused(t, make(t, "c", "memory.min.memory-qos.nri.io=1", MIB), "not among");
-	refused(t, make(t, "d", "memory.low.memory-qos.nri.io=", MIB), "no value");
+	refused(t, make(t, "d", "memory.low.memory-qos.nri.io=", MIB), "an invalid value");
 	refused(t,
 		make(t, "e",
 		     "memory.low.memory-qos.nri.io="
 		     "1111111111111111111111111111111111111111111111111"
 		     "111111111111111111",
 		     MIB),
-		"no value");
+		"an invalid value");
 	/* an empty class is none */
 	assert_int_equal(ctl_pre_create(t, make(t, "f", "class.memory-qos.nri.io=", MIB)), 0);
 }
@@ -238,7 +239,7 @@ static void test_resize_and_reload(void **state)
 	assert_int_equal(ctl_configure(t, "{classes: []}"), 0);
 	ctl_sync(t);
 	(void)ctl_work(t);
-	has(ctl_report(t, c), "3 there is no memory class");
+	has(ctl_report(t, c), "3 unknown memory class");
 	assert_int_equal(ctl_configure(t, "{enable: false}"), 0);
 	ctl_sync(t);
 	assert_int_equal(ctl_pre_create(t, c), 0);
@@ -496,7 +497,7 @@ static void test_pages_stay(void **state)
 	changed(t, c);
 	(void)pass(t, c);
 	assert_string_equal(ctl_report(t, c), "2 pages to memory nodes 1: 1 MiB moved, 1 pages "
-					      "could not be: Device or resource busy");
+					      "could not be moved: Device or resource busy");
 	assert_int_equal(ctl_pages_on(t, 70, 0), 1);
 	has(ctl_metrics(t), "left_bytes_total{} 4096\n");
 	/* what is shared is nobody's fault */
@@ -513,7 +514,7 @@ static void test_pages_stay(void **state)
 	changed(t, c);
 	(void)pass(t, c);
 	has(ctl_report(t, c),
-	    "2 pages to memory nodes 1: 1 MiB moved, 0 pages could not be: "
+	    "2 pages to memory nodes 1: 1 MiB moved, 0 pages could not be moved: "
 	    "Operation not permitted (the shipped service needs page-migration.conf");
 	assert_int_equal(ctl_pages_on(t, 72, 1), 256);
 	ctl_pages_fail(t, 71, 0, ESRCH);
@@ -524,7 +525,7 @@ static void test_pages_stay(void **state)
 	ctl_pages_fail(t, 70, 0, ENOTSUP);
 	changed(t, c);
 	(void)pass(t, c);
-	has(ctl_report(t, c), "3 pages to memory nodes 1: 0 MiB moved, 0 pages could not be: "
+	has(ctl_report(t, c), "3 pages to memory nodes 1: 0 MiB moved, 0 pages could not be moved: "
 			      "Operation not supported");
 }
 
@@ -537,8 +538,9 @@ static void test_pages_too_early(void **state)
 	put_own(t, c, "cpuset.mems", "0\n");
 	changed(t, c);
 	assert_true(pass(t, c) >= 20 * 3000);
-	assert_string_equal(ctl_report(t, c),
-			    "3 pages to memory nodes 1: the runtime has not given it these nodes");
+	assert_string_equal(
+		ctl_report(t, c),
+		"3 pages to memory nodes 1: the runtime has not assigned these nodes to it");
 	assert_int_equal(ctl_pages_on(t, 70, 1), 0);
 	/* two containers: who has to wait is no obstacle for the other */
 	rp_ctr d = ctl_ctr(t, &(struct fake_ctr){.name = "d"}, "");
@@ -601,8 +603,9 @@ static void test_pages_sparse(void **state)
 	ctl_pages(t, 70, UINT64_C(0x300000000000), 16, 0);
 	changed(t, c);
 	uint64_t took = pass(t, c);
-	assert_string_equal(ctl_report(t, c), "2 pages to memory nodes 1: 0 MiB moved, 1 mappings "
-					      "with hardly a page in them were not looked through");
+	assert_string_equal(
+		ctl_report(t, c),
+		"2 pages to memory nodes 1: 0 MiB moved, skipped 1 mappings with very few pages");
 	assert_int_equal(ctl_pages_on(t, 70, 1), 21);
 	/* 128 GiB are 512 steps */
 	assert_true(took > 400 * 640 && took < 520 * 700);
@@ -678,7 +681,7 @@ static void test_failures(void **state)
 	ctl_remove(t, path);
 	has(start(t, c), "2 memory.swap.max: No such file");
 	ctl_remove(t, ctl_cgroup(t, c, ""));
-	has(start(t, c), "3 its cgroup is not found");
+	has(start(t, c), "3 its cgroup was not found");
 }
 
 static void test_old_host(void **state)

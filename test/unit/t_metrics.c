@@ -275,7 +275,7 @@ static void test_health(void **state)
 	pipeline_runtime(fx.pipeline)->connected = true;
 	assert_false(health_check(fx.pipeline, &out));
 	assert_string_equal(buf_text(&out),
-			    "runtime: the runtime has not told its containers yet\n");
+			    "runtime: the runtime has not sent its list of containers yet\n");
 	buf_reset(&out);
 	fixture_connect(&fx);
 	assert_true(health_check(fx.pipeline, &out));

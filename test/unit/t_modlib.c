@@ -97,9 +97,9 @@ static const struct {
 	{"\"cpuset:8192\"", -RP_EINVAL, "expected a list of CPUs"},
 	{"\"exclude-cpuset:x\"", -RP_EINVAL, "expected a list of CPUs"},
 	{"1-2-3", -RP_EINVAL, "expected a list of CPUs"},
-	{"\"cgroup:nowhere\"", -RP_ENOENT, "there is no cgroup \"nowhere\" with a cpuset"},
-	{"\"cgroup:elsewhere\"", -RP_ENOENT, "there is no cgroup \"elsewhere\""},
-	{"/broken", -RP_EINVAL, "the cpuset of cgroup \"/broken\" is no list of CPUs"},
+	{"\"cgroup:nowhere\"", -RP_ENOENT, "no cgroup \"nowhere\" with a cpuset"},
+	{"\"cgroup:elsewhere\"", -RP_ENOENT, "no cgroup \"elsewhere\""},
+	{"/broken", -RP_EINVAL, "the cpuset of cgroup \"/broken\" is not a list of CPUs"},
 	{"/empty", -RP_EINVAL, "the cpuset of cgroup \"/empty\" is empty"},
 };
 
@@ -132,7 +132,7 @@ static void test_amount_kinds(void **state)
 	assert_int_equal(amount_count(&a), 0);
 	assert_int_equal(amount_read(&b.h, fake_cfg(b.f, "0-1"), AMOUNT_TAKES_QUANTITY, &a),
 			 -RP_EINVAL);
-	assert_string_equal(fake_error(b.f), "a set of CPUs can not be used here");
+	assert_string_equal(fake_error(b.f), "a set of CPUs cannot be used here");
 	/* paths that are too long for any cgroup */
 	char text[9000];
 	memset(text, 'a', sizeof text);

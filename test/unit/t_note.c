@@ -290,10 +290,10 @@ static void test_notes_damaged(void **state)
 	refused(&im, -EBADMSG, "too short");
 	im = good;
 	memset(im.note.note.name, 'a', RP_NAME_MAX);
-	refused(&im, -EBADMSG, "are not text");
+	refused(&im, -EBADMSG, "is not text");
 	im = good;
 	im.note.note.version[0] = '\033';
-	refused(&im, -EBADMSG, "are not text");
+	refused(&im, -EBADMSG, "is not text");
 	im = good;
 	im.note_segment.p_filesz = NOTE_SEGMENT_MAX + 1;
 	refused(&im, -EFBIG, "65537 bytes of notes");
@@ -603,13 +603,13 @@ static void test_check(void **state)
 	assert_int_equal(check(&f, 0), 0);
 	f = base;
 	strcpy(f.note.name, "Mine");
-	check_refuses(&f, 0, -EINVAL, "\"Mine\" is no name");
+	check_refuses(&f, 0, -EINVAL, "\"Mine\" is not a module's name");
 	f = base;
 	f.note.version[0] = '\0';
 	check_refuses(&f, 0, -EINVAL, "no version");
 	f = base;
 	f.note.kinds = 0x100;
-	check_refuses(&f, 0, -EINVAL, "of no kind");
+	check_refuses(&f, 0, -EINVAL, "of a kind unknown");
 	f = base;
 	f.n_constructors = 2;
 	check_refuses(&f, 0, -EPERM, "has 1 constructors");
@@ -676,7 +676,7 @@ static void test_reading(void **state)
 	assert_string_equal(last.text, "cannot read module file x.so: Input/output error");
 	next_pread = 0; /* somebody truncates it meanwhile */
 	assert_int_equal(note_read(fd, "x.so", &f, &last), -EBADMSG);
-	assert_non_null(strstr(last.text, "it got shorter while it was read"));
+	assert_non_null(strstr(last.text, "it was truncated while being read"));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -172,7 +172,7 @@ static void test_a_creation_waits_for_the_answer(void **state)
 	assert_int_equal(create.error, 0);
 	struct ctr *ctr = cache_ctr(pipeline_cache(r->w->p), "c-a");
 	assert_non_null(ctr);
-	assert_non_null(strstr(ctr->trail.text, "the kubelet gave it x.com/nic at NUMA nodes 1"));
+	assert_non_null(strstr(ctr->trail.text, "the kubelet assigned x.com/nic at NUMA nodes 1"));
 	assert_int_equal(a.n_pods, 1);
 	/* The next one of the pod is not kept waiting. */
 	struct rp_pod_resource_info info = {.size = sizeof info};
@@ -242,7 +242,7 @@ static void test_no_answer_is_waited_for_only_so_long(void **state)
 	assert_string_equal(a.order, "first second ");
 	assert_int_equal(first.error | second.error, 0);
 	struct ctr *ctr = cache_ctr(pipeline_cache(r->w->p), "c-a");
-	assert_non_null(strstr(ctr->trail.text, "the agent has not answered in time"));
+	assert_non_null(strstr(ctr->trail.text, "the agent did not reply in time"));
 	/* The second one's time began when it came, too: it has not waited by itself any more. */
 	struct devices_status s;
 	pipeline_devices_status(r->w->p, &s);
@@ -278,7 +278,7 @@ static void end_by_error(struct pipeline *p, struct asking *a)
 static void end_by_agent(struct pipeline *p, struct asking *a)
 {
 	(void)a;
-	pipeline_devices_reachable(p, false, "the agent is gone");
+	pipeline_devices_reachable(p, false, "the agent disconnected");
 }
 
 static void end_by_configuration(struct pipeline *p, struct asking *a)
@@ -293,7 +293,7 @@ static void test_what_ends_the_waiting(void **state)
 		void (*end)(struct pipeline *p, struct asking *a);
 		const char *says;
 	} rows[] = {{end_by_error, "the kubelet is on holiday"},
-		    {end_by_agent, "the agent is gone"},
+		    {end_by_agent, "the agent disconnected"},
 		    {end_by_configuration, NULL}};
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
@@ -311,7 +311,7 @@ static void test_who_cannot_be_asked_is_not_waited_for(void **state)
 	(void)state;
 	a.refuse = -ENOBUFS;
 	create_named(r, "a", "cpus 1");
-	pipeline_devices_reachable(r->w->p, false, "the agent is gone");
+	pipeline_devices_reachable(r->w->p, false, "the agent disconnected");
 	create_named(r, "b", "cpus 2");
 	assert_false(r->nri->held || r->nri->waiting);
 	assert_int_equal(a.n_pods, 0);

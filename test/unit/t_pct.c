@@ -413,7 +413,7 @@ static void test_undo_beside_others(void **state)
 	rig_fini(&r);
 }
 
-#define STAYS "Speed Select stays as it was set up: intel-speed-select turbo-freq disable"
+#define STAYS "Speed Select keeps its configuration; to reset it: intel-speed-select turbo-freq disable"
 
 /* What time does not mend is left to the operator, at once or in the end; so is what fails when the
  * daemon stops. */
@@ -557,7 +557,7 @@ static void test_refused(void **state)
 	use(&r, "hi", "0-1");
 	fake_log_clear(r.f);
 	commit(&r);
-	assert_non_null(strstr(fake_log(r.f), "CPU 0: putting it in CLOS 0"));
+	assert_non_null(strstr(fake_log(r.f), "CPU 0: assigning it to CLOS 0"));
 	assert_int_equal(cpuclass_n_failing(r.c), 2);
 	assert_true(fake_timer(r.f, 7) > 0);
 	fake_sst_fail(r.f, NULL, 0);

@@ -75,7 +75,7 @@ static void test_create_refused(void **state)
 		"container default/a/c: no room at all");
 	assert_int_equal(w->err.code, -RP_ENOSPC);
 	assert_string_equal(box_cpus(w, "old"), "0-15");
-	refused(w, &(struct box){.name = "b", .alloc = "quiet 28"}, "without saying why");
+	refused(w, &(struct box){.name = "b", .alloc = "quiet 28"}, "without an error text");
 	refused(w, &(struct box){.name = "d", .alloc = "what is this"}, "no such statement");
 	assert_int_equal(pipeline_stats(w->p)->policy_errors, 3);
 	assert_true(world_told(w, "no room at all"));
@@ -88,7 +88,8 @@ static void test_broken_invariants(void **state)
 	refused(w, &(struct box){.name = "a", .alloc = "cpus 16-17"}, "not online");
 	refused(w, &(struct box){.name = "b", .alloc = "mems 9"}, "no memory");
 	refused(w, &(struct box){.name = "d", .alloc = "cpus "}, "without any CPU");
-	refused(w, &(struct box){.name = "e", .alloc = "cpus 3; excl 3"}, "others run there too");
+	refused(w, &(struct box){.name = "e", .alloc = "cpus 3; excl 3"},
+		"on which other containers run");
 	assert_int_equal(pipeline_stats(w->p)->invariant_breaks, 4);
 	assert_int_equal(pipeline_stats(w->p)->policy_errors, 0);
 	assert_int_equal(pipeline_stats(w->p)->resyncs, 0);
@@ -115,7 +116,7 @@ static void test_others_in_reply(void **state)
 	assert_int_equal(pipeline_stats(w->p)->updates_in_replies, 1);
 	/* nobody else's */
 	refused(w, &(struct box){.name = "m", .alloc = "cpus 0-1"},
-		"belongs to container default/n/c alone");
+		"is exclusive to container default/n/c");
 }
 
 /* A controller's sync would be the place for it; here the policy moves both when the third

@@ -74,7 +74,7 @@ static void test_reload_refused(void **state)
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
 	is_refused(w, "policy: [\n", -EINVAL, "rp.conf");
 	is_refused(w, "policy: nowhere\n", 0, "nowhere");
-	is_refused(w, "policy: hand\n", -EINVAL, "no policy");
+	is_refused(w, "policy: hand\n", -EINVAL, "not a policy");
 	is_refused(w, PUPPET "puppet: {prepare: fail_at}\n", -EINVAL,
 		   "rp.conf:2:10: puppet.prepare: does not please");
 	is_refused(w, PUPPET "puppet: {prepare: 'fail 28 too small'}\n", -ENOSPC, "too small");
@@ -305,9 +305,9 @@ static void test_first_is_wrong(void **state)
 	assert_true(world_start(w) < 0); /* there is none */
 	does_not_start(w, "policy: {}\n", -EINVAL, "rp.conf");
 	does_not_start(w, "policy: nowhere\n", -EINVAL, "nowhere");
-	does_not_start(w, "policy: hand\n", -EINVAL, "no policy");
+	does_not_start(w, "policy: hand\n", -EINVAL, "not a policy");
 	does_not_start(w, PUPPET "puppet: {prepare: fail_at}\n", -EINVAL, "does not please");
-	does_not_start(w, PUPPET "controllers: [puppet]\n", -EINVAL, "no controller");
+	does_not_start(w, PUPPET "controllers: [puppet]\n", -EINVAL, "not a controller");
 }
 
 static void in_safe_mode(struct world *w, const char *conf, const char *policy, const char *part)
@@ -553,13 +553,13 @@ static void test_required_controller_does_not_start(void **state)
 {
 	struct world *w = *state;
 	does_not_start(w, NEEDS "hand: {start: '95 nothing here'}\n", -EINVAL,
-		       "controller hand is required and does not start: nothing here");
+		       "required controller hand does not start: nothing here");
 	world_configure(w, PUPPET);
 	world_must_start(w);
 	assert_int_equal(reload(w, NEEDS "hand: {start: '95 nothing here'}\n").code, -RP_ENOTSUP);
 	assert_int_equal(pipeline_n_controllers(w->p), 0);
 	assert_false(status_of(w).config_ok);
-	says(status_of(w).config_error, "hand is required and does not start");
+	says(status_of(w).config_error, "hand does not start");
 	/* it is there already, as one that may be missing */
 	assert_int_equal(reload(w, HAND "hand: {start: '95 nothing here'}\n").code, 0);
 	assert_true(reload(w, NEEDS "hand: {start: '95 nothing here'}\n").code < 0);

@@ -372,8 +372,8 @@ static void test_verify(void **state)
 	assert_string_equal(items[0].values.cpus->text, "0-3");
 	updates_acked(w->p);
 	assert_true(world_told(
-		w, "default/a/c: has CPUs 0-15 instead of 0-3: put back; it may have been "
-		   "somebody who has given it all CPUs"));
+		w, "default/a/c: had CPUs 0-15 instead of 0-3: restored; possibly changed by "
+		   "a program that set all CPUs"));
 	tree_put(&w->tree, "sys/fs/cgroup/pods/a/cpuset.cpus", "0-3\n");
 	look(w, "a");
 	assert_int_equal(updates_waiting(w->p), 0);

@@ -262,7 +262,7 @@ static void test_nobody_to_ask(void **state)
 	assert_int_equal(source.n_pod + source.n_all, 0);
 	expect_pods(w, 0, 0, 0);
 	box_run(w, &web);
-	expect_trail(w, &web, "devices of its pod are not known: no agent has connected yet");
+	expect_trail(w, &web, "devices of its pod are unknown: no agent has connected yet");
 	end_pod(w, &web, false);
 	assert_int_equal(source.n_ended, 0);
 }
@@ -312,8 +312,8 @@ static void test_each_container_has_its_own(void **state)
 	box_run(w, &web);
 	/* nodes that no machine can have are left out */
 	assert_string_equal(devices_of(w, &web), "x.com/nic@0-1 x.com/disk@1");
-	expect_trail(w, &web, "the kubelet gave it x.com/nic at NUMA nodes 0-1");
-	expect_trail(w, &web, "the kubelet gave it x.com/disk at NUMA nodes 1");
+	expect_trail(w, &web, "the kubelet assigned x.com/nic at NUMA nodes 0-1");
+	expect_trail(w, &web, "the kubelet assigned x.com/disk at NUMA nodes 1");
 	expect_no_word(w, &web, "gpu");
 	expect_no_word(w, &web, "not known");
 }
@@ -370,8 +370,7 @@ static void test_a_failure_is_told(void **state)
 	assert_string_equal(status_of(w).last_error, "the kubelet does not know the pod");
 	assert_int_equal(wait_of(w, &web), 0);
 	box_run(w, &web);
-	expect_trail(w, &web,
-		     "devices of its pod are not known: the kubelet does not know the pod");
+	expect_trail(w, &web, "devices of its pod are unknown: the kubelet does not know the pod");
 	assert_string_equal(devices_of(w, &web), "");
 }
 
@@ -444,8 +443,7 @@ static void test_how_long_a_creation_waits(void **state)
 		assert_int_equal(status_of(w).late, n_late);
 	}
 	box_run(w, &web);
-	expect_trail(w, &web,
-		     "devices of its pod are not known: the agent has not answered in time");
+	expect_trail(w, &web, "devices of its pod are unknown: the agent did not reply in time");
 }
 
 static void test_how_long_a_synchronization_waits(void **state)
@@ -542,7 +540,7 @@ static void test_a_list_ends_with_the_connection(void **state)
 	reachable(w);
 	(void)devices_wait_all(w->p, true, START_MS * NS_PER_MS);
 	list_both(w);
-	pipeline_devices_reachable(w->p, false, "the agent is gone");
+	pipeline_devices_reachable(w->p, false, "the agent disconnected");
 	(void)boxes_sync(w, &box, 1);
 	assert_string_equal(devices_of(w, &web), "");
 	/* and one that was on its way does not count either */
@@ -634,17 +632,17 @@ static void test_the_agent_goes(void **state)
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
 	run_pod(w, &db);
-	pipeline_devices_reachable(w->p, false, "the agent is gone");
+	pipeline_devices_reachable(w->p, false, "the agent disconnected");
 	expect_pods(w, 0, 1, 1);
 	assert_int_equal(n_told(), 2);
-	assert_string_equal(status_of(w).why_not, "the agent is gone");
-	assert_string_equal(status_of(w).last_error, "the agent is gone");
+	assert_string_equal(status_of(w).why_not, "the agent disconnected");
+	assert_string_equal(status_of(w).last_error, "the agent disconnected");
 	box_run(w, &web);
 	assert_string_equal(devices_of(w, &web), "x.com/nic@0"); /* what is known stays so */
 	expect_no_word(w, &web, "not known");
 	assert_int_equal(wait_of(w, &db), 0);
 	box_run(w, &db);
-	expect_trail(w, &db, "devices of its pod are not known: the agent is gone");
+	expect_trail(w, &db, "devices of its pod are unknown: the agent disconnected");
 	end_pod(w, &web, false);
 	assert_int_equal(source.n_ended, 0); /* there is nobody to be told */
 	pipeline_devices_reachable(w->p, true, "");

@@ -93,7 +93,7 @@ static void test_foreign_groups(void **state)
 	has_not(ctl_changes(t), "other");
 	has_not(ctl_changes(t), "unknown");
 	has_not(ctl_changes(t), R "schemata"); /* the root group */
-	has(fake_log(ctl_fake(t)), "not in the record");
+	has(fake_log(ctl_fake(t)), "it was not created by nri-rp");
 	/* force takes what has the prefix, and nothing else */
 	assert_int_equal(ctl_configure(t, "{force: true, partitions: {p: {classes: {gold: {}}}}}"),
 			 0);
@@ -155,7 +155,7 @@ static void test_stale_with_containers(void **state)
 	(void)ctl_work(t);
 	/* its class is gone: it goes to the root group, then the group can go */
 	assert_string_equal(ctl_report(t, c),
-			    "3 class bronze: there is no such RDT class; it is in the root group");
+			    "3 class bronze: unknown RDT class; it is in the root group");
 	assert_false(ctl_there(t, R "nri-rp.bronze"));
 	has(ctl_get(t, R "tasks"), "21\n22");
 }
@@ -234,11 +234,11 @@ static void test_unknown_class(void **state)
 	assert_int_equal(ctl_configure(t, GOLD_ONLY), 0);
 	rp_ctr c = annotated(t, "c", "silver", "21");
 	assert_int_equal(ctl_pre_create(t, c), -RP_EINVAL);
-	assert_string_equal(fake_error(ctl_fake(t)), "there is no RDT class \"silver\" (from "
+	assert_string_equal(fake_error(ctl_fake(t)), "unknown RDT class \"silver\" (from "
 						     "annotation rdtclass.resource-policy.nri.io)");
 	assert_int_equal(ctl_start(t, c), 0); /* the host was told to be lenient */
 	(void)ctl_work(t);
-	has(ctl_report(t, c), "3 class silver: there is no such RDT class");
+	has(ctl_report(t, c), "3 class silver: unknown RDT class");
 }
 
 static void test_forks(void **state)
@@ -284,7 +284,7 @@ static void test_cgroups(void **state)
 	ctl_remove(t, "/sys/fs/cgroup");
 	assert_int_equal(ctl_start(t, e), 0);
 	(void)ctl_work(t);
-	has(ctl_report(t, e), "3 its cgroup is not found");
+	has(ctl_report(t, e), "3 its cgroup was not found");
 }
 
 static void test_garbled_tasks(void **state)
@@ -350,9 +350,9 @@ static void test_discovery(void **state)
 	(void)ctl_work(t);
 	assert_string_equal(ctl_get(t, R "gold/tasks"), "21");
 	assert_string_equal(ctl_report(t, c), "1");
-	has(ctl_report(t, d), "3 class silver: there is no such group; it is in the root group");
+	has(ctl_report(t, d), "3 class silver: unknown group; it is in the root group");
 	assert_string_equal(ctl_report(t, e), "1"); /* no group of its QoS class: the root group */
-	has(ctl_report(t, f), "3 class ../x: there is no such RDT class");
+	has(ctl_report(t, f), "3 class ../x: unknown RDT class");
 	has_not(ctl_changes(t), "mkdir");
 	has_not(ctl_changes(t), "rmdir");
 	has_not(ctl_changes(t), "schemata");
@@ -390,17 +390,17 @@ static void test_machines(void **state)
 	refused(t, -RP_ENOTSUP, "no resctrl file system is mounted");
 	ctl_resctrl(t, false);
 	ctl_put(t, R "info/L3/cbm_mask", "0\n");
-	refused(t, -RP_ENOTSUP, "makes no sense");
+	refused(t, -RP_ENOTSUP, "has an invalid mask");
 	ctl_put(t, R "info/L3/cbm_mask", "x\n");
 	refused(t, -RP_EINVAL, "cbm_mask");
 	ctl_put(t, R "info/L3/cbm_mask", "fffff\n");
 	ctl_put(t, R "info/L3/min_cbm_bits", "21\n");
-	refused(t, -RP_ENOTSUP, "makes no sense");
+	refused(t, -RP_ENOTSUP, "has an invalid mask");
 	ctl_remove(t, R "info/L3/min_cbm_bits");
 	refused(t, -RP_ENOENT, "");
 	ctl_put(t, R "info/L3/min_cbm_bits", "1\n");
 	ctl_put(t, R "schemata", "L3:zero=fffff\n");
-	refused(t, -RP_EINVAL, "not understood");
+	refused(t, -RP_EINVAL, "has an unknown format");
 	ctl_remove(t, R "schemata");
 	refused(t, -RP_ENOENT, "schemata");
 	ctl_put(t, R "schemata", "MB:0=100\nsome words\n");
@@ -442,9 +442,10 @@ static void test_no_closids(void **state)
 	assert_int_equal(ctl_start(t, b), 0);
 	(void)ctl_work(t);
 	assert_string_equal(ctl_report(t, g), "1");
-	assert_string_equal(ctl_report(t, b),
-			    "3 class bronze: group bronze: it cannot be made: the hardware has no "
-			    "class left; it is in the root group; trying again");
+	assert_string_equal(
+		ctl_report(t, b),
+		"3 class bronze: group bronze: it cannot be created: the hardware has no "
+		"class left; it is in the root group; trying again");
 	has(fake_log(ctl_fake(t)), "the hardware has no class left");
 	has(ctl_get(t, R "tasks"), "31");
 	/* another class goes, its place is taken, and who waited gets it */
@@ -522,7 +523,7 @@ static void test_tried_again(void **state)
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
 	(void)ctl_work(t);
 	assert_string_equal(ctl_report(t, c),
-			    "3 class nowhere: there is no such RDT class; it is in the root group");
+			    "3 class nowhere: unknown RDT class; it is in the root group");
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
@@ -724,7 +725,7 @@ static void test_monitoring_tried_again(void **state)
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
 	assert_string_equal(ctl_report(t, c), "2 not monitored: its monitoring group cannot be "
-					      "made: Device or resource busy; trying again");
+					      "created: Device or resource busy; trying again");
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), CTL_AGAIN_FIRST_MS);
 	/* the group is there then, but does not take the task */

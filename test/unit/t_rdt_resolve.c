@@ -160,11 +160,11 @@ static void test_cache_ids(void **state)
 			 0);
 	assert_string_equal(schemata(f, "x"), "L3:0=fffff;1=3ff\nMB:0=100;1=100\n");
 	refused(f, "{partitions: {a: {l3Allocation: {\"0-1\": 50%, \"1\": 20%}}}}", -RP_EINVAL,
-		"has been given above");
+		"is already set above");
 	refused(f, "{partitions: {a: {l3Allocation: {\"128\": 50%}}}}", -RP_EINVAL,
-		"no list of cache ids");
+		"is not a list of cache ids");
 	refused(f, "{partitions: {a: {l3Allocation: {everything: 50%}}}}", -RP_EINVAL,
-		"no list of cache ids");
+		"is not a list of cache ids");
 }
 
 static void test_absolute(void **state)
@@ -199,7 +199,7 @@ static void test_sums(void **state)
 {
 	struct fixture *f = *state;
 	refused(f, "{partitions: {a: {l3Allocation: 60%}, b: {l3Allocation: 50%}}}", -RP_EINVAL,
-		"come to 110%");
+		"sum up to 110%");
 	refused(f, "{partitions: {a: {l3Allocation: 0%}, b: {l3Allocation: 0%}}}", -RP_EINVAL,
 		"too small");
 	refused(f, "{partitions: {a: {l3Allocation: 1%}}}", -RP_EINVAL, "too small");
@@ -255,11 +255,11 @@ static void test_class_errors(void **state)
 		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: {}}}}}",
 		-RP_EINVAL, "longer than");
 	refused(f, "{partitions: {a: {l3Allocation: {all: {code: 10%}}}}}", -RP_EINVAL,
-		"unified is missing");
+		"missing unified");
 	refused(f, "{partitions: {a: {l3Allocation: {all: {unified: 10%, code: 10%}}}}}",
 		-RP_EINVAL, "belong together");
 	refused(f, "{partitions: {a: {l3Allocation: {all: {unified: 10%, cdoe: 10%}}}}}",
-		-RP_EINVAL, "no such key");
+		-RP_EINVAL, "unknown key");
 	refused(f, "{partitions: {a: {l3Allocation: [10%]}}}", -RP_EINVAL, "expected a share");
 }
 

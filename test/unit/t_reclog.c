@@ -237,9 +237,9 @@ static void heads(void **state)
 	} rows[] = {
 		{{"words", 2, "boot one", "9"}, 0, ""},
 		{{"words", 3, "boot one", "9"}, 0, ""},
-		{{"words", 1, "boot one", ""}, -EPROTO, "of format 2, written by version 1.2.3"},
-		{{"words", 2, "boot two", ""}, -ESTALE, "of another boot"},
-		{{"other", 2, "boot one", ""}, -ENOMSG, "no log of other"},
+		{{"words", 1, "boot one", ""}, -EPROTO, "has format 2, written by version 1.2.3"},
+		{{"words", 2, "boot two", ""}, -ESTALE, "from another boot"},
+		{{"other", 2, "boot one", ""}, -ENOMSG, "not a log of other"},
 	};
 	struct place *p = *state;
 	char all[256];

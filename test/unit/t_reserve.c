@@ -96,7 +96,7 @@ static void count_warnings(void *ctx, uint32_t level, uint64_t object, const cha
 {
 	(void)ctx;
 	(void)object;
-	assert_non_null(strstr(text, "are off line; they are reserved again when they come back"));
+	assert_non_null(strstr(text, "are offline; they are reserved again when they are online"));
 	n_warnings += level == RP_LOG_WARNING;
 }
 

@@ -257,7 +257,7 @@ static void test_nobody_serves(void **state)
 	rpc_serve(p->server.rpc, NULL, NULL);
 	assert_int_equal(0, call(p, "Get", "x", &a));
 	pump(p);
-	assert_error(&a, -EREMOTEIO, TTRPC_UNIMPLEMENTED, "nothing is served");
+	assert_error(&a, -EREMOTEIO, TTRPC_UNIMPLEMENTED, "serves no requests");
 }
 
 static void test_later_and_in_any_order(void **state)
@@ -373,13 +373,13 @@ static void test_other_messages(void **state)
 	send_raw(&p->server, 1, TTRPC_RESPONSE, NULL, 0); /* to nothing */
 	assert_int_equal(0, buf_len(&p->server.out));
 	send_raw(&p->server, 1, TTRPC_DATA, "xyz", 3);
-	assert_answer(&p->server, 1, TTRPC_INVALID_ARGUMENT, "not open");
+	assert_answer(&p->server, 1, TTRPC_INVALID_ARGUMENT, "closed stream");
 	p->server.keep = true;
 	send_raw(&p->server, 1, TTRPC_REQUEST, NULL, 0);
 	send_raw(&p->server, 1, TTRPC_DATA, "xyz", 3); /* there its answer is still to come */
 	assert_int_equal(0, buf_len(&p->server.out));
 	send_raw(&p->server, 3, TTRPC_DATA, "xyz", 3);
-	assert_answer(&p->server, 3, TTRPC_INVALID_ARGUMENT, "not open");
+	assert_answer(&p->server, 3, TTRPC_INVALID_ARGUMENT, "closed stream");
 }
 
 static void test_too_many_pending(void **state)

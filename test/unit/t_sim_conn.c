@@ -86,7 +86,7 @@ static void registered_twice(void **state)
 	(void)state;
 	start_active(&p);
 	register_plugin(&p, "test", "10");
-	expect_lost(&p, "registered already");
+	expect_lost(&p, "already registered");
 	end(&p);
 }
 

@@ -192,9 +192,9 @@ static void wrong_messages(void **state)
 	add_message_head(&b, 0, 1, REQUEST, 4);
 	expect(&b, "flags 0x4");
 	add_message(&b, 1, 0, 1, REQUEST);
-	expect(&b, "type 1 where answers belong");
+	expect(&b, "type 1 instead of a reply");
 	add_message(&b, 2, 0, 1, RESPONSE);
-	expect(&b, "type 2 where requests belong");
+	expect(&b, "type 2 instead of a request");
 }
 
 static void stream_numbers(void **state)

@@ -193,7 +193,7 @@ static void test_check_folder(void **state)
 	if (geteuid() == 0) {
 		assert_int_equal(0, chown(f->folder, 12345, 0));
 		assert_int_equal(-EPERM, wire_check_folder(f->path, &err));
-		assert_non_null(strstr(err.text, "belongs to user 12345"));
+		assert_non_null(strstr(err.text, "is owned by user 12345"));
 	}
 }
 
@@ -282,7 +282,7 @@ static void test_client_timeout(void **state)
 	answer(f, 1, TTRPC_RESPONSE, NULL, 0);
 	assert_int_equal(0, ask(f, 1, text, sizeof text, &err));
 	assert_int_equal(-ETIMEDOUT, ask(f, 1, text, sizeof text, &err));
-	assert_string_equal("no answer in time", err.text);
+	assert_string_equal("no reply in time", err.text);
 	/* The request is more than a socket takes, and nobody reads. */
 	Nri__PodSandbox pod = NRI__POD_SANDBOX__INIT;
 	pod.name = malloc(TTRPC_MESSAGE_MAX);

@@ -115,17 +115,16 @@ static void test_machine_dependent_configs(void **state)
 	struct fake_host *f = start(&no_numa, NULL);
 	assert_int_equal(fake_configure(f, OPTIONS("align-by-socket: true")), -RP_EINVAL);
 	assert_string_equal(fake_error(f),
-			    "cpuManagerPolicyOptions: option align-by-socket can not be used on a "
+			    "cpuManagerPolicyOptions: option align-by-socket cannot be used on a "
 			    "machine with more sockets than NUMA nodes");
 	fake_host_free(f);
 	f = start(&many_nodes, NULL);
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}, "
 					   "topologyManagerPolicy: restricted}"),
 			 -RP_EINVAL);
-	assert_string_equal(
-		fake_error(f),
-		"topologyManagerPolicy: topologyManagerPolicy restricted can not be used "
-		"with more than 64 NUMA nodes");
+	assert_string_equal(fake_error(f),
+			    "topologyManagerPolicy: topologyManagerPolicy restricted cannot be "
+			    "used with more than 64 NUMA nodes");
 	fake_host_free(f);
 	f = start(&laptop, OPTIONS("full-pcpus-only: true"));
 	assert_non_null(strstr(fake_log(f), "<4>option full-pcpus-only has no effect here"));
@@ -214,7 +213,7 @@ static void test_restart_with_other_reservation(void **state)
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0,2\"}}"), 0);
 	assert_string_equal(fake_cpus(f, g), "2-3");
-	assert_string_equal(fake_degraded(f, g), "some of its exclusive CPUs are reserved by now");
+	assert_string_equal(fake_degraded(f, g), "some of its exclusive CPUs are now reserved");
 	assert_string_equal(fake_cpus(f, be), "0-1,4-15");
 	/* out of what is available: placed anew */
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
@@ -258,7 +257,7 @@ static void test_before_configuration(void **state)
 	assert_int_equal(fake_release(f, c), 0);
 	c = add(f, "c", RP_QOS_BEST_EFFORT, 0);
 	assert_int_equal(fake_allocate(f, c), -RP_EAGAIN);
-	assert_string_equal(fake_error(f), "no configuration is in force");
+	assert_string_equal(fake_error(f), "no configuration is active");
 	assert_int_equal(fake_sync(f), -RP_EAGAIN);
 	assert_string_equal(fake_zones(f), "");
 	assert_string_equal(fake_metrics(f), "");
@@ -320,22 +319,22 @@ static void test_explanations(void **state)
 					    "cpuManagerPolicyOptions: {full-pcpus-only: true}}");
 	assert_string_equal(
 		fake_trail(f, guaranteed(f, "g", 2)),
-		"Guaranteed pod, request of 2 whole CPUs: exclusive CPUs\n"
-		"[cpuManagerPolicyOptions] CPUs 2-3 by packing, of the candidates 2-15\n");
+		"Guaranteed pod, request of 2 whole CPUs: exclusive "
+		"CPUs\n[cpuManagerPolicyOptions] CPUs 2-3 by packing (candidates: 2-15)\n");
 	assert_string_equal(fake_trail(f, best_effort(f, "be")),
 			    "the pod is not Guaranteed: shared CPUs\n"
-			    "all available CPUs but those of exclusive containers\n");
+			    "all CPUs that are not exclusive\n");
 	assert_string_equal(fake_trail(f, create(f, "half", RP_QOS_GUARANTEED, 1500)),
-			    "request of 1500m is no whole number of CPUs: shared CPUs\n"
-			    "all available CPUs but those of exclusive containers\n");
+			    "request of 1500m is not a whole number of CPUs: shared CPUs\n"
+			    "all CPUs that are not exclusive\n");
 	assert_string_equal(fake_trail(f, create(f, "none", RP_QOS_GUARANTEED, 0)),
 			    "no CPU request: shared CPUs\n"
-			    "all available CPUs but those of exclusive containers\n");
+			    "all CPUs that are not exclusive\n");
 	assert_int_equal(fake_configure(f, OPTIONS("strict-cpu-reservation: true")), 0);
 	assert_string_equal(fake_trail(f, best_effort(f, "strict")),
 			    "the pod is not Guaranteed: shared CPUs\n"
-			    "[cpuManagerPolicyOptions] all available CPUs but those of exclusive "
-			    "containers and the reserved ones (strict-cpu-reservation)\n");
+			    "[cpuManagerPolicyOptions] all CPUs that are neither exclusive nor "
+			    "reserved (strict-cpu-reservation)\n");
 	fake_host_free(f);
 }
 

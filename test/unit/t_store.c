@@ -78,7 +78,7 @@ static void directory_of_somebody_else(void **state)
 		skip();
 	assert_int_equal(mkdir(p->dir, 0710), 0);
 	assert_int_equal(chown(p->dir, 12345, 0), 0);
-	refuse(p, p->dir, -EPERM, "belongs to user 12345");
+	refuse(p, p->dir, -EPERM, "is owned by user 12345");
 }
 
 static void lock_that_is_none(void **state)

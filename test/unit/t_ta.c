@@ -90,8 +90,8 @@ static void test_misfit_says_why(void **state)
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0\"}, "
 					   "availableResources: {cpu: \"cpuset:0-10\"}}"),
 			 -RP_ENOSPC);
-	if (!strstr(fake_error(f), "would not fit any more: ") ||
-	    !strstr(fake_error(f), "; end it first"))
+	if (!strstr(fake_error(f), "would no longer fit: ") ||
+	    !strstr(fake_error(f), "; stop it first"))
 		fail_msg("error: %s", fake_error(f));
 	assert_int_equal(fake_configure(f, PLAIN), 0);
 	assert_null(fake_degraded(f, big));
@@ -103,7 +103,7 @@ static void test_misfit_says_why(void **state)
 	rp_ctr misfit = fake_degraded(f, big) ? big : other;
 	const char *why = fake_degraded(f, misfit);
 	assert_non_null(why);
-	if (!strstr(why, "runs on what is left") || !strstr(why, "can't "))
+	if (!strstr(why, "runs on the remaining CPUs") || !strstr(why, "needs "))
 		fail_msg("reason: %s", why);
 	assert_true(fake_cpus(f, misfit)[0]);
 	assert_int_equal(fake_release(f, misfit == big ? other : big), 0);

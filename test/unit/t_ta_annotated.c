@@ -109,9 +109,9 @@ static void test_refused_hints(void **state)
 		{DENY "={type: regexp, paths: [/dev]}", "type \"regexp\" is neither"},
 		{DENY "={type: [", "annotation deny.topologyhints"},
 		{ALLOW "=- x", "expected keys with values, found a list"},
-		{TEST_HINTS "={x: {CPUs: all}}", "\"x\" has a list that is none"},
-		{TEST_HINTS "={x: {NUMAs: 1-}}", "\"x\" has a list that is none"},
-		{TEST_HINTS "={x: {Sockets: \"0,a\"}}", "\"x\" has a list that is none"},
+		{TEST_HINTS "={x: {CPUs: all}}", "\"x\" has an invalid list"},
+		{TEST_HINTS "={x: {NUMAs: 1-}}", "\"x\" has an invalid list"},
+		{TEST_HINTS "={x: {Sockets: \"0,a\"}}", "\"x\" has an invalid list"},
 		{TEST_HINTS "={x: {", "annotation test.topologyhints"},
 	};
 	struct fake_host *f = start_with(&small, PLAIN);
@@ -218,7 +218,7 @@ static void test_too_many(void **state)
 					     .cpu_request = 1000,
 					     .annotations = annotations});
 	assert_true(within(fake_cpus(f, c), "12-15"));
-	assert_non_null(strstr(fake_log(f), "more than 64 topology hints: that of h64"));
+	assert_non_null(strstr(fake_log(f), "more than 64 topology hints: ignoring that of h64"));
 	/* what is kept of it has room for fewer */
 	assert_non_null(strstr(fake_log(f), "topology hints will be forgotten"));
 	assert_int_equal(fake_restart(f), 0);
@@ -350,7 +350,7 @@ static void test_strict_pod_resources(void **state)
 					  .cpu_request = 3000,
 					  .annotations = "strict.topologyhints" DOMAIN "=true",
 					  .pod_resources = "x.com/nic:3"},
-		       "fail strict hint podresourceapi:x.com/nic");
+		       "do not satisfy the strict hint podresourceapi:x.com/nic");
 	fake_host_free(f);
 }
 

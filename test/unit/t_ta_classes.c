@@ -61,7 +61,7 @@ static void test_a_class_goes(void **state)
 					   "slow}"),
 			 0);
 	(void)fake_run_work(f);
-	assert_non_null(strstr(fake_log(f), "one of its annotations is not valid"));
+	assert_non_null(strstr(fake_log(f), "one of its annotations is invalid"));
 	assert_true(rp_ids_subset(rp_ids_of(&was), fake_cpu_ids(f, c)));
 	assert_int_equal(fake_release(f, c), 0);
 	fake_host_free(f);

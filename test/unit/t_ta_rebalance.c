@@ -141,7 +141,7 @@ static void test_kept_and_lowered(void **state)
 	assert_int_equal(fake_release(f, rest), 0);
 	assert_moves(f, 8, 1);
 	assert_string_equal(fake_exclusive(f, a), "4");
-	assert_told(f, a, "it gets what it asks for");
+	assert_told(f, a, "it gets what it requests");
 	fake_host_free(f);
 }
 
@@ -171,7 +171,7 @@ static void test_follows(void **state)
 	assert_string_not_equal(fake_cpus(f, a), fake_cpus(f, b));
 	assert_moves(f, 8, 1);
 	assert_string_equal(fake_cpus(f, a), fake_cpus(f, b));
-	assert_told(f, a, "by: affinity to other containers");
+	assert_told(f, a, "rule: affinity to other containers");
 	assert_moves(f, 8, 0);
 	fake_host_free(f);
 }

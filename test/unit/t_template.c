@@ -91,7 +91,7 @@ static void test_exclusive(void **state)
 	assert_string_equal(fake_cpus(f, part), "6-15");
 	/* one has to stay for those who share */
 	assert_int_equal(fake_allocate(f, big), -RP_ENOSPC);
-	assert_non_null(strstr(fake_error(f), "no 10 CPUs are free"));
+	assert_non_null(strstr(fake_error(f), "fewer than 10 CPUs are free"));
 	assert_int_equal(fake_restart(f), 0);
 	assert_int_equal(fake_n_changed(f), 0);
 	fake_request(f, db, 2000, 2000);
@@ -110,7 +110,7 @@ static void test_exclusive_come_back(void **state)
 	assert_int_equal(fake_set_offline(f, "4-15"), 0);
 	assert_string_equal(fake_exclusive(f, db), "");
 	assert_string_equal(fake_cpus(f, db), "1-3");
-	assert_string_equal(fake_degraded(f, db), "too few CPUs to have its own");
+	assert_string_equal(fake_degraded(f, db), "not enough CPUs to make its CPUs exclusive");
 	assert_int_equal(fake_set_offline(f, "0,8-15"), 0);
 	assert_int_equal(rp_ids_count(fake_exclusive_ids(f, db)), 4);
 	assert_null(fake_degraded(f, db));
@@ -130,15 +130,15 @@ static void test_unpinned(void **state)
 static const struct {
 	const char *config, *error;
 } bad[] = {
-	{"{reservedResources: {cpu: 17}}", "17 CPUs are to be reserved, and 16 are available"},
-	{"{reservedResources: {cpu: 0}}", "need one CPU each at least"},
-	{"{pinCPU: true}", "need one CPU each at least"},
+	{"{reservedResources: {cpu: 17}}", "17 reserved CPUs requested, but only 16 are available"},
+	{"{reservedResources: {cpu: 0}}", "at least one CPU is needed"},
+	{"{pinCPU: true}", "at least one CPU is needed"},
 	{"{reservedResources: {cpu: \"cpuset:3,16\"}}",
 	 "part of the reserved CPUs are not available: 16"},
-	{"{reservedResources: {cpu: 16}}", "need one CPU each at least"},
+	{"{reservedResources: {cpu: 16}}", "at least one CPU is needed"},
 	{"{reservedResources: {cpu: much}}", "expected a quantity"},
 	{"{reservedResources: {cpu: 1}, availableResources: {cpu: 3}}",
-	 "a quantity can not be used here"},
+	 "a quantity cannot be used here"},
 };
 
 static void test_bad_configs(void **state)

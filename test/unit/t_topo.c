@@ -127,7 +127,7 @@ static void test_optional_sets(void **state)
 	assert_ids(topo_ids(t, RP_CPUS_NOHZ_FULL), "");
 	topo_free(t);
 	tree_put(tree, CPU "/isolated", "none\n");
-	t = tree_read_noted(tree, CPU "/isolated: cannot be read");
+	t = tree_read_noted(tree, CPU "/isolated: not a list");
 	assert_ids(topo_ids(t, RP_CPUS_ISOLATED), "");
 	topo_free(t);
 }
@@ -146,7 +146,7 @@ static void test_online_is_needed(void **state)
 	assert_ids(topo_ids(t, RP_CPUS_ONLINE), "0-15");
 	topo_free(t);
 	tree_del(tree, CPU "/present");
-	tree_refuses(tree, -ENOENT, CPU ": has neither online nor present");
+	tree_refuses(tree, -ENOENT, CPU ": neither online nor present exists");
 	tree_put(tree, CPU "/online/x", "0");
 	tree_refuses(tree, -EISDIR, "cannot read");
 	tree_del(tree, "sys");
@@ -167,7 +167,7 @@ static void test_long_list(void **state)
 	topo_check(t);
 	assert_int_equal(topo_n_units(t, RP_LEVEL_THREAD), 4096);
 	assert_int_equal(topo_n_notes(t), TOPO_NOTES_MAX);
-	assert_non_null(strstr(topo_note(t, TOPO_NOTES_MAX - 1), "more oddities"));
+	assert_non_null(strstr(topo_note(t, TOPO_NOTES_MAX - 1), "more irregularities"));
 	assert_true(topo_size(t) < 2u << 20);
 	topo_free(t);
 	memset(text, '1', 64000);
@@ -253,7 +253,7 @@ static void test_unknown_ids(void **state)
 	topo_free(t);
 	tree_put_cpu(tree, 2, "topology/core_id", "4294967296");
 	tree_put_cpu(tree, 4, "topology/core_id", "five");
-	t = tree_read_noted(tree, "cpu4/topology/core_id: not an id, taken as 4");
+	t = tree_read_noted(tree, "cpu4/topology/core_id: not an id, treated as 4");
 	assert_int_equal(cpu_of(t, 5).core_id, 4);
 	assert_int_equal(cpu_of(t, 2).core_id, 2);
 	topo_free(t);
@@ -268,7 +268,7 @@ static void test_contradictory_siblings(void **state)
 	assert_ids(unit_of(t, RP_LEVEL_CORE, 1).cpus, "2-3");
 	topo_free(t);
 	tree_put_cpu(tree, 2, "topology/core_cpus_list", "4-5");
-	t = tree_read_noted(tree, "cpu2/topology/core_cpus_list: does not name the CPU itself");
+	t = tree_read_noted(tree, "cpu2/topology/core_cpus_list: does not contain the CPU itself");
 	topo_check(t);
 	assert_ids(unit_of(t, RP_LEVEL_CORE, 1).cpus, "2");
 	topo_free(t);
@@ -278,7 +278,7 @@ static void test_contradictory_siblings(void **state)
 	assert_int_equal(cpu_of(t, 8).package_id, 0);
 	topo_free(t);
 	tree_put_cpu(tree, 2, "topology/core_cpus_list", "2-");
-	t = tree_read_noted(tree, "cpu2/topology/core_cpus_list: cannot be read");
+	t = tree_read_noted(tree, "cpu2/topology/core_cpus_list: not a list");
 	topo_check(t);
 	topo_free(t);
 }
@@ -361,11 +361,11 @@ static void test_kinds(void **state)
 		{NULL, "9", "8-9", NULL},
 		{"0-6", NULL, "8-15", NULL},
 		{"0-15", "", "", NULL},
-		{"", "", "", "leave CPUs out"},
-		{"0-3", "8-15", "8-15", "leave CPUs out"},
+		{"", "", "", "some CPUs are missing"},
+		{"0-3", "8-15", "8-15", "some CPUs are missing"},
 		{"0-8", "8-15", "10-15", "share cores"},
 		{"0-15", "12-15,99", "", "share cores"},
-		{"zero", "8-15", "8-15", "cpu_core/cpus: cannot be read"},
+		{"zero", "8-15", "8-15", "cpu_core/cpus: not a list"},
 	};
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		tree_del(tree, "sys/devices/cpu_core");
@@ -520,21 +520,21 @@ static void test_faulty_caches(void **state)
 		const char *file, *text, *note; /* text NULL: removed */
 		unsigned n_caches;
 	} cases[] = {
-		{"cache/index3/level", "0", "index3/level: cannot be made sense of", 26},
-		{"cache/index3/level", "9", "index3/level: cannot be made sense of", 26},
-		{"cache/index3/level", "L3", "index3/level: cannot be made sense of", 26},
-		{"cache/index3/type", "Magic", "index3/type: cannot be made sense of", 26},
-		{"cache/index3/type", NULL, "index3/type: cannot be made sense of", 26},
-		{"cache/index3/size", "16T", "index3/size: cannot be read as a size", 26},
-		{"cache/index3/size", "99999999999999999999", "index3/size: cannot", 26},
-		{"cache/index3/size", "9223372036854775807K", "index3/size: cannot", 26},
-		{"cache/index3/size", "16KK", "index3/size: cannot be read as a size", 26},
-		{"cache/index3/size", NULL, "index3/size: cannot be read as a size", 26},
+		{"cache/index3/level", "0", "index3/level: invalid content", 26},
+		{"cache/index3/level", "9", "index3/level: invalid content", 26},
+		{"cache/index3/level", "L3", "index3/level: invalid content", 26},
+		{"cache/index3/type", "Magic", "index3/type: invalid content", 26},
+		{"cache/index3/type", NULL, "index3/type: invalid content", 26},
+		{"cache/index3/size", "16T", "index3/size: not a size", 26},
+		{"cache/index3/size", "99999999999999999999", "index3/size: not a size", 26},
+		{"cache/index3/size", "9223372036854775807K", "index3/size: not a size", 26},
+		{"cache/index3/size", "16KK", "index3/size: not a size", 26},
+		{"cache/index3/size", NULL, "index3/size: not a size", 26},
 		{"cache/index3/id", "many", "index3/id: not an id", 26},
 		{"cache/index3/id", "-1", "index3/id: not an id", 26},
-		{"cache/index3/shared_cpu_list", "0-", "shared_cpu_list: cannot be read", 26},
-		{"cache/index3/shared_cpu_list", "4-7", "does not name the CPU itself", 26},
-		{"cache/index3/shared_cpu_list", NULL, "shared_cpu_list: cannot be read", 26},
+		{"cache/index3/shared_cpu_list", "0-", "shared_cpu_list: not a list", 26},
+		{"cache/index3/shared_cpu_list", "4-7", "does not contain the CPU itself", 26},
+		{"cache/index3/shared_cpu_list", NULL, "shared_cpu_list: not a list", 26},
 	};
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		if (cases[i].text)
@@ -556,7 +556,7 @@ static void test_overlapping_caches(void **state)
 	const struct tree *tree = *state;
 	tree_put_cpu(tree, 0, "cache/index3/shared_cpu_list", "0-3");
 	struct topo *t =
-		tree_read_noted(tree, "cpu4: shares a level 3 cache with CPUs that have another");
+		tree_read_noted(tree, "cpu4: shares a level 3 cache with CPUs that list another");
 	topo_check(t);
 	assert_ids(unit_of(t, RP_LEVEL_L3, 0).cpus, "0-3");
 	assert_ids(unit_of(t, RP_LEVEL_L3, 1).cpus, "4-7");
@@ -564,7 +564,7 @@ static void test_overlapping_caches(void **state)
 	/* The same cache under two numbers counts once. */
 	tree_put_cpu(tree, 0, "cache/index3/shared_cpu_list", "0-7");
 	tree_cache(tree, 0, 4, 3, "Unified", 16384, 9, "0-7");
-	t = tree_read_noted(tree, "cpu0: shares a level 3 cache with CPUs that have another");
+	t = tree_read_noted(tree, "cpu0: shares a level 3 cache with CPUs that list another");
 	topo_check(t);
 	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 2);
 	topo_free(t);

@@ -152,15 +152,15 @@ static void test_cpus_of_nodes(void **state)
 {
 	const struct tree *tree = *state;
 	tree_put(tree, NODE "/node1/cpulist", "3-6,99\n");
-	struct topo *t = tree_read_noted(tree, "node1/cpulist: has CPUs of other nodes");
+	struct topo *t = tree_read_noted(tree, "node1/cpulist: contains CPUs of other nodes");
 	topo_check(t);
 	assert_ids(node_of(t, 0).cpus, "0-3,7");
 	assert_ids(node_of(t, 1).cpus, "4-6");
 	topo_free(t);
-	t = tree_read_noted(tree, "CPU 7 and 0 more are in no node, taken as of node 0");
+	t = tree_read_noted(tree, "CPU 7 and 0 more are in no node, treated as in node 0");
 	topo_free(t);
 	tree_del(tree, NODE "/node1");
-	t = tree_read_noted(tree, "node1/cpulist: cannot be read");
+	t = tree_read_noted(tree, "node1/cpulist: not a list");
 	topo_check(t);
 	assert_int_equal(node_of(t, 1).type,
 			 RP_MEM_PMEM); /* has_memory says that it is not nothing */
@@ -191,7 +191,7 @@ static void test_node_memory(void **state)
 					  "Node 1 MemTotal: 9007199254740992 kB"};
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		tree_put(tree, NODE "/node1/meminfo", "%s\n", bad[i]);
-		t = tree_read_noted(tree, "node1/meminfo: has no MemTotal that makes sense");
+		t = tree_read_noted(tree, "node1/meminfo: has no valid MemTotal");
 		assert_int_equal(node_of(t, 1).memory, 0);
 		assert_ids(topo_ids(t, RP_NODES_MEMORY), "0-3");
 		topo_free(t);
@@ -204,7 +204,7 @@ static void test_node_memory(void **state)
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0-3");
 	topo_free(t);
 	tree_put(tree, NODE "/has_normal_memory", "all\n");
-	t = tree_read_noted(tree, "has_normal_memory: cannot be read as a list of nodes");
+	t = tree_read_noted(tree, "has_normal_memory: not a list of nodes");
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0-3");
 	topo_free(t);
 }
@@ -220,7 +220,7 @@ static void test_huge_file(void **state)
 	tree_put_bytes(tree, NODE "/node1/cpulist", text, 1 << 20);
 	tree_put_bytes(tree, CPU "/cpu0/topology/core_id", text, 1 << 20);
 	free(text);
-	struct topo *t = tree_read_noted(tree, "node1/meminfo: has no MemTotal");
+	struct topo *t = tree_read_noted(tree, "node1/meminfo: has no valid MemTotal");
 	topo_check(t);
 	topo_free(t);
 }
@@ -289,7 +289,7 @@ static void test_types_by_tier(void **state)
 	assert_int_equal(node_of(t, 5).type, RP_MEM_DRAM);
 	topo_free(t);
 	put_tier(tree, 7, "two");
-	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
+	t = tree_read_noted(tree, "memory_tier7/nodelist: not a list");
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
 	topo_free(t);
 	/* HBM with CPUs: the others are compared with the slower one. */
@@ -305,7 +305,7 @@ static void test_types_by_tier(void **state)
 	tree_node(tree, 1, "", 1048576, "20 10 20 20 20 20");
 	put_tier(tree, 7, "two");
 	tree_del(tree, TIERS "/memory_tier4");
-	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
+	t = tree_read_noted(tree, "memory_tier7/nodelist: not a list");
 	assert_int_equal(node_of(t, 1).type, RP_MEM_PMEM); /* no DRAM tier to compare with */
 	topo_free(t);
 }

@@ -156,20 +156,20 @@ static void no_platform(const struct tree *tree, const char *part)
 static void test_none(void **state)
 {
 	const struct tree *tree = *state;
-	no_platform(tree, "there is no /dev/isst_interface");
+	no_platform(tree, "missing /dev/isst_interface");
 	/* Of a kind that nobody knows; then without CPUs that are here. */
 	put_device(tree, "api 0\n");
-	no_platform(tree, "asking where CPUs are");
+	no_platform(tree, "cannot find the CPUs");
 	put_device(tree, tpmi);
 	tree_put(tree, DEVICE ".fail", "platform %d\n", ENOTTY);
-	no_platform(tree, "no Speed Select device");
+	no_platform(tree, "not a supported Speed Select device");
 	tree_put(tree, DEVICE ".fail", "platform %d\n", EPERM);
 	no_platform(tree, "DeviceAllow");
 	tree_put(tree, DEVICE ".fail", "platform %d\n", EIO);
 	no_platform(tree, strerror(EIO));
 	tree_del(tree, DEVICE ".fail");
 	put_device(tree, "api 2\npunit 0 0 0 3 7 0 1\n");
-	no_platform(tree, "asking where CPUs are");
+	no_platform(tree, "cannot find the CPUs");
 }
 
 /* More than a punit has CPUs is not believed, nor a step of no core. */

@@ -169,7 +169,7 @@ static void test_sizes(void **state)
 	trial_result_fini(&res);
 	n = 1001;
 	expect(&s, TRIAL_TOO_LONG, -E2BIG,
-	       "the answer is longer than 1000 bytes, after the configuration was tried");
+	       "the result is longer than 1000 bytes, after the configuration was tried");
 	s = spec_of(out_of_memory, NULL);
 	expect(&s, TRIAL_REFUSED, -ENOMEM, "Cannot allocate memory");
 }
@@ -296,7 +296,7 @@ static void test_timeout(void **state)
 	struct trial_spec s = spec_of(hang, NULL);
 	s.limits.time_ms = 1000;
 	expect(&s, TRIAL_TIMED_OUT, -ETIMEDOUT,
-	       "module \"x\" did not come to an end within 1000 ms in prepare while the "
+	       "module \"x\" did not end within 1000 ms in prepare while the "
 	       "configuration was tried");
 }
 
@@ -542,7 +542,7 @@ static void test_lies(void **state)
 	static const uint32_t magic = 0x7472696cu;
 	struct lie lie = {.magic = 1};
 	struct trial_spec s = spec_of(tell_lie, &lie);
-	const char *garbled = "the process wrote over the answer outside of any module while the "
+	const char *garbled = "the process overwrote the result outside of any module while the "
 			      "configuration was tried";
 	expect(&s, TRIAL_GARBLED, -EBADMSG, garbled);
 	lie = (struct lie){.magic = magic, .text_size = ERR_TEXT_MAX};
@@ -551,10 +551,10 @@ static void test_lies(void **state)
 	expect(&s, TRIAL_GARBLED, -EBADMSG, garbled);
 	lie = (struct lie){.magic = magic, .data_size = UINT64_MAX - 8};
 	expect(&s, TRIAL_TOO_LONG, -E2BIG,
-	       "the answer is longer than 16777216 bytes, after the configuration was tried");
+	       "the result is longer than 16777216 bytes, after the configuration was tried");
 	lie = (struct lie){.magic = magic, .data_size = 41}; /* less than announced */
 	expect(&s, TRIAL_EXITED, -ECHILD,
-	       "the process ended without an answer (exit status 0, as for: Success) while the "
+	       "the process ended without a result (exit status 0, as for: Success) while the "
 	       "configuration was tried");
 }
 

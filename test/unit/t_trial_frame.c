@@ -139,7 +139,7 @@ static void reports(void **state)
 	assert_int_equal(r.n_moves, 0);
 	report_fini(&r);
 	assert_int_equal(report_read(buf_bytes(&b), buf_len(&b) - 1, &r, &err), -EBADMSG);
-	assert_string_equal(err.text, "the report of a trial is none");
+	assert_string_equal(err.text, "the report of a trial is invalid");
 	assert_null(r.moves);
 	report_fini(&r);
 	buf_fini(&b);

@@ -470,7 +470,7 @@ static void test_peer_never_reads(void **state)
 		ask(f, 2 * i + 1);
 	WAIT(f, f->a.n_closed);
 	assert_int_equal(-ENOBUFS, f->a.closed.code);
-	assert_non_null(strstr(f->a.closed.text, "does not take its answers"));
+	assert_non_null(strstr(f->a.closed.text, "does not read its replies"));
 	assert_in_range(f->a.n_requests, 17, 20);
 }
 

@@ -102,7 +102,7 @@ static void test_each_invariant(void **state)
 	(void)state;
 	assert_int_equal(put(ctrs[0], "0-1", "0-1", &err), 0);
 	assert_int_equal(put(ctrs[1], "1-2", NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "CPU 1, which belongs to container n/p/c0"));
+	assert_non_null(strstr(err.text, "CPU 1, which is exclusive to container n/p/c0"));
 	assert_int_equal(put(ctrs[1], "2-14", NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "CPUs 14, which are not online"));
 	assert_int_equal(put(ctrs[1], "", NULL, &err), -EINVAL);
@@ -111,12 +111,12 @@ static void test_each_invariant(void **state)
 	assert_non_null(strstr(err.text, "not among its CPUs"));
 	assert_int_equal(put(ctrs[1], "2-5", NULL, &err), 0);
 	assert_int_equal(put(ctrs[2], "5-6", "5-6", &err), -EINVAL);
-	assert_non_null(strstr(err.text, "others run there too"));
+	assert_non_null(strstr(err.text, "on which other containers run"));
 	assert_int_equal(put(ctrs[1], NULL, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "lost its CPUs"));
+	assert_non_null(strstr(err.text, "lost its CPU set"));
 	ctrs[3]->flags |= RP_CTR_PRESERVE_CPU;
 	assert_int_equal(put(ctrs[3], "7", NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "left alone by annotation"));
+	assert_non_null(strstr(err.text, "is unmanaged by annotation"));
 	ctrs[3]->flags = 0;
 }
 
@@ -150,9 +150,9 @@ static void test_cpus_change_hands_in_one_transaction(void **state)
 	txn_commit(t);
 	txn_end(t);
 	assert_int_equal(put(ctrs[2], "2", NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "container n/p/c0 alone"));
+	assert_non_null(strstr(err.text, "exclusive to container n/p/c0"));
 	assert_int_equal(put(ctrs[2], "0", NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "container n/p/c1 alone"));
+	assert_non_null(strstr(err.text, "exclusive to container n/p/c1"));
 }
 
 static void test_exited_containers_hold_nothing(void **state)

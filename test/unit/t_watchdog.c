@@ -105,9 +105,8 @@ static void test_hang(void **state)
 	int status = in_child(hang);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
-	has_said("nri-rp: module \"slow\" hangs in allocate of \"c1\": no answer "
-		 "within 60 ms; ending the process before the "
-		 "runtime drops it\n");
+	has_said("nri-rp: module \"slow\" hangs in allocate of \"c1\": no reply within 60 ms; "
+		 "exiting before the runtime disconnects the daemon\n");
 	struct crumb *c = NULL;
 	assert_int_equal(crumb_open(path, &c, NULL), 0);
 	assert_int_equal(crumb_last(c)->cause, CRUMB_HUNG);
@@ -140,8 +139,8 @@ static void test_hang_late(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
 	has_said("<3>a request has taken more than 60 ms, outside of any module\n");
-	has_said("<3>module \"slow\" hangs in release: no answer within 60 ms; ending the process "
-		 "before the runtime drops it\n");
+	has_said("<3>module \"slow\" hangs in release: no reply within 60 ms; exiting before the "
+		 "runtime disconnects the daemon\n");
 }
 
 /* A long request of many short calls is nobody's hang; a slow host is complained about, once a

@@ -13,10 +13,10 @@
 static int read_namespaces(struct conf_loader *l, rp_cfg list, struct conf_strings *ret)
 {
 	if (!node_is(list, RP_NODE_LIST) || list->n > NAMESPACES_MAX)
-		return problem_node(l->errs, list, NULL,
-				    "expected a list of up to %u namespaces, as [kube-system, "
-				    "\"infra-*\"]",
-				    NAMESPACES_MAX);
+		return problem_node(
+			l->errs, list, NULL,
+			"expected a list of up to %u namespaces, as in [kube-system, \"infra-*\"]",
+			NAMESPACES_MAX);
 	const char **items = arena_array(l->conf->arena, list->n, sizeof *items);
 	if (!items)
 		return -ENOMEM;
@@ -54,16 +54,17 @@ static int read_name(struct conf_loader *l, const struct conf_member *m, const c
 			continue;
 		len = stem_of(domains[i], &stem);
 		if (!len)
-			return problem_node(l->errs, m->node, NULL,
-					    "expected a name of one part before ." ANNOTATION_DOMAIN
-					    ", or that name alone, as cpu.preserve");
+			return problem_node(
+				l->errs, m->node, NULL,
+				"expected a name with one part before ." ANNOTATION_DOMAIN
+				", or only that name, as in cpu.preserve");
 		break;
 	}
 	if (str_has_suffix(m->key, ".memory-qos"))
-		return problem_node(l->errs, m->node, NULL,
-				    "annotations of this domain are named with all of it: write "
-				    "\"%s.nri.io\"",
-				    m->key);
+		return problem_node(
+			l->errs, m->node, NULL,
+			"annotations of this domain need the full name: write \"%s.nri.io\"",
+			m->key);
 	*ret = arena_strndup(l->conf->arena, stem, len);
 	return *ret ? 0 : -ENOMEM;
 }
@@ -74,8 +75,8 @@ static int read_one(struct conf_loader *l, const struct conf_member *m, struct c
 		return problem_node(l->errs, m->node, NULL, "expected the key of an annotation");
 	if (str_has_suffix(m->key, "/pod") || strstr(m->key, "/container."))
 		return problem_node(l->errs, m->node, NULL,
-				    "an annotation is named without /pod and /container.NAME, and "
-				    "all forms of it are meant");
+				    "name an annotation without /pod and /container.NAME; the rule "
+				    "applies to all its forms");
 	int rc = read_name(l, m, &ret->name);
 	return rc ? rc : read_namespaces(l, m->node, &ret->namespaces);
 }

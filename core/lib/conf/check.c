@@ -26,7 +26,7 @@ static void fold_members(struct conf_errors *errs, struct rp_cfg_node *map,
 		}
 		if (twin) {
 			char first[CONF_PLACE_MAX];
-			(void)problem_node(errs, m->node, NULL, "given twice, first as %s at %s",
+			(void)problem_node(errs, m->node, NULL, "set twice, first as %s at %s",
 					   twin->written, conf_where(twin, first, sizeof first));
 			node_remove(map, m);
 			continue;
@@ -105,8 +105,8 @@ static void unknown_key(const struct check *c, const struct schema_node *s, rp_c
 	const char *close = check_suggest(s, m->key, false);
 	if (ends_a_list(map, i))
 		check_tell(c, m,
-			   "a comma ends the value before it; a list of CPUs in braces has to be "
-			   "quoted: %s: \"%s,%s\"",
+			   "a comma ends the value before it; quote a CPU list within braces: %s: "
+			   "\"%s,%s\"",
 			   map->members[i - 1].key, map->members[i - 1].node->text, m->key);
 	else
 		check_tell(c, m, "unknown key%s%s%s", close ? ", did you mean " : "",
@@ -127,8 +127,8 @@ static void check_map(const struct check *c, const struct schema_node *s, rp_cfg
 	for (const struct schema_node *child = s->first; child; child = child->next)
 		if ((child->key.flags & RP_KEY_REQUIRED) && !node_set(map, child->key.path))
 			(void)problem_node(c->errs, map, child->key.path,
-					   "required, but not there%s%s",
-					   *child->key.doc ? ". " : "", child->key.doc);
+					   "missing required key%s%s", *child->key.doc ? ". " : "",
+					   child->key.doc);
 }
 
 static void check_list(const struct check *c, const struct schema_node *s, rp_cfg list)
@@ -158,7 +158,7 @@ static void check_node(const struct check *c, const struct schema_node *s, rp_cf
 		char expected[CONF_PROBLEM_TEXT_MAX], found[CONF_PLACE_MAX];
 		(void)problem_node(c->errs, node, NULL, "expected %s, found %s",
 				   value_expected(&s->key, expected, sizeof expected),
-				   fits ? "an empty one" : node_found(node, found, sizeof found));
+				   fits ? "an empty value" : node_found(node, found, sizeof found));
 		return;
 	}
 	if (schema_open(s))
@@ -241,8 +241,8 @@ static void describe_sections(const struct sections *s, const char *word, char *
 	for (unsigned i = s->first_module; i < s->n && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s",
 				      i > s->first_module ? ", "
-				      : close		  ? " Modules here are "
-							  : "; modules here are ",
+				      : close		  ? " Installed modules: "
+							  : "; installed modules: ",
 				      s->names[i]);
 }
 
@@ -256,12 +256,12 @@ static void nobodys_section(const struct conf_loader *l, const struct check *c,
 	const char *policy = conf_text(node_child(l->conf->root, "policy"), "");
 	/* A module that is used and missing is reported elsewhere, not for its section. */
 	if (str_eq(policy, m->key) || names_controller(l->conf->root, m->key)) {
-		check_tell(&lenient, m, "no module %s is installed, not checked", m->key);
+		check_tell(&lenient, m, "module %s is not installed, not checked", m->key);
 		return;
 	}
 	collect_sections(l, &s);
 	describe_sections(&s, m->key, more, sizeof more);
-	check_tell(c, m, "no module %s is installed%s%s", m->key, c->strict ? "" : ", not checked",
+	check_tell(c, m, "module %s is not installed%s%s", m->key, c->strict ? "" : ", not checked",
 		   more);
 }
 
@@ -330,7 +330,7 @@ void check_all(const struct conf_loader *l)
 		(void)problem_node(
 			l->errs, node_child(root, "config"), NULL,
 			"these are the values of a Helm chart: paste the part below `config:` as "
-			"the section of the policy, or run `nri-rpctl import` on the file");
+			"the policy's section, or run `nri-rpctl import` on the file");
 		return;
 	}
 	for (uint32_t i = 0; i < root->n; i++) {

@@ -258,7 +258,7 @@ struct conf_core {
 		bool pod_resource_api;
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
-		struct conf_strings namespaces; /* of custom resources, besides the agent's own */
+		struct conf_strings namespaces; /* kinds of custom resources, besides the agent's own */
 		const char *socket, *user;
 	} agent;
 	struct {
@@ -283,7 +283,7 @@ rp_cfg conf_root(const struct conf *conf);
 /* Returns a module's section; NULL: none (or it is null). */
 rp_cfg conf_section(const struct conf *conf, const char *module);
 
-/* Getters of nri-rp.host.config/1 without the context; see there. */
+/* Implements the getters of nri-rp.host.config/1, without the context; see there. */
 uint32_t conf_kind(rp_cfg node);
 /* Returns the node of a path. At each map the rest of the path is first tried as one key, so that
  * keys with dots can be reached. */

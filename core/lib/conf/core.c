@@ -42,132 +42,131 @@
 
 static const struct core_row {
 	struct rp_key key;
-	size_t at, size; /* of the member; size 0: none */
+	size_t at, size; /* position in struct conf_core; size 0: no member */
 } rows[] = {
 	BOUND(policy, "policy", RP_T_STRING, "none", .flags = RP_KEY_NON_EMPTY,
-	      .doc = "Policy module in force."),
+	      .doc = "Active policy module."),
 	ROW("controllers", RP_T_ANY, "[]",
-	    .doc = "Controller modules in use: a list of names, or a map of names to required, "
-		   "optional, relaxed or disabled. A name "
-		   "in a list is relaxed."),
+	    .doc = "Active controller modules: a list of names, or a map of names to required, "
+		   "optional, relaxed or disabled. A name in a list is relaxed."),
 	ROW("calculators", RP_T_ANY, "[]",
-	    .doc = "Calculator modules of node resources in use, in this order; as controllers. A "
-		   "required one refuses a configuration that it cannot take. In a list * is all "
-		   "that come with nri-rp, but for those that -NAME leaves out."),
+	    .doc = "Active calculator modules of node resources, in this order, written like "
+		   "controllers. A required calculator that cannot start makes the configuration "
+		   "invalid. In a list, * means all calculators of nri-rp; -NAME excludes one."),
 	ROW("adjustments", RP_T_ANY, "[]",
-	    .doc = "Containers that are placed by other requests and limits than their pods have: "
-		   "a list of "
-		   "maps with name, scope, and resources, classes or toptierLimit."),
+	    .doc = "Adjustments: containers that are placed with requests and limits other than "
+		   "those of their pods: a list of maps with name, scope, and resources, classes "
+		   "or toptierLimit."),
 	ROW("nodeResources", RP_T_MAP, NULL,
-	    .doc = "What the node has to lend: see nri-rp-node-resources(7)."),
-	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, a map."),
+	    .doc = "Overcommitted node resources: see nri-rp-node-resources(7)."),
+	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, as a map."),
 	ROW("nodeResources.nodeConfigs", RP_T_ANY, NULL,
 	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
-		   "and "
-		   "strategy. The first one that fits counts."),
+		   "and strategy. The first match is used."),
 	ROW("nodeResources.least", RP_T_MAP, NULL,
-	    .doc = "What intervals of the strategy count as at least, whoever sets them."),
+	    .doc = "Lower bounds for intervals of the strategy, whether set here or by an "
+		   "annotation of the Node."),
 	ROW("nodeResources.least.report", RP_T_DURATION, "30s",
-	    .doc = "The least metricReportIntervalSeconds."),
+	    .doc = "Lower bound for metricReportIntervalSeconds."),
 	ROW("nodeResources.least.aggregate", RP_T_DURATION, "60s",
-	    .doc = "The least metricAggregateDurationSeconds."),
+	    .doc = "Lower bound for metricAggregateDurationSeconds."),
 	ROW("nodeResources.prefixes", RP_T_ANY, NULL,
-	    .doc = "What this site calls koordinator.sh, node.koordinator.sh, "
-		   "scheduling.koordinator.sh, and kubernetes.io where it is that of batch and mid "
-		   "resources: a map of these to its own domains."),
+	    .doc = "Replacements for the domains koordinator.sh, node.koordinator.sh, "
+		   "scheduling.koordinator.sh, and kubernetes.io (of batch and mid resources): a "
+		   "map from these to the domains of this site."),
 	ROW("nodeResources.keepOnError", RP_T_BOOL, "true",
-	    .doc = "What a calculator gave last stands while it fails, for "
+	    .doc = "If a calculator fails, keep its last result valid for "
 		   "strategy.degradeTimeMinutes."),
 	ROW("nodeResources.prediction", RP_T_MAP, NULL,
-	    .doc = "What prod pods are not expected to need, by what they used before."),
+	    .doc = "Prediction of resources that prod pods will not need, from their past usage."),
 	ROW("nodeResources.prediction.coldStart", RP_T_DURATION, "24h",
-	    .doc = "A pod counts when it was watched for that long."),
+	    .doc = "Time for which a pod must be observed before it is predicted."),
 	ROW("nodeResources.prediction.safetyMargin", RP_T_INT, "10", .max = 1000,
-	    .doc = "Percent on top of what is expected."),
+	    .doc = "Safety margin in percent of the predicted usage."),
 	ROW("nodeResources.hostApplications", RP_T_ANY, NULL,
-	    .doc = "Applications outside of pods: a list of maps with name, cgroup and "
+	    .doc = "Applications outside pods: a list of maps with name, cgroup and "
 		   "priorityClass."),
 	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
-	    .doc = "A file with the devices of the node, a JSON list."),
+	    .doc = "File with the devices of the node, as a JSON list."),
 	ROW("nodeResources.file", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
-	    .doc = "Where to write what is to be on the Node, as JSON."),
+	    .doc = "File for the wanted content of the Node object, as JSON."),
 	ROW("nodeResources.node", RP_T_MAP, NULL,
-	    .doc = "What the cluster would say of this node."),
+	    .doc = "Replacement for the Node object, for nodes without a cluster."),
 	ROW("nodeResources.node.labels", RP_T_ANY, NULL, .doc = "A map."),
 	ROW("nodeResources.node.annotations", RP_T_ANY, NULL, .doc = "A map."),
 	ROW("nodeResources.node.reserved", RP_T_MAP, NULL,
-	    .doc = "What is not for pods: capacity less this is allocatable."),
+	    .doc = "Resources reserved for the system: allocatable is capacity minus this."),
 	ROW("nodeResources.node.reserved.cpu", RP_T_CPU, "0", .doc = "CPUs."),
 	ROW("nodeResources.node.reserved.memory", RP_T_BYTES, "0", .doc = "Memory."),
 	BOUND(on_policy_error, "onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
-	      .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
+	      .doc = "Action for a container that the policy cannot place: reject refuses it, "
 		     "unmanaged lets it run on the shared CPUs."),
 	ROW("admit", RP_T_MAP, NULL,
-	    .doc = "Pods before their containers, where the policy admits them."),
+	    .doc = "Admission of pods before their containers, by policies that admit pods."),
 	BOUND(admit.source, "admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
-	      .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
-		     "the sums that the runtime is told; auto, the cluster where it does."),
+	      .doc = "Source of pods' requests: feed (the cluster, through the agent), runtime "
+		     "(the pod sums that the runtime receives), or auto (feed if the agent is "
+		     "connected, else runtime)."),
 	BOUND(admit.timeout_ms, "admit.timeout", RP_T_DURATION, "1500ms",
-	      .doc = "How long a pod may wait for what the cluster says of it; at most "
-		     "three quarters of what the runtime allows, and with auto 500 ms."),
+	      .doc = "Time for which a pod may wait for its requests from the cluster; at most "
+		     "three quarters of the runtime's request timeout, and 500 ms with auto."),
 	BOUND(admit.on_timeout, "admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
-	      .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
-		     "allow goes by the runtime's sums."),
+	      .doc = "Action after that time with requestSource: feed: reject refuses the pod, "
+		     "allow uses the runtime's sums."),
 	ROW("admit.resourceNames", RP_T_ANY, NULL,
-	    .doc = "A map of extended resources that pods ask for to those that they count as: "
-		   "cpu (thousandths where the name ends in millicpu), memory, or a resource "
-		   "plugin's. Needs the cluster's word."),
-	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
+	    .doc = "Map from extended resources that pods request to the resources they count as: "
+		   "cpu (thousandths if the name ends in millicpu), memory, or a resource of a "
+		   "resource plugin. Needs agent.cluster."),
+	ROW("annotations", RP_T_MAP, NULL,
+	    .doc = "Rules for which annotations of pods are used in which namespaces."),
 	BOUND(annotations.takers_named, "annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
-	      .doc = "Annotations that take from others and that allow does not name: with peers "
-		     "they count everywhere, with named in takerNamespaces alone."),
+	      .doc = "Annotations that take resources from other containers and are not listed in "
+		     "allow: with peers they are used in all namespaces, with named only in "
+		     "takerNamespaces."),
 	ROW("annotations.takerNamespaces", RP_T_LIST, "[]",
-	    .doc = "With takers: named, the namespaces (globs) in which all of them count."),
+	    .doc = "With takers: named, the namespaces (globs) in which all these annotations are "
+		   "used."),
 	ROW("annotations.allow", RP_T_ANY, NULL,
-	    .doc = "A map of annotations to the namespaces that they count in, a list of globs; "
-		   "an empty list is none."),
+	    .doc = "Map from annotations to the namespaces in which they are used (a list of "
+		   "globs; an empty list: none)."),
 	ROW("watchFiles", RP_T_BOOL, NULL,
-	    .doc = "Reload when the files change; without this key in a pod of a cluster alone."),
+	    .doc = "Reload when the files change; by default only in a pod of a cluster."),
 	BOUND(reset_on_switch, "resetOnSwitch", RP_T_BOOL, "false",
-	      .doc = "Place all containers anew when the policy changes, instead of keeping what "
-		     "is "
-		     "right."),
+	      .doc = "Place all containers again when the policy changes, instead of keeping valid "
+		     "placements."),
 	BOUND(rebalance_ms, "rebalanceInterval", RP_T_DURATION, "0s",
-	      .doc = "How often the policy is asked to rebalance; 0s is never."),
+	      .doc = "Interval between rebalancings by the policy; 0s: never."),
 	BOUND(rebalance_moves, "rebalanceMoves", RP_T_INT, "8", .max = 100000,
-	      .doc = "So many containers may be moved by one rebalancing, or because one lacks "
-		     "something; 0 is any number."),
+	      .doc = "Most containers that one rebalancing, or a shortage of one container, may "
+		     "move; 0: no limit."),
 	BOUND(strict, "strict", RP_T_BOOL, "true",
-	      .doc = "Unknown keys, and sections that belong to no installed module, are errors; "
-		     "false "
-		     "makes them warnings."),
-	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
+	      .doc = "Treat unknown keys and sections of modules that are not installed as errors; "
+		     "false makes them warnings."),
+	ROW("modules", RP_T_MAP, NULL, .doc = "Location of modules."),
 	BOUND(module_path, "modules.path", RP_T_LIST, "[" NRI_RP_MODULEDIR ", " MODULEDIR_LOCAL "]",
-	      .flags = RP_KEY_NON_EMPTY,
-	      .doc = "Directories that are searched for modules, in this order."),
-	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
-	    .doc = "One directory."),
+	      .flags = RP_KEY_NON_EMPTY, .doc = "Directories searched for modules, in this order."),
+	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "A directory."),
 	ROW("runtime", RP_T_MAP, NULL, .doc = "The container runtime."),
 	ROW("runtime.frontend", RP_T_ENUM, "nri", .choices = FRONTENDS, .flags = RP_KEY_RESTART,
-	    .doc = "How it is reached: nri is all there is."),
+	    .doc = "How the runtime is reached. Only nri is supported."),
 	BOUND(runtime.socket, "runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock",
 	      .flags = RP_KEY_NON_EMPTY, .doc = "The runtime's NRI socket."),
 	BOUND(runtime.fallback, "runtime.fallback", RP_T_STRING, "",
-	      .doc = "Another socket, for as long as nothing takes us in at runtime.socket: that "
-		     "of "
-		     "nri-rp-bridge; empty: none."),
+	      .doc = "Socket of nri-rp-bridge, used while no runtime accepts the daemon at "
+		     "runtime.socket; empty: none."),
 	BOUND(runtime.fallback_after_ms, "runtime.fallbackAfter", RP_T_DURATION, "30s",
-	      .doc = "How long a runtime that was connected may be away before the fallback is."),
+	      .doc = "Time for which a runtime that was connected may be away before the fallback "
+		     "is used."),
 	BOUND(runtime.name, "runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
-	      .doc = "Name to register with."),
+	      .doc = "Name with which the daemon registers."),
 	BOUND(runtime.index, "runtime.index", RP_T_INT, "90", .max = 99,
-	      .doc = "Place among the runtime's plugins; lower ones are asked first."),
+	      .doc = "Position among the runtime's plugins; lower ones are called first."),
 	ROW("orm", RP_T_MAP, NULL,
-	    .doc = "Parts of runtime by the names that the out-of-band resource manager has."),
+	    .doc = "Aliases for keys of runtime from Katalyst's out-of-band resource manager."),
 	ROW("orm.mode", RP_T_ENUM, NULL, .choices = "nri|bypass",
-	    .doc = "bypass: runtime.socket is that of nri-rp-bridge."),
+	    .doc = "bypass: use the socket of nri-rp-bridge as runtime.socket."),
 	ROW("orm.fallback", RP_T_BOOL, NULL,
-	    .doc = "true: runtime.fallback is the socket of nri-rp-bridge."),
+	    .doc = "true: use the socket of nri-rp-bridge as runtime.fallback."),
 	ROW("orm.nri", RP_T_MAP, NULL, .doc = "The connection to the runtime."),
 	ROW("orm.nri.socket", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "runtime.socket."),
@@ -177,50 +176,51 @@ static const struct core_row {
 	ROW("orm.nri.pluginIndex", RP_T_INT, NULL, .max = 99, .doc = "runtime.index."),
 	ROW("cache", RP_T_MAP, NULL, .doc = "The state on disk."),
 	BOUND(cache_dir, "cache.dir", RP_T_STRING, CONF_DEFAULT_STATE_DIR,
-	      .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "Its directory."),
+	      .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "Directory of the state."),
 	BOUND(export_data, "cache.exportData", RP_T_BOOL, "false",
-	      .doc = "Mount a file with what the policy says of a container into it, at "
+	      .doc = "Mount a file with the policy's values for the container into it, at "
 		     "/.nri-resource-policy/resources.sh."),
 	ROW("control", RP_T_MAP, NULL,
 	    .doc = "The control socket, and the controllers' parts of a custom resource."),
 	BOUND(control_socket, "control.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/control.sock",
-	      .flags = RP_KEY_NON_EMPTY, .doc = "Path of the socket that nri-rpctl talks to."),
-	ROW("control.cpu", RP_T_MAP, NULL, .doc = "As the section cpu, whose own keys win."),
-	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
-	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
+	      .flags = RP_KEY_NON_EMPTY, .doc = "Path of the socket that nri-rpctl connects to."),
+	ROW("control.cpu", RP_T_MAP, NULL,
+	    .doc = "Same keys as the section cpu, which takes precedence."),
+	ROW("control.rdt", RP_T_MAP, NULL,
+	    .doc = "Same keys as the section rdt, which takes precedence."),
+	ROW("control.blockio", RP_T_MAP, NULL,
+	    .doc = "Same keys as the section blkio, which takes precedence."),
 	ROW("metrics", RP_T_MAP, NULL, .doc = "The HTTP server for metrics and health."),
 	ROW("metrics.listen", RP_T_STRING, NULL,
-	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
-		   "it, instrumentation.httpEndpoint holds."),
+	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. "
+		   "Default: instrumentation.httpEndpoint."),
 	BOUND(metrics.map, "metrics.map", RP_T_BOOL, "false",
-	      .doc = "Serve a page with a live map of the machine at /map, on a loopback address "
-		     "or "
-		     "a unix socket alone."),
+	      .doc = "Serve a page with a live map of the node at /map; only on a loopback address "
+		     "or a unix socket."),
 	BOUND(metrics.collect_ms, "metrics.collectInterval", RP_T_DURATION, "0s",
-	      .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
+	      .doc = "Interval between readings of the containers' usage, 1s to 24h; 0s: never."),
 	ROW("metrics.pressure", RP_T_MAP, NULL,
-	    .doc = "From how many percent on a container is said to lack something, three "
-		   "readings in a row; 0 is never."),
+	    .doc = "Thresholds in percent. A container is reported as short of a resource after "
+		   "three readings above its threshold; 0: never."),
 	BOUND(metrics.pressure[0], "metrics.pressure.throttled", RP_T_INT, "25", .max = 100,
-	      .doc = "Periods that its CPU limit stopped it in."),
+	      .doc = "Periods in which the CPU limit throttled the container."),
 	BOUND(metrics.pressure[1], "metrics.pressure.cpu", RP_T_INT, "0", .max = 100,
-	      .doc = "Time that any of its tasks waited for a CPU (cgroup v2)."),
+	      .doc = "Time in which any task of the container waited for a CPU (cgroup v2)."),
 	BOUND(metrics.pressure[2], "metrics.pressure.memory", RP_T_INT, "10", .max = 100,
-	      .doc = "Time that any of its tasks waited for memory (cgroup v2)."),
+	      .doc = "Time in which any task of the container waited for memory (cgroup v2)."),
 	BOUND(metrics.pressure[3], "metrics.pressure.io", RP_T_INT, "0", .max = 100,
-	      .doc = "Time that any of its tasks waited for a disk (cgroup v2)."),
+	      .doc = "Time in which any task of the container waited for a disk (cgroup v2)."),
 	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
 	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
-	    .doc = "The least important level that is logged."),
+	    .doc = "Least important level that is logged."),
 	ROW("log.debug", RP_T_LIST, "[]",
-	    .doc = "Sources whose debug messages are logged whatever the level: SOURCE, SOURCE:on "
-		   "or SOURCE:off, several with commas in "
-		   "between; * is all of them."),
+	    .doc = "Sources whose debug messages are logged at any level: SOURCE, SOURCE:on or "
+		   "SOURCE:off, separated by commas; * means all sources."),
 	ROW("log.debug[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One or more sources."),
 	BOUND(log.source, "log.source", RP_T_BOOL, "false",
-	      .doc = "Name the source of each message as [SOURCE], padded to one width."),
-	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
+	      .doc = "Prefix each message with its source as [SOURCE], padded to a fixed width."),
+	ROW("log.klog", RP_T_MAP, NULL, .doc = "Accepted from custom resources; no effect."),
 	ROW("topology", RP_T_MAP, NULL, .doc = "How the machine is read."),
 	BOUND(device_nodes, "topology.deviceMemoryNodes", RP_T_STRING, "auto",
 	      .flags = RP_KEY_NON_EMPTY,
@@ -229,29 +229,28 @@ static const struct core_row {
 		     "firmware describes as devices."),
 	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
 	BOUND(agent.accept, "agent.accept", RP_T_LIST, NULL,
-	      .doc = "Sections and keys that the agent may set; without it all sections of "
-		     "modules, "
+	      .doc = "Sections and keys that the agent may set. Default: all sections of modules, "
 		     "and policy, controllers, calculators, metrics, nodeResources, "
 		     "rebalanceInterval, log, agent, instrumentation, onPolicyError, resetOnSwitch "
-		     "and adjustments. An empty list is none."),
-	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
+		     "and adjustments. An empty list: none."),
+	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "A section or key."),
 	BOUND(agent.cluster, "agent.cluster", RP_T_BOOL, "false",
-	      .doc = "Take the configuration that the cluster has for this node, through the "
-		     "agent; "
+	      .doc = "Use the configuration that the cluster has for this node, through the agent; "
 		     "only files can set this."),
 	BOUND(agent.namespaces, "agent.namespaces", RP_T_LIST, NULL,
 	      .doc = "Up to 8 namespaces in which custom resources are looked for besides the "
 		     "agent's own, whose objects precede theirs; as [kube-system]. The agent needs "
 		     "the rights to read them and to patch their status there."),
 	ROW("agent.namespaces[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
-	    .doc = "One of them."),
+	    .doc = "A section or key."),
 	BOUND(agent.node_condition, "agent.nodeCondition", RP_T_BOOL, "true",
 	      .doc = "With agent.cluster: keep the condition NRIResourcePolicyReady of the Node."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
-	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
-		   "unless it is false."),
+	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology; "
+		   "default true."),
 	BOUND(agent.pod_resource_api, "agent.podResourceAPI", RP_T_BOOL, "false",
-	      .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
+	      .doc = "Let the agent ask the kubelet for the devices of pods, for topology hints."),
 	BOUND(agent.pod_source, "agent.podSource", RP_T_ENUM, "auto", .choices = POD_SOURCES,
 	      .doc = "Where the agent reads the node's pods: kubelet, from its pods API "
 		     "(Kubernetes "
@@ -259,33 +258,33 @@ static const struct core_row {
 		     "agent.cluster: the kubelet where it serves them, else the API server."),
 	BOUND(agent.socket, "agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
 	      .flags = RP_KEY_NON_EMPTY,
-	      .doc = "Path of the socket that the agent connects to, where a key above needs one."),
+	      .doc = "Path of the socket that the agent connects to, if a key above needs one."),
 	BOUND(agent.taint_when_away, "agent.taintWhenAway", RP_T_BOOL, "false",
 	      .doc = "With agent.cluster: taint the Node with nri-rp.io/not-ready:NoSchedule while "
 		     "containers are not placed."),
 	BOUND(agent.user, "agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
-	      .doc = "User, by name or number, who may connect to it besides root."),
-	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
+	      .doc = "User (name or number) that may connect to it besides root."),
+	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, in the form of custom resources."),
 	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
-	    .doc = "What holds where metrics.listen is not set."),
+	    .doc = "Address and port used if metrics.listen is not set."),
 	BOUND(metrics.prometheus, "instrumentation.prometheusExport", RP_T_BOOL, "true",
 	      .doc = "Serve metrics for Prometheus."),
 	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
 	    .doc = "Only prometheus has an effect."),
 	ROW("instrumentation.reportPeriod", RP_T_DURATION, NULL,
-	    .doc = "Has no effect: metrics are taken when somebody scrapes; see "
+	    .doc = "Has no effect: metrics are collected when Prometheus scrapes; see "
 		   "metrics.collectInterval."),
-	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Which metrics."),
+	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Selection of metrics."),
 	BOUND(metrics.enabled, "instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
 	      .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
-	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "A glob."),
 	BOUND(metrics.polled, "instrumentation.metrics.polled", RP_T_LIST, "[]",
 	      .doc = "Further globs, as in enabled."),
-	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "A glob."),
 	ROW("instrumentation.samplingRatePerMillion", RP_T_INT, NULL, .max = 1000000,
-	    .doc = "Has no effect: there is no tracing."),
+	    .doc = "Has no effect: tracing is not supported."),
 	ROW("instrumentation.tracingCollector", RP_T_STRING, NULL,
-	    .doc = "Has no effect: there is no tracing."),
+	    .doc = "Has no effect: tracing is not supported."),
 	ROW("instrumentation.logExporter", RP_T_ENUM, NULL, .choices = TRACING,
 	    .doc = "Has no effect: logs go to standard error."),
 	ROW("instrumentation.logExportPeriod", RP_T_DURATION, NULL,
@@ -414,10 +413,10 @@ static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *
 		*c = (char)(*c == '_' || *c == ' ' ? '-' : tolower((unsigned char)*c));
 	bool close = name && strlen(name) < sizeof plain && module_name_valid(plain);
 	if (!close)
-		return problem_node(errs, node, NULL, "expected the name of a module, found %s",
+		return problem_node(errs, node, NULL, "expected a module's name, found %s",
 				    node_found(node, found, sizeof found));
 	return problem_node(errs, node, NULL,
-			    "expected the name of a module, found \"%s\"; did you mean %s?", name,
+			    "expected a module's name, found \"%s\"; did you mean %s?", name,
 			    plain);
 }
 
@@ -606,7 +605,7 @@ static int collect_sources(struct conf_loader *l, rp_cfg list, const struct sour
 	}
 	if (all && n_off)
 		warning_node(l->errs, list, NULL,
-			     "all sources are on, :off has no effect beside that");
+			     ":off has no effect while * switches all sources on");
 	*ret = (struct conf_strings){names, n};
 	return 0;
 }
@@ -635,7 +634,7 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 
 static void warn_without_effect(const struct conf_loader *l)
 {
-	static const char no_collector[] = "nri-rp sends nothing to collectors";
+	static const char no_collector[] = "has no effect: nri-rp sends nothing to collectors";
 	static const struct {
 		const char *path, *why;
 	} keys[] = {
@@ -643,8 +642,8 @@ static void warn_without_effect(const struct conf_loader *l)
 		{"instrumentation.tracingCollector", no_collector},
 		{"instrumentation.logExporter", no_collector},
 		{"instrumentation.reportPeriod",
-		 "metrics are taken when somebody scrapes; metrics.collectInterval is for what "
-		 "containers use"},
+		 "metrics are collected when Prometheus scrapes; metrics.collectInterval is for "
+		 "the usage of containers"},
 		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
 	};
 	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
@@ -694,8 +693,8 @@ static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
 	    (*listen && (address_parse(listen, &a, NULL) || address_is_local(&a))))
 		return;
 	warning_node(l->errs, conf_get(l->conf->root, "metrics.map"), NULL,
-		     "has no effect: metrics.listen is \"%s\", and the map is served on a loopback "
-		     "address or a unix socket alone",
+		     "has no effect: metrics.listen is \"%s\", but the map is only served on a "
+		     "loopback address or a unix socket",
 		     listen);
 }
 
@@ -766,8 +765,8 @@ static int fill_resource_names(struct conf_loader *l, struct conf_core *core)
 		return 0;
 	if (!node_is(map, RP_NODE_MAP) || map->n > RESOURCE_NAMES_MAX)
 		return problem_node(l->errs, map, NULL,
-				    "expected a map of up to %u extended resources to what they "
-				    "count as, as {example.com/millicpu: cpu}",
+				    "expected a map from up to %u extended resources to the "
+				    "resources they count as, as in {example.com/millicpu: cpu}",
 				    RESOURCE_NAMES_MAX);
 	struct conf_rename *list = arena_array(l->conf->arena, map->n + 1, sizeof *list);
 	if (!list)
@@ -777,9 +776,10 @@ static int fill_resource_names(struct conf_loader *l, struct conf_core *core)
 		list[i] = (struct conf_rename){m->key, conf_text(m->node, "")};
 		if (!is_resource(m->key) || is_native(m->key) || !is_resource(list[i].counts_as) ||
 		    str_eq(m->key, list[i].counts_as))
-			return problem_node(l->errs, m->node, NULL,
-					    "expected an extended resource, and cpu, memory or the "
-					    "resource of a plugin that it counts as");
+			return problem_node(
+				l->errs, m->node, NULL,
+				"expected an extended resource and the resource it counts as: cpu, "
+				"memory or a resource of a resource plugin");
 	}
 	core->admit.names = list;
 	core->admit.n_names = map->n;

@@ -14,7 +14,7 @@
 static int fragment_refuse(struct err *err, int code, const struct conf_errors *errs)
 {
 	if (!errs->n_items)
-		return err_errno(err, code, "it cannot be read");
+		return err_errno(err, code, "cannot be read");
 	const struct conf_problem *p = &errs->items[0];
 	const char *text = strstr(p->text, ": ");
 	return err_set(err, code, "line %u, column %u: %s", p->line, p->column,
@@ -27,7 +27,7 @@ static int fragment_do_parse(struct fragment *f, const struct conf_source *sourc
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	struct conf_file *file = arena_zero(f->arena, struct conf_file);
 	if (!errs || !file)
-		return err_errno(err, -ENOMEM, "it cannot be read");
+		return err_errno(err, -ENOMEM, "cannot be read");
 	conf_errors_init(errs);
 	file->name = source->name;
 	struct conf_docs docs = {0};
@@ -53,7 +53,7 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
 	if (f)
 		f->arena = arena_new(FRAGMENT_BLOCK, FRAGMENT_MEMORY_MAX);
 	int r = f && f->arena ? fragment_do_parse(f, &source, ret_root, err)
-			      : err_errno(err, -ENOMEM, "it cannot be read");
+			      : err_errno(err, -ENOMEM, "cannot be read");
 	if (r) {
 		fragment_free(f);
 		return r;

@@ -71,13 +71,13 @@ const char *node_found(rp_cfg node, char *buf, size_t size);
 
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
-/* Add a problem at a place of a file (line 0: the file as a whole; file NULL: no place). Return
+/* Adds a problem at a place of a file (line 0: the file as a whole; file NULL: no place). Return
  * -EINVAL. */
 int problem_at(struct conf_errors *errs, const struct conf_file *file, unsigned line,
 	       unsigned column, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void warning_at(struct conf_errors *errs, const struct conf_file *file, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Add a problem at a node, with its path; `below` is appended to the path unless NULL. */
+/* Adds a problem at a node, with its path; `below` is appended to the path unless NULL. */
 int problem_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)

@@ -55,26 +55,26 @@ static int add_file(struct conf_files *files, const char *path, struct conf_erro
 	/* O_NONBLOCK does not wait for a FIFO, which is refused below. */
 	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return file_problem(errs, path, -errno, "cannot open it");
+		return file_problem(errs, path, -errno, "cannot be opened");
 	struct stat st;
 	int rc = fstat(fd, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? -EISDIR : 0;
 	if (rc < 0)
-		return file_problem(errs, path, rc, "cannot read it");
+		return file_problem(errs, path, rc, "cannot be read");
 	struct conf_file file = {.name = path};
 	if (!S_ISREG(st.st_mode))
 		return problem_at(errs, &file, 0, 0, "not a regular file");
 	file.number = files->n_sources;
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		warning_at(errs, &file, "%s may change what this root daemon does: chmod %s",
+		warning_at(errs, &file, "%s may write it and so control this root daemon: chmod %s",
 			   st.st_mode & S_IWOTH ? "everybody" : "its group", "go-w");
 	_free_ char *text = NULL;
 	size_t len = 0;
 	rc = read_fd(fd, &text, &len);
 	if (rc < 0)
-		return file_problem(errs, path, rc, "cannot read it");
+		return file_problem(errs, path, rc, "cannot be read");
 	char *name = strdup(path);
 	if (!name)
-		return file_problem(errs, path, -ENOMEM, "cannot read it");
+		return file_problem(errs, path, -ENOMEM, "cannot be read");
 	files->sources[files->n_sources++] =
 		(struct conf_source){.name = name, .text = TAKE(text), .len = len};
 	return 0;
@@ -95,7 +95,7 @@ static int add_drop_in(struct conf_files *files, const char *dir, const char *na
 {
 	_free_ char *path = str_printf("%s/%s", dir, name);
 	return path ? add_file(files, path, errs)
-		    : file_problem(errs, dir, -ENOMEM, "cannot read the directory");
+		    : file_problem(errs, dir, -ENOMEM, "the directory cannot be read");
 }
 
 /* Adds the drop-ins. Each unreadable one is reported; returns the code of the first. */
@@ -106,7 +106,7 @@ static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_e
 	if (n < 0)
 		return errno == ENOENT
 			       ? 0
-			       : file_problem(errs, dir, -errno, "cannot read the directory");
+			       : file_problem(errs, dir, -errno, "the directory cannot be read");
 	int rc = 0;
 	struct conf_file file = {.name = dir};
 	bool too_many = n >= (int)CONF_FILES_MAX;
@@ -126,7 +126,7 @@ int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors
 	_free_ char *dir = str_printf("%s.d", path);
 	*ret = (struct conf_files){calloc(CONF_SOURCES_MAX, sizeof *ret->sources), 0};
 	if (!dir || !ret->sources)
-		return file_problem(errs, path, -ENOMEM, "cannot read it");
+		return file_problem(errs, path, -ENOMEM, "cannot be read");
 	int rc = add_file(ret, path, errs);
 	int r = add_drop_ins(ret, dir, errs);
 	return rc ? rc : r;
@@ -220,7 +220,7 @@ static int read_sources(struct conf_loader *l, const struct conf_source *sources
 		total += sources[i].len;
 		if (total > CONF_TOTAL_MAX)
 			return problem_at(l->errs, file, 0, 0,
-					  "more than %u bytes of configuration with this",
+					  "more than %u bytes of configuration including this file",
 					  CONF_TOTAL_MAX);
 		int rc = yaml_read(l->arena, &sources[i], file, docs, l->errs);
 		if (rc == -ENOMEM)
@@ -283,7 +283,7 @@ int conf_parse_within(size_t arena_limit, const struct conf_source *sources, uns
 		rc = load_load(&l, sources, n_sources);
 	}
 	if (rc == -ENOMEM)
-		(void)problem_at(errs, NULL, 0, 0, "not enough memory for the configuration");
+		(void)problem_at(errs, NULL, 0, 0, "out of memory for the configuration");
 	if (rc == 0 && errs->n_errors > before)
 		rc = -EINVAL;
 	conf_errors_sort(errs);

@@ -22,7 +22,7 @@ static const struct {
 static const struct {
 	const char *section, *key, *instead;
 } elsewhere[] = {
-	{"nri", "reconnectBackoff", "between 50 ms and 2 s, and no key"},
+	{"nri", "reconnectBackoff", "fixed at 50 ms to 2 s, without a key"},
 	{"bypass", "source", "--pods of nri-rp-bridge(8)"},
 	{"bypass", "pollInterval", "--poll of nri-rp-bridge(8)"},
 	{"kubelet", "readOnlyPort", "--read-only-port of nri-rp-bridge(8)"},
@@ -66,7 +66,8 @@ static int orm_move(struct conf_loader *l, struct rp_cfg_node *section, unsigned
 	if (!m || (!moved[i].section && !name_bridge(node, key)))
 		return 0;
 	node_remove(section, m);
-	warning_node(l->errs, node, NULL, "is runtime.%s: %s here", ours, conf_text(node, ""));
+	warning_node(l->errs, node, NULL, "is an alias: write runtime.%s: %s", ours,
+		     conf_text(node, ""));
 	struct conf_member *former = node_member(runtime, ours);
 	if (!former)
 		return node_append(l->arena, runtime, ours, node);
@@ -81,7 +82,8 @@ static void orm_refuse(struct conf_loader *l, struct rp_cfg_node *orm)
 		const struct conf_member *m = node_member(section, elsewhere[i].key);
 		if (!m)
 			continue;
-		(void)problem_node(l->errs, m->node, NULL, "here it is %s", elsewhere[i].instead);
+		(void)problem_node(l->errs, m->node, NULL, "not a key of nri-rp: use %s",
+				   elsewhere[i].instead);
 		node_remove(section, m);
 	}
 }

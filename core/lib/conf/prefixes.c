@@ -145,19 +145,19 @@ static void read_row(struct conf_errors *errs, const struct conf_member *m, stru
 	const char *domain = conf_text(m->node, ""), *taken = taken_by(domain);
 	if (row == PREFIXES) {
 		(void)problem_node(errs, m->node, NULL,
-				   "the prefixes that can be others are %s, %s, %s and %s",
+				   "only the prefixes %s, %s, %s and %s can be replaced",
 				   prefix_defaults[0], prefix_defaults[1], prefix_defaults[2],
 				   prefix_defaults[3]);
 	} else if (str_eq(domain, m->key)) {
 		return; /* equal to the default */
 	} else if (!node_is(m->node, RP_NODE_SCALAR) || !good_domain(domain)) {
 		(void)problem_node(errs, m->node, NULL,
-				   "expected a domain of at most %u bytes, of small letters, "
-				   "digits, - and dots, as batch.example.com",
+				   "expected a domain of at most %u bytes with lower-case letters, "
+				   "digits, - and dots, as in batch.example.com",
 				   PREFIX_MAX);
 	} else if (taken) {
 		(void)problem_node(errs, m->node, NULL,
-				   "names of %s mean something else: choose a domain that is yours",
+				   "names of %s have another meaning: choose a domain of your own",
 				   taken);
 	} else {
 		(void)snprintf(ret->site[row], sizeof ret->site[row], "%s", domain);
@@ -173,15 +173,14 @@ void prefixes_fill(struct conf_loader *l, struct prefixes *ret)
 		return;
 	if (!node_is(table, RP_NODE_MAP))
 		(void)problem_node(l->errs, table, NULL,
-				   "expected a map of prefixes to those of this site");
+				   "expected a map from prefixes to those of this site");
 	for (uint32_t i = 0; node_is(table, RP_NODE_MAP) && i < table->n; i++)
 		read_row(l->errs, &table->members[i], ret);
 	for (unsigned i = 0; i < PREFIXES; i++) {
 		unsigned other = ret->site[i][0] ? row_with(ret, i) : PREFIXES;
 		if (other != PREFIXES)
 			(void)problem_node(l->errs, conf_get(table, prefix_defaults[i]), NULL,
-					   "%s stands for %s already: give each a prefix of its "
-					   "own",
+					   "%s already replaces %s: give each a different prefix",
 					   ret->site[i], prefix_defaults[other]);
 	}
 }

@@ -116,7 +116,7 @@ static int read_resource(struct conf_loader *l, struct conf_doc *doc)
 	const char *module = module_of_kind(l, conf_text(kind, ""));
 	if (!module)
 		return problem_node(l->errs, kind, NULL,
-				    "no module that is installed has custom resources of kind %s",
+				    "no installed module has custom resources of kind %s",
 				    node_found(kind, found, sizeof found));
 	rp_cfg spec = node_child(root, "spec");
 	if (!node_is(spec, RP_NODE_MAP))
@@ -336,7 +336,7 @@ static int keep_own(struct conf_loader *l, struct rp_cfg_node *section, const ch
 	const struct conf_member *pushed = node_member(section, key);
 	if (pushed) {
 		warning_node(l->errs, pushed->node, NULL,
-			     "only rp.conf can set this; what the agent pushed is left out");
+			     "only rp.conf can set this; the pushed value is ignored");
 		node_remove(section, pushed);
 	}
 	struct rp_cfg_node *own = node_child(node_child(l->conf->root, name), key);
@@ -365,8 +365,7 @@ static int leave_out(struct conf_loader *l, const struct rp_cfg_node *pushed)
 {
 	for (uint32_t i = 0; i < pushed->n; i++)
 		warning_node(l->errs, pushed->members[i].node, NULL,
-			     "agent.cluster of the files does not say so: what the agent pushed is "
-			     "left out");
+			     "agent.cluster is not set in the files; the pushed value is ignored");
 	return 0;
 }
 
@@ -376,16 +375,15 @@ static int rewrite_overlay(struct conf_loader *l, const struct rp_cfg_node *push
 	for (uint32_t i = 0; i < pushed->n; i++) {
 		const struct conf_member *m = &pushed->members[i];
 		if (core_key(m->key) && !one_of(m->key, pushable, COUNT(pushable))) {
-			warning_node(
-				l->errs, m->node, NULL,
-				"only rp.conf can set this; what the agent pushed is left out");
+			warning_node(l->errs, m->node, NULL,
+				     "only rp.conf can set this; the pushed value is ignored");
 			continue;
 		}
 		if (!rewrite_accepts(accept, m->key)) {
 			if (!str_eq(m->key, "policy") || !str_eq(conf_text(m->node, ""), policy))
 				warning_node(l->errs, m->node, NULL,
-					     "agent.accept does not list it; what the agent pushed "
-					     "is left out");
+					     "agent.accept does not list it; the pushed value is "
+					     "ignored");
 			continue;
 		}
 		int rc = rewrite_replace(l, m);

@@ -110,13 +110,13 @@ static int schema_reach(struct arena *arena, struct schema_tree *tree, const cha
 	for (const char *at = path; !at || *at;) {
 		size_t len = at ? next_segment(at) : 0;
 		if (!len)
-			return err_set(err, -EINVAL, "key table: \"%s\" is no path", path);
+			return err_set(err, -EINVAL, "key table: \"%s\" is not a path", path);
 		if (++depth > CONF_SCHEMA_DEPTH_MAX)
 			return err_set(err, -EINVAL, "key table: \"%s\" has more than %u segments",
 				       path, CONF_SCHEMA_DEPTH_MAX);
 		bool elem = *at == '[';
 		if (!may_hold(node, elem))
-			return err_set(err, -EINVAL, "key table: the parent of \"%s\" is no %s",
+			return err_set(err, -EINVAL, "key table: the parent of \"%s\" is not a %s",
 				       path, elem ? "list" : "map");
 		if (elem)
 			node->key.type = RP_T_LIST;
@@ -163,7 +163,7 @@ static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key 
 	if (rc < 0)
 		return rc;
 	if (is_parent(node) || node->declared)
-		return err_set(err, -EINVAL, "key table: \"%s\" comes %s", row.path,
+		return err_set(err, -EINVAL, "key table: \"%s\" is listed %s", row.path,
 			       is_parent(node) ? "after its children" : "twice");
 	row.path = node->key.path;
 	if (!row.doc)

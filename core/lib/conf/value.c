@@ -181,11 +181,10 @@ bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs
 	if (node_is(node, RP_NODE_SCALAR)) {
 		int rc = check_text(node->text, key);
 		if (rc == 0 && too_many_cpus(node->text, key)) {
-			(void)problem_node(
-				errs, node, NULL,
-				"\"%s\" are more CPUs than any machine has; thousandths of "
-				"a CPU are written with a small m: 750m",
-				node->text);
+			(void)problem_node(errs, node, NULL,
+					   "\"%s\" are more CPUs than any node has; write "
+					   "thousandths of a CPU with a lower-case m: 750m",
+					   node->text);
 			return false;
 		}
 		bool misquoted = node->quoted && must_be_plain(key->type);

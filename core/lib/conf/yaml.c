@@ -94,7 +94,7 @@ static int check_bytes(const struct reader *r)
 					  "byte 0x%02x is not valid UTF-8", (uint8_t)s[i]);
 		if (!c)
 			return problem_at(r->errs, r->file, place_of(r, line), place_of(r, column),
-					  "a NUL byte; this is no text file");
+					  "a NUL byte; this is not a text file");
 		if (!char_printable(c))
 			return problem_at(r->errs, r->file, place_of(r, line), place_of(r, column),
 					  "character U+%04X is not allowed", c);
@@ -193,7 +193,7 @@ static int yaml_attach(struct reader *r, struct rp_cfg_node *node)
 		return node_append(r->arena, f->node, NULL, node);
 	const struct rp_cfg_node *twin = node_child(f->node, key);
 	if (twin) {
-		(void)problem_node(r->errs, node, NULL, "given twice, first at %s:%u:%u",
+		(void)problem_node(r->errs, node, NULL, "set twice, first at %s:%u:%u",
 				   r->file->name, twin->line, twin->column);
 		return 0;
 	}
@@ -267,7 +267,7 @@ static bool tell_lost_colon(const struct reader *r, size_t last)
 		return false;
 	size_t indent = strspn(found, " ");
 	(void)problem_at(r->errs, r->file, place_of(r, found_line), place_of(r, indent),
-			 "\"%.*s\" has no key: a colon and a blank are needed, \"%.*s: %.*s\"",
+			 "\"%.*s\" has no key: write a colon and a blank, \"%.*s: %.*s\"",
 			 (int)(found_len - indent), found + indent, (int)(key - indent),
 			 found + indent, (int)(found_len - value), found + value);
 	return true;
@@ -294,7 +294,7 @@ static int read_key(struct reader *r, const yaml_event_t *e)
 	if (!text[0])
 		return yaml_fail(r, &e->start_mark, "an empty key");
 	if (strlen(text) > CONF_KEY_MAX)
-		return yaml_fail(r, &e->start_mark, "a key of more than %u bytes", CONF_KEY_MAX);
+		return yaml_fail(r, &e->start_mark, "a key longer than %u bytes", CONF_KEY_MAX);
 	if (strlen(text) != e->data.scalar.length || has_control(text))
 		return yaml_fail(r, &e->start_mark, "a control character in a key");
 	if (plain && str_eq(text, "<<"))
@@ -345,7 +345,7 @@ static int read_start(struct reader *r, const yaml_event_t *e)
 	const yaml_char_t *anchor =
 		map ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
 	if (key_is_next(r))
-		return yaml_fail(r, &e->start_mark, "a key has to be a word, found %s",
+		return yaml_fail(r, &e->start_mark, "a key must be a word, found %s",
 				 map ? "a map" : "a list");
 	if (!tag_fits(tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG))
 		return refuse_tag(r, &e->start_mark, (const char *)tag);
@@ -398,18 +398,18 @@ static int read_alias(struct reader *r, const yaml_event_t *e)
 {
 	const char *name = (const char *)e->data.alias.anchor;
 	if (key_is_next(r))
-		return yaml_fail(r, &e->start_mark, "a key has to be a word, found an alias");
+		return yaml_fail(r, &e->start_mark, "a key must be a word, found an alias");
 	const struct rp_cfg_node *from = NULL;
 	for (unsigned i = r->n_anchors; i-- > 0 && !from;)
 		if (str_eq(r->anchors[i].name, name))
 			from = r->anchors[i].node;
 	if (!from)
-		return yaml_fail(r, &e->start_mark, "there is no anchor &%.60s before this alias",
+		return yaml_fail(r, &e->start_mark, "this alias has no anchor &%.60s before it",
 				 name);
 	for (unsigned i = 0; i < r->depth; i++)
 		if (r->stack[i].node == from)
-			return yaml_fail(r, &e->start_mark,
-					 "alias *%.60s stands inside of what it names", name);
+			return yaml_fail(r, &e->start_mark, "alias *%.60s is within its own anchor",
+					 name);
 	struct rp_cfg_node *node;
 	int rc = yaml_make(r, RP_NODE_NULL, &e->start_mark, &node);
 	if (rc == 0)

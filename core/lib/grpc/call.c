@@ -65,7 +65,7 @@ static void give_up(struct grpc_call *c, const struct err *why)
 static void on_timer(void *arg)
 {
 	struct err err = ERR_INIT;
-	(void)err_set(&err, -ETIMEDOUT, "no answer in time");
+	(void)err_set(&err, -ETIMEDOUT, "no reply in time");
 	give_up(arg, &err);
 }
 
@@ -77,8 +77,7 @@ static int check_headers(const struct h2_fields *fields, struct err *err)
 	int32_t http = status ? grpc_small_number(status->value, status->value_len) : 0;
 	if (http == HTTP_OK && grpc_is_content_type(h2_field_find(fields, "content-type")))
 		return 0;
-	return err_set(err, -EBADMSG, "an answer that is none of gRPC (HTTP status %" PRId32 ")",
-		       http);
+	return err_set(err, -EBADMSG, "a reply that is not gRPC (HTTP status %" PRId32 ")", http);
 }
 
 static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
@@ -90,7 +89,7 @@ static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool
 	if (!c->answered)
 		r = check_headers(fields, &err);
 	else if (!last)
-		r = err_set(&err, -EBADMSG, "an answer with headers in its midst");
+		r = err_set(&err, -EBADMSG, "a reply with headers in the middle");
 	c->answered = true;
 	if (r) {
 		give_up(c, &err);
@@ -108,7 +107,7 @@ static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool
 static int check_message(const struct grpc_message *m, struct err *err)
 {
 	return m->compressed ? err_set(err, -EBADMSG,
-				       "an answer that is compressed, which nobody asked for")
+				       "a compressed reply, although compression was not offered")
 			     : 0;
 }
 
@@ -140,7 +139,7 @@ static int check_single(const struct grpc_call *c, struct err *err)
 		return check_message(&(struct grpc_message){.compressed = true}, err);
 	int r = grpc_reader_next(&c->reader, &m, err);
 	if (r > 0 && buf_len(&c->reader.in) > GRPC_PREFIX_SIZE + m.n)
-		return err_set(err, -EBADMSG, "an answer of more than one message");
+		return err_set(err, -EBADMSG, "a reply of more than one message");
 	return r < 0 ? r : 0;
 }
 
@@ -151,7 +150,7 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 	/* A server that announces a short message and sends more can add at most one frame. */
 	int r = grpc_reader_add(&c->reader, data, n);
 	if (r)
-		(void)err_set(&err, r, "no memory for the answer");
+		(void)err_set(&err, r, "out of memory for the reply");
 	else
 		r = c->message ? tell_messages(c, &err) : check_single(c, &err);
 	if (r > 0)
@@ -177,16 +176,16 @@ static int call_judge(const struct grpc_call *c, const struct h2_end *end, struc
 		return err_set(err, end->error, "%s", end->text);
 	if (end->code && c->status == GRPC_STATUS_UNTOLD)
 		return err_set(err, end->code == H2_PROTOCOL_ERROR ? -EBADMSG : -ECONNRESET,
-			       "the call was broken off: %s", end->text);
+			       "the call was aborted: %s", end->text);
 	if (c->status == GRPC_STATUS_UNTOLD)
-		return err_set(err, -EBADMSG, "an answer without a gRPC status");
+		return err_set(err, -EBADMSG, "a reply without a gRPC status");
 	if (c->status)
 		return err_set(err, -EREMOTEIO, "%s",
 			       *c->text ? c->text : "an error without a text");
 	if (!c->message && grpc_reader_next(&c->reader, ret, NULL) > 0)
 		return 0;
 	if (!c->message || grpc_reader_partial(&c->reader))
-		return err_set(err, -EBADMSG, "an answer that ends before its message does");
+		return err_set(err, -EBADMSG, "a reply that ends within its message");
 	return 0;
 }
 

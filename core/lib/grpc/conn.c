@@ -87,9 +87,9 @@ static int why_finished(const struct grpc_conn *c, struct err *err)
 {
 	const char *complaint = h2_complaint(c->h2);
 	if (complaint)
-		return err_set(err, -EBADMSG, "what %s sent breaks the rules of HTTP/2: %s",
-			       c->config.peer, complaint);
-	return err_set(err, -ECONNRESET, "%s ended the connection", c->config.peer);
+		return err_set(err, -EBADMSG, "data from %s violates HTTP/2: %s", c->config.peer,
+			       complaint);
+	return err_set(err, -ECONNRESET, "%s closed the connection", c->config.peer);
 }
 
 static int write_some(struct grpc_conn *c, struct err *err)
@@ -204,7 +204,7 @@ int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_con
 	struct grpc_conn *c = calloc(1, sizeof *c);
 	if (!c) {
 		(void)close(fd);
-		return err_set(err, -ENOMEM, "no memory for a connection");
+		return err_set(err, -ENOMEM, "out of memory for a connection");
 	}
 	c->config = *config;
 	c->fd = fd;
@@ -217,7 +217,7 @@ int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_con
 	c->io = c->h2 ? loop_io_new(config->loop, fd, LOOP_READ, on_io, c) : NULL;
 	if (!c->io) {
 		conn_destroy(c);
-		return err_set(err, -ENOMEM, "no memory for a connection");
+		return err_set(err, -ENOMEM, "out of memory for a connection");
 	}
 	conn_schedule(c); /* sends the connection preface */
 	*ret = c;

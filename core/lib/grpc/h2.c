@@ -327,16 +327,16 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err)
 {
 	if (h->closed)
-		return err_set(err, -ENOTCONN, "the connection has ended");
+		return err_set(err, -ENOTCONN, "the connection was closed");
 	assert(!h->depth);
 	h->depth++;
 	ssize_t used = nghttp2_session_mem_recv(h->session, data, n);
 	h->depth--;
 	h2_touch(h);
 	if (used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE)
-		return err_set(err, -ENOMEM, "no memory for what was received");
+		return err_set(err, -ENOMEM, "out of memory for received data");
 	if (used < 0)
-		return err_set(err, -EBADMSG, "what was received breaks the rules of HTTP/2: %s",
+		return err_set(err, -EBADMSG, "received data violates HTTP/2: %s",
 			       nghttp2_strerror((int)used));
 	return 0;
 }

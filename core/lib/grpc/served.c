@@ -154,7 +154,7 @@ static void abort_call(struct grpc_served *c, enum grpc_status status, const cha
 
 static void on_timer(void *arg)
 {
-	abort_call(arg, GRPC_DEADLINE_EXCEEDED, "no answer in time");
+	abort_call(arg, GRPC_DEADLINE_EXCEEDED, "no reply in time");
 }
 
 /* Passes received messages to the user. Returns false if c is gone. */
@@ -180,7 +180,7 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 {
 	struct grpc_served *c = arg;
 	if (grpc_reader_add(&c->reader, data, n)) {
-		abort_call(c, GRPC_RESOURCE_EXHAUSTED, "no memory for the request");
+		abort_call(c, GRPC_RESOURCE_EXHAUSTED, "out of memory for the request");
 		return;
 	}
 	if (tell_messages(c))
@@ -192,7 +192,7 @@ static void on_finished(struct h2_stream *s, void *arg)
 	struct grpc_served *c = arg;
 	(void)s;
 	if (grpc_reader_partial(&c->reader)) {
-		abort_call(c, GRPC_INTERNAL, "a request that ends before its message does");
+		abort_call(c, GRPC_INTERNAL, "a request that ends within its message");
 		return;
 	}
 	served_enter(c);
@@ -245,7 +245,7 @@ int grpc_serve(struct h2_stream *s, const struct h2_fields *fields, bool last,
 	uint64_t timeout_ms = UINT64_MAX;
 	if (!grpc_is_content_type(h2_field_find(fields, "content-type")) || last ||
 	    grpc_timeout_ms(h2_field_find(fields, "grpc-timeout"), &timeout_ms)) {
-		grpc_refuse(s, GRPC_INTERNAL, "a request that is none of gRPC");
+		grpc_refuse(s, GRPC_INTERNAL, "a request that is not gRPC");
 		return -EINVAL;
 	}
 	struct grpc_served *c = calloc(1, sizeof *c);

@@ -64,9 +64,9 @@ static void on_call(struct h2_stream *stream, const struct h2_fields *fields, bo
 		return;
 	}
 	if (log_allowed(&s->refusals, LOG_SOURCE))
-		log_warning("%s: a call was refused, %u are under way", s->config.path,
+		log_warning("%s: refused a call: %u calls are in progress", s->config.path,
 			    count_calls(s) - 1);
-	grpc_refuse(stream, GRPC_RESOURCE_EXHAUSTED, "too many calls are under way");
+	grpc_refuse(stream, GRPC_RESOURCE_EXHAUSTED, "too many calls are in progress");
 }
 
 static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
@@ -120,7 +120,7 @@ static int add_client(struct grpc_server *s, int fd, struct err *err)
 	struct client *c = calloc(1, sizeof *c);
 	if (!c) {
 		(void)close(fd);
-		return err_set(err, -ENOMEM, "no memory for a connection");
+		return err_set(err, -ENOMEM, "out of memory for a connection");
 	}
 	c->server = s;
 	int r = grpc_conn_new(fd,
@@ -151,12 +151,12 @@ static void on_connection(int fd, void *arg)
 	if (fd >= 0 && s->n_clients == GRPC_CONNECTIONS_MAX)
 		server_make_room(s);
 	if (fd < 0)
-		r = err_errno(&err, fd, "taking a connection failed");
+		r = err_errno(&err, fd, "accepting a connection failed");
 	else if (s->n_clients < GRPC_CONNECTIONS_MAX)
 		r = add_client(s, fd, &err);
 	else {
 		(void)close(fd);
-		r = err_set(&err, -ENOBUFS, "a connection was refused, there are %u",
+		r = err_set(&err, -ENOBUFS, "refused a connection: %u are open",
 			    GRPC_CONNECTIONS_MAX);
 	}
 	if (r && log_allowed(&s->refusals, LOG_SOURCE))

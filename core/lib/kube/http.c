@@ -107,7 +107,7 @@ static void http_conclude(struct http_call *c, CURLcode code)
 	(void)curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	(void)snprintf(text, sizeof text, "%s",
 		       code == CURLE_OK	      ? ""
-		       : c->n_head > HEAD_MAX ? "the head of the answer is too long"
+		       : c->n_head > HEAD_MAX ? "the header of the reply is too long"
 		       : c->error[0]	      ? c->error
 					      : curl_easy_strerror(code));
 	str_one_line(text);

@@ -89,7 +89,7 @@ static int take_pem(const struct reading *r, rp_cfg map, const char *key, struct
 	if (!text || !*text)
 		return take_path(r, map, key, &ret->file);
 	if (strlen(text) > KUBECONFIG_PEM_MAX)
-		return err_set(r->err, -EINVAL, "%s: it has more than %u bytes",
+		return err_set(r->err, -EINVAL, "%s: more than %u bytes",
 			       conf_place(data, place, sizeof place), KUBECONFIG_PEM_MAX);
 	ret->data = base64_decode(text, &ret->len);
 	if (!ret->data || !ret->len)
@@ -126,10 +126,9 @@ static int take_server(const struct reading *r, rp_cfg cluster)
 
 static int take_cluster(const struct reading *r, rp_cfg cluster)
 {
-	int e = kubeconfig_refuse(
-		r, cluster, "tls-server-name",
-		"another name for the server's certificate is not supported; use a server "
-		"address that the certificate has");
+	int e = kubeconfig_refuse(r, cluster, "tls-server-name",
+				  "tls-server-name is not supported; use a server address that the "
+				  "certificate contains");
 	r->k->insecure = conf_value(conf_get(cluster, "insecure-skip-tls-verify"), RP_T_BOOL, 0);
 	e = e ? e : take_server(r, cluster);
 	e = e ? e : take_pem(r, cluster, "certificate-authority", &r->k->ca);
@@ -166,8 +165,7 @@ static rp_cfg find_named(const struct reading *r, rp_cfg root, const char *list,
 		    conf_kind(found) == RP_NODE_MAP)
 			return found;
 	}
-	(void)err_set(r->err, -EINVAL, "%s: there is no %s \"%.100s\" in %s", r->name, what, name,
-		      list);
+	(void)err_set(r->err, -EINVAL, "%s: no %s \"%.100s\" in %s", r->name, what, name, list);
 	return NULL;
 }
 
@@ -177,9 +175,7 @@ static int take_context(const struct reading *r, rp_cfg root, const char *name)
 		name = conf_text(conf_get(root, "current-context"), "");
 	if (!*name)
 		return err_set(r->err, -EINVAL,
-			       "%s: it has no current-context; name one with "
-			       "--context",
-			       r->name);
+			       "%s: no current-context; name a context with --context", r->name);
 	rp_cfg context = find_named(r, root, "contexts", "context", name);
 	if (!context)
 		return -EINVAL;
@@ -236,7 +232,7 @@ int kubeconfig_in_cluster(const char *dir, struct kubeconfig *ret, struct err *e
 	size_t len;
 	if (!host || !*host)
 		return err_set(err, -EINVAL,
-			       "KUBERNETES_SERVICE_HOST is not set: this is no container of "
+			       "KUBERNETES_SERVICE_HOST is not set, so this is not a container of "
 			       "Kubernetes; use --kubeconfig");
 	bool v6 = strchr(host, ':') != NULL;
 	_free_ char *ns_file = str_printf("%s/namespace", dir);

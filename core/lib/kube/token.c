@@ -21,7 +21,7 @@ int kube_read_file(const char *path, size_t max, char **ret, size_t *ret_len, st
 	if (ferror(f))
 		return err_errno(err, -EIO, "%s", path);
 	if (n > max)
-		return err_set(err, -EFBIG, "%s: it has more than %zu bytes", path, max);
+		return err_set(err, -EFBIG, "%s: more than %zu bytes", path, max);
 	text[n] = '\0';
 	*ret = TAKE(text);
 	*ret_len = n;
@@ -45,7 +45,7 @@ int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err)
 	token[strcspn(token, "\r\n")] = '\0';
 	for (const char *c = token; *c || c == token; c++)
 		if (*c <= ' ' || *c > '~')
-			return err_set(err, -EINVAL, "%s: it holds no token",
+			return err_set(err, -EINVAL, "%s: contains no token",
 				       k->token_file ? k->token_file : "token of the kubeconfig");
 	*ret = TAKE(token);
 	return 0;

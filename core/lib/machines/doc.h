@@ -49,7 +49,7 @@ int arg_check(const json_t *map, const char *keys, const char *what, struct err 
  * scalar. */
 #define ARG_NUMBER_MAX 32
 const char *arg_scalar(const json_t *node, char buf[ARG_NUMBER_MAX]);
-/* Read a member of one type. *ret is `otherwise` if the member is absent; another type is an
+/* Reads a member of one type. *ret is `otherwise` if the member is absent; another type is an
  * error. */
 int arg_text(const json_t *map, const char *key, const char *otherwise, const char **ret,
 	     struct err *err);
@@ -65,7 +65,7 @@ int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t o
 int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *err);
 int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err);
 
-/* Add to a result. They do not report lack of memory, which json_dumps detects at the end. */
+/* Adds to a result. They do not report lack of memory, which json_dumps detects at the end. */
 void doc_put_text(json_t *map, const char *key, const char *value);
 void doc_put_int(json_t *map, const char *key, int64_t value);
 void doc_put_bool(json_t *map, const char *key, bool value);

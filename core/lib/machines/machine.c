@@ -174,7 +174,7 @@ static int read_shape(struct plan *p)
 		return err_set(p->err, -EINVAL, "numbering: expected near or far (siblings)");
 	p->far_siblings = str_eq(numbering, "far");
 	if (!p->m->numa && p->packages * p->dies * p->nodes > 1)
-		return err_set(p->err, -EINVAL, "numa: a machine with several nodes has it");
+		return err_set(p->err, -EINVAL, "numa: false is only possible with one node");
 	return 0;
 }
 
@@ -355,7 +355,7 @@ static int set_distances(struct plan *p, uint32_t node, const json_t *map)
 		uint64_t other;
 		int64_t d;
 		if (str_to_u64(key, &other) || other >= m->n_nodes || other == node)
-			return err_set(p->err, -EINVAL, "distances: no such node: %s", key);
+			return err_set(p->err, -EINVAL, "distances: unknown node: %s", key);
 		int r = arg_int(map, key, 0, 11, DISTANCE_MAX, &d, p->err);
 		if (r)
 			return r;
@@ -424,7 +424,7 @@ static int machine_build(struct plan *p)
 	if (r)
 		return r;
 	if (rp_ids_count(rp_ids_of(&p->m->offline)) == p->m->n_cpus)
-		return err_set(p->err, -EINVAL, "offline: a CPU has to be left");
+		return err_set(p->err, -EINVAL, "offline: at least one CPU must stay online");
 	p->m->name = arena_strdup(p->m->arena, name);
 	p->m->about = arena_strdup(p->m->arena, about);
 	return p->m->name && p->m->about ? 0 : err_errno(p->err, -ENOMEM, "machine");
@@ -445,7 +445,7 @@ static int with_base(const json_t *description, unsigned depth, json_t **ret, st
 		return *ret ? 0 : err_errno(err, -ENOMEM, "machine");
 	}
 	if (depth == BASES_MAX)
-		return err_set(err, -ELOOP, "machine: a base that has a base, and so on");
+		return err_set(err, -ELOOP, "machine: bases are nested too deeply");
 	r = machine_shipped(base, &shipped, err);
 	if (!r)
 		r = with_base(shipped, depth + 1, ret, err);

@@ -40,7 +40,7 @@ static int shipped_unknown(const char *name, struct err *err)
 		names[i] = shipped_machines[i].name;
 	const char *close = str_closest(name, names, n_shipped_machines);
 	return err_set(err, -ENOENT,
-		       "no machine is called \"%s\"%s%s%s; nri-rp-sim machines lists them", name,
+		       "unknown machine \"%s\"%s%s%s; nri-rp-sim machines lists the names", name,
 		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 

@@ -110,7 +110,7 @@ static void refuse_asked(struct nri_runtime *r)
 	struct asked *a, *next;
 	DL_FOREACH_SAFE(r->asked, a, next)
 	{
-		(void)rpc_reply_error(a->request, TTRPC_UNAVAILABLE, "the connection has ended");
+		(void)rpc_reply_error(a->request, TTRPC_UNAVAILABLE, "the connection was closed");
 		a->request = NULL;
 		if (!a->turn.fn)
 			continue;
@@ -158,7 +158,7 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 
 static void on_late(void *arg)
 {
-	runtime_problem(arg, "a plugin has connected and does not register");
+	runtime_problem(arg, "a plugin connected but does not register");
 	nri_runtime_drop(arg, "no registration in time");
 }
 
@@ -169,10 +169,10 @@ static void drop_if_broken(struct nri_runtime *r, const char *method,
 	if (result->error == -ETIMEDOUT) {
 		runtime_problem(r, "%s was not answered within %u ms", method,
 				r->config.request_timeout_ms);
-		nri_runtime_drop(r, "it was late");
+		nri_runtime_drop(r, "it exceeded the request timeout");
 	} else if (result->error == -EBADMSG) {
-		runtime_problem(r, "%s: undecodable answer", method);
-		nri_runtime_drop(r, "it broke the protocol");
+		runtime_problem(r, "%s: undecodable reply", method);
+		nri_runtime_drop(r, "it violated the protocol");
 	}
 }
 
@@ -232,7 +232,7 @@ void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *a
 					  .done = on_synced,
 					  .arg = end});
 	if (!r->sync || nri_sync_begin(r->sync))
-		on_synced(NULL, "it could not be sent", end);
+		on_synced(NULL, "the request could not be sent", end);
 }
 
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why)
@@ -255,7 +255,7 @@ static void on_configured(const struct rpc_result *result, void *arg)
 						      NULL, result->payload_len, result->payload);
 	if (!m) {
 		runtime_problem(r, "Configure: %s",
-				result->error ? result->text : "undecodable answer");
+				result->error ? result->text : "undecodable reply");
 		nri_runtime_drop(r, "Configure has failed");
 		return;
 	}
@@ -263,7 +263,7 @@ static void on_configured(const struct rpc_result *result, void *arg)
 	nri__configure_response__free_unpacked(m, NULL);
 	if (events & ~known) {
 		runtime_problem(r, "Configure: invalid plugin events: 0x%x", events & ~known);
-		nri_runtime_drop(r, "it subscribes to events that there are not");
+		nri_runtime_drop(r, "it subscribes to unknown events");
 		return;
 	}
 	r->events = events ? events : known;
@@ -306,7 +306,7 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 		nri__register_plugin_request__unpack(NULL, request->payload_len, request->payload);
 	const char *wrong = m ? wrong_name(r, m) : "undecodable";
 	if (r->state != NRI_RUNTIME_ACCEPTED)
-		wrong = "it is registered already";
+		wrong = "it is already registered";
 	if (!wrong)
 		(void)snprintf(r->name, sizeof r->name, "%s-%s", m->plugin_idx, m->plugin_name);
 	nri__register_plugin_request__free_unpacked(m, NULL);
@@ -356,10 +356,11 @@ static void on_update_request(struct nri_runtime *r, struct rpc_request *request
 	if (!a || !a->msg) {
 		bool full = !a;
 		free(a);
-		runtime_problem(r, "UpdateContainers: %s", full ? "too many wait" : "undecodable");
+		runtime_problem(r, "UpdateContainers: %s",
+				full ? "too many requests are waiting" : "undecodable");
 		(void)rpc_reply_error(request,
 				      full ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_INVALID_ARGUMENT,
-				      full ? "too many updates wait" : "undecodable");
+				      full ? "too many updates are waiting" : "undecodable");
 		return;
 	}
 	a->runtime = r;
@@ -526,7 +527,7 @@ static void take_plugin(struct nri_runtime *r, int fd)
 	if (!error)
 		error = trunk_new(r->config.loop, fd, &config, &r->trunk, &err);
 	if (error) {
-		runtime_problem(r, "a plugin cannot be taken: %s", err.text);
+		runtime_problem(r, "a plugin is refused: %s", err.text);
 		if (r->config.gone)
 			r->config.gone(false, err.text, r->config.arg);
 		return;
@@ -588,7 +589,7 @@ struct nri_runtime *nri_runtime_free(struct nri_runtime *r)
 		return NULL;
 	r->freeing = true;
 	listener_free(r->listener);
-	nri_runtime_drop(r, "the runtime stops");
+	nri_runtime_drop(r, "the runtime is stopping");
 	while (r->asked)
 		asked_free(r->asked);
 	if (r->next_fd >= 0)

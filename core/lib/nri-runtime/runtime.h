@@ -3,7 +3,7 @@
  * The runtime's side of NRI: a socket that a plugin connects to, registers at, is configured and
  * synchronized on, and then gets events of pods and containers. Runs on the loop and never blocks.
  *
- *   nobody ──connect──▶ accepted ──RegisterPlugin──▶ registered ──Configure──▶ configured ──Synchronize──▶ active
+ *   no process ──connect──▶ accepted ──RegisterPlugin──▶ registered ──Configure──▶ configured ──Synchronize──▶ active
  *
  * One lock provides the order that plugins rely on. An event, a synchronization or an update holds
  * it from the request until its result is carried out. Turns are granted in the order of requests.

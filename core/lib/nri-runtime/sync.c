@@ -57,7 +57,7 @@ static void on_part(const struct rpc_result *result, void *arg)
 		why ? NULL
 		    : nri__synchronize_response__unpack(NULL, result->payload_len, result->payload);
 	if (!why && !m)
-		why = "undecodable answer";
+		why = "undecodable reply";
 	else if (!why && (s->more != (m->more != 0) || (s->more && m->n_update)))
 		why = "the plugin does not handle split sync requests";
 	bool more = s->more;

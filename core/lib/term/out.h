@@ -44,14 +44,14 @@ void out_styled(struct out *o, enum style style, const char *s);
 void out_lines(struct out *o, const char *s);
 void out_style(struct out *o, enum style style); /* PLAIN ends a style */
 void out_pad(struct out *o, unsigned n); /* blanks */
-/* Add a heading, and " name value" below it; value NULL: the caller adds the value. */
+/* Adds a heading, and " name value" below it; value NULL: the caller adds the value. */
 void out_heading(struct out *o, const char *text);
 void out_field(struct out *o, const char *name, const char *value);
 /* Adds words broken into lines at blanks and commas; all lines but the first begin with `indent`
  * blanks. `column`: begin of the first line. */
 void out_wrap(struct out *o, const char *s, unsigned column, unsigned indent);
 
-/* Return the columns that a text needs, and the bytes of its beginning that need at most
+/* Returns the columns that a text needs, and the bytes of its beginning that need at most
  * `columns`. */
 unsigned text_width(const char *s);
 unsigned text_cut(const char *s, unsigned columns);

@@ -78,8 +78,7 @@ static int read_shape(struct caches *s, uint32_t cpu, uint32_t index, struct sha
 		rc = n < 0 ? (int)n : parse_type(text, &ret->type);
 	}
 	if (rc) {
-		reader_note(s->r, CPU_DIR "/%s: cannot be made sense of, the cache is left out",
-			    path);
+		reader_note(s->r, CPU_DIR "/%s: invalid content, ignoring the cache", path);
 		return rc;
 	}
 	ret->level = (uint8_t)level;
@@ -87,7 +86,7 @@ static int read_shape(struct caches *s, uint32_t cpu, uint32_t index, struct sha
 	index_path(path, sizeof path, cpu, index, "size");
 	ssize_t n = fs_read_at(s->r->cpu_fd, path, text, sizeof text);
 	if (n < 0 || topo_parse_size(text, &ret->bytes))
-		reader_note(s->r, CPU_DIR "/%s: cannot be read as a size, taken as unknown", path);
+		reader_note(s->r, CPU_DIR "/%s: not a size, treated as unknown", path);
 	return 0;
 }
 
@@ -97,9 +96,8 @@ static int read_sharers(struct caches *s, uint32_t cpu, uint32_t index, struct r
 	index_path(path, sizeof path, cpu, index, "shared_cpu_list");
 	int rc = fs_read_ids_at(s->r->cpu_fd, path, RP_CPUS_MAX, ret);
 	if (rc || !rp_ids_has(rp_ids_of(ret), cpu)) {
-		reader_note(s->r, CPU_DIR "/%s: %s, the cache is left out", path,
-			    rc ? "cannot be read as a list of CPUs"
-			       : "does not name the CPU itself");
+		reader_note(s->r, CPU_DIR "/%s: %s, ignoring the cache", path,
+			    rc ? "not a list of CPUs" : "does not contain the CPU itself");
 		return rc ? rc : -EINVAL;
 	}
 	rp_idset_and(ret, rp_ids_of(ret), s->r->online);
@@ -161,7 +159,7 @@ static struct model *model_of(struct caches *s, uint32_t cpu)
 	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cache", cpu);
 	int rc = fs_list(&t->root, path, note_index, &l);
 	if (rc && rc != -ENOENT)
-		reader_note(s->r, "%s: cannot be listed, its caches are left out", path);
+		reader_note(s->r, "%s: cannot be listed, ignoring its caches", path);
 	m->indices = l.indices;
 	return m;
 }
@@ -186,7 +184,7 @@ static int add_cache(struct caches *s, struct topo_cache c, uint32_t cpu, struct
 		rp_idset_andnot(sharers, rp_ids_of(sharers), rp_ids_of(taken));
 		reader_note(s->r,
 			    CPU_DIR
-			    "/cpu%u: shares a level %u cache with CPUs that have another one",
+			    "/cpu%u: shares a level %u cache with CPUs that list another cache",
 			    cpu, c.level);
 		if (rp_ids_empty(rp_ids_of(sharers)))
 			return 0;

@@ -51,7 +51,7 @@ static bool read_id(struct reader *r, uint32_t cpu, const char *file, bool expec
 		return true;
 	}
 	if (rc ? rc != -ENOENT || expected : v != -1)
-		reader_note(r, CPU_DIR "/%s: %s, taken as %u", path,
+		reader_note(r, CPU_DIR "/%s: %s, treated as %u", path,
 			    rc == -ENOENT ? "missing" : "not an id", otherwise);
 	return false;
 }
@@ -72,8 +72,7 @@ static bool read_members(struct reader *r, uint32_t cpu, const char *const files
 			return true;
 		}
 		reader_note(r, CPU_DIR "/%s: %s, ignored", path,
-			    rc ? "cannot be read as a list of CPUs"
-			       : "does not name the CPU itself");
+			    rc ? "not a list of CPUs" : "does not contain the CPU itself");
 		return false;
 	}
 	return false;
@@ -107,10 +106,10 @@ static void join_core(struct reader *r, uint32_t first, uint32_t cpu, struct pro
 	struct topo_cpu *c = &r->t->cpus[topo_cpu_index(r->t, cpu)];
 	if ((rp_ids_has(rp_ids_of(&p->has_package), cpu) && c->package_id != head->package_id) ||
 	    (rp_ids_has(rp_ids_of(&p->has_die), cpu) && c->die_id != head->die_id))
-		reader_note(
-			r,
-			"CPUs %u and %u share a core but not a die: %u is taken to be where %u is",
-			first, cpu, cpu, first);
+		reader_note(r,
+			    "CPUs %u and %u share a core but not a die: treating CPU %u as on the "
+			    "die of CPU %u",
+			    first, cpu, cpu, first);
 	c->package_id = head->package_id;
 	c->die_id = head->die_id;
 	c->cluster_id = head->cluster_id;
@@ -131,9 +130,7 @@ static void read_core(struct reader *r, uint32_t cpu, uint16_t number, struct pr
 		rp_idset_add(&siblings, cpu);
 	}
 	if (rp_ids_overlap(rp_ids_of(&siblings), rp_ids_of(&p->in_core))) {
-		reader_note(r,
-			    CPU_DIR
-			    "/cpu%u: shares a core with CPUs that do not share it with CPU %u",
+		reader_note(r, CPU_DIR "/cpu%u: shares a core with CPUs that do not list CPU %u",
 			    cpu, cpu);
 		rp_idset_andnot(&siblings, rp_ids_of(&siblings), rp_ids_of(&p->in_core));
 	}

@@ -94,7 +94,7 @@ static void on_readable(unsigned events, void *arg)
 		if (rc == 1 || rc == -ENOBUFS) {
 			hotplug_trigger(h);
 		} else if (rc < 0) {
-			log_warning("no longer hear of CPUs and memory that come or go: %s",
+			log_warning("hot-plug of CPUs and memory is no longer noticed: %s",
 				    strerror(-rc));
 			(void)loop_io_set(h->io, 0);
 			return;

@@ -15,7 +15,7 @@ static int read_pmu(struct reader *r, const char *path, struct rp_idset *ret)
 {
 	int rc = fs_read_ids(&r->t->root, path, RP_CPUS_MAX, ret);
 	if (rc && rc != -ENOENT)
-		reader_note(r, "%s: cannot be read as a list of CPUs, ignored", path);
+		reader_note(r, "%s: not a list of CPUs, ignored", path);
 	if (!rc)
 		rp_idset_and(ret, rp_ids_of(ret), r->online);
 	return rc;
@@ -58,11 +58,11 @@ static int kinds_of_pmus(struct reader *r, struct rp_idset *efficient)
 	if (!rp_ids_equal(rp_ids_of(&both), r->online))
 		reader_note(r, PERFORMANCE_PMU
 			    ", " EFFICIENT_PMU
-			    ": leave CPUs out, these are taken as performance cores");
+			    ": some CPUs are missing, treating these as performance cores");
 	if (rp_ids_overlap(rp_ids_of(&performance), rp_ids_of(efficient)))
-		reader_note(r,
-			    PERFORMANCE_PMU ", " EFFICIENT_PMU
-					    ": share cores, these are taken as performance cores");
+		reader_note(r, PERFORMANCE_PMU
+			    ", " EFFICIENT_PMU
+			    ": some share cores, treating these as performance cores");
 	rp_idset_andnot(efficient, rp_ids_of(efficient), rp_ids_of(&performance));
 	return rc;
 }

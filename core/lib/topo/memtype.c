@@ -139,7 +139,7 @@ static int read_tier(const char *name, void *arg)
 		return 0;
 	(void)snprintf(path, sizeof path, TIER_DIR "/memory_tier%u/nodelist", tier);
 	if (fs_read_ids(&t->root, path, RP_NODES_MAX, &nodes)) {
-		reader_note(tiers->r, "%s: cannot be read as a list of nodes, ignored", path);
+		reader_note(tiers->r, "%s: not a list of nodes, ignored", path);
 		return 0;
 	}
 	for (uint32_t i = 0; i < t->n_nodes; i++)

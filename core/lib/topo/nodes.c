@@ -85,13 +85,12 @@ static int read_node_cpus(struct reader *r, int fd, uint16_t index, struct rp_id
 	node_path(path, sizeof path, &t->nodes[index], "cpulist");
 	int rc = fs_read_ids_at(fd, path, RP_CPUS_MAX, &cpus);
 	if (rc) {
-		reader_note(r, NODE_DIR "/%s: cannot be read as a list of CPUs, taken as empty",
-			    path);
+		reader_note(r, NODE_DIR "/%s: not a list of CPUs, treated as empty", path);
 		return 0;
 	}
 	rp_idset_and(&cpus, rp_ids_of(&cpus), r->online);
 	if (!rp_ids_subset(rp_ids_of(&cpus), rp_ids_of(unplaced))) {
-		reader_note(r, NODE_DIR "/%s: has CPUs of other nodes, these stay there", path);
+		reader_note(r, NODE_DIR "/%s: contains CPUs of other nodes, which keep them", path);
 		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(unplaced));
 	}
 	rp_idset_andnot(unplaced, rp_ids_of(unplaced), rp_ids_of(&cpus));
@@ -112,7 +111,7 @@ static void read_node_memory(struct reader *r, int fd, struct topo_node *n, stru
 	}
 	n->has_memory = rp_ids_has(listed, n->id);
 	reader_note(r, NODE_DIR "/%s: %s, the size of its memory is unknown", path,
-		    len == -ENOENT ? "missing" : "has no MemTotal that makes sense");
+		    len == -ENOENT ? "missing" : "has no valid MemTotal");
 }
 
 static void read_distances(struct reader *r, int fd, uint32_t index)
@@ -178,7 +177,7 @@ static void note_offline(struct reader *r, struct rp_ids online)
 	if (rp_ids_empty(rp_ids_of(&found)))
 		return;
 	(void)rp_ids_format(rp_ids_of(&found), text, sizeof text);
-	reader_note(r, "memory nodes that are offline: %s; their memory is not used", text);
+	reader_note(r, "memory nodes %s are offline; their memory is not used", text);
 }
 
 /* Returns true if the kernel's command line has the option numa=fake. */
@@ -197,9 +196,8 @@ static bool is_emulated(const struct topo *t)
 static void note_emulation(struct reader *r)
 {
 	if (is_emulated(r->t))
-		reader_note(r,
-			    "the kernel emulates memory nodes (numa=fake on its command line): "
-			    "nodes are parts of the real ones, and CPUs are in one of them each");
+		reader_note(r, "the kernel emulates memory nodes (numa=fake on its command line): "
+			       "each is a part of a real node, and each CPU is in one of them");
 }
 
 /* ---- derived attributes ---------------------------------------------------------------------- */
@@ -211,7 +209,7 @@ static int place_rest(struct reader *r, struct rp_ids unplaced)
 	struct rp_idset cpus;
 	if (rp_ids_empty(unplaced))
 		return 0;
-	reader_note(r, NODE_DIR ": CPU %u and %u more are in no node, taken as of node %u",
+	reader_note(r, NODE_DIR ": CPU %u and %u more are in no node, treated as in node %u",
 		    rp_ids_first(unplaced), rp_ids_count(unplaced) - 1, t->nodes[0].id);
 	RP_IDS_EACH (cpu, unplaced) {
 		t->cpus[topo_cpu_index(t, cpu)].node = 0;
@@ -271,8 +269,7 @@ static void read_total(struct reader *r)
 		return;
 	for (uint32_t i = 0; i < t->n_nodes; i++)
 		t->memory += t->nodes[i].memory;
-	reader_note(r,
-		    "proc/meminfo: has no MemTotal, the nodes' memory is taken as the machine's");
+	reader_note(r, "proc/meminfo: has no MemTotal, using the sum of the nodes");
 }
 
 /* Reads a list of nodes that may be missing; 0: it was read. */
@@ -282,8 +279,7 @@ static int read_node_list(struct reader *r, int fd, const char *file, struct rp_
 	if (rc) {
 		rp_idset_clear(ret);
 		if (rc != -ENOENT)
-			reader_note(r, NODE_DIR "/%s: cannot be read as a list of nodes, ignored",
-				    file);
+			reader_note(r, NODE_DIR "/%s: not a list of nodes, ignored", file);
 	}
 	return rc;
 }

@@ -18,10 +18,9 @@
 
 int reader_no_memory(struct reader *r)
 {
-	return err_set(
-		r->err, -ENOMEM,
-		"cannot hold the machine's topology: out of memory or over the limit of %u MiB",
-		TOPO_MEMORY_MAX >> 20);
+	return err_set(r->err, -ENOMEM,
+		       "cannot store the topology: out of memory or over the limit of %u MiB",
+		       TOPO_MEMORY_MAX >> 20);
 }
 
 void reader_note(struct reader *r, const char *fmt, ...)
@@ -147,12 +146,12 @@ static int read_online(struct reader *r, struct rp_idset *ret)
 			return err_set(r->err, -EINVAL, "%s/%s: lists no CPU", r->t->root.path,
 				       path);
 		if (i)
-			reader_note(r,
-				    CPU_DIR "/online is missing: all present CPUs count as online");
+			reader_note(r, CPU_DIR
+				    "/online is missing: treating all present CPUs as online");
 		return 0;
 	}
 	return err_set(r->err, -ENOENT,
-		       "%s/" CPU_DIR ": has neither online nor present: is sysfs mounted there?",
+		       "%s/" CPU_DIR ": neither online nor present exists: is sysfs mounted there?",
 		       r->t->root.path);
 }
 
@@ -169,8 +168,7 @@ static void read_optional(struct reader *r, const char *file, struct rp_idset *r
 	    strcmp(text + strspn(text, " "), "(null)") == 0)
 		return;
 	if (rc != -ENOENT)
-		reader_note(r, CPU_DIR "/%s: cannot be read as a list of CPUs, taken as empty",
-			    file);
+		reader_note(r, CPU_DIR "/%s: not a list of CPUs, treated as empty", file);
 }
 
 static int read_keep(struct reader *r, uint32_t which, const struct rp_idset *set)
@@ -200,7 +198,7 @@ static int index_cpus(struct reader *r)
 	return 0;
 }
 
-/* Steps of reading, in this order; 0 or -errno with err filled. */
+/* Reads one part of the topology; called in this order. Returns 0 or -errno with err filled. */
 static int reader_cpu_sets(struct reader *r)
 {
 	struct rp_idset online, set, possible;
@@ -242,7 +240,7 @@ static int keep_root(struct topo *t, const struct fs_root *root, struct err *err
 	t->root.path = NULL;
 	t->root.fd = fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
 	if (t->root.fd < 0)
-		return err_errno(err, -errno, "cannot keep %s open", root->path);
+		return err_errno(err, -errno, "cannot open %s", root->path);
 	/* "/" would double the slash in messages. */
 	t->root.path = strdup(strcmp(root->path, "/") == 0 ? "" : root->path);
 	return t->root.path ? 0 : err_errno(err, -ENOMEM, "cannot read the topology");
@@ -263,7 +261,7 @@ static int read_all(struct reader *r)
 	(void)close(r->cpu_fd);
 	if (r->n_more_notes) {
 		r->t->notes[r->t->n_notes] = arena_printf(
-			r->t->arena, "%u more oddities are not listed", r->n_more_notes);
+			r->t->arena, "%u more irregularities are not listed", r->n_more_notes);
 		r->t->n_notes += r->t->notes[r->t->n_notes] != NULL;
 	}
 	return rc;

@@ -213,7 +213,7 @@ static int read_device(const struct sst_device *d, struct topo *t, struct sst *s
 {
 	int r = find_punits(d, t, s);
 	if (r) {
-		give_up(s, "/" ISST_PATH ": asking where CPUs are: %s", strerror(-r));
+		give_up(s, "/" ISST_PATH ": cannot find the CPUs: %s", strerror(-r));
 		return r;
 	}
 	drop_invalid(t, s);
@@ -229,7 +229,7 @@ static int read_device(const struct sst_device *d, struct topo *t, struct sst *s
 		}
 	}
 	if (!s->n_punits)
-		give_up(s, "/" ISST_PATH " knows none of the CPUs");
+		give_up(s, "/" ISST_PATH " lists no CPU");
 	return 0;
 }
 
@@ -239,12 +239,12 @@ static void read_all(struct topo *t, struct sst *s)
 	int r = sst_open(&t->root, &d);
 	_close_ int fd = d.fd;
 	if (r == -ENOENT)
-		give_up(s, "there is no /" ISST_PATH
+		give_up(s, "missing /" ISST_PATH
 			   ": the CPUs have no Speed Select, or its kernel driver is not loaded");
 	else if (r == -EACCES || r == -EPERM)
 		give_up(s, "/" ISST_PATH " may not be opened (DeviceAllow= in the service's unit)");
 	else if (r == -ENOTSUP)
-		give_up(s, "/" ISST_PATH " is no Speed Select device of a kind that is known");
+		give_up(s, "/" ISST_PATH " is not a supported Speed Select device");
 	else if (r)
 		give_up(s, "/" ISST_PATH ": %s", strerror(-r));
 	else

@@ -40,7 +40,7 @@ uint8_t *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 void buf_consume(struct buf *b, size_t n);
 
-/* Append to the buffer. Return 0 or -ENOMEM, which also stays in b->failed, so that several calls
+/* Appends to the buffer. Returns 0 or -ENOMEM, which also stays in b->failed, so that several calls
  * can be checked at once. */
 int buf_add(struct buf *b, const void *data, size_t n);
 int buf_add_str(struct buf *b, const char *s);

@@ -27,7 +27,7 @@ static void print_help(const struct cmdline *c)
 	for (unsigned i = 0; i < c->n_options; i++)
 		print_option(c, c->options[i].name, c->options[i].argument, c->options[i].help);
 	print_option(c, "version", NULL, "print the version and exit");
-	print_option(c, "help", NULL, "print this and exit");
+	print_option(c, "help", NULL, "print this help and exit");
 	printf("\n%s", c->after);
 }
 

@@ -504,7 +504,7 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool
 		return err_errno(err, -ENOMEM, "cannot write %s", path);
 	_close_ int fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a temporary file for %s", path);
+		return err_errno(err, -errno, "cannot create a temporary file for %s", path);
 	int r = fill_and_rename(fd, tmp, path, data, len, mode, sync);
 	if (r) {
 		(void)unlink(tmp);
@@ -565,9 +565,9 @@ static int fs_open_own(const char *path, int flags, size_t *ret_size, struct err
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EPERM, "%s is not a regular file", path);
 	if (st.st_uid != geteuid())
-		return err_set(err, -EPERM, "%s belongs to user %u", path, st.st_uid);
+		return err_set(err, -EPERM, "%s is owned by user %u", path, st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(err, -EPERM, "others may write to %s (mode %04o)", path,
+		return err_set(err, -EPERM, "%s is writable by other users (mode %04o)", path,
 			       st.st_mode & 07777u);
 	*ret_size = (size_t)st.st_size;
 	return take_fd(&fd);
@@ -618,14 +618,14 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 {
 	_free_ char *part = strdup(path);
 	if (!part)
-		return err_errno(err, -ENOMEM, "cannot make the folder %s", path);
+		return err_errno(err, -ENOMEM, "cannot create the folder %s", path);
 	for (char *p = part + strspn(part, "/");;) {
 		p += strcspn(p, "/");
 		char c = *p;
 		*p = '\0';
 		int r = make_folder(part, mode);
 		if (r)
-			return err_errno(err, r, "cannot make the folder %s", part);
+			return err_errno(err, r, "cannot create the folder %s", part);
 		*p = c;
 		p += strspn(p, "/");
 		if (!*p)
@@ -633,8 +633,8 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 	}
 	struct stat st;
 	if (stat(path, &st) < 0)
-		return err_errno(err, -errno, "cannot make the folder %s", path);
+		return err_errno(err, -errno, "cannot create the folder %s", path);
 	if (!S_ISDIR(st.st_mode))
-		return err_errno(err, -ENOTDIR, "cannot make the folder %s", path);
+		return err_errno(err, -ENOTDIR, "cannot create the folder %s", path);
 	return 0;
 }

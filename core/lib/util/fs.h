@@ -32,7 +32,7 @@ int fs_open_dir(const struct fs_root *root, const char *path);
 /* Opens a file below the root for operations other than reading and writing (ioctl); flags as of
  * open(2). Returns the descriptor or -errno. */
 int fs_open(const struct fs_root *root, const char *path, int flags);
-/* Read at most size-1 bytes as NUL-terminated text and remove one trailing newline. Return the
+/* Reads at most size-1 bytes as NUL-terminated text and remove one trailing newline. Returns the
  * length, or -errno; -EFBIG: the file is longer. Made for sysfs, where one read returns all. procfs
  * files of many records (mounts, cpuinfo) need fs_read_all. */
 ssize_t fs_read_from(int fd, char *buf, size_t size); /* an open file, from its beginning */

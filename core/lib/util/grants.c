@@ -38,22 +38,22 @@ static int check_set(const char *what, const char *text, uint32_t max, struct er
 		return 0;
 	if (strnlen(text, GRANT_PATH_MAX) == GRANT_PATH_MAX || rp_idset_parse(&set, text, max) ||
 	    rp_ids_empty(rp_ids_of(&set)))
-		return err_set(err, -EINVAL, "\"%.64s\" is no list of %s", text, what);
+		return err_set(err, -EINVAL, "\"%.64s\" is not a list of %s", text, what);
 	return 0;
 }
 
 static int check_pairs(const char *what, Grants__Pair *const *pairs, size_t n, struct err *err)
 {
 	if (n > GRANT_ITEMS_MAX)
-		return err_set(err, -EINVAL, "%zu %ss, at most %u are taken", n, what,
+		return err_set(err, -EINVAL, "%zu %ss, at most %u are accepted", n, what,
 			       GRANT_ITEMS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (!grant_name(pairs[i]->key) || strchr(pairs[i]->key, '='))
-			return err_set(err, -EINVAL, "\"%.64s\" is no name of an %s", pairs[i]->key,
-				       what);
+			return err_set(err, -EINVAL, "\"%.64s\" is not a name of an %s",
+				       pairs[i]->key, what);
 		if (!good_text(pairs[i]->value, GRANT_VALUE_MAX))
 			return err_set(err, -EINVAL,
-				       "%s %.64s has a value that is no text or too long", what,
+				       "%s %.64s has a value that is not a text or too long", what,
 				       pairs[i]->key);
 	}
 	return 0;
@@ -62,14 +62,14 @@ static int check_pairs(const char *what, Grants__Pair *const *pairs, size_t n, s
 static int check_mounts(const Grants__Grant *g, struct err *err)
 {
 	if (g->n_mounts > GRANT_ITEMS_MAX)
-		return err_set(err, -EINVAL, "%zu mounts, at most %u are taken", g->n_mounts,
+		return err_set(err, -EINVAL, "%zu mounts, at most %u are accepted", g->n_mounts,
 			       GRANT_ITEMS_MAX);
 	for (size_t i = 0; i < g->n_mounts; i++)
 		if (!good_path(g->mounts[i]->container_path) || !good_path(g->mounts[i]->host_path))
-			return err_set(err, -EINVAL,
-				       "a mount of \"%.64s\" at \"%.64s\": both have to be "
-				       "absolute paths",
-				       g->mounts[i]->host_path, g->mounts[i]->container_path);
+			return err_set(
+				err, -EINVAL,
+				"a mount of \"%.64s\" at \"%.64s\": both must be absolute paths",
+				g->mounts[i]->host_path, g->mounts[i]->container_path);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static bool good_permissions(const char *p)
 static int check_devices(const Grants__Grant *g, struct err *err)
 {
 	if (g->n_devices > GRANT_ITEMS_MAX)
-		return err_set(err, -EINVAL, "%zu devices, at most %u are taken", g->n_devices,
+		return err_set(err, -EINVAL, "%zu devices, at most %u are accepted", g->n_devices,
 			       GRANT_ITEMS_MAX);
 	for (size_t i = 0; i < g->n_devices; i++) {
 		const Grants__Device *d = g->devices[i];
@@ -96,7 +96,7 @@ static int check_devices(const Grants__Grant *g, struct err *err)
 		if (!good_permissions(d->permissions))
 			return err_set(err, -EINVAL,
 				       "device %.64s with the permissions \"%.8s\": only rw and "
-				       "rwm can be given",
+				       "rwm are accepted",
 				       d->host_path, d->permissions);
 	}
 	return 0;
@@ -105,13 +105,14 @@ static int check_devices(const Grants__Grant *g, struct err *err)
 static int check_cdi(const Grants__Grant *g, struct err *err)
 {
 	if (g->n_cdi > GRANT_ITEMS_MAX)
-		return err_set(err, -EINVAL, "%zu CDI names, at most %u are taken", g->n_cdi,
+		return err_set(err, -EINVAL, "%zu CDI names, at most %u are accepted", g->n_cdi,
 			       GRANT_ITEMS_MAX);
 	for (size_t i = 0; i < g->n_cdi; i++) {
 		const char *slash = strchr(g->cdi[i], '/'), *equal = strchr(g->cdi[i], '=');
 		if (!grant_name(g->cdi[i]) || !slash || !equal || slash > equal || !equal[1])
 			return err_set(err, -EINVAL,
-				       "\"%.64s\" is no CDI name: expected vendor.example/gpu=0",
+				       "\"%.64s\" is not a CDI name: expected one like "
+				       "vendor.example/gpu=0",
 				       g->cdi[i]);
 	}
 	return 0;
@@ -121,12 +122,12 @@ int grant_check(const Grants__Grant *g, struct err *err)
 {
 	if ((*g->container && !grant_name(g->container)) || !grant_name(g->resource) ||
 	    (*g->part && !grant_name(g->part)))
-		return err_set(err, -EINVAL, "a container or resource without a sound name");
+		return err_set(err, -EINVAL, "a container or resource without a valid name");
 	if (g->memory_limit < 0)
 		return err_set(err, -EINVAL, "a memory limit of %lld bytes",
 			       (long long)g->memory_limit);
 	if (!good_text(g->hints, GRANT_HINTS_MAX))
-		return err_set(err, -EINVAL, "a text about hints that is none");
+		return err_set(err, -EINVAL, "a text about hints that is not a valid text");
 	int r = check_set("CPUs", g->cpus, RP_CPUS_MAX, err);
 	if (!r)
 		r = check_set("memory nodes", g->mems, RP_NODES_MAX, err);
@@ -146,13 +147,13 @@ int grants_unpack(struct arena *a, const void *data, size_t len, const Grants__G
 {
 	ProtobufCAllocator alloc = pb_arena(a);
 	if (len > GRANTS_BYTES_MAX)
-		return err_set(err, -E2BIG, "%zu bytes of grants, at most %u are taken", len,
+		return err_set(err, -E2BIG, "%zu bytes of grants, at most %u are accepted", len,
 			       GRANTS_BYTES_MAX);
 	const Grants__Grants *m = grants__grants__unpack(&alloc, len, data);
 	if (!m)
 		return err_set(err, -EBADMSG, "grants that cannot be decoded");
 	if (m->n_grants > GRANTS_MAX)
-		return err_set(err, -E2BIG, "%zu grants, at most %u are taken", m->n_grants,
+		return err_set(err, -E2BIG, "%zu grants, at most %u are accepted", m->n_grants,
 			       GRANTS_MAX);
 	for (size_t i = 0; i < m->n_grants; i++) {
 		int r = grant_check(m->grants[i], err);

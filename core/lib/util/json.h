@@ -31,7 +31,7 @@ void json_uint(struct json *j, uint64_t v);
 void json_num(struct json *j, double v);
 void json_bool(struct json *j, bool v);
 void json_nil(struct json *j);
-/* Write key and value, or the key and the beginning of an object or a list. */
+/* Writes key and value, or the key and the beginning of an object or a list. */
 void json_kobj(struct json *j, const char *key);
 void json_karr(struct json *j, const char *key);
 void json_kstr(struct json *j, const char *key, const char *s);

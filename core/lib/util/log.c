@@ -373,7 +373,7 @@ bool log_allowed(struct log_limit *limit, const char *source)
 	uint64_t now = clock_ms();
 	if (!limit->since_ms || now - limit->since_ms >= limit->interval_ms) {
 		if (limit->dropped)
-			log_write(source, LOG_NOTICE, "%u messages like the next were left out",
+			log_write(source, LOG_NOTICE, "suppressed %u messages like the next one",
 				  limit->dropped);
 		limit->since_ms = now ? now : 1;
 		limit->passed = limit->dropped = 0;

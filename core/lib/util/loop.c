@@ -325,9 +325,9 @@ bool loop_is_abandoned(const struct loop *loop)
 }
 
 /*
+ * Ends the parts of the loop that affect the child's behaviour or can reach the parent.
  * Libevent's structures are not freed: freeing an event would remove it from the epoll set, which
- * the parent shares. Only parts that affect the child's behaviour or can reach the parent are
- * ended.
+ * the parent shares.
  */
 void loop_abandon(struct loop *loop)
 {

@@ -15,7 +15,7 @@ int str_to_double(const char *s, double *ret);
 /* Parses a boolean in the notations of Go's ParseBool and YAML. */
 int str_to_bool(const char *s, bool *ret);
 
-/* Parse Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" →
+/* Parses Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" →
  * bytes, rounded up. */
 int str_to_milli(const char *s, int64_t *ret);
 int str_to_bytes(const char *s, int64_t *ret);

@@ -11,7 +11,7 @@
 
 static_assert(sizeof(protobuf_c_boolean) == sizeof(uint32_t) &&
 		      offsetof(ProtobufCBinaryData, len) == 0,
-	      "protobuf-c is another one");
+	      "protobuf-c has another version");
 
 /* Output; [room, p) is free. */
 struct out {

@@ -49,5 +49,5 @@ int privileges_drop(uint64_t keep, struct err *err)
 		r = drop_bounding(keep);
 	if (!r)
 		r = drop_own(keep);
-	return r ? err_errno(err, r, "cannot give up privileges that are not needed") : 0;
+	return r ? err_errno(err, r, "cannot drop unneeded privileges") : 0;
 }

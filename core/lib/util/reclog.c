@@ -47,20 +47,20 @@ static int check_head(const struct reclog_head *head, const void *record, size_t
 	uint32_t format;
 	const char *at = record, *end = at + len;
 	if (len < sizeof format)
-		return err_set(err, -ENOMSG, "its head is too short");
+		return err_set(err, -ENOMSG, "its header is too short");
 	memcpy(&format, at, sizeof format);
 	at += sizeof format;
 	const char *kind = next_text(&at, end), *origin = kind ? next_text(&at, end) : NULL,
 		   *version = origin ? next_text(&at, end) : NULL;
 	if (!version || !format || !str_eq(kind, head->kind))
-		return err_set(err, -ENOMSG, "it is no log of %s", head->kind);
+		return err_set(err, -ENOMSG, "it is not a log of %s", head->kind);
 	if (format > head->format)
 		return err_set(err, -EPROTO,
-			       "it is of format %u, written by version %.64s; this one knows "
+			       "it has format %u, written by version %.64s; this version reads "
 			       "formats up to %u",
 			       format, *version ? version : "(unknown)", head->format);
 	if (!str_eq(origin, head->origin))
-		return err_set(err, -ESTALE, "it is of another boot");
+		return err_set(err, -ESTALE, "it is from another boot");
 	return 0;
 }
 
@@ -116,14 +116,14 @@ static int parse_head(const uint8_t *data, size_t size, const struct reclog_head
 	size_t n = 0;
 	if (size >= MAGIC_SIZE && !memcmp(data, MAGIC, MAGIC_SIZE - 1) &&
 	    data[MAGIC_SIZE - 1] > (uint8_t)MAGIC[MAGIC_SIZE - 1])
-		return err_set(err, -EPROTO, "a later version has written it in another form");
+		return err_set(err, -EPROTO, "a later version wrote it in another format");
 	if (size < MAGIC_SIZE || memcmp(data, MAGIC, MAGIC_SIZE) != 0 ||
 	    look_at(data, size, MAGIC_SIZE, &n) != FOUND_BATCH)
-		return err_set(err, -ENOMSG, "it is no log, or its head is damaged");
+		return err_set(err, -ENOMSG, "it is not a log, or its header is damaged");
 	const uint8_t *records = data + MAGIC_SIZE + sizeof(struct batch);
 	size_t len = record_len(records, n - sizeof(struct batch));
 	if (len == SIZE_MAX)
-		return err_set(err, -ENOMSG, "it is no log, or its head is damaged");
+		return err_set(err, -ENOMSG, "it is not a log, or its header is damaged");
 	*ret_end = MAGIC_SIZE + n;
 	return check_head(head, records + sizeof(uint32_t), len, err);
 }

@@ -39,7 +39,7 @@
 #define AGENT_CONTAINERS_MAX 1024u /* containers of one pod */
 #define AGENT_RESOURCES_MAX 64u /* resources of one container */
 #define AGENT_FEATURES_MAX 32u
-#define AGENT_NAMESPACES_MAX 8u /* of custom resources, besides the agent's own */
+#define AGENT_NAMESPACES_MAX 8u /* kinds of custom resources, besides the agent's own */
 
 #define AGENT_ALLOCATIONS_MS 2000u /* time limit of ListAllocations and GetAllocatable */
 

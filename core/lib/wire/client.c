@@ -35,7 +35,7 @@ static int wait_for(int fd, short events, uint64_t deadline_ms, struct err *err)
 		if (n > 0)
 			return 0;
 		if (n == 0)
-			return err_set(err, -ETIMEDOUT, "no answer in time");
+			return err_set(err, -ETIMEDOUT, "no reply in time");
 		if (errno != EINTR)
 			return err_errno(err, -errno, "waiting for the connection failed");
 	}
@@ -67,7 +67,7 @@ static int receive_some(struct ttrpc_client *c, uint64_t deadline_ms, struct err
 	for (;;) {
 		uint8_t *to = buf_reserve(&c->in, CHUNK_SIZE);
 		if (!to)
-			return err_set(err, -ENOMEM, "no memory for the answer");
+			return err_set(err, -ENOMEM, "out of memory for the reply");
 		ssize_t n = recv(c->fd, to, CHUNK_SIZE, MSG_DONTWAIT);
 		if (n > 0) {
 			buf_commit(&c->in, (size_t)n);
@@ -94,7 +94,7 @@ static int receive_message(struct ttrpc_client *c, uint64_t deadline_ms, struct 
 			ttrpc_header_decode(buf_bytes(&c->in), ret);
 			if (ret->length > TTRPC_MESSAGE_MAX)
 				return err_set(err, -EBADMSG,
-					       "an answer of %u bytes, at most %u are accepted",
+					       "a reply of %u bytes, at most %u are accepted",
 					       ret->length, TTRPC_MESSAGE_MAX);
 			if (buf_len(&c->in) - TTRPC_HEADER_SIZE >= ret->length)
 				return 0;
@@ -130,7 +130,7 @@ static int put_request(struct ttrpc_client *c, struct ttrpc_out *out, struct err
 			       size, TTRPC_MESSAGE_MAX);
 	uint8_t *p = buf_reserve(&c->out, TTRPC_HEADER_SIZE + size);
 	if (!p)
-		return err_set(err, -ENOMEM, "no memory for the request");
+		return err_set(err, -ENOMEM, "out of memory for the request");
 	ttrpc_header_encode(
 		p, &(struct ttrpc_header){(uint32_t)size, c->next_stream, TTRPC_REQUEST, 0});
 	ttrpc_request_encode(out, p + TTRPC_HEADER_SIZE);

@@ -91,7 +91,7 @@ static int open_socket(struct listener *l, struct loop *loop, const struct liste
 	if (fd < 0)
 		return fd;
 	if (lstat(c->path, &st) < 0)
-		return err_errno(err, -errno, "looking at %s failed", c->path);
+		return err_errno(err, -errno, "checking %s failed", c->path);
 	l->fd = take_fd(&fd);
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;

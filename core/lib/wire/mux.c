@@ -42,7 +42,7 @@ ssize_t mux_rx_feed(struct mux_rx *rx, const uint8_t *data, size_t n, struct err
 	}
 	size_t take = n - used < rx->left ? n - used : rx->left;
 	if (rx->conn - 1 < MUX_CONNS && buf_add(rx->in[rx->conn - 1], data + used, take))
-		return err_set(err, -ENOMEM, "no memory for %zu bytes of input", take);
+		return err_set(err, -ENOMEM, "out of memory for %zu bytes of input", take);
 	rx->left -= (uint32_t)take;
 	return (ssize_t)(used + take);
 }

@@ -52,7 +52,7 @@ static inline bool mux_rx_partial(const struct mux_rx *rx)
 }
 
 /*
- * Write one message of n bytes in at most two frames. The caller writes the message to the address
+ * Writes one message of n bytes in at most two frames. The caller writes the message to the address
  * that mux_begin returns (NULL: out of memory); mux_end then adds the headers of the frames. n must
  * not be 0. first_max is equal in both calls: MUX_FIRST_FRAME_MAX, except to imitate old runtimes.
  */

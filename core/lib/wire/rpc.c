@@ -175,9 +175,8 @@ static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out
 	int r = 0;
 	char text[128];
 	if (size > rpc->config.send_max) {
-		(void)snprintf(text, sizeof text,
-			       "the answer has %zu bytes, at most %u can be sent", size,
-			       rpc->config.send_max);
+		(void)snprintf(text, sizeof text, "the reply has %zu bytes, at most %u can be sent",
+			       size, rpc->config.send_max);
 		*out = (struct ttrpc_out){.code = TTRPC_RESOURCE_EXHAUSTED, .text = text};
 		size = ttrpc_response_size(out);
 		r = -EMSGSIZE;
@@ -277,14 +276,13 @@ static void rpc_do_serve(struct rpc *rpc, uint32_t stream, const uint8_t *data, 
 		return;
 	}
 	if (!rpc->handler) {
-		send_error(rpc, stream, TTRPC_UNIMPLEMENTED,
-			   "nothing is served on this connection");
+		send_error(rpc, stream, TTRPC_UNIMPLEMENTED, "this connection serves no requests");
 		return;
 	}
 	struct rpc_request *req = rpc->n_pending < RPC_PENDING_MAX ? request_new(rpc) : NULL;
 	if (!req) {
 		send_error(rpc, stream, TTRPC_RESOURCE_EXHAUSTED,
-			   "too many requests are under way");
+			   "too many requests are in progress");
 		return;
 	}
 	*req = (struct rpc_request){.service = r->service,
@@ -404,7 +402,7 @@ static void rpc_complete(struct rpc *rpc, uint32_t stream, const uint8_t *data, 
 		if (call->stream == stream)
 			break;
 	if (!call) {
-		log_debug("an answer for stream %u, where nothing waits for one", stream);
+		log_debug("a reply for stream %u, which has no open request", stream);
 		return;
 	}
 	struct ttrpc_response res;
@@ -449,7 +447,7 @@ void rpc_expire(struct rpc *rpc, uint64_t now_ms)
 {
 	struct call *call;
 	while ((call = first_expired(rpc, now_ms)))
-		call_fail(rpc, call, -ETIMEDOUT, TTRPC_DEADLINE_EXCEEDED, "no answer in time");
+		call_fail(rpc, call, -ETIMEDOUT, TTRPC_DEADLINE_EXCEEDED, "no reply in time");
 }
 
 /* ---- the connection ---- */
@@ -476,10 +474,10 @@ static void take_message(struct rpc *rpc, const struct ttrpc_header *h, const ui
 	case TTRPC_DATA:
 		if (!is_pending(rpc, h->stream))
 			send_error(rpc, h->stream, TTRPC_INVALID_ARGUMENT,
-				   "data for a stream that is not open");
+				   "data for a closed stream");
 		break;
 	default:
-		log_debug("a ttrpc message of unknown type %u is ignored", h->type);
+		log_debug("ignoring a ttrpc message of unknown type %u", h->type);
 	}
 }
 

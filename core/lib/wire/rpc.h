@@ -47,7 +47,7 @@ typedef void (*rpc_handler)(struct rpc_request *req, void *arg);
 void rpc_serve(struct rpc *rpc, rpc_handler handler, void *arg);
 
 /*
- * Answer a request. Both end the handle in any case. msg NULL is an empty message. 0: queued;
+ * Answers a request. Both end the handle in any case. msg NULL is an empty message. 0: queued;
  * -EMSGSIZE: over the limit, RESOURCE_EXHAUSTED was answered instead; -ENOTCONN: the connection has
  * ended; -ENOMEM, or -ENOBUFS if the peer does not read its answers: the connection is being
  * closed.
@@ -111,12 +111,12 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 /* Answers all pending requests with code, for an orderly end. */
 void rpc_refuse_pending(struct rpc *rpc, enum ttrpc_code code, const char *text);
 /*
- * End the connection: pending requests are detached and new calls refused; rpc_close also ends
+ * Ends the connection: pending requests are detached and new calls refused; rpc_close also ends
  * calls with error.
  */
 void rpc_shut(struct rpc *rpc);
 void rpc_close(struct rpc *rpc, int error);
-/* Return the deadline of the next call (clock_ms; 0: none), and end the calls whose deadline has
+/* Returns the deadline of the next call (clock_ms; 0: none), and end the calls whose deadline has
  * passed. */
 uint64_t rpc_deadline_ms(const struct rpc *rpc);
 void rpc_expire(struct rpc *rpc, uint64_t now_ms);

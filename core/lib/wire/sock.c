@@ -31,7 +31,7 @@ static int set_address(struct sockaddr_un *ret, const char *path, struct err *er
 static int open_socket(struct err *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd >= 0 ? fd : err_errno(err, -errno, "making a socket failed");
+	return fd >= 0 ? fd : err_errno(err, -errno, "creating a socket failed");
 }
 
 static int try_connect(const struct sockaddr_un *addr, struct err *err)
@@ -58,13 +58,13 @@ static int remove_stale(const struct sockaddr_un *addr, struct err *err)
 	if (lstat(addr->sun_path, &st) < 0)
 		return errno == ENOENT
 			       ? 0
-			       : err_errno(err, -errno, "looking at %s failed", addr->sun_path);
+			       : err_errno(err, -errno, "checking %s failed", addr->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, -EEXIST, "%s is there already and is not a socket",
-			       addr->sun_path);
+		return err_set(err, -EEXIST, "%s exists and is not a socket", addr->sun_path);
 	_close_ int fd = try_connect(addr, err);
 	if (fd >= 0 || fd == -EAGAIN)
-		return err_set(err, -EADDRINUSE, "somebody listens on %s already", addr->sun_path);
+		return err_set(err, -EADDRINUSE, "another process already listens on %s",
+			       addr->sun_path);
 	if (fd != -ECONNREFUSED && fd != -ENOENT)
 		return fd;
 	if (unlink(addr->sun_path) < 0 && errno != ENOENT)
@@ -76,7 +76,7 @@ static int bind_and_listen(int fd, const struct sockaddr_un *addr, mode_t mode, 
 {
 	/* bind() creates the file with this mode less the umask, so the mode is set again. */
 	if (fchmod(fd, mode) < 0 || bind(fd, (const struct sockaddr *)addr, sizeof *addr) < 0)
-		return err_errno(err, -errno, "making the socket %s failed", addr->sun_path);
+		return err_errno(err, -errno, "creating the socket %s failed", addr->sun_path);
 	if (chmod(addr->sun_path, mode) < 0 || listen(fd, BACKLOG) < 0) {
 		int r = err_errno(err, -errno, "listening on %s failed", addr->sun_path);
 		(void)unlink(addr->sun_path);
@@ -121,8 +121,8 @@ int wire_adopt(int fd, struct err *err)
 	int type = 0;
 	socklen_t len = sizeof type;
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
-		return err_errno(err, -errno, "the inherited file descriptor %d is no connection",
-				 fd);
+		return err_errno(err, -errno,
+				 "the inherited file descriptor %d is not a connection", fd);
 	if (type != SOCK_STREAM)
 		return err_set(err, -EPROTOTYPE, "the inherited socket %d is not a stream", fd);
 	int flags = fcntl(fd, F_GETFL);
@@ -142,18 +142,16 @@ int wire_check_folder(const char *path, struct err *err)
 	const char *folder = dirname(copy);
 	struct stat st;
 	if (stat(folder, &st) < 0)
-		return err_errno(err, -errno, "looking at the folder %s failed", folder);
+		return err_errno(err, -errno, "checking the folder %s failed", folder);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return err_set(
-			err, -EPERM,
-			"the folder %s belongs to user %u: whoever owns it could pose as the peer; "
-			"it has to belong to root",
-			folder, st.st_uid);
+		return err_set(err, -EPERM,
+			       "the folder %s is owned by user %u, who could impersonate the peer: "
+			       "chown root",
+			       folder, st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(
-			err, -EPERM,
-			"the folder %s (mode %04o) can be written by others than its owner, who "
-			"could pose as the peer: chmod go-w %s",
-			folder, st.st_mode & 07777u, folder);
+		return err_set(err, -EPERM,
+			       "the folder %s (mode %04o) is writable by other users, who could "
+			       "impersonate the peer: chmod go-w %s",
+			       folder, st.st_mode & 07777u, folder);
 	return 0;
 }

@@ -121,7 +121,7 @@ static void break_off(struct trunk *t, int error)
 		return;
 	if (error == -ENOBUFS)
 		(void)err_set(&t->broken, error,
-			      "the peer does not take its answers, %zu bytes wait",
+			      "the peer does not read its replies: %zu bytes are waiting",
 			      buf_len(&t->out));
 	else
 		(void)err_errno(&t->broken, error, "writing to the connection failed");
@@ -180,7 +180,7 @@ static int trunk_feed(struct trunk *t, const uint8_t *data, size_t n, struct err
 	uint64_t now_ns = clock_ns();
 	if (!t->config.mux) {
 		if (buf_add(&t->in[0], data, n))
-			return err_set(err, -ENOMEM, "no memory for %zu bytes of input", n);
+			return err_set(err, -ENOMEM, "out of memory for %zu bytes of input", n);
 		return feed_rpc(t, 0, now_ns, err);
 	}
 	while (n && !t->closed) {
@@ -304,7 +304,7 @@ int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, stru
 	struct trunk *t = calloc(1, sizeof *t);
 	if (!t) {
 		(void)close(fd);
-		return err_set(err, -ENOMEM, "no memory for a connection");
+		return err_set(err, -ENOMEM, "out of memory for a connection");
 	}
 	t->config = *config;
 	t->fd = fd;
@@ -316,7 +316,7 @@ int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, stru
 	int r = set_up(t, loop);
 	if (r) {
 		trunk_destroy(t);
-		return err_set(err, r, "no memory for a connection");
+		return err_set(err, r, "out of memory for a connection");
 	}
 	*ret = t;
 	return 0;

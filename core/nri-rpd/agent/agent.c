@@ -90,16 +90,14 @@ static int agent_admit(const struct agent *a, int fd, struct err *err)
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
 	if (r)
-		return err_errno(err, r, "somebody is turned away: the user is not known");
+		return err_errno(err, r, "refused a connection: its user cannot be determined");
 	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->user))
-		return err_set(
-			err, -EPERM,
-			"process %d of user %u is turned away: only root and %s (agent.user) "
-			"may be the agent",
-			peer.pid, peer.uid, a->user);
+		return err_set(err, -EPERM,
+			       "refused process %d of user %u: only root and %s (agent.user) may "
+			       "be the agent",
+			       peer.pid, peer.uid, a->user);
 	if (a->n_connections >= CONNECTIONS_MAX)
-		return err_set(err, -EBUSY, "somebody is turned away: %u are connected",
-			       a->n_connections);
+		return err_set(err, -EBUSY, "refused a connection: %u are open", a->n_connections);
 	return 0;
 }
 
@@ -123,10 +121,10 @@ static void connection_free(struct connection *c, const char *why)
 	}
 	/* Detach the agent first: callbacks below may otherwise send it a request. */
 	if (was_agent) {
-		log_warning("the agent is gone: %s", why);
-		pipeline_event(a->pipeline, EV_RUNTIME, "the agent is gone: %s", why);
+		log_warning("the agent disconnected: %s", why);
+		pipeline_event(a->pipeline, EV_RUNTIME, "the agent disconnected: %s", why);
 		if (pipeline_devices_are_on(a->pipeline))
-			pipeline_devices_reachable(a->pipeline, false, "the agent is gone");
+			pipeline_devices_reachable(a->pipeline, false, "the agent disconnected");
 	}
 	trunk_free(c->trunk);
 	free(c);
@@ -202,7 +200,7 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 	else if (!has_feature(m, AGENT_FEATURE_POD_RESOURCES) &&
 		 !has_feature(m, AGENT_FEATURE_CLUSTER))
 		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
-				      "this agent can do nothing that is wanted");
+				      "this agent has none of the needed abilities");
 	else if (rpc_reply(req, &out.base) == 0)
 		accept_agent(c, m);
 }
@@ -259,7 +257,7 @@ static int connection_new(struct agent *a, int fd, struct err *err)
 	struct connection *c = calloc(1, sizeof *c);
 	if (!c) {
 		(void)close(fd);
-		return err_errno(err, -ENOMEM, "an agent is turned away");
+		return err_errno(err, -ENOMEM, "refused an agent");
 	}
 	c->agent = a;
 	const struct trunk_config config = {.recv_max = AGENT_MESSAGE_MAX,
@@ -282,7 +280,7 @@ static void on_connection(int fd, void *arg)
 	struct agent *a = arg;
 	struct err err = ERR_INIT;
 	if (fd < 0)
-		(void)err_errno(&err, fd, "an agent has to wait");
+		(void)err_errno(&err, fd, "accepting an agent failed, retrying");
 	else if (agent_admit(a, fd, &err))
 		(void)close(fd);
 	else
@@ -324,7 +322,7 @@ static void agent_shut(struct agent *a)
 	if (pipeline_devices_are_on(a->pipeline))
 		pipeline_devices_off(a->pipeline);
 	while (a->connections)
-		connection_free(a->connections, "it is not wanted any more");
+		connection_free(a->connections, "it is no longer configured");
 	a->listener = listener_free(a->listener);
 }
 
@@ -368,7 +366,7 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
-		log_notice("there is no user %s (agent.user) yet: only root can be the agent",
+		log_notice("user %s (agent.user) does not exist yet: only root can be the agent",
 			   user);
 	int r = listener_new(a->loop, &config, &a->listener, err);
 	if (r && core->agent.pod_resource_api)

@@ -45,8 +45,8 @@ static void on_part(void *ctx, uint32_t node, uint64_t bytes)
 		return;
 	if (!bytes || !rp_ids_has(nodes, node) || rp_ids_has(rp_ids_of(&l->told), node)) {
 		l->failed = err_set(l->err, -EBADMSG,
-				    "the policy tells %llu bytes of memory of node %u, which has "
-				    "none or was told of before",
+				    "the policy reports %llu bytes of memory of node %u, which has "
+				    "no memory or was already reported",
 				    (unsigned long long)bytes, node);
 		return;
 	}

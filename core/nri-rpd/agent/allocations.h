@@ -7,7 +7,7 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
 
-/* Serve a request each. Both end req. */
+/* Serves a request each. Both end req. */
 void agent_serve_allocations(struct pipeline *p, struct rpc_request *req);
 void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req);
 

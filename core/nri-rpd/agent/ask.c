@@ -97,12 +97,12 @@ int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod
 static const char *why_not(const struct rpc_result *result, int decoded)
 {
 	if (result->error == -ETIMEDOUT)
-		return "the agent does not answer";
+		return "the agent does not reply";
 	if (result->error == -ECONNRESET || result->error == -ECANCELED)
-		return "the agent is gone";
+		return "the agent disconnected";
 	if (result->error)
 		return result->text;
-	return decoded == -ENOMEM ? "out of memory" : "the agent's answer makes no sense";
+	return decoded == -ENOMEM ? "out of memory" : "the agent's reply is invalid";
 }
 
 static void on_pod(const struct rpc_result *result, void *arg)

@@ -162,7 +162,7 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 	struct err err = ERR_INIT;
 	if (!conf_core(pipeline_conf(p))->agent.cluster) {
 		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
-				      "this node takes no configuration from the cluster: "
+				      "this node accepts no configuration from the cluster: "
 				      "agent.cluster is not set in its rp.conf");
 		return;
 	}

@@ -169,7 +169,7 @@ static void event_sender_tell(void *arg)
 	m.events = to->list;
 	m.n_events = to->n;
 	if (to->n && rpc_call(t->rpc, AGENT_SERVICE, "Tell", &m.base, TELL_TIMEOUT_MS, NULL, NULL))
-		log_info("%zu events are not told to the cluster", to->n);
+		log_info("%zu events are not reported to the cluster", to->n);
 	free(to);
 	teller_changed(t);
 }

@@ -151,10 +151,9 @@ void agent_serve_node(struct pipeline *p, struct rpc_request *req)
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, NODE_ARENA);
 	const struct node_object *node;
 	if (!conf_core(pipeline_conf(p))->agent.cluster) {
-		(void)rpc_reply_error(
-			req, TTRPC_FAILED_PRECONDITION,
-			"this node listens to no cluster: agent.cluster is not set in "
-			"its rp.conf");
+		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
+				      "this node accepts no data from the cluster: agent.cluster "
+				      "is not set in its rp.conf");
 		return;
 	}
 	int r = a ? agent_decode_node(a, req->payload, req->payload_len, &node) : -ENOMEM;
@@ -166,7 +165,7 @@ void agent_serve_node(struct pipeline *p, struct rpc_request *req)
 				      "longer than %u",
 				      AGENT_NODE_MAX, AGENT_NODE_ITEMS_MAX);
 	else if (r)
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "this is no Node");
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a Node");
 	else {
 		pipeline_node_take(p, TAKE(a), node);
 		(void)rpc_reply(req, NULL);

@@ -19,7 +19,7 @@
 #define MARGIN_MS 100u
 #define REMOVE_MS 5000u
 
-_Static_assert(AGENT_PLUGINS_MAX == PLUGINS_MAX, "both ends know as many");
+_Static_assert(AGENT_PLUGINS_MAX == PLUGINS_MAX, "both ends have the same limits");
 
 /* ---- calls of the agent ---------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ void agent_serve_plugins(struct pipeline *p, struct rpc_request *req)
 	if (r == -ENOMEM)
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else if (r)
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "these are no plugins");
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of plugins");
 	else
 		(void)rpc_reply(req, NULL);
 }
@@ -106,12 +106,11 @@ void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req)
 		r = pipeline_plugins_check(p, m->resource, m->reconcile, list, (uint32_t)m->n_pods,
 					   add_gone, &out);
 	if (r == -EAGAIN)
-		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE,
-				      "it is not known yet which pods there are");
+		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "the list of pods is not yet known");
 	else if (r)
 		(void)rpc_reply_error(
 			req, r == -ENOMEM ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_INVALID_ARGUMENT,
-			"these are no allocations");
+			"not a list of allocations");
 	else
 		(void)rpc_reply(req, &out.base);
 }
@@ -128,9 +127,9 @@ static void plugins_failed(const struct question *q, const struct rpc_result *re
 {
 	bool late = result->error == -ETIMEDOUT ||
 		    (result->error == -EREMOTEIO && result->code == TTRPC_DEADLINE_EXCEEDED);
-	const char *why = result->error == -ETIMEDOUT ? "the agent does not answer"
+	const char *why = result->error == -ETIMEDOUT ? "the agent does not reply"
 			  : result->error == -ECONNRESET || result->error == -ECANCELED
-				  ? "the agent is gone"
+				  ? "the agent disconnected"
 			  : result->error ? result->text
 					  : otherwise;
 	pipeline_plugins_failed(q->pipeline, q->serial, late, why);
@@ -193,7 +192,7 @@ static void on_hints(const struct rpc_result *result, void *arg)
 		: a ? agent_decode_hints(a, result->payload, result->payload_len, &list, &n)
 		    : -ENOMEM;
 	if (r)
-		plugins_failed(q, result, "the agent's answer makes no sense");
+		plugins_failed(q, result, "the agent's reply is invalid");
 	else
 		pipeline_plugins_hinted(q->pipeline, q->serial, list, n);
 	free(q);
@@ -211,7 +210,7 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 					      &alloc, result->payload_len, result->payload)
 				    : NULL;
 	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
-		plugins_failed(q, result, "the agent's answer makes no sense");
+		plugins_failed(q, result, "the agent's reply is invalid");
 	else
 		pipeline_plugins_allocated(q->pipeline, q->serial, m->grants.data, m->grants.len);
 	free(q);

@@ -9,7 +9,7 @@
 struct arena;
 struct plugin_hints;
 
-/* Serve AgentHost.SetPlugins and CheckPods. Both end req. */
+/* Serves AgentHost.SetPlugins and CheckPods. Both end req. */
 void agent_serve_plugins(struct pipeline *p, struct rpc_request *req);
 void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req);
 /* Connection over which plugins are called; NULL: plugins are not available. `rpc` has to live

@@ -194,7 +194,7 @@ void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 	}
 	int r = a ? agent_decode_pods(a, req->payload, req->payload_len, &m) : -ENOMEM;
 	if (r == -EBADMSG) {
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "these are no pods");
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of pods");
 	} else if (r == -E2BIG) {
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
 				      "more than %u bytes or %u pods", AGENT_SET_PODS_MAX,

@@ -255,7 +255,7 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	m->taint_when_away = core->agent.taint_when_away;
 	u->unready = m->unready;
 	publisher_finish(&c, m);
-	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
+	return c.failed ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static uint32_t sum_of(const Agent__PublishedRequest *m, struct err *err)
 	if (packed)
 		sum = crc32c(1, packed, agent__published_request__pack(m, packed));
 	else
-		(void)err_errno(err, -ENOMEM, "what is published");
+		(void)err_errno(err, -ENOMEM, "the published zones");
 	free(packed);
 	return sum;
 }
@@ -305,7 +305,7 @@ static void publisher_tell(void *arg)
 	if (!u->rpc)
 		return;
 	int r = a ? publisher_compose(u, a, &m, &err)
-		  : err_errno(&err, -ENOMEM, "what is published");
+		  : err_errno(&err, -ENOMEM, "the published zones");
 	uint32_t sum = r ? 0 : sum_of(&m, &err);
 	u->told_ms = clock_ms();
 	if (!r && !err.code && !(u->told && sum == u->told_sum))

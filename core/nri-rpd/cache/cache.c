@@ -593,7 +593,7 @@ static void cache_derive(struct cache *c, struct ctr *ctr)
 	ctr->pod_cpu_extra = 0;
 	int r = told_needs(c, ctr, &ctr->wanted, &init, &parse);
 	if (r == -EINVAL)
-		log_warning("%s; going by the runtime's values", parse.text);
+		log_warning("%s; using the runtime's values", parse.text);
 	if (r) {
 		derive_from_runtime(c, ctr);
 		pod_level_amend(ctr);
@@ -750,8 +750,8 @@ int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret
 	}
 	struct pod *pod = cache_pod(c, desc->pod_id);
 	if (!pod)
-		return err_set(err, -ENOENT, "container %s (%s): its pod %s is not known",
-			       desc->name, desc->id, desc->pod_id);
+		return err_set(err, -ENOENT, "container %s (%s): its pod %s is unknown", desc->name,
+			       desc->id, desc->pod_id);
 	if (c->ctr_slots.n >= CACHE_CTRS_MAX)
 		return err_set(err, -ENOSPC, "more than %u containers", CACHE_CTRS_MAX);
 	ctr = new_ctr(c, pod, desc);
@@ -852,10 +852,10 @@ struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
 	if (n)
 		(void)err_set(
 			err, -EINVAL,
-			"\"%s\" names %u containers; say NAMESPACE/POD/CONTAINER or more of the id",
+			"\"%s\" matches %u containers; use NAMESPACE/POD/CONTAINER or a longer id",
 			text, n);
 	else
-		(void)err_set(err, -ENOENT, "no container is called \"%s\"", text);
+		(void)err_set(err, -ENOENT, "unknown container \"%s\"", text);
 	return NULL;
 }
 

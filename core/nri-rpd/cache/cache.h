@@ -97,7 +97,7 @@ struct blob {
 	char data[];
 };
 
-/* Return a new blob with one reference; NULL: out of memory. */
+/* Returns a new blob with one reference; NULL: out of memory. */
 struct blob *blob_new(const void *data, uint32_t len);
 struct blob *blob_room(uint32_t len); /* the caller fills the bytes */
 struct blob *blob_str(const char *s);

@@ -29,7 +29,7 @@
 uint32_t derive_qos(const char *cgroup_parent);
 /* Returns the name of a QoS class: "Burstable". */
 const char *derive_qos_name(uint32_t qos);
-/* Convert between shares, quota and milli-CPUs, within the limits above. */
+/* Converts between shares, quota and milli-CPUs, within the limits above. */
 int64_t derive_shares_to_mcpu(int64_t shares);
 int64_t derive_quota_to_mcpu(int64_t quota, int64_t period); /* period > 0 */
 int64_t derive_mcpu_to_shares(int64_t mcpu);

@@ -110,8 +110,8 @@ static int extras_conflict(const struct extra *had, const struct extra *e, struc
 	extra_value(had, one);
 	extra_value(e, other);
 	return err_set(err, -EBUSY,
-		       "%s%s%s: %s sets it to \"%s\" and %s to \"%s\"; configure one of the two "
-		       "otherwise",
+		       "%s%s%s: %s sets it to \"%s\" and %s to \"%s\"; change the configuration of "
+		       "one of them",
 		       extra_name(e->field), e->key ? " " : "", e->key ? e->key : "", had->by, one,
 		       e->by, other);
 }
@@ -199,8 +199,8 @@ int extras_put_args(struct extras *x, const char *const *args, uint32_t n, const
 		return same_args(x, args, n)
 			       ? 0
 			       : err_set(err, -EBUSY,
-					 "process arguments: %s and %s want different ones; "
-					 "configure one of the two otherwise",
+					 "process arguments: %s and %s set different ones; change "
+					 "the configuration of one of them",
 					 x->args_by, by);
 	const char **made =
 		extras_room(x) ? arena_array(x->arena, (size_t)n + 1, sizeof *made) : NULL;

@@ -53,7 +53,7 @@ int extras_put_args(struct extras *x, const char *const *args, uint32_t n, const
 void extras_clear(struct extras *x);
 void extras_fini(struct extras *x);
 
-/* Return the kind of a request ("environment variable", "mount") and its value for display. */
+/* Returns the kind of a request ("environment variable", "mount") and its value for display. */
 const char *extra_name(uint32_t field);
 void extra_value(const struct extra *e, char ret[EXTRA_VALUE_MAX]);
 

@@ -48,7 +48,7 @@ static const char *bad_place(const char *path)
 	    str_has_suffix(path, "/"))
 		return "expected a path without \"//\", \"/./\" and a \"/\" at its end";
 	if (strncmp(path, RP_DATA_DIR, ours) == 0 && (!path[ours] || path[ours] == '/'))
-		return "this place is the daemon's own";
+		return "this path is reserved for the daemon";
 	return NULL;
 }
 
@@ -76,15 +76,15 @@ static const char *bad_mount(const struct rp_mount *m)
 	if (why)
 		return why;
 	if (!*m->type || !extras_check_plain(m->type, CACHE_ID_MAX))
-		return "expected a type, as \"bind\"";
+		return "expected a type like \"bind\"";
 	if (!*m->source || !extras_check_plain(m->source, CACHE_PATH_MAX) ||
 	    (bind && *m->source != '/'))
 		return "expected a source; for a bind mount, an absolute path";
 	if (!extras_check_plain(m->options, TEXT_MAX) ||
 	    n_options(m->options) > RP_MOUNT_OPTIONS_MAX)
-		return "too many options, or no text";
+		return "too many options, or not text";
 	if (has_option(m->options, "ro") || has_option(m->options, "rw"))
-		return "ro and rw are told by read_only";
+		return "set read_only instead of the options ro and rw";
 	if (bind && !has_option(m->options, "bind") && !has_option(m->options, "rbind"))
 		return "the options of a bind mount need bind or rbind";
 	return m->read_only > 1 ? "read_only is 0 or 1" : NULL;
@@ -99,7 +99,7 @@ static const char *bad_device(const struct rp_device *d)
 		return "expected type c, b, u or p";
 	if (d->major < 0 || d->major > DEVICE_MAJOR_MAX || d->minor < 0 ||
 	    d->minor > DEVICE_MINOR_MAX)
-		return "there are no such device numbers";
+		return "invalid device numbers";
 	return d->mode > 0777 ? "expected permission bits" : NULL;
 }
 
@@ -141,7 +141,7 @@ static const char *bad_hugepages(const struct extra *e)
 	unsigned long size = char_alnum(*e->key) ? strtoul(e->key, &unit, 10) : 0;
 	if (!size || (size & (size - 1)) || !*unit || !strchr("KMG", *unit) ||
 	    !str_eq(unit + 1, "B"))
-		return "expected a page size, as \"2MB\"";
+		return "expected a page size like \"2MB\"";
 	return str_to_i64(e->text, &bytes) || bytes < 0 ? "expected bytes in decimal digits" : NULL;
 }
 
@@ -158,8 +158,8 @@ int extra_check(const struct extra *e, struct err *err)
 		why = bad_hugepages(e);
 	else if (e->key && (!*e->key || !extra_text(e->key, TEXT_MAX) ||
 			    !extra_text(e->text, RP_ANNOTATION_MAX)))
-		why = "empty, too long, or no text";
+		why = "empty, too long, or not text";
 	else if (!e->key && e->text && !extra_text(e->text, TEXT_MAX))
-		return err_set(err, -EINVAL, "%s: too long, or no text", extra_name(e->field));
+		return err_set(err, -EINVAL, "%s: too long, or not text", extra_name(e->field));
 	return why ? extras_check_malformed(e, why, err) : 0;
 }

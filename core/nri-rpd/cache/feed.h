@@ -56,7 +56,7 @@ struct fed_pod {
 
 struct feed; /* part of a cache (cache_feed) */
 
-/* Begin and complete a list of all pods. feed_complete() drops pods that were not put since
+/* Begins and complete a list of all pods. feed_complete() drops pods that were not put since
  * feed_begin(). */
 void feed_begin(struct feed *f);
 void feed_complete(struct feed *f);

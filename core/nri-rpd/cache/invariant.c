@@ -15,7 +15,7 @@ static const char *invariant_owner(struct cache *c, uint32_t cpu)
 	uint32_t key = c->cpu_owner[cpu];
 	const struct ctr *ctr =
 		key && !(key & OWNER_GROUP) ? c->ctr_slots.slot[key - 1].object : NULL;
-	return ctr ? ctr->full_name : "a group of others";
+	return ctr ? ctr->full_name : "a group of other containers";
 }
 
 static int invariant_outside(const struct ctr *ctr, const char *what, struct rp_ids has,
@@ -25,8 +25,8 @@ static int invariant_outside(const struct ctr *ctr, const char *what, struct rp_
 	char text[64];
 	rp_idset_andnot(&bad, has, allowed);
 	(void)rp_ids_format(rp_ids_of(&bad), text, sizeof text);
-	return err_set(err, -EINVAL, "container %s was given %s %s, which %s", ctr->full_name, what,
-		       text, why);
+	return err_set(err, -EINVAL, "container %s was assigned %s %s, which %s", ctr->full_name,
+		       what, text, why);
 }
 
 /* Checks the invariants of a single container. */
@@ -40,22 +40,21 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 		return invariant_outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes,
 					 "have no memory", err);
 	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
-		return err_set(
-			err, -EINVAL,
-			"container %s was given exclusive CPUs %s that are not among its CPUs %s",
-			s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
+		return err_set(err, -EINVAL,
+			       "container %s was assigned exclusive CPUs %s that are not among its "
+			       "CPUs %s",
+			       s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
 	if (d->cpus && !d->cpus->count)
 		return err_set(err, -EINVAL, "container %s was left without any CPU",
 			       s->ctr->full_name);
 	if (was->cpus && was->cpus->count && !d->cpus)
 		return err_set(err, -EINVAL,
-			       "container %s lost its CPUs, which would let it run everywhere",
+			       "container %s lost its CPU set and would run on all CPUs",
 			       s->ctr->full_name);
 	if ((s->ctr->flags & RP_CTR_PRESERVE_CPU) && d->cpus != was->cpus)
-		return err_set(
-			err, -EINVAL,
-			"container %s is to be left alone by annotation, but was given CPUs %s",
-			s->ctr->full_name, d->cpus ? d->cpus->text : "");
+		return err_set(err, -EINVAL,
+			       "container %s is unmanaged by annotation, but was assigned CPUs %s",
+			       s->ctr->full_name, d->cpus ? d->cpus->text : "");
 	return 0;
 }
 
@@ -63,13 +62,15 @@ static int invariant_overlap(struct cache *c, const struct ctr *ctr, const struc
 			     uint32_t cpu, struct err *err)
 {
 	if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
-		return err_set(
-			err, -EINVAL, "container %s was given CPU %u, which belongs to %s%s alone",
-			ctr->full_name, cpu, c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ",
-			invariant_owner(c, cpu));
-	return err_set(err, -EINVAL,
-		       "container %s was given CPU %u of %s alone, but others run there too",
-		       ctr->full_name, cpu, d->exclusive->text);
+		return err_set(err, -EINVAL,
+			       "container %s was assigned CPU %u, which is exclusive to %s%s",
+			       ctr->full_name, cpu,
+			       c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ",
+			       invariant_owner(c, cpu));
+	return err_set(
+		err, -EINVAL,
+		"container %s was assigned exclusive CPU %u of %s, on which other containers run",
+		ctr->full_name, cpu, d->exclusive->text);
 }
 
 /* Checks that exclusive CPUs have no other owner, and that every container there is one of the

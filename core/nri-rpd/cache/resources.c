@@ -101,8 +101,8 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 			*fields[i].value = max;
 		if (r && r != -ENOENT)
 			return err_set(err, -EINVAL,
-				       "pod %s/%s: resources annotation: %s of container %s is no "
-				       "quantity",
+				       "pod %s/%s: resources annotation: %s of container %s is not "
+				       "a quantity",
 				       pod->ns, pod->name, fields[i].name, ctr_name);
 	}
 	/* as the API server does: a missing request equals the limit */

@@ -52,13 +52,13 @@ void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);
 struct extras *txn_extras(struct txn *t); /* the created container's extras */
 bool txn_committed(const struct txn *t);
-/* The stage that broke an invariant in the latest txn_check(); NULL: none. */
+/* Stores and returns the stage that broke an invariant in the latest txn_check(); NULL: none. */
 void txn_set_broken(struct txn *t, const struct stage *s);
 const struct stage *txn_broken(const struct txn *t);
 const struct stage *txn_touched(const struct txn *t); /* list through ->link */
 unsigned txn_n_touched(const struct txn *t);
 
-/* Put a set or blob into a staged field. Take ownership of the reference, and release the previous
+/* Puts a set or blob into a staged field. Takes ownership of the reference, and release the previous
  * one. */
 void txn_put_set(struct cache *c, struct iset **field, struct iset *set);
 void txn_put_blob(struct blob **field, struct blob *blob);
@@ -87,7 +87,7 @@ void txn_rollback(struct txn *t);
 /* Ends a transaction; an uncommitted one is rolled back. */
 void txn_end(struct txn *t);
 
-/* By committed decisions: cache_owned() returns true if any container has exclusive CPUs;
+/* Reads committed decisions: cache_owned() returns true if any container has exclusive CPUs;
  * ctr_exclusive() returns a container's exclusive CPUs that it shares with no member of a group, or
  * NULL. */
 bool cache_owned(const struct cache *c);

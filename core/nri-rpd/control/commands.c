@@ -72,13 +72,13 @@ static int command_check_args(const Control__Request *req, const struct command 
 		size_t len = strlen(req->args[i]);
 		if (len > CTL_ARG_MAX)
 			return err_set(err, -EINVAL,
-				       "argument %zu has %zu bytes, at most %u are taken", i + 1,
+				       "argument %zu has %zu bytes, at most %u are accepted", i + 1,
 				       len, CTL_ARG_MAX);
 		if (!utf8_valid(req->args[i], len))
 			return err_set(err, -EINVAL, "argument %zu is not UTF-8", i + 1);
 	}
 	if (strlen(req->text) > CTL_TEXT_MAX)
-		return err_set(err, -EINVAL, "a text of %zu bytes, at most %u are taken",
+		return err_set(err, -EINVAL, "a text of %zu bytes, at most %u are accepted",
 			       strlen(req->text), CTL_TEXT_MAX);
 	return 0;
 }
@@ -88,13 +88,13 @@ Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_
 {
 	ProtobufCAllocator allocator = pb_arena(arena);
 	if (len > CTL_REQUEST_MAX) {
-		(void)err_set(err, -EMSGSIZE, "a request of %zu bytes, at most %u are taken", len,
-			      CTL_REQUEST_MAX);
+		(void)err_set(err, -EMSGSIZE, "a request of %zu bytes, at most %u are accepted",
+			      len, CTL_REQUEST_MAX);
 		return NULL;
 	}
 	Control__Request *req = control__request__unpack(&allocator, len, data);
 	if (!req)
-		(void)err_set(err, -EBADMSG, "the request does not decode");
+		(void)err_set(err, -EBADMSG, "the request cannot be decoded");
 	return req && command_check_args(req, command, err) == 0 ? req : NULL;
 }
 
@@ -170,7 +170,7 @@ void command_serve(struct client *client, struct rpc_request *rpc)
 	struct err err = ERR_INIT;
 	const struct command *command = command_find(rpc->method);
 	if (!str_eq(rpc->service, CTL_SERVICE) || !command) {
-		(void)rpc_reply_error(rpc, TTRPC_UNIMPLEMENTED, "no such command: %s/%s",
+		(void)rpc_reply_error(rpc, TTRPC_UNIMPLEMENTED, "unknown command: %s/%s",
 				      rpc->service, rpc->method);
 		return;
 	}

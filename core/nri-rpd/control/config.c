@@ -112,7 +112,7 @@ enum call_result run_reload(struct call *call)
 				 CTL_CONFIRM_MAX_S, call->req->args[0]);
 	struct job *job = job_new(call, &call->ctl->jobs);
 	if (!job)
-		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+		return call_fail(call, CTL_FAILED, "too many requests are already waiting");
 	if (until)
 		return trial_begun(
 			call, job,
@@ -138,7 +138,7 @@ enum call_result run_undo(struct call *call)
 				 s.config_path, s.policy);
 	struct job *job = job_new(call, &call->ctl->jobs);
 	if (!job)
-		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+		return call_fail(call, CTL_FAILED, "too many requests are already waiting");
 	return trial_begun(call, job, pipeline_undo(call->p, config_done, job, &err), &err);
 }
 
@@ -160,12 +160,12 @@ static struct job *trial_job(struct call *call, bool pod)
 	struct ctl *ctl = call->ctl;
 	if (ctl->n_plans >= CTL_PLANS_MAX) {
 		(void)call_fail(call, CTL_FAILED,
-				"%u configurations or pods are being tried already", ctl->n_plans);
+				"%u configurations or pods are already being tried", ctl->n_plans);
 		return NULL;
 	}
 	struct job *job = job_new(call, &ctl->jobs);
 	if (!job) {
-		(void)call_fail(call, CTL_FAILED, "too many requests are waiting already");
+		(void)call_fail(call, CTL_FAILED, "too many requests are already waiting");
 		return NULL;
 	}
 	job->plan = true;

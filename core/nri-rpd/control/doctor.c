@@ -84,12 +84,13 @@ static void check_nri_socket(struct doctor *d)
 	/* The socket of the command line may differ from the configuration's. */
 	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
 	if (!rt->fallback || !*rt->fallback)
-		doctor_finding(d, NOTE, "nri-rp-bridge(8)",
-			       "no runtime.fallback is set: it would let nri-rp-bridge stand in");
+		doctor_finding(
+			d, NOTE, "nri-rp-bridge(8)",
+			"runtime.fallback is not set, so nri-rp-bridge cannot be used instead");
 	struct stat st;
 	struct err err = ERR_INIT;
 	if (stat(path, &st) < 0) {
-		doctor_finding(d, ERROR, nri_hint, "there is no NRI socket at %s: %s", path,
+		doctor_finding(d, ERROR, nri_hint, "no NRI socket at %s: %s", path,
 			       strerror(errno));
 		return;
 	}
@@ -100,7 +101,8 @@ static void check_nri_socket(struct doctor *d)
 	}
 	if (wire_check_folder(path, &err))
 		doctor_finding(d, WARNING, NULL, "%s", err.text);
-	doctor_finding(d, ERROR, nri_hint, "the NRI socket %s is there, but nobody takes us in",
+	doctor_finding(d, ERROR, nri_hint,
+		       "the NRI socket %s exists, but the runtime does not accept the daemon",
 		       path);
 }
 
@@ -119,9 +121,9 @@ static void check_runtime(struct doctor *d)
 		doctor_finding(d, WARNING, nri_hint, "connected to the fallback %s: %s",
 			       rt->fallback, rt->fallback_why);
 	if (rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE)
-		doctor_finding(d, NOTE, "nri-rp-bridge(8)",
-			       "containers are placed just after they have begun, and none can be "
-			       "refused");
+		doctor_finding(
+			d, NOTE, "nri-rp-bridge(8)",
+			"containers are placed just after their start and cannot be refused");
 	doctor_finding(d, FINE, NULL, "%s %s is connected", rt->facts.name, rt->facts.version);
 }
 
@@ -136,22 +138,21 @@ static void check_requests(struct doctor *d)
 		if (limit_ns && s->max_ns > limit_ns / 2)
 			doctor_finding(
 				d, WARNING,
-				"a runtime drops plugins that are late: is the machine overloaded?",
-				"%s took %llu ms once, the runtime waits %llu ms", request_name(r),
-				(unsigned long long)(s->max_ns / 1000000),
+				"a runtime disconnects slow plugins: is the node overloaded?",
+				"%s once took %llu ms; the runtime's timeout is %llu ms",
+				request_name(r), (unsigned long long)(s->max_ns / 1000000),
 				(unsigned long long)rt->request_timeout_ms);
 	}
 	if (st->unmanaged)
-		doctor_finding(
-			d, WARNING, "see onPolicyError in rp.conf",
-			"%llu containers were started unmanaged, as the policy could not place "
-			"them",
-			(unsigned long long)st->unmanaged);
+		doctor_finding(d, WARNING, "see onPolicyError in rp.conf",
+			       "%llu containers were started unmanaged because the policy could "
+			       "not place them",
+			       (unsigned long long)st->unmanaged);
 	if (st->invariant_breaks)
 		doctor_finding(
 			d, WARNING,
-			"this is a fault of the policy module: please report it with the log",
-			"%llu decisions of the policy broke a rule and were dropped",
+			"this is a defect of the policy module: please report it with the log",
+			"%llu decisions of the policy violated an invariant and were dropped",
 			(unsigned long long)st->invariant_breaks);
 	doctor_finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
 }
@@ -162,12 +163,12 @@ static void check_updates(struct doctor *d)
 	unsigned waiting = updates_waiting(d->p);
 	if (st->updates_failed)
 		doctor_finding(d, waiting ? ERROR : WARNING, "nri-rpctl events has the reasons",
-			       "the runtime failed %llu updates, %u containers wait for theirs",
+			       "%llu updates failed in the runtime; %u containers are waiting",
 			       (unsigned long long)st->updates_failed, waiting);
 	else if (waiting)
-		doctor_finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
+		doctor_finding(d, NOTE, NULL, "%u containers are waiting for an update", waiting);
 	else
-		doctor_finding(d, FINE, NULL, "all containers have what was decided");
+		doctor_finding(d, FINE, NULL, "all decisions are applied");
 }
 
 /* Returns true if the text of a runtime's configuration requires this plugin. */
@@ -255,18 +256,18 @@ static void check_config(struct doctor *d)
 	if (d->plan && d->plan->code && s.config_ok && !s.safe_mode)
 		doctor_finding(
 			d, ERROR, "nri-rpctl config check shows what is wrong",
-			"a restart could not use %s as it is now, and would go on with what is in "
-			"force: %s",
+			"%s is now invalid, so a restart would keep the active configuration: %s",
 			s.config_path, err_text(&d->plan->err, d->plan->code));
 	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok && !s.config_undone)
-		doctor_finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
+		doctor_finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not active",
 			       s.config_path);
 	if (!d->n && str_eq(s.policy, "none"))
 		doctor_finding(
-			d, NOTE, "policy in rp.conf(5); nri-rpctl plan FILE tells what would move",
-			"%s is in force, policy none: no container is placed", s.config_path);
+			d, NOTE,
+			"set policy in rp.conf(5); nri-rpctl plan FILE shows what would move",
+			"%s is active, policy none: no container is placed", s.config_path);
 	else if (!d->n)
-		doctor_finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
+		doctor_finding(d, FINE, NULL, "%s is active, policy %s", s.config_path, s.policy);
 }
 
 static int check_module(const struct loader_item *item, void *arg)
@@ -275,12 +276,11 @@ static int check_module(const struct loader_item *item, void *arg)
 	if (item->hidden)
 		return 0;
 	if (item->quarantined)
-		doctor_finding(
-			d, ERROR,
-			"nri-rpctl modules clear NAME lets it run again; so does another build of "
-			"it",
-			"module %s died %u times in a short time and is not loaded", item->name,
-			CRUMB_DEATHS);
+		doctor_finding(d, ERROR,
+			       "nri-rpctl modules clear NAME ends the quarantine; so does another "
+			       "build of the module",
+			       "module %s crashed %u times in a short time and is quarantined",
+			       item->name, CRUMB_DEATHS);
 	else if (item->err)
 		doctor_finding(d, WARNING, NULL, "%s", err_text(item->err, item->err->code));
 	return 0;
@@ -293,14 +293,12 @@ static int check_stale(struct instance *i, void *arg)
 	struct err err = ERR_INIT;
 	if (module_restart(pipeline_loader(d->p), m, &err))
 		doctor_finding(d, ERROR, "do not restart nri-rpd; reinstall the package",
-			       "a restart could not use module %s, which runs: %s", m->name,
+			       "a restart could not use the active module %s: %s", m->name,
 			       err.text);
 	else if (module_stale(pipeline_loader(d->p), m) == MODULE_CHANGED)
-		doctor_finding(
-			d, WARNING,
-			"systemctl restart nri-rpd takes the new one; containers stay where they "
-			"are",
-			"module %s on disk is another build than the one that runs", m->name);
+		doctor_finding(d, WARNING,
+			       "systemctl restart nri-rpd loads the new build; no container moves",
+			       "module %s on disk is another build than the loaded one", m->name);
 	return 0;
 }
 
@@ -314,7 +312,7 @@ static void check_modules(struct doctor *d)
 			       "the daemon %s inside module %s, in %s of %s",
 			       crumb_cause_text(last->cause), last->module,
 			       crumb_call_name(last->call),
-			       last->object[0] ? last->object : "nothing in particular");
+			       last->object[0] ? last->object : "no object");
 	if (!d->n)
 		doctor_finding(d, FINE, NULL, "modules are sound");
 }
@@ -325,14 +323,13 @@ static void check_controllers(struct doctor *d)
 		struct controller_status c;
 		pipeline_controller(d->p, i, &c);
 		if (c.running && (c.failed || c.partial))
-			doctor_finding(
-				d, WARNING, "nri-rpctl events has the reasons",
-				"controller %s failed for %u containers, and did not do all for %u",
-				c.name, c.failed, c.partial);
+			doctor_finding(d, WARNING, "nri-rpctl events has the reasons",
+				       "controller %s failed for %u containers, and partly for %u",
+				       c.name, c.failed, c.partial);
 	}
 	if (!d->n)
 		doctor_finding(d, FINE, NULL,
-			       pipeline_n_controllers(d->p) ? "all of them run"
+			       pipeline_n_controllers(d->p) ? "all are running"
 							    : "none is configured");
 }
 
@@ -345,11 +342,11 @@ static void check_store(struct doctor *d)
 	if (st.failures)
 		doctor_finding(d, st.commits ? WARNING : ERROR,
 			       "is the disk full? df -h, and see cache.dir in rp.conf",
-			       "%llu commits to the store failed, %llu did not",
+			       "%llu commits to the store failed, %llu succeeded",
 			       (unsigned long long)st.failures, (unsigned long long)st.commits);
 	if (!str_eq(s.store_state, "unusable") && !str_eq(s.store_state, "fresh") &&
 	    !str_eq(s.store_state, "restored"))
-		doctor_finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
+		doctor_finding(d, NOTE, NULL, "the store at start: %s", s.store_state);
 	if (!d->n)
 		doctor_finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
 			       (unsigned long long)st.commits);
@@ -368,9 +365,9 @@ static void check_containers(struct doctor *d)
 	}
 	if (n > NAMED_MAX)
 		doctor_finding(d, WARNING, "nri-rpctl containers",
-			       "and %u more that do not run as they should", n - NAMED_MAX);
+			       "and %u more degraded containers", n - NAMED_MAX);
 	if (!n)
-		doctor_finding(d, FINE, NULL, "%u containers run as they should",
+		doctor_finding(d, FINE, NULL, "%u containers are placed as requested",
 			       cache_n_ctrs(pipeline_cache(d->p)));
 }
 
@@ -420,12 +417,12 @@ static void check_kubelet(struct doctor *d)
 	if (!cpu && !memory)
 		doctor_finding(
 			d, NOTE,
-			"see cpuManagerPolicy and memoryManagerPolicy of the kubelet: both have to "
-			"be none where a policy places containers",
+			"check cpuManagerPolicy and memoryManagerPolicy of the kubelet: both must "
+			"be none if a policy places containers",
 			"not checked: no state of a kubelet was found in the usual directories, "
 			"nor by the option --root-dir of a running one");
 	else if (!d->n)
-		doctor_finding(d, FINE, NULL, "no manager of the kubelet is in the way");
+		doctor_finding(d, FINE, NULL, "the kubelet's CPU and memory managers are off");
 }
 
 static void check_agent(struct doctor *d)
@@ -433,29 +430,28 @@ static void check_agent(struct doctor *d)
 	struct devices_status s;
 	pipeline_devices_status(d->p, &s);
 	if (!s.on) {
-		doctor_finding(d, FINE, NULL, "nothing is asked of an agent");
+		doctor_finding(d, FINE, NULL, "not used");
 		return;
 	}
 	if (!s.reachable) {
-		doctor_finding(
-			d, WARNING,
-			"systemctl status nri-rp-agent; agent.user in rp.conf says who may be it",
-			"agent.podResourceAPI is set, but containers are placed without knowing "
-			"their devices: %s",
-			s.why_not);
+		doctor_finding(d, WARNING,
+			       "systemctl status nri-rp-agent; agent.user in rp.conf sets the "
+			       "allowed user",
+			       "agent.podResourceAPI is set, but containers are placed without "
+			       "their devices: %s",
+			       s.why_not);
 		return;
 	}
 	if (s.failed)
-		doctor_finding(
-			d, WARNING, "see the log of nri-rp-agent, and whether the kubelet runs",
-			"%llu questions about devices of pods were not answered, the last one: %s",
-			(unsigned long long)s.failed, s.last_error);
+		doctor_finding(d, WARNING,
+			       "check the log of nri-rp-agent, and whether the kubelet runs",
+			       "%llu requests for devices of pods failed, the last one: %s",
+			       (unsigned long long)s.failed, s.last_error);
 	if (s.late)
 		doctor_finding(d, WARNING, "is the kubelet slow?",
 			       "%llu requests did not get the devices in time",
 			       (unsigned long long)s.late);
-	doctor_finding(d, FINE, NULL, "it is connected, the devices of %u pods are known",
-		       s.n_known);
+	doctor_finding(d, FINE, NULL, "connected, devices of %u pods", s.n_known);
 }
 
 static void check_feed(struct doctor *d)
@@ -467,15 +463,13 @@ static void check_feed(struct doctor *d)
 		doctor_finding(d, WARNING, "see agent.podSource in rp.conf",
 			       "requests of new pods are estimated: %s", s.counts.problem);
 	if (!s.counts.current && str_eq(s.source, "feed"))
-		doctor_finding(
-			d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
-			"pods that the policy has to admit wait for the cluster, and no agent "
-			"tells "
-			"of any");
+		doctor_finding(d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
+			       "the policy admits pods, but no agent sends the cluster's pods");
 	if (c->late)
-		doctor_finding(d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
-			       "%llu pods came that the cluster had not told of in time",
-			       (unsigned long long)c->late);
+		doctor_finding(
+			d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
+			"%llu pods were created before their requests arrived from the cluster",
+			(unsigned long long)c->late);
 }
 
 static void check_cluster(struct doctor *d)
@@ -484,7 +478,7 @@ static void check_cluster(struct doctor *d)
 	pipeline_cluster_status(d->p, &s);
 	check_feed(d);
 	if (!s.on) {
-		doctor_finding(d, FINE, NULL, "this node is not configured by a cluster");
+		doctor_finding(d, FINE, NULL, "not used");
 		return;
 	}
 	if (!s.state) {
@@ -515,19 +509,17 @@ static void check_drift(struct doctor *d)
 	pipeline_drift(d->p, &s);
 	for (unsigned c = 0; c < N_CULPRITS; c++)
 		if (s.by[c])
-			doctor_finding(
-				d, WARNING, culprit_hint((enum culprit)c),
-				"others have changed CPUs or memory nodes of containers %llu "
-				"times, "
-				"last those of %s: it may have been %s",
-				(unsigned long long)s.by[c], s.last[c],
-				culprit_text((enum culprit)c));
+			doctor_finding(d, WARNING, culprit_hint((enum culprit)c),
+				       "other programs changed CPUs or memory nodes of containers "
+				       "%llu times, last those of %s: possibly %s",
+				       (unsigned long long)s.by[c], s.last[c],
+				       culprit_text((enum culprit)c));
 	if (!s.watching)
-		doctor_finding(d, NOTE, "sysctl fs.inotify",
-			       "cgroups cannot be watched: what others write there is not noticed");
+		doctor_finding(
+			d, NOTE, "sysctl fs.inotify",
+			"cgroups cannot be watched: changes by other programs are not noticed");
 	if (!d->n)
-		doctor_finding(d, FINE, NULL,
-			       "%u containers are watched, nobody else has written there",
+		doctor_finding(d, FINE, NULL, "no other program changed the %u watched cgroups",
 			       s.n_watched);
 }
 
@@ -537,7 +529,7 @@ static const char *cgroup_driver(struct cache *cache)
 		if (pod->cgroup_parent && pod->cgroup_parent[0])
 			return str_has_suffix(pod->cgroup_parent, ".slice") ? "systemd"
 									    : "cgroupfs";
-	return "not seen yet";
+	return "not yet known";
 }
 
 static void check_cgroup(struct doctor *d)
@@ -562,8 +554,7 @@ static void check_cgroup(struct doctor *d)
 	if (fs_exists(root, "sys/fs/cgroup/cpuset"))
 		doctor_finding(d, FINE, NULL, "cgroup v1, driver %s", driver);
 	else
-		doctor_finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s",
-			       driver);
+		doctor_finding(d, NOTE, NULL, "cgroup file system not found, driver %s", driver);
 }
 
 static bool may_administer(void)
@@ -592,11 +583,8 @@ static void check_speedselect(struct doctor *d)
 	/* Reading it takes time and is of no use unless the configuration refers to it. */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
-		doctor_finding(
-			d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
-			"Speed Select has %u punits, which a process without CAP_SYS_ADMIN cannot "
-			"change",
-			n);
+		doctor_finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
+			       "Speed Select has %u punits; changing them needs CAP_SYS_ADMIN", n);
 	else if (n)
 		doctor_finding(d, FINE, NULL, "Speed Select has %u punits", n);
 	else if (sst_is_read(topo) && fs_exists(pipeline_root(d->p), ISST_PATH))
@@ -667,19 +655,17 @@ static void check_annotations(struct doctor *d)
 			d, NOTE, TAKERS_HINT,
 			"annotations.takers is peers: a pod of any namespace may take from other "
 			"containers, for example run on all exclusive CPUs (cpu.preserve, "
-			"qos_level: "
-			"system_cores) or own a whole NUMA node (numa_exclusive)");
+			"qos_level: system_cores) or get a whole NUMA node (numa_exclusive)");
 		return;
 	}
 	for (unsigned i = 0; i < a->taker_namespaces.n; i++)
 		(void)buf_printf(&names, "%s%s", i ? ", " : "", a->taker_namespaces.items[i]);
-	doctor_finding(
-		d, FINE, NULL,
-		"annotations.takers is named: annotations that take from other containers count in "
-		"%s%s%s",
-		a->taker_namespaces.n ? "namespaces " : "no namespace",
-		buf_len(&names) ? buf_text(&names) : "",
-		a->n ? ", and as annotations.allow says" : "");
+	doctor_finding(d, FINE, NULL,
+		       "annotations.takers is named: annotations that take from other containers "
+		       "are used in %s%s%s",
+		       a->taker_namespaces.n ? "namespaces " : "no namespace",
+		       buf_len(&names) ? buf_text(&names) : "",
+		       a->n ? ", and where annotations.allow lists them" : "");
 	buf_fini(&names);
 }
 

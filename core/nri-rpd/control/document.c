@@ -64,7 +64,7 @@ const char *told(const char *text, uint32_t flags)
 {
 	if (!text || !(flags & CTL_FLAG_PUBLIC) || !strstr(text, "annotation"))
 		return text;
-	return "something about an annotation: see nri-rpctl explain, or nri-rpctl events";
+	return "invalid annotation: see nri-rpctl explain, or nri-rpctl events";
 }
 
 bool matches(const char *pattern, const char *name)

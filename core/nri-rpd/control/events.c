@@ -96,7 +96,7 @@ enum call_result run_events(struct call *call)
 	if (!timer) {
 		if (job)
 			job_drop(job, &call->ctl->waits);
-		return call_fail(call, CTL_FAILED, "too many are waiting for something already");
+		return call_fail(call, CTL_FAILED, "too many clients are already waiting");
 	}
 	job->timer = timer;
 	job->after = after;

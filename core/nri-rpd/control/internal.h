@@ -26,7 +26,7 @@ struct rest {
 struct client {
 	struct ctl *ctl;
 	struct trunk *trunk;
-	struct rest rests[CTL_RESTS_MAX]; /* of documents that were too long for one answer */
+	struct rest rests[CTL_RESTS_MAX]; /* remainders of documents that were too long for one reply */
 	struct client *prev, *next;
 };
 

@@ -267,16 +267,18 @@ static void put_withheld(struct json *j, const struct ctr *ctr)
 static const char *lists_remark(const struct ctr *ctr, const struct instance *policy)
 {
 	if (!ctr_live(ctr->cur.state))
-		return "it has exited and holds nothing any more";
+		return "the container has exited and has no CPUs";
 	if (!policy)
-		return "no policy is in force";
+		return "no policy is active";
 	if (!ctr->cur.policy)
-		return "no policy has decided about it: it keeps what the runtime gave it";
+		return "no policy has placed the container: it keeps the CPUs of the runtime";
 	if (ctr->cur.policy != instance_number(policy))
-		return "another policy decided about it, and this one has left it at that";
+		return "another policy placed the container, and the active policy kept its "
+		       "placement";
 	if (!ctr->trail.text && ctr->flags & RP_CTR_RESTORED)
-		return "it was placed before this daemon's start, and what was right was kept";
-	return ctr->trail.text ? NULL : "the policy has left no notes about it";
+		return "the container was placed before this start of the daemon, and its "
+		       "placement was kept";
+	return ctr->trail.text ? NULL : "the policy recorded no notes about the container";
 }
 
 static void put_section(struct json *j, const struct pipeline *p, const struct instance *policy)
@@ -348,8 +350,8 @@ static enum call_result put_history(struct call *call, const char *name)
 	json_end_obj(&call->j);
 	if (n)
 		return CALL_DONE;
-	return call_fail(call, CTL_FAILED, "nothing is known of \"%s\": see `nri-rpctl events`",
-			 name);
+	return call_fail(call, CTL_FAILED,
+			 "unknown container or pod \"%s\": see `nri-rpctl events`", name);
 }
 
 static const struct event *last_refusal(const struct pipeline *p, const char *name)
@@ -391,7 +393,7 @@ static enum call_result explain_other(struct call *call, const char *name, const
 	for (const struct ctr *ctr = pod ? pod->ctrs : NULL; ctr; ctr = ctr->pod_next)
 		(void)buf_printf(&names, "%s%s", buf_len(&names) ? ", " : "", ctr->full_name);
 	if (pod)
-		(void)call_fail(call, CTL_FAILED, "\"%s\" is a pod of these containers: %s", name,
+		(void)call_fail(call, CTL_FAILED, "\"%s\" is a pod with these containers: %s", name,
 				buf_text(&names));
 	else
 		(void)call_fail(call, CTL_FAILED, "%s", err_text(err, -ENOENT));

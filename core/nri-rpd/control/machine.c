@@ -175,7 +175,7 @@ enum call_result run_zones(struct call *call)
 				 err_text(&err, r));
 	if (z.failed)
 		return call_fail(call, CTL_FAILED,
-				 "policy %s has more zones than memory is set aside for",
+				 "policy %s has more zones than fit into the reserved memory",
 				 instance_name(policy));
 	json_arr(&call->j);
 	for (const struct zone *zone = z.first; zone; zone = zone->next)
@@ -422,11 +422,11 @@ enum call_result run_topology(struct call *call)
 	}
 	if (ctl->n_plans >= CTL_PLANS_MAX)
 		return call_fail(call, CTL_FAILED,
-				 "%u requests that need a process are under way already",
+				 "%u requests that need a process are already in progress",
 				 ctl->n_plans);
 	struct job *job = job_new(call, &ctl->jobs);
 	if (!job)
-		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+		return call_fail(call, CTL_FAILED, "too many requests are already waiting");
 	job->plan = true;
 	ctl->n_plans++;
 	const struct attempt_spec spec = {.what = "the topology was written",

@@ -160,13 +160,13 @@ enum call_result run_modules_clear(struct call *call)
 {
 	const char *name = call->req->args[0];
 	if (!note_name_valid(name))
-		return call_fail(call, CTL_USAGE, "\"%.64s\" is no module's name", name);
+		return call_fail(call, CTL_USAGE, "\"%.64s\" is not a module's name", name);
 	int r = crumb_clear(pipeline_crumb(call->p), name);
 	if (r == -ENOENT)
-		return call_fail(call, CTL_FAILED, "nothing is held against module %s", name);
+		return call_fail(call, CTL_FAILED, "module %s is not quarantined", name);
 	if (r)
 		return call_fail(call, CTL_FAILED, "module %s: %s", name, strerror(-r));
-	log_notice("module %s may be loaded again", name);
+	log_notice("module %s is no longer quarantined", name);
 	recover_soon(call->p);
 	json_obj(&call->j);
 	json_kstr(&call->j, "cleared", name);
@@ -210,9 +210,10 @@ enum call_result run_log_level(struct call *call)
 	if (!call->req->n_args)
 		return put_log(call);
 	if (log_level_from_name(call->req->args[0], &level))
-		return call_fail(call, CTL_USAGE,
-				 "\"%.64s\" is no level: error, warning, notice, info or debug",
-				 call->req->args[0]);
+		return call_fail(
+			call, CTL_USAGE,
+			"unknown log level \"%.64s\"; use error, warning, notice, info or debug",
+			call->req->args[0]);
 	log_set_level(level);
 	log_notice("log level %s, until the next reload", log_level_name(level));
 	return put_log(call);
@@ -281,7 +282,7 @@ static enum call_result unknown_source(struct call *call, const char *name)
 	for (size_t i = 0; i < N_LOG_SOURCES; i++)
 		(void)buf_printf(&list, "%s, ", log_sources[i]);
 	(void)call_fail(call, CTL_USAGE,
-			"nothing logs as \"%s\"%s%s%s sources are %smodules' names, * and off",
+			"unknown log source \"%s\"%s%s%s sources are %smodules' names, * and off",
 			name, close ? "; did you mean " : ";", close ? close : "", close ? "?" : "",
 			buf_text(&list));
 	buf_fini(&list);

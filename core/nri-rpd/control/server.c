@@ -98,7 +98,7 @@ void server_more(struct client *client, struct rpc_request *rpc, uint64_t id)
 {
 	struct rest *rest = server_find_rest(client, id);
 	if (!rest) {
-		(void)rpc_reply_error(rpc, TTRPC_NOT_FOUND, "there is no more of that document");
+		(void)rpc_reply_error(rpc, TTRPC_NOT_FOUND, "the document has no further part");
 		return;
 	}
 	size_t left = buf_len(&rest->data), n = left < CTL_PIECE_MAX ? left : CTL_PIECE_MAX;
@@ -218,7 +218,7 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	(void)trunk;
 	if (err->code != -ECONNRESET)
-		log_info("a client is let go: %s", err->text);
+		log_info("disconnected a client: %s", err->text);
 	client_free(arg);
 }
 
@@ -232,7 +232,7 @@ static int client_new(struct ctl *ctl, int fd, struct err *err)
 	struct client *client = calloc(1, sizeof *client);
 	if (!client) {
 		(void)close(fd);
-		return err_errno(err, -ENOMEM, "a client is turned away");
+		return err_errno(err, -ENOMEM, "refused a client");
 	}
 	client->ctl = ctl;
 	const struct trunk_config config = {
@@ -253,13 +253,12 @@ static int server_admit(const struct ctl *ctl, int fd, struct err *err)
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
 	if (r)
-		return err_errno(err, r, "a client is turned away: its user is not known");
+		return err_errno(err, r, "refused a client: its user cannot be determined");
 	if (peer.uid != 0 && peer.uid != geteuid())
-		return err_set(err, -EPERM, "a client is turned away: process %d of user %u",
-			       peer.pid, peer.uid);
+		return err_set(err, -EPERM, "refused a client: process %d of user %u", peer.pid,
+			       peer.uid);
 	if (ctl->n_clients >= CTL_CLIENTS_MAX)
-		return err_set(err, -EBUSY, "a client is turned away: %u are connected",
-			       ctl->n_clients);
+		return err_set(err, -EBUSY, "refused a client: %u are connected", ctl->n_clients);
 	return 0;
 }
 
@@ -268,7 +267,7 @@ static void on_connection(int fd, void *arg)
 	struct ctl *ctl = arg;
 	struct err err = ERR_INIT;
 	if (fd < 0)
-		(void)err_errno(&err, fd, "a client has to wait");
+		(void)err_errno(&err, fd, "accepting a client failed, retrying");
 	else if (server_admit(ctl, fd, &err))
 		(void)close(fd);
 	else

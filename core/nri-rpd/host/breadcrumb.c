@@ -99,14 +99,14 @@ static const char *const call_names[CRUMB_N_CALLS] = {
 	[CRUMB_POST_UPDATE] = "post_update",
 	[CRUMB_POST_STOP] = "post_stop",
 	[CRUMB_WORK] = "a job on the worker",
-	[CRUMB_WORK_DONE] = "the end of a job",
+	[CRUMB_WORK_DONE] = "the result of a job",
 	[CRUMB_EXPLAIN] = "explain",
 	[CRUMB_CALCULATE] = "calculate",
 	[CRUMB_ADMIT] = "admit_pod",
 	[CRUMB_POD_REMOVED] = "pod_removed",
-	[CRUMB_THREAD] = "a call of the host on a foreign thread",
-	[CRUMB_OWN_THREAD] = "its own code between two calls",
-	[CRUMB_SUSPECT] = "nothing, but it was in use",
+	[CRUMB_THREAD] = "a call of the host on another thread",
+	[CRUMB_OWN_THREAD] = "its code between two calls",
+	[CRUMB_SUSPECT] = "no call, but it was active",
 };
 
 const char *crumb_call_name(unsigned call)
@@ -391,31 +391,31 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 		(void)snprintf(object, sizeof object, " of \"%s\"", d->object);
 	if (!str_eq(d->boot_id, c->now.boot_id))
 		(void)snprintf(count, sizeof count,
-			       "; the machine was restarted meanwhile, so it does not count");
+			       "; the machine was restarted meanwhile, so it is not counted");
 	else if (!d->counted && d->stuck)
 		(void)snprintf(count, sizeof count,
-			       "; more than %u ms after the call began: it counts if the next ones "
-			       "end so, too",
+			       "; more than %u ms after the call began: it is counted if the next "
+			       "processes end in the same way",
 			       CRUMB_STUCK_MS);
 	else if (!d->counted)
 		(void)snprintf(count, sizeof count,
-			       "; by somebody else or for want of memory, so it does not count");
+			       "; by another process or for lack of memory, so it is not counted");
 	else if (crumb_quarantined(c, d->module))
 		(void)snprintf(count, sizeof count,
-			       "; it is quarantined (%u deaths within ten minutes), until it is "
-			       "cleared or another build is installed",
+			       "; the module is quarantined (%u crashes within ten minutes) until "
+			       "it is cleared or another build is installed",
 			       n);
 	else
-		(void)snprintf(count, sizeof count, "; %u of %u deaths within ten minutes", n,
+		(void)snprintf(count, sizeof count, "; %u of %u crashes within ten minutes", n,
 			       CRUMB_DEATHS);
 	if (d->call == CRUMB_SUSPECT)
 		(void)snprintf(c->message, sizeof c->message,
-			       "the last process (pid %u) %s outside of any module, soon after one "
-			       "was called: each module in use is a suspect, \"%s\" among them%s",
+			       "the previous process (pid %u) %s outside of any module, soon after "
+			       "a call: each active module is suspected, including \"%s\"%s",
 			       d->pid, crumb_cause_text(d->cause), d->module, count);
 	else
 		(void)snprintf(c->message, sizeof c->message,
-			       "the last process (pid %u) %s inside module \"%s\", in %s%s%s",
+			       "the previous process (pid %u) %s inside module \"%s\", in %s%s%s",
 			       d->pid, crumb_cause_text(d->cause), d->module,
 			       crumb_call_name(d->call), object, count);
 }
@@ -539,9 +539,9 @@ static void take_over(struct crumb *c)
 static const char *find_fault(const struct crumb_file *f)
 {
 	if (memcmp(f->magic, CRUMB_MAGIC, sizeof f->magic) != 0)
-		return "it is not a breadcrumb file";
+		return "not a breadcrumb file";
 	if (f->version != CRUMB_VERSION || f->size != sizeof *f)
-		return "it is of another version";
+		return "written by another version";
 	if (f->checksum != note_hash(NOTE_HASH_INIT, &f->records, sizeof f->records))
 		return "its records are damaged";
 	for (unsigned i = 0; i < CRUMB_MODULES_MAX; i++)
@@ -581,7 +581,7 @@ static int init_file(struct crumb *c, const char *path, struct err *err)
 {
 	int r = posix_fallocate(c->fd, 0, sizeof *c->file);
 	if (r)
-		return err_errno(err, -r, "cannot make room for breadcrumb file %s", path);
+		return err_errno(err, -r, "cannot allocate breadcrumb file %s", path);
 	r = map_file(c, path, err);
 	if (r < 0)
 		return r;
@@ -596,13 +596,13 @@ static int set_aside(struct crumb *c, const char *path, const char *why, struct 
 {
 	_free_ char *bad = str_printf("%s.bad", path);
 	if (!bad)
-		return err_errno(err, -ENOMEM, "cannot set breadcrumb file %s aside", path);
+		return err_errno(err, -ENOMEM, "cannot quarantine breadcrumb file %s", path);
 	if (rename(path, bad) < 0)
 		return err_errno(err, -errno, "cannot rename damaged breadcrumb file %s to %s",
 				 path, bad);
 	(void)snprintf(c->message, sizeof c->message,
-		       "breadcrumb file %s was set aside as %s: %s; deaths and quarantines "
-		       "recorded in it are forgotten",
+		       "breadcrumb file %s was quarantined as %s: %s; its recorded crashes and "
+		       "module quarantines are lost",
 		       path, bad, why);
 	unmap_file(c);
 	(void)close(take_fd(&c->fd));
@@ -642,7 +642,7 @@ static int try_open(struct crumb *c, const char *path, struct err *err)
 	c->fd_dev = st.st_dev;
 	c->fd_ino = st.st_ino;
 	if (st.st_nlink > 1)
-		return set_aside(c, path, "it has other names: it is a hard link", err);
+		return set_aside(c, path, "it is a hard link", err);
 	if (st.st_size == 0)
 		return init_file(c, path, err);
 	if (st.st_size != (off_t)sizeof *c->file)

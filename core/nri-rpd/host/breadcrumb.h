@@ -121,7 +121,7 @@ enum crumb_cause {
 	CRUMB_ROBBED, /* the module closed or replaced descriptors of the process */
 	CRUMB_N_CAUSES
 };
-/* Return the cause of a death for a sentence ("crashed") and for a program ("died"). */
+/* Returns the cause of a death for a sentence ("crashed") and for a program ("died"). */
 const char *crumb_cause_text(unsigned cause);
 const char *crumb_cause_name(unsigned cause);
 
@@ -170,7 +170,7 @@ const struct crumb_death *crumb_last(const struct crumb *c);
  * the crumb is closed or cleared. */
 const struct crumb_death *crumb_history(const struct crumb *c, unsigned i);
 
-/* Mark the begin and end of every call into a module. Calls do not nest within a lane. All take a
+/* Marks the begin and end of every call into a module. Calls do not nest within a lane. All take a
  * NULL c. `module` is a name in an array of RP_NAME_MAX bytes, as in struct module; object may be
  * NULL. */
 void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAME_MAX],

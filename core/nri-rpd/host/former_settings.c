@@ -68,7 +68,7 @@ static int read_record(void *arg, const void *record, size_t len)
 	bool put_back = value == end;
 	if (!nul || (!put_back && memchr(value, 0, (size_t)(end - value)) != end - 1) ||
 	    !found_storable(path, put_back ? "" : value))
-		return err_set(r->err, -EBADMSG, "a record is none that is written here");
+		return err_set(r->err, -EBADMSG, "a record has an unknown format");
 	return r->each(r->arg, path, put_back ? NULL : value);
 }
 

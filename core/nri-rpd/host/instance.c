@@ -82,7 +82,7 @@ void instance_check_robbed(struct instance *i)
 		return;
 	dprintf(STDERR_FILENO,
 		"<2>module %s has closed or replaced file descriptors of the process: nri-rpd "
-		"ends\n",
+		"exits\n",
 		i->module->name);
 	_exit(WATCHDOG_EXIT);
 }
@@ -93,7 +93,7 @@ void instance_check_robbed(struct instance *i)
 _Noreturn static void end_at_foreign_call(const struct instance *i, const char *service)
 {
 	dprintf(STDERR_FILENO,
-		"<2>module %s: called %s on a thread other than the main one: the process ends\n",
+		"<2>module %s: called %s on a thread other than the main one: nri-rpd exits\n",
 		i->module->name, service);
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_THREAD, service);
 	abort();
@@ -152,8 +152,8 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 	i->n_failures++;
 	if (i->failed.text[0])
 		return err_set(err, result, "%s", i->failed.text);
-	return err_errno(err, result, "module %s failed in %s without saying why", i->module->name,
-			 crumb_call_name(call));
+	return err_errno(err, result, "module %s failed in %s without an error text",
+			 i->module->name, crumb_call_name(call));
 }
 
 #define HAS(service, field) RP_HAS(service, field) && (service)->field
@@ -222,7 +222,7 @@ static const struct role *role_of(uint32_t kind)
 const char *kind_name(uint32_t kind)
 {
 	const struct role *role = role_of(kind);
-	return role ? role->name : "module of a kind that is not known";
+	return role ? role->name : "module of an unknown kind";
 }
 
 static const void *module_service(struct instance *i, const char *id)
@@ -236,7 +236,8 @@ static const void *module_service(struct instance *i, const char *id)
 static int take_role(struct instance *i, struct err *err)
 {
 	if (!i->role->take(i, module_service(i, i->role->service)))
-		return err_set(err, -EBADMSG, "module %s calls itself a %s but lacks parts of %s",
+		return err_set(err, -EBADMSG,
+			       "module %s declares itself a %s but lacks parts of %s",
 			       i->module->name, i->role->name, i->role->service);
 	i->zones = module_service(i, RP_ZONES_1);
 	i->metrics = module_service(i, RP_METRICS_1);
@@ -251,7 +252,7 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 		 struct err *err)
 {
 	if (!(m->kinds & role) || !role_of(role))
-		return err_set(err, -EINVAL, "module %s is no %s", m->name, kind_name(role));
+		return err_set(err, -EINVAL, "module %s is not a %s", m->name, kind_name(role));
 	struct instance *i = calloc(1, sizeof *i);
 	if (!i)
 		return err_errno(err, -ENOMEM, "module %s", m->name);
@@ -520,11 +521,10 @@ int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *e
 	instance_enter(i, CRUMB_ZONES, NULL);
 	int r = instance_leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
 	if (!r && ret->nw > RP_IDSET_WORDS)
-		return err_set(
-			err, -EBADMSG,
-			"module %s tells of allocatable CPUs in a set of %u words, there are "
-			"%u at most",
-			i->module->name, ret->nw, (unsigned)RP_IDSET_WORDS);
+		return err_set(err, -EBADMSG,
+			       "module %s reports allocatable CPUs in a set of %u words, at most "
+			       "%u are accepted",
+			       i->module->name, ret->nw, (unsigned)RP_IDSET_WORDS);
 	return r ? r : 1;
 }
 
@@ -547,8 +547,7 @@ int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, stru
 	instance_enter(i, CRUMB_STATE_SAVE, NULL);
 	int r = instance_leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
 	if (!r && *ret_size > RP_STATE_MAX)
-		return err_set(err, -E2BIG,
-			       "module %s wants to keep %u bytes of state, the limit is %u",
+		return err_set(err, -E2BIG, "module %s saves %u bytes of state, the limit is %u",
 			       i->module->name, *ret_size, RP_STATE_MAX);
 	return r;
 }

@@ -143,7 +143,7 @@ bool instance_follows_pods(const struct instance *i); /* true if a callback for 
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
 /* Calls rolled_back(). Returns RP_RESYNC or 0. */
 int instance_rolled_back(struct instance *i);
-/* Call optional services; 0 without effect if the module does not have the service. */
+/* Calls optional services; 0 without effect if the module does not have the service. */
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);

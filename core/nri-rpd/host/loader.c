@@ -107,7 +107,7 @@ int loader_new(const char *const *paths, unsigned n_paths, unsigned flags, struc
 {
 	struct loader *l = calloc(1, sizeof *l);
 	if (!l)
-		return err_errno(err, -ENOMEM, "cannot make the module loader");
+		return err_errno(err, -ENOMEM, "cannot create the module loader");
 	l->flags = flags;
 	l->crumb = crumb;
 	int r = loader_set_paths(l, paths, n_paths, err);
@@ -162,20 +162,19 @@ struct module *loader_get(const struct loader *l, const char *name)
 static const char *find_distrust(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return "belongs to somebody else (chown root)";
+		return "is owned by another user (chown root)";
 	if (!(st->st_mode & (S_IWGRP | S_IWOTH)))
 		return NULL;
 	if (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) && st->st_uid == 0)
 		return NULL;
-	return "can be written by others (chmod go-w)";
+	return "is writable by other users (chmod go-w)";
 }
 
 static int check_file(const char *path, const struct stat *st, struct err *err)
 {
 	if (S_ISLNK(st->st_mode))
 		return err_set(err, -EPERM,
-			       "module file %s is a symbolic link; it has to be the file itself",
-			       path);
+			       "module file %s is a symbolic link; install the file itself", path);
 	if (!S_ISREG(st->st_mode))
 		return err_set(err, -EPERM, "module file %s is not a regular file", path);
 	const char *why = find_distrust(st);
@@ -225,12 +224,12 @@ static int loader_locate(const char *dir, const char *name, char ret_path[PATH_M
 	char real[PATH_MAX];
 	struct stat st;
 	if (!realpath(dir, real))
-		return err_errno(err, lookup_errno(), "cannot look for modules in %s", dir);
+		return err_errno(err, lookup_errno(), "cannot list modules in %s", dir);
 	int n = snprintf(ret_path, PATH_MAX, "%s/%s" SUFFIX, str_eq(real, "/") ? "" : real, name);
 	if (n < 0 || n >= PATH_MAX)
-		return err_errno(err, -ENAMETOOLONG, "cannot look for modules in %s", dir);
+		return err_errno(err, -ENAMETOOLONG, "cannot list modules in %s", dir);
 	if (lstat(ret_path, &st) < 0)
-		return err_errno(err, lookup_errno(), "cannot look for module file %s", ret_path);
+		return err_errno(err, lookup_errno(), "cannot find module file %s", ret_path);
 	return 0;
 }
 
@@ -278,7 +277,7 @@ static int read_names(const char *dir, struct names *ret)
 static int not_found(const struct loader *l, const char *name, struct err *err)
 {
 	struct buf text = BUF_INIT;
-	(void)buf_printf(&text, "there is no module \"%s\" in ", name);
+	(void)buf_printf(&text, "no module \"%s\" in ", name);
 	for (unsigned i = 0; i < l->n_paths; i++)
 		(void)buf_printf(&text, "%s%s", i ? ", " : "", l->paths[i]);
 	for (unsigned i = 0; i < l->n_paths; i++) {
@@ -301,7 +300,7 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
 	char path[PATH_MAX];
 	if (!note_name_valid(name))
 		return err_set(err, -EINVAL,
-			       "\"%s\" is no name for a module (a-z, 0-9 and -, at most %u)", name,
+			       "\"%s\" is not a module's name (a-z, 0-9 and -, at most %u)", name,
 			       RP_NAME_MAX - 1);
 	for (unsigned i = 0; i < l->n_paths; i++) {
 		int r = loader_locate(l->paths[i], name, path, err);
@@ -338,10 +337,9 @@ static int loader_inspect(const struct loader *l, const char *path, const char *
 	*ret_readable = true;
 	r = note_check(facts, path, l->flags & LOADER_INSTRUMENTED ? NOTE_INSTRUMENTED : 0, err);
 	if (r == 0 && !str_eq(facts->note.name, name))
-		r = err_set(
-			err, -EBADMSG,
-			"module file %s calls itself \"%s\"; the file has to be called %s" SUFFIX,
-			path, facts->note.name, facts->note.name);
+		r = err_set(err, -EBADMSG,
+			    "module file %s declares the name \"%s\"; rename the file to %s" SUFFIX,
+			    path, facts->note.name, facts->note.name);
 	return r;
 }
 
@@ -354,8 +352,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 static int refuse_quarantined(const char *name, struct err *err)
 {
 	return err_set(err, -ECANCELED,
-		       "module \"%s\" is quarantined: the process died inside it %u times within "
-		       "ten minutes; clear it or install another build",
+		       "module \"%s\" is quarantined: the process crashed inside it %u times "
+		       "within ten minutes; clear it or install another build",
 		       name, CRUMB_DEATHS);
 }
 
@@ -430,7 +428,7 @@ static int copy_text(struct loaded *m, const char *path, const char *text, const
 		return 0;
 	if (image_text(&m->priv.image, text, LOADER_TEXT_MAX) < 0)
 		return loader_disagree(
-			path, "has a summary or licence that is no text, or too long", err);
+			path, "has a summary or licence that is not text, or too long", err);
 	*ret = arena_strdup(m->priv.arena, text);
 	return *ret ? 0 : err_errno(err, -ENOMEM, "cannot load module file %s", path);
 }
@@ -476,7 +474,7 @@ static int check_struct(struct loaded *m, const struct rp_note *note, uint64_t s
 	if (!image_has(image, abi, MODULE_SIZE_MIN, PF_R) || abi->size < MODULE_SIZE_MIN)
 		return loader_disagree(path, "is too short", err);
 	if (abi->size > symbol_size)
-		return loader_disagree(path, "claims to be longer than it is", err);
+		return loader_disagree(path, "declares a larger size than it has", err);
 	int r = compare_with_note(image, abi, note, path, err);
 	if (r)
 		return r;
@@ -526,8 +524,8 @@ static int check_image(struct loaded *m, const struct note_facts *facts, const c
 			       "module file %s was replaced while it was loaded; try again", path);
 	if (m->priv.image.notes_hash != facts->notes_hash)
 		return err_set(err, -ESTALE,
-			       "an older build of module file %s is still loaded; restart to take "
-			       "the new one",
+			       "an older build of module file %s is still loaded; restart to load "
+			       "the new build",
 			       path);
 	return check_struct(m, &facts->note, symbol->st_size, path, err);
 }
@@ -568,7 +566,7 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	}
 	if (l->n_modules == LOADER_MODULES_MAX)
 		return err_set(err, -EMFILE,
-			       "module \"%s\" cannot be loaded: %u are already, which is the limit",
+			       "module \"%s\" cannot be loaded: the limit of %u modules is reached",
 			       name, l->n_modules);
 	int r = loader_find(l, name, path, err);
 	if (r < 0)
@@ -664,7 +662,7 @@ static int copy_row_text(const struct schema_copy *c, const char **text, size_t 
 		return bad_row(c, "has a text that is malformed or too long");
 	*text = arena_strdup(c->arena, *text);
 	return *text ? 0
-		     : err_errno(c->err, -ENOMEM, "cannot keep the schema of module \"%s\"",
+		     : err_errno(c->err, -ENOMEM, "cannot store the schema of module \"%s\"",
 				 c->m->name);
 }
 
@@ -690,7 +688,7 @@ static int copy_rows(struct schema_copy *c, const struct rp_schema *from, struct
 {
 	struct rp_key *keys = arena_array(c->arena, from->n_keys + 1, sizeof *keys);
 	if (!keys)
-		return err_errno(c->err, -ENOMEM, "cannot keep the schema of module \"%s\"",
+		return err_errno(c->err, -ENOMEM, "cannot store the schema of module \"%s\"",
 				 c->m->name);
 	for (c->row = 0; c->row < from->n_keys; c->row++) {
 		size_t size = from->key_size < sizeof *keys ? from->key_size : sizeof *keys;
@@ -698,7 +696,7 @@ static int copy_rows(struct schema_copy *c, const struct rp_schema *from, struct
 		memcpy(&keys[c->row], row, size);
 		int r = sized_is_understood(row, from->key_size, sizeof *keys)
 				? copy_row(c, &keys[c->row])
-				: bad_row(c, "says what this nri-rpd is too old to know");
+				: bad_row(c, "needs a newer nri-rpd");
 		if (r < 0)
 			return r;
 	}
@@ -722,19 +720,19 @@ static int copy_schema(struct schema_copy *c, const struct rp_schema *from,
 		return bad_schema(c, "points to rows that are not static data of the module");
 	struct rp_schema *to = arena_zero(c->arena, struct rp_schema);
 	if (!to)
-		return err_errno(c->err, -ENOMEM, "cannot keep the schema of module \"%s\"",
+		return err_errno(c->err, -ENOMEM, "cannot store the schema of module \"%s\"",
 				 c->m->name);
 	*to = (struct rp_schema){.size = sizeof *to,
 				 .flags = from->flags,
 				 .key_size = sizeof(struct rp_key),
 				 .cr_kind = from->cr_kind};
 	if (to->cr_kind && image_text(c->image, to->cr_kind, LOADER_TEXT_MAX) < 0)
-		return bad_schema(c, "names a kind of custom resource that is no text");
+		return bad_schema(c, "names a kind of custom resource that is not text");
 	if (to->cr_kind) {
 		to->cr_kind = arena_strdup(c->arena, to->cr_kind);
 		if (!to->cr_kind)
-			return err_errno(c->err, -ENOMEM, "cannot keep the schema of module \"%s\"",
-					 c->m->name);
+			return err_errno(c->err, -ENOMEM,
+					 "cannot store the schema of module \"%s\"", c->m->name);
 	}
 	*ret = to;
 	return copy_rows(c, from, to);

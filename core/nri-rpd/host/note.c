@@ -33,7 +33,7 @@
 #define HOST_MACHINE EM_RISCV
 #define RELOCATION_CALLS R_RISCV_IRELATIVE
 #else
-#error "tell core/nri-rpd/host/note.c the ELF machine number of this architecture"
+#error "add the ELF machine number of this architecture to core/nri-rpd/host/note.c"
 #endif
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -126,7 +126,7 @@ static int note_get(const struct elf *e, uint64_t off, void *dst, uint64_t len, 
 		if (n < 0)
 			return err_errno(e->err, -errno, "cannot read module file %s", e->label);
 		if (n == 0)
-			return note_damaged(e, "it got shorter while it was read");
+			return note_damaged(e, "it was truncated while being read");
 		done += (uint64_t)n;
 	}
 	return 0;
@@ -153,7 +153,7 @@ static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t le
 
 static int note_refuse(const struct elf *e, const char *why)
 {
-	return err_set(e->err, -ENOEXEC, "%s is no module: %s", e->label, why);
+	return err_set(e->err, -ENOEXEC, "%s is not a module: %s", e->label, why);
 }
 
 static int check_ident(struct elf *e)
@@ -183,8 +183,8 @@ static int check_header(struct elf *e)
 		return r;
 	if (h->e_machine != HOST_MACHINE)
 		return err_set(e->err, -ENOEXEC,
-			       "%s is no module for this machine: built for %s (ELF machine %u), "
-			       "this host is %s",
+			       "%s is not a module for this machine: built for %s (ELF machine "
+			       "%u), this host is %s",
 			       e->label, machine_name(h->e_machine), h->e_machine,
 			       machine_name(HOST_MACHINE));
 	if (h->e_type == ET_REL)
@@ -236,7 +236,7 @@ static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
 	bool text =
 		is_text(note.name, sizeof note.name) && is_text(note.version, sizeof note.version);
 	if (ours && !text)
-		return note_damaged(e, "name or version in its nri-rp note are not text");
+		return note_damaged(e, "the name or version in its nri-rp note is not text");
 	if (!text)
 		note.name[0] = note.version[0] = '\0';
 	if (*found && ours && facts->note.abi_major == RP_ABI_MAJOR &&
@@ -345,10 +345,10 @@ static int find_note(const struct elf *e, struct note_facts *facts)
 		return r;
 	facts->notes_hash = hash;
 	if (!found)
-		return err_set(
-			e->err, -ENOMSG,
-			"%s is no nri-rp module: it has no nri-rp note (RP_MODULE_DEFINE makes it)",
-			e->label);
+		return err_set(e->err, -ENOMSG,
+			       "%s is not an nri-rp module: it has no nri-rp note "
+			       "(RP_MODULE_DEFINE creates it)",
+			       e->label);
 	return 0;
 }
 
@@ -672,13 +672,13 @@ static int check_identity(const struct rp_note *n, const char *who, struct err *
 {
 	if (!note_name_valid(n->name))
 		return err_set(err, -EINVAL,
-			       "%s: \"%s\" is no name for a module (a-z, 0-9 and -, at most %u)",
+			       "%s: \"%s\" is not a module's name (a-z, 0-9 and -, at most %u)",
 			       who, n->name, RP_NAME_MAX - 1);
 	if (!n->version[0])
-		return err_set(err, -EINVAL, "%s: its note gives no version", who);
+		return err_set(err, -EINVAL, "%s: its note has no version", who);
 	if (!(n->kinds & (RP_KIND_POLICY | RP_KIND_CONTROLLER | RP_KIND_CALCULATOR)))
-		return err_set(err, -EINVAL, "%s: of no kind that this host knows (kinds 0x%x)",
-			       who, n->kinds);
+		return err_set(err, -EINVAL, "%s: of a kind unknown to this host (kinds 0x%x)", who,
+			       n->kinds);
 	return 0;
 }
 
@@ -690,31 +690,29 @@ static int check_contents(const struct note_facts *f, const char *who, unsigned 
 	bool instrumented = flags & NOTE_INSTRUMENTED;
 	if (f->n_constructors > NOTE_COMPILER_CTORS && !instrumented)
 		return err_set(err, -EPERM,
-			       "%s: has %u constructors, which would run before it can be checked; "
-			       "start in create()",
+			       "%s: has %u constructors, which would run before the checks; "
+			       "initialize in create()",
 			       who, f->n_constructors - NOTE_COMPILER_CTORS);
 	if (f->own_init && !instrumented)
-		return err_set(
-			err, -EPERM,
-			"%s: has a function of its own as DT_INIT, which would run before it "
-			"can be checked; start in create()",
-			who);
+		return err_set(err, -EPERM,
+			       "%s: has a DT_INIT function, which would run before the checks; "
+			       "initialize in create()",
+			       who);
 	if (f->n_resolvers && !instrumented)
-		return err_set(
-			err, -EPERM,
-			"%s: has %u resolvers of indirect functions (ifunc), which would run "
-			"before it can be checked; choose in create()",
-			who, f->n_resolvers);
+		return err_set(err, -EPERM,
+			       "%s: has %u resolvers of indirect functions (ifunc), which would "
+			       "run before the checks; choose in create()",
+			       who, f->n_resolvers);
 	if (f->text_relocations)
 		return err_set(err, -EPERM, "%s: has text relocations; build it with -fPIC", who);
 	if (f->exec_stack)
 		return err_set(err, -EPERM,
-			       "%s: wants an executable stack; link it with -z noexecstack", who);
+			       "%s: needs an executable stack; link it with -z noexecstack", who);
 	if (f->run_path && !instrumented)
-		return err_set(
-			err, -EPERM,
-			"%s: has an RPATH or RUNPATH; libraries come from the system's directories",
-			who);
+		return err_set(err, -EPERM,
+			       "%s: has an RPATH or RUNPATH; only the system's library directories "
+			       "are used",
+			       who);
 	return 0;
 }
 

@@ -59,7 +59,7 @@ struct note_facts {
 };
 
 /*
- * Fill *ret if the file is a shared object for this machine with one readable note of nri-rp, of
+ * Fills *ret if the file is a shared object for this machine with one readable note of nri-rp, of
  * any version. `label` names the file in errors (its path). -ENOEXEC: no shared object for this
  * machine; -ENOMSG: no note; -EBADMSG: damaged or contradictory; -EFBIG: over a limit; or an error
  * of reading.

@@ -219,11 +219,11 @@ static int trial_spawn(struct trial *t, struct err *err)
 	void *page = mmap(NULL, sizeof *t->live, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 	if (page == MAP_FAILED)
-		return err_errno(err, -errno, "cannot start a trial: no memory to share");
+		return err_errno(err, -errno, "cannot start a trial: no shared memory");
 	t->live = page;
 	t->held = t->spec.log != TRIAL_LOG_LIVE ? log_held_new() : NULL;
 	if (t->spec.log != TRIAL_LOG_LIVE && !t->held)
-		return err_errno(err, -ENOMEM, "cannot start a trial: no memory to share");
+		return err_errno(err, -ENOMEM, "cannot start a trial: no shared memory");
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_errno(err, -errno, "cannot start a trial: no pipe");
 	t->pipe_fd = fds[0];
@@ -422,14 +422,14 @@ static void judge_end(struct trial *t, struct trial_result *res)
 	find_place(t, res, &p);
 	if (t->frame.state == FRAME_TOO_LONG)
 		(void)err_set(&res->err, end_of(res, TRIAL_TOO_LONG, -E2BIG, 0),
-			      "the answer is longer than %zu bytes, after %s",
+			      "the result is longer than %zu bytes, after %s",
 			      t->spec.limits.output_max, what);
 	else if (t->frame.state == FRAME_GARBLED)
 		(void)err_set(&res->err, end_of(res, TRIAL_GARBLED, -EBADMSG, 0),
-			      "%s wrote over the answer%s while %s", p.who, p.where, what);
+			      "%s overwrote the result%s while %s", p.who, p.where, what);
 	else if (t->timed_out)
 		(void)err_set(&res->err, end_of(res, TRIAL_TIMED_OUT, -ETIMEDOUT, 0),
-			      "%s did not come to an end within %u ms%s while %s", p.who,
+			      "%s did not end within %u ms%s while %s", p.who,
 			      t->spec.limits.time_ms, p.where, what);
 	else if (t->wait_code == CLD_EXITED && *res->module)
 		(void)err_set(&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
@@ -438,8 +438,7 @@ static void judge_end(struct trial *t, struct trial_result *res)
 	else if (t->wait_code == CLD_EXITED)
 		(void)err_set(
 			&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
-			"the process ended without an answer (exit status %d, as for: %s) while "
-			"%s",
+			"the process ended without a result (exit status %d, as for: %s) while %s",
 			t->wait_status, strerror(t->wait_status), what);
 	else
 		judge_signal(t, res, &p);

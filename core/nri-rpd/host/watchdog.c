@@ -33,7 +33,7 @@
 #define WATCHDOG_SIGNAL (SIGRTMIN + 4)
 #define WATCHDOG_TEXT_MAX 400u
 #define WATCHDOG_WAIT_FACTOR                                                                       \
-	4u /* of the limit, with the time in which the thread waits for a CPU */
+	4u /* multiple of the limit, with the time in which the thread waits for a CPU */
 #define NS_PER_MS UINT64_C(1000000)
 
 struct watchdog {
@@ -46,7 +46,7 @@ struct watchdog {
 	uint64_t limit_ns, grace_ns;
 	int schedstat; /* scheduler statistics of the thread; -1: not available */
 	/* Members that the handler shares. */
-	uint64_t more_ns; /* what the running request may take in addition to the limit */
+	uint64_t more_ns; /* time that the running request may take in addition to the limit */
 	uint64_t delay_ns; /* time that the thread had waited for a CPU at the latest arming */
 	uint64_t begin_ns; /* begin of the running request; 0: none */
 	bool armed;
@@ -134,7 +134,7 @@ static void warn_slow(struct watchdog *w)
 		return;
 	w->warned = w->begin_ns;
 	begin_line(w, &l);
-	watchdog_add(&l, "a request has taken more than ");
+	watchdog_add(&l, "a request takes more than ");
 	add_number(&l, w->limit_ms);
 	watchdog_add(&l, " ms, outside of any module");
 	watchdog_print(&l);
@@ -154,9 +154,9 @@ _Noreturn static void end_process(const struct watchdog *w, struct crumb_live *l
 		watchdog_add(&l, s->object);
 		watchdog_add(&l, "\"");
 	}
-	watchdog_add(&l, ": no answer within ");
+	watchdog_add(&l, ": no reply within ");
 	add_number(&l, w->limit_ms);
-	watchdog_add(&l, " ms; ending the process before the runtime drops it");
+	watchdog_add(&l, " ms; exiting before the runtime disconnects the daemon");
 	live->cause = CRUMB_HUNG;
 	watchdog_print(&l);
 	_exit(WATCHDOG_EXIT);
@@ -216,7 +216,7 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 {
 	struct watchdog *w = calloc(1, sizeof *w);
 	if (!w)
-		return err_errno(err, -ENOMEM, "cannot make the watchdog");
+		return err_errno(err, -ENOMEM, "cannot create the watchdog");
 	w->crumb = crumb;
 	w->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	w->journal = getenv("JOURNAL_STREAM") != NULL;
@@ -236,7 +236,7 @@ int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, 
 		if (w->schedstat >= 0)
 			(void)close(w->schedstat);
 		free(w);
-		return err_errno(err, r, "cannot make the watchdog");
+		return err_errno(err, r, "cannot create the watchdog");
 	}
 	struct sigevent kill_event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
 	w->has_killer = timer_create(CLOCK_MONOTONIC, &kill_event, &w->killer) == 0;

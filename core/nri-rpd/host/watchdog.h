@@ -34,7 +34,7 @@ struct watchdog;
 
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err);
 struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fine */
-/* Mark the begin and end of work that has a time limit: a request, an event, a reload. Not nested.
+/* Marks the begin and end of work that has a time limit: a request, an event, a reload. Not nested.
  * Both take NULL. */
 void watchdog_begin(struct watchdog *w);
 void watchdog_end(struct watchdog *w);

@@ -211,7 +211,7 @@ static struct round *round_new(struct collector *c)
 	if (!e && r->n)
 		return r;
 	if (e)
-		log_warning("figures of containers are not collected: %s", strerror(-e));
+		log_warning("usage of containers is not collected: %s", strerror(-e));
 	if (r)
 		round_free(r);
 	return NULL;
@@ -309,7 +309,7 @@ struct collector *collector_free(struct collector *c)
 	c->closing = true;
 	loop_timer_free(c->timer);
 	if (worker_free_within(c->worker, STOP_MS)) {
-		log_error("a cgroup that is being read does not answer: it is left alone");
+		log_error("reading a cgroup does not end: skipping it");
 		return NULL; /* the thread still uses the memory */
 	}
 	c->reader = reader_free(c->reader);

@@ -16,34 +16,36 @@ static const struct row {
 	double scale;
 	const char *name, *help;
 } rows[] = {
-	{FIG_CPU, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_usage_seconds_total", "CPU time used."},
+	{FIG_CPU, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_usage_seconds_total",
+	 "CPU time used by the container."},
 	{FIG_PERIODS, EXPO_COUNTER, 1, "nri_rp_container_cpu_periods_total",
-	 "Periods of the CPU limit that have passed while it ran."},
+	 "Periods of the CPU limit in which the container ran."},
 	{FIG_THROTTLED_PERIODS, EXPO_COUNTER, 1, "nri_rp_container_cpu_throttled_periods_total",
-	 "Periods in which the CPU limit stopped it."},
+	 "Periods in which the CPU limit throttled the container."},
 	{FIG_THROTTLED, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_throttled_seconds_total",
-	 "Time that the CPU limit stopped it for."},
+	 "Time for which the CPU limit throttled the container."},
 	{FIG_MEMORY, EXPO_GAUGE, 1, "nri_rp_container_memory_bytes",
-	 "Memory charged to it, files included."},
+	 "Memory charged to the container, including files."},
 	{FIG_MEMORY_ANON, EXPO_GAUGE, 1, "nri_rp_container_memory_anon_bytes",
-	 "Memory of it that no file is behind."},
+	 "Anonymous memory of the container."},
 	{FIG_MEMORY_FAULTS, EXPO_COUNTER, 1, "nri_rp_container_memory_major_faults_total",
-	 "Page faults that had to wait for a disk."},
+	 "Page faults that waited for a disk."},
 	{FIG_OOM_KILLS, EXPO_COUNTER, 1, "nri_rp_container_oom_kills_total",
-	 "Processes of it that were killed as memory ran out."},
+	 "Processes of the container that were killed for lack of memory."},
 	{FIG_CPU_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_cpu_waiting_seconds_total",
-	 "Time in which any of its tasks waited for a CPU."},
+	 "Time in which any task of the container waited for a CPU."},
 	{FIG_MEMORY_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_memory_waiting_seconds_total",
-	 "Time in which any of its tasks waited for memory."},
+	 "Time in which any task of the container waited for memory."},
 	{FIG_IO_WAIT, EXPO_COUNTER, 1e-6, "nri_rp_container_io_waiting_seconds_total",
-	 "Time in which any of its tasks waited for a disk."},
-	{FIG_IO_READ, EXPO_COUNTER, 1, "nri_rp_container_io_read_bytes_total", "Bytes read."},
+	 "Time in which any task of the container waited for a disk."},
+	{FIG_IO_READ, EXPO_COUNTER, 1, "nri_rp_container_io_read_bytes_total",
+	 "Bytes read from disks."},
 	{FIG_IO_WRITTEN, EXPO_COUNTER, 1, "nri_rp_container_io_written_bytes_total",
-	 "Bytes written."},
+	 "Bytes written to disks."},
 	{FIG_LLC, EXPO_GAUGE, 1, "nri_rp_container_llc_occupancy_bytes",
-	 "Last level cache in use, where the rdt controller monitors containers."},
+	 "Last-level cache in use, if the controller rdt monitors containers."},
 	{FIG_TRAFFIC, EXPO_COUNTER, 1, "nri_rp_container_memory_traffic_bytes_total",
-	 "Bytes moved to and from memory, where the rdt controller monitors containers."},
+	 "Bytes moved to and from memory, if the controller rdt monitors containers."},
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
 
@@ -74,17 +76,17 @@ static void collect_container(struct expo *e, struct family *families[N_ROWS],
 static void collect_cost(struct expo *e, const struct usage_stats *s)
 {
 	expo_gauge(e, "nri_rp_collect_containers",
-		   "Containers whose figures were read in the last round.", s->n_ctrs);
-	expo_gauge(e, "nri_rp_collect_last_duration_seconds", "How long the last round took.",
+		   "Containers whose usage was read in the last round.", s->n_ctrs);
+	expo_gauge(e, "nri_rp_collect_last_duration_seconds", "Duration of the last round.",
 		   (double)s->last_ns / 1e9);
-	expo_counter(e, "nri_rp_collect_rounds_total", "Rounds of reading figures.",
+	expo_counter(e, "nri_rp_collect_rounds_total", "Rounds of reading usage.",
 		     (double)s->rounds);
 	expo_counter(e, "nri_rp_collect_skipped_total",
-		     "Rounds left out as the one before was still under way.", (double)s->skipped);
-	expo_counter(e, "nri_rp_collect_cpu_seconds_total", "CPU time that reading figures took.",
+		     "Rounds skipped because the previous one was still running.",
+		     (double)s->skipped);
+	expo_counter(e, "nri_rp_collect_cpu_seconds_total", "CPU time spent on reading usage.",
 		     (double)s->cpu_ns / 1e9);
-	expo_counter(e, "nri_rp_collect_files_total", "Files that were read for figures.",
-		     (double)s->files);
+	expo_counter(e, "nri_rp_collect_files_total", "Files read for usage.", (double)s->files);
 	expo_counter(e, "nri_rp_collect_missing_total", "Cgroups that were not found.",
 		     (double)s->missing);
 }
@@ -97,9 +99,9 @@ void collect_containers(struct expo *e, struct pipeline *p)
 		return;
 	for (size_t i = 0; i < N_ROWS; i++)
 		families[i] = expo_family(e, rows[i].name, rows[i].type, rows[i].help);
-	struct family *pressure =
-		expo_family(e, "nri_rp_container_pressure", EXPO_GAUGE,
-			    "1 while a container lacks what the label says (metrics.pressure).");
+	struct family *pressure = expo_family(
+		e, "nri_rp_container_pressure", EXPO_GAUGE,
+		"1 while a container is short of the labelled resource (metrics.pressure).");
 	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr; ctr = ctr->next)
 		if (ctr->usage && ctr_live(ctr->cur.state) &&
 		    cache_ctr_by_name(pipeline_cache(p), ctr->full_name) == ctr)

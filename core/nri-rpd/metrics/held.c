@@ -35,14 +35,14 @@ static void held_tell(int fd)
 	static struct log_limit limit = LOG_LIMIT(1, 3600000);
 	struct sockaddr_storage at = {0};
 	socklen_t len = sizeof at;
-	char host[64] = "a socket", port[16] = "of its own";
+	char host[64] = "a socket", port[16] = "-";
 	if (!log_allowed(&limit, LOG_SOURCE))
 		return;
 	if (getsockname(fd, (struct sockaddr *)&at, &len) == 0)
 		(void)getnameinfo((struct sockaddr *)&at, len, host, sizeof host, port, sizeof port,
 				  NI_NUMERICHOST | NI_NUMERICSERV);
-	log_warning("a connection to %s port %s is closed: systemd listens there, and "
-		    "metrics.listen says otherwise (nri-rpd-metrics.socket, see nri-rpd(8))",
+	log_warning("closed a connection to %s port %s: systemd listens there, but metrics.listen "
+		    "has another address (nri-rpd-metrics.socket, see nri-rpd(8))",
 		    host, port);
 }
 

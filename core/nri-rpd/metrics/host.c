@@ -66,7 +66,7 @@ static void collect_requests(struct expo *e, const struct pipeline_stats *st)
 	struct family *failed = expo_family(e, "nri_rp_requests_failed_total", EXPO_COUNTER,
 					    "Requests that were answered with an error, by event.");
 	struct family *max = expo_family(e, "nri_rp_request_duration_max_seconds", EXPO_GAUGE,
-					 "The longest request since the start, by event.");
+					 "Longest request since the start, by event.");
 	struct family *f =
 		expo_family(e, "nri_rp_request_duration_seconds", EXPO_HISTOGRAM,
 			    "Time from a request of the runtime to its answer, by event.");
@@ -92,48 +92,46 @@ static void collect_stats(struct expo *e, struct pipeline *p)
 		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.", EXPO_COUNTER,
 		 (double)st->policy_errors},
 		{"nri_rp_invariant_breaks_total",
-		 "Decisions of the policy that were dropped as they broke a rule.", EXPO_COUNTER,
-		 (double)st->invariant_breaks},
+		 "Decisions of the policy that were dropped because they violated an invariant.",
+		 EXPO_COUNTER, (double)st->invariant_breaks},
 		{"nri_rp_policy_resyncs_total",
 		 "Times the policy rebuilt its tables from the cache.", EXPO_COUNTER,
 		 (double)st->resyncs},
-		{"nri_rp_updates_sent_total", "Container updates sent unasked.", EXPO_COUNTER,
+		{"nri_rp_updates_sent_total", "Unsolicited container updates.", EXPO_COUNTER,
 		 (double)st->updates_sent},
-		{"nri_rp_updates_failed_total", "Container updates that the runtime failed.",
+		{"nri_rp_updates_failed_total", "Container updates that failed in the runtime.",
 		 EXPO_COUNTER, (double)st->updates_failed},
 		{"nri_rp_updates_in_replies_total", "Container updates sent in replies.",
 		 EXPO_COUNTER, (double)st->updates_in_replies},
-		{"nri_rp_updates_waiting", "Containers that wait for an update.", EXPO_GAUGE,
+		{"nri_rp_updates_waiting", "Containers waiting for an update.", EXPO_GAUGE,
 		 updates_waiting(p)},
 		{"nri_rp_updates_outstanding",
 		 "1 while the runtime is applying a batch of updates.", EXPO_GAUGE,
 		 updates_outstanding(p)},
 		{"nri_rp_containers_moved_total",
-		 "Containers that a reload, a rebalancing or a change of the machine has moved.",
-		 EXPO_COUNTER, (double)st->moved},
+		 "Containers moved by a reload, a rebalancing or a hot-plug.", EXPO_COUNTER,
+		 (double)st->moved},
 		{"nri_rp_containers_unmanaged_total",
-		 "Containers that run unmanaged, as the policy could not place them.", EXPO_COUNTER,
-		 (double)st->unmanaged},
+		 "Containers that run unmanaged because the policy could not place them.",
+		 EXPO_COUNTER, (double)st->unmanaged},
 		{"nri_rp_containers_adopted_total",
-		 "Containers that were first heard of in a later request.", EXPO_COUNTER,
+		 "Containers first reported in a later request than their creation.", EXPO_COUNTER,
 		 (double)st->adopted},
 		{"nri_rp_reloads_total", "Configurations that were reloaded or refused.",
 		 EXPO_COUNTER, (double)st->reloads},
 		{"nri_rp_reloads_refused_total", "Configurations that were refused.", EXPO_COUNTER,
 		 (double)st->reloads_refused},
 		{"nri_rp_drifts_total",
-		 "Times that a container had other CPUs or memory nodes than it was given.",
-		 EXPO_COUNTER, (double)drift.found},
+		 "Times a container had other CPUs or memory nodes than assigned.", EXPO_COUNTER,
+		 (double)drift.found},
 		{"nri_rp_containers_watched", "Containers whose cgroup is watched.", EXPO_GAUGE,
 		 drift.n_watched},
-		{"nri_rp_rebalances_total",
-		 "Times the policy was asked to rebalance, and did not fail.", EXPO_COUNTER,
+		{"nri_rp_rebalances_total", "Successful rebalancings by the policy.", EXPO_COUNTER,
 		 (double)st->rebalances},
-		{"nri_rp_store_errors_total",
-		 "Commits to the store that failed, as requests saw it.", EXPO_COUNTER,
-		 (double)st->store_errors},
-		{"nri_rp_events_total", "Events that nri-rpctl events shows or has shown.",
-		 EXPO_COUNTER, (double)pipeline_last_event(p)},
+		{"nri_rp_store_errors_total", "Commits to the store that failed during requests.",
+		 EXPO_COUNTER, (double)st->store_errors},
+		{"nri_rp_events_total", "Events recorded for nri-rpctl events.", EXPO_COUNTER,
+		 (double)pipeline_last_event(p)},
 	};
 	ADD_ROWS(e, rows);
 	collect_requests(e, st);
@@ -146,23 +144,21 @@ static void collect_state(struct expo *e, struct pipeline *p)
 	struct pipeline_status s;
 	pipeline_status(p, &s);
 	const struct row rows[] = {
-		{"nri_rp_config_generation", "Number of the configuration in force.", EXPO_GAUGE,
+		{"nri_rp_config_generation", "Number of the active configuration.", EXPO_GAUGE,
 		 (double)s.config_generation},
 		{"nri_rp_config_ok",
-		 "0 when what the files say was refused and something else is in force.",
-		 EXPO_GAUGE, s.config_ok},
-		{"nri_rp_safe_mode", "1 when the configured policy could not be used.", EXPO_GAUGE,
+		 "0 if the files were refused and another configuration is active.", EXPO_GAUGE,
+		 s.config_ok},
+		{"nri_rp_safe_mode", "1 if the configured policy could not be used.", EXPO_GAUGE,
 		 s.safe_mode},
-		{"nri_rp_degraded",
-		 "1 when anything is not as it should be: nri-rpctl status says what.", EXPO_GAUGE,
-		 s.degraded},
+		{"nri_rp_degraded", "1 if any condition is degraded: see nri-rpctl status.",
+		 EXPO_GAUGE, s.degraded},
 		{"nri_rp_pods", "Pods in the cache.", EXPO_GAUGE, s.n_pods},
 		{"nri_rp_containers", "Containers in the cache.", EXPO_GAUGE, s.n_ctrs},
-		{"nri_rp_containers_degraded", "Containers that do not run as they should.",
-		 EXPO_GAUGE, s.n_degraded},
-		{"nri_rp_module_deaths",
-		 "Deaths of the daemon inside of a module that are on record.", EXPO_GAUGE,
-		 s.n_module_deaths},
+		{"nri_rp_containers_degraded", "Containers not placed as requested.", EXPO_GAUGE,
+		 s.n_degraded},
+		{"nri_rp_module_deaths", "Recorded crashes of the daemon inside a module.",
+		 EXPO_GAUGE, s.n_module_deaths},
 	};
 	const struct instance *policy = pipeline_policy(p);
 	struct buf labels = BUF_INIT;
@@ -171,7 +167,7 @@ static void collect_state(struct expo *e, struct pipeline *p)
 	expo_label(&labels, "configured", s.configured_policy);
 	expo_add(e,
 		 expo_family(e, "nri_rp_policy_info", EXPO_GAUGE,
-			     "The policy in force and the configured one."),
+			     "The active policy and the configured one."),
 		 "", buf_text(&labels), 1);
 	buf_fini(&labels);
 	ADD_ROWS(e, rows);
@@ -186,9 +182,8 @@ static void count_condition(const struct condition *c, void *arg)
 
 static void collect_conditions(struct expo *e, struct pipeline *p)
 {
-	struct family *f =
-		expo_family(e, "nri_rp_condition", EXPO_GAUGE,
-			    "How many times it holds: something is not as it should be.");
+	struct family *f = expo_family(e, "nri_rp_condition", EXPO_GAUGE,
+				       "Number of degraded objects of this condition.");
 	unsigned counts[CONDITIONS_MAX] = {0};
 	(void)conditions_each(p, count_condition, counts);
 	for (unsigned i = 0; condition_row(i); i++) {
@@ -207,15 +202,16 @@ static void collect_plugins(struct expo *e, struct pipeline *p)
 	for (uint32_t i = 0; i < n; i++)
 		n_connected += list[i].connected;
 	const struct row rows[] = {
-		{"nri_rp_resource_plugins", "Resource plugins that are known.", EXPO_GAUGE, n},
-		{"nri_rp_resource_plugins_connected", "Resource plugins that are connected.",
-		 EXPO_GAUGE, n_connected},
-		{"nri_rp_resource_plugin_questions_total", "Questions to resource plugins.",
+		{"nri_rp_resource_plugins", "Registered resource plugins.", EXPO_GAUGE, n},
+		{"nri_rp_resource_plugins_connected", "Connected resource plugins.", EXPO_GAUGE,
+		 n_connected},
+		{"nri_rp_resource_plugin_questions_total", "Requests to resource plugins.",
 		 EXPO_COUNTER, (double)c->asked},
-		{"nri_rp_resource_plugin_failures_total", "Those that failed.", EXPO_COUNTER,
-		 (double)c->failed},
-		{"nri_rp_resource_plugin_late_total", "Those that had no answer in time.",
-		 EXPO_COUNTER, (double)c->late},
+		{"nri_rp_resource_plugin_failures_total",
+		 "Requests to resource plugins that failed.", EXPO_COUNTER, (double)c->failed},
+		{"nri_rp_resource_plugin_late_total",
+		 "Requests to resource plugins without a reply in time.", EXPO_COUNTER,
+		 (double)c->late},
 	};
 	if (n)
 		ADD_ROWS(e, rows);
@@ -226,13 +222,12 @@ static void collect_cluster(struct expo *e, struct pipeline *p)
 	struct cluster_status s;
 	pipeline_cluster_status(p, &s);
 	const struct row rows[] = {
-		{"nri_rp_cluster_connected", "1 when the agent reaches the API server.", EXPO_GAUGE,
+		{"nri_rp_cluster_connected", "1 if the agent reaches the API server.", EXPO_GAUGE,
 		 s.state && !s.state->unreachable[0]},
-		{"nri_rp_cluster_events_waiting", "Events that the API server has not taken yet.",
+		{"nri_rp_cluster_events_waiting", "Events not yet accepted by the API server.",
 		 EXPO_GAUGE, s.state ? s.state->events_waiting : 0},
-		{"nri_rp_cluster_events_lost_total",
-		 "Events that it never took, since the agent's start.", EXPO_COUNTER,
-		 s.state ? (double)s.state->events_lost : 0},
+		{"nri_rp_cluster_events_lost_total", "Events lost since the agent's start.",
+		 EXPO_COUNTER, s.state ? (double)s.state->events_lost : 0},
 	};
 	if (s.on)
 		ADD_ROWS(e, rows);
@@ -245,20 +240,21 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 	const struct row rows[] = {
 		{"nri_rp_runtime_connected", "1 while the runtime is connected.", EXPO_GAUGE,
 		 rt->connected},
-		{"nri_rp_runtime_synchronized", "1 when the runtime has told its containers.",
+		{"nri_rp_runtime_synchronized", "1 if the runtime has sent its list of containers.",
 		 EXPO_GAUGE, rt->synchronized},
 		{"nri_rp_runtime_fallback",
-		 "1 while it is connected by the fallback, runtime.socket being away.", EXPO_GAUGE,
+		 "1 while runtime.fallback is used because runtime.socket is away.", EXPO_GAUGE,
 		 rt->connected && rt->on_fallback},
-		{"nri_rp_runtime_connects_total", "Connections to the runtime that were made.",
-		 EXPO_COUNTER, (double)rt->connects},
+		{"nri_rp_runtime_connects_total", "Connections made to the runtime.", EXPO_COUNTER,
+		 (double)rt->connects},
 		{"nri_rp_runtime_disconnects_total", "Connections to the runtime that were lost.",
 		 EXPO_COUNTER, (double)rt->disconnects},
 		{"nri_rp_admission_waits_total",
-		 "Pods that had to wait for what the cluster says of them.", EXPO_COUNTER,
+		 "Pods that waited for their requests from the cluster.", EXPO_COUNTER,
 		 (double)admitted->waited},
-		{"nri_rp_admission_late_total", "Pods that the cluster had not told of in time.",
-		 EXPO_COUNTER, (double)admitted->late},
+		{"nri_rp_admission_late_total",
+		 "Pods whose requests from the cluster did not arrive in time.", EXPO_COUNTER,
+		 (double)admitted->late},
 	};
 	ADD_ROWS(e, rows);
 	collect_plugins(e, p);
@@ -269,19 +265,18 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 	expo_label(&labels, "name", rt->facts.name);
 	expo_label(&labels, "version", rt->facts.version);
 	expo_label(&labels, "nri_version", rt->nri_version);
-	expo_add(
-		e,
-		expo_family(e, "nri_rp_runtime_info", EXPO_GAUGE, "The runtime that is connected."),
-		"", buf_text(&labels), 1);
+	expo_add(e, expo_family(e, "nri_rp_runtime_info", EXPO_GAUGE, "The connected runtime."), "",
+		 buf_text(&labels), 1);
 	buf_fini(&labels);
 }
 
 static void collect_controllers(struct expo *e, struct pipeline *p)
 {
 	struct family *running = expo_family(e, "nri_rp_controller_running", EXPO_GAUGE,
-					     "1 when the controller runs.");
-	struct family *results = expo_family(e, "nri_rp_controller_results_total", EXPO_COUNTER,
-					     "What became of containers' settings, by controller.");
+					     "1 if the controller is running.");
+	struct family *results =
+		expo_family(e, "nri_rp_controller_results_total", EXPO_COUNTER,
+			    "Results of applying containers' settings, by controller.");
 	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
 		struct controller_status c;
 		pipeline_controller(p, i, &c);
@@ -318,9 +313,9 @@ static void collect_calculators(struct expo *e, struct pipeline *p)
 		expo_family(e, "nri_rp_calculator_failures_total", EXPO_COUNTER,
 			    "Calls of a calculator of node resources that failed.");
 	struct family *slow = expo_family(e, "nri_rp_calculator_slow_total", EXPO_COUNTER,
-					  "Calls that took longer than a second.");
-	struct family *seconds =
-		expo_family(e, "nri_rp_calculator_seconds_total", EXPO_COUNTER, "Time of calls.");
+					  "Calculator calls that took longer than a second.");
+	struct family *seconds = expo_family(e, "nri_rp_calculator_seconds_total", EXPO_COUNTER,
+					     "Duration of calculator calls.");
 	struct calculator_view c;
 	for (unsigned i = 0; pipeline_calculator(p, i, &c); i++) {
 		char labels[RP_NAME_MAX + 16];
@@ -340,10 +335,10 @@ static void collect_node(struct expo *e, struct pipeline *p)
 	if (!pipeline_noderes(p, &v) || !v.passes)
 		return;
 	struct family *values = expo_family(e, "nri_rp_node_resource", EXPO_GAUGE,
-					    "What the node has to lend, as it was calculated.");
+					    "Overcommitted resources of the node, as calculated.");
 	struct family *reclaimable =
 		expo_family(e, "nri_rp_node_reclaimable", EXPO_GAUGE,
-			    "What prod pods ask for and are not expected to need.");
+			    "Requests of prod pods that they are not expected to use.");
 	for (unsigned i = 0; i < v.result->n_values; i++) {
 		const struct nr_value *value = &v.result->values[i];
 		if (value->reset || value->quantity == RP_NOT_SET)
@@ -359,16 +354,14 @@ static void collect_node(struct expo *e, struct pipeline *p)
 				 (double)v.measured->prod_reclaimable[k]);
 	}
 	const struct row rows[] = {
-		{"nri_rp_node_resource_degraded",
-		 "1 when what was measured is too old to go by, or nothing was.", EXPO_GAUGE,
-		 v.measured->degraded != 0},
+		{"nri_rp_node_resource_degraded", "1 if measurements are missing or too old.",
+		 EXPO_GAUGE, v.measured->degraded != 0},
 		{"nri_rp_node_resource_passes_total", "Passes of the calculators.", EXPO_COUNTER,
 		 (double)v.passes},
 		{"nri_rp_node_resource_cpu_seconds_total", "CPU time of passes.", EXPO_COUNTER,
 		 (double)v.cpu_ns / 1e9},
 		{"nri_rp_node_resource_writes_total",
-		 "How often the node had changed enough to be written.", EXPO_COUNTER,
-		 (double)v.writes},
+		 "Times the Node changed enough to be written.", EXPO_COUNTER, (double)v.writes},
 	};
 	ADD_ROWS(e, rows);
 	collect_calculators(e, p);
@@ -387,9 +380,9 @@ static void collect_store(struct expo *e, struct pipeline *p)
 		 EXPO_COUNTER, (double)st.records},
 		{"nri_rp_store_file_bytes", "Size of the store's file.", EXPO_GAUGE,
 		 (double)st.file_bytes},
-		{"nri_rp_store_last_commit_timestamp_seconds", "When the last commit was made.",
+		{"nri_rp_store_last_commit_timestamp_seconds", "Time of the last commit.",
 		 EXPO_GAUGE, (double)st.last_commit_ns / 1e9},
-		{"nri_rp_store_last_commit_duration_seconds", "How long the last commit took.",
+		{"nri_rp_store_last_commit_duration_seconds", "Duration of the last commit.",
 		 EXPO_GAUGE, (double)st.last_duration_ns / 1e9},
 	};
 	ADD_ROWS(e, rows);
@@ -451,7 +444,7 @@ void collect_process(struct expo *e)
 			     (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
 				     (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 	if (read_stat(&start, &size, &pages)) {
-		expo_gauge(e, "process_start_time_seconds", "When the process started.",
+		expo_gauge(e, "process_start_time_seconds", "Start time of the process.",
 			   boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
 		expo_gauge(e, "process_virtual_memory_bytes", "Address space of the process.",
 			   (double)size);

@@ -94,7 +94,8 @@ int metrics_render(struct pipeline *p, struct buf *out)
 	expo_init(&e);
 	if (collect_wanted(core, "buildinfo", "buildinfo"))
 		expo_add(&e,
-			 expo_family(&e, "nri_rp_build_info", EXPO_GAUGE, "The version that runs."),
+			 expo_family(&e, "nri_rp_build_info", EXPO_GAUGE,
+				     "Version of the running daemon."),
 			 "", "version=\"" NRI_RP_VERSION "\"", 1);
 	collect_host(&e, p);
 	if (collect_wanted(core, "policy", "system"))
@@ -113,7 +114,7 @@ static void answer_metrics(struct metrics *m, struct answer *a)
 {
 	if (is_crowded(m)) {
 		a->status = HTTP_SERVUNAVAIL;
-		(void)buf_add_str(&a->body, "too many clients ask for metrics: try again\n");
+		(void)buf_add_str(&a->body, "too many clients request metrics: try again\n");
 		return;
 	}
 	if (!conf_core(pipeline_conf(m->pipeline))->metrics.prometheus) {
@@ -168,7 +169,7 @@ static void server_route(struct metrics *m, const char *path, struct answer *a)
 			return;
 		}
 	a->status = 404;
-	(void)buf_add_str(&a->body, "there is /metrics, /healthz and /livez\n");
+	(void)buf_add_str(&a->body, "available paths are /metrics, /healthz and /livez\n");
 }
 
 static void send_answer(struct evhttp_request *req, const struct answer *a)
@@ -353,7 +354,7 @@ static void on_timer(void *arg)
 
 static void pause_accepting(struct metrics *m, const char *why)
 {
-	log_warning("a scraper has to wait: %s", why);
+	log_warning("accepting a scraper failed, retrying: %s", why);
 	accept_more(m, false);
 	(void)loop_timer_arm(m->pause, PAUSE_MS);
 }
@@ -423,7 +424,7 @@ static void on_request(struct evhttp_request *req, void *arg)
 		server_route(m, path ? path : "", &a);
 	} else {
 		a.status = HTTP_BADMETHOD;
-		(void)buf_add_str(&a.body, "there is GET and HEAD\n");
+		(void)buf_add_str(&a.body, "allowed methods are GET and HEAD\n");
 	}
 	send_answer(req, &a);
 	buf_fini(&a.body);
@@ -526,7 +527,7 @@ static int swap_listening(struct metrics *m, const char *listen, struct err *err
 	stop_listening(m);
 	r = start_listening(m, listen, &again);
 	if (r && start_listening(m, m->listen, NULL))
-		log_error("%s cannot be had back", m->listen);
+		log_error("%s cannot be reopened", m->listen);
 	if (r && err)
 		*err = again;
 	return r;

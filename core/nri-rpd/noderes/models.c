@@ -253,5 +253,5 @@ int models_read(struct models *m, const char *text, int64_t now_s, struct err *e
 	good = end_line(&r);
 	while (good && *r.at)
 		good = read_model(m, &r, now_s);
-	return good ? 0 : err_set(err, -EINVAL, "line %u: it makes no sense", r.line);
+	return good ? 0 : err_set(err, -EINVAL, "line %u: invalid", r.line);
 }

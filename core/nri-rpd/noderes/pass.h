@@ -20,7 +20,7 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
 	     struct nr_result *node, struct nr_cost *costs, struct err failed[NR_CALCULATORS_MAX]);
 
-/* Return true if the Node has to be written because of its resources, or because of labels and
+/* Returns true if the Node has to be written because of its resources, or because of labels and
  * annotations. Threshold in millionths. */
 bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *before,
 		  struct nr_result *after, int64_t threshold);

@@ -46,7 +46,7 @@ uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_m
  * `cached`: memory that caches files counts as used. */
 int series_read_node(const struct fs_root *root, bool cached, struct series_reading *ret,
 		     struct err *err);
-/* Parse the texts of these files. -EINVAL: not in the kernel's format. */
+/* Parses the texts of these files. -EINVAL: not in the kernel's format. */
 int series_parse_stat(const char *text, long ticks_per_second, uint64_t *ret_cpu_ns);
 int series_parse_meminfo(const char *text, bool cached, int64_t *ret_used);
 

@@ -40,7 +40,7 @@ static void look_for_first(void *arg)
 		look_later(f);
 		return;
 	}
-	log_notice("%s is there again: leaving the fallback %s", nri->socket, f->socket);
+	log_notice("%s is available again: leaving the fallback %s", nri->socket, f->socket);
 	nri_renew(nri);
 }
 

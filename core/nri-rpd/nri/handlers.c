@@ -61,7 +61,7 @@ static void refuse_for_memory(struct rpc_request *req, const char *method)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_error("%s is answered with an error: out of memory", method);
+		log_error("%s fails: out of memory", method);
 	(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
 }
 
@@ -326,8 +326,7 @@ static int decode_event(struct call *c, const struct event_parts *e)
 
 static void handlers_undecodable(struct call *c, const char *method)
 {
-	log_error("the runtime's %s request makes no sense (%zu bytes)", method,
-		  c->req->payload_len);
+	log_error("the runtime's %s request is invalid (%zu bytes)", method, c->req->payload_len);
 	(void)rpc_reply_error(c->req, TTRPC_INVALID_ARGUMENT,
 			      "nri-rp: cannot decode the %s request", method);
 }
@@ -506,7 +505,7 @@ static void handlers_finish(struct nri *nri)
 {
 	arena_reset(nri->arena);
 	if (nri->close_soon)
-		nri_restart(nri, "the answer to Synchronize came too late for the runtime");
+		nri_restart(nri, "the reply to Synchronize came too late for the runtime");
 	else
 		nri_kick(nri);
 }

@@ -127,7 +127,7 @@ static void nri_lost(struct nri *nri, const char *why, bool loud)
 	if (loud) {
 		s->disconnects++;
 		log_error("connection to the runtime lost: %s; containers created meanwhile are "
-			  "not managed; connecting again",
+			  "not managed; reconnecting",
 			  why);
 		pipeline_event(nri->cfg.pipeline, EV_RUNTIME, "connection lost: %s", why);
 	} else if (news) {
@@ -321,7 +321,8 @@ int nri_set_runtime(struct nri *nri, const struct nri_config *config)
 		r = set_address(nri, config);
 	if (r || !(other || other_fallback))
 		return r;
-	log_notice("the runtime's socket, our name or index has changed: connecting anew");
+	log_notice(
+		"the runtime's socket, or the daemon's name or index, has changed: reconnecting");
 	nri_renew(nri);
 	return 0;
 }

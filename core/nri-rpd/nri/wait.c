@@ -58,10 +58,9 @@ bool wait_behind(struct nri *nri, struct rpc_request *req)
 				    ? waiting_new(req)
 				    : NULL;
 	if (!w) {
-		log_error("%s is answered with an error: too much waits, or no memory is left",
-			  req->method);
+		log_error("%s fails: too many requests are waiting, or out of memory", req->method);
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
-				      "nri-rp: too much waits for an answer");
+				      "nri-rp: too many requests are waiting for a reply");
 		return true;
 	}
 	nri->waiting_bytes += w->len;
@@ -123,7 +122,7 @@ void wait_finish(struct nri *nri)
 
 void wait_drop(struct nri *nri)
 {
-	static const char why[] = "the connection has ended";
+	static const char why[] = "the connection was closed";
 	if (nri->held)
 		(void)rpc_reply_error(nri->call.req, TTRPC_UNAVAILABLE, why);
 	wait_let_go(nri);

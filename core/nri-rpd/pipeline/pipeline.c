@@ -80,9 +80,8 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 		       *on && *off ? "; " : "", *off ? "CPUs went offline: " : "", off);
 	if (!*on && !*off)
 		(void)snprintf(text, sizeof text,
-			       "the same CPUs are online, memory or isolated "
-			       "CPUs are others");
-	log_notice("the machine has changed: %s", text);
+			       "memory or isolated CPUs changed; online CPUs did not");
+	log_notice("the topology has changed: %s", text);
 	pipeline_event(p, EV_MACHINE, "%s", text);
 }
 
@@ -97,8 +96,8 @@ static void take_machine(struct pipeline *p, struct topo *now, const struct topo
 	cache_set_memory_total(p->env.cache, topo_memory(now));
 	watchdog_begin(p->watchdog);
 	if (apply_topology(p, &err)) {
-		log_error("policy %s does not get along with the changed machine: %s",
-			  instance_name(p->policy), err.text);
+		log_error("policy %s cannot use the changed topology: %s", instance_name(p->policy),
+			  err.text);
 		pipeline_event(p, EV_DEGRADED, "changed machine: %s", err.text);
 	}
 	controllers_sync(p);
@@ -114,7 +113,7 @@ static void machine_changed(void *arg)
 	struct topo_change change;
 	struct err err = ERR_INIT;
 	if (topo_reread(p->env.topo, &now, &err)) {
-		log_error("the machine cannot be read anew: %s", err.text);
+		log_error("the topology cannot be read again: %s", err.text);
 		return;
 	}
 	speedselect_overtaken(p);
@@ -165,7 +164,7 @@ static int open_crumb(struct pipeline *p, struct err *err)
 	int r = open_crumb_file(p, &why);
 	if (r && r != -EBUSY && r != -ENOMEM) {
 		(void)snprintf(p->state.run_error, sizeof p->state.run_error, "%s", why.text);
-		log_error("%s; deaths inside of modules are not counted", why.text);
+		log_error("%s; crashes inside modules are not counted", why.text);
 		p->env.crumb = crumb_private();
 		r = p->env.crumb ? 0 : -ENOMEM;
 	}
@@ -301,7 +300,7 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 		return r;
 	}
 	if (hotplug_new(p->env.loop, &p->root, machine_changed, p, &p->hotplug, &soft))
-		log_warning("CPUs that come or go will not be noticed: %s", soft.text);
+		log_warning("hot-plug of CPUs will not be noticed: %s", soft.text);
 	*ret = p;
 	return 0;
 }
@@ -328,7 +327,7 @@ void pipeline_failed(struct pipeline *p)
  * the exit. */
 static struct pipeline *leave_hanging(struct pipeline *p)
 {
-	log_error("what a module does to the kernel has not ended within %u ms: it is left alone",
+	log_error("a module's job has not ended within %u ms: not waiting for it",
 		  PIPELINE_STOP_MS);
 	crumb_leave(p->env.crumb, CRUMB_WORKER);
 	return p;

@@ -7,13 +7,13 @@
 
 #include "core/nri-rpd/store/store.h"
 
-/* Store a copy of a module's state, or a note. No data: it is removed. Equal data costs a
+/* Stores a copy of a module's state, or a note. No data: it is removed. Equal data costs a
  * comparison only. -E2BIG: over a limit in store.h; -ENOMEM. */
 int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
 		   size_t len);
 int store_put_note(struct store *s, const char *name, const void *data, size_t len);
 
-/* Return the data, followed by a NUL, valid until the next put of that name; NULL: none. */
+/* Returns the data, followed by a NUL, valid until the next put of that name; NULL: none. */
 const void *store_blob(const struct store *s, const char *module, const char **ret_version,
 		       size_t *ret_len);
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);

@@ -285,12 +285,12 @@ static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 	struct kvs s = {.size = (uint32_t)b.len, .data = p};
 	if (b.len > KVS_TOTAL_MAX || end[-1])
 		return err_set(err, -EINVAL,
-			       "%zu bytes of labels or annotations that do not end well", b.len);
+			       "%zu bytes of labels or annotations without a terminator", b.len);
 	while (p < end) {
 		const char *value = kvs_after(p), *next = value < end ? kvs_after(value) : NULL;
 		if (!next || (size_t)(next - p) > (size_t)2 * KVS_VALUE_MAX ||
 		    (last && strcmp(last, p) >= 0))
-			return err_set(err, -EINVAL, "labels or annotations in no order");
+			return err_set(err, -EINVAL, "unsorted labels or annotations");
 		s.n++;
 		last = p;
 		p = (char *)next;
@@ -451,7 +451,7 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	if (!r)
 		r = read_needs(m->wanted, &f.wanted, err);
 	if (!r && (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX))
-		r = err_set(err, -EINVAL, "the CPU of its pod makes no sense");
+		r = err_set(err, -EINVAL, "the CPU request of its pod is invalid");
 	if (!r)
 		*ret = f;
 	return r;
@@ -488,7 +488,7 @@ static int check_decision(const struct stored_decision *d, struct err *err)
 	if (d->group > RP_GROUP_MAX)
 		return err_set(err, -EINVAL, "group %u", d->group);
 	if (!rp_ids_subset(rp_ids_of(&d->exclusive.ids), rp_ids_of(&v->cpus.ids)))
-		return err_set(err, -EINVAL, "exclusive CPUs that are not its own");
+		return err_set(err, -EINVAL, "exclusive CPUs that are not among its CPUs");
 	if ((v->shares != RP_NOT_SET && v->shares < 0) ||
 	    (v->quota != RP_NOT_SET && v->quota < -1) ||
 	    (v->period != RP_NOT_SET && v->period < 0) ||

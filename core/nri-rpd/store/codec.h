@@ -50,7 +50,7 @@ struct record {
 	const ProtobufCMessage *message; /* NULL: the record has a head only */
 };
 
-/* Fill a record from an object. `policy`: name of the policy that owns the private data. */
+/* Fills a record from an object. `policy`: name of the policy that owns the private data. */
 void record_of_pod(struct record *r, const struct pod *pod, const char *policy);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
@@ -137,7 +137,7 @@ struct stored_blob {
 	size_t len;
 };
 
-/* Decode messages. 0; -EINVAL with the reason in err; -ENOMEM, also at the limit of the arena. */
+/* Decodes messages. 0; -EINVAL with the reason in err; -ENOMEM, also at the limit of the arena. */
 int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct stored_pod *ret,
 		      struct err *err);
 int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,

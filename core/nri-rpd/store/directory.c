@@ -42,12 +42,12 @@ static char *directory_trimmed(const char *path)
 static int check_owner(const struct store_dir *d, struct stat *st, struct err *err)
 {
 	if (fstat(d->fd, st) < 0)
-		return err_errno(err, -errno, "cannot look at the state directory %s", d->path);
+		return err_errno(err, -errno, "cannot check the state directory %s", d->path);
 	if (st->st_uid != geteuid() && st->st_uid != 0)
-		return err_set(
-			err, -EPERM,
-			"the state directory %s belongs to user %u; it has to be ours or root's",
-			d->path, st->st_uid);
+		return err_set(err, -EPERM,
+			       "the state directory %s is owned by user %u; chown it to root or "
+			       "the daemon's user",
+			       d->path, st->st_uid);
 	return 0;
 }
 
@@ -60,14 +60,14 @@ static int check_modes(const struct store_dir *d, struct err *err)
 	if (st.st_mode & OTHERS_WRITE) {
 		if (fchmod(d->fd, DIR_MODE) < 0)
 			return err_errno(err, -errno,
-					 "others may write to the state directory %s, and that "
-					 "cannot be changed",
+					 "the state directory %s is writable by other users, and "
+					 "chmod failed",
 					 d->path);
-		log_warning(
-			"others could write to the state directory %s (mode %04o); it is %04o now",
-			d->path, st.st_mode & 07777u, DIR_MODE);
+		log_warning("the state directory %s was writable by other users (mode %04o); "
+			    "changed to %04o",
+			    d->path, st.st_mode & 07777u, DIR_MODE);
 	} else if (st.st_mode & 0777 & ~(mode_t)DIR_MODE) {
-		log_info("the state directory %s has mode %04o, %04o would do", d->path,
+		log_info("the state directory %s has mode %04o, but %04o is enough", d->path,
 			 st.st_mode & 07777u, DIR_MODE);
 	}
 	return 0;
@@ -132,17 +132,17 @@ static int take_lock(struct store_dir *d, unsigned tries, struct err *err)
 		if (holder)
 			return err_set(err, -EBUSY,
 				       "another instance (pid %d) uses the state directory %s; "
-				       "stop it, or give this one a directory of its own",
+				       "stop it, or use another directory",
 				       holder, d->path);
 		return err_set(err, -EBUSY,
-			       "another instance uses the state directory %s; stop it, or give "
-			       "this one a directory of its own",
+			       "another instance uses the state directory %s; stop it, or use "
+			       "another directory",
 			       d->path);
 	}
 	/* the pid is for the message above only, so a full disk does not matter */
 	int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
 	if (is_linked(fd))
-		log_warning("%s/" STORE_FILE_LOCK " has other names: it is left as it is", d->path);
+		log_warning("%s/" STORE_FILE_LOCK " is a hard link: it is unchanged", d->path);
 	else if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
 		log_info("cannot write the pid to %s/" STORE_FILE_LOCK, d->path);
 	d->lock_fd = take_fd(&fd);
@@ -161,7 +161,7 @@ static int open_dir(struct store_dir *d, const char *path, struct err *err)
 	if (errno == ELOOP || errno == ENOTDIR)
 		return err_set(
 			err, -ENOTDIR,
-			"the state directory %s is a link or a file; it has to be a directory",
+			"the state directory %s is a link or a file, but must be a directory",
 			d->path);
 	return errno == ENOENT
 		       ? -ENOENT
@@ -174,7 +174,7 @@ int store_dir_open(struct store_dir *d, const struct store_params *params, struc
 	bool read_only = params->read_only;
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
 	if (strlen(path) > STORE_PATH_MAX - 64)
-		return err_set(err, -ENAMETOOLONG, "the name of the state directory is too long");
+		return err_set(err, -ENAMETOOLONG, "the path of the state directory is too long");
 	int r = read_only ? 0 : fs_mkdirs(path, DIR_MODE, err);
 	if (r)
 		return r;

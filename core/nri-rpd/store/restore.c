@@ -48,7 +48,7 @@ static void warn_bad(struct restore *r, const char *what, uint64_t number, const
 {
 	r->counts.bad++;
 	if (r->counts.bad <= WARNINGS)
-		log_warning("the stored %s number %llu is left out: %s", what,
+		log_warning("ignoring the stored %s number %llu: %s", what,
 			    (unsigned long long)number, why);
 }
 
@@ -97,7 +97,7 @@ static int restore_pod(struct restore *r, const struct found *f)
 	arena_reset(r->arena);
 	int res = record_decode_pod(r->arena, f->message, f->len, &p, &err);
 	if (!res && cache_pod(r->cache, p.desc.id))
-		res = err_set(&err, -EEXIST, "pod %s is there already", p.desc.id);
+		res = err_set(&err, -EEXIST, "pod %s already exists", p.desc.id);
 	if (!res)
 		res = cache_put_pod(r->cache, &p.desc, &pod, &err);
 	if (!res)
@@ -216,7 +216,7 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	arena_reset(r->arena);
 	int res = record_decode_facts(r->arena, f->message, f->len, &s, &err);
 	if (!res && cache_ctr(r->cache, s.desc.id))
-		res = err_set(&err, -EEXIST, "container %s is there already", s.desc.id);
+		res = err_set(&err, -EEXIST, "container %s already exists", s.desc.id);
 	if (!res) {
 		s.desc.state = RP_STATE_RUNNING; /* default without a decision */
 		res = cache_put_ctr(r->cache, &s.desc, ret, &err);
@@ -266,7 +266,8 @@ static int move_ctr(struct restore *r, struct txn *t, struct ctr *ctr,
 {
 	const struct iset *own = txn_view(ctr)->exclusive;
 	if (own && !rp_ids_subset(own->ids, rp_ids_of(&moved->cpus.ids))) {
-		warn_bad(r, "move of container", ctr->seq, "it has not the CPUs that are its own");
+		warn_bad(r, "move of container", ctr->seq,
+			 "its exclusive CPUs are not among its CPUs");
 		return 0;
 	}
 	struct decision *d = txn_stage(t, ctr);
@@ -327,13 +328,13 @@ static int sort_record(void *arg, const void *record, size_t len)
 	struct restore *r = arg;
 	struct record_view v;
 	if (record_open(record, len, &v)) {
-		warn_bad(r, "record", r->n, "it is of no kind that there is");
+		warn_bad(r, "record", r->n, "unknown kind");
 		return 0;
 	}
 	if (v.kind == RECORD_BLOB || v.kind == RECORD_NOTE)
 		return restore_blob(r, &v);
 	if ((v.kind == RECORD_MOVED) != (v.number == 0)) {
-		warn_bad(r, "record", r->n, "its number is not of its kind");
+		warn_bad(r, "record", r->n, "its number does not match its kind");
 		return 0;
 	}
 	return restore_remember(r, &v);
@@ -386,7 +387,7 @@ static int restore_objects(struct restore *r, uint32_t from)
 		if (pod)
 			res = restore_pod(r, pod);
 		if (!ctr.facts && ctr.decision)
-			warn_bad(r, "decision", number, "its container is not there");
+			warn_bad(r, "decision", number, "its container does not exist");
 		if (res || !ctr.facts)
 			continue;
 		r->ctrs[r->n_ctrs] = ctr;
@@ -413,7 +414,7 @@ static int restore_log(struct restore *r)
 	const struct store *s = r->s;
 	int res = reclog_parse(s->found, s->found_size, &s->head, sort_record, r, NULL);
 	if (res == -E2BIG)
-		log_warning("the stored state has more than %u records; the rest is left out",
+		log_warning("the stored state has more than %u records; ignoring the rest",
 			    RECORDS_MAX);
 	return res == -ENOMEM ? res : restore_records(r);
 }
@@ -440,6 +441,6 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 	free(s->found);
 	s->found = NULL;
 	if (ret->bad > WARNINGS)
-		log_warning("%u stored records are left out", ret->bad);
+		log_warning("ignored %u stored records", ret->bad);
 	return res ? err_errno(err, res, "cannot restore the stored state") : 0;
 }

@@ -41,11 +41,11 @@ static void set_aside(const struct store *s, const char *file, enum store_aside 
 	char name[64];
 	int r = s->abandoned ? 0 : store_dir_set_aside(&s->dir, file, how, name);
 	if (s->abandoned)
-		(void)snprintf(ret, 128, "it stays as it is");
+		(void)snprintf(ret, 128, "it is unchanged");
 	else if (r)
 		(void)snprintf(ret, 128, "it cannot be renamed: %s", strerrordesc_np(-r));
 	else
-		(void)snprintf(ret, 128, "it is called %s now", name);
+		(void)snprintf(ret, 128, "it was renamed to %s", name);
 }
 
 static void not_used(struct store *s, enum store_outcome outcome, const char *why,
@@ -96,7 +96,7 @@ static int store_look(struct store *s, bool reset, struct store_opening *ret, st
 	char *data = NULL;
 	*ret = (struct store_opening){.outcome = STORE_FRESH};
 	if (reset && store_dir_has(&s->dir, STORE_FILE)) {
-		not_used(s, STORE_RESET, "a reset was asked for", ret);
+		not_used(s, STORE_RESET, "a reset was requested", ret);
 		return 0;
 	}
 	int r = fs_read_own(s->log.path, s->log.size_max, &data, &s->found_size, &why);
@@ -245,8 +245,8 @@ static int put_record(struct reclog *log, const struct record *r)
 		return reclog_put(log, room + sizeof room - len, len);
 	len = record_size(r);
 	if (len > RECORD_MAX) {
-		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
-			    "left out",
+		log_warning("a record of kind %c has %zu bytes, more than the store accepts; it is "
+			    "not saved",
 			    (char)r->kind, len);
 		return 0;
 	}

@@ -83,7 +83,7 @@ struct store_counts {
 };
 
 /*
- * Record changes for the next commit, which writes the object's state at that time: of a container
+ * Records changes for the next commit, which writes the object's state at that time: of a container
  * the parts that are not stored (ctr->store.facts, ctr->store.missing). Objects that are gone by
  * then are skipped. store_del_pod() includes the pod's containers and has to be called while they
  * exist. The functions do not fail: without memory for a change, the next commit writes everything.

@@ -58,7 +58,7 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 {
 	static const char *const mounts[] = {"", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuset"};
 	if (!h->work)
-		return modhost_fail_at(h, node, -RP_ENOTSUP, "this host can not read cgroups");
+		return modhost_fail_at(h, node, -RP_ENOTSUP, "this host cannot read cgroups");
 	const char *slash = name[0] == '/' ? "" : "/";
 	/* An absolute path is also tried without a mount point before it. */
 	for (size_t i = name[0] == '/' ? 0 : 1; i < sizeof mounts / sizeof mounts[0]; i++) {
@@ -72,12 +72,11 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 		if (r < 0 || rp_ids_empty(rp_ids_of(&ret->cpus)))
 			return modhost_fail_at(h, node, -RP_EINVAL,
 					       "the cpuset of cgroup \"%s\" is %s", name,
-					       r < 0 ? "no list of CPUs" : "empty");
+					       r < 0 ? "not a list of CPUs" : "empty");
 		ret->kind = AMOUNT_CPUS;
 		return 0;
 	}
-	return modhost_fail_at(h, node, -RP_ENOENT, "there is no cgroup \"%s\" with a cpuset",
-			       name);
+	return modhost_fail_at(h, node, -RP_ENOENT, "no cgroup \"%s\" with a cpuset", name);
 }
 
 static int32_t read_quantity(const struct modhost *h, rp_cfg node, const char *text,
@@ -136,7 +135,7 @@ int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct
 			return r;
 	}
 	if (!(takes & takes_bit(a.kind)))
-		return modhost_fail_at(h, node, -RP_EINVAL, "%s can not be used here",
+		return modhost_fail_at(h, node, -RP_EINVAL, "%s cannot be used here",
 				       a.kind == AMOUNT_QUANTITY ? "a quantity"
 				       : a.kind == AMOUNT_CPUS	 ? "a set of CPUs"
 								 : "exclude-cpuset:");

@@ -32,7 +32,7 @@ int32_t annotation_parse(const struct modhost *h, const char *what, const char *
 {
 	int32_t r;
 	if (!RP_HAS(h->config, parse))
-		return modhost_fail(h, -RP_ENOTSUP, "this host can not read %s", what);
+		return modhost_fail(h, -RP_ENOTSUP, "this host cannot read %s", what);
 	*ret = h->config->parse(h->ctx, what, text, &r);
 	return r;
 }

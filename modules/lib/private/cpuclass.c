@@ -410,7 +410,7 @@ static void job_done(void *arg, int32_t result)
 		if (!job->messages[i][0] || (c->complained >> i & 1))
 			continue;
 		c->complained |= 1u << i;
-		modhost_log(&c->h, RP_LOG_WARNING, 0, "%s (further ones like it are not logged)",
+		modhost_log(&c->h, RP_LOG_WARNING, 0, "%s (further ones are not logged)",
 			    job->messages[i]);
 	}
 	cpuclass_free_job(job);

@@ -54,12 +54,13 @@ struct cpuclass_defs {
 	SECTION_LIST("cpuClasses",                                                                 \
 		     "Classes of CPUs: frequencies, governor, energy preference, C-states."),      \
 		SECTION_MAP("cpuClasses[]", "A class."),                                           \
-		SECTION_KEY("cpuClasses[].name", STRING, "Its name, unique.",                      \
+		SECTION_KEY("cpuClasses[].name", STRING, "Unique name.",                           \
 			    .flags = RP_KEY_REQUIRED),                                             \
 		SECTION_KEY("cpuClasses[].minFreq", FREQ, "Lowest core frequency."),               \
 		SECTION_KEY("cpuClasses[].maxFreq", FREQ, "Highest core frequency."),              \
 		SECTION_KEY("cpuClasses[].energyPerformancePreference", INT,                       \
-			    "1, performance, to 255, power saving; 0 leaves it alone.",            \
+			    "Energy/performance bias from 1 (performance) to 255 (power saving); " \
+			    "0: unchanged.",                                                       \
 			    .max = 255, .fallback = "0"),                                          \
 		SECTION_KEY("cpuClasses[].uncoreMinFreq", FREQ,                                    \
 			    "Lowest uncore frequency of dies with CPUs of the class."),            \
@@ -67,44 +68,47 @@ struct cpuclass_defs {
 			    "Highest uncore frequency of dies with CPUs of the class."),           \
 		SECTION_TEXT("cpuClasses[].freqGovernor", "Frequency governor."),                  \
 		SECTION_LIST("cpuClasses[].disabledCstates",                                       \
-			     "Names of idle states that are off."),                                \
-		SECTION_TEXT("cpuClasses[].disabledCstates[]", "As in cpuidle/state*/name."),      \
+			     "Names of idle states that are disabled."),                           \
+		SECTION_TEXT("cpuClasses[].disabledCstates[]",                                     \
+			     "A name as in cpuidle/state*/name."),                                 \
 		SECTION_KEY("cpuClasses[].turboPriority", INT,                                     \
-			    "Of the classes in use in a turbo domain only those of the highest "   \
-			    "priority get "                                                        \
-			    "turbo.",                                                              \
+			    "Of the classes in a turbo domain, only those with the highest "       \
+			    "priority get turbo.",                                                 \
 			    .max = INT32_MAX, .fallback = "0"),                                    \
 		SECTION_KEY("cpuClasses[].pctPriority", ENUM,                                      \
-			    "Priority core turbo, set up by the policy.", .choices = "|high|low"), \
+			    "Priority core turbo, configured by the policy.",                      \
+			    .choices = "|high|low"),                                               \
 		SECTION_KEY("cpuClasses[].sstClosID", INT,                                         \
-			    "Class of service of Speed Select that was set up by somebody else.",  \
+			    "Class of service of Speed Select that another program configured.",   \
 			    .min = 0, .max = 3),                                                   \
 		SECTION_KEY("cpuClasses[].pctMinFreq", FREQ,                                       \
 			    "Lowest frequency of the class of service."),                          \
 		SECTION_KEY("cpuClasses[].pctMaxFreq", FREQ,                                       \
 			    "Highest frequency of the class of service."),                         \
-		SECTION_BOOL("cpuClasses[].publishExtendedResource", "false",                      \
-			     "Free CPUs of the class become an extended resource of the node."),   \
+		SECTION_BOOL(                                                                      \
+			"cpuClasses[].publishExtendedResource", "false",                           \
+			"Publish free CPUs of the class as an extended resource of the node."),    \
 		SECTION_CHOICE("turboDomain", "|package|system", "package",                        \
-			       "Where classes compete for turbo.")
+			       "Domain in which classes compete for turbo.")
 
 /* Reads and checks `cpuClasses` and `turboDomain` of a section. Checks for the uncore driver, so it
  * belongs in prepare(). */
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
 /* Rows of a schema for the older form, a map by name at a path. */
 #define CPUCLASS_OLD_KEYS(at_)                                                                     \
-	SECTION_MAP(at_, "The older form of cpuClasses: a map by name."),                          \
+	SECTION_MAP(at_, "Obsolete form of cpuClasses: a map by name."),                           \
 		SECTION_MAP(at_ ".*", "A class."),                                                 \
 		SECTION_KEY(at_ ".*.minFreq", FREQ, "Lowest core frequency."),                     \
 		SECTION_KEY(at_ ".*.maxFreq", FREQ, "Highest core frequency."),                    \
 		SECTION_KEY(at_ ".*.uncoreMinFreq", FREQ, "Lowest uncore frequency."),             \
 		SECTION_KEY(at_ ".*.uncoreMaxFreq", FREQ, "Highest uncore frequency."),            \
 		SECTION_KEY(at_ ".*.energyPerformancePreference", INT,                             \
-			    "1, performance, to 255, power saving; 0 leaves it alone.",            \
+			    "Energy/performance bias from 1 (performance) to 255 (power saving); " \
+			    "0: unchanged.",                                                       \
 			    .max = 255, .fallback = "0"),                                          \
 		SECTION_TEXT(at_ ".*.freqGovernor", "Frequency governor."),                        \
-		SECTION_LIST(at_ ".*.disabledCstates", "Names of idle states that are off."),      \
-		SECTION_TEXT(at_ ".*.disabledCstates[]", "As in cpuidle/state*/name.")
+		SECTION_LIST(at_ ".*.disabledCstates", "Names of idle states that are disabled."), \
+		SECTION_TEXT(at_ ".*.disabledCstates[]", "A name as in cpuidle/state*/name.")
 /*
  * Adds the classes of a map in the older form, by name in ascending order. A name that is already
  * defined keeps its definition, with a warning if the two differ.

@@ -108,11 +108,10 @@ static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuc
 	int64_t min = d->pct_min_khz ? d->pct_min_khz : d->min_khz;
 	int64_t max = d->pct_max_khz ? d->pct_max_khz : d->max_khz;
 	if (managed && min > 0 && max > 0 && min > max)
-		return modhost_fail_at(
-			h, node, -RP_EINVAL,
-			"CPU class %s: pctMinFreq is higher than pctMaxFreq (what is not "
-			"given is minFreq, maxFreq)",
-			d->name);
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "CPU class %s: pctMinFreq is higher than pctMaxFreq "
+				       "(defaults: minFreq, maxFreq)",
+				       d->name);
 	if (d->publish && !managed && !associated)
 		return modhost_fail_at(
 			h, node, -RP_EINVAL,
@@ -121,7 +120,7 @@ static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuc
 	if (d->publish && !is_resource_name(d->name))
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "CPU class %s: publishExtendedResource needs a name of at "
-				       "most 63 letters, digits and, in between, \".-_\"",
+				       "most 63 letters, digits and, between them, \".-_\"",
 				       d->name);
 	for (uint32_t i = 0; i + 1 < defs->n; i++) {
 		const struct cpuclass_def *o = &defs->list[i];
@@ -217,8 +216,7 @@ static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
 	if (known != CPUCLASS_NONE) {
 		if (!same_class(&defs->list[known], &d))
 			modhost_log(h, RP_LOG_WARNING, 0,
-				    "CPU class %s is defined twice: what cpuClasses says counts",
-				    name);
+				    "CPU class %s is defined twice: using cpuClasses", name);
 		return 0;
 	}
 	if (defs->n == CPUCLASS_MAX)

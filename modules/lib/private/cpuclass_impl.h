@@ -75,7 +75,7 @@ struct seat {
 	/* class + 1, 0: none; `done` also records turbo and the CLOS */
 	uint16_t wanted, done;
 	bool online, allowed, failed, again;
-	bool touched; /* has been in a class under this or an earlier configuration */
+	bool touched; /* the CPU has been in a class under this or an earlier configuration */
 };
 #define WITH_TURBO 0x8000u
 #define CLOS_SHIFT 8u /* CLOS + 1; 0: unchanged */

@@ -45,8 +45,8 @@ static void take_undo(struct cpuclass *c, struct cpuclass_job *job)
 	(void)c->h.speedselect->manage(c->h.ctx, 0);
 	if (job->setup_failed)
 		modhost_log(&c->h, RP_LOG_WARNING, 0,
-			    "Speed Select stays as it was set up: intel-speed-select turbo-freq "
-			    "disable, intel-speed-select core-power disable");
+			    "Speed Select keeps its configuration; to reset it: intel-speed-select "
+			    "turbo-freq disable, intel-speed-select core-power disable");
 }
 
 bool cpuclass_take_platform(struct cpuclass *c, struct cpuclass_job *job)
@@ -177,11 +177,11 @@ void cpuclass_stop(struct cpuclass *c)
 	struct cpuclass_job *job = cpuclass_new_job(c);
 	if (!job) {
 		modhost_log(&c->h, RP_LOG_ERROR, 0,
-			    "out of memory: what CPU classes have set stays as it is");
+			    "out of memory: settings of CPU classes are unchanged");
 		return;
 	}
 	cpuclass_leave_all(c, job);
 	if (undo && !take_setup(c, job))
-		modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select stays as it is");
+		modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select is unchanged");
 	cpuclass_submit(c, job);
 }

@@ -123,7 +123,7 @@ static int32_t write_value(struct cpuclass_job *job, enum cpuclass_what what, co
 	job->writes++;
 	if (read_value(b, path, has) == 0 && !same_value(what, text, has)) {
 		job->differing++;
-		cpuclass_complain(job, what, path, "the kernel was given", text, has);
+		cpuclass_complain(job, what, path, "setting it to", text, has);
 	}
 	return 0;
 }
@@ -249,7 +249,7 @@ static void number_text(int64_t n, char text[VALUE_MAX])
 		(void)snprintf(text, VALUE_MAX, "%lld", (long long)n);
 }
 
-/* One limit of a frequency range. */
+/* A limit of a frequency range. */
 struct end {
 	enum cpuclass_what what;
 	const char *path;
@@ -392,7 +392,7 @@ static void complain_of_sharing(struct cpuclass_job *job, const char *path, cons
 		cpus[n - 1] = '\0';
 	cpuclass_complain(job, WHAT_SHARED, path, "CPUs", cpus,
 			  "in different classes, but they share their frequencies: the higher "
-			  "values count");
+			  "values are used");
 }
 
 /* Combines the values of all online CPUs of the policy, so that the order of writing does not

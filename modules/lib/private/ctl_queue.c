@@ -356,8 +356,8 @@ uint32_t ctl_queue_waiting(const struct ctl_queue *q)
 
 void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink)
 {
-	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
-		    ctl_queue_failing(q));
-	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
+	sink->gauge(sink->ctx, "failing", "Containers with a failed setting that will be retried.",
+		    "", ctl_queue_failing(q));
+	sink->gauge(sink->ctx, "queue_length", "Jobs waiting for the worker.", "",
 		    ctl_queue_waiting(q));
 }

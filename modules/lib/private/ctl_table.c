@@ -257,7 +257,7 @@ void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(voi
 {
 	ctl_table_sweep(t, h);
 	if (ctl_each_container(h, fn, arg))
-		modhost_log(h, RP_LOG_ERROR, 0, "containers keep what they have: out of memory");
+		modhost_log(h, RP_LOG_ERROR, 0, "out of memory: containers keep their settings");
 	else
 		ctl_table_prune(t);
 }

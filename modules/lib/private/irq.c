@@ -138,7 +138,7 @@ int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		if (!glob_valid(ret->list[i]))
 			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					    "\"%.64s\" is no valid pattern", ret->list[i]);
+					    "\"%.64s\" is not a valid pattern", ret->list[i]);
 		all = all || strcmp(ret->list[i], "*") == 0;
 	}
 	if (all)
@@ -511,8 +511,8 @@ static void read_back(struct job *j, struct known *k, struct rp_ids wanted)
 	j->failures++;
 	path_of(k->number, path);
 	if (!j->message[0])
-		(void)snprintf(j->message, sizeof j->message, "%s: the kernel made %.100s of it",
-			       path, text);
+		(void)snprintf(j->message, sizeof j->message,
+			       "%s: the kernel changed the value to %.100s", path, text);
 }
 
 /* Returns the affinity to restore; NULL: none. */

@@ -9,7 +9,7 @@
 /* A container whose cgroup becomes a partition with these CPUs, or, with no CPUs, whose pod runs
  * only when idle. */
 struct isolation_place {
-	char *ref; /* of rp_host_work.cgroup_ref() */
+	char *ref; /* result of rp_host_work.cgroup_ref() */
 	char *cpus; /* list; "": none */
 };
 

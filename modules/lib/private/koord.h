@@ -15,7 +15,7 @@
 
 /* Services that these modules need. */
 #define KOORD_NEEDS (MODHOST_TIMER | MODHOST_TOPOLOGY)
-/* For ops.init: -RP_ENOTSUP if the host cannot find cgroups. */
+/* For ops.init: returns -RP_ENOTSUP if the host cannot find cgroups. */
 int32_t koord_init(struct rp_instance *inst);
 
 /* Returns the class RP_KOORD_… of a pod: by its label koordinator.sh/qosClass, else by its
@@ -71,7 +71,7 @@ struct koord_rounds {
 };
 /* Reads the key `interval` of a section; by default 1 s. */
 int32_t koord_interval(const struct modhost *h, rp_cfg section, uint64_t *ret_ms);
-/* For ops.start: -RP_ENOTSUP with cgroup v1. */
+/* For ops.start: returns -RP_ENOTSUP with cgroup v1. */
 int32_t koord_needs_v2(const struct modhost *h);
 /* Arms the timer for the next round, unless it is armed. */
 void koord_rounds_arm(struct koord_rounds *r, const struct modhost *h, uint64_t interval_ms);

@@ -132,16 +132,16 @@ static const char *check_simple_key(const char *key)
 	static const char *const maps[] = {"labels", "tags"};
 	const char *rest = match_after(key, "pod/");
 	if (rest ? !*rest : strcmp(key, "pod") == 0)
-		return "there is nothing after \"pod\"";
+		return "nothing follows \"pod\"";
 	if (rest)
 		key = rest;
 	size_t n = strcspn(key, "/");
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (strlen(words[i]) == n && strncmp(key, words[i], n) == 0)
-			return key[n] ? "there can be nothing after its last word" : NULL;
+			return key[n] ? "nothing may follow its last word" : NULL;
 	for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
 		if (strlen(maps[i]) == n && strncmp(key, maps[i], n) == 0)
-			return key[n] && key[n + 1] ? NULL : "there is nothing after its last word";
+			return key[n] && key[n + 1] ? NULL : "nothing follows its last word";
 	return "it has an unknown word";
 }
 
@@ -199,7 +199,7 @@ static int32_t check_values(const struct modhost *h, rp_cfg node, const char *wh
 	for (uint32_t i = 0; operators[e->op].op == OP_MATCHES && i < e->values.n; i++)
 		if (!glob_valid(e->values.list[i]))
 			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "%s: \"%.64s\" is no valid pattern", what,
+					       "%s: \"%.64s\" is not a valid pattern", what,
 					       e->values.list[i]);
 	return 0;
 }
@@ -210,8 +210,7 @@ int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg no
 	uint32_t op = 0;
 	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)
 		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: an expression has to have key, operator and values",
-				       what);
+				       "%s: an expression needs key, operator and values", what);
 	const char *name = section_text(h, node, "operator", "");
 	ret->key = section_text(h, node, "key", "");
 	while (op < N_OPERATORS && strcmp(operators[op].name, name) != 0)
@@ -224,7 +223,7 @@ int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg no
 	uint32_t kind = h->config->kind(h->ctx, values);
 	if (values && kind != RP_NODE_LIST && kind != RP_NODE_NULL)
 		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: the values of an expression have to be a list", what);
+				       "%s: the values of an expression must be a list", what);
 	int32_t r = texts_read(h, memory, values, 0, &ret->values);
 	if (!r)
 		r = check_values(h, node, what, ret);
@@ -304,9 +303,9 @@ static const char *next_key(const char *p, const char **key, size_t *n, const ch
 	if (!*n)
 		*wrong = "a key is empty";
 	else if (braces && *p != '}')
-		*wrong = *p == '$' ? "there is a $ in braces" : "a brace is not closed";
+		*wrong = *p == '$' ? "a $ within braces" : "a brace is not closed";
 	else if (!braces && (*p == '{' || *p == '}'))
-		*wrong = "there is a brace that nothing opens";
+		*wrong = "an unmatched closing brace";
 	else
 		return p + braces;
 	return NULL;
@@ -324,7 +323,7 @@ static bool match_do_expand(const struct modhost *h, const struct rp_ctr_info *i
 			match_put(o, text, n);
 		text += n;
 		if (*text == '{' || *text == '}') {
-			*wrong = "there is a brace that nothing opens";
+			*wrong = "an unmatched closing brace";
 			return false;
 		}
 		if (!*text)

@@ -6,7 +6,7 @@
 #include <nri-rp/host.h>
 
 #define RECORD_VERSION 1u
-#define WHY_OVERFLOW "there are too few CPUs for the pool that it is for"
+#define WHY_OVERFLOW "too few CPUs for its pool"
 
 struct record {
 	uint32_t version, pool;

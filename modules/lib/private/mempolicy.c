@@ -84,10 +84,10 @@ static int32_t read_flags(const struct modhost *h, rp_cfg list, struct mempolicy
 	bool over_nodes = p->mode != MODE_DEFAULT && p->mode != MODE_LOCAL;
 	if ((bits && !over_nodes) || (bits & FLAG_STATIC && bits & FLAG_RELATIVE) ||
 	    (bits & FLAG_BALANCING && p->mode != MODE_BIND))
-		return modhost_fail_at(h, list, -RP_EINVAL,
-				       "memory policy %s: the kernel does not take the flags %s "
-				       "with this mode",
-				       p->name, p->flags);
+		return modhost_fail_at(
+			h, list, -RP_EINVAL,
+			"memory policy %s: the kernel does not accept the flags %s with this mode",
+			p->name, p->flags);
 	return 0;
 }
 
@@ -112,10 +112,10 @@ static int32_t read_nodes(const struct modhost *h, rp_cfg node, struct mempolicy
 	if (strlen(text) < MEMPOLICY_NODES_MAX && !rp_idset_parse(&set, text, RP_NODES_MAX) &&
 	    !rp_ids_empty(rp_ids_of(&set)))
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "memory policy %s: \"%.64s\" is neither a set of nodes by name nor "
-			       "a list of them",
-			       p->name, text);
+	return modhost_fail_at(
+		h, node, -RP_EINVAL,
+		"memory policy %s: \"%.64s\" is neither a named set of nodes nor a list of nodes",
+		p->name, text);
 }
 
 /* Reads a map with mode, nodes and flags; p->name is already set. */
@@ -202,8 +202,8 @@ static int32_t mempolicy_choose(const struct modhost *h, rp_txn txn, const struc
 		    !read_one(h, map, ret))
 			return 0;
 		(void)snprintf(why, sizeof why,
-			       "annotation " PEER_POLICY " is no memory policy: the container "
-			       "starts without one");
+			       "annotation " PEER_POLICY
+			       " is not a memory policy: the container starts without one");
 		int32_t r = mempolicy_refuse(h, txn, info->ctr, why);
 		return r ? r : 1;
 	}
@@ -215,8 +215,7 @@ static int32_t mempolicy_choose(const struct modhost *h, rp_txn txn, const struc
 	if (!name || !*name)
 		return 1;
 	(void)snprintf(why, sizeof why,
-		       "there is no memory policy class \"%.64s\": the container starts without "
-		       "one",
+		       "unknown memory policy class \"%.64s\": the container starts without one",
 		       name);
 	int32_t r = mempolicy_refuse(h, txn, info->ctr, why);
 	return r ? r : 1;
@@ -335,9 +334,9 @@ static int32_t mempolicy_put(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 	if (r == -RP_ENOMEM)
 		return r;
 	if (r)
-		return mempolicy_refuse(h, txn, ctr,
-					"its memory policy is not taken: another component has "
-					"asked for one");
+		return mempolicy_refuse(
+			h, txn, ctr,
+			"its memory policy is ignored: another component requested one");
 	modhost_note(h, ctr, "memory policy %s, nodes %s", p->name,
 		     rp_ids_empty(nodes) ? "none" : modhost_set_text(nodes, text, sizeof text));
 	return 0;
@@ -371,8 +370,8 @@ int32_t mempolicy_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 	mempolicy_set_of(h, &p, rp_ids_of(&cpus), rp_ids_of(&allowed), &nodes);
 	if (rp_ids_empty(rp_ids_of(&nodes)))
 		return mempolicy_refuse(h, txn, ctr,
-					"none of the nodes of its memory policy is among those "
-					"that it may use: it starts without one");
+					"none of the nodes of its memory policy is among its "
+					"memory nodes: it starts without one");
 	if (p.mode == MODE_PREFERRED)
 		keep_nearest(h, rp_ids_of(&cpus), &nodes);
 	if (p.relative) {

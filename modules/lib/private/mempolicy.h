@@ -44,13 +44,13 @@ struct mempolicies {
 /* Rows of a policy's schema. */
 #define MEMPOLICY_KEYS                                                                             \
 	SECTION_LIST("memoryPolicyClasses",                                                        \
-		     "Classes of memory policies that containers start with."),                    \
+		     "Memory policy classes of containers, set at their start."),                  \
 		SECTION_MAP("memoryPolicyClasses[]", "A class."),                                  \
-		SECTION_KEY("memoryPolicyClasses[].name", STRING, "Its name, unique.",             \
+		SECTION_KEY("memoryPolicyClasses[].name", STRING, "Unique name.",                  \
 			    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),                          \
 		SECTION_KEY("memoryPolicyClasses[].mode", STRING,                                  \
 			    "default, bind, preferred, preferred-many, interleave, "               \
-			    "weighted-interleave or local; or the kernel's name, as "              \
+			    "weighted-interleave or local; or the kernel's name, like "            \
 			    "MPOL_INTERLEAVE.",                                                    \
 			    .flags = RP_KEY_REQUIRED),                                             \
 		SECTION_TEXT(                                                                      \
@@ -59,7 +59,7 @@ struct mempolicies {
 			"list of nodes; by default allowed."),                                     \
 		SECTION_LIST("memoryPolicyClasses[].flags", "Flags of the mode."),                 \
 		SECTION_TEXT("memoryPolicyClasses[].flags[]",                                      \
-			     "static, relative or numa-balancing; or the kernel's name, as "       \
+			     "static, relative or numa-balancing; or the kernel's name, like "     \
 			     "MPOL_F_STATIC_NODES.")
 
 /* Reads memoryPolicyClasses of a section. Texts are borrowed from the configuration. Returns 0, or

@@ -37,7 +37,7 @@ const char *pct_missing(const struct modhost *h)
 		if (s->punit(h->ctx, i, &info) == 0 && (info.supported & RP_SST_CP))
 			return NULL;
 	}
-	return n ? "the CPUs have no classes of service (SST-CP)" : s->why(h->ctx);
+	return n ? "the CPUs do not support classes of service (SST-CP)" : s->why(h->ctx);
 }
 
 static void warn_associated(const struct modhost *h)
@@ -49,14 +49,14 @@ static void warn_associated(const struct modhost *h)
 			continue;
 		if (!(info.enabled & RP_SST_CP))
 			modhost_log(h, RP_LOG_WARNING, 0,
-				    "package %u, punit %u: SST-CP is off, so that CPU classes with "
-				    "an sstClosID change nothing there: " OPERATORS_TOOL
+				    "package %u, punit %u: SST-CP is off, so CPU classes with an "
+				    "sstClosID have no effect there: " OPERATORS_TOOL
 				    " core-power enable",
 				    info.package_id, info.punit_id);
 		else if (!(info.enabled & RP_SST_TF))
 			modhost_log(h, RP_LOG_WARNING, 0,
-				    "package %u, punit %u: SST-TF is off, so that no CPU is of "
-				    "high priority there: " OPERATORS_TOOL " turbo-freq enable",
+				    "package %u, punit %u: SST-TF is off, so no CPU has high "
+				    "priority there: " OPERATORS_TOOL " turbo-freq enable",
 				    info.package_id, info.punit_id);
 	}
 }

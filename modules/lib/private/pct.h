@@ -21,7 +21,7 @@
 struct pct;
 struct cpuclass_defs;
 
-/* Return true if there are classes that use Speed Select, and if they require the setup of the
+/* Returns true if there are classes that use Speed Select, and if they require the setup of the
  * platform. */
 bool pct_is_wanted(const struct cpuclass_defs *defs);
 bool pct_is_managed(const struct cpuclass_defs *defs);
@@ -48,7 +48,7 @@ struct pct_hints {
  * container. p NULL: no suggestions. */
 void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
 	      struct rp_ids high, struct pct_hints *ret);
-/* Reduce a set from which n CPUs are wanted, if enough remain. Return true if the set was
+/* Reduces a set from which n CPUs are wanted, if enough remain. Returns true if the set was
  * reduced. */
 bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 		struct rp_idset *from);

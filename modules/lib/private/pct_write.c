@@ -63,7 +63,7 @@ int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 	job->failures++;
 	(void)snprintf(place, sizeof place, "Speed Select, CPU %u", cpu->cpu);
 	(void)snprintf(clos, sizeof clos, "CLOS %d", cpu->clos);
-	cpuclass_complain(job, WHAT_CLOS, place, "putting it in", clos, pct_write_reason(r));
+	cpuclass_complain(job, WHAT_CLOS, place, "assigning it to", clos, pct_write_reason(r));
 	return cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
@@ -194,7 +194,7 @@ static void pct_write_enable(struct cpuclass_job *job, struct pct_unit *u)
 	} else if (!is_right(job, u, &now)) {
 		job->differing++;
 		cpuclass_complain(job, WHAT_PLATFORM, "Speed Select", "the frequencies of a CLOS",
-				  "are others than asked for", "the hardware's limits");
+				  "differ from the requested ones", "the hardware's limits");
 	}
 }
 

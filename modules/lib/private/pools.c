@@ -129,8 +129,8 @@ void pools_gauges(const struct rp_metric_sink *sink, const char *name,
 		} rows[] = {
 			{"cpus", "CPUs of a pool.", n_cpus(&list[i])},
 			{"containers", "Containers in a pool.", list[i].n_ctrs},
-			{"requests", "Milli-CPU that they ask for.", (double)list[i].mcpu},
-			{"weight", "Milli-CPU that they used when that was looked at last.",
+			{"requests", "Milli-CPU requested in a pool.", (double)list[i].mcpu},
+			{"weight", "Milli-CPU used in a pool at the last reading.",
 			 (double)list[i].weight},
 		};
 		(void)snprintf(labels, sizeof labels, "pool=\"%s\"", list[i].name);

@@ -20,8 +20,8 @@
 
 /* Rows of a schema for the keys that pools_read() reads. */
 #define POOLS_KEYS                                                                                 \
-	BOUNDS_KEYS("What the pool reserved has.",                                                 \
-		    "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."),           \
+	BOUNDS_KEYS("Resources of the pool reserved.",                                             \
+		    "CPUs of the pool: a set, or a quantity that is rounded up to whole CPUs."),   \
 		SECTION_BOOL("pinCPU", "true", "Containers run on the CPUs of their pool."),       \
 		SECTION_BOOL(                                                                      \
 			"pinMemory", "true",                                                       \

@@ -110,5 +110,5 @@ int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *d
 	if (version == SAVED_VERSION && at == size)
 		return 0;
 	s->size = 0;
-	return modhost_fail(h, -RP_EINVAL, "this is no state of pools that this version has saved");
+	return modhost_fail(h, -RP_EINVAL, "not a state of pools saved by this version");
 }

@@ -129,8 +129,8 @@ int32_t schedclass_annotated(const struct modhost *h, const struct schedclasses 
 	if (!name || class != SCHEDCLASS_NONE)
 		return class;
 	modhost_log(h, RP_LOG_WARNING, ctr,
-		    "annotation " KEY ": there is no scheduling class \"%.64s\"", name);
-	modhost_note(h, ctr, "there is no scheduling class \"%.64s\"", name);
+		    "annotation " KEY ": unknown scheduling class \"%.64s\"", name);
+	modhost_note(h, ctr, "unknown scheduling class \"%.64s\"", name);
 	return SCHEDCLASS_NONE;
 }
 
@@ -144,7 +144,7 @@ int32_t schedclass_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			return r;
 		if (r)
 			modhost_log(h, RP_LOG_WARNING, ctr,
-				    "scheduling class %s: a value of %lld is not taken",
+				    "scheduling class %s: a value of %lld is not accepted",
 				    class->name, (long long)f->value);
 	}
 	modhost_note(h, ctr, "scheduling class %s", class->name);

@@ -39,12 +39,12 @@ struct schedclasses {
 
 /* Rows of a policy's schema. */
 #define SCHEDCLASS_KEYS                                                                            \
-	SECTION_LIST("schedulingClasses", "Classes of kernel scheduling."),                        \
+	SECTION_LIST("schedulingClasses", "Scheduling classes of the kernel."),                    \
 		SECTION_MAP("schedulingClasses[]", "A class."),                                    \
-		SECTION_KEY("schedulingClasses[].name", STRING, "Its name, unique.",               \
+		SECTION_KEY("schedulingClasses[].name", STRING, "Unique name.",                    \
 			    .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY),                          \
 		SECTION_KEY("schedulingClasses[].policy", ENUM,                                    \
-			    "Scheduling policy of the kernel; none leaves it as it is.",           \
+			    "Scheduling policy of the kernel; none: unchanged.",                   \
 			    .choices = "|none|other|fifo|rr|batch|iso|idle|deadline"),             \
 		SECTION_KEY("schedulingClasses[].priority", INT,                                   \
 			    "Priority within the policy, for fifo and rr.", .min = 0, .max = 99),  \
@@ -54,11 +54,11 @@ struct schedclasses {
 				       "util-clamp-min|util-clamp-max"),                           \
 		SECTION_KEY("schedulingClasses[].nice", INT, "Nice value, for other and batch.",   \
 			    .min = -20, .max = 19),                                                \
-		SCHEDCLASS_TIME("runtime", "Of deadline, in microseconds."),                       \
-		SCHEDCLASS_TIME("deadline", "Of deadline, in microseconds."),                      \
-		SCHEDCLASS_TIME("period", "Of deadline, in microseconds."),                        \
+		SCHEDCLASS_TIME("runtime", "Parameter of the policy deadline, in microseconds."),  \
+		SCHEDCLASS_TIME("deadline", "Parameter of the policy deadline, in microseconds."), \
+		SCHEDCLASS_TIME("period", "Parameter of the policy deadline, in microseconds."),   \
 		SECTION_KEY("schedulingClasses[].ioClass", ENUM,                                   \
-			    "I/O scheduling class; none leaves it as it is.",                      \
+			    "I/O scheduling class; none: unchanged.",                              \
 			    .choices = "|none|rt|be|idle"),                                        \
 		SECTION_KEY("schedulingClasses[].ioPriority", INT,                                 \
 			    "Priority within the I/O class; 0 is the highest.", .min = 0,          \

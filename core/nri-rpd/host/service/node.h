@@ -14,7 +14,7 @@ bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
 /* Returns true if the Node meets the wish. node NULL: unknown, false. */
 bool node_has_wish(const struct node_object *node, const struct node_wish *w);
 
-/* Make wishes in an instance's name, as if it called the service: 0, -RP_EINVAL, -RP_E2BIG,
+/* Makes wishes in an instance's name, as if it called the service: 0, -RP_EINVAL, -RP_E2BIG,
  * -RP_ENOMEM. value NULL, or RP_NOT_SET of a resource: withdraw the wish. */
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
 			   const char *value);

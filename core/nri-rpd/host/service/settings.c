@@ -79,8 +79,8 @@ static void settings_forget(struct host_env *env, struct setting *s)
 static void settings_complain(struct host_env *env, int r)
 {
 	if (r && !env->found_fails)
-		log_warning("what was found in files of the machine cannot be noted (%s): if "
-			    "nri-rpd is killed it is not put back",
+		log_warning("original values of kernel files cannot be saved (%s): if nri-rpd is "
+			    "killed, they are not restored",
 			    strerrordesc_np(-r));
 	env->found_fails = r != 0;
 }
@@ -162,11 +162,11 @@ int settings_open(struct host_env *env, const char *path, const char *origin, st
 		return err_errno(err, r, "%s", path);
 	unsigned n = HASH_COUNT(env->settings);
 	if (why.code)
-		log_warning("%s: of what was found in files of the machine before the last process "
-			    "set them %u values are known",
+		log_warning("%s: %u original values of kernel files are known from the previous "
+			    "process",
 			    why.text, n);
 	else if (n)
-		log_info("%u files of the machine are as the last process has set them", n);
+		log_info("%u kernel files have the values of the previous process", n);
 	settings_complain(env, write_anew(env));
 	return 0;
 }
@@ -410,7 +410,7 @@ static int put_back_run(void *arg)
 			if (!r || !attempt)
 				continue;
 			if (!job->n_failed++)
-				(void)err_errno(&job->err, r, "%s cannot be put back to %.100s",
+				(void)err_errno(&job->err, r, "%s cannot be restored to %.100s",
 						l->path, l->found);
 		}
 	return 0;
@@ -431,10 +431,10 @@ static void put_back_done(void *arg, int result)
 	struct put_back_job *job = arg;
 	(void)result;
 	if (job->n > job->n_failed)
-		log_info("%u files of the machine are as they were found", job->n - job->n_failed);
+		log_info("restored %u kernel files to their original values",
+			 job->n - job->n_failed);
 	if (job->n_failed)
-		log_warning("%s (%u files; tried again when the machine changes, and at the next "
-			    "start)",
+		log_warning("%s (%u files; retried after a hot-plug, and at the next start)",
 			    job->err.text, job->n_failed);
 	put_back_free(job);
 }

@@ -25,7 +25,7 @@
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-static const char cut_mark[] = "(more was noted than is kept)\n";
+static const char cut_mark[] = "(more output than is kept)\n";
 
 void host_note(struct cache *c, struct ctr *ctr, const char *text)
 {
@@ -36,7 +36,7 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 		if (had < sizeof cut_mark ||
 		    strcmp(ctr->trail.text + had - sizeof cut_mark + 1, cut_mark) == 0)
 			return;
-		text = "(more was noted than is kept)";
+		text = "(more output than is kept)";
 		len = sizeof cut_mark - 2;
 	}
 	char *grown = realloc(ctr->trail.text, had + len + 2);
@@ -452,7 +452,7 @@ static int32_t remove_dir(void *ctx, const char *path)
 	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
 }
 
-/* Replace libnuma's functions of these names, which print to stderr and may end the program.
+/* Replaces libnuma's functions of these names, which print to stderr and may end the program.
  * libnuma finds both by name. */
 __attribute__((visibility("default"))) void numa_error(char *where)
 {

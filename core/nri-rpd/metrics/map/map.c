@@ -153,7 +153,7 @@ static struct map_request *request_new(struct map *map, struct evhttp_request *h
 	if (map->n_requests < MAP_REQUESTS_MAX && map->n_kind[kind] < max[kind])
 		r = calloc(1, sizeof *r);
 	if (!r) {
-		map_refuse(http, HTTP_SERVUNAVAIL, "too many ask at the same time: try again\n");
+		map_refuse(http, HTTP_SERVUNAVAIL, "too many simultaneous requests: try again\n");
 		return NULL;
 	}
 	*r = (struct map_request){.map = map, .http = http, .kind = kind};
@@ -216,7 +216,7 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 	}
 	text[len] = '\0';
 	if (strlen(text) != len || !utf8_valid(text, len)) {
-		map_refuse(http, HTTP_BADREQUEST, "a manifest is text in UTF-8\n");
+		map_refuse(http, HTTP_BADREQUEST, "a manifest must be UTF-8 text\n");
 		return;
 	}
 	const struct ctl_question q = {
@@ -271,7 +271,7 @@ static void serve_events(struct map *map, struct evhttp_request *http,
 	if (!text)
 		text = evhttp_find_header(query, "after");
 	if (text && str_to_u64(text, &after)) {
-		map_refuse(http, HTTP_BADREQUEST, "after which event? Its number is expected\n");
+		map_refuse(http, HTTP_BADREQUEST, "expected the number of an event\n");
 		return;
 	}
 	struct map_request *r = request_new(map, http, STREAM);
@@ -339,9 +339,8 @@ static void on_request(struct evhttp_request *http, void *arg)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(http);
 	const char *path = evhttp_uri_get_path(uri), *text = evhttp_uri_get_query(uri);
 	if (!may_ask(http)) {
-		map_refuse(
-			http, FORBIDDEN,
-			"the map is for a browser that was told a numeric address or localhost\n");
+		map_refuse(http, FORBIDDEN,
+			   "the map only accepts requests for a numeric address or localhost\n");
 		return;
 	}
 	if ((method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) && send_page(http, path))
@@ -357,7 +356,7 @@ static void on_request(struct evhttp_request *http, void *arg)
 		if (evhttp_parse_query_str(text ? text : "", &query) == 0)
 			routes[i].fn(arg, http, &query);
 		else
-			map_refuse(http, HTTP_BADREQUEST, "the query does not decode\n");
+			map_refuse(http, HTTP_BADREQUEST, "the query cannot be decoded\n");
 		evhttp_clear_headers(&query);
 		return;
 	}

@@ -162,8 +162,8 @@ static int start_required(struct pipeline *p, struct err *err)
 		life_commit(c);
 		int r = instance_start(c->instance, &why);
 		if (r)
-			return err_set(err, r, "controller %s is required and does not start: %s",
-				       c->name, err_text(&why, r));
+			return err_set(err, r, "required controller %s does not start: %s", c->name,
+				       err_text(&why, r));
 		c->life = CONTROLLER_EARLY;
 	}
 	return 0;
@@ -222,7 +222,7 @@ static void start_again(struct controller *c)
 	if (!r)
 		return;
 	(void)snprintf(c->error, sizeof c->error, "%s", err_text(&err, r));
-	log_error("controller %s does not start again: %s", c->name, c->error);
+	log_error("controller %s does not restart: %s", c->name, c->error);
 }
 
 static void go_back(struct controller *c)

@@ -18,8 +18,8 @@ static int check_one(rp_cfg one, struct err *err)
 	if (!*name)
 		return err_set(err, -EINVAL, "an application needs a name");
 	if (*cgroup != '/' || strstr(cgroup, "/../") || strlen(cgroup) >= CACHE_PATH_MAX)
-		return err_set(err, -EINVAL, "%s: expected a cgroup, as /system.slice/yarn.service",
-			       name);
+		return err_set(err, -EINVAL,
+			       "%s: expected a cgroup like /system.slice/yarn.service", name);
 	if (class_prio(conf_text(prio, ""), 0) == RP_PRIO_NONE)
 		return err_set(err, -EINVAL,
 			       "%s: expected a priorityClass of prod, mid, batch or free", name);

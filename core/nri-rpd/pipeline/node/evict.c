@@ -199,7 +199,7 @@ static int evict(const struct instance *i, struct pod *pod, int64_t grace_s, con
 			       .due_ms = clock_ms()};
 	DL_APPEND(e->list, v);
 	e->n++;
-	pipeline_event(p, EV_EVICTION, "%s/%s: %s asks for its eviction: %.300s", pod->ns,
+	pipeline_event(p, EV_EVICTION, "%s/%s: %s requests its eviction: %.300s", pod->ns,
 		       pod->name, instance_name(i), copy);
 	evict_arm(p);
 	return 0;

@@ -20,9 +20,9 @@ static struct feed *feed_of(const struct pipeline *p)
 static void leave_out(struct pipeline *p, uint32_t n)
 {
 	if (!p->node.feed.left_out)
-		log_warning("%u pods of the cluster are left out: one has too many containers or "
-			    "resources, or something without a sound name or amount, or there are "
-			    "too many (said once)",
+		log_warning("%u pods of the cluster are ignored: one has too many containers or "
+			    "resources, or an invalid name or amount, or there are too many "
+			    "(logged once)",
 			    n);
 	p->node.feed.left_out += n;
 }
@@ -31,7 +31,7 @@ static void feed_do_complete(struct pipeline *p)
 {
 	feed_complete(feed_of(p));
 	if (!p->node.feed.current)
-		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
+		log_info("the agent sent %u pods", feed_n_pods(feed_of(p)));
 	p->node.feed.current = true;
 }
 
@@ -70,7 +70,7 @@ void feed_configured(struct pipeline *p)
 	const struct conf_core *core = conf_core(p->conf);
 	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
 	if (feed_rename(feed_of(p), core->admit.names, core->admit.n_names))
-		log_error("out of memory: admit.resourceNames stays as it was");
+		log_error("out of memory: admit.resourceNames is unchanged");
 	if (!core->agent.pods)
 		feed_clear(feed_of(p));
 	hold_told(p);

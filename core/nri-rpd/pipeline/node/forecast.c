@@ -82,7 +82,7 @@ static void file_read(void *arg, int result)
 	if (!result)
 		result = models_read(&f->models, one->text, clock_s(f, clock_ms()), &one->err);
 	if (result && result != -ENOENT)
-		log_warning("%s: %s; what it does not tell is learned anew", one->path,
+		log_warning("%s: %s; predictions are learned again", one->path,
 			    err_text(&one->err, result));
 	filing_free(one);
 }
@@ -100,7 +100,7 @@ static void file_written(void *arg, int result)
 	struct filing *one = arg;
 	one->f->writing = false;
 	if (result)
-		log_warning("what was learned of pods' needs is not kept for later starts: %s",
+		log_warning("cannot save predictions for later starts: %s",
 			    err_text(&one->err, result));
 	filing_free(one);
 }
@@ -200,7 +200,7 @@ static void train_one(struct forecast *f, const char *name, const struct sums *o
 	const int64_t sample[RP_NR_AMOUNTS] = {most_of(cpu, of->n), most_of(memory, of->n)};
 	int r = models_train(&f->models, name, sample, now_s);
 	if (r)
-		log_debug("%s: nothing is learned of it: %s", name, strerror(-r));
+		log_debug("%s: its usage is not predicted: %s", name, strerror(-r));
 }
 
 static struct sums sums_of_pod(const struct measure *m, const struct pod *pod, uint64_t now_ms)

@@ -52,9 +52,9 @@ void frequencies_took(struct topo *t, const Trial__Report *report)
 		return; /* the topology has changed since */
 	for (size_t i = 0; i < report->n_frequencies; i++) {
 		if (frequencies_take(t, report->frequencies[i])) {
-			log_warning("what the trial has read of CPU %u's frequencies is not taken, "
-				    "nor what comes after it",
-				    report->frequencies[i]->cpu);
+			log_warning(
+				"the trial's readings of frequencies are ignored from CPU %u on",
+				report->frequencies[i]->cpu);
 			return;
 		}
 	}

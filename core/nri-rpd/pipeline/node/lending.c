@@ -103,7 +103,7 @@ static void lending_say(int32_t r, const struct instance *by, const char *key)
 {
 	if (r)
 		log_warning("calculator %s: %s cannot be published: %s", instance_name(by), key,
-			    r == -RP_EINVAL  ? "a Node cannot have that name or value"
+			    r == -RP_EINVAL  ? "the name or value is invalid for a Node"
 			    : r == -RP_E2BIG ? "it is too long, or there are too many"
 					     : "out of memory");
 }

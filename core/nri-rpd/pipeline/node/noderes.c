@@ -250,8 +250,8 @@ static void tell_failures(struct noderes *n, const struct err *before, const str
 {
 	for (unsigned i = 0; i < n->n_calculators; i++) {
 		if (n->costs[i].slow != costs[i].slow)
-			log_warning("calculator %s: a call took %u ms, more than %u ms: the daemon "
-				    "waits for it",
+			log_warning("calculator %s: a call took %u ms, more than %u ms, and delays "
+				    "the daemon",
 				    instance_name(n->calculators[i]),
 				    (unsigned)(n->costs[i].slowest_ns / 1000000), NR_BUDGET_MS);
 		if (n->failed[i].text[0] && !str_eq(n->failed[i].text, before[i].text))
@@ -309,7 +309,7 @@ static int noderes_calculate(struct noderes *n, uint64_t now)
 	struct nr_result result = {0};
 	bool enabled = n->strategy.values[RP_NR_ENABLE] == 1;
 	const struct nr_asking how = {.reset = !enabled,
-				      .message = "lending is switched off",
+				      .message = "overcommitment is off",
 				      .before = &n->result,
 				      .kept = enabled ? kept_calculators(n, now) : 0,
 				      .costs = n->costs};
@@ -479,7 +479,7 @@ static void machine_read(void *arg, int result)
 	bool pass = job->pass;
 	job_free(job);
 	if (n->n_calculators && noderes_look(p, pass))
-		log_warning("out of memory: the node's resources stay as they are");
+		log_warning("out of memory: the node's resources are unchanged");
 }
 
 static void on_timer(void *arg)
@@ -519,7 +519,7 @@ void noderes_node_changed(struct pipeline *p)
 		noderes_schedule(n, at - now);
 	watchdog_begin(p->watchdog);
 	if (n->passes && put_on_node(p, now))
-		log_warning("out of memory: the Node stays as it is");
+		log_warning("out of memory: the Node is unchanged");
 	watchdog_end(p->watchdog);
 }
 

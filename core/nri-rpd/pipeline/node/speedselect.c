@@ -140,8 +140,7 @@ void speedselect_took(struct pipeline *p, const Trial__Report *report)
 	int r = report && report->speed_select ? speedselect_take(p->env.topo, report->speed_select)
 					       : 0;
 	if (r && r != -ESTALE)
-		log_warning("what the trial has read of Speed Select is not taken: %s",
-			    strerror(-r));
+		log_warning("the trial's readings of Speed Select are ignored: %s", strerror(-r));
 }
 
 /* ---- topology changes ------------------------------------------------------------------------ */
@@ -172,10 +171,9 @@ static void take_look(struct topo *now, const struct trial_result *res)
 					: NULL;
 	int r = m ? speedselect_take(now, m) : -EPROTO;
 	if (r) {
-		log_error("Speed Select is not known any more: %s",
+		log_error("Speed Select is no longer usable: %s",
 			  res->outcome == TRIAL_DONE ? strerror(-r) : res->err.text);
-		(void)sst_put(now, "it could not be read when the machine had changed", NULL, 0,
-			      NULL, 0);
+		(void)sst_put(now, "it could not be read after a hot-plug", NULL, 0, NULL, 0);
 	}
 	if (m)
 		trial__speed_select__free_unpacked(m, NULL);

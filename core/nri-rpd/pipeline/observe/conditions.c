@@ -50,16 +50,17 @@ static void files_refused(struct look *l)
 	const struct pipeline *p = l->p;
 	if (p->reloads.undo.undone && !p->reloads.saved_ns) {
 		l->row.severity = SEVERITY_DEGRADED;
-		l->row.hint = "edit it and nri-rpctl reload; or nri-rpctl reload uses it again";
+		l->row.hint = "edit it and run nri-rpctl reload; without an edit, nri-rpctl reload "
+			      "activates it again";
 		conditions_say(l, "%s was undone, the previous configuration is active",
 			       p->config_path);
 		return;
 	}
 	if (p->reloads.error[0] && p->reloads.saved_ns)
-		conditions_say(l, "%s cannot be used, what was in force last is in force: %s",
+		conditions_say(l, "%s is invalid; using the last working configuration: %s",
 			       p->config_path, p->reloads.error);
 	else if (p->reloads.error[0] && !p->stats.reloads_refused)
-		conditions_say(l, "%s cannot be used: %s", p->config_path, p->reloads.error);
+		conditions_say(l, "%s is invalid: %s", p->config_path, p->reloads.error);
 	else if (p->reloads.error[0])
 		conditions_say(l, "the last reload was refused: %s", p->reloads.error);
 }
@@ -92,7 +93,7 @@ static void run_unusable(struct look *l)
 static void config_not_kept(struct look *l)
 {
 	if (l->p->reloads.save_error[0] && !l->p->state.state_error[0])
-		conditions_say(l, "the configuration in force is not kept for later starts: %s",
+		conditions_say(l, "the active configuration cannot be saved for later starts: %s",
 			       l->p->reloads.save_error);
 }
 
@@ -107,16 +108,14 @@ static void runtime_disconnected(struct look *l)
 static void runtime_unsynchronized(struct look *l)
 {
 	if (l->p->runtime.connected && !l->p->runtime.synchronized)
-		conditions_say(l, "the runtime has not told its containers yet");
+		conditions_say(l, "the runtime has not sent its list of containers yet");
 }
 
 static void not_placed(struct look *l)
 {
 	if (l->p->requests.sync_failed)
 		conditions_say(
-			l,
-			"policy %s could not place the containers that are there: they keep what "
-			"they have",
+			l, "policy %s could not place the running containers: they keep their CPUs",
 			l->p->policy ? instance_name(l->p->policy) : "none");
 }
 
@@ -149,8 +148,8 @@ static void containers_degraded(struct look *l)
 		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
 	if (n)
 		conditions_say(l,
-			       n == 1 ? "%u container does not run as it should"
-				      : "%u containers do not run as they should",
+			       n == 1 ? "%u container is not placed as requested"
+				      : "%u containers are not placed as requested",
 			       n);
 }
 
@@ -159,7 +158,7 @@ static void controllers_down(struct look *l)
 	for (unsigned i = 0; i < l->p->controllers.n; i++) {
 		const struct controller *c = l->p->controllers.list[i];
 		if (!controller_runs(c))
-			conditions_say(l, "controller %s does not run: %s", c->name, c->error);
+			conditions_say(l, "controller %s is not running: %s", c->name, c->error);
 	}
 }
 
@@ -194,13 +193,13 @@ static const struct row {
 	  "nri-rpctl config check shows what is wrong; then nri-rpctl reload", NULL, false},
 	 files_refused},
 	{{"safe-mode", "configuration", SEVERITY_UNHEALTHY,
-	  "mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL, true},
+	  "fix the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL, true},
 	 safe_mode},
 	{{"state-unusable", "store", SEVERITY_DEGRADED,
-	  "mend it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL, false},
+	  "fix it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL, false},
 	 state_unusable},
 	{{"run-unusable", "modules", SEVERITY_DEGRADED,
-	  "mend the folder of the control socket, then systemctl restart nri-rpd", NULL, false},
+	  "fix the folder of the control socket, then systemctl restart nri-rpd", NULL, false},
 	 run_unusable},
 	{{"config-not-kept", "configuration", SEVERITY_DEGRADED,
 	  "is the disk full? then nri-rpctl reload", NULL, false},
@@ -209,7 +208,7 @@ static const struct row {
 	  "is it running? systemctl status containerd", NULL, true},
 	 runtime_disconnected},
 	{{"runtime-unsynchronized", "runtime", SEVERITY_UNHEALTHY,
-	  "this is a matter of a second; if it lasts, restart the runtime", NULL, true},
+	  "normally this takes a second; if it lasts, restart the runtime", NULL, true},
 	 runtime_unsynchronized},
 	{{"not-placed", "requests", SEVERITY_UNHEALTHY, "nri-rpctl events has the reason", NULL,
 	  true},
@@ -237,7 +236,7 @@ static const struct row {
 	 agent_unserved},
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
-_Static_assert(N_ROWS <= CONDITIONS_MAX, "more conditions than there is room for");
+_Static_assert(N_ROWS <= CONDITIONS_MAX, "too many conditions");
 
 const struct condition *condition_row(unsigned i)
 {

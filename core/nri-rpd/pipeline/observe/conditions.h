@@ -48,7 +48,7 @@ enum service { SERVICE_CONTROL, SERVICE_METRICS, SERVICE_AGENT, N_SERVICES };
 /* Records that a service works as configured (err NULL), or why it does not. */
 void pipeline_served(struct pipeline *p, enum service s, const struct err *err);
 
-/* Record the success or refusal of a creation, for the condition of consecutive refusals. */
+/* Records the success or refusal of a creation, for the condition of consecutive refusals. */
 void conditions_created(struct pipeline *p);
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why);
 

@@ -207,8 +207,7 @@ void events_open(struct pipeline *p)
 		r = reclog_parse(data, len, &log_head, read_record, p, &err);
 	free(data);
 	if (r && r != -ENOENT)
-		log_info("%s: not all of the events of before can be told: %s", path,
-			 err_text(&err, r));
+		log_info("%s: not all earlier events can be read: %s", path, err_text(&err, r));
 	p->observe.event_log_ready =
 		reclog_init(&p->observe.event_log, path, &log_head, EVENT_LOG_MAX) == 0;
 }
@@ -243,7 +242,7 @@ void events_log(struct pipeline *p)
 	reclog_drop(log);
 	reclog_close(log);
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_info("%s: events are not kept for after a restart: %s", log->path,
+		log_info("%s: events are not saved for the next start: %s", log->path,
 			 err_text(&err, r));
 }
 

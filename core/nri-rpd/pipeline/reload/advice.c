@@ -39,7 +39,8 @@ static void advise_unknown(rp_cfg node, struct rp_ids present, struct buf *warni
 		return;
 	(void)rp_ids_format(rp_ids_of(&rest), strange, sizeof strange);
 	(void)rp_ids_format(present, have, sizeof have);
-	(void)buf_printf(warnings, CONF_WARNING "%s: this machine has no CPUs %s, only %s\n",
+	(void)buf_printf(warnings,
+			 CONF_WARNING "%s: CPUs %s do not exist on this node, which has %s\n",
 			 conf_place(node, where, sizeof where), strange, have);
 }
 
@@ -62,9 +63,8 @@ static void advise_reserved(rp_cfg available, rp_cfg reserved, struct rp_ids onl
 		return;
 	}
 	(void)buf_printf(warnings,
-			 CONF_WARNING
-			 "%s: all %u CPUs are reserved: nothing is left for containers "
-			 "that have no claim to reserved ones\n",
+			 CONF_WARNING "%s: all %u CPUs are reserved: no CPU is left for containers "
+				      "that do not run on reserved CPUs\n",
 			 conf_place(reserved, where, sizeof where), n);
 }
 

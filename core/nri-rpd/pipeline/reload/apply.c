@@ -277,9 +277,9 @@ static int tell_losers(struct losers *l, Trial__Report *report)
 
 static int report_losses(struct pipeline *p, Trial__Report *report)
 {
-	struct losers unplaced = {.what = "left without a place", .names = BUF_INIT},
-		      own = {.what = "without CPUs that were theirs alone", .names = BUF_INIT},
-		      fewer = {.what = "with fewer CPUs", .names = BUF_INIT};
+	struct losers unplaced = {.what = "cannot be placed as requested", .names = BUF_INIT},
+		      own = {.what = "lose exclusive CPUs", .names = BUF_INIT},
+		      fewer = {.what = "get fewer CPUs", .names = BUF_INIT};
 	report->losses = calloc(3, sizeof *report->losses);
 	if (!report->losses)
 		return -ENOMEM;
@@ -447,7 +447,7 @@ static void back_to_former(struct pipeline *p)
 	if (!r)
 		sync_recovered(p);
 	else
-		log_error("policy %s cannot go back to its former configuration: %s",
+		log_error("policy %s cannot return to its previous configuration: %s",
 			  instance_name(p->policy), err.text);
 }
 
@@ -458,9 +458,9 @@ int open_instance(struct pipeline *p, const char *name, uint32_t role, struct in
 {
 	struct module *m = NULL;
 	int r = note_name_valid(name) ? loader_open(p->loader, name, &m, err)
-				      : err_set(err, -EINVAL, "%s is no name for a module", name);
+				      : err_set(err, -EINVAL, "%s is not a module's name", name);
 	if (m && !(m->kinds & role))
-		return err_set(err, -EINVAL, "module %s is no %s", name, kind_name(role));
+		return err_set(err, -EINVAL, "module %s is not a %s", name, kind_name(role));
 	if (!r)
 		r = instance_new(&p->env, m, role, ret, err);
 	if (!r)

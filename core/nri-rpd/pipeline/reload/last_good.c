@@ -113,7 +113,7 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 {
 	const uint8_t *bytes = data;
 	if (size < HEAD_SIZE || memcmp(bytes, magic, MAGIC_SIZE) != 0)
-		return err_set(err, -EBADMSG, "it is no configuration that was kept");
+		return err_set(err, -EBADMSG, "it is not a saved configuration");
 	if (!sum_is_right(bytes, size))
 		return err_set(err, -EBADMSG, "it is damaged");
 	_arena_ struct arena *arena = arena_new(ARENA_BLOCK, 2 * KEPT_MAX);
@@ -136,7 +136,7 @@ int kept_read_file(const char *dir, const char *file, struct kept *ret, struct e
 	_free_ char *path = str_printf("%s/%s", dir, file), *data = NULL;
 	size_t size;
 	if (!path)
-		return err_errno(err, -ENOMEM, "the kept configuration");
+		return err_errno(err, -ENOMEM, "the saved configuration");
 	int r = fs_read_own(path, KEPT_MAX, &data, &size, err);
 	if (r)
 		return r;

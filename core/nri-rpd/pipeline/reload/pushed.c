@@ -93,7 +93,8 @@ void pushed_load(struct pipeline *p)
 	struct err err = ERR_INIT;
 	int r = kept_read_file(p->reloads.dir, PUSHED_FILE, &kept, &err);
 	if (r && r != -ENOENT)
-		log_warning("what the cluster said last is not known until the agent comes: %s",
+		log_warning("the last configuration from the cluster is unknown until the agent "
+			    "connects: %s",
 			    err.text);
 	for (unsigned i = 0; i < kept.files.n_sources; i++)
 		kept.files.sources[i].pushed = true;
@@ -117,8 +118,9 @@ static void pushed_written(void *arg, int result)
 {
 	struct writing *w = arg;
 	if (result)
-		log_warning("what the cluster says is not kept for later starts: %s",
-			    err_text(&w->err, result));
+		log_warning(
+			"the configuration from the cluster cannot be saved for later starts: %s",
+			err_text(&w->err, result));
 	buf_fini(&w->data);
 	free(w);
 }

@@ -70,8 +70,7 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 		return 0;
 	*ret = conf_free(*ret);
 	return err_set(err, -EINVAL,
-		       "%s: there is nothing in it; that containers are not placed has to be said: "
-		       "policy: none",
+		       "%s: the configuration is empty; to place no containers, write policy: none",
 		       text->files.sources[0].name);
 }
 
@@ -128,7 +127,7 @@ static void kept_written(void *arg, int result)
 		       result ? err_text(&k->err, result) : "");
 	if (result) {
 		p->reloads.saved_sum = 0;
-		log_warning("the configuration in force is not kept for later starts: %s",
+		log_warning("the active configuration cannot be saved for later starts: %s",
 			    p->reloads.save_error);
 	}
 	buf_fini(&k->data);
@@ -244,7 +243,7 @@ static int add_change(const struct conf_change *change, void *arg)
 			  conf_flow(change->before, before, sizeof before),
 			  conf_flow(change->after, after, sizeof after),
 			  change->restart ? " (after a restart)"
-			  : renews	  ? " (connects to the runtime anew)"
+			  : renews	  ? " (reconnects to the runtime)"
 					  : "");
 }
 
@@ -361,9 +360,9 @@ static void reload_accepted(struct reload *r)
 	assert(r->p->reloads.running == r || !r->p->reloads.running);
 	struct pipeline *p = r->p;
 	if (r->recovers) {
-		log_notice("safe mode is over; its cause was: %s", p->reloads.safe_mode_reason);
-		pipeline_event(p, EV_CONFIG, "safe mode is over: %s can be used again",
-			       r->last_good_ns ? "the configuration that was in force last"
+		log_notice("safe mode has ended; its cause was: %s", p->reloads.safe_mode_reason);
+		pipeline_event(p, EV_CONFIG, "safe mode has ended: %s can be used again",
+			       r->last_good_ns ? "the last working configuration"
 					       : "the configuration");
 	}
 	if (r->last_good_ns) { /* the files are still refused */
@@ -378,7 +377,7 @@ static void reload_accepted(struct reload *r)
 		undo_await(p, &r->text.files, r->confirm_s);
 	} else if (r->undoes) {
 		undo_done(p, r->undoes);
-		pipeline_event(p, EV_CONFIG, "undone: the configuration before is in force again");
+		pipeline_event(p, EV_CONFIG, "undone: the previous configuration is active again");
 	} else {
 		undo_forget(p);
 	}
@@ -416,7 +415,8 @@ static void reload_conclude(struct reload *r, const struct report *report,
 	}
 	p->stats.reloads_refused++;
 	config_refused(p, res->warnings, &res->err);
-	log_error("configuration refused, the one before stays in force: %s", res->err.text);
+	log_error("configuration refused, the previous configuration stays active: %s",
+		  res->err.text);
 	pipeline_event(p, EV_CONFIG, "refused: %s", res->err.text);
 }
 
@@ -625,7 +625,7 @@ int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done do
 			  struct err *err)
 {
 	if (p->reloads.running)
-		return err_set(err, -EBUSY, "a reload is under way");
+		return err_set(err, -EBUSY, "a reload is in progress");
 	struct reload *r = reload_new(p, RELOAD, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
@@ -640,7 +640,7 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 	if (n > CONF_PUSHED_MAX)
 		return err_set(err, -E2BIG, "more than %u sections", CONF_PUSHED_MAX);
 	if (p->reloads.running)
-		return err_set(err, -EBUSY, "a reload is under way");
+		return err_set(err, -EBUSY, "a reload is in progress");
 	if (!p->reloads.error[0] && pushed_is(p, sources, n, adjustments))
 		return 1;
 	struct reload *r = reload_new(p, RELOAD, done, arg);

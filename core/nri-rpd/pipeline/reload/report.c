@@ -92,7 +92,7 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 {
 	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
 	if (!ret->arena)
-		return err_set(err, -ENOMEM, "no memory for the report of a trial");
+		return err_set(err, -ENOMEM, "out of memory for the report of a trial");
 	struct room room = {.arena = ret->arena};
 	ProtobufCAllocator alloc = {
 		.alloc = report_take, .free = pb_arena_free, .allocator_data = &room};
@@ -102,13 +102,13 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	if (!conflicts) {
 		report_fini(ret);
 		if (room.full)
-			return err_set(
-				err, -E2BIG,
-				"the report of a trial takes more than %zu MiB: it moves too "
-				"many containers, or says too much of them",
-				REPORT_MEMORY_MAX >> 20);
-		return room.failed ? err_set(err, -ENOMEM, "no memory for the report of a trial")
-				   : err_set(err, -EBADMSG, "the report of a trial is none");
+			return err_set(err, -E2BIG,
+				       "the report of a trial takes more than %zu MiB: it moves "
+				       "too many containers, or has too many notes",
+				       REPORT_MEMORY_MAX >> 20);
+		return room.failed
+			       ? err_set(err, -ENOMEM, "out of memory for the report of a trial")
+			       : err_set(err, -EBADMSG, "the report of a trial is invalid");
 	}
 	ret->message = message;
 	ret->moves = moves;

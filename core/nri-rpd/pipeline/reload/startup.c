@@ -86,7 +86,7 @@ static int read_kept_of(struct first *f, const char *dir, struct kept *ret)
 	int r = kept_read(dir, ret, &err);
 	f->had_one |= r != -ENOENT;
 	if (r && r != -ENOENT)
-		log_warning("the configuration that was in force last is not known: %s", err.text);
+		log_warning("the last working configuration cannot be read: %s", err.text);
 	return r;
 }
 
@@ -273,14 +273,14 @@ static int take_none(struct pipeline *p, const struct first *f, struct err *err)
 	note_policies(p, conf);
 	r = apply_config(p, conf, NULL, err);
 	if (r && r != -ENOMEM) {
-		log_error("not even the policy none can be used: %s", err->text);
+		log_error("even the policy none cannot be used: %s", err->text);
 		p->reloads.without_policy = true;
 		r = apply_config(p, conf, NULL, err);
 	}
 	if (r)
 		conf_free(conf);
 	else
-		log_notice("running with policy none: containers keep what they have");
+		log_notice("running with policy none: containers keep their CPUs");
 	p->reloads.without_policy = false;
 	return r;
 }
@@ -345,8 +345,8 @@ static int take_another(struct pipeline *p, struct first *f, bool wrong, const s
 		}
 		p->reloads.saved_ns = rungs[i].kept ? f->kept_ns : 0;
 		log_notice("running with %s%s",
-			   rungs[i].kept ? "the configuration that was in force last" : "the files",
-			   rungs[i].lenient ? ", but for controllers that cannot be had" : "");
+			   rungs[i].kept ? "the last working configuration" : "the files",
+			   rungs[i].lenient ? ", without the controllers that do not start" : "");
 		return 0;
 	}
 	enter_safe_mode(p, why);
@@ -359,8 +359,8 @@ static void refuse_files(struct pipeline *p, const struct conf_errors *errs, con
 	conf_errors_print(errs, &problems);
 	config_refused(p, buf_text(&problems), why);
 	buf_fini(&problems);
-	log_error("%s cannot be used: %s", p->config_path, why->text);
-	pipeline_event(p, EV_CONFIG, "refused at the start: %s", why->text);
+	log_error("%s is invalid: %s", p->config_path, why->text);
+	pipeline_event(p, EV_CONFIG, "refused at start: %s", why->text);
 }
 
 /* Starts with the previous configuration, because the files were undone or never confirmed. */
@@ -368,10 +368,9 @@ static int start_undone(struct pipeline *p, struct first *f, struct err *err)
 {
 	struct conf_errors errs;
 	struct err why = ERR_INIT;
-	(void)err_set(
-		&why, -ECANCELED,
-		"it was undone, or not confirmed in time: edit it and reload, or reload to have "
-		"it again");
+	(void)err_set(&why, -ECANCELED,
+		      "it was undone, or not confirmed in time: edit it and reload, or reload to "
+		      "activate it again");
 	conf_errors_init(&errs);
 	refuse_files(p, &errs, &why);
 	p->reloads.undo.undone = true;

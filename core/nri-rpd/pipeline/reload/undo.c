@@ -47,7 +47,7 @@ static void mark_written(void *arg, int result)
 {
 	struct marking *m = arg;
 	if (result)
-		log_warning("a restart may use another configuration than is in force: %s",
+		log_warning("a restart may use another configuration than the active one: %s",
 			    err_text(&m->err, result));
 	free(m);
 }
@@ -103,7 +103,7 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 	p->reloads.undo.due_ms = clock_ms() + UINT64_C(1000) * seconds;
 	undo_mark(p, kept_sum(&p->reloads.undo.unconfirmed));
 	(void)loop_timer_arm(p->reloads.undo.timer, UINT64_C(1000) * seconds);
-	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, else it is undone", seconds);
+	pipeline_event(p, EV_CONFIG, "to be confirmed within %u s, or it is undone", seconds);
 }
 
 void undo_done(struct pipeline *p, uint64_t sum)
@@ -119,11 +119,11 @@ void undo_done(struct pipeline *p, uint64_t sum)
 int pipeline_confirm(struct pipeline *p, struct err *err)
 {
 	if (!p->reloads.undo.due_ms)
-		return err_set(err, -ENOENT, "nothing awaits confirmation");
+		return err_set(err, -ENOENT, "no reload is waiting for confirmation");
 	config_keep(p, &p->reloads.undo.unconfirmed);
 	undo_forget(p);
 	pipeline_event(p, EV_CONFIG, "confirmed");
-	log_notice("the configuration in force is confirmed");
+	log_notice("the active configuration is confirmed");
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static int read_former(void *arg)
 {
 	struct undoing *u = arg;
 	int r = kept_read_file(u->p->reloads.dir, u->file, &u->kept, &u->err);
-	return r == -ENOENT ? err_set(&u->err, r, "there is no configuration before this one") : r;
+	return r == -ENOENT ? err_set(&u->err, r, "no previous configuration is saved") : r;
 }
 
 static void former_read(void *arg, int result)
@@ -162,7 +162,7 @@ static void former_read(void *arg, int result)
 	struct pipeline *p = u->p;
 	if (!result && p->reloads.running) {
 		kept_fini(&u->kept);
-		result = err_set(&u->err, -EBUSY, "a reload is under way");
+		result = err_set(&u->err, -EBUSY, "a reload is in progress");
 	}
 	if (!result)
 		result = config_undo(p, &u->kept.files, u->sum, u->done, u->arg, &u->err);
@@ -172,7 +172,7 @@ static void former_read(void *arg, int result)
 						  .warnings = "",
 						  .changes = "",
 						  .classes = ""};
-		log_error("nothing is undone: %s", err_text(&u->err, result));
+		log_error("cannot undo: %s", err_text(&u->err, result));
 		if (p->reloads.undo.due_ms)
 			(void)loop_timer_arm(p->reloads.undo.timer, AGAIN_MS);
 		if (u->done)
@@ -205,10 +205,11 @@ static void not_confirmed(void *arg)
 	assert(((struct pipeline *)arg)->reloads.undo.due_ms);
 	struct pipeline *p = arg;
 	struct err err = ERR_INIT;
-	log_warning("the configuration was not confirmed: the one before comes back");
-	pipeline_event(p, EV_CONFIG, "not confirmed: the one before comes back");
+	log_warning("the configuration was not confirmed in time: restoring the previous "
+		    "configuration");
+	pipeline_event(p, EV_CONFIG, "not confirmed in time: restoring the previous configuration");
 	if (pipeline_undo(p, NULL, NULL, &err))
-		log_error("nothing is undone: %s", err.text);
+		log_error("cannot undo: %s", err.text);
 }
 
 int undo_init(struct pipeline *p)

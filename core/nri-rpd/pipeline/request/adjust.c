@@ -47,7 +47,7 @@ static int check_keys(rp_cfg map, const char *const *known, struct err *err)
 		while (*k && !str_eq(*k, conf_key(map, i)))
 			k++;
 		if (!*k)
-			return adjust_wrong(conf_item(map, i), err, "there is no such key");
+			return adjust_wrong(conf_item(map, i), err, "unknown key");
 	}
 	return 0;
 }
@@ -60,8 +60,8 @@ static int read_amount(rp_cfg list, const char *key, bool cpu, int64_t *ret, str
 		return 0;
 	if ((cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) || *ret < 0)
 		return adjust_wrong(node, err,
-				    cpu ? "expected CPUs, as 2 or 750m"
-					: "expected an amount of memory, as 512Mi");
+				    cpu ? "expected an amount of CPU like 2 or 750m"
+					: "expected an amount of memory like 512Mi");
 	return 0;
 }
 
@@ -78,8 +78,7 @@ static int read_resources(rp_cfg node, struct needs *ret, struct err *err)
 {
 	static const char *const keys[] = {"requests", "limits", NULL};
 	if (!conf_count(node))
-		return adjust_wrong(node, err,
-				    "an adjustment without requests and limits adjusts nothing");
+		return adjust_wrong(node, err, "an adjustment needs requests or limits");
 	int r = check_keys(node, keys, err);
 	if (!r)
 		r = read_amounts(conf_get(node, keys[0]), &ret->cpu_request, &ret->mem_request,
@@ -119,7 +118,7 @@ static int read_classes(rp_cfg node, struct adjustment *ret, struct err *err)
 static int read_toptier(rp_cfg node, int64_t *ret, struct err *err)
 {
 	if (str_to_bytes(conf_text(node, ""), ret) || *ret <= 0)
-		return adjust_wrong(node, err, "expected an amount of memory above 0, as 512Mi");
+		return adjust_wrong(node, err, "expected an amount of memory above 0, like 512Mi");
 	return 0;
 }
 
@@ -309,9 +308,9 @@ static int adjust_contradiction(const struct pipeline *p, const struct ctr *ctr,
 	const struct adjustment *other = adjust_find(all, ctr, (uint32_t)(a - all->list) + 1);
 	int r = a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT
 			? err_set(err, -EINVAL,
-				  "adjustments: %s is for container %s, which requests nothing",
+				  "adjustments: %s applies to container %s, which has no requests",
 				  a->name, ctr->full_name)
-		: other ? err_set(err, -EINVAL, "adjustments: both %s and %s are for container %s",
+		: other ? err_set(err, -EINVAL, "adjustments: both %s and %s apply to container %s",
 				  a->name, other->name, ctr->full_name)
 			: 0;
 	int e = r ? report_conflict(report, a, ctr, err->text) : 0;
@@ -355,10 +354,10 @@ static void note_pod_resources(struct pipeline *p, struct ctr *ctr)
 	if (!(ctr->flags & RP_CTR_POD_RESOURCES) || pod.cpu_request == RP_NOT_SET)
 		return;
 	(void)snprintf(text, sizeof text,
-		       "its pod has resources of its own, %lldm CPU; of these the container itself "
-		       "requests %lldm%s",
+		       "its pod has pod-level resources, %lldm CPU; the container itself requests "
+		       "%lldm%s",
 		       (long long)pod.cpu_request, (long long)ctr->wanted.cpu_request,
-		       ctr->wanted.cpu_limit ? "" : ", without a limit of its own");
+		       ctr->wanted.cpu_limit ? "" : ", without a limit");
 	host_note(p->env.cache, ctr, text);
 }
 

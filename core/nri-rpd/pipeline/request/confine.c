@@ -58,8 +58,8 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, st
 	const char *policy = p->policy ? instance_name(p->policy) : "none";
 	if (!cpus->count && ctr == txn_created(p->txn))
 		return err_set(err, -ENOSPC,
-			       "container %s: policy %s does not pin it, and all CPUs belong to "
-			       "other containers",
+			       "container %s: policy %s does not pin it, and all CPUs are "
+			       "exclusive to other containers",
 			       ctr->full_name, policy);
 	if (!cpus->count)
 		return 0;
@@ -107,7 +107,7 @@ int confine(struct pipeline *p, struct err *err)
 		owned ? unowned_cpus(p)
 		      : intern_get(cache_sets(p->env.cache), topo_ids(p->env.topo, RP_CPUS_ONLINE));
 	if (!cpus)
-		return err_errno(err, -ENOMEM, "CPUs that nobody owns");
+		return err_errno(err, -ENOMEM, "CPUs that are not exclusive");
 	p->requests.maybe_unpinned = false;
 	p->requests.maybe_confined = owned;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {

@@ -96,7 +96,7 @@ static void warn_of_moves(struct pipeline *p)
 {
 	unsigned n = rebalance_count(p);
 	if (n)
-		log_warning("policy %s has looked at all containers anew and moved %u",
+		log_warning("policy %s re-placed all containers and moved %u",
 			    instance_name(p->policy), n);
 }
 
@@ -124,7 +124,7 @@ static void decide_resync(struct pipeline *p)
 	if (!r)
 		decide_drop(p);
 	p->requests.sync_failed = true;
-	log_error("policy %s cannot bring its state in line with the containers: %s",
+	log_error("policy %s cannot synchronize its state with the containers: %s",
 		  instance_name(p->policy), err.text);
 }
 
@@ -152,7 +152,7 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 		return r;
 	uint64_t failures = p->policy ? instance_failures(p->policy) : 0;
 	r = fn(p, arg, err);
-	if (r) /* of the policy, not of a plugin, a controller or the daemon */
+	if (r) /* an error of the policy, not of a plugin, a controller or the daemon */
 		p->stats.policy_errors += p->policy && instance_failures(p->policy) != failures;
 	else
 		r = confine(p, err);
@@ -240,8 +240,7 @@ void decide_tell_others(struct pipeline *p, const struct ctr *cause)
 		decide_event_of_move(p, s->ctr, &text);
 	}
 	if (n > OTHERS_TOLD)
-		pipeline_event(p, EV_MOVED,
-			       "the CPUs of %u more containers have changed with these",
+		pipeline_event(p, EV_MOVED, "the CPUs of %u more containers changed with them",
 			       n - OTHERS_TOLD);
 }
 

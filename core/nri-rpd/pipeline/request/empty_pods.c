@@ -49,7 +49,7 @@ bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod)
 static void empty_pods_remove(struct pipeline *p, const struct pod *pod, const char *why)
 {
 	const struct pod_desc desc = {.id = pod->id};
-	log_info("pod %s/%s runs nothing and is removed: %s", pod->ns, pod->name, why);
+	log_info("removed pod %s/%s, which has no containers: %s", pod->ns, pod->name, why);
 	request_remove_pod(p, &desc);
 }
 

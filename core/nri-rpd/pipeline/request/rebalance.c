@@ -51,8 +51,8 @@ static int rebalance_deliver(struct pipeline *p, void *arg, struct err *err)
 	o->n_moves = rebalance_count(p);
 	if (!o->budget || o->n_moves <= o->budget)
 		return 0;
-	return err_set(err, -E2BIG, "it would move %u containers at once, %u may be", o->n_moves,
-		       o->budget);
+	return err_set(err, -E2BIG, "it would move %u containers, at most %u are allowed",
+		       o->n_moves, o->budget);
 }
 
 static int rebalance_tell(struct pipeline *p, struct occasion *o, struct err *err)
@@ -82,7 +82,7 @@ int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves,
 		return err_set(err, -ENOTSUP, "policy %s does not rebalance",
 			       p->policy ? instance_name(p->policy) : "none");
 	if (!p->runtime.synchronized)
-		return err_set(err, -EAGAIN, "the runtime has not told its containers yet");
+		return err_set(err, -EAGAIN, "the runtime has not sent its list of containers yet");
 	int r = rebalance_tell(p, &o, err);
 	if (!r)
 		p->stats.rebalances++;
@@ -148,8 +148,8 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 	ctr->usage->pressure = pressure;
 	rebalance_describe(pressure, text, sizeof text);
 	pipeline_event_of(p, EV_PRESSURE, ctr, NULL,
-			  pressure ? "%s: lacks %s" : "%s: lacks nothing any more", ctr->full_name,
-			  text);
+			  pressure ? "%s: lacks %s" : "%s: no longer short of resources",
+			  ctr->full_name, text);
 	if (!rebalance_listens(p) || !p->runtime.synchronized)
 		return;
 	int r = rebalance_tell(p, &o, &err);

@@ -203,7 +203,7 @@ int request_pod_granted(struct pipeline *p, const struct pod_desc *desc, struct 
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
 	bool known;
 	if (!pod)
-		return err_set(err, -ENOENT, "pod %s/%s is gone", desc->ns, desc->name);
+		return err_set(err, -ENOENT, "pod %s/%s was removed", desc->ns, desc->name);
 	int r = inquiry_granted(p, pod, &known, err);
 	if (!r) {
 		devices_pod_came(p, pod);
@@ -333,7 +333,7 @@ static void explain_refusing(struct pipeline *p, struct ctr *ctr, const char *co
 			     const char *why)
 {
 	_cleanup_(buf_fini) struct buf line = BUF_INIT;
-	(void)buf_printf(&line, "controller %s does nothing for it: %s", controller, why);
+	(void)buf_printf(&line, "controller %s does not apply its settings: %s", controller, why);
 	host_note(p->env.cache, ctr, buf_text(&line));
 }
 
@@ -363,7 +363,7 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 	for (unsigned i = 0; i < WITHHELD_TOLD && (key = withheld_next(ctr, key)); i++) {
 		_cleanup_(buf_fini) struct buf line = BUF_INIT;
 		(void)buf_printf(&line,
-				 "annotation %.317s does not count in namespace %s: see "
+				 "annotation %.317s has no effect in namespace %s: see "
 				 "annotations.allow in rp.conf(5)",
 				 key, ctr->pod->ns);
 		host_note(p->env.cache, ctr, buf_text(&line));
@@ -598,7 +598,7 @@ static int request_started(struct pipeline *p, void *arg, struct err *err)
 static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct err *why)
 {
 	struct err err = *why;
-	log_error("%s: was not known and cannot be placed: %s", c->ctr->full_name, why->text);
+	log_error("%s: was not registered and cannot be placed: %s", c->ctr->full_name, why->text);
 	pipeline_event_of(p, EV_DEGRADED, c->ctr, c->ctr->trail.text, "%s: %s", c->ctr->full_name,
 			  why->text);
 	if (c->replaced) /* ended, even if its successor cannot be placed */
@@ -606,7 +606,7 @@ static int adopt_unplaced(struct pipeline *p, struct creation *c, const struct e
 	c->replaced = NULL;
 	int r = decide(p, run_unmanaged, c, &err);
 	if (r)
-		log_error("%s: cannot be kept off the CPUs of other containers: %s",
+		log_error("%s: cannot be kept off the exclusive CPUs of other containers: %s",
 			  c->ctr->full_name, err.text);
 	else
 		p->stats.unmanaged++;
@@ -624,8 +624,8 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 	if (living.state == RP_STATE_CREATING)
 		living.state = RP_STATE_RUNNING;
 	if (!*pod->name || request_adopt(p, pod, &living, &c.ctr, &err)) {
-		log_warning("container %s is not known and cannot be taken over: %s", desc->id,
-			    err.code ? err.text : "the runtime does not tell its pod");
+		log_warning("container %s is not registered and cannot be taken over: %s", desc->id,
+			    err.code ? err.text : "the runtime does not report its pod");
 		return NULL;
 	}
 	c.ctr->desc = desc;
@@ -743,8 +743,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		return 0;
 	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->requests.warned_kubelet) {
 		p->requests.warned_kubelet = true;
-		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none "
-			    "(said once)",
+		log_warning("%s: the kubelet itself sets CPUs %s; set its cpuManagerPolicy to none "
+			    "(logged once)",
 			    ctr->full_name, res->cpus);
 	}
 	struct cache *c = p->env.cache;

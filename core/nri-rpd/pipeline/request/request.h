@@ -77,7 +77,7 @@ struct request_about {
 };
 
 /*
- * A request begins with request_begin() and ends with reply_sent(), or with reply_dropped() if the
+ * Begins and ends a request. It begins with request_begin() and ends with reply_sent(), or with reply_dropped() if the
  * reply could not be delivered: its updates are queued then. After an error nothing has changed,
  * and err holds a sentence that the runtime reports to users. Unknown pods and containers are
  * adopted from the request.

@@ -40,7 +40,7 @@ void sync_pod(struct pipeline *p, const struct pod_desc *desc)
 	struct err err = ERR_INIT;
 	struct pod *pod;
 	if (cache_put_pod(p->env.cache, desc, &pod, &err)) {
-		log_warning("a pod of the runtime is left out: %s", err.text);
+		log_warning("ignoring a pod of the runtime: %s", err.text);
 		return;
 	}
 	pod->sync_mark = p->requests.sync_mark;
@@ -113,10 +113,10 @@ static void sync_change_life(struct pipeline *p, struct ctr *ctr, uint32_t state
 			txn_put_set(c, &d->cpus, NULL);
 			d->needs = ctr->wanted;
 			d->confined = false;
-			log_warning(
-				"%s was reported as ended, but the runtime lists it as %s: it is "
-				"placed again",
-				ctr->full_name, state == RP_STATE_CREATED ? "created" : "running");
+			log_warning("%s was reported as ended, but the runtime lists it as %s: "
+				    "placing it again",
+				    ctr->full_name,
+				    state == RP_STATE_CREATED ? "created" : "running");
 		}
 		txn_commit(t);
 		store_put_ctr(p->store, ctr);
@@ -167,7 +167,7 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 	if (d.state == RP_STATE_CREATING)
 		d.state = RP_STATE_RUNNING;
 	if (cache_put_ctr(p->env.cache, &d, &ctr, &err)) {
-		log_warning("a container of the runtime is left out: %s", err.text);
+		log_warning("ignoring a container of the runtime: %s", err.text);
 		return;
 	}
 	if (known)
@@ -199,7 +199,7 @@ static void drop_unlisted(struct pipeline *p)
 	{
 		if (ctr->sync_mark == p->requests.sync_mark)
 			continue;
-		log_debug("%s is gone", ctr->full_name);
+		log_debug("%s was removed", ctr->full_name);
 		if (ctr_live(ctr->cur.state))
 			controllers_post_stop(p, ctr);
 		request_forget_ctr(p, ctr);
@@ -350,12 +350,13 @@ void sync_end(struct pipeline *p, struct reply *ret)
 			    instance_name(p->policy), err.text);
 	} else if (r) {
 		log_error("policy %s cannot place the containers of the runtime: %s; they keep "
-			  "what they have",
+			  "their CPUs",
 			  p->policy ? instance_name(p->policy) : "-", err.text);
 		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
 	}
 	if (r && p->requests.sync_failed && decide(p, sync_confine_only, NULL, &err))
-		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
+		log_error("containers without CPUs cannot be kept off the exclusive CPUs of other "
+			  "containers: %s",
 			  err.text);
 	decide_reply(p, ret, NULL);
 	p->runtime.synchronized = true;

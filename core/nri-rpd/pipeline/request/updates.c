@@ -160,7 +160,7 @@ void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sen
 {
 	struct update_list *l = &p->requests.updates.reply;
 	assert(n_sent <= l->n && reply->n_updates == l->n);
-	log_notice("%s: %u of %u updates do not fit into the answer and follow it",
+	log_notice("%s: %u of %u updates do not fit into the reply and follow it",
 		   request_name(p->requests.kind), l->n - n_sent, l->n);
 	for (uint32_t i = n_sent; i < l->n; i++) {
 		updates_add(p, l->items[i].ctr);
@@ -371,8 +371,8 @@ static void updates_back_off(struct pipeline *p, struct ctr *ctr, const struct u
 	uint64_t ms = backoff_next_ms(&ctr->update.backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
 	ctr->update.fails = true;
 	ctr->update.from_ms = clock_ms() + ms;
-	log_warning("%s: the runtime did not take CPUs %s: %s; retrying in %llu ms", ctr->full_name,
-		    update->values.cpus ? update->values.cpus->text : "-", reason,
+	log_warning("%s: the runtime did not apply CPUs %s: %s; retrying in %llu ms",
+		    ctr->full_name, update->values.cpus ? update->values.cpus->text : "-", reason,
 		    (unsigned long long)ms);
 	pipeline_event_of(p, EV_UPDATE_FAILED, ctr, NULL, "%s: %s", ctr->full_name, reason);
 }

@@ -22,7 +22,7 @@ void updates_settle(struct pipeline *p);
  * updates for which memory is short. */
 void updates_of_touched(struct pipeline *p, const struct ctr *skip);
 
-/* Record the outcome of the updates in the last reply: sent (updates_told), or lost and queued
+/* Records the outcome of the updates in the last reply: sent (updates_told), or lost and queued
  * again (updates_untold). */
 void updates_told(struct pipeline *p);
 void updates_untold(struct pipeline *p);

@@ -101,8 +101,8 @@ void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *rep
 	_free_ char *dir = dir_of(p, ctr->id);
 	struct err err = ERR_INIT;
 	if (!dir || fs_mkdirs(dir, DIR_MODE, &err)) {
-		log_warning("%s: gets no data file: %s", ctr->full_name,
-			    dir ? err.text : "its id is no file name");
+		log_warning("%s: cannot write its data file: %s", ctr->full_name,
+			    dir ? err.text : "its id is not a file name");
 		return;
 	}
 	(void)snprintf(reply->data_path, sizeof reply->data_path, "%s", dir);

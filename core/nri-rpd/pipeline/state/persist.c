@@ -40,7 +40,7 @@ void persist_load(struct pipeline *p, struct instance *i)
 	const void *state =
 		p->store ? store_blob(p->store, state_name(i, &name), &version, &len) : NULL;
 	if (state && instance_load(i, state, (uint32_t)len, &err))
-		log_warning("module %s does not take its saved state: %s; starting without it",
+		log_warning("module %s does not accept its saved state: %s; starting without it",
 			    instance_name(i), err.text);
 }
 
@@ -56,7 +56,7 @@ static int save_state(struct instance *i, void *arg)
 		r = store_put_blob(p->store, state_name(i, &name), instance_module(i)->version,
 				   data, size);
 	if (r)
-		log_warning("the state of module %s is not kept: %s", instance_name(i),
+		log_warning("the state of module %s is not saved: %s", instance_name(i),
 			    err.code ? err.text : "no memory");
 	return 0;
 }
@@ -74,7 +74,7 @@ void persist_now(struct pipeline *p)
 		return;
 	p->stats.store_errors++;
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_warning("the state could not be written: %s; a restart may not know the latest "
+		log_warning("the state could not be written: %s; a restart may lose the latest "
 			    "placements",
 			    err.text);
 	(void)loop_timer_arm(p->state.persist_timer, 5000);
@@ -86,7 +86,7 @@ static void persist_tidy(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	if (!p->env.trial && store_tidy(p->store, &err))
-		log_info("the store could not be written anew: %s", err.text);
+		log_info("the store could not be rewritten: %s", err.text);
 }
 
 void persist_timer(void *arg)

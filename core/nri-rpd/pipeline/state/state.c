@@ -88,8 +88,7 @@ int state_open(struct pipeline *p, struct err *err)
 		(void)snprintf(p->state.state_error, sizeof p->state.state_error, "%s",
 			       err_text(&why, r));
 		(void)snprintf(p->state.store_state, sizeof p->state.store_state, "unusable");
-		log_error("%s; a restart will not know where containers were placed",
-			  p->state.state_error);
+		log_error("%s; a restart will lose placements", p->state.state_error);
 		p->state.may_come = may_pass(r);
 		if (p->state.may_come)
 			(void)loop_timer_arm(p->state.persist_timer, OPEN_AGAIN_MS);
@@ -134,7 +133,7 @@ void state_open_late(struct pipeline *p)
 	p->state.state_error[0] = '\0';
 	(void)snprintf(p->state.store_state, sizeof p->state.store_state, "%s",
 		       outcomes[opening.outcome]);
-	log_notice("%s can be used by now: placements are kept for a restart", p->state_dir);
+	log_notice("%s can now be used: placements are saved for a restart", p->state_dir);
 	config_keep_policy(p);
 	plugins_keep(p);
 	events_open_late(p);
@@ -158,9 +157,9 @@ int state_open_settings(struct pipeline *p, struct err *err)
 		return err_set(err, r, "%s", why.text);
 	if (r) {
 		(void)snprintf(p->state.run_error, sizeof p->state.run_error, "%s", why.text);
-		log_error("%s; what modules set of the machine is not put back when the process "
-			  "is killed",
-			  p->state.run_error);
+		log_error(
+			"%s; kernel settings of modules are not restored if the process is killed",
+			p->state.run_error);
 	}
 	return 0;
 }
@@ -188,8 +187,7 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report)
 		return;
 	if (r)
 		(void)buf_printf(report,
-				 "warning: the state in %s is left out of account, as for a first "
-				 "start: %s\n",
+				 "warning: ignoring the state in %s, as at a first start: %s\n",
 				 dir, err_text(&err, r));
 	else if (opening.outcome != STORE_FOUND && opening.outcome != STORE_FRESH)
 		(void)buf_printf(report, "warning: a start would not use %sthe state in %s: %s\n",

@@ -136,13 +136,13 @@ static int replicas_of(struct reading *rd, const struct object *o, const struct 
 {
 	int64_t n = count_at(o, k->replicas, 1), most = count_at(o, k->at_most, n);
 	if (n < 0 || most < 0)
-		return err_set(rd->err, -EINVAL, "%s: \"%s\" is no number of replicas",
+		return err_set(rd->err, -EINVAL, "%s: \"%s\" is not a number of replicas",
 			       n < 0 ? k->replicas : k->at_most,
 			       conf_text(conf_get(o->root, n < 0 ? k->replicas : k->at_most), ""));
 	n = most < n ? most : n;
 	*ret = n < MANIFEST_PODS_MAX ? (uint32_t)n : MANIFEST_PODS_MAX;
 	return n > MANIFEST_PODS_MAX
-		       ? manifest_note(rd, "%s %s: the first %u of %lld replicas are tried",
+		       ? manifest_note(rd, "%s %s: only trying the first %u of %lld replicas",
 				       o->kind, o->name, MANIFEST_PODS_MAX, (long long)n)
 		       : 0;
 }
@@ -167,7 +167,7 @@ static int add_pod(struct reading *rd, const struct object *o, struct manifest_s
 	m->n_ctrs += pod->n;
 	return m->n_ctrs <= MANIFEST_ALL_CTRS_MAX
 		       ? 0
-		       : err_set(rd->err, -E2BIG, "more than %u containers in all",
+		       : err_set(rd->err, -E2BIG, "more than %u containers in total",
 				 MANIFEST_ALL_CTRS_MAX);
 }
 
@@ -222,7 +222,7 @@ static int add_any(struct reading *rd, rp_cfg root, unsigned depth)
 	if (conf_kind(items) != RP_NODE_LIST)
 		return add_object(rd, root);
 	if (depth == LISTS_MAX)
-		return err_set(rd->err, -EINVAL, "more than %u lists in one another", LISTS_MAX);
+		return err_set(rd->err, -EINVAL, "more than %u nested lists", LISTS_MAX);
 	int r = 0;
 	for (uint32_t i = 0; !r && i < conf_count(items); i++)
 		r = add_any(rd, conf_item(items, i), depth + 1);
@@ -237,7 +237,7 @@ static int check_any(struct reading *rd, unsigned n_docs)
 		return 0;
 	if (!n_docs)
 		return err_set(rd->err, -EINVAL, "it is empty");
-	return err_set(rd->err, -EINVAL, "there is no pod in it%s%s", m->n_notes ? ": " : "",
+	return err_set(rd->err, -EINVAL, "it contains no pod%s%s", m->n_notes ? ": " : "",
 		       m->n_notes ? m->notes[0] : "");
 }
 

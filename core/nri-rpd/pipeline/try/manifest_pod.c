@@ -81,8 +81,8 @@ static int read_amount(struct reading *rd, const struct holder *h, const char *p
 		*ret = AMOUNT_MAX;
 	if (*ret >= 0)
 		return 0;
-	return err_set(rd->err, -EINVAL, "%s%s: %s: \"%s\" is no amount", h->what, h->name, path,
-		       conf_text(node, ""));
+	return err_set(rd->err, -EINVAL, "%s%s: %s: \"%s\" is not an amount", h->what, h->name,
+		       path, conf_text(node, ""));
 }
 
 static int check_limit(struct reading *rd, const struct holder *h, const char *resource,

@@ -61,7 +61,7 @@ static void put_number(struct buf *text, const char *what, int64_t asked, int64_
 		return;
 	(void)buf_printf(text, "%s%s %lld", buf_len(text) ? ", " : "", what, (long long)decided);
 	if (asked != RP_NOT_SET)
-		(void)buf_printf(text, " (asked for: %lld)", (long long)asked);
+		(void)buf_printf(text, " (requested: %lld)", (long long)asked);
 }
 
 /* Adds a setting. The values of environment variables are omitted, because they may be secret. */

@@ -29,25 +29,25 @@ struct watch {
 static const struct {
 	const char *text, *hint;
 } culprits[N_CULPRITS] = {
-	[CULPRIT_UNKNOWN] = {"anybody: no program that is known for it runs here",
-			     "who writes there? auditctl -w /sys/fs/cgroup -p w, or bpftrace"},
+	[CULPRIT_UNKNOWN] = {"an unknown program: none of the usual ones is running",
+			     "find the writer with auditctl -w /sys/fs/cgroup -p w, or bpftrace"},
 	[CULPRIT_KUBELET] = {"the kubelet's static CPU manager",
 			     "kubelet: cpuManagerPolicy: none, remove "
 			     "/var/lib/kubelet/cpu_manager_state"},
-	[CULPRIT_RUNC] = {"runc before 1.1.6, whose systemd driver turns the bytes of a set around",
+	[CULPRIT_RUNC] = {"runc before 1.1.6, whose systemd driver reverses the bytes of a set",
 			  "update runc to 1.1.6 or later"},
-	[CULPRIT_SYSTEMD] = {"systemd, which sets a unit's own values anew (daemon-reload)",
-			     "a runc of 1.1.6 or later tells systemd, too; is something reloading "
-			     "it often?"},
+	[CULPRIT_SYSTEMD] = {"systemd, which applies a unit's values again (daemon-reload)",
+			     "use runc 1.1.6 or later, which also updates systemd; check what "
+			     "reloads systemd often"},
 	[CULPRIT_TUNED] = {"tuned, which is running",
 			   "tuned: cgroup_ps_blacklist in the profile's [scheduler], or its "
 			   "isolated cores"},
 	[CULPRIT_CGRULES] = {"cgrulesengd, which is running",
 			     "systemctl disable --now cgred, or an exception in cgrules.conf"},
-	[CULPRIT_RESET] = {"somebody who has given it all CPUs, as a restarted kubelet or a "
-			   "container tool does",
-			   "was anything about this container changed by hand (docker, nerdctl, "
-			   "crictl update)?"},
+	[CULPRIT_RESET] =
+		{"a program that set all CPUs, like a restarted kubelet or a container tool",
+		 "check whether the container was changed manually (docker, nerdctl, crictl "
+		 "update)"},
 };
 
 const char *culprit_text(enum culprit c)
@@ -232,7 +232,7 @@ int drift_init(struct pipeline *p)
 {
 	p->verify.drift.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (p->verify.drift.fd < 0) {
-		log_warning("who else writes CPUs of containers will not be noticed: %s",
+		log_warning("changes of containers' CPUs by other programs will not be noticed: %s",
 			    strerror(errno));
 		return 0;
 	}

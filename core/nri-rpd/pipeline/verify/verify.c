@@ -190,9 +190,9 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 	ctr->verify.from_ms = now + ((uint64_t)p->verify.delay_ms << shift);
 	say_what(c, text, sizeof text);
 	drift_note(p, ctr, c->culprit);
-	log_warning("%s: has %s, telling the runtime again; it may have been %s", ctr->full_name,
-		    text, culprit_text(c->culprit));
-	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: has %s: put back; it may have been %s",
+	log_warning("%s: has %s; sending its values to the runtime again; possibly changed by %s",
+		    ctr->full_name, text, culprit_text(c->culprit));
+	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: had %s: restored; possibly changed by %s",
 			  ctr->full_name, text, culprit_text(c->culprit));
 	verify_acknowledge(p, &ctr->acked.cpus, c->found_cpus);
 	verify_acknowledge(p, &ctr->acked.mems, c->found_mems);

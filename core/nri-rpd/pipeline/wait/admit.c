@@ -82,18 +82,18 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 	p->wait.admit.late++;
 	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_wait(p)) ||
 	    core->admit.on_timeout == CONF_ALLOW) {
-		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
-			 "told of it in time",
+		log_info("pod %s/%s is admitted with the runtime's sums: its requests from the "
+			 "cluster did not arrive in time",
 			 pod->ns, pod->name);
 		return 0;
 	}
 	if (!p->node.feed.current)
 		return err_set(err, -ETIMEDOUT,
-			       "admission timed out: no agent tells of this node's pods; see "
+			       "admission timed out: no agent sends this node's pods; see "
 			       "systemctl status nri-rp-agent, and admit in rp.conf");
 	return err_set(err, -ETIMEDOUT,
-		       "admission timed out: pod not found among those that the cluster has for "
-		       "this node (uid %.64s)",
+		       "admission timed out: pod not found among the cluster's pods of this node "
+		       "(uid %.64s)",
 		       pod->uid);
 }
 
@@ -103,7 +103,7 @@ static int asks_twice(const struct fed_pod *fed, struct err *err)
 	for (uint32_t i = 0; i < fed->n_ctrs; i++)
 		if (fed->ctrs[i].twice)
 			return err_set(err, -EINVAL,
-				       "container %s asks for one resource twice, also as %s "
+				       "container %s requests a resource twice, also as %s "
 				       "(admit.resourceNames)",
 				       fed->ctrs[i].name, fed->ctrs[i].twice);
 	return 0;
@@ -168,7 +168,7 @@ void admit_end(struct pipeline *p, struct pod *pod)
 	if (!policy_follows_pods(p))
 		return;
 	if (decide(p, tell_removed, pod, &err))
-		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
+		log_error("pod %s/%s: policy %s failed to remove it: %s", pod->ns, pod->name,
 			  instance_name(p->policy), err.text);
 	decide_settle(p);
 }
@@ -193,7 +193,7 @@ static void admit_settle_sandbox(struct pipeline *p, struct pod *pod)
 	if (pod->over || !is_over(p, pod))
 		return;
 	pod->over = true;
-	log_info("pod %s/%s has ended: what it was granted is free", pod->ns, pod->name);
+	log_info("pod %s/%s has ended: its grants are released", pod->ns, pod->name);
 	admit_end(p, pod);
 }
 

@@ -213,10 +213,9 @@ static void warn_once(struct devices *d)
 	if (d->warned)
 		return;
 	d->warned = true;
-	log_warning(
-		"the devices of pods are not known, as no agent can be asked (%s): containers are "
-		"placed without these hints (said once)",
-		d->why_not);
+	log_warning("the devices of pods are unknown, because no agent is available (%s): "
+		    "containers are placed without these hints (logged once)",
+		    d->why_not);
 }
 
 static void devices_ask(struct pipeline *p, const struct pod *pod)
@@ -270,7 +269,7 @@ void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_d
 static void log_failure(struct devices *d, const struct pod *pod, const char *why)
 {
 	if (pod && log_allowed(&d->failures, LOG_SOURCE))
-		log_warning("the devices of pod %s/%s are not known: %s", pod->ns, pod->name, why);
+		log_warning("the devices of pod %s/%s are unknown: %s", pod->ns, pod->name, why);
 }
 
 void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
@@ -341,7 +340,8 @@ static void devices_keep(struct devices *d, const struct pod_devices_desc *pods,
 		r = copy_pod(d->kept, &d->kept_pods[i], &pods[i]);
 	d->n_kept = n;
 	if (r) {
-		log_error("no memory for the devices of %u pods: synchronizing without them", n);
+		log_error("out of memory for the devices of %u pods: synchronizing without them",
+			  n);
 		drop_kept(d);
 	}
 }
@@ -441,7 +441,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 	if (!end) {
 		d->late++;
 		log_warning(
-			"the devices of pods are not known in time: synchronizing without them");
+			"the devices of pods did not arrive in time: synchronizing without them");
 	}
 	return end;
 }
@@ -472,7 +472,7 @@ static void explain_devices(struct pipeline *p, struct ctr *ctr)
 	char line[NOTE_MAX], nodes[128];
 	for (uint32_t i = 0; pod_resource(ctr, i, &r, p) == 0; i++) {
 		(void)rp_ids_format(r.nodes, nodes, sizeof nodes);
-		(void)snprintf(line, sizeof line, "the kubelet gave it %.200s at NUMA nodes %s",
+		(void)snprintf(line, sizeof line, "the kubelet assigned %.200s at NUMA nodes %s",
 			       r.resource, nodes);
 		host_note(p->env.cache, ctr, line);
 	}
@@ -489,16 +489,16 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 	if (!d->reachable && (!q || q->state != QUERY_KNOWN))
 		why = d->why_not;
 	else if (q && q->state == QUERY_ASKED)
-		why = "the agent has not answered in time";
+		why = "the agent did not reply in time";
 	else if (q && q->state == QUERY_FAILED)
 		why = q->why ? q->why : "out of memory";
 	explain_devices(p, ctr);
 	if (!why)
 		return;
-	(void)snprintf(line, sizeof line, "devices of its pod are not known: %.400s", why);
+	(void)snprintf(line, sizeof line, "devices of its pod are unknown: %.400s", why);
 	host_note(p->env.cache, ctr, line);
 	if (q && q->state == QUERY_ASKED && log_allowed(&d->failures, LOG_SOURCE))
-		log_warning("%s: placed without knowing its devices: %s", ctr->full_name, why);
+		log_warning("%s: placed without its devices: %s", ctr->full_name, why);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */

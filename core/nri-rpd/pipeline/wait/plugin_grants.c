@@ -44,7 +44,7 @@ static void plugin_grants_note(const struct granted *g, const Grants__Grant *fro
 	if (!g->comes)
 		return;
 	(void)snprintf(text, sizeof text, "resource plugin %.200s: %s %.200s%s", from->resource,
-		       what, value, taken ? "" : ", which the policy has decided otherwise");
+		       what, value, taken ? "" : ", but the policy decided another value");
 	host_note(g->p->env.cache, g->ctr, text);
 	if (taken)
 		return;
@@ -113,7 +113,7 @@ int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struc
 	if (!r && *from->mems && !rp_idset_parse(&set, from->mems, RP_NODES_MAX))
 		r = grants_outside("memory nodes", from->mems, &set, inv.mem_nodes,
 				   "have no memory", &why);
-	return r ? err_set(err, r, "resource plugin %.200s gives %s%s %s", from->resource,
+	return r ? err_set(err, r, "resource plugin %.200s grants %s%s %s", from->resource,
 			   *from->container ? "container " : "the pod", from->container, why.text)
 		 : 0;
 }
@@ -127,7 +127,7 @@ static int grants_dropped(const struct granted *g, const struct err *why, struct
 	host_note(g->p->env.cache, g->ctr, why->text);
 	g->p->wait.plugins.counts.dropped++;
 	if (log_allowed(&g->p->wait.plugins.failures, LOG_SOURCE))
-		log_warning("%s: %s; the container does without", g->ctr->full_name, why->text);
+		log_warning("%s: %s; ignored for this container", g->ctr->full_name, why->text);
 	return 0;
 }
 
@@ -200,7 +200,7 @@ static bool is_taken(const Grants__Grants *all, const struct granted *g, const G
 				continue;
 			if (!str_eq(other->env[k]->value, pair->value) &&
 			    log_allowed(&g->p->wait.plugins.failures, LOG_SOURCE))
-				log_notice("%s: resource plugins %s and %s both set %s: %s counts",
+				log_notice("%s: resource plugins %s and %s both set %s: using %s",
 					   g->ctr->full_name, other->resource, from->resource,
 					   pair->key, other->resource);
 			return true;
@@ -249,12 +249,12 @@ static int put_device(const struct granted *g, const Grants__Grant *from, const 
 	_close_ int fd = fs_open(&g->p->root, d->host_path, O_PATH | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		return err_errno(err, fd < 0 ? fd : -errno,
-				 "container %s: resource plugin %s gives it %s", g->ctr->full_name,
+				 "container %s: resource plugin %s grants %s", g->ctr->full_name,
 				 from->resource, d->host_path);
 	const char *type = S_ISCHR(st.st_mode) ? "c" : S_ISBLK(st.st_mode) ? "b" : NULL;
 	if (!type)
 		return err_set(err, -ENODEV,
-			       "container %s: resource plugin %s gives it %s, which is no device",
+			       "container %s: resource plugin %s grants %s, which is not a device",
 			       g->ctr->full_name, from->resource, d->host_path);
 	const struct rp_device device = {.size = sizeof device,
 					 .path = d->container_path,

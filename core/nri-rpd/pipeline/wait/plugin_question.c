@@ -342,10 +342,9 @@ static void plugin_question_ask(struct pipeline *p, struct inquiry *q, enum step
 	q->serial++;
 	s->counts.asked++;
 	if (!s->reachable) {
-		plugin_question_fail(
-			p, q, false,
-			"resource plugins cannot be asked: the agent is gone; see systemctl status "
-			"nri-rp-agent");
+		plugin_question_fail(p, q, false,
+				     "resource plugins are not available: no agent is connected; "
+				     "see systemctl status nri-rp-agent");
 		return;
 	}
 	const struct plugin_question question = {
@@ -378,7 +377,7 @@ static uint64_t still_asked(struct pipeline *p, struct inquiry *q)
 	if (clock_ms() < end)
 		return end;
 	name_asked(p, q, whom, sizeof whom);
-	(void)snprintf(why, sizeof why, "%.400s: no answer in time", whom);
+	(void)snprintf(why, sizeof why, "%.400s: no reply in time", whom);
 	plugin_question_fail(p, q, true, why);
 	return 0;
 }
@@ -429,7 +428,7 @@ void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct p
 	if (r) {
 		pipeline_plugins_failed(p, serial, false,
 					r == -ENOMEM ? "out of memory"
-						     : "the agent's answer makes no sense");
+						     : "the agent's reply is invalid");
 		return;
 	}
 	q->hints = hints;
@@ -566,7 +565,8 @@ static int plugin_question_judge(struct pipeline *p, struct inquiry *q, const ch
 	if (!allows_late(p))
 		return err_set(err, -ETIMEDOUT, "admission timed out: %s", q->why);
 	if (!q->counted && log_allowed(&p->wait.plugins.failures, LOG_SOURCE))
-		log_warning("%s comes without what it wants of a resource plugin: %s", who, q->why);
+		log_warning("%s starts without its resources of a resource plugin: %s", who,
+			    q->why);
 	q->counted = true;
 	return 0;
 }
@@ -678,15 +678,14 @@ static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 	if (!r)
 		r = plugins_add_grants(p, pod, q->granted.data, q->granted.len, err);
 	if (r)
-		(void)err_prefix(err, "what resource plugins have given cannot be kept: ");
+		(void)err_prefix(err, "grants of resource plugins cannot be saved: ");
 	return r;
 }
 
 static void give_up(struct pipeline *p, struct inquiry *q)
 {
 	if (q->step != STEP_NONE && q->state == STATE_ASKED)
-		plugin_question_fail(p, q, true,
-				     "nri-rpd had no time to wait for resource plugins");
+		plugin_question_fail(p, q, true, "no time was left to wait for resource plugins");
 }
 
 int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct err *err)

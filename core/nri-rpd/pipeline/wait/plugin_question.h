@@ -9,7 +9,7 @@
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
-/* Receive the agent's answers to the question with that serial number; an outdated serial is
+/* Receives the agent's answers to the question with that serial number; an outdated serial is
  * ignored. All data is copied. `late`: the time was over. */
 void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
 			     uint32_t n);
@@ -21,7 +21,7 @@ void pipeline_plugins_failed(struct pipeline *p, uint32_t serial, bool late, con
 /* Drops the present question, because another request begins. */
 void inquiry_reset(struct pipeline *p);
 
-/* Return the time (clock_ms) until which the request has to wait for plugins; 0: it need not wait.
+/* Returns the time (clock_ms) until which the request has to wait for plugins; 0: it need not wait.
  * Ask the plugins if necessary. */
 uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about);
 uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about);

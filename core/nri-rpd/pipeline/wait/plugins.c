@@ -72,7 +72,7 @@ void plugins_keep(struct pipeline *p)
 				 d->pre_start, d->reconciles);
 	}
 	if (text.failed || store_put_note(p->store, NOTE, buf_bytes(&text), buf_len(&text)))
-		log_warning("which resource plugins there are cannot be kept");
+		log_warning("the list of resource plugins cannot be saved");
 	persist_later(p);
 }
 
@@ -86,7 +86,7 @@ static void plugins_do_recall(struct pipeline *p, const char *line)
 		return;
 	const struct plugin_desc d = {.resource = resource,
 				      .endpoint = endpoint,
-				      .error = "the agent has not told of it since the start",
+				      .error = "the agent has not reported it since the start",
 				      .aligns = flags[0],
 				      .pre_start = flags[1],
 				      .reconciles = flags[2]};
@@ -233,7 +233,7 @@ static void plugins_apply(struct pipeline *p)
 	struct err err = ERR_INIT;
 	watchdog_begin(p->watchdog);
 	if (decide_event(p, stage_all, NULL, &err))
-		log_warning("what resource plugins have changed cannot be applied: %s", err.text);
+		log_warning("changes of resource plugins cannot be applied: %s", err.text);
 	watchdog_end(p->watchdog);
 }
 
@@ -250,8 +250,8 @@ static bool drop_strangers(struct pipeline *p, struct pod *pod)
 			list[n++] = had->grants[i];
 	if (!list || n == had->n_grants)
 		return false;
-	log_notice("pod %s/%s: %zu allocations of plugins that have gone count no more", pod->ns,
-		   pod->name, had->n_grants - n);
+	log_notice("pod %s/%s: dropped %zu allocations of removed plugins", pod->ns, pod->name,
+		   had->n_grants - n);
 	return put_grants(p, pod, list, n) == 1;
 }
 
@@ -273,8 +273,8 @@ static void tell_changes(struct pipeline *p, const struct plugin_desc *before, u
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (!plugins_of(p, before[i].resource)) {
-			log_notice("resource plugin %s is known no more", before[i].resource);
-			pipeline_event(p, EV_RUNTIME, "resource plugin %s is known no more",
+			log_notice("resource plugin %s was removed", before[i].resource);
+			pipeline_event(p, EV_RUNTIME, "resource plugin %s was removed",
 				       before[i].resource);
 		}
 }
@@ -318,7 +318,7 @@ void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *sou
 	for (uint32_t i = 0; !source && i < s->n; i++) {
 		struct plugin_desc d = s->list[i], copy;
 		d.connected = false;
-		d.error = "the agent is gone";
+		d.error = "the agent disconnected";
 		if (desc_copy(&copy, &d))
 			continue;
 		desc_fini(&s->list[i]);
@@ -410,8 +410,7 @@ static uint32_t drop_unlisted(struct pipeline *p, const struct by_uid *list, uin
 		struct pod *pod = list[i].pod;
 		if (list[i].listed || !pod->grants || !reconcile_pod(p, pod, resource, &none))
 			continue;
-		log_notice("pod %s/%s: resource plugin %s lists it no more, what it had given "
-			   "counts no more",
+		log_notice("pod %s/%s: resource plugin %s no longer lists it: dropped its grants",
 			   pod->ns, pod->name, resource);
 		dropped++;
 	}

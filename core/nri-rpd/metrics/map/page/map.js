@@ -230,8 +230,8 @@ function showSummary(places, unknown) {
 		n(t.n_cores, 'core', 'cores'), n(t.cpus.length, 'CPU', 'CPUs') + `, ${kept ? `${kept} reserved, ` : ''}${idle - kept} free`, n(places.size, 'container', 'containers')];
 	if (unpinned) parts.push(`${unpinned} not pinned`);
 	if (t.present !== t.online) parts.push(`online: ${t.online} of ${t.present}`);
-	if (unknown.size) parts.push(`${unknown.size} more, of which it is not known where they were`);
-	if (state.at !== null) parts.push('as far as events tell: CPUs that policies share differently within a request are shown as now');
+	if (unknown.size) parts.push(`${unknown.size} containers unknown`);
+	if (state.at !== null) parts.push('Reconstructed from events; shared CPUs as of now');
 	$('summary').textContent = parts.join(' · ');
 }
 
