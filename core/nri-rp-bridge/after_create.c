@@ -164,7 +164,7 @@ static void on_late_turn(void *arg)
 	nri_runtime_unlock(p->plugin.nri);
 }
 
-/* Deferred from intercept_end, inside which the caller must not be answered. */
+/* Runs a turn that intercept_end deferred, because the caller must not be answered inside it. */
 static void on_later(void *arg)
 {
 	struct intercept_call *c = arg;

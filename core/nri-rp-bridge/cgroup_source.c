@@ -263,9 +263,9 @@ static int redescribe_pod(const struct cgroup_source *s, struct arena *a, struct
 	return m ? packed_set(&pod->msg, &m->base) : -ENOMEM;
 }
 
-static int redescribe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew)
+static int redescribe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool fresh)
 {
-	const Nri__Container *m = describe_ctr(s, a, ctr, anew);
+	const Nri__Container *m = describe_ctr(s, a, ctr, fresh);
 	return m ? packed_set(&ctr->msg, &m->base) : -ENOMEM;
 }
 

@@ -91,9 +91,9 @@ void write_again(struct cgroup_source *s, struct ctr *ctr, bool settled);
 /* Returns the pod as an NRI message. NULL: out of memory. */
 Nri__PodSandbox *describe_pod(const struct cgroup_source *s, struct arena *a,
 			      const struct pod *pod);
-/* Returns the container as an NRI message. `anew` true: with the resources requested at its
+/* Returns the container as an NRI message. `fresh` true: with the resources requested at its
  * creation; false: with those in its files. NULL: out of memory. */
-Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew);
+Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool fresh);
 /* Returns true if the container's resources in the pod list differ from those that the plugin has
  * accepted; *ret has what to send. */
 bool describe_resize(const struct cgroup_source *s, struct ctr *ctr, Cri__Resources *ret);

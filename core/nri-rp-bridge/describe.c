@@ -213,7 +213,7 @@ static Cri__Resources *resources_of(struct cgroup_source *s, struct arena *a, co
 	return r;
 }
 
-Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool anew)
+Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool fresh)
 {
 	const Agent__FedPod *pod = podlist_find(s->pods, ctr->pod->info.uid);
 	struct bundle bundle = {.name = ""};
@@ -222,7 +222,7 @@ Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ct
 	if (bundle_read(&s->files.root, s->config.state, a, ctr->id, &bundle))
 		bundle = (struct bundle){.name = ""};
 	const Agent__PodContainer *fed = fed_ctr(pod, ctr->id, bundle.name);
-	Cri__Resources *r = resources_of(s, a, ctr, &bundle, fed, anew);
+	Cri__Resources *r = resources_of(s, a, ctr, &bundle, fed, fresh);
 	const char *cut = arena_printf(a, "%.*s", SHORT_ID, ctr->id);
 	if (!r || !cut)
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cases say of themselves. */
+/* Remarks of cases about themselves. */
 #include "core/nri-rp-modcheck/check.h"
 
 #include <stdarg.h>

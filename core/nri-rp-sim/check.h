@@ -9,7 +9,7 @@
 /* Checks that all texts of a message are UTF-8, which Go requires, and that it has no fields
  * unknown to the release, which Go drops. */
 int check_message(struct sim *s, const ProtobufCMessage *m, const char *what);
-/* Check that nothing is set twice, by two entries of a map or two updates of one container. -EINVAL
+/* Checks that nothing is set twice, by two entries of a map or two updates of one container. -EINVAL
  * with NRI's error text. */
 int check_adjustment(struct sim *s, const Nri__ContainerAdjustment *m, struct err *err);
 int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, struct err *err);

@@ -22,7 +22,7 @@ void model_free_ctr(struct sim *s, struct sim_ctr *ctr);
  * buf. */
 #define MODEL_NAME_MAX 512
 const char *model_name(const struct sim_ctr *ctr, char buf[MODEL_NAME_MAX]);
-/* Return the CPUs or memory nodes that the container may use: all online ones if none are set. */
+/* Returns the CPUs or memory nodes that the container may use: all online ones if none are set. */
 void model_cpus(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
 void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
 /* Describes a container in results. */

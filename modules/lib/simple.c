@@ -64,8 +64,8 @@ int32_t simple_look(struct rp_instance *inst, struct rp_plan **ret)
 	return simple_plan(inst, inst->plan->section, ret);
 }
 
-/* Reserved CPUs stay reserved over reloads, restarts and CPUs that go offline; CPUs that containers
- * own are not reserved while there are others. */
+/* Stores the reserved CPUs, which stay reserved over reloads, restarts and CPUs that go offline.
+ * Exclusive CPUs of containers are not reserved while other CPUs are available. */
 void simple_past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);
@@ -166,7 +166,7 @@ int32_t simple_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : simple_stage(inst, txn, info);
 }
 
-/* Other containers change only if the container owned CPUs. */
+/* Releases a container. Other containers change only if the container owned CPUs. */
 int32_t simple_release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset had;

@@ -34,7 +34,7 @@
 
 struct simple_ops {
 	struct life_ops life;
-	size_t plan_size; /* of struct rp_plan */
+	size_t plan_size; /* size of struct rp_plan */
 	/* Optional: reads further keys of the section into the zeroed members of a plan. */
 	int32_t (*read)(struct rp_instance *inst, rp_cfg section, struct rp_plan *p);
 	/* Returns the number of CPUs that a container should own; 0: none. */

@@ -47,7 +47,7 @@ int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
  */
 #define TOPO_DEVICE_MAX 256u /* bytes of the setting with its NUL */
 bool topo_set_device_nodes(struct topo *t, const char *setting);
-/* NULL is fine; returns NULL. */
+/* Accepts NULL; returns NULL. */
 struct topo *topo_free(struct topo *t);
 
 static inline void cleanup_topo(struct topo **t)

@@ -174,7 +174,7 @@ struct pod {
 	struct ctr *ctrs;
 	struct pod *uid_next; /* another sandbox of the same pod */
 	UT_hash_handle hh;
-	UT_hash_handle hh_uid; /* of the first sandbox of a pod */
+	UT_hash_handle hh_uid; /* only the first sandbox of a pod is in it */
 };
 
 struct stage; /* txn.h */

@@ -31,7 +31,7 @@
 #include "core/nri-rpd/pipeline/state/state.h"
 
 #define LOG_SOURCE "pipeline"
-#define RESERVED_ATTRIBUTE "reserved cpuset" /* of zones */
+#define RESERVED_ATTRIBUTE "reserved cpuset" /* attribute of zones */
 
 /* ---- events of modules and topology changes -------------------------------------------------- */
 

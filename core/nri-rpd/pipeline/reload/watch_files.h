@@ -17,7 +17,7 @@ struct watch_files {
 	int fd; /* inotify; -1: the files are not watched */
 	struct loop_io *io;
 	struct loop_timer *settle; /* until changes that belong together have been made */
-	uint64_t sum; /* of the files when they were looked at last */
+	uint64_t sum; /* checksum of the files at the last check */
 };
 
 int watch_files_init(struct pipeline *p);
