@@ -477,9 +477,7 @@ static const char *cache_ctr_label(void *ctx, rp_ctr ctr, const char *key)
 
 static const char *cache_nothing(void *ctx, rp_ctr ctr, const char *key)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)key;
+	(void)ctx, (void)ctr, (void)key;
 	return NULL;
 }
 
@@ -550,9 +548,7 @@ static int32_t cache_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
 /* No container has any. */
 static const char *cache_cdi(void *ctx, rp_ctr ctr, uint32_t index)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)index;
+	(void)ctx, (void)ctr, (void)index;
 	return NULL;
 }
 
@@ -607,14 +603,25 @@ static int32_t cache_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32
 	return 0;
 }
 
+/* No node has huge pages, so that every container without a request for them fits. */
+static int32_t cache_hugepages(void *ctx, rp_pod pod, rp_ctr ctr, struct rp_ids nodes, char *why,
+			       uint32_t cap)
+{
+	(void)ctx, (void)pod, (void)ctr, (void)nodes, (void)why, (void)cap;
+	return 0;
+}
+
+static int32_t cache_node_hugepages(void *ctx, uint32_t node, uint32_t index,
+				    struct rp_hugepages_info *out)
+{
+	(void)ctx, (void)node, (void)index, (void)out;
+	return -RP_ENOENT;
+}
+
 static int32_t cache_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
 			      int64_t *ret_limit)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)resource;
-	(void)ret_request;
-	(void)ret_limit;
+	(void)ctx, (void)ctr, (void)resource, (void)ret_request, (void)ret_limit;
 	return -RP_ENOENT;
 }
 
@@ -810,43 +817,34 @@ static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group
 /* Nobody is told anything here. */
 static int32_t cache_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
 {
-	(void)ctx;
-	(void)txn;
+	(void)ctx, (void)txn;
 	return quiet_ms > longest_ms || longest_ms > RP_WAIT_MAX_MS ? -RP_EINVAL : 0;
 }
 
 /* There is no cluster. */
 static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out)
 {
-	(void)ctx;
-	(void)pod;
-	(void)index;
-	(void)out;
+	(void)ctx, (void)pod, (void)index, (void)out;
 	return -RP_ENOENT;
 }
 
 /* Pods are known by their containers alone, and nothing is kept with them. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
-	(void)ctx;
-	(void)ret;
-	(void)cap;
+	(void)ctx, (void)ret, (void)cap;
 	return 0;
 }
 
 static int32_t cache_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size)
 {
-	(void)ret;
-	(void)ret_size;
+	(void)ret, (void)ret_size;
 	return first_of(ctx, pod) ? -RP_ENOENT : -RP_ESTALE;
 }
 
 static int32_t cache_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data,
 				     uint32_t size)
 {
-	(void)txn;
-	(void)data;
-	(void)size;
+	(void)txn, (void)data, (void)size;
 	return first_of(ctx, pod) ? -RP_ENOTSUP : -RP_ESTALE;
 }
 
@@ -888,5 +886,7 @@ const struct rp_host_cache fake_cache_service = {
 	.get_pod_private = cache_get_pod_private,
 	.set_pod_private = cache_set_pod_private,
 	.may_wait = cache_may_wait,
+	.hugepages = cache_hugepages,
+	.node_hugepages = cache_node_hugepages,
 	.pod_ctr = cache_pod_ctr,
 };
