@@ -58,7 +58,8 @@
  *       set_pod_private and may_wait, rp_pod_info.flags, cpu_request, cpu_limit, mem_limit and
  *       mem_request, rp_host_cache.pod_ctr, add_mount, add_device and add_cdi, RP_F_HUGEPAGES and
  *       RP_F_SWAP, RP_F_RDT_GROUP, RP_F_TOPTIER_LIMIT, RP_TAKES_TOPTIER_LIMIT, rp_host_work.post
- *       and read_node, RP_EVENT_POSTED; -RP_EBUSY when two modules request different values of one setting
+ *       and read_node, RP_EVENT_POSTED; -RP_EBUSY when two modules request different values of
+ *       one setting
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H
