@@ -10,6 +10,7 @@
 
 #define CGROUP "/sys/fs/cgroup"
 #define WORKQUEUE "/sys/devices/virtual/workqueue/cpumask"
+#define POSSIBLE "/sys/devices/system/cpu/possible"
 #define CLOSED " (the shipped service needs interrupts.conf, see nri-rpd(8))"
 #define PATH_MAX_ RP_SETTING_PATH_MAX
 #define VALUE_MAX RP_SETTING_MAX
@@ -113,10 +114,16 @@ static int32_t files_read(const struct isolation_files *f, const char *path, cha
 	return r;
 }
 
+/* Writes a file. An empty write has no effect, so a line without content clears a file. The kernel
+ * does not clear the CPUs of a cgroup with tasks (ENOSPC): all possible CPUs restrict as little. */
 static int32_t files_write(const struct isolation_files *f, const char *path, const char *text)
 {
-	/* An empty write has no effect: a line without content clears a file of the kernel. */
-	return f->h.work->write_file(f->h.ctx, path, *text ? text : "\n");
+	const struct rp_host_work *work = f->h.work;
+	char all[VALUE_MAX];
+	int32_t r = work->write_file(f->h.ctx, path, *text ? text : "\n");
+	if (r == -ENOSPC && !*text && work->read_file(f->h.ctx, POSSIBLE, all, sizeof all) > 0)
+		r = work->write_file(f->h.ctx, path, all);
+	return r;
 }
 
 static struct kept *files_find(const struct isolation_files *f, const char *path)

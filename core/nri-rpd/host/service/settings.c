@@ -20,6 +20,7 @@
 #include "core/nri-rpd/host/service/settings.h"
 
 #define LOG_SOURCE "settings"
+#define POSSIBLE "sys/devices/system/cpu/possible"
 
 struct claim {
 	const struct instance *instance;
@@ -365,6 +366,10 @@ static int write_back(const struct host_env *env, const struct left *l)
 		return 0;
 	/* an empty write has no effect: a line without content clears a file of the kernel */
 	int r = fs_write(env->root, l->path, *l->found ? l->found : "\n");
+	/* the CPUs of a cgroup with tasks cannot be cleared: all possible ones restrict as little */
+	char all[RP_SETTING_MAX];
+	if (r == -ENOSPC && !*l->found && fs_read(env->root, POSSIBLE, all, sizeof all) > 0)
+		r = fs_write(env->root, l->path, all);
 	bool gone = r == -ENOENT || r == -ENODEV;
 	/* a cgroup ends with its container */
 	return gone && str_has_prefix(l->path, FOUND_CGROUPS) ? 0 : r;
