@@ -366,7 +366,7 @@ static int write_back(const struct host_env *env, const struct left *l)
 		return 0;
 	/* an empty write has no effect: a line without content clears a file of the kernel */
 	int r = fs_write(env->root, l->path, *l->found ? l->found : "\n");
-	/* the CPUs of a cgroup with tasks cannot be cleared: all possible ones restrict as little */
+	/* the CPUs of a cgroup with tasks cannot be cleared: all possible ones restrict no task */
 	char all[RP_SETTING_MAX];
 	if (r == -ENOSPC && !*l->found && fs_read(env->root, POSSIBLE, all, sizeof all) > 0)
 		r = fs_write(env->root, l->path, all);
