@@ -32,8 +32,9 @@ static int cases_static_note(struct check *c, struct err *err)
 	if (r)
 		return r;
 	if (!str_eq(f.note.name, c->o->name))
-		return err_set(err, -EBADMSG, "the file is named %s.so, but its note has the name %s",
-			       c->o->name, f.note.name);
+		return err_set(err, -EBADMSG,
+			       "the file is named %s.so, but its note has the name %s", c->o->name,
+			       f.note.name);
 	check_note(c, "%s %s, ABI %u.%u, needs a host of %u.%u", f.note.name, f.note.version,
 		   f.note.abi_major, f.note.abi_minor, f.note.abi_major, f.note.min_host_minor);
 	return 0;
@@ -82,10 +83,9 @@ static int cases_static_constructors(struct check *c, struct err *err)
 			       "%u constructors: they run before the host could check anything",
 			       f.n_constructors - NOTE_COMPILER_CTORS);
 	if (f.own_init)
-		return err_set(
-			err, -EPERM,
-			"a DT_INIT function (-init): it runs before the host could "
-			"check anything");
+		return err_set(err, -EPERM,
+			       "a DT_INIT function (-init): it runs before the host could "
+			       "check anything");
 	if (f.n_resolvers)
 		return err_set(
 			err, -EPERM,

@@ -413,7 +413,8 @@ static void test_undo_beside_others(void **state)
 	rig_fini(&r);
 }
 
-#define STAYS "Speed Select keeps its configuration; to reset it: intel-speed-select turbo-freq disable"
+#define STAYS                                                                                      \
+	"Speed Select keeps its configuration; to reset it: intel-speed-select turbo-freq disable"
 
 /* What time does not mend is left to the operator, at once or in the end; so is what fails when the
  * daemon stops. */

@@ -258,7 +258,8 @@ struct conf_core {
 		bool pod_resource_api;
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
-		struct conf_strings namespaces; /* kinds of custom resources, besides the agent's own */
+		struct conf_strings
+			namespaces; /* kinds of custom resources, besides the agent's own */
 		const char *socket, *user;
 	} agent;
 	struct {

@@ -26,7 +26,8 @@ struct rest {
 struct client {
 	struct ctl *ctl;
 	struct trunk *trunk;
-	struct rest rests[CTL_RESTS_MAX]; /* remainders of documents that were too long for one reply */
+	struct rest
+		rests[CTL_RESTS_MAX]; /* remainders of documents that were too long for one reply */
 	struct client *prev, *next;
 };
 
