@@ -24,9 +24,9 @@ struct adjust *adjust_free(struct adjust *a); /* accepts NULL; returns NULL */
 /* Call when the daemon has connected, or connected again. */
 void adjust_daemon_connected(struct adjust *a);
 
-/* For tests: adjust_item() returns what an object means for a node, as the item `key` of the section
- * `adjustments`; NULL: nothing. adjust_merge returns the merge patch that changes `has` to `want`,
- * which may be null values; NULL: they are equal. The caller owns the results. */
+/* For tests: adjust_item() returns what an object means for a node, as the item `key` of the
+ * section `adjustments`; NULL: nothing. adjust_merge returns the merge patch that changes `has` to
+ * `want`, which may be null values; NULL: they are equal. The caller owns the results. */
 json_t *adjust_item(const json_t *object, const char *key, const char *node);
 json_t *adjust_merge(json_t *has, json_t *want);
 

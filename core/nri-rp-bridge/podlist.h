@@ -56,8 +56,8 @@ const char *podlist_state(const struct podlist *p);
 
 /* ---- for the sources ------------------------------------------------------------------------- */
 
-/* Updates the pods from a list: begin, one call for each pod, end. At the end, pods that were not in
- * the list are marked as gone. */
+/* Updates the pods from a list: begin, one call for each pod, end. At the end, pods that were not
+ * in the list are marked as gone. */
 void podlist_begin(struct podlist *p);
 void podlist_take(struct podlist *p, const Agent__FedPod *pod);
 void podlist_end(struct podlist *p);

@@ -9,8 +9,8 @@
 /* Checks that all texts of a message are UTF-8, which Go requires, and that it has no fields
  * unknown to the release, which Go drops. */
 int check_message(struct sim *s, const ProtobufCMessage *m, const char *what);
-/* Checks that nothing is set twice, by two entries of a map or two updates of one container. -EINVAL
- * with NRI's error text. */
+/* Checks that nothing is set twice, by two entries of a map or two updates of one container.
+ * -EINVAL with NRI's error text. */
 int check_adjustment(struct sim *s, const Nri__ContainerAdjustment *m, struct err *err);
 int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, struct err *err);
 /* Checks CPUs and memory nodes as the kernel does: CPUs must be online, nodes must have memory. ""

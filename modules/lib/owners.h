@@ -31,8 +31,8 @@ void owners_begin(struct owners *o);
 void owners_undo(struct owners *o);
 /* Gives the CPUs to a container (0: none), whatever their state was. */
 void owners_give(struct owners *o, struct rp_ids cpus, rp_ctr ctr);
-/* Adds a user to each of the CPUs, or remove one. Joining a CPU with an owner removes the owner. The
- * last user to leave makes the CPU free. */
+/* Adds a user to each of the CPUs, or remove one. Joining a CPU with an owner removes the owner.
+ * The last user to leave makes the CPU free. */
 void owners_join(struct owners *o, struct rp_ids cpus);
 void owners_leave(struct owners *o, struct rp_ids cpus);
 /* Makes all CPUs free. */

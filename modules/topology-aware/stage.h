@@ -91,7 +91,8 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r);
 /* Passes the interrupt patterns of all grants to irq.h if they changed. */
 void interrupts_apply(struct rp_instance *inst);
 /*
- * Counts users of interrupt patterns, which requests and grants share. Both functions accept NULL; irq_ask_unref() returns NULL.
+ * Counts users of interrupt patterns, which requests and grants share. Both functions accept NULL;
+ * irq_ask_unref() returns NULL.
  */
 struct irq_ask *irq_ask_ref(struct irq_ask *a);
 struct irq_ask *irq_ask_unref(struct irq_ask *a);

@@ -37,7 +37,8 @@ static bool qos_names(const char *name, size_t len, const char *class)
 	return false;
 }
 
-/* Derives the QoS class from the last two components of the path. Directories above have names chosen by users. */
+/* Derives the QoS class from the last two components of the path. Directories above have names
+ * chosen by users. */
 uint32_t derive_qos(const char *cgroup_parent)
 {
 	const char *end = cgroup_parent + strlen(cgroup_parent);

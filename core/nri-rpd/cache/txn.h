@@ -58,8 +58,8 @@ const struct stage *txn_broken(const struct txn *t);
 const struct stage *txn_touched(const struct txn *t); /* list through ->link */
 unsigned txn_n_touched(const struct txn *t);
 
-/* Puts a set or blob into a staged field. Takes ownership of the reference, and release the previous
- * one. */
+/* Puts a set or blob into a staged field. Takes ownership of the reference, and release the
+ * previous one. */
 void txn_put_set(struct cache *c, struct iset **field, struct iset *set);
 void txn_put_blob(struct blob **field, struct blob *blob);
 

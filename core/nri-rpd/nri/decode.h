@@ -8,7 +8,8 @@
 
 #include "core/nri-rpd/nri/internal.h"
 
-/* Decodes packed messages into descriptions, with text and lists in the arena; -EBADMSG, -ENOMEM. */
+/* Decodes packed messages into descriptions whose text and lists are in the arena; -EBADMSG,
+ * -ENOMEM. */
 int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
 
 /* Decodes a container. rest: arena for attributes that only a creation uses; may be the same. */

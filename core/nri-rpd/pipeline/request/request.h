@@ -77,10 +77,10 @@ struct request_about {
 };
 
 /*
- * Begins and ends a request. It begins with request_begin() and ends with reply_sent(), or with reply_dropped() if the
- * reply could not be delivered: its updates are queued then. After an error nothing has changed,
- * and err holds a sentence that the runtime reports to users. Unknown pods and containers are
- * adopted from the request.
+ * Begins and ends a request. It begins with request_begin() and ends with reply_sent(), or with
+ * reply_dropped() if the reply could not be delivered: its updates are queued then. After an error
+ * nothing has changed, and err holds a sentence that the runtime reports to users. Unknown pods and
+ * containers are adopted from the request.
  */
 void request_begin(struct pipeline *p, enum request r);
 /* Admits a pod. Returns 1 if resource plugins have to be asked first: call request_pause(),
