@@ -224,7 +224,7 @@ static int release_unplaced(struct check *c, struct err *err)
 					    .cgroups_path = "",
 					    .state = RP_STATE_RUNNING,
 					    .oom_score_adj = RP_NOT_SET,
-					    .res = {1024, 100000, 100000, RP_NOT_SET, NULL, NULL}};
+					    .res = {.amounts = {1024, 100000, 100000, RP_NOT_SET}}};
 		bad = cache_put_pod(r.env->cache, &pd, &pod, err);
 		bad = bad ? bad : cache_put_ctr(r.env->cache, &cd, &ctr, err);
 		if (!bad && i % 2)

@@ -91,15 +91,16 @@ static void add_pod(struct cache *c, unsigned i)
 	(void)snprintf(ctr_id, sizeof ctr_id, "ctr%u", i);
 	const struct pod_desc pod_desc = {pod_id, pod_id,      "uid", "default", "",  "/kubepods",
 					  labels, annotations, 2,     1,	 NULL};
-	const struct ctr_desc ctr_desc = {.id = ctr_id,
-					  .pod_id = pod_id,
-					  .name = "main",
-					  .cgroups_path = "/kubepods/x",
-					  .state = RP_STATE_RUNNING,
-					  .oom_score_adj = 100,
-					  .res = {1024, 100000, 100000, 1 << 20, "0-3", "0"},
-					  .labels = labels,
-					  .n_labels = i % 3};
+	const struct ctr_desc ctr_desc = {
+		.id = ctr_id,
+		.pod_id = pod_id,
+		.name = "main",
+		.cgroups_path = "/kubepods/x",
+		.state = RP_STATE_RUNNING,
+		.oom_score_adj = 100,
+		.res = {.amounts = {1024, 100000, 100000, 1 << 20}, .cpus = "0-3", .mems = "0"},
+		.labels = labels,
+		.n_labels = i % 3};
 	check(cache_put_pod(c, &pod_desc, &pod, &err) == 0, err.text);
 	check(cache_put_ctr(c, &ctr_desc, &ctr, &err) == 0, err.text);
 	if (i >= N_PODS - N_OWNERS)

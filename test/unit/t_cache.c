@@ -47,7 +47,7 @@ static struct ctr_desc ctr_desc(const char *id, const char *pod, const char *nam
 		.cgroups_path = "",
 		.state = RP_STATE_CREATING,
 		.oom_score_adj = RP_NOT_SET,
-		.res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL},
+		.res = {.amounts = CPU_AMOUNTS_NONE},
 	};
 }
 
@@ -182,7 +182,7 @@ static void test_memory_request_from_oom_score(void **state)
 static struct needs needs_of(uint32_t qos, int64_t shares, int64_t quota, int64_t period,
 			     int64_t limit, int64_t adj)
 {
-	const struct values v = {shares, quota, period, limit, NULL, NULL};
+	const struct values v = {.amounts = {shares, quota, period, limit}};
 	struct needs n;
 	bool estimated;
 	derive_needs(qos, &v, adj, 1000 * 1000, &n, &estimated);
@@ -495,7 +495,7 @@ static void test_policy_numbers(void **state)
 static void test_values_overlay(void **state)
 {
 	struct values v = VALUES_NONE;
-	struct res_desc res = {100, 0, RP_NOT_SET, 5, "0-3", ""};
+	struct res_desc res = {.amounts = {100, 0, RP_NOT_SET, 5}, .cpus = "0-3", .mems = ""};
 	assert_int_equal(values_overlay(*state, &v, &res, true), 0);
 	assert_int_equal(v.shares, 100);
 	assert_true(v.quota == RP_NOT_SET);
@@ -544,8 +544,9 @@ static void test_differences_and_acknowledgement(void **state)
  * policy's. */
 static void test_decisions_follow(void **state)
 {
-	const struct values was = {2048, 200000, 100000, 1 << 20, NULL, NULL},
-			    now = {1024, 100000, 50000, 2 << 20, NULL, NULL}, nothing = VALUES_NONE;
+	const struct values was = {.amounts = {2048, 200000, 100000, 1 << 20}},
+			    now = {.amounts = {1024, 100000, 50000, 2 << 20}},
+			    nothing = VALUES_NONE;
 	(void)state;
 	struct decision d = {
 		.shares = 2048, .quota = 200000, .period = 100000, .mem_limit = 1 << 20};

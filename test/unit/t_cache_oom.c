@@ -20,7 +20,7 @@ static int put_one(struct cache *c, const char *id, const char *name)
 		.cgroups_path = "",
 		.state = RP_STATE_CREATING,
 		.oom_score_adj = RP_NOT_SET,
-		.res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL},
+		.res = {.amounts = CPU_AMOUNTS_NONE},
 	};
 	struct ctr *ctr;
 	int r = cache_put_ctr(c, &d, &ctr, NULL);

@@ -232,7 +232,7 @@ static void synchronize_with(unsigned n_ctrs)
 			.cgroups_path = "/kubepods/podx/ctr",
 			.state = RP_STATE_RUNNING,
 			.oom_score_adj = -997,
-			.res = {64 * 1024, 64 * 100000, 100000, RP_NOT_SET, NULL, NULL}};
+			.res = {.amounts = {64 * 1024, 64 * 100000, 100000, RP_NOT_SET}}};
 		sync_ctr(fx.pipeline, &ctr, NULL);
 	}
 	sync_end(fx.pipeline, &reply);

@@ -187,10 +187,10 @@ static inline int fixture_create(struct fixture *f, const char *name, int64_t mc
 			       .cgroups_path = "/kubepods/podx/ctr",
 			       .state = RP_STATE_CREATING,
 			       .oom_score_adj = mcpu ? -997 : 1000,
-			       .res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}};
+			       .res = {.amounts = CPU_AMOUNTS_NONE}};
 	if (mcpu)
-		ctr.res = (struct res_desc){mcpu * 1024 / 1000, mcpu * 100, 100000,
-					    64 << 20,		NULL,	    NULL};
+		ctr.res = (struct res_desc){
+			.amounts = {mcpu * 1024 / 1000, mcpu * 100, 100000, 64 << 20}};
 	else
 		ctr.res.shares = 2;
 	request_begin(f->pipeline, REQ_RUN_POD);
@@ -216,11 +216,10 @@ static inline void fixture_stop(struct fixture *f, const char *name)
 	assert_non_null(ctr);
 	const struct pod_desc pod = {
 		.id = ctr->pod->id, .name = ctr->pod->name, .ns = ctr->pod->ns};
-	const struct ctr_desc desc = {
-		.id = ctr->id,
-		.pod_id = ctr->pod->id,
-		.name = ctr->name,
-		.res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}};
+	const struct ctr_desc desc = {.id = ctr->id,
+				      .pod_id = ctr->pod->id,
+				      .name = ctr->name,
+				      .res = {.amounts = CPU_AMOUNTS_NONE}};
 	request_begin(f->pipeline, REQ_STOP);
 	request_stop(f->pipeline, &pod, &desc, &reply);
 	reply_sent(f->pipeline, &reply, false);

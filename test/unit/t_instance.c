@@ -239,7 +239,7 @@ static int setup(void **state)
 		.name = "main",
 		.cgroups_path = "/pods/c1",
 		.oom_score_adj = RP_NOT_SET,
-		.res = {2048, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL},
+		.res = {.amounts = {2048, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET}},
 		.labels = notes,
 		.annotations = notes,
 		.n_labels = 2,

@@ -301,7 +301,7 @@ static int update(struct world *w, const struct box *b, const struct res_desc *r
 	return r;
 }
 
-#define SHARES(n) (&(struct res_desc){n, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL})
+#define SHARES(n) (&(struct res_desc){.amounts = {n, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET}})
 
 static void test_resize(void **state)
 {
@@ -358,11 +358,11 @@ static void test_update_of_others(void **state)
 		update(w, &(struct box){.name = "", .pod_id = "x", .id = "y"}, SHARES(1024), NULL),
 		0);
 	/* the kubelet's own CPU manager */
-	assert_int_equal(update(w, &b,
-				&(struct res_desc){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET,
-						   "0-1", "0"},
-				&reply),
-			 0);
+	assert_int_equal(
+		update(w, &b,
+		       &(struct res_desc){.amounts = CPU_AMOUNTS_NONE, .cpus = "0-1", .mems = "0"},
+		       &reply),
+		0);
 	assert_int_equal(reply.n_updates, 1);
 	assert_true(w->p->requests.warned_kubelet);
 	reply_sent(w->p, &reply, false);

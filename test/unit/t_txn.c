@@ -45,14 +45,13 @@ static int setup(void **state)
 	for (uint32_t i = 0; i < N_CTRS; i++) {
 		char id[16];
 		(void)snprintf(id, sizeof id, "c%u", i);
-		const struct ctr_desc d = {
-			.id = id,
-			.pod_id = "p",
-			.name = id,
-			.cgroups_path = "",
-			.state = RP_STATE_RUNNING,
-			.oom_score_adj = RP_NOT_SET,
-			.res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}};
+		const struct ctr_desc d = {.id = id,
+					   .pod_id = "p",
+					   .name = id,
+					   .cgroups_path = "",
+					   .state = RP_STATE_RUNNING,
+					   .oom_score_adj = RP_NOT_SET,
+					   .res = {.amounts = CPU_AMOUNTS_NONE}};
 		assert_int_equal(cache_put_ctr(cache, &d, &ctrs[i], NULL), 0);
 	}
 	assert_int_equal(rp_idset_parse(&online, "0-13", RP_CPUS_MAX), 0);

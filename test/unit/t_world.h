@@ -309,9 +309,11 @@ static inline void box_describe(const struct box *b, struct box_desc *d)
 		.state = b->state,
 		.created_ns = b->created_ns,
 		.oom_score_adj = RP_NOT_SET,
-		.res = {number_or_absent(b->res.shares), number_or_absent(b->res.quota),
-			number_or_absent(b->res.period), number_or_absent(b->res.mem_limit),
-			b->res.cpus, b->res.mems},
+		.res = {.amounts = {number_or_absent(b->res.shares), number_or_absent(b->res.quota),
+				    number_or_absent(b->res.period),
+				    number_or_absent(b->res.mem_limit)},
+			.cpus = b->res.cpus,
+			.mems = b->res.mems},
 	};
 }
 

@@ -204,19 +204,25 @@ uint32_t ctr_diff(const struct ctr *ctr)
 struct values ctr_decided(const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
-	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
+	return (struct values){.amounts = d->amounts, .cpus = d->cpus, .mems = d->mems};
+}
+
+/* Copies the amounts of these fields (DIFF_…). */
+static void amounts_copy(struct cpu_amounts *to, uint32_t fields, const struct cpu_amounts *from)
+{
+	if (fields & DIFF_SHARES)
+		to->shares = from->shares;
+	if (fields & DIFF_QUOTA)
+		to->quota = from->quota;
+	if (fields & DIFF_PERIOD)
+		to->period = from->period;
+	if (fields & DIFF_MEM_LIMIT)
+		to->mem_limit = from->mem_limit;
 }
 
 void ctr_note_sent(struct ctr *ctr, uint32_t fields, const struct values *v)
 {
-	if (fields & DIFF_SHARES)
-		ctr->sent.shares = v->shares;
-	if (fields & DIFF_QUOTA)
-		ctr->sent.quota = v->quota;
-	if (fields & DIFF_PERIOD)
-		ctr->sent.period = v->period;
-	if (fields & DIFF_MEM_LIMIT)
-		ctr->sent.mem_limit = v->mem_limit;
+	amounts_copy(&ctr->sent.amounts, fields, &v->amounts);
 }
 
 void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v)
@@ -226,14 +232,7 @@ void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const str
 		txn_put_set(c, &a->cpus, intern_ref(v->cpus));
 	if (fields & DIFF_MEMS)
 		txn_put_set(c, &a->mems, intern_ref(v->mems));
-	if (fields & DIFF_SHARES)
-		a->shares = v->shares;
-	if (fields & DIFF_QUOTA)
-		a->quota = v->quota;
-	if (fields & DIFF_PERIOD)
-		a->period = v->period;
-	if (fields & DIFF_MEM_LIMIT)
-		a->mem_limit = v->mem_limit;
+	amounts_copy(&a->amounts, fields, &v->amounts);
 	const struct values none = VALUES_NONE;
 	ctr_note_sent(ctr, fields, &none);
 	ctr->store.missing |= ctr_unstored_acked(fields);
@@ -683,11 +682,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	ctr->requested = (struct values)VALUES_NONE;
 	ctr->acked = (struct values)VALUES_NONE;
 	ctr->sent = (struct values)VALUES_NONE;
-	ctr->cur = (struct decision){.shares = RP_NOT_SET,
-				     .quota = RP_NOT_SET,
-				     .period = RP_NOT_SET,
-				     .mem_limit = RP_NOT_SET,
-				     .state = d->state};
+	ctr->cur = (struct decision){.amounts = CPU_AMOUNTS_NONE, .state = d->state};
 	ctr->full_name = full_name(pod->ns, pod->name, d->name);
 	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) ||
 	    put_text(&ctr->name, d->name, &fresh) || fill_ctr(ctr, d) ||

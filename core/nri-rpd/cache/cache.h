@@ -36,9 +36,27 @@
 
 /* ---- descriptions from a front end (text borrowed during the call) --------------------------- */
 
+/* CPU shares, quota and period in microseconds, memory limit in bytes; RP_NOT_SET: not set. A struct
+ * with CPU_AMOUNTS has them as its own members, and together as `amounts`. */
+#define CPU_AMOUNT_MEMBERS int64_t shares, quota, period, mem_limit
+struct cpu_amounts {
+	CPU_AMOUNT_MEMBERS;
+};
+#define CPU_AMOUNTS                                                                                \
+	union {                                                                                    \
+		struct {                                                                           \
+			CPU_AMOUNT_MEMBERS;                                                        \
+		};                                                                                 \
+		struct cpu_amounts amounts;                                                        \
+	}
+#define CPU_AMOUNTS_NONE                                                                           \
+	{                                                                                          \
+		RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET                                     \
+	}
+
 /* Resource values; RP_NOT_SET and NULL: not reported by the runtime. */
 struct values {
-	int64_t shares, quota, period, mem_limit;
+	CPU_AMOUNTS;
 	struct iset *cpus, *mems; /* references; NULL: not set */
 };
 
@@ -54,7 +72,7 @@ struct huge {
 };
 
 struct res_desc {
-	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: absent */
+	CPU_AMOUNTS;
 	const char *cpus, *mems; /* list form; NULL or "": absent */
 };
 
@@ -116,7 +134,7 @@ struct needs {
 
 struct decision {
 	struct iset *cpus, *mems, *exclusive; /* references; NULL: not decided */
-	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: not decided */
+	CPU_AMOUNTS;
 	struct blob *rdt_class, *blockio_class, *cpu_class;
 	/* classes of an adjustment, which override the above; derived from the configuration and
 	 * never stored */
@@ -307,7 +325,7 @@ const char *cache_policy_name(const struct cache *c, uint32_t number);
 
 #define VALUES_NONE                                                                                \
 	{                                                                                          \
-		RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL                         \
+		.amounts = CPU_AMOUNTS_NONE                                                        \
 	}
 
 /* Overlays the present values onto v: not RP_NOT_SET, and with zero_is_absent not 0, since runtimes

@@ -356,10 +356,7 @@ static int res_field(void *arg, const struct field *f)
 
 static void clear_resources(struct res_desc *ret)
 {
-	*ret = (struct res_desc){.shares = RP_NOT_SET,
-				 .quota = RP_NOT_SET,
-				 .period = RP_NOT_SET,
-				 .mem_limit = RP_NOT_SET};
+	*ret = (struct res_desc){.amounts = CPU_AMOUNTS_NONE};
 }
 
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret)

@@ -46,29 +46,16 @@ static char *set_text(const struct iset *set)
 	return set ? (char *)set->text : NULL;
 }
 
-static void put_values(RpStore__Values *m, int64_t shares, int64_t quota, int64_t period,
-		       int64_t mem_limit)
+static RpStore__Values *values_message(RpStore__Values *m, const struct cpu_amounts *amounts,
+				       const struct iset *cpus, const struct iset *mems)
 {
 	rp_store__values__init(m);
-	put_amount(&m->has_shares, &m->shares, shares);
-	put_amount(&m->has_quota, &m->quota, quota);
-	put_amount(&m->has_period, &m->period, period);
-	put_amount(&m->has_mem_limit, &m->mem_limit, mem_limit);
-}
-
-static RpStore__Values *values_message(RpStore__Values *m, const struct values *v)
-{
-	put_values(m, v->shares, v->quota, v->period, v->mem_limit);
-	m->cpus = set_text(v->cpus);
-	m->mems = set_text(v->mems);
-	return m;
-}
-
-static RpStore__Values *decided_message(RpStore__Values *m, const struct decision *d)
-{
-	put_values(m, d->shares, d->quota, d->period, d->mem_limit);
-	m->cpus = set_text(d->cpus);
-	m->mems = set_text(d->mems);
+	put_amount(&m->has_shares, &m->shares, amounts->shares);
+	put_amount(&m->has_quota, &m->quota, amounts->quota);
+	put_amount(&m->has_period, &m->period, amounts->period);
+	put_amount(&m->has_mem_limit, &m->mem_limit, amounts->mem_limit);
+	m->cpus = set_text(cpus);
+	m->mems = set_text(mems);
 	return m;
 }
 
@@ -136,7 +123,8 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	put_amount(&m->has_oom_score_adj, &m->oom_score_adj, ctr->oom_score_adj);
 	m->flags = ctr->flags & FLAGS_STORED;
 	m->has_flags = m->flags != 0;
-	m->requested = values_message(&r->values[0], &ctr->requested);
+	m->requested = values_message(&r->values[0], &ctr->requested.amounts, ctr->requested.cpus,
+				      ctr->requested.mems);
 	m->wanted = needs_message(&r->needs, &ctr->wanted);
 	m->has_pod_cpu_extra = ctr->pod_cpu_extra != 0;
 	m->pod_cpu_extra = ctr->pod_cpu_extra;
@@ -151,11 +139,13 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->state = d->state;
 	m->has_pid = ctr->pid != 0;
 	m->pid = ctr->pid;
-	m->decided = decided_message(&r->values[0], d);
+	m->decided = values_message(&r->values[0], &d->amounts, d->cpus, d->mems);
 	m->exclusive = set_text(d->exclusive);
-	m->acked = values_message(&r->values[1], &ctr->acked);
+	m->acked = values_message(&r->values[1], &ctr->acked.amounts, ctr->acked.cpus,
+				  ctr->acked.mems);
 	if (ctr_has_sent(ctr))
-		m->sent = values_message(&r->values[2], &ctr->sent);
+		m->sent = values_message(&r->values[2], &ctr->sent.amounts, ctr->sent.cpus,
+					 ctr->sent.mems);
 	m->has_group = d->group != 0;
 	m->group = d->group;
 	m->has_confined = m->confined = d->confined;
@@ -411,12 +401,7 @@ static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct
 	int r = read_values(m, &v, err);
 	if (r)
 		return r;
-	*ret = (struct res_desc){.shares = v.shares,
-				 .quota = v.quota,
-				 .period = v.period,
-				 .mem_limit = v.mem_limit,
-				 .cpus = m->cpus,
-				 .mems = m->mems};
+	*ret = (struct res_desc){.amounts = v.amounts, .cpus = m->cpus, .mems = m->mems};
 	return 0;
 }
 

@@ -109,7 +109,7 @@ struct stored_set {
 };
 
 struct stored_values {
-	int64_t shares, quota, period, mem_limit;
+	CPU_AMOUNTS;
 	struct stored_set cpus, mems;
 };
 

@@ -131,20 +131,14 @@ static int take_set(struct cache *c, struct iset **field, const struct stored_se
 
 static int fill_acked(struct cache *c, struct values *v, const struct stored_values *from)
 {
-	v->shares = from->shares;
-	v->quota = from->quota;
-	v->period = from->period;
-	v->mem_limit = from->mem_limit;
+	v->amounts = from->amounts;
 	int r = take_set(c, &v->cpus, &from->cpus);
 	return r ? r : take_set(c, &v->mems, &from->mems);
 }
 
 static int fill_decision(struct cache *c, struct decision *d, const struct stored_decision *from)
 {
-	d->shares = from->decided.shares;
-	d->quota = from->decided.quota;
-	d->period = from->decided.period;
-	d->mem_limit = from->decided.mem_limit;
+	d->amounts = from->decided.amounts;
 	d->needs = from->needs;
 	d->state = from->state;
 	d->group = from->group;
@@ -181,12 +175,7 @@ static int apply_decision(struct restore *r, struct ctr *ctr, const struct store
 	txn_end(t);
 	if (!res)
 		res = fill_acked(r->cache, &ctr->acked, &from->acked);
-	ctr->sent = (struct values){from->sent.shares,
-				    from->sent.quota,
-				    from->sent.period,
-				    from->sent.mem_limit,
-				    NULL,
-				    NULL};
+	ctr->sent = (struct values){.amounts = from->sent.amounts};
 	ctr->pid = from->pid;
 	if (from->degraded.data)
 		ctr->flags |= RP_CTR_DEGRADED;

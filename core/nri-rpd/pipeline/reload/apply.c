@@ -130,10 +130,7 @@ static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct de
 	d->group = was->group;
 	txn_put_blob(&d->private_data, blob_ref(was->private_data));
 	txn_put_blob(&d->data, blob_ref(was->data));
-	d->shares = was->shares;
-	d->quota = was->quota;
-	d->period = was->period;
-	d->mem_limit = was->mem_limit;
+	d->amounts = was->amounts;
 	txn_put_set(p->env.cache, &d->mems, intern_ref(was->mems));
 }
 

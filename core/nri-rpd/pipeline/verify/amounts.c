@@ -14,11 +14,11 @@
 
 #define VALUE_MAX 64u
 
-struct amounts amounts_of(const struct ctr *ctr)
+struct cpu_amounts amounts_of(const struct ctr *ctr)
 {
 	uint32_t diff = ctr_diff(ctr);
 	const struct decision *d = &ctr->cur;
-	return (struct amounts){
+	return (struct cpu_amounts){
 		.shares = diff & DIFF_SHARES ? RP_NOT_SET : d->shares,
 		.quota = diff & DIFF_QUOTA ? RP_NOT_SET : d->quota,
 		.period = diff & DIFF_PERIOD ? RP_NOT_SET : d->period,
@@ -26,7 +26,7 @@ struct amounts amounts_of(const struct ctr *ctr)
 	};
 }
 
-bool amounts_any(const struct amounts *a)
+bool amounts_any(const struct cpu_amounts *a)
 {
 	return a->shares != RP_NOT_SET || a->quota != RP_NOT_SET || a->mem_limit != RP_NOT_SET;
 }
@@ -90,7 +90,7 @@ static void amounts_say(char text[AMOUNTS_TEXT_MAX], const char *file, const cha
 			       expected);
 }
 
-static uint32_t other_shares(const struct amounts *a, int dir, char *text)
+static uint32_t other_shares(const struct cpu_amounts *a, int dir, char *text)
 {
 	char value[VALUE_MAX];
 	bool v2 = read_at(dir, "cpu.weight", value);
@@ -103,7 +103,7 @@ static uint32_t other_shares(const struct amounts *a, int dir, char *text)
 	return DIFF_SHARES;
 }
 
-static uint32_t other_quota(const struct amounts *a, int dir, char *text)
+static uint32_t other_quota(const struct cpu_amounts *a, int dir, char *text)
 {
 	char value[VALUE_MAX], period[VALUE_MAX];
 	char *end = value;
@@ -125,7 +125,7 @@ static uint32_t other_quota(const struct amounts *a, int dir, char *text)
 	return DIFF_PERIOD;
 }
 
-static uint32_t other_limit(const struct amounts *a, int dir, char *text)
+static uint32_t other_limit(const struct cpu_amounts *a, int dir, char *text)
 {
 	char value[VALUE_MAX];
 	bool v2 = read_at(dir, "memory.max", value);
@@ -139,7 +139,7 @@ static uint32_t other_limit(const struct amounts *a, int dir, char *text)
 	return DIFF_MEM_LIMIT;
 }
 
-uint32_t amounts_other(const struct amounts *a, int cpu_dir, int memory_dir,
+uint32_t amounts_other(const struct cpu_amounts *a, int cpu_dir, int memory_dir,
 		       char text[AMOUNTS_TEXT_MAX])
 {
 	*text = '\0';

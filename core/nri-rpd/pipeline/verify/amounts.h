@@ -13,14 +13,9 @@
 
 #define AMOUNTS_TEXT_MAX 96u
 
-/* Expected amounts; RP_NOT_SET: not compared. */
-struct amounts {
-	int64_t shares, quota, period, mem_limit;
-};
-
-/* Returns the decided amounts that the runtime has acknowledged. */
-struct amounts amounts_of(const struct ctr *ctr);
-bool amounts_any(const struct amounts *a);
+/* Returns the decided amounts that the runtime has acknowledged; RP_NOT_SET: not to be compared. */
+struct cpu_amounts amounts_of(const struct ctr *ctr);
+bool amounts_any(const struct cpu_amounts *a);
 /* Returns true if `name` is a cgroup file with one of the amounts. */
 bool amounts_file(const char *name);
 /*
@@ -28,7 +23,7 @@ bool amounts_file(const char *name);
  * one on v2; -1: none). Returns DIFF_… of those that differ. text: the first difference, as
  * "cpu.max 50000 100000 instead of 20000 100000".
  */
-uint32_t amounts_other(const struct amounts *a, int cpu_dir, int memory_dir,
+uint32_t amounts_other(const struct cpu_amounts *a, int cpu_dir, int memory_dir,
 		       char text[AMOUNTS_TEXT_MAX]);
 
 #endif

@@ -32,7 +32,7 @@ struct check {
 	uint32_t pid;
 	/* expected sets; the worker compares their values, which are immutable while referenced */
 	struct iset *cpus, *mems;
-	struct amounts amounts; /* expected */
+	struct cpu_amounts amounts; /* expected */
 	bool watched[N_DRIFT_DIRS];
 	int watches[N_DRIFT_DIRS];
 	enum culprit culprit;
@@ -200,21 +200,21 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 	updates_add(p, ctr);
 }
 
-static struct amounts amounts_to_look_at(const struct pipeline *p, const struct ctr *ctr)
+static struct cpu_amounts amounts_to_look_at(const struct pipeline *p, const struct ctr *ctr)
 {
-	static const struct amounts none = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
+	static const struct cpu_amounts none = CPU_AMOUNTS_NONE;
 	return controllers_take(p) & RP_TAKES_AMOUNTS ? none : amounts_of(ctr);
 }
 
 bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr)
 {
-	struct amounts a = amounts_to_look_at(p, ctr);
+	struct cpu_amounts a = amounts_to_look_at(p, ctr);
 	return amounts_any(&a);
 }
 
 static bool has_changed(const struct pipeline *p, const struct ctr *ctr, const struct check *c)
 {
-	struct amounts now = amounts_to_look_at(p, ctr);
+	struct cpu_amounts now = amounts_to_look_at(p, ctr);
 	return (c->cpus && (ctr->acked.cpus != c->cpus || ctr->acked.mems != c->mems)) ||
 	       memcmp(&now, &c->amounts, sizeof now) != 0;
 }
