@@ -8,6 +8,7 @@
 
 #include <utlist.h>
 
+#include "core/lib/kube/token.h"
 #include "core/lib/kube/http.h"
 #include "core/nri-rp-agent/rbac_hint.h"
 #include "core/lib/util/buf.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/lib/kube/token.h"
 #include "core/lib/kube/http.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"

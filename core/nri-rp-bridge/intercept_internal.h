@@ -8,7 +8,7 @@
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/nri-rp-bridge/intercept.h"
 #include "core/lib/util/fields.h"
-#include "core/lib/util/task.h"
+#include "core/lib/util/loop.h"
 
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"

@@ -14,6 +14,7 @@
 
 #include "core/lib/machines/doc.h"
 #include "core/lib/machines/machine.h"
+#include "core/lib/machines/tree.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/lib/machines/machine.h"
+#include "core/lib/machines/tree.h"
+#include "core/lib/machines/shipped.h"
 #include "core/nri-rp-sim/serve.h"
 #include "core/nri-rp-sim/play.h"
 #include "core/lib/util/cmdline.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates a node, sets it up, waits, and removes it. */
+#include "core/lib/machines/tree.h"
+#include "core/lib/machines/shipped.h"
 #include "core/nri-rp-sim/sim.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lib/machines/tree.h"
 #include "core/nri-rp-sim/steps.h"
 
 #include <regex.h>

@@ -9,8 +9,8 @@ DEFINITION = re.compile(r'^(?!static|typedef|return|else|#|\s|/|\*|extern)[A-Za-
 PROTOTYPE = re.compile(r'^(?!static|typedef|#|\s|\}|\{)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}()]*;', re.M | re.S)
 # What the files of one folder share, under a name that says so, and headers that are the face of a whole folder.
 SHARED = re.compile(r'(^|_)(internal|impl)\.h$')
-FACES = {'core/lib/conf/conf.h', 'core/lib/topo/topo.h', 'core/lib/topo/sst.h', 'core/lib/term/out.h', 'core/lib/machines/machine.h',
-         'core/lib/kube/kubeconfig.h', 'core/lib/util/task.h', 'core/nri-rpctl/cli.h', 'core/nri-rpd/host/service/services.h'}
+FACES = {'core/lib/conf/conf.h', 'core/lib/topo/topo.h', 'core/lib/topo/sst.h', 'core/lib/term/out.h',
+         'core/nri-rpctl/cli.h', 'core/nri-rpd/host/service/services.h'}
 
 
 def code_of(path):

@@ -14,6 +14,7 @@
 
 #include "core/nri-rpd/agent/node.h"
 #include "core/nri-rpd/agent/pods.h"
+#include "core/lib/kube/token.h"
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/candidate.h"
 #include "core/lib/kube/kubeconfig.h"

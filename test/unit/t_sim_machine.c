@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/lib/machines/tree.h"
+#include "core/lib/machines/shipped.h"
 #include "core/lib/topo/topo.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"

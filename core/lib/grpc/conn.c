@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/lib/util/buf.h"
-#include "core/lib/util/task.h"
+#include "core/lib/util/loop.h"
 
 /* Bytes of a read, in a buffer on the stack, so that an idle connection needs no memory for it. */
 #define CHUNK_SIZE (64u << 10)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/lib/conf/documents.h"
+#include "core/lib/kube/token.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"

@@ -47,12 +47,4 @@ bool kubeconfig_is_in_cluster(void);
 int kubeconfig_in_cluster(const char *dir, struct kubeconfig *ret, struct err *err);
 void kubeconfig_fini(struct kubeconfig *k);
 
-/*
- * Returns the token to send now, malloc'd; *ret NULL: none. -EINVAL: the file has no valid token;
- * another error: it is not readable.
- */
-int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err);
-/* Reads a file of at most max bytes, malloc'd and NUL-terminated. */
-int kube_read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err);
-
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Returns the bearer token, which is read from its file for each request. */
+#include "core/lib/kube/token.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lib/kube/kubeconfig.h"
 #include "core/lib/util/cleanup.h"
 
 int kube_read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes CPUs, caches and memory nodes from a description. */
 #include "core/lib/machines/machine.h"
+#include "core/lib/machines/shipped.h"
 
 #include <stdio.h>
 #include <string.h>

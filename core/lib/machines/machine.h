@@ -79,24 +79,4 @@ struct machine {
 int machine_from(const json_t *description, struct machine *ret, struct err *err);
 void machine_fini(struct machine *m);
 
-/* Writes the tree, or updates one that was written for the same machine with other CPUs offline. */
-int machine_write(const struct machine *m, const char *dir, struct err *err);
-
-/* ---- shipped --------------------------------------------------------------------------------- */
-
-struct shipped_machine {
-	const char *name;
-	const char *text, *end;
-};
-extern const struct shipped_machine shipped_machines[];
-extern const unsigned n_shipped_machines;
-/* Returns a shipped description as a new reference. -ENOENT. */
-int machine_shipped(const char *name, json_t **ret, struct err *err);
-
-/*
- * Returns the description NAME, FILE.yaml, or a map, as a new reference. A directory (which is a
- * recorded tree) is no description: -EISDIR.
- */
-int machine_describe(const json_t *which, json_t **ret, struct err *err);
-
 #endif

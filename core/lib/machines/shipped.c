@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "core/lib/machines/machine.h"
+#include "core/lib/machines/shipped.h"
 #include "core/lib/util/str.h"
 
 #define MACHINES(X)                                                                                \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/lib/machines/machine.h"
+#include "core/lib/machines/tree.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"

@@ -4,7 +4,7 @@
  * through a separate queue and an eventfd. Signals arrive by signalfd, not by handlers, so that a
  * forked child can never write to its parent's pipe.
  */
-#include "core/lib/util/task.h"
+#include "core/lib/util/loop.h"
 
 #include <assert.h>
 #include <errno.h>

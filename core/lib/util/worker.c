@@ -4,7 +4,7 @@
  * called on the loop's thread. The loop has at most one task of a worker, which handles all
  * finished jobs.
  */
-#include "core/lib/util/task.h"
+#include "core/lib/util/loop.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -36,8 +36,8 @@
 
 /* ---- descriptions from a front end (text borrowed during the call) --------------------------- */
 
-/* CPU shares, quota and period in microseconds, memory limit in bytes; RP_NOT_SET: not set. A struct
- * with CPU_AMOUNTS has them as its own members, and together as `amounts`. */
+/* CPU shares, quota and period in microseconds, memory limit in bytes; RP_NOT_SET: not set. A
+ * struct with CPU_AMOUNTS has them as its own members, and together as `amounts`. */
 #define CPU_AMOUNT_MEMBERS int64_t shares, quota, period, mem_limit
 struct cpu_amounts {
 	CPU_AMOUNT_MEMBERS;

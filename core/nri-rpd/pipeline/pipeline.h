@@ -54,13 +54,15 @@
  *   request_begin(), request_create()
  *     request_adopt()      adds pod and container to the cache
  *     decide()             decide_begin() begins the transaction
- *       request_place()    instance_allocate(): the policy stages CPUs and memory;
+ *       request_place()    adjust_stage(): requests of an adjustment; inquiry_allows(): answers
+ *                          of plugins; instance_allocate(): the policy stages CPUs and memory;
  *                          request_grant(): allocations of plugins; ask_controllers()
  *       confine()          keeps unpinned containers off exclusive CPUs
  *       decide_check()     checks the invariants
  *       decide_commit()    commits to the cache; persist_txn() writes the store before the reply
  *     decide_reply()       collects updates of other containers, those that lose CPUs first
- *   handlers_answer()      encodes and sends the reply
+ *   encode_adjustment()    encodes the decided values of the container
+ *   handlers_answer()      sends the reply
  *   reply_sent()           ack_reply() records the runtime's values; decide_close() runs hooks,
  *                          writes data files and ends the transaction
  *
@@ -81,10 +83,12 @@
  *   config_first()         tries and activates the configuration
  *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list; take_known(): known containers
  *   sync_end()             drop_unlisted(), settle_names(), decide() with sync_synchronize(): the
- *                          policy keeps correctly placed containers and places the others
- *   decide_reply()         collects the values that differ from the runtime's
- *   reply_sent()           settings_release_former() reverts settings of the previous process that
- *                          no module has taken over
+ *                          policy keeps correctly placed containers and places the others. If it
+ *                          fails, sync_confine_only() keeps unplaced containers off exclusive CPUs
+ *   decide_reply()         collects updates; stage_differing() queues what differs from the
+ *                          runtime's values
+ *   reply_sent()           controllers_sync(); settings_release_former() reverts settings of the
+ *                          previous process that no module has taken over; verify_all()
  */
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
