@@ -191,7 +191,8 @@ struct rp_nr_device {
 struct rp_host_noderes {
 	uint32_t size;
 	uint32_t pad;
-	int64_t (*strategy)(void *ctx, uint32_t field); /* RP_NR_…; RP_NOT_SET: not configured */
+	/* Returns a field RP_NR_… of the strategy; RP_NOT_SET: not configured. */
+	int64_t (*strategy)(void *ctx, uint32_t field);
 	/* Fills *out with the node's capacity. */
 	int32_t (*node)(void *ctx, struct rp_nr_node *out);
 	/* Return the value of a label or annotation of the Node; NULL: the Node does not have
@@ -237,6 +238,8 @@ struct rp_nr_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
+	/* Add a result, or a label or annotation of the Node, to those of this calculate(). All data
+	 * is copied; value NULL removes the key. */
 	void (*item)(void *ctx, const struct rp_nr_item *item);
 	void (*label)(void *ctx, const char *key, const char *value);
 	void (*annotation)(void *ctx, const char *key, const char *value);

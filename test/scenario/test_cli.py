@@ -120,7 +120,7 @@ def test_a_good_one(tmp_path):
     ('foo: {a: 1}\n', '1:1', ['module foo is not installed; installed modules: balloons']),
     ('foo: 1\n', '1:1', ['foo: unknown key']),
     ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['quote a CPU list within braces: cpu: "cpuset:0,64"']),
-    ('policy: static\nstatic: {reservedResources: {cpu: 750M}}\n', '2:30', ['"750M"', 'a small m: 750m']),
+    ('policy: static\nstatic: {reservedResources: {cpu: 750M}}\n', '2:30', ['"750M"', 'a lower-case m: 750m']),
     ('policy: static\n', '1:1', ['without reserved CPUs', 'reservedResources: {cpu: 1}']),
     ('policy: balloons\nballoons: {balloonTypes: [{name: a, minCPUs: -5}]}\n', '2:37', ['minCPUs is negative']),
     ('policy: balloons\nballoons: {balloonTypes: [{name: a, maxCPUs: many}]}\n', '2:37', ['expected an integer, found "many"']),

@@ -26,7 +26,7 @@ def test_what_would_undo_placements_is_asked_for(make_node, tmp_path):
     node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
     node.create('g', ctr('own', '2', '64Mi'))
     path = pathlib.Path(node.paths['config'])
-    for text, error in [('', 'nothing in it.*policy: none'), ('# all gone\n---\n', 'nothing in it'),
+    for text, error in [('', 'configuration is empty.*policy: none'), ('# all gone\n---\n', 'configuration is empty'),
                         ('policy: static\nstatik: {reservedResources: {cpu: 1}}\n', 'module statik is not installed; did you mean static'),
                         ('policy: none\nmetric: {listen: ""}\n', 'module metric is not installed; did you mean metrics')]:
         path.write_text(text)
@@ -65,7 +65,7 @@ def test_moves_before_a_new_index(make_node):
     node.updates()
     node.config({'policy': 'static', 'runtime': {'index': 50},
                  'static': {'reservedResources': {'cpu': 'cpuset:0'}, 'availableResources': {'cpu': 'cpuset:0-7'}}})
-    node.log('our name or index has changed')
+    node.log('name or index, has changed')
     node.log(r'synchronized with .*: 2 pods, 2 containers, 0 updates')
     assert node.cpus('s/best') == {0, 1, 4, 5, 6, 7}
     assert len(node.updates()) == 1

@@ -26,7 +26,7 @@ ESC = '\x1b'
 # ---- wrong usage ----
 
 @pytest.mark.parametrize('words, said', [
-    ([], ['command is needed', '--help']),
+    ([], ['missing command', '--help']),
     (['statsu'], ['"statsu"', 'did you mean "status"']),
     (['qqqqqqqq'], ['"qqqqqqqq"', '--help']),
     (['status', 'x'], ['usage: nri-rpctl status']),
@@ -108,7 +108,7 @@ def test_a_socket_that_was_left(tmp_path):
     assert done.code == NOT_RUNNING and str(path) in done.err
     findings = ctl_json(path, 'doctor', code=NOT_RUNNING)
     bad = next(f for f in findings if f['check'] == 'control socket')
-    assert bad['verdict'] == 'error' and 'nobody listens' in bad['text'] and 'journalctl' in bad['hint']
+    assert bad['verdict'] == 'error' and 'no process listens' in bad['text'] and 'journalctl' in bad['hint']
     tmp_path.chmod(0o777)
     assert 'can be written by others' in ctl(path, 'doctor').out
 

@@ -65,7 +65,7 @@ def imported(tmp_path, *documents):
      {'policy': 'static-pools', 'static-pools': {'labelNode': True, 'pools': {'Gold': {'exclusive': False, 'cpuLists': [{'cpuset': '1-3,5', 'socket': 1}]}}}},
      ['ConfDirPath']),
     # as the manual has it, with nothing but comments below the policy; and as its configuration map has it, for four sockets
-    ({'policy': {'Active': 'static-pools', 'static-pools': None}}, {'policy': 'static-pools', 'static-pools': {'pools': {}}}, ['no pools are named']),
+    ({'policy': {'Active': 'static-pools', 'static-pools': None}}, {'policy': 'static-pools', 'static-pools': {'pools': {}}}, ['no pools are listed']),
     ({'policy': {'Active': 'static-pools', 'AvailableResources': {'cpu': 'cpuset:0-31'}, 'static-pools': {'ConfDirPath': '/etc/cmk', 'ConfFilePath': '', 'TaintNode': False, 'pools': {
         'exclusive': {'cpuLists': [{'Cpuset': '8,9', 'Socket': 1}, {'Cpuset': 10, 'Socket': 1}], 'exclusive': True},
         'infra': {'cpuLists': [{'Cpuset': '0,1,2,3', 'Socket': 0}], 'exclusive': False}}}}, 'logger': {'Debug': 'cache,policy'}},
@@ -87,13 +87,13 @@ def test_a_config_map(tmp_path):
     config, said = imported(tmp_path, {'kind': 'ConfigMap', 'metadata': {'name': 'cri-resmgr-config.default'}, 'data': data}, KUBELET)
     assert config['policy'] == 'balloons' and config['controllers'] == ['rdt']
     assert config['rdt']['partitions']['p']['classes']['a'] == {'l3Allocation': '50%'}
-    assert 'document 2 and what follows are left out' in said
+    assert 'document 2 and later ones are ignored' in said
 
 
 def test_what_is_nothing_of_that(tmp_path):
     done = run_ctl('import', '-', input='{kind: Service}\n')
     assert done.code == FAILED and 'unknown format; supported are' in done.err and 'KubeletConfiguration' in done.err
-    assert 'none of these' in json.loads(run_ctl('--json', 'import', '-', input='a: 1\n').out)['error']
+    assert 'unknown format' in json.loads(run_ctl('--json', 'import', '-', input='a: 1\n').out)['error']
     assert run_ctl('import', tmp_path / 'none').code == FAILED
 
 
@@ -145,7 +145,7 @@ PLACED = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0-
 ], ids=['kubeadm', 'configz', 'openshift', 'list'])
 def test_where_the_configuration_of_the_kubelet_is_kept(tmp_path, source):
     config, notes = imported(tmp_path, source)
-    assert config == PLACED and 'always does so' in notes
+    assert config == PLACED and 'always behaves so' in notes
 
 
 @pytest.mark.parametrize('values', [False, True], ids=['configuration', 'values'])
@@ -156,13 +156,13 @@ def test_the_memory_policy_plugin(tmp_path, values):
     assert config['topology-aware']['memoryPolicyClasses'] == [
         {'name': 'interleave-all', 'mode': 'MPOL_INTERLEAVE', 'nodes': 'allowed-mems', 'flags': ['MPOL_F_STATIC_NODES']},
         {'name': 'near', 'mode': 'MPOL_PREFERRED', 'nodes': 'cpu-nodes'}]
-    assert 'count as before' in notes
+    assert 'work as before' in notes
 
 
 def test_a_list_of_resources(tmp_path):
     first, second = crd('BalloonsPolicy', reservedResources={'cpu': 1}, balloonTypes=[{'name': 'a'}]), crd('BalloonsPolicy', reservedResources={'cpu': 2})
     config, notes = imported(tmp_path, {'apiVersion': 'v1', 'kind': 'List', 'items': [first, second]})
-    assert config['balloons']['reservedResources'] == {'cpu': 1} and 'document 2 and what follows are left out' in notes
+    assert config['balloons']['reservedResources'] == {'cpu': 1} and 'document 2 and later ones are ignored' in notes
 
 
 @pytest.mark.parametrize('values, config', [
@@ -241,7 +241,7 @@ def test_koordinators_config_map(tmp_path):
                                        'nodeConfigs': [{'name': 'anolis', 'matchLabels': {'a': 'b'}, 'strategy': {'resourceDiffThreshold': 0.2}}]}
     assert config['cpu-suppress'] == {'enable': True, 'cpuSuppressThresholdPercent': 60} and config['evict'] == {'enable': True, 'cpuEvictTimeWindowSeconds': 60}
     assert config['memory-qos'] == {'ls': {'minLimitPercent': 50}} and config['cpu-burst'] == {'policy': 'auto', 'cpuBurstPercent': 500}
-    for note in ['nodeConfigs x: left out', 'somethingNew', 'nodeStrategies', 'resctrlQOS', 'sysctl.d', 'cpu-normalization-config: omitted, cannot be read']:
+    for note in ['nodeConfigs x: omitted', 'somethingNew', 'nodeStrategies', 'resctrlQOS', 'sysctl.d', 'cpu-normalization-config: omitted, it cannot be read']:
         assert note in notes, notes
 
 

@@ -63,7 +63,7 @@ def test_machine(tmp_path):
     assert 'MemTotal:       33554432 kB' in (tmp_path / 'l/proc/meminfo').read_text()
     assert (tmp_path / 'l/sys/devices/system/node/node0/cpu5').resolve() == (cpu / 'cpu5').resolve()
     assert 'did you mean "laptop"' in sim('machine', 'latop', tmp_path / 'x', code=1)
-    assert 'a tree already' in sim('machine', tmp_path / 'l', tmp_path / 'x', code=1)
+    assert 'already contains a machine' in sim('machine', tmp_path / 'l', tmp_path / 'x', code=1)
 
 
 @pytest.mark.parametrize('text, why', [
@@ -80,7 +80,7 @@ def test_machine(tmp_path):
     ('kinds: [{type: fast}]', 'type: expected performance'),
     ('caches: {l3Shared: all}', 'l3Shared: expected'),
     ('memoryNodes: [{type: paper}]', 'type: expected hbm'),
-    ('memoryNodes: [{distances: {7: 20}}]', 'no such node'),
+    ('memoryNodes: [{distances: {7: 20}}]', 'unknown node'),
     ('memoryNodes: [{distances: {0: 5}}]', 'expected 11 to 255'),
     ('[1]', 'found a list'),
     ('a: [', 'm.yaml'),

@@ -17,7 +17,7 @@ def policy(node):
 def test_undo_and_back(make_node):
     node = make_node(TOPOLOGY_AWARE)
     node.create('a', ctr('a0', '2', '64Mi'))
-    assert ctl(node, 'undo').code == FAILED and 'no configuration before' in ctl(node, 'undo').out
+    assert ctl(node, 'undo').code == FAILED and 'no previous configuration' in ctl(node, 'undo').out
     node.run('write-config', STATIC)
     assert ctl(node, 'reload').code == OK
     done = ctl(node, 'undo')
@@ -58,7 +58,7 @@ def test_confirmed(make_node):
     assert ctl(node, 'confirm').code == FAILED
     node.run('write-config', BALLOONS)
     assert ctl(node, 'reload', '--confirm', '600').code == OK
-    assert 'unless it is confirmed' in ctl(node, 'status').out
+    assert 'nri-rpctl confirm' in ctl(node, 'status').out
     assert ctl_json(node, 'confirm') == {'confirmed': 2}
     node.restart()
     assert policy(node) == 'balloons' and ctl(node, 'status').code == OK
