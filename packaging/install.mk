@@ -85,7 +85,7 @@ install-node: all kubernetes $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 		sed 's|/usr/lib/nri-rp/modules|$(MODULEDIR)|' conf/rp.conf >$(DESTDIR)$(CONFDIR)/rp.conf && \
 		chmod 644 $(DESTDIR)$(CONFDIR)/rp.conf; }
 
-install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
+install-dev: all $(MAN3) $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,755,$(DEV_PROGRAMS),$(BINDIR))
 	$(call put,644,include/nri-rp/*.h,$(PREFIX)/include/nri-rp)
 	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(PREFIX)/include/nri-rp/lib)
@@ -95,7 +95,7 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put_template,template-calculator)
 	$(call put,644,$(sort $(wildcard conf/resource-plugin/*)),$(DATADIR)/resource-plugin)
 	$(call put,644,proto/resourceplugin.proto,$(DATADIR)/resource-plugin/proto)
-	$(call put_pages,$(DEV_MANS))
+	$(call put_pages,$(DEV_MANS) $(MAN3))
 
 sanitized-announced:
 	@echo "Building nri-rp-modcheck a second time, with sanitizers, for nri-rp-dev: this takes some minutes."

@@ -238,8 +238,7 @@ struct rp_nr_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Add a result, or a label or annotation of the Node, to those of this calculate(). All data
-	 * is copied; value NULL removes the key. */
+	/* Add an item, or a label or annotation of the Node, to the results. */
 	void (*item)(void *ctx, const struct rp_nr_item *item);
 	void (*label)(void *ctx, const char *key, const char *value);
 	void (*annotation)(void *ctx, const char *key, const char *value);
