@@ -72,7 +72,7 @@ struct loop_task {
 void loop_post_task(struct loop *loop, struct loop_task *task);
 /* Removes a posted task if it has not run yet. [loop thread] */
 void loop_unpost_task(struct loop *loop, struct loop_task *task);
-/* Defer a task like loop_defer, and remove it again. [loop thread] */
+/* Defers a task like loop_defer(), and removes it again. [loop thread] */
 void loop_defer_task(struct loop *loop, struct loop_task *task);
 void loop_undefer_task(struct loop *loop, struct loop_task *task);
 /* Returns true if loop_abandon was called: threads of the parent do not exist then, and its locks
