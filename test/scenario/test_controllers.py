@@ -85,7 +85,7 @@ def test_rdt_groups_and_tasks(make):
     node.create('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
     eventually(lambda: status_of(node, 'rdt')['failed'] == 1)  # this runtime makes no cgroups
     told = node.ctl('explain', 'p/c')['controllers']
-    assert [(c['name'], c['result']) for c in told] == [('rdt', 'failed')] and 'cgroup is not found' in told[0]['text']
+    assert [(c['name'], c['result']) for c in told] == [('rdt', 'failed')] and 'cgroup was not found' in told[0]['text']
     add_cgroup(node, 'p/c', {'cgroup.threads': '4711\n'})
     node.config({**STATIC, 'controllers': ['rdt'], **RDT})
     eventually(lambda: status_of(node, 'rdt')['done'] == 1)
@@ -108,7 +108,7 @@ def test_rdt_class_survives_restart(make):
 
 def test_rdt_unknown_class_is_refused_when_wanted(make):
     node = make({'controllers': {'rdt': 'optional'}, **RDT}, add_resctrl)
-    assert 'no RDT class "silver"' in node.reject('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'silver'})
+    assert 'unknown RDT class "silver"' in node.reject('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'silver'})
 
 
 def waits_for_a_reader(pid):
@@ -219,7 +219,7 @@ def test_memory_high_comes_with_the_creation(make):
 
 def test_memory_class_without_limit_is_refused_when_wanted(make):
     node = make({'controllers': {'memory': 'optional'}, **MEMORY}, add_disks)
-    assert 'it has none' in node.reject('p', ctr('c', '1'), annotations={MEMORY_KEY: 'bronze'})
+    assert 'but the container has no limit' in node.reject('p', ctr('c', '1'), annotations={MEMORY_KEY: 'bronze'})
 
 
 # ---- cpu ----

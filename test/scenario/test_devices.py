@@ -474,7 +474,7 @@ def test_only_the_agents_user_may_be_the_agent(make_node, kubelet, user, admitte
     done = subprocess.run([sys.executable, '-c', CONNECT, cluster.socket, str(user), REGISTER], check=False)
     assert done.returncode == (0 if admitted else 3)
     if not admitted:
-        cluster.node.log('user %d : only root and 65533' % user)
+        cluster.node.log('user %d: only root and 65533' % user)
 
 
 AS_USER = ['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups', '--inh-caps=-all,+dac_override', '--ambient-caps=+dac_override',

@@ -67,7 +67,7 @@ def test_memory_that_is_plugged_in_counts(node):
     for path in [root / 'proc/meminfo', *root.glob('sys/devices/system/node/node*/meminfo')]:
         path.write_text(re.sub(r'(MemTotal: +)(\d+)', lambda m: m.group(1) + str(2 * int(m.group(2))), path.read_text()))
     node.signal('HUP')
-    node.log('the machine has changed')
+    node.log('the topology has changed')
     node.create('b', ctr('b0', '100m/-', '64Mi/-'))
     assert requested('default/b/b0') == pytest.approx(2 * requested('default/a/a0'), rel=0.01)
 
