@@ -227,7 +227,7 @@ def test_a_check_of_a_state_that_is_of_no_use(make_node, tmp_path):
     (tmp_path / 'store.log').write_bytes(b'x' * 9000)
     done = check_config(node, tmp_path)
     assert done.returncode == 0
-    assert done.stdout.startswith('warning: a start would not use the state in %s: ' % tmp_path) and 'is no log' in done.stdout
+    assert done.stdout.startswith('warning: a start would not use the state in %s: ' % tmp_path) and 'is not a log' in done.stdout
     assert os.listdir(tmp_path) == ['store.log'], 'it is for the start to set it aside'
     (tmp_path / 'store.log').unlink()
     (tmp_path / 'store.log').symlink_to(node.paths['state'] + '/store.log')

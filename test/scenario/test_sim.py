@@ -100,7 +100,7 @@ def test_play(options):
     out = sim('play', *options, HERE / 'first.yaml')
     assert out.endswith('2 passed, 0 failed\n')
     if '-v' in options:
-        assert '2 A  3 A' in out and 'nobody has moved' in out and 'nobody is left but the old one' in out
+        assert '2 A  3 A' in out and 'no container moved' in out and 'nobody is left but the old one' in out
 
 
 @pytest.mark.skipif(not (BUILD / 'modules/topology-aware.so').exists(), reason='the story ends with topology-aware')
