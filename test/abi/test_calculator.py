@@ -193,4 +193,4 @@ def test_hanging(night):
         eventually(lambda: values(node).get(CPU) == 16000 and OWN not in values(node))
         doc = {c['name']: c for c in node.ctl('node')['calculators']}
         assert doc['batch']['running'] and not doc['night']['running'] and 'quarantined' in doc['night']['error']
-        assert 'died inside' in doc['night']['error']
+        assert 'crashed inside' in doc['night']['error']

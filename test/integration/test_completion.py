@@ -61,7 +61,7 @@ def test_fish_offers_what_bash_does(installed, tmp_path, line):
 
 def test_commands_come_with_what_they_do(installed, tmp_path):
     offered = dict(line.split('\t') for line in bash_offers(installed, tmp_path, 'nri-rpctl ') if '\t' in line)
-    assert 'containers and where they are' in offered['containers'] and len(offered) > 20
+    assert 'containers and their placement' in offered['containers'] and len(offered) > 20
 
 
 def test_explain_offers_pods(installed, tmp_path):

@@ -113,7 +113,7 @@ DAMAGES = {
     'empty': (empty, ['the configuration is empty']),
     'store gone': (store_gone, ['policcy: unknown key']),
     'wrong major': (wrong_major, ['built for ABI 2.0']),
-    'no module': (no_module, ['there is no module']),
+    'no module': (no_module, ['no module']),
     'state read-only': (state_read_only, ['the state cannot be written']),
     'no state': (no_state, ['the active configuration cannot be saved for later starts', 'the state cannot be written']),
     'no state, refused edit': (no_state_and_refused_edit, ['policcy: unknown key', 'the state cannot be written']),

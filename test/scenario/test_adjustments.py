@@ -83,7 +83,7 @@ def test_contradictions_are_refused(node):
     said = refused(node, more('a', 'web', '3'), more('b', 'web', '4'))
     assert 'both a and b apply to container default/web/c0' in said and size(node, 'web') == 2
     node.create('idle', ctr('c0'))
-    assert 'requests nothing' in refused(node, more('a', 'idle', '3'))
+    assert 'has no requests' in refused(node, more('a', 'idle', '3'))
     # what comes later is no reason to stop the node: the first one counts
     node.config(adjusted(more('a', 'late', '3'), more('b', 'late', '4')))
     node.create('late', ctr('c0', '2', '64Mi'))
@@ -93,11 +93,11 @@ def test_contradictions_are_refused(node):
 @pytest.mark.parametrize('broken, said', [
     ({'scope': []}, 'a scope is a list'),
     ({'scope': [{'containers': [{'key': 'nothing', 'operator': 'Exists'}]}]}, 'bad key'),
-    ({'resources': {}}, 'adjusts nothing'),
+    ({'resources': {}}, 'needs requests or limits'),
     ({'resources': {'requests': {'cpu': 'many'}}}, 'expected CPUs'),
     ({'resources': {'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}}}, 'less than what is requested'),
-    ({'resources': {'requests': {'gpu': '2'}}}, 'no such key'),
-    ({'classes': {'cpu': 'gold'}}, 'no such key'),
+    ({'resources': {'requests': {'gpu': '2'}}}, 'unknown key'),
+    ({'classes': {'cpu': 'gold'}}, 'unknown key'),
     ({'classes': {'rdt': ''}}, 'expected the name of a class'),
     ({'classes': {}}, 'with names of classes'),
     ({'toptierLimit': 'much'}, 'expected an amount of memory above 0'),
@@ -289,7 +289,7 @@ def test_each_hears_of_its_own_containers(make_node, tmp_path):
         eventually(lambda: all((verdict(c, n) or {}).get('status') == 'Failure' for n in 'abcd'))
         said = {n: verdict(c, n).get('containers', {}) for n in 'abcd'}
         assert {n: list(s) for n, s in said.items()} == {'a': ['default/web/c0'], 'b': ['default/web/c0'], 'c': [], 'd': ['default/idle/c0']}
-        assert 'requests nothing' in said['d']['default/idle/c0'] and (size(c.node, 'web'), size(c.node, 'db')) == (2, 1)
+        assert 'has no requests' in said['d']['default/idle/c0'] and (size(c.node, 'web'), size(c.node, 'db')) == (2, 1)
         # what is mended is not said any more
         c.api.delete(ADJUSTMENTS, NS, 'd')
         c.api.put(ADJUSTMENTS, NS, 'b', resource('other', '3'))

@@ -368,12 +368,12 @@ def test_it_stops_with_calls_under_way(daemon):
 def test_sockets_of_others_are_not_trusted(daemon, kubelet):
     daemon.dir.chmod(0o777)
     with Agent(daemon.socket, kubelet.socket) as agent:
-        eventually(lambda: 'can be written by others' in agent.read_log())
+        eventually(lambda: 'is writable by other users' in agent.read_log())
         kubelet.dir.chmod(0o777)
         daemon.dir.chmod(0o700)
         daemon.accept()
         code, text = failure(daemon.get, 'default/web')
-        assert (code, 'can be written by others' in text) == (UNAVAILABLE, True)
+        assert (code, 'is writable by other users' in text) == (UNAVAILABLE, True)
 
 
 @pytest.mark.parametrize('args, says', [(['--bogus'], 'unrecognized'), (['more'], 'unexpected argument'), (['--log-level', 'loud'], 'expected error')])

@@ -156,7 +156,7 @@ def test_nobody_runs_on_exclusive_cpus_of_others(make_node, policy, machine, ref
     """The node is full, now with a reserved container and others beside it, now without: then containers come in every other way."""
     config = {'policy': policy, policy: SECTIONS[policy], 'metrics': {'listen': ''}, 'onPolicyError': refusals}
     node = make_node(config, machine=machine)
-    node.allow('which it does not have|there is no container|not known|unknown')
+    node.allow('which it does not have|there is no container|unknown container|unknown')
     churn = Churn(node, policy, 43)
     for i in range(max(ROUNDS // 4, 1)):
         for kind in churn.rng.sample(sorted(OTHERS), churn.rng.randint(0, 3)):

@@ -680,7 +680,7 @@ def test_events_that_one_reader_does_not_take_reach_the_others(runtime, bridge, 
     runtime.tell(ends, STOPPED)
     assert judge.wait('StopContainer')[1] == ends and API.ContainerEvent.FromString(next(quick)).container_id == ends
     e = status_of(lambda: list(slow))
-    assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and 'does not take' in e.details()
+    assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and 'does not read its container events' in e.details()
     assert len(runtime.called('GetContainerEvents')) == 1
     # What a later release asks for is no matter of the bridge.
     asks = bridge.stream('GetContainerEvents')(UNKNOWN)

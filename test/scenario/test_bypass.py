@@ -360,7 +360,7 @@ def test_pods_of_the_agent(node, tmp_path):
             wait_for(lambda: len(node.ctl('containers')) == 2)
             assert second.read('cpuset.cpus') == ''
             agent.kill()
-            bridge.wait_log('nri-rp-agent is gone')
+            bridge.wait_log('nri-rp-agent disconnected')
             agent.start()
             bridge.wait_log('pods are identified by agent', 2)
             assert daemon.process.poll() is None
@@ -378,7 +378,7 @@ def test_modules_learn_what_cannot_be_done(node):
         bridge.wait_log('%s: the plugin requests environment, which cgroups cannot set' % ctr.id)
         runtime = node.ctl('status')['runtime']
         assert (runtime['can_refuse'], runtime['can_inject'], runtime['creation_is_late']) == (False, False, True)
-        assert any('none can be refused' in f['text'] for f in node.ctl('doctor'))
+        assert any('cannot be refused' in f['text'] for f in node.ctl('doctor'))
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------------------------

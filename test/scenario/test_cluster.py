@@ -166,7 +166,7 @@ def test_node_wins_over_group_over_default(cluster):
     # a group without an object does not make the node one of the default
     c.api.put('nodes', None, NODE, {'metadata': {'labels': {'resource-policy.nri.io/group': 'nosuch'}}})
     eventually(lambda: 'has no configuration' in c.agent.read_log())
-    assert 'out of use' in c.agent.read_log() and c.verdict() is None
+    assert 'obsolete' in c.agent.read_log() and c.verdict() is None
 
 
 def test_kind_is_the_policy(cluster):
@@ -272,7 +272,7 @@ def test_kept_over_restarts(cluster):
     assert c.policy() == 'balloons'
     reloads = c.node.ctl('status')['config']['generation']
     c.agent.start()
-    eventually(lambda: c.agent.read_log().count('is in force') == 2)
+    eventually(lambda: c.agent.read_log().count('is active') == 2)
     assert c.node.ctl('status')['config']['generation'] == reloads
     # an agent that stops takes away what it said
     c.agent.stop()

@@ -93,7 +93,7 @@ def test_a_policy_says_how_much_it_has(cluster):
 def test_what_is_somebody_elses_stays(cluster):
     c = cluster(labels={LABEL: 'false'}, config=STATIC)
     eventually(lambda: has(c, {LABEL: 'false'}, [TAINT]))
-    eventually(lambda: any("somebody else's" in p for p in c.status()['problems']))
+    eventually(lambda: any('set by another component' in p for p in c.status()['problems']))
     put_node(c, {}, [], at_server(c)[2])
     eventually(lambda: has(c, {LABEL: 'true'}, [TAINT]) and not c.status()['problems'])
 

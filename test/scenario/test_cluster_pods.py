@@ -189,7 +189,7 @@ def test_pods_that_make_no_sense_are_left_out(cluster):
     put_pod(c, 'name', container('not a name', '1'))
     put_pod(c, 'good', container('app', '1'))
     knows(c, 1)
-    assert feed(c)['left_out'] == 4 and 'left out' in c.node.read_log()
+    assert feed(c)['left_out'] == 4 and 'are ignored' in c.node.read_log()
     assert not c.status()['problems']
 
 
@@ -206,7 +206,7 @@ def test_the_main_container_decides(cluster):
     parts = [ctr('side', '3'), ctr('app', '2')]
     c = cluster(config=QOS)
     knows(c, 0)
-    assert 'larger than one NUMA node' in c.node.reject('sum', *parts, annotations=bound, uid='uid-sum')
+    assert 'more CPUs than one NUMA node has' in c.node.reject('sum', *parts, annotations=bound, uid='uid-sum')
     put_pod(c, 'web', container('side', '3'), container('app', '2'))
     named = {**bound, 'kubernetes.io/main-container-name': 'app'}
     knows(c, 1)
@@ -260,7 +260,7 @@ def test_nobody_tells(cluster):
     assert re.search('admission timed out: pod not found .*uid-web', c.node.reject('web', ctr('app', '1'), uid='uid-web'))
     c.agent.kill()
     eventually(lambda: not feed(c)['current'])
-    assert 'admission timed out: no agent tells' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
+    assert 'admission timed out: no agent sends' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
     assert '2 pods were created before their requests arrived from the cluster' in c.findings() and any('no agent sends the cluster' in f for f in c.findings())
     assert c.node.ctl('pods') == [] and counts(c)['late'] == 2
     # the kubelet comes again with the same UID

@@ -664,7 +664,7 @@ def test_events_followed(busy, json_):
     finally:
         code, err = follower.end()
     assert code == -2, 'interrupted'
-    assert 'waiting for its return' in err
+    assert 'reconnecting' in err
     assert follower.text.decode().count('default/h/more: ') <= 2, 'told again by nobody but the new daemon'
 
 

@@ -110,7 +110,7 @@ def test_a_socket_that_was_left(tmp_path):
     bad = next(f for f in findings if f['check'] == 'control socket')
     assert bad['verdict'] == 'error' and 'no process listens' in bad['text'] and 'journalctl' in bad['hint']
     tmp_path.chmod(0o777)
-    assert 'can be written by others' in ctl(path, 'doctor').out
+    assert 'is writable by other users' in ctl(path, 'doctor').out
 
 
 def test_commands_of_a_pod(tmp_path):

@@ -210,7 +210,7 @@ def test_crash_in_a_trial_is_harmless(make_node):
     ('crash', 'crashed'),
     ('hang', 'did not end within'),
     ('exit', 'ended the process'),
-    ('fail 22 no', 'stays in force: no'),
+    ('fail 22 no', 'stays active: no'),
 ])
 def test_warnings_of_a_trial_that_ends_badly(make_node, end, words):
     """The parent logs them in place of the child."""

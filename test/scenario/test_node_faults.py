@@ -80,4 +80,4 @@ def test_a_kill_keeps_what_was_learned(make_node):
         node.start()
         eventually(lambda: value(node, MID), 60)
         assert value(node, MID) == lent and node.ctl('node')['passes'] < 20
-    assert 'learned anew' not in node.read_log()
+    assert 'learned again' not in node.read_log()

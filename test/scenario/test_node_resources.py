@@ -66,7 +66,7 @@ def test_switched_off(lend):
     node = lend(config(enable=False))
     eventually(lambda: values(node) == {'kubernetes.io/batch-cpu': None, 'kubernetes.io/batch-memory': None,
                                         'kubernetes.io/mid-cpu': None, 'kubernetes.io/mid-memory': None})
-    assert 'switched off' in node.ctl('node')['resources'][0]['why']
+    assert 'overcommitment is off' in node.ctl('node')['resources'][0]['why']
 
 
 def test_a_machine_that_cannot_be_read(lend):
@@ -115,7 +115,7 @@ def test_intervals_are_not_shorter_than_the_least(lend):
     ({'nodeResources': {'nodeConfigs': [{'name': 'x', 'strategy': {'enable': True}}]}}, 'an entry needs matchLabels'),
     ({'nodeResources': {'strategy': {'metricAggregatePolicy': {'durations': ['5m', '31m']}}}}, '"31m": expected durations from 1s to 30m'),
     ({'calculators': ['static']}, 'module static is not a calculator'),
-    ({'calculators': ['batch', 'batch']}, 'batch is listed twice'), ({'controllers': ['*']}, 'expected the name of a module'),
+    ({'calculators': ['batch', 'batch']}, 'batch is listed twice'), ({'controllers': ['*']}, "expected a module's name"),
     ({'calculators': {'batch': 'maybe'}}, 'expected required, optional, relaxed or disabled'),
 ])
 def test_wrong_configurations(lend, wrong, why):

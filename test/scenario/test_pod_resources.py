@@ -196,7 +196,7 @@ def test_odd_clients(served, kubelet):
     """None of them keeps the others from being answered."""
     s = served(kubelet=kubelet)
     assert stat.S_IMODE(pathlib.Path(s.path).stat().st_mode) == 0o660
-    s.fails(grpc.StatusCode.UNIMPLEMENTED, 'no such method', lambda: s.call('Watch'))
+    s.fails(grpc.StatusCode.UNIMPLEMENTED, 'does not implement the method', lambda: s.call('Watch'))
     s.fails(grpc.StatusCode.INVALID_ARGUMENT, 'pod_name', lambda: s.call('Get', b'\x0a\xff'))
     s.fails(grpc.StatusCode.INVALID_ARGUMENT, 'pod_name', lambda: s.get(''))
     s.fails(grpc.StatusCode.RESOURCE_EXHAUSTED, '', lambda: s.get('x' * 8192))

@@ -200,7 +200,7 @@ NONSENSE = {
     'a device': ({'devices': [API.DeviceSpec(container_path='/dev/x', host_path='/etc/shadow', permissions='rw')]}, 'below /dev'),
     'permissions': ({'devices': [API.DeviceSpec(container_path='/dev/x', host_path='/dev/null', permissions='r')]}, 'permissions'),
     'a mount': ({'mounts': [API.Mount(container_path='x', host_path='/')]}, 'absolute paths'),
-    'a CDI name': ({'annotations': {'cdi.k8s.io/x': 'nothing'}}, 'no CDI name'),
+    'a CDI name': ({'annotations': {'cdi.k8s.io/x': 'nothing'}}, 'not a CDI name'),
 }
 
 

@@ -254,7 +254,7 @@ def test_a_check_uses_what_a_start_would_use(make_node, tmp_path):
     refused(state, 'is writable by other users')
     os.chmod(file, 0o600)
     os.chown(file, 1234, -1)
-    refused(state, 'belongs to user 1234')
+    refused(state, 'is owned by user 1234')
     os.chown(file, os.geteuid(), -1)
     assert check_config(node, state).returncode == 0
     node.start()

@@ -218,7 +218,7 @@ def test_a_link_that_comes_and_goes(make_node, victim):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='takes root')
-@pytest.mark.parametrize('what, words', [('owner', 'belongs to user'), ('link', 'is a link or a file')])
+@pytest.mark.parametrize('what, words', [('owner', 'is owned by user'), ('link', 'is a link or a file')])
 def test_a_state_folder_of_others(tmp_path, what, words):
     state, other = tmp_path / 'state', tmp_path / 'other'
     other.mkdir()

@@ -146,7 +146,7 @@ def ask_for_dedicated(node, policy):
             node.create('q%d' % i, ctr('c', '1', '64Mi', env=env), uid='uid-q%d' % i, annotations=DEDICATED)
             made.append('q%d' % i)
         except SimError as e:
-            assert e.result.get('failed') and 'others run there' not in str(e), e
+            assert e.result.get('failed') and 'on which other containers run' not in str(e), e
     known = {c['full_name']: c for c in node.ctl('containers')}
     owned = {name: cpuset(c['exclusive']) for name, c in known.items() if c['exclusive']}
     for name, own in owned.items():

@@ -258,7 +258,7 @@ def test_huge_pages(make_node, manifest):
 @pytest.mark.parametrize('text, says', [
     ('', 'it is empty'), ('- 1\n', ':1:1: '), ('spec: {containers: [{image: x}]}\n', 'without a name'),
     ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is not an amount'), ('kind: Pod\n', 'no spec.containers'),
-    ('kind: Service\nmetadata: {name: web}\n', 'no pod in it: Service web has no pods'),
+    ('kind: Service\nmetadata: {name: web}\n', 'it contains no pod: Service web has no pods'),
     ('spec: {containers: [{name: a, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}\n', 'container a: it requests 2 of cpu, which is above its limit of 1'),
 ])
 def test_what_is_no_pod(make_node, tmp_path, text, says):
