@@ -66,7 +66,7 @@ def test_there_and_back_and_nobody_moves(configured, standin):
 def test_a_policy_is_told_of_another_runtime(make_node, standin):
     """Once for each change of what synchronises, and not when the same one comes back."""
     node = make_node({'policy': 'puppet'}, module_dirs=[TEST_MODULES, BUILD / 'modules'])
-    node.log('the runtime is containerd v2.3.0, flags 187')
+    node.log('the runtime is containerd v2.3.0, flags 443')
     node.runtime_restart()
     eventually(lambda: runtime(node)['connects'] == 2 and runtime(node)['synchronized'])
     assert node.read_log().count('the runtime is') == 1

@@ -213,7 +213,8 @@ static int check_size(struct cache *c, const struct topo *t, const struct ctr *c
 		if (rp_ids_has(nodes, p.of[i].node) && n->total > n->others + n->granted)
 			has += n->total - n->others - n->granted;
 	}
-	if (has >= want->bytes)
+	/* A kernel without huge pages has nothing to count, and the limit bounds nothing. */
+	if (has >= want->bytes || !topo_hugepage_size(t, 0))
 		return 0;
 	(void)rp_ids_format(nodes, set, sizeof set);
 	(void)snprintf(why, size,
