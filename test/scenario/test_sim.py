@@ -132,7 +132,7 @@ def test_play_json(scenario):
     ('- signal: BLUE', 'signal: expected HUP'),
     ('- wait: for me', 'expected a duration'),
     ('- offline: 0-15', 'at least one CPU must stay online'),
-    ('- kill:\n- exited: 0', 'ended with signal 9, not exit status 0'),
+    ('- kill:\n- exited: 0', 'exited with signal 9, not exit status 0'),
     ('- start:', 'already running'),
     ('- control: {method: Dance}', 'Dance'),
 ])
