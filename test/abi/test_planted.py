@@ -50,7 +50,7 @@ def defects():
         'config/defaults', 'with number: 7, its default: containers are placed differently'
     yield 'refusal-without-reason', {'IN_PREPARE': 'if (!strcmp(mode, "odd")) return -RP_EINVAL'}, 'config/values', 'prepare() returned -22 without an error text'
     yield 'refusal-leaks', {'IN_PREPARE': 'char *c = strdup(name)', 'REFUSE_NAME(r)': 'leave_it(r)', 'PREPARED(r)': '(free(c), r)'}, \
-        'config/values', 'a configuration that is refused: some'
+        'config/values', 'a configuration that is refused: about'
     yield 'prepare-changes', {'IN_PREPARE': 'if (number == 7) inst->saved = 9', 'IN_PLACE': 'if (inst->saved == 9) return 0'}, \
         'config/values', 'prepare() and abort() changed the active configuration'
     yield 'prepare-plan-kept', {'IN_ABORT': 'inst->plan = plan'}, 'lifecycle/prepare-abort', 'SIG'
@@ -124,8 +124,8 @@ def defects():
     yield 'mmap-container', {'FILE_SCOPE': mmap, 'IN_ALLOCATE': '(void)TAKE'}, 'lifecycle/containers', 'mapped bytes leak each time'
     yield 'leak-container', {'FREE_RECORD(p)': '(void)p'}, 'lifecycle/containers', 'bytes leak each time'
     yield 'leak-sync', {'IN_SYNC': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/reloads', 'bytes leak each time'
-    yield 'leak-set', {'IN_PLACE': 'inst->kept = malloc(100)', 'AFTER_SET': 'if (r) return r; free(inst->kept)'}, 'faults/leaks', 'set_cpus(), fails: some'
-    yield 'leak-get', {'IN_ALLOCATE': 'inst->kept = malloc(64)', 'AFTER_GET': 'if (r) return r', 'ALLOCATED(r)': '(r ? r : (free(inst->kept), r))'}, 'faults/leaks', 'get_ctr(), fails: some'
+    yield 'leak-set', {'IN_PLACE': 'inst->kept = malloc(100)', 'AFTER_SET': 'if (r) return r; free(inst->kept)'}, 'faults/leaks', 'set_cpus(), fails: about'
+    yield 'leak-get', {'IN_ALLOCATE': 'inst->kept = malloc(64)', 'AFTER_GET': 'if (r) return r', 'ALLOCATED(r)': '(r ? r : (free(inst->kept), r))'}, 'faults/leaks', 'get_ctr(), fails: about'
     yield 'leak-unborn', {'FREE_UNBORN(p)': '(void)p', 'IN_CREATE': 'if (!inst->timer) inst->cache = NULL'}, 'abi/missing-services', 'bytes leak each time'
     yield 'leak-save', {'IN_SAVE': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes leak each time'
     yield 'leak-load', {'IN_LOAD': 'if (!malloc(40)) return -RP_ENOMEM'}, 'lifecycle/restarts', 'bytes leak each time'
@@ -282,7 +282,7 @@ def test_a_checker_that_is_not_there_is_named(tmp_path):
     alone.parent.mkdir()
     shutil.copy(PROGRAM, alone)
     done = subprocess.run([alone, '--sanitize', build(tmp_path / 'sound', {})], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and 'nri-rp-modcheck-sanitized (it comes with the package nri-rp-dev' in done.stderr
+    assert done.returncode == 2 and 'package nri-rp-dev; in the sources, make sanitized-modcheck' in done.stderr
 
 
 @pytest.mark.parametrize('macros', [{}, CONTROLLER])

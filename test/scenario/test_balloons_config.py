@@ -52,7 +52,7 @@ REFUSED = [
     (matching('nam', 'Exists'), EXPRESSION, 'unknown word'),
     (matching('pod/nam', 'Exists'), EXPRESSION, 'unknown word'),
     (matching(':name:nam', 'Exists'), EXPRESSION, 'unknown word'),
-    *((matching(f'{key}/x', 'Exists'), EXPRESSION, 'nothing follows its last word') for key in (
+    *((matching(f'{key}/x', 'Exists'), EXPRESSION, 'nothing may follow its last word') for key in (
         'id', 'uid', 'name', 'namespace', 'qosclass', 'pod/id', 'pod/uid', 'pod/name', 'pod/namespace', 'pod/qosclass')),
     *((matching(key, 'Exists'), EXPRESSION, 'nothing follows') for key in ('pod', 'labels', 'tags', 'pod/labels', 'labels/')),
     (options(preserve={'matchExpressions': [expression('name', 'In', 'x'), expression('nam', 'Exists')]}),

@@ -548,7 +548,7 @@ def test_explain_who_is_meant(make_node):
     node.create('web', ctr('app'), namespace='blue')
     done = ctl(node, 'explain', 'web/app')
     assert done.code == FAILED
-    assert '"web/app" names 2 containers' in done.err and 'NAMESPACE/POD/CONTAINER' in done.err
+    assert '"web/app" matches 2 containers' in done.err and 'NAMESPACE/POD/CONTAINER' in done.err
     assert ctl_json(node, 'explain', 'blue/web/app')['namespace'] == 'blue'
 
 
@@ -687,7 +687,7 @@ def test_reload_and_its_outcome(busy):
 
 def test_reload_as_text(busy):
     node = busy()
-    assert re.match(r'In force, generation 2; 0 containers moved \(.*\)\n$', ctl(node, 'reload').out)
+    assert re.match(r'Active, generation 2; 0 containers moved \(.*\)\n$', ctl(node, 'reload').out)
     node.run('write-config', TEMPLATE)
     done = ctl(node, 'reload')
     assert done.code == OK and 'generation 3; 3 containers moved' in done.out and 'Changes' in done.out

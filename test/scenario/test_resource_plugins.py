@@ -196,7 +196,7 @@ NONSENSE = {
     'CPUs': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '1-'}, 'not a list of CPUs'),
     'CPUs of no machine': ({'oci_property_name': 'CpusetCpus', 'allocation_result': '99999'}, 'not a list of CPUs'),
     'a limit': ({'oci_property_name': 'MemoryLimitInBytes', 'allocation_result': 'many'}, 'MemoryLimitInBytes'),
-    'a variable': ({'envs': {'A=B': 'c'}}, 'no name of an environment variable'),
+    'a variable': ({'envs': {'A=B': 'c'}}, 'is not a name of an environment variable'),
     'a device': ({'devices': [API.DeviceSpec(container_path='/dev/x', host_path='/etc/shadow', permissions='rw')]}, 'below /dev'),
     'permissions': ({'devices': [API.DeviceSpec(container_path='/dev/x', host_path='/dev/null', permissions='r')]}, 'permissions'),
     'a mount': ({'mounts': [API.Mount(container_path='x', host_path='/')]}, 'absolute paths'),
@@ -320,7 +320,7 @@ def test_two_plugins_that_set_one_variable(cluster):
         knows(c, 1)
         create(c, 'web')
         assert env(c, 'web/app') == {'DEVICE': 'gpu0', 'GPU': '1', 'NIC': '1'}
-        assert 'both set DEVICE: example.com/gpu counts' in c.node.read_log()
+        assert 'both set DEVICE: using example.com/gpu' in c.node.read_log()
 
 
 def test_devices_mounts_and_cdi_names(cluster):
@@ -344,7 +344,7 @@ def test_devices_mounts_and_cdi_names(cluster):
         for part in ('/dev/x', '195', '/lib/gpu', '/usr/lib/gpu', 'example.com/gpu=0', 'example.com/gpu=1'):
             assert part in given, given
         (dev / 'gpu0').unlink()
-        with pytest.raises(SimError, match='resource plugin example.com/gpu grants it /dev/gpu0: No such file'):
+        with pytest.raises(SimError, match='resource plugin example.com/gpu grants /dev/gpu0: No such file'):
             create(c, 'next')
 
 

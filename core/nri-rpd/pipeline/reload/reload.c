@@ -266,7 +266,7 @@ static int warn_of_restart(struct instance *i, void *arg)
 	struct err err = ERR_INIT;
 	if (module_restart(restart->p->loader, instance_module(i), &err))
 		(void)buf_printf(restart->warnings,
-				 CONF_WARNING "a restart could not use module %s: %s\n",
+				 CONF_WARNING "a restart could not use the active module %s: %s\n",
 				 instance_name(i), err.text);
 	return 0;
 }
