@@ -131,7 +131,7 @@ def test_it_can_do_nothing_else(agent, kubelet):
 def test_it_comes_back_to_what_went_away(agent, kubelet, pods, what):  # noqa: F811
     # first of all, before there is a daemon
     agent.start()
-    agent.wait_journal('no connection to nri-rpd')
+    agent.wait_journal('cannot connect to nri-rpd')
     agent.daemon.start()
     agent.connected()
     node = max(nodes())

@@ -94,7 +94,7 @@ def test_contradictions_are_refused(node):
     ({'scope': []}, 'a scope is a list'),
     ({'scope': [{'containers': [{'key': 'nothing', 'operator': 'Exists'}]}]}, 'bad key'),
     ({'resources': {}}, 'needs requests or limits'),
-    ({'resources': {'requests': {'cpu': 'many'}}}, 'expected CPUs'),
+    ({'resources': {'requests': {'cpu': 'many'}}}, 'expected an amount of CPU'),
     ({'resources': {'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}}}, 'less than what is requested'),
     ({'resources': {'requests': {'gpu': '2'}}}, 'unknown key'),
     ({'classes': {'cpu': 'gold'}}, 'unknown key'),
@@ -171,7 +171,7 @@ def test_the_top_tier(make_node):
     node.config(both)
     assert node.ctl('explain', 'default/web/c0')['toptier_written'] is False
     text = subprocess.run([str(BUILD / 'bin' / 'nri-rpctl'), '--socket', node.paths['control'], 'explain', 'default/web/c0'], capture_output=True, text=True, check=True).stdout
-    assert re.search(r'Top tier +at most 1(\.0)? GiB, written by nobody', text)
+    assert re.search(r'Top tier +at most 1(\.0)? GiB, not applied: the controller memory is not running', text)
     node.config({**both, 'controllers': ['memory']})
 
     def told(pod):

@@ -352,7 +352,7 @@ def test_it_comes_back_to_a_daemon_that_was_away(daemon, kubelet, agent):
     kubelet.pod('default/web', app={})
     assert daemon.get('default/web') == {}
     daemon.hang_up()
-    eventually(lambda: agent.read_log().count('no connection to nri-rpd') == 2)
+    eventually(lambda: agent.read_log().count('cannot connect to nri-rpd') == 2)
     daemon.accept()
     assert daemon.get('default/web') == {}
 

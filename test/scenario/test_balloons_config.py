@@ -188,7 +188,7 @@ WARNED = [
     (with_type(preferCloseToDevices=['podresourceapi:x/y']), 'podresourceapi:x/y'),
     (classes({'name': 'x', 'pctPriority': 'high'}), 'Speed Select'),
     (options(idleCPUClass='x', cpuClasses=[{'name': 'x', 'turboPriority': 1}]), 'compete for turbo'),
-    (options({'name': 'a'}, control={'cpu': {'classes': {'x': {}}}}), 'older form'),
+    (options({'name': 'a'}, control={'cpu': {'classes': {'x': {}}}}), 'is obsolete: use cpuClasses'),
 ]
 
 

@@ -257,7 +257,7 @@ def test_file_decides_what_is_taken(cluster):
         f.write(closed)
     c.node.ctl('reload')
     assert c.policy() == 'none'
-    eventually(lambda: 'no connection to nri-rpd' in c.agent.read_log())
+    eventually(lambda: 'cannot connect to nri-rpd' in c.agent.read_log())
 
 
 def test_kept_over_restarts(cluster):
@@ -302,7 +302,7 @@ def test_faults_of_the_server(cluster, tmp_path):
     c.api.put(CRS, NS, 'default', balloons(4))
     c.has_verdict('Success', 3)
     c.api.stop()
-    eventually(lambda: 'trying again' in c.agent.read_log())
+    eventually(lambda: 'retrying' in c.agent.read_log())
     c.api.put(CRS, NS, 'default', balloons(5))
     c.api.start()
     c.has_verdict('Success', 4)

@@ -235,7 +235,7 @@ def test_module_that_others_could_have_written(with_module, tmp_path):
     (tmp_path / 'modules' / 'good.so').chmod(0o666)
     node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
     node.start()
-    assert 'good.so can be written by others' in node.ctl('status', check=False)['policy']['safe_mode_reason']
+    assert 'good.so is writable by other users' in node.ctl('status', check=False)['policy']['safe_mode_reason']
 
 
 def test_safe_mode_is_left_when_its_cause_is_gone(with_module, tmp_path):

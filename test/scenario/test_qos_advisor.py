@@ -61,7 +61,7 @@ def test_pools_follow_what_is_used(make_node):
 def test_without_measurements(make_node):
     """It needs somewhere to give to, and something to go by; without the latter pools stay as they are, which is said."""
     node = make_node({**CONFIG, 'metrics': {'listen': ''}}, machine='n4c16')
-    node.badconfig({'policy': 'qos', 'qos': {'advisor': {'enable': True}}, 'error': 'qos.advisor.enable: .* needs enableReclaim'})
+    node.badconfig({'policy': 'qos', 'qos': {'advisor': {'enable': True}}, 'error': 'qos.advisor.enable: .* set enableReclaim'})
     node.create('a', ctr('a0', '8'))
     node.log('no usage of containers is known')
     assert counted(node, 'a0') == (8,)

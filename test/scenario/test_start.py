@@ -101,10 +101,10 @@ def test_files_that_cannot_be_used(busy, damage):
     words = damage(path_of(node))
     node.restart()
     owns_still(node)
-    node.log('cannot be used: ')
+    node.log('is invalid: ')
     node.log('running with the last working configuration')
     said = reasons(node)
-    assert words in said[0] and 'cannot be used' in said[0], said
+    assert words in said[0] and 'is invalid' in said[0], said
     doc = ctl_json(node, 'status', code=DEGRADED)
     assert doc['config']['ok'] is False and doc['config']['kept'], doc['config']
     assert any(words in problem for problem in doc['config']['problems'])

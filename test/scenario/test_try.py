@@ -116,7 +116,7 @@ def test_a_pod_that_would_be_refused(make_node, manifest):
     done = ctl(node, 'try', path)
     assert done.code == FAILED and done.out.startswith('Refused: ')
     doc = ctl_json(node, 'try', path, code=FAILED)
-    assert doc['outcome'] == 'refused' and 'default/web/app' in doc['error'] and '7000m are available' in doc['error']
+    assert doc['outcome'] == 'refused' and 'default/web/app' in doc['error'] and '7000m of its shared CPUs are available' in doc['error']
     assert 'default/web/app' in node.reject('web', ctr('app', '8', '64Mi'))
 
 
@@ -310,8 +310,8 @@ def test_controllers_are_asked(make_node, manifest):
     assert any(line.startswith('would be set: ') and 'memory.swap.max = max' in line for line in said), said
     silver = manifest(container('app', '2', '64Mi'), annotations={key: 'silver'})
     refused = ctl(node, 'try', silver)
-    assert refused.code == FAILED and 'controller rdt: ' in refused.out and 'no RDT class "silver"' in refused.out
-    assert 'no RDT class "silver"' in node.reject('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
+    assert refused.code == FAILED and 'controller rdt: ' in refused.out and 'unknown RDT class "silver"' in refused.out
+    assert 'unknown RDT class "silver"' in node.reject('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
     assert not [e for e in ctl_json(node, 'containers')]
     node.create('web', ctr('app', '2', '64Mi'), annotations=annotations)
     given = node.container('web/app')['given']

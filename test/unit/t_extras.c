@@ -181,7 +181,7 @@ static void test_malformed(void **state)
 		{{.field = EXTRA_CDI, .key = "v-/c=0"}, "VENDOR/CLASS=NAME"},
 		{{.field = EXTRA_CDI, .key = "-v/c=0"}, "VENDOR/CLASS=NAME"},
 		{{.field = RP_F_ENV, .key = "", .text = "x"}, "empty"},
-		{{.field = RP_F_ENV, .key = "A", .text = "\xff"}, "no text"},
+		{{.field = RP_F_ENV, .key = "A", .text = "\xff"}, "not text"},
 		{{.field = RP_F_MEMPOLICY_NODES, .text = "\xff"}, "memory policy nodes: too long"},
 	};
 	(void)state;
