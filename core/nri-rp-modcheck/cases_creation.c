@@ -224,6 +224,9 @@ static const struct {
 	{"", "vendor.example/any", RP_HINTS_MAIN, 0, {NULL}},
 };
 
+/* The provider of the running case: the pipeline passes its own argument to the functions below. */
+static struct provider *provider_asked;
+
 static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 {
 	const char *id = p->rig.admitting;
@@ -232,7 +235,8 @@ static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 
 static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
 {
-	struct provider *p = arg;
+	struct provider *p = provider_asked;
+	(void)arg;
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_asked++;
@@ -247,7 +251,8 @@ static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *
 static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
 {
 	static struct rp_idset nodes; /* valid until the callback returns */
-	if (!cases_creation_admits(arg, pod) || list >= LISTS || index >= lists[list].n)
+	(void)arg;
+	if (!cases_creation_admits(provider_asked, pod) || list >= LISTS || index >= lists[list].n)
 		return -RP_ENOENT;
 	(void)rp_idset_parse(&nodes, lists[list].nodes[index], NO_NODE + 1);
 	*ret = (struct rp_hint){
@@ -258,9 +263,10 @@ static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *re
 static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred,
 				 void *arg)
 {
-	struct provider *p = arg;
+	struct provider *p = provider_asked;
 	struct rp_idset offered;
 	(void)preferred;
+	(void)arg;
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_chosen++;
@@ -284,6 +290,7 @@ static int cases_creation_hints(struct check *c, struct err *err)
 	struct provider p = {.rig.check = c};
 	struct churn churn;
 	int bad = rig_open(&p.rig, c, NULL, err);
+	provider_asked = &p;
 	p.rig.env->hints = &ops;
 	bad = bad ? bad : rig_start(&p.rig, err);
 	if (!bad) {

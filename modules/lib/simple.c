@@ -158,7 +158,7 @@ int32_t simple_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct rp_idset before = inst->owners.taken;
 	if (!simple_give(inst, info))
-		return modhost_fail(&inst->h, -RP_ENOSPC, "no %u CPUs are free to be its own",
+		return modhost_fail(&inst->h, -RP_ENOSPC, "fewer than %u CPUs are free",
 				    simple_of(inst)->wants(inst, info));
 	simple_note(inst, info);
 	bool same = rp_ids_equal(rp_ids_of(&before), rp_ids_of(&inst->owners.taken));

@@ -30,7 +30,7 @@ CONDUCT = {
     9: ('abi/missing-services', 'crashed (SIGSEGV) in allocate'),
     10: ('static/symbols', 'pthread_create, which starts a thread'),
     11: ('abi/rules', 'set .size to its sizeof'),
-    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped changed later decisions'),
+    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
     13: ('faults/annotations', 'crashed (SIGABRT) in allocate'),
     14: ('abi/services', 'service("nri-rp.policy/99") returns a struct'),
     15: ('placement/invariants two-sockets seed 1', 'I1: container'),
@@ -39,7 +39,7 @@ CONDUCT = {
     18: ('lifecycle/orders', 'not an RP_E code'),
     19: ('lifecycle/prepare-abort', 'bytes leak each time'),
     21: ('unmanaged/invariants two-sockets seed 1', 'unmanaged returned -1, which is not an RP_E code'),
-    22: ('unmanaged/dry-run two-sockets seed 1', 'tried and dropped changed later decisions'),
+    22: ('unmanaged/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
     23: ('unmanaged/later two-sockets', 'still degraded (no room) after the others were removed'),
 }
 
@@ -47,7 +47,7 @@ CONDUCT = {
 CURIOUS = {
     1: ('report/zones two-sockets', 'a zone with name "whole" and type ""'),
     2: ('report/zones two-sockets', 'two zones whole'),
-    3: ('report/zones two-sockets', 'zone part comes before its parent whole'),
+    3: ('report/zones two-sockets', 'zone part is listed before its parent whole'),
     4: ('report/zones two-sockets', 'more than 1024 zones'),
     5: ('report/zones two-sockets', 'resource "cpu" before any zone'),
     6: ('report/zones two-sockets', 'cpu of zone whole: capacity 4000, allocatable 4000, available 5000'),
@@ -61,9 +61,9 @@ CURIOUS = {
     14: ('abi/rules', 'fail() without a text'),
     15: ('abi/rules', 'note() without a text'),
     16: ('abi/services', 'service("nri-rp.metrics/1") returns another struct each time'),
-    17: ('abi/config', 'calls itself a policy but lacks parts of nri-rp.policy/1'),
+    17: ('abi/config', 'declares itself a policy but lacks parts of nri-rp.policy/1'),
     18: ('abi/services', 'nri-rp.config-schema/1 differs without an instance'),
-    19: ('report/state', 'load() of its own state failed: not mine'),
+    19: ('report/state', 'load() of its saved state failed: not mine'),
     20: ('lifecycle/reloads', 'a reload of the same configuration'),
     21: ('report/allocatable two-sockets', 'allocatable CPUs that are not online: 0,8000'),
     22: ('report/allocatable two-sockets', 'two calls report different allocatable CPUs'),
@@ -195,14 +195,14 @@ def test_timing():
     ('garbage', 'static/note', 'not an ELF file'),
     ('no-symbol', 'static/exports', 'rp_module_1'),
     ('wrong-major', 'static/note', 'ABI'),
-    ('misnamed', 'static/note', 'misnamed.so, but its note says other'),
+    ('misnamed', 'static/note', 'misnamed.so, but its note has the name other'),
     ('newer', 'static/load', 'needs'),
     ('undefined', 'static/load', 'no_such_function'),
     ('struct-3', 'static/load', 'kinds'),
     ('struct-7', 'static/load', 'create'),
     ('schema-1', 'static/load', ''),
     ('crash', 'lifecycle/orders', 'module "crash" crashed (SIGSEGV) in allocate of "default/pod-c0/c0"'),
-    ('overlap', 'placement/invariants small seed 1', 'which belongs to container'),
+    ('overlap', 'placement/invariants small seed 1', 'which is exclusive to container'),
 ])
 def test_bad_modules_fail_where_expected(name, case, text):
     if INSTRUMENTED and case == 'static/constructors':

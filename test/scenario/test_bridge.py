@@ -224,4 +224,4 @@ def test_names_of_cri_resource_manager(runtime):
         bridge.wait_log('between ', 2)
         bridge.channel = bridge.connect()
         assert bridge.unary('Echo')(b'x', timeout=ANSWER_S) == b'x'
-        assert 'hint: this option is called --listen' in bridge.log.read_text()
+        assert 'hint: --listen is the name of this option' in bridge.log.read_text()

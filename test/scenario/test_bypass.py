@@ -291,7 +291,7 @@ def test_a_kubelet_that_is_of_no_help(node, kubelet, mode):
         pod.annotations['late'] = 'yes'
         kubelet.mode = 'pods'
         kubelet.release.set()
-        bridge.wait_log('names of more pods have arrived')
+        bridge.wait_log('more is known about pods now')
         bridge.wait_log(PLACED, 2)
         assert two_cpus(before) and two_cpus(after)
 

@@ -91,7 +91,7 @@ def test_rdt_groups_and_tasks(make):
     eventually(lambda: status_of(node, 'rdt')['done'] == 1)
     assert status_of(node, 'rdt')['failed'] == 0
     assert get(node, 'sys/fs/resctrl/nri-rp.gold/tasks') == '4711\n'
-    assert 'rdt' not in node.container('p/c')['given']
+    assert node.container('p/c')['given']['rdt'] == 'nri-rp.gold'
 
 
 def test_rdt_class_survives_restart(make):

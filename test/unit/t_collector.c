@@ -131,7 +131,7 @@ static void test_figures(void **state)
 	assert_null(box_ctr(w, "b")->usage);
 	shows(w,
 	      "nri_rp_container_cpu_usage_seconds_total{namespace=\"default\",pod=\"a\",container="
-	      "\"c\",container_id=\"c-a\"} 2\n",
+	      "\"c\"} 2\n",
 	      true);
 	shows(w, "nri_rp_container_memory_bytes{namespace=\"default\",pod=\"a\"", true);
 	shows(w, "nri_rp_container_io_read_bytes_total{", false);
@@ -141,7 +141,7 @@ static void test_figures(void **state)
 	put_cpu(w, "b", 5000000, 0, 0);
 	one_round(w);
 	assert_int_equal(stats(w)->missing, 1);
-	shows(w, "pod=\"b\",container=\"c\",container_id=\"c-b\"} 5\n", true);
+	shows(w, "pod=\"b\",container=\"c\"} 5\n", true);
 	finish();
 }
 
@@ -272,7 +272,7 @@ static void test_pressure_reaches_policy(void **state)
 	assert_non_null(strstr(box_ctr(w, "a")->trail.text, "lacks 1, cpu "));
 	assert_non_null(
 		strstr(box_ctr(w, "a")->trail.text, ", throttled 500, memory -1, waits -1 -1 -1"));
-	shows(w, "container_id=\"c-a\",lacks=\"throttled\"} 1\n", true);
+	shows(w, "lacks=\"throttled\"} 1\n", true);
 	for (unsigned i = 4; i < 7; i++) {
 		put_cpu(w, "a", 1000 * i, 100 * i, 150);
 		one_round(w);

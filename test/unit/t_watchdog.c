@@ -138,7 +138,7 @@ static void test_hang_late(void **state)
 	(void)unsetenv("JOURNAL_STREAM");
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
-	has_said("<3>a request has taken more than 60 ms, outside of any module\n");
+	has_said("<3>a request takes more than 60 ms, outside of any module\n");
 	has_said("<3>module \"slow\" hangs in release: no reply within 60 ms; exiting before the "
 		 "runtime disconnects the daemon\n");
 }
