@@ -156,11 +156,10 @@ static void test_system(void **state)
 	double total = 0, count = 0;
 	for (uint32_t cpu = 0; cpu < 8; cpu++) {
 		char name[96];
-		(void)snprintf(name, sizeof name,
-			       "nri_policy_cpu_allocation_cores{cpu_id=\"%u\"}", cpu);
-		total += sample(text, name);
-		(void)snprintf(name, sizeof name, "nri_policy_cpu_containers{cpu_id=\"%u\"}",
+		(void)snprintf(name, sizeof name, "nri_policy_cpu_allocation_cores{cpu_id=\"%u\"}",
 			       cpu);
+		total += sample(text, name);
+		(void)snprintf(name, sizeof name, "nri_policy_cpu_containers{cpu_id=\"%u\"}", cpu);
 		count += sample(text, name);
 		assert_true(sample(text, name) == (rp_ids_has(own->cur.cpus->ids, cpu) ? 1 : 2));
 	}
