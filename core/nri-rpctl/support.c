@@ -46,23 +46,30 @@ static const struct {
 	const char *file;
 	const char *argv[ARGS_MAX];
 	const char *what;
+	bool own; /* a command of this program */
 	bool configuration; /* with values of keys that may be secrets */
 } programs[] = {
-	{"doctor.txt", {SELF, "doctor"}, "findings of nri-rpctl doctor", false},
-	{"topology.txt", {SELF, "topology"}, "the machine as a map", false},
+	{"doctor.txt", {SELF, "doctor"}, "findings of nri-rpctl doctor", true, false},
+	{"topology.txt", {SELF, "topology"}, "the machine as a map", true, false},
 	{"config.txt",
 	 {SELF, "config", "show", "--origin", "--defaults"},
 	 "the active configuration with the origin of each key; values of passwords, tokens and "
 	 "the like are omitted",
+	 true,
 	 true},
-	{"check.txt", {SELF, "config", "check"}, "problems of the configuration files", false},
+	{"check.txt",
+	 {SELF, "config", "check"},
+	 "problems of the configuration files",
+	 true,
+	 false},
 	{"journal.txt",
 	 {"journalctl", "-b", "--no-pager", "-o", "short-iso-precise", "-n", JOURNAL_LINES, "-u",
 	  "nri-rpd", "-u", "nri-rp-agent", "-u", "nri-rp-bridge"},
 	 "log of the daemon, the agent and the bridge since boot, the last " JOURNAL_LINES " lines",
+	 false,
 	 false},
-	{"kernel.txt", {"uname", "-srvm"}, "version of the kernel", false},
-	{"system.txt", {"cat", "/etc/os-release"}, "version of the operating system", false},
+	{"kernel.txt", {"uname", "-srvm"}, "version of the kernel", false, false},
+	{"system.txt", {"cat", "/etc/os-release"}, "version of the operating system", false, false},
 };
 
 struct support {
@@ -171,7 +178,7 @@ static void support_programs(struct support *s)
 		size_t n = 0;
 		for (; programs[i].argv[n]; n++)
 			argv[n] = programs[i].argv[n];
-		if (s->cli->config && str_eq(argv[0], SELF)) {
+		if (s->cli->config && programs[i].own) {
 			argv[n++] = "--config";
 			argv[n] = s->cli->config;
 		}

@@ -23,9 +23,6 @@ void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 /* Adds the huge pages of these memory nodes together as resources of the zone begun last. */
 void zones_hugepages(const struct modhost *h, const struct rp_zone_sink *sink, struct rp_ids nodes);
 
-/* Adds the huge pages of these memory nodes together as resources of the zone begun last. */
-void zones_hugepages(const struct modhost *h, const struct rp_zone_sink *sink, struct rp_ids nodes);
-
 /* Adds a set as an attribute of the zone begun last, empty or not. */
 void zones_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids);
 

@@ -58,9 +58,20 @@ int32_t isolation_order_add(struct isolation_order *o, const char *ref, struct r
 	return p->ref && p->cpus ? 0 : -RP_ENOMEM;
 }
 
+static bool order_has_keys(const struct isolation_keys *a, const struct isolation_keys *b)
+{
+	bool same = a->no_quota == b->no_quota && a->host_away == b->host_away &&
+		    a->partition == b->partition && a->kernel_away == b->kernel_away &&
+		    a->idle == b->idle && a->own_quota == b->own_quota &&
+		    a->n_slices == b->n_slices;
+	for (uint32_t i = 0; same && i < a->n_slices; i++)
+		same = strcmp(a->slices[i], b->slices[i]) == 0;
+	return same;
+}
+
 static bool order_same(const struct isolation_order *a, const struct isolation_order *b)
 {
-	bool same = memcmp(&a->keys, &b->keys, sizeof a->keys) == 0 && a->n == b->n &&
+	bool same = order_has_keys(&a->keys, &b->keys) && a->n == b->n &&
 		    rp_ids_equal(rp_ids_of(&a->exclusive), rp_ids_of(&b->exclusive)) &&
 		    rp_ids_equal(rp_ids_of(&a->online), rp_ids_of(&b->online));
 	for (uint32_t i = 0; same && i < a->n; i++)
@@ -447,10 +458,10 @@ static void files_idle(struct job *j)
 		char *slash = strrchr(path, '/');
 		if (slash == path || (size_t)(slash - path) < sizeof CGROUP)
 			continue;
-		(void)strcpy(slash, "/cpu.weight");
+		(void)snprintf(slash, sizeof path - (size_t)(slash - path), "/cpu.weight");
 		if (files_read(j->files, path, now) >= 0)
 			(void)files_keep(j, path, "0", now);
-		(void)strcpy(slash, "/cpu.idle");
+		(void)snprintf(slash, sizeof path - (size_t)(slash - path), "/cpu.idle");
 		(void)files_set(j, path, "1");
 	}
 }
