@@ -88,7 +88,7 @@ static int support_write(struct support *s, const char *file, const struct buf *
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return -errno;
-	size_t n = fwrite(buf_bytes(text), 1, buf_len(text), f);
+	size_t n = buf_len(text) ? fwrite(buf_bytes(text), 1, buf_len(text), f) : 0;
 	return fclose(f) || n != buf_len(text) ? -EIO : 0;
 }
 
