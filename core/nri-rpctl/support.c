@@ -81,19 +81,19 @@ struct support {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int support_write(struct support *s, const char *file, const struct buf *text)
+static int support_write(struct support *s, const char *file, struct buf *text)
 {
 	char path[PATH_MAX];
 	(void)snprintf(path, sizeof path, "%s/%s", s->dir, file);
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return -errno;
-	size_t n = buf_len(text) ? fwrite(buf_bytes(text), 1, buf_len(text), f) : 0;
-	return fclose(f) || n != buf_len(text) ? -EIO : 0;
+	int r = fputs(buf_text(text), f);
+	return fclose(f) || r < 0 ? -EIO : 0;
 }
 
-static void support_add(struct support *s, const char *file, const char *what,
-			const struct buf *text, const char *error)
+static void support_add(struct support *s, const char *file, const char *what, struct buf *text,
+			const char *error)
 {
 	int r = error ? 0 : support_write(s, file, text);
 	const char *why = error ? error : r ? strerror(-r) : NULL;
