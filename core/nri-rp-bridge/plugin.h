@@ -22,7 +22,7 @@ struct plugin_config {
 	const char *socket; /* socket where plugins connect */
 	const char *name; /* name of the emulated runtime */
 	const char *without; /* for the log: what happens without a plugin */
-	bool creates; /* a container does not exist yet when the plugin is asked about it */
+	bool creates; /* the plugin places a container before the runtime creates it */
 	/* Callbacks get the plugin; those of NRI are described in struct nri_runtime_config. */
 	void (*synchronize)(void *plugin);
 	void (*update)(const Nri__UpdateContainersRequest *m, void *plugin);

@@ -80,7 +80,7 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 struct population {
 	uint32_t n[N_CLASSES]; /* containers by class */
 	bool overlapping; /* the pool is empty, so shared containers use CPUs of others */
-	bool sharers; /* during a synchronization: a container of class shared exists */
+	bool sharers; /* in a walk of sync_all(): a shared container waits for its turn */
 };
 
 struct rp_instance {

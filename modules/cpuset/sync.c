@@ -65,7 +65,7 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 static bool sync_empties_pool(const struct rp_instance *inst, struct rp_ids cpus)
 {
 	struct rp_idset pool;
-	if (!inst->now.sharers || life_may_refuse(inst))
+	if ((!inst->now.sharers && !inst->now.n[CLASS_SHARED]) || life_may_refuse(inst))
 		return false;
 	pool_shared(inst, &pool);
 	rp_idset_andnot(&pool, rp_ids_of(&pool), cpus);
@@ -140,6 +140,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	inst->now = (struct population){.overlapping = false};
 	int32_t r =
 		life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = N_PASSES});
+	inst->now.sharers = false; /* from here on they are counted */
 	if (r >= 0 && inst->now.overlapping) {
 		inst->now.overlapping = false;
 		r = stage_sharers(inst, txn, 0);

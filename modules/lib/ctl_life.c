@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of controllers, around the parts that each controller has of its own. */
+/* Callbacks of all controllers; struct ctl_life_ops adds what differs between controllers. */
 #include <nri-rp/lib/ctl_life.h>
 
 #include <stdarg.h>

@@ -141,7 +141,8 @@ void ctl_life_drop(struct rp_instance *inst, struct ctl_item *item);
  */
 int32_t ctl_life_give(struct rp_instance *inst, const struct rp_ctr_info *info, const char *class,
 		      bool all, size_t size, struct ctl_item **ret);
-/* Calls ops.apply with CTL_SYNC for all live containers, and forgets those that are gone. */
+/* Calls ops.apply with CTL_SYNC for all live containers, and frees the items of containers that
+ * have ended. */
 void ctl_life_apply_all(struct rp_instance *inst);
 /* Reports the recorded containers and the writes of items, for ops.collect. */
 void ctl_life_collect(const struct rp_instance *inst, const struct rp_metric_sink *sink,

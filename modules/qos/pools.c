@@ -64,7 +64,7 @@ const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX])
 	return text_of(rec->pool, rec->level == LEVEL_SHARED ? node_of(rec) : 0, text);
 }
 
-/* Counts an entry on its nodes, and sets the mask of those with entries. */
+/* Counts an entry on its nodes, and sets the bits of nodes with entries in *mask. */
 static void count_nodes(uint32_t on_node[NODES_MAX], uint64_t nodes, bool joins, uint64_t *mask)
 {
 	for (; nodes; nodes &= nodes - 1) {

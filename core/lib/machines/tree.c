@@ -416,7 +416,7 @@ static void put_node_lists(struct tree *t)
 /* Writes the tier of each kind of memory as the kernel does, the fastest first. */
 static void put_tiers(struct tree *t)
 {
-	/* The driver of a device registers no tier of its own. */
+	/* Device memory has no entry: its driver registers no memory tier. */
 	static const unsigned tier_of[] = {
 		[MEMORY_DRAM] = 4, [MEMORY_HBM] = 2, [MEMORY_CXL] = 6, [MEMORY_PMEM] = 22};
 	for (unsigned type = 0; type < sizeof tier_of / sizeof *tier_of; type++) {

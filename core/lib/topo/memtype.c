@@ -81,7 +81,7 @@ static int note_dax_node(const char *name, void *arg)
 	return 0;
 }
 
-/* ---- of devices ------------------------------------------------------------------------------ */
+/* ---- device memory --------------------------------------------------------------------------- */
 
 /* Finds the nodes with device memory, by the setting or by the firmware's description. */
 static void find_device_nodes(struct reader *r, struct rp_idset *ret)

@@ -192,7 +192,7 @@ struct pod {
 	struct ctr *ctrs;
 	struct pod *uid_next; /* another sandbox of the same pod */
 	UT_hash_handle hh;
-	UT_hash_handle hh_uid; /* only the first sandbox of a pod is in it */
+	UT_hash_handle hh_uid; /* in pods_by_uid, which holds the first sandbox of each pod */
 };
 
 struct stage; /* txn.h */

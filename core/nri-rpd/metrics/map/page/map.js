@@ -517,7 +517,7 @@ function take(message) {
 	if (message.events.length || gone) refresh(message.events.some((e) => e.kind === 'machine' || e.kind === 'config'));
 	showMoment();
 	showEvents();
-	if (location.hash && !state.linked && message.events.length) followAddress();
+	if (location.hash && !state.linked) followAddress();
 	state.linked = true;
 }
 
