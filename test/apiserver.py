@@ -35,17 +35,18 @@ def merged(old, patch):
     return out
 
 
-def merge_lists(old, patch):
-    """Lists of a Node that a strategic merge patch merges by a key."""
-    for part, name, key in ('status', 'conditions', 'type'), ('spec', 'taints', 'key'):
-        items = {item[key]: item for item in (old.get(part) or {}).get(name) or []}
-        for item in (patch.get(part) or {}).get(name) or []:
-            if item.get('$patch') == 'delete':
-                items.pop(item[key], None)
-            else:
-                items[item[key]] = {**items.get(item[key], {}), **item}
-        if name in (patch.get(part) or {}):
-            patch[part][name] = list(items.values())
+def merge_conditions(old, patch):
+    """Conditions, which a strategic merge patch merges by their type; other lists of a Node, as its taints, it replaces."""
+    status = patch.get('status') or {}
+    if 'conditions' not in status:
+        return
+    items = {item['type']: item for item in (old.get('status') or {}).get('conditions') or []}
+    for item in status['conditions']:
+        if item.get('$patch') == 'delete':
+            items.pop(item['type'], None)
+        else:
+            items[item['type']] = {**items.get(item['type'], {}), **item}
+    status['conditions'] = list(items.values())
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -191,7 +192,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.fail(409, 'the object has been modified')
                 return
             if 'strategic' in self.headers.get('Content-Type'):
-                merge_lists(api.objects[key], patch)
+                merge_conditions(api.objects[key], patch)
             out = api.store(key, merged(api.objects.get(key, {}), patch), spec=at['sub'] is None)
         self.answer(200, out)
 

@@ -34,8 +34,8 @@ struct readiness {
 	bool connected; /* the daemon has reported over the present connection */
 	bool known; /* the two settings below are known */
 	bool condition, taint;
-	json_t *seen; /* the Node's condition; NULL: none */
-	bool node_seen, tainted;
+	const json_t *seen; /* the condition in node; NULL: none */
+	json_t *node; /* the Node as last seen; NULL: none */
 	void (*retired)(void *arg);
 	void *retired_arg;
 	uint64_t retire_until_ms;
@@ -78,14 +78,20 @@ static json_t *readiness_compose(const struct readiness *r)
 			 "lastHeartbeatTime", at, "lastTransitionTime", since);
 }
 
-/* Writes an item of a list, which the server merges by its key. Consumes the item. */
-static void readiness_put(struct writer *w, const char *part, const char *list, json_t *item)
+/* Writes a patch of the Node. Consumes it; NULL: no memory. */
+static void readiness_put(struct writer *w, const char *what, json_t *patch)
 {
-	json_t *body = json_pack("{s:{s:[o]}}", part, list, item);
-	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	_free_ char *text = patch ? json_dumps(patch, JSON_COMPACT) : NULL;
 	if (!text || writer_put(w, text))
-		log_error("the Node's %s cannot be written: no memory", list);
-	json_decref(body);
+		log_error("the Node's %s cannot be written: no memory", what);
+	json_decref(patch);
+}
+
+/* Writes the condition, which the server merges into the list by its type. Consumes it. */
+static void readiness_put_condition(const struct readiness *r, json_t *condition)
+{
+	readiness_put(r->conditions, "conditions",
+		      json_pack("{s:{s:[o]}}", "status", "conditions", condition));
 }
 
 /* Writes the condition if the Node's is another one. An agent that does not know the settings
@@ -95,30 +101,55 @@ static void readiness_write_condition(const struct readiness *r)
 	bool wanted = r->known ? r->condition : r->seen != NULL;
 	if (wanted && (!str_eq(seen_member(r, "status"), r->now.status) ||
 		       !str_eq(seen_member(r, "reason"), r->now.reason)))
-		readiness_put(r->conditions, "status", "conditions", readiness_compose(r));
+		readiness_put_condition(r, readiness_compose(r));
 	else if (!wanted && r->seen)
-		readiness_put(
-			r->conditions, "status", "conditions",
-			json_pack("{s:s, s:s}", "$patch", "delete", "type", READINESS_CONDITION));
+		readiness_put_condition(r, json_pack("{s:s, s:s}", "$patch", "delete", "type",
+						     READINESS_CONDITION));
 }
 
-/* Sets or removes the taint. */
+/* Returns the Node's taints without ours, owned. */
+static json_t *readiness_other_taints(const struct readiness *r, bool *ret_tainted)
+{
+	json_t *others = json_array(), *taint;
+	size_t i;
+	*ret_tainted = false;
+	json_array_foreach(json_object_get(json_object_get(r->node, "spec"), "taints"), i, taint)
+	{
+		const char *key = json_string_value(json_object_get(taint, "key"));
+		if (key && str_eq(key, READINESS_TAINT))
+			*ret_tainted = true;
+		else
+			(void)json_array_append(others, taint);
+	}
+	return others;
+}
+
+/*
+ * Sets or removes the taint. The server replaces the list of taints as a whole, so the patch has
+ * all of them and the version of the Node that they were read from: the server refuses it if the
+ * Node has changed since, and the changed Node is looked at again.
+ */
 static void readiness_write_taint(const struct readiness *r)
 {
-	bool ready = str_eq(r->now.status, "True");
-	if (ready && r->tainted)
-		readiness_put(r->taints, "spec", "taints",
-			      json_pack("{s:s, s:s}", "$patch", "delete", "key", READINESS_TAINT));
-	else if (!ready && r->taint && !r->tainted)
-		readiness_put(
-			r->taints, "spec", "taints",
-			json_pack("{s:s, s:s}", "key", READINESS_TAINT, "effect", "NoSchedule"));
+	json_t *version = json_object_get(json_object_get(r->node, "metadata"), "resourceVersion");
+	bool ready = str_eq(r->now.status, "True"), tainted;
+	json_t *list = readiness_other_taints(r, &tainted);
+	if (ready ? !tainted : tainted || !r->taint) {
+		json_decref(list);
+		return;
+	}
+	if (!ready)
+		(void)json_array_append_new(list, json_pack("{s:s, s:s}", "key", READINESS_TAINT,
+							    "effect", "NoSchedule"));
+	readiness_put(r->taints, "taints",
+		      json_pack("{s:{s:O*}, s:{s:o}}", "metadata", "resourceVersion", version,
+				"spec", "taints", list));
 }
 
 /* Writes what the Node lacks. */
 static void readiness_write(const struct readiness *r)
 {
-	if (!r->now.status || !r->node_seen)
+	if (!r->now.status || !r->node)
 		return;
 	if (writer_idle(r->conditions))
 		readiness_write_condition(r);
@@ -212,15 +243,12 @@ static json_t *item_of(const json_t *list, const char *key, const char *text)
 	return NULL;
 }
 
-void readiness_seen(struct readiness *r, const json_t *node)
+void readiness_seen(struct readiness *r, json_t *node)
 {
-	const json_t *status = json_object_get(node, "status"),
-		     *spec = json_object_get(node, "spec");
-	json_decref(r->seen);
-	r->seen = json_incref(
-		item_of(json_object_get(status, "conditions"), "type", READINESS_CONDITION));
-	r->tainted = item_of(json_object_get(spec, "taints"), "key", READINESS_TAINT) != NULL;
-	r->node_seen = true;
+	const json_t *status = json_object_get(node, "status");
+	json_decref(r->node);
+	r->node = json_incref(node);
+	r->seen = item_of(json_object_get(status, "conditions"), "type", READINESS_CONDITION);
 	readiness_write(r);
 }
 
@@ -256,13 +284,14 @@ void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg)
 	readiness_await_end(r);
 }
 
-static struct writer *readiness_writer(struct kube *k, const char *what, char *path)
+static struct writer *readiness_writer(struct kube *k, const char *what, const char *type,
+				       char *path)
 {
 	_free_ char *owned = path;
 	const struct writer_config config = {.what = what,
 					     .method = "PATCH",
 					     .path = path,
-					     .content_type = KUBE_STRATEGIC_PATCH,
+					     .content_type = type,
 					     .interval_ms = INTERVAL_MS};
 	return owned ? writer_new(k, &config) : NULL;
 }
@@ -273,9 +302,10 @@ struct readiness *readiness_new(struct kube *k, struct link *l, const char *node
 	if (!r)
 		return NULL;
 	r->link = l;
-	r->conditions = readiness_writer(k, "the condition " READINESS_CONDITION,
-					 str_printf("/api/v1/nodes/%s/status", node));
-	r->taints = readiness_writer(k, "the taint " READINESS_TAINT,
+	r->conditions =
+		readiness_writer(k, "the condition " READINESS_CONDITION, KUBE_STRATEGIC_PATCH,
+				 str_printf("/api/v1/nodes/%s/status", node));
+	r->taints = readiness_writer(k, "the taint " READINESS_TAINT, KUBE_MERGE_PATCH,
 				     str_printf("/api/v1/nodes/%s", node));
 	r->grace = loop_timer_new(kube_loop(k), readiness_expired, r);
 	r->ask = loop_timer_new(kube_loop(k), readiness_tick, r);
@@ -293,7 +323,7 @@ struct readiness *readiness_free(struct readiness *r)
 	writer_free(r->taints);
 	loop_timer_free(r->grace);
 	loop_timer_free(r->ask);
-	json_decref(r->seen);
+	json_decref(r->node);
 	free(r);
 	return NULL;
 }

@@ -29,7 +29,7 @@ struct readiness *readiness_free(struct readiness *r); /* accepts NULL; returns 
 void readiness_take(struct readiness *r, const Agent__PublishedRequest *m);
 void readiness_lost(struct readiness *r);
 /* Call with each version of the Node, borrowed. */
-void readiness_seen(struct readiness *r, const json_t *node);
+void readiness_seen(struct readiness *r, json_t *node);
 /* Reports that the agent stops. Calls done when this is written or cannot be. */
 void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg);
 

@@ -119,6 +119,21 @@ def test_the_taint_of_a_new_node_is_removed_when_containers_are_placed(cluster):
     c.node.create('web', ctr('c0', '1'))
 
 
+def test_taints_of_others_stay(cluster):
+    """The server replaces the list as a whole: it is written for the version of the Node that it was read from."""
+    c = cluster()
+    configure(c, taintWhenAway=True)
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    with c.api.lock:
+        node = c.api.objects['nodes', None, NODE]
+    others = [{'key': 'gpu', 'value': 'yes', 'effect': 'NoExecute'}, {'key': 'node-role.kubernetes.io/control-plane', 'effect': 'NoSchedule'}]
+    c.api.put('nodes', None, NODE, {**node, 'spec': {'taints': others}})
+    c.node.run('kill')
+    eventually(lambda: taints(c) == [*others, TAINT])
+    c.node.start()
+    eventually(lambda: taints(c) == others)
+
+
 def test_the_condition_can_be_switched_off(cluster):
     c = cluster()
     eventually(lambda: condition(c) == ('True', 'Placing'))
