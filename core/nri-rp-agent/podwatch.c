@@ -153,9 +153,11 @@ static void podwatch_message(const uint8_t *payload, size_t n, void *arg)
 	if (!w->begun)
 		w->fn(WATCH_BEGIN, NULL, NULL, w->arg);
 	w->begun = true;
-	if (m && m->pod.len)
+	if (!m)
+		log_warning("the kubelet sends an event of a pod that cannot be read");
+	else if (m->pod.len)
 		podwatch_take(w, m);
-	else if (m && !w->live)
+	else if (!w->live)
 		podwatch_synced(w);
 }
 

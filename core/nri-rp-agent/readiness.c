@@ -127,7 +127,7 @@ static json_t *readiness_other_taints(const struct readiness *r, bool *ret_taint
 /*
  * Sets or removes the taint. The server replaces the list of taints as a whole, so the patch has
  * all of them and the version of the Node that they were read from: the server refuses it if the
- * Node has changed since, and the changed Node is looked at again.
+ * Node has changed since. The changed Node arrives by the watch and is compared again.
  */
 static void readiness_write_taint(const struct readiness *r)
 {
