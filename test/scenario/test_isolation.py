@@ -150,7 +150,7 @@ def test_a_partition_of_its_own(isolated, policy, how):
     end(i, how, keys)
     i.becomes({})
     if how != 'release':
-        assert i.read(folder + '/cpuset.cpus.partition') == 'member' and i.read(folder + '/cpuset.cpus.exclusive') == ''
+        eventually(lambda: i.read(folder + '/cpuset.cpus.partition') == 'member' and i.read(folder + '/cpuset.cpus.exclusive') == '')
 
 
 @pytest.mark.parametrize('how', ENDS)
