@@ -105,7 +105,7 @@ static const struct command commands[] = {
 	{"log", "debug", "[SOURCE]...", 0, 16, 0, cmd_log_debug,
 	 "sources whose debug messages are logged, or off"},
 	{"doctor", NULL, "", 0, 0, 0, cmd_doctor, "check for common problems"},
-	{"support", NULL, "[FILE]", 0, 1, 0, cmd_support,
+	{"support", NULL, "[FILE|-]", 0, 1, 0, cmd_support,
 	 "an archive of what a report of a fault needs"},
 	{"version", NULL, "", 0, 0, 0, cmd_version, "versions of this program and of the daemon"},
 };

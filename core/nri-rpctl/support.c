@@ -24,6 +24,7 @@
 #define JOURNAL_LINES "20000"
 #define ARGS_MAX 16u
 #define TREE_DEPTH 8
+#define PARENT_MAX 128u
 #define LEFT_OUT "(omitted)"
 
 static const struct {
@@ -74,7 +75,7 @@ static const struct {
 
 struct support {
 	struct cli *cli;
-	char dir[128];
+	char dir[PARENT_MAX + 64];
 	struct buf readme;
 	unsigned missing;
 };
@@ -198,7 +199,7 @@ static void support_programs(struct support *s)
 static int support_pack(struct support *s, const char *file, const char *parent, const char *name)
 {
 	struct buf said = BUF_INIT;
-	const char *const argv[] = {"tar", "-C", parent, "-czf", file, name, NULL};
+	const char *const argv[] = {"tar", "--force-local", "-C", parent, "-czf", file, name, NULL};
 	mode_t mask = umask(077);
 	int r = run_program(argv, &said);
 	(void)umask(mask);
@@ -243,27 +244,69 @@ static void support_show(const struct support *s, const char *file)
 	out_put(o, s->missing ? "; README in it says which parts are missing.\n" : ".\n");
 }
 
+/* Makes the temporary directory. /run/nri-rp serves a container, whose root is read-only. */
+static int support_make_parent(char ret[PARENT_MAX])
+{
+	const char *const dirs[] = {getenv("TMPDIR"), "/tmp", "/run/nri-rp"};
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+		int n = dirs[i] ? snprintf(ret, PARENT_MAX, "%s/nri-rp-support.XXXXXX", dirs[i])
+				: -1;
+		if (n > 0 && n < (int)PARENT_MAX && mkdtemp(ret))
+			return 0;
+	}
+	return -errno;
+}
+
+/* Copies the archive to stdout. */
+static int support_send(struct cli *cli, const char *file)
+{
+	char chunk[4096];
+	FILE *f = fopen(file, "re");
+	size_t n = 0;
+	while (f && (n = fread(chunk, 1, sizeof chunk, f)) > 0 && fwrite(chunk, 1, n, stdout) == n)
+		;
+	bool sent = f && !n && !ferror(f) && !fflush(stdout);
+	if (f)
+		(void)fclose(f);
+	if (!sent)
+		complain(cli, "cannot write the archive to stdout");
+	return sent ? CTL_OK : CTL_FAILED;
+}
+
 int cmd_support(struct cli *cli)
 {
 	struct support s = {.cli = cli, .readme = BUF_INIT};
-	char parent[] = "/tmp/nri-rp-support.XXXXXX", name[64], file[PATH_MAX];
+	char parent[PARENT_MAX], name[64], archive[PATH_MAX];
+	const char *file = cli->n_args ? cli->args[0] : archive;
+	bool piped = str_eq(file, "-");
 	time_t now = time(NULL);
 	struct tm tm;
+	if (piped && isatty(STDOUT_FILENO)) {
+		complain(cli, "an archive is not written to a terminal: redirect stdout, or name a "
+			      "file");
+		return CTL_USAGE;
+	}
 	(void)strftime(name, sizeof name, "nri-rp-support-%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
-	(void)snprintf(file, sizeof file, "%s.tar.gz", name);
-	if (!mkdtemp(parent)) {
-		complain(cli, "cannot make a directory in /tmp: %s", strerror(errno));
+	int r = support_make_parent(parent);
+	if (r) {
+		complain(cli, "cannot make a temporary directory (set TMPDIR): %s", strerror(-r));
 		return CTL_FAILED;
 	}
+	(void)snprintf(archive, sizeof archive, "%s%s%s.tar.gz", piped ? parent : "",
+		       piped ? "/" : "", name);
+	file = piped ? archive : file;
 	(void)snprintf(s.dir, sizeof s.dir, "%s/%s", parent, name);
-	int r = CTL_FAILED;
-	if (mkdir(s.dir, 0700))
+	if (mkdir(s.dir, 0700)) {
 		complain(cli, "cannot make %s: %s", s.dir, strerror(errno));
-	else
-		r = support_collect(&s, cli->n_args ? cli->args[0] : file, parent, name);
+		r = CTL_FAILED;
+	} else {
+		r = support_collect(&s, file, parent, name);
+	}
+	if (r == CTL_OK && piped)
+		r = support_send(cli, file);
+	else if (r == CTL_OK)
+		support_show(&s, file);
 	(void)nftw(parent, support_remove_one, TREE_DEPTH, FTW_DEPTH | FTW_PHYS);
 	buf_fini(&s.readme);
-	if (r == CTL_OK)
-		support_show(&s, cli->n_args ? cli->args[0] : file);
 	return r;
 }

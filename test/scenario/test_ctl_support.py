@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rpctl support, version and config schema: what a report of a fault needs."""
+import io
 import json
+import os
 import pathlib
 import re
+import subprocess
 import tarfile
 
 from operator_tools import FAILED, OK, ctl, ctl_json, run_ctl
@@ -35,6 +38,13 @@ def test_support_without_a_daemon(make_node, tmp_path):
     with tarfile.open(file) as archive:
         readme = next(archive.extractfile(m).read().decode() for m in archive if m.name.endswith('/README'))
     assert re.search(r'^status.json .*MISSING', readme, re.M)
+    piped = subprocess.run([BUILD / 'bin' / 'nri-rpctl', '--socket', node.paths['control'], 'support', '-'], capture_output=True, check=True,
+                           env={**os.environ, 'TMPDIR': str(tmp_path)})
+    with tarfile.open(fileobj=io.BytesIO(piped.stdout)) as archive:
+        assert [m for m in archive if m.name.endswith('/README')] and piped.stderr == b''
+    assert not list(tmp_path.glob('nri-rp-support.*'))
+    assert run_ctl('--socket', node.paths['control'], 'support', 'host:report.tar.gz', cwd=tmp_path).code == OK  # no other host is asked
+    assert (tmp_path / 'host:report.tar.gz').exists()
     refused = ctl(node, 'support', str(tmp_path / 'none' / 'report.tar.gz'))
     assert refused.code == FAILED and 'cannot write' in refused.err
 
