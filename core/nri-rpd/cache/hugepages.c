@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "core/lib/util/number.h"
+#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/internal.h"
 #include "core/nri-rpd/cache/txn.h"
 
@@ -192,7 +193,8 @@ static void huge_of_pod(const struct fed_pod *fed, struct huge *ret)
 			uint32_t at = 0;
 			while (at < ret->n && ret->of[at].page != page)
 				at++;
-			if (!page || at == HUGE_SIZES_MAX || f->kind == FED_INIT)
+			if (!page || at == HUGE_SIZES_MAX || f->kind == FED_INIT ||
+			    f->extended[k].request < 0 || f->extended[k].request > DERIVE_BYTES_MAX)
 				continue;
 			ret->of[at].page = page;
 			ret->of[at].bytes += (uint64_t)f->extended[k].request;
