@@ -63,8 +63,8 @@ int watch_with_sanitizers(char **argv, struct err *err)
 	(void)snprintf(path + n, sizeof path - (size_t)n, "/%s", SANITIZED_PROGRAM);
 	(void)execv(path, argv);
 	return err_errno(err, -errno,
-			 "cannot run %s (install the package nri-rp-dev; in the sources, "
-			 "make sanitized-modcheck)",
+			 "cannot run %s (make deb SANITIZED=1 adds it to the package "
+			 "nri-rp-dev; in the sources, make sanitized-modcheck makes it)",
 			 path);
 }
 

@@ -81,6 +81,10 @@ static const struct cmdline_option table[] = {
 	       OPTION_TAKE(sim_take_settle, settle_ms)),
 	OPTION("work", "DIR", "work in that folder, and keep its files", OPTION_TEXT(work)),
 	OPTION("keep", NULL, "keep the temporary folder", OPTION_FLAG(keep)),
+	OPTION("map", "ADDRESS",
+	       "play: serve the live map there, as in 127.0.0.1:8891, until Ctrl-C after the last "
+	       "step",
+	       OPTION_TEXT(map)),
 	OPTION("json", NULL, "play: the outcome as JSON", OPTION_FLAG(json)),
 	OPTION("verbose", NULL, "play: show each step and the map of the machine after it",
 	       OPTION_FLAG(verbose), .letter = 'v'),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-sim/map.h"
+#include "core/nri-rp-sim/control.h"
+#include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/kubelet.h"
 #include "core/nri-rp-sim/model.h"
 
@@ -18,9 +20,11 @@
 #define LETTERS 26u
 #define WIDTH_USUAL 100u
 #define WIDTH_MOST 1000u
+#define ASK_MS 5000u
 
 struct map {
 	const struct sim *s;
+	json_t *containers; /* nri-rpd's list of containers; NULL: it cannot be asked */
 	struct cpumap drawn;
 	struct cpumap_cpu *cpus;
 	struct cpumap_node *nodes;
@@ -51,6 +55,22 @@ static uint32_t group_of(const struct map *m, struct rp_ids cpus)
 	return CPUMAP_NOBODY;
 }
 
+/* Returns true if nri-rpd says that all CPUs of the container are exclusive. */
+static bool map_exclusive(const struct map *m, const struct sim_ctr *c)
+{
+	const json_t *of;
+	size_t i;
+	json_array_foreach(m->containers, i, of)
+	{
+		const char *id = json_string_value(json_object_get(of, "id"));
+		const char *own = json_string_value(json_object_get(of, "exclusive"));
+		const char *cpus = json_string_value(json_object_get(of, "cpus"));
+		if (id && str_eq(id, c->id))
+			return own && cpus && str_eq(own, cpus);
+	}
+	return false;
+}
+
 /* Adds a container to the group of its CPUs. Its letter comes from its number, so it is the same in
  * every map. */
 static void add_to_groups(struct map *m, const struct sim_ctr *c)
@@ -65,7 +85,8 @@ static void add_to_groups(struct map *m, const struct sim_ctr *c)
 	if (m->drawn.n_groups == GROUPS_MAX)
 		return;
 	struct cpumap_group *new = &m->groups[m->drawn.n_groups++];
-	*new = (struct cpumap_group){.exclusive = true, .ordinal = c->number % LETTERS};
+	*new = (struct cpumap_group){.exclusive = map_exclusive(m, c),
+				     .ordinal = c->number % LETTERS};
 	rp_idset_copy(&new->cpus, rp_ids_of(&cpus));
 	for (struct cpumap_group *other = m->groups; other < new; other++)
 		if (rp_ids_overlap(rp_ids_of(&other->cpus), rp_ids_of(&cpus)))
@@ -108,7 +129,6 @@ static int read_model(struct map *m)
 	m->drawn.cpus = m->cpus;
 	m->drawn.nodes = m->nodes;
 	m->drawn.groups = m->groups;
-	m->drawn.exclusive = "of one container";
 	m->drawn.n_cpus = v->n_cpus;
 	m->drawn.n_nodes = v->n_nodes;
 	return 0;
@@ -152,9 +172,12 @@ static void add_container(const struct map *m, const struct sim_ctr *c, const js
 	out_put(o, "\n");
 }
 
-void map_draw(const struct sim *s, const json_t *before, struct out *o)
+void map_draw(struct sim *s, const json_t *before, struct out *o)
 {
 	struct map m = {.s = s};
+	int exit_status;
+	if (daemon_running(s))
+		(void)control_ask(s, "Containers", NULL, ASK_MS, &m.containers, &exit_status, NULL);
 	int r = read_model(&m);
 	if (!r)
 		r = cpumap_draw(&m.drawn, o);
@@ -166,6 +189,7 @@ void map_draw(const struct sim *s, const json_t *before, struct out *o)
 	free(m.cpus);
 	free(m.nodes);
 	free(m.groups);
+	json_decref(m.containers);
 }
 
 json_t *map_remember(const struct sim *s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Draws the machine map (core/lib/term/cpumap.h) with the placements of the runtime and the kernel,
- * and lists the place of each container below it. Containers with the same CPUs share a letter.
+ * and lists the place of each container below it. Containers with the same CPUs share a letter, a
+ * capital one if nri-rpd says that the CPUs are exclusive.
  */
 #ifndef SIM_MAP_H
 #define SIM_MAP_H
@@ -15,7 +16,7 @@
 void map_terminal(struct term *ret);
 /* Draws the map. before: result of an earlier map_remember, to mark moved containers; NULL:
  * none. */
-void map_draw(const struct sim *s, const json_t *before, struct out *o);
+void map_draw(struct sim *s, const json_t *before, struct out *o);
 /* Returns the present places of all containers, a new reference. */
 json_t *map_remember(const struct sim *s);
 

@@ -199,9 +199,20 @@ static int play_begin(struct player *p, const json_t *scenario, struct err *err)
 	return r ? r : new_problems(p, err);
 }
 
+/* Leaves nri-rpd and its map running until SIGINT or SIGTERM. */
+static void play_serve_map(struct player *p)
+{
+	printf("\nThe live map: http://%s/map (Ctrl-C ends it)\n", p->s->options.map);
+	(void)fflush(stdout);
+	(void)sim_wait(p->s, NULL, NULL, UINT64_MAX);
+	p->s->interrupted = false;
+}
+
 static int play_end(struct player *p, struct err *err)
 {
 	_json_ json_t *result = json_object();
+	if (p->s->options.map && daemon_running(p->s))
+		play_serve_map(p);
 	int r = daemon_running(p->s) ? step_run(p->s, "stop", NULL, result, err) : 0;
 	return r ? r : new_problems(p, err);
 }

@@ -72,6 +72,7 @@ struct sim_options {
 	const char *nri, *runtime, *cgroups; /* names; NULL: those of the scenario */
 	uint64_t sync_parts; /* pods and containers in each Synchronize message; 0: all */
 	uint64_t seed;
+	const char *map; /* play: address at which nri-rpd serves the map; NULL: none */
 	uint64_t settle_ms; /* time limit for an expectation to come true */
 	bool verbose, json, keep;
 };

@@ -195,14 +195,17 @@ int step_connected(struct sim *s, const json_t *args, json_t *result, struct err
 /* ---- configurations -------------------------------------------------------------------------- */
 
 /* Writes the configuration. A text is written unchanged. A map without `metrics` gets no metrics
- * server, as several simulations may run at a time. */
+ * server, as several simulations may run at a time, or that of the option --map. */
 int step_write_config(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct buf text = BUF_INIT;
 	_json_ json_t *map = json_is_object(args) ? json_copy((json_t *)(uintptr_t)args) : NULL;
 	(void)result;
 	if (map && !json_object_get(map, "metrics"))
-		(void)json_object_set_new(map, "metrics", json_pack("{ss}", "listen", ""));
+		(void)json_object_set_new(map, "metrics",
+					  json_pack("{ss,sb}", "listen",
+						    s->options.map ? s->options.map : "", "map",
+						    s->options.map != NULL));
 	if (!map && !json_is_string(args))
 		return err_set(err, -EINVAL, "config: expected a map");
 	int r = map ? doc_write_yaml(map, &text) : buf_add_str(&text, json_string_value(args));

@@ -79,13 +79,12 @@ static enum style state_style(const char *state)
 	return str_eq(state, "exited") ? DIM : PLAIN;
 }
 
-/* Describes the CPUs of a container: "exclusive", "shared", "alone" (shared, without others at
- * present), or the exclusive part of its CPUs. */
+/* Describes the CPUs of a container: "exclusive", "shared", or the exclusive part of its CPUs. */
 static const char *own_part(const json_t *c)
 {
 	const char *exclusive = js(c, "exclusive");
 	if (!*exclusive)
-		return jb(c, "alone") ? "alone" : "shared";
+		return "shared";
 	return str_eq(exclusive, js(c, "cpus")) ? "exclusive" : exclusive;
 }
 

@@ -113,7 +113,7 @@ def test_sources_of_the_log(make_node):
 def test_alone_for_now(make_node):
     node = make_node({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}})
     node.create('a', ctr('a0'))
-    assert ctl_json(node, 'containers')[0]['alone'] is True and ' alone ' in ctl(node, 'containers').out
+    assert ctl_json(node, 'containers')[0]['alone'] is True and ' shared ' in ctl(node, 'containers').out
     node.create('b', ctr('b0', '3', '64Mi'))
     for i in range(4):
         node.create('c%d' % i, ctr('c'))

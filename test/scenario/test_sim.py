@@ -5,8 +5,10 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -100,7 +102,7 @@ def test_play(options):
     out = sim('play', *options, HERE / 'first.yaml')
     assert out.endswith('2 passed, 0 failed\n')
     if '-v' in options:
-        assert '2 A  3 A' in out and 'no container moved' in out and 'nobody is left but the old one' in out
+        assert '2 C  3 C' in out and 'no container moved' in out and 'nobody is left but the old one' in out
 
 
 @pytest.mark.skipif(not (BUILD / 'modules/topology-aware.so').exists(), reason='the story ends with topology-aware')
@@ -108,6 +110,21 @@ def test_demo():
     out = sim('play', '-v', HERE.parents[1] / 'conf/demo/story.yaml')
     assert out.endswith('1 passed, 0 failed\n')
     assert 'exclusive CPUs' in out and 'healthy' in out
+    first = out[:out.index('2. Another policy')]
+    assert '4 shared' in first and '4 exclusive' not in first, 'a container without other containers is not exclusive under the policy none'
+
+
+def test_the_map_is_served_after_the_last_step(scenario):
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        address = '127.0.0.1:%d' % free.getsockname()[1]
+    path = scenario('steps:\n- create: {pod: a, containers: [{name: c}]}\n')
+    with subprocess.Popen([SIM, 'play', '--map', address, path], stdout=subprocess.PIPE, text=True) as sim_:
+        assert any('http://%s/map ' % address in line for line in sim_.stdout)
+        assert 'default/a/c' in urllib.request.urlopen('http://%s/map/containers' % address, timeout=10).read().decode()
+        sim_.send_signal(signal.SIGINT)
+        assert '1 passed, 0 failed' in sim_.stdout.read()
+    assert sim_.returncode == 0
 
 
 def test_play_json(scenario):
@@ -284,7 +301,7 @@ def test_map_of_a_narrow_terminal(make_node):
     node.create('s', ctr('s0', '1/2'))
     text = node.map(60)
     assert max(len(line) for line in text.splitlines() if 'CPUs' not in line) <= 60
-    assert (len(re.findall(r'\d A\b', text)), len(re.findall(r'\d B\b', text))) == (4, 124) and 'package 1' in text
+    assert (len(re.findall(r'\d A\b', text)), len(re.findall(r'\d b\b', text))) == (4, 124) and 'package 1' in text
 
 
 def test_serve_takes_the_configuration_with_the_setup():

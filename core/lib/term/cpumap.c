@@ -155,8 +155,7 @@ static void draw_node_head(const struct drawing *d, const struct cell *c, uint32
 		out_printf(d->o, "  %s%s%s", node->type, *node->type ? " " : "",
 			   unit_bytes(node->memory, memory));
 	out_printf(d->o, ", %u CPUs:", n);
-	const char *word = d->m->exclusive ? d->m->exclusive : "exclusive";
-	put_part(d->o, exclusive, word, "");
+	put_part(d->o, exclusive, "exclusive", "");
 	put_part(d->o, shared, "shared", exclusive ? "," : "");
 	put_part(d->o, reserved, "reserved", exclusive || shared ? "," : "");
 	put_part(d->o, n - exclusive - shared - reserved, "free",

@@ -45,7 +45,6 @@ struct cpumap {
 	const struct cpumap_group *groups;
 	uint32_t n_cpus, n_nodes, n_groups;
 	const struct rp_idset *reserved; /* CPUs that are not free without a group; NULL: none */
-	const char *exclusive; /* word for CPUs of exclusive groups; NULL: "exclusive" */
 };
 
 #define CPUMAP_MARK_MAX 8u
