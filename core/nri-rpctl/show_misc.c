@@ -336,7 +336,7 @@ void show_log(struct out *o, const json_t *doc)
 	json_array_foreach(json_object_get(doc, "debug"), i, name)(void)
 		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(name));
 	out_field(o, "Level", js(doc, "level"));
-	out_field(o, "Debugged", buf_len(&text) ? buf_text(&text) : "nothing");
+	out_field(o, "Debug sources", buf_len(&text) ? buf_text(&text) : "none");
 	buf_fini(&text);
 }
 

@@ -307,7 +307,11 @@ static void show_store(struct out *o, const json_t *doc)
 	const json_t *s = json_object_get(doc, "store");
 	char a[UNIT_MAX], b[UNIT_MAX], took[UNIT_MAX];
 	struct buf text = BUF_INIT;
-	(void)buf_printf(&text, "%s, %s, %s", js(s, "state"),
+	const char *state = js(s, "state");
+	(void)buf_printf(&text, "%s, %s, %s",
+			 str_eq(state, "fresh")	     ? "new"
+			 : str_eq(state, "restored") ? "restored from disk"
+						     : state,
 			 show_status_count(s, "commits", "commit", "commits", a),
 			 unit_bytes((uint64_t)ji(s, "file_bytes"), b));
 	if (ji(s, "commits"))
@@ -315,7 +319,7 @@ static void show_store(struct out *o, const json_t *doc)
 				 unit_us((uint64_t)ji(s, "last_duration_us"), took));
 	if (ji(s, "failures"))
 		(void)buf_printf(&text, ", %lld failed", (long long)ji(s, "failures"));
-	out_field(o, "Store", buf_text(&text));
+	out_field(o, "Saved state", buf_text(&text));
 	buf_fini(&text);
 }
 

@@ -484,7 +484,7 @@ int main(int argc, char **argv)
 	int r = privileges_drop(rpd_privileges(), &err);
 	if (!r && d.options.check_config)
 		return check_config(&d);
-	log_info("nri-rpd %s", NRI_RP_VERSION);
+	log_info("version %s", NRI_RP_VERSION);
 	if (!r)
 		r = rpd_start(&d, &err);
 	if (r) {

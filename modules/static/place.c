@@ -181,20 +181,20 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 static const char *rule_name(const struct settings *s)
 {
 	if (s->common_allocator)
-		return "the common allocator";
+		return "chosen by the common allocator";
 	if (s->options & OPT_DISTRIBUTE_NUMA)
-		return "distribute-cpus-across-numa";
+		return "distributed by distribute-cpus-across-numa";
 	if (s->options & OPT_DISTRIBUTE_CORES)
-		return "distribute-cpus-across-cores";
+		return "distributed by distribute-cpus-across-cores";
 	if (s->options & OPT_ALIGN_CACHE)
-		return "packing into caches";
-	return "packing";
+		return "packed into used caches";
+	return "packed onto used cores";
 }
 
 static void place_describe(const struct rp_plan *plan, struct placing *p, struct rp_ids candidates)
 {
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
-	(void)snprintf(p->text, sizeof p->text, "CPUs %s by %s (candidates: %s)",
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s, %s (candidates: %s)",
 		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
 		       rule_name(&plan->settings), modhost_set_text(candidates, from, sizeof from));
 	p->decided_at =
@@ -356,8 +356,8 @@ void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *in
 			     (long long)info->cpu_request);
 	if (inst->plan->settings.options & OPT_STRICT_RESERVATION)
 		modhost_decided_line(h, info->ctr, inst->plan->settings.options_at,
-				     "all CPUs that are neither exclusive nor reserved "
+				     "shares all CPUs that are neither exclusive nor reserved "
 				     "(strict-cpu-reservation)");
 	else
-		modhost_note_line(h, info->ctr, "all CPUs that are not exclusive");
+		modhost_note_line(h, info->ctr, "shares all CPUs that are not exclusive");
 }

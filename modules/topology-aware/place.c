@@ -326,7 +326,7 @@ static int32_t place_overflow(struct placing *l)
 	l->type = GRANT_RESERVED;
 	l->pool = p->root;
 	l->flags |= GRANT_OVERFLOW;
-	l->reason = "no shared CPUs are left; it runs on the reserved CPUs";
+	l->reason = "runs on the reserved CPUs: no shared CPUs are left";
 	modhost_decided_by(&l->inst->h, l->r->info.ctr, p->settings.overflow_at,
 			   "no shared CPUs are left: overflow to the reserved CPUs");
 	return 0;

@@ -122,9 +122,9 @@ static void take_whole(struct request *r, const struct preference *isolated, boo
 	r->fraction = r->info.cpu_request % 1000;
 	r->isolate = isolate && isolated->value;
 	place_request_because(r, r->isolate ? isolated->at : NULL,
-			      "Guaranteed, %lldm: %lld exclusive %sCPUs%s",
+			      "Guaranteed, %lldm: %lld exclusive CPU%s%s%s",
 			      (long long)r->info.cpu_request, (long long)r->full,
-			      r->isolate ? " if possible isolated " : "",
+			      r->full == 1 ? "" : "s", r->isolate ? " (isolated if possible)" : "",
 			      r->fraction ? " and a part of shared CPUs" : "");
 }
 

@@ -13,16 +13,15 @@
 /* ---- reasons --------------------------------------------------------------------------------- */
 
 /*
- * Writes the score of a pool, such as "node0: 3400m left" or "node0: 100m too few", then isolated
- * CPUs, affinity and hints if the request has any.
+ * Writes the score of a pool in parentheses, such as "(3400m CPU left)" or "(100m CPU too few)",
+ * with isolated CPUs, affinity and hints if the request has any.
  */
 static void say_score(const struct rp_plan *p, const struct request *r, const struct score *s,
 		      struct line *l)
 {
-	line_say(l, p->pools[s->pool].name);
-	line_say(l, ": ");
+	line_say(l, " (");
 	line_number(l, s->shared < 0 ? -s->shared : s->shared);
-	line_say(l, s->shared < 0 ? "m too few" : "m left");
+	line_say(l, s->shared < 0 ? "m CPU too few" : "m CPU left");
 	if (r->isolate && s->isolated >= 0)
 		line_printf(l, ", %lld isolated CPUs left", (long long)s->isolated);
 	else if (r->isolate)
@@ -34,6 +33,7 @@ static void say_score(const struct rp_plan *p, const struct request *r, const st
 		line_printf(l, ", hints %g", s->hint_all);
 	if (!s->memory->offers)
 		line_say(l, ", no memory");
+	line_say(l, ")");
 }
 
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s)
@@ -44,16 +44,19 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 	if (!h->explain)
 		return;
 	bool only = s->second.pool == NO_POOL;
-	line_say(&best, only ? "only pool: " : "best of ");
+	line_say(&best, "chose ");
+	line_say(&best, p->pools[s->best.pool].name);
+	line_say(&best, only ? ", the only pool" : " of ");
 	if (!only) {
 		line_number(&best, p->n_pools);
-		line_say(&best, " pools: ");
+		line_say(&best, " pools");
 	}
 	say_score(p, r, &s->best, &best);
 	modhost_note_line(h, r->info.ctr, best.text);
 	if (only)
 		return;
-	line_say(&second, "before ");
+	line_say(&second, "runner-up ");
+	line_say(&second, p->pools[s->second.pool].name);
 	say_score(p, r, &s->second, &second);
 	line_say(&second, "; rule: ");
 	line_say(&second, s->rule);
@@ -71,7 +74,8 @@ void report_none(struct rp_instance *inst, const struct request *r, const struct
 	struct line l = {0};
 	if (!inst->h.explain)
 		return;
-	line_printf(&l, "none of %u pools is sufficient; the nearest: ", inst->plan->n_pools);
+	line_printf(&l, "none of %u pools is sufficient; the nearest is %s", inst->plan->n_pools,
+		    inst->plan->pools[nearest->pool].name);
 	say_score(inst->plan, r, nearest, &l);
 	modhost_note_line(&inst->h, r->info.ctr, l.text);
 }
@@ -94,8 +98,10 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 	} else {
 		line_say(&l, ": exclusive CPUs ");
 		line_say(&l, modhost_set_text(cpus_ids(g->exclusive), text, sizeof text));
-		line_say(&l, ", priority ");
-		line_say(&l, cpualloc_prio_names[r->prio]);
+		if (r->prio != CPUALLOC_NONE) {
+			line_say(&l, ", priority ");
+			line_say(&l, cpualloc_prio_names[r->prio]);
+		}
 		line_say(&l, g->portion ? ", and a part of its shared CPUs" : "");
 	}
 	modhost_note_line(h, g->ctr, l.text);

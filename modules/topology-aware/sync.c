@@ -237,9 +237,9 @@ static int32_t sync_adopt(struct rp_instance *inst, int32_t n)
 static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
 {
 	char reason[MODHOST_TEXT_MAX + 64];
-	(void)snprintf(reason, sizeof reason, "it runs on the remaining CPUs: %s", inst->why);
+	(void)snprintf(reason, sizeof reason, "runs on the remaining CPUs: %s", inst->why);
 	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-		    "it cannot be placed (request %lldm) and runs on the remaining CPUs: %s",
+		    "cannot be placed (request %lldm), runs on the remaining CPUs: %s",
 		    (long long)r->info.cpu_request, inst->why);
 	return place_anyhow(inst, r, reason, ret);
 }

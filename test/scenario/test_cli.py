@@ -156,7 +156,7 @@ def test_a_file_that_anybody_writes(tmp_path):
     path.touch()
     path.chmod(0o666)
     done = check(tmp_path, 'policy: none\n')
-    assert done.returncode == OK and 'everybody may write it and so control this root daemon: chmod go-w' in done.stdout + done.stderr
+    assert done.returncode == OK and 'any user may write it and so control this root daemon: chmod go-w' in done.stdout + done.stderr
     path.chmod(0o640)
     done = check(tmp_path, 'policy: none\n')
     assert done.returncode == OK and 'chmod' not in done.stdout + done.stderr

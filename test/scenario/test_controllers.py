@@ -394,7 +394,7 @@ def test_cpus_that_somebody_else_rewrites(make_node):
     cpus = node.container('p/c')['cpus']
     add_cgroup(node, 'p/c', {'cpuset.cpus': cpus + '\n', 'cpuset.mems': '0-3\n'})
     node.runtime_restart()
-    eventually(lambda: 'the 1 watched cgroups' in str(node.control('Doctor')))
+    eventually(lambda: 'the 1 watched cgroup' in str(node.control('Doctor')))
     put(node, 'var/lib/kubelet/cpu_manager_state', '{"policyName": "static", "defaultCpuSet": "0-15"}')
     node.updates()
     file = pathlib.Path(node.paths['root']) / cgroup_of(node, 'p/c') / 'cpuset.cpus'

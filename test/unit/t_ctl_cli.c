@@ -427,7 +427,7 @@ static void test_hostile_documents(void **state)
 	expect(1, ARGS("plan", fx.config), WORDS("Failed:\n  first\n  of another kind\n"));
 	expect(0, ARGS("events"), WORDS("Jan 31 12:00:00  a-kind-of-another-version  x?y\n"));
 	expect(4, ARGS("doctor"), WORDS("• a check with a long name  t\n", "→ do it\n"));
-	expect(0, ARGS("log", "level"), WORDS("Debugged      nothing\n"));
+	expect(0, ARGS("log", "level"), WORDS("Debug sources none\n"));
 	expect(0, ARGS("config", "show"), WORDS("a: 1\n  b: \"?\"\n"));
 }
 

@@ -416,7 +416,7 @@ static void test_store(void **state)
 	fixture_connect(&fx);
 	assert_int_equal(fixture_create(&fx, "web", 1000, NULL, 0), 0);
 	json_t *doc = fixture_get(&fx, "Doctor", NULL, CTL_DEGRADED);
-	assert_string_equal(js(find(doc, "store", "commits to the store failed"), "verdict"),
+	assert_string_equal(js(find(doc, "store", "of the saved state failed"), "verdict"),
 			    "error");
 	(void)find(doc, "store", "a restart may move containers");
 	json_decref(doc);
@@ -434,7 +434,7 @@ static void test_store_reset(void **state)
 	fixture_write(path, "not a store");
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
-	assert_finding(CTL_OK, "store", "note", "the store at start: damaged");
+	assert_finding(CTL_OK, "store", "note", "the saved state at start: damaged");
 }
 
 static void test_socket_folder(void **state)

@@ -317,34 +317,35 @@ static void test_explanations(void **state)
 	(void)state;
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, "
 					    "cpuManagerPolicyOptions: {full-pcpus-only: true}}");
-	assert_string_equal(
-		fake_trail(f, guaranteed(f, "g", 2)),
-		"Guaranteed pod, request of 2 whole CPUs: exclusive "
-		"CPUs\n[cpuManagerPolicyOptions] CPUs 2-3 by packing (candidates: 2-15)\n");
+	assert_string_equal(fake_trail(f, guaranteed(f, "g", 2)),
+			    "Guaranteed pod, request of 2 whole CPUs: exclusive "
+			    "CPUs\n[cpuManagerPolicyOptions] CPUs 2-3, packed onto used cores "
+			    "(candidates: 2-15)\n");
 	assert_string_equal(fake_trail(f, best_effort(f, "be")),
 			    "the pod is not Guaranteed: shared CPUs\n"
-			    "all CPUs that are not exclusive\n");
+			    "shares all CPUs that are not exclusive\n");
 	assert_string_equal(fake_trail(f, create(f, "half", RP_QOS_GUARANTEED, 1500)),
 			    "request of 1500m is not a whole number of CPUs: shared CPUs\n"
-			    "all CPUs that are not exclusive\n");
+			    "shares all CPUs that are not exclusive\n");
 	assert_string_equal(fake_trail(f, create(f, "none", RP_QOS_GUARANTEED, 0)),
 			    "no CPU request: shared CPUs\n"
-			    "all CPUs that are not exclusive\n");
+			    "shares all CPUs that are not exclusive\n");
 	assert_int_equal(fake_configure(f, OPTIONS("strict-cpu-reservation: true")), 0);
-	assert_string_equal(fake_trail(f, best_effort(f, "strict")),
-			    "the pod is not Guaranteed: shared CPUs\n"
-			    "[cpuManagerPolicyOptions] all CPUs that are neither exclusive nor "
-			    "reserved (strict-cpu-reservation)\n");
+	assert_string_equal(
+		fake_trail(f, best_effort(f, "strict")),
+		"the pod is not Guaranteed: shared CPUs\n"
+		"[cpuManagerPolicyOptions] shares all CPUs that are neither exclusive nor "
+		"reserved (strict-cpu-reservation)\n");
 	fake_host_free(f);
 }
 
 static const struct {
 	const char *config, *rule;
 } rules[] = {
-	{"{reservedResources: {cpu: 1}, cpuAllocator: common}", "by the common allocator"},
-	{OPTIONS("distribute-cpus-across-numa: 1"), "by distribute-cpus-across-numa"},
-	{OPTIONS("distribute-cpus-across-cores: 1"), "by distribute-cpus-across-cores"},
-	{OPTIONS("prefer-align-cpus-by-uncorecache: 1"), "by packing into caches"},
+	{"{reservedResources: {cpu: 1}, cpuAllocator: common}", "chosen by the common allocator"},
+	{OPTIONS("distribute-cpus-across-numa: 1"), "distributed by distribute-cpus-across-numa"},
+	{OPTIONS("distribute-cpus-across-cores: 1"), "distributed by distribute-cpus-across-cores"},
+	{OPTIONS("prefer-align-cpus-by-uncorecache: 1"), "packed into used caches"},
 };
 
 static void test_rules_are_named(void **state)

@@ -66,7 +66,7 @@ static int add_file(struct conf_files *files, const char *path, struct conf_erro
 	file.number = files->n_sources;
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
 		warning_at(errs, &file, "%s may write it and so control this root daemon: chmod %s",
-			   st.st_mode & S_IWOTH ? "everybody" : "its group", "go-w");
+			   st.st_mode & S_IWOTH ? "any user" : "its group", "go-w");
 	_free_ char *text = NULL;
 	size_t len = 0;
 	rc = read_fd(fd, &text, &len);

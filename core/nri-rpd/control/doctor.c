@@ -35,6 +35,7 @@
 
 #define NAMED_MAX 3u /* containers that a finding names */
 #define RUNTIME_CONFIG_MAX (64u << 10) /* largest configuration of a runtime that is read */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
 #define TOLERATION "tolerate-missing-plugins.nri-rp.io"
 
 enum verdict { FINE, NOTE, WARNING, ERROR };
@@ -154,7 +155,8 @@ static void check_requests(struct doctor *d)
 			"this is a defect of the policy module: please report it with the log",
 			"%llu decisions of the policy violated an invariant and were dropped",
 			(unsigned long long)st->invariant_breaks);
-	doctor_finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
+	doctor_finding(d, FINE, NULL, "%llu request%s answered", (unsigned long long)n,
+		       n == 1 ? " was" : "s were");
 }
 
 static void check_updates(struct doctor *d)
@@ -324,8 +326,8 @@ static void check_controllers(struct doctor *d)
 		pipeline_controller(d->p, i, &c);
 		if (c.running && (c.failed || c.partial))
 			doctor_finding(d, WARNING, "nri-rpctl events has the reasons",
-				       "controller %s failed for %u containers, and partly for %u",
-				       c.name, c.failed, c.partial);
+				       "controller %s failed for %u container%s, and partly for %u",
+				       c.name, c.failed, PLURAL(c.failed), c.partial);
 	}
 	if (!d->n)
 		doctor_finding(d, FINE, NULL,
@@ -342,14 +344,16 @@ static void check_store(struct doctor *d)
 	if (st.failures)
 		doctor_finding(d, st.commits ? WARNING : ERROR,
 			       "is the disk full? df -h, and see cache.dir in rp.conf",
-			       "%llu commits to the store failed, %llu succeeded",
-			       (unsigned long long)st.failures, (unsigned long long)st.commits);
+			       "%llu commit%s of the saved state failed, %llu succeeded",
+			       (unsigned long long)st.failures, PLURAL(st.failures),
+			       (unsigned long long)st.commits);
 	if (!str_eq(s.store_state, "unusable") && !str_eq(s.store_state, "fresh") &&
 	    !str_eq(s.store_state, "restored"))
-		doctor_finding(d, NOTE, NULL, "the store at start: %s", s.store_state);
+		doctor_finding(d, NOTE, NULL, "the saved state at start: %s", s.store_state);
 	if (!d->n)
-		doctor_finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
-			       (unsigned long long)st.commits);
+		doctor_finding(d, FINE, NULL, "the saved state is %s, %llu commit%s",
+			       str_eq(s.store_state, "fresh") ? "new" : s.store_state,
+			       (unsigned long long)st.commits, PLURAL(st.commits));
 }
 
 static void check_containers(struct doctor *d)
@@ -365,10 +369,12 @@ static void check_containers(struct doctor *d)
 	}
 	if (n > NAMED_MAX)
 		doctor_finding(d, WARNING, "nri-rpctl containers",
-			       "and %u more degraded containers", n - NAMED_MAX);
+			       "and %u more degraded container%s", n - NAMED_MAX,
+			       PLURAL(n - NAMED_MAX));
+	const unsigned all = cache_n_ctrs(pipeline_cache(d->p));
 	if (!n)
-		doctor_finding(d, FINE, NULL, "%u containers are placed as requested",
-			       cache_n_ctrs(pipeline_cache(d->p)));
+		doctor_finding(d, FINE, NULL, "%u container%s placed as requested", all,
+			       all == 1 ? " is" : "s are");
 }
 
 static void check_socket(struct doctor *d)
@@ -451,7 +457,8 @@ static void check_agent(struct doctor *d)
 		doctor_finding(d, WARNING, "is the kubelet slow?",
 			       "%llu requests did not get the devices in time",
 			       (unsigned long long)s.late);
-	doctor_finding(d, FINE, NULL, "connected, devices of %u pods", s.n_known);
+	doctor_finding(d, FINE, NULL, "connected, devices of %u pod%s", s.n_known,
+		       PLURAL(s.n_known));
 }
 
 static void check_feed(struct doctor *d)
@@ -519,8 +526,8 @@ static void check_drift(struct doctor *d)
 			d, NOTE, "sysctl fs.inotify",
 			"cgroups cannot be watched: changes by other programs are not noticed");
 	if (!d->n)
-		doctor_finding(d, FINE, NULL, "no other program changed the %u watched cgroups",
-			       s.n_watched);
+		doctor_finding(d, FINE, NULL, "no other program changed the %u watched cgroup%s",
+			       s.n_watched, PLURAL(s.n_watched));
 }
 
 static const char *cgroup_driver(struct cache *cache)
@@ -629,9 +636,10 @@ static void check_machine(struct doctor *d)
 		doctor_finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
 	}
 	check_speedselect(d);
-	doctor_finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
-		       rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
-		       rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
+	const unsigned cpus = rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE));
+	const unsigned nodes = rp_ids_count(topo_ids(topo, RP_NODES_MEMORY));
+	doctor_finding(d, FINE, NULL, "%u CPU%s, %u memory node%s", cpus, PLURAL(cpus), nodes,
+		       PLURAL(nodes));
 }
 
 static void check_metrics(struct doctor *d)

@@ -299,7 +299,7 @@ int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err)
 	free(ctl->path);
 	ctl->path = TAKE(path);
 	if (*socket)
-		log_info("control socket: %s", socket);
+		log_info("listening on %s", socket);
 	return 0;
 }
 
