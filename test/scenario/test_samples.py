@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample configurations: each is accepted as it is, and does what its first lines say."""
+"""The sample configurations and the examples of the manual pages: each is accepted as it is, and each sample does what its first lines say."""
 import json
 import os
 import pathlib
@@ -14,17 +14,45 @@ import yaml
 from simnode import ctr
 
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', 'build'))
-SAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'samples'
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SAMPLES = TOP / 'conf' / 'samples'
 PER_PACKAGE = 8
+
+
+def examples():
+    """Configurations that manual pages show: all of rp.conf(5), of other pages those with a policy or controllers."""
+    for page in sorted((TOP / 'man').glob('*.[1-8]')):
+        for number, text in enumerate(re.findall(r'^\.Bd -literal[^\n]*\n(.*?)^\.Ed', page.read_text(encoding='utf-8'), re.M | re.S)):
+            key = re.match(r'(\w+):( |\n  )', text)
+            if key and (page.name == 'rp.conf.5' or key[1] in ('policy', 'controllers')) and 'policy: mine' not in text:
+                yield pytest.param(text.replace('\\(dq', '"'), id='%s-%d' % (page.name, number))
+
+
+def check_config(make_node, path):
+    root = make_node(start=False).paths['root']
+    pathlib.Path(root, 'proc/interrupts').write_text('            CPU0\n  24:          1  PCI-MSI 524288-edge  eth0-rx-0\n')
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', path, '--module-dir', BUILD / 'modules', '--host-root', root],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith('good\n'), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize('sample', sorted(SAMPLES.glob('*.conf')), ids=lambda path: path.stem)
 def test_accepted(make_node, sample):
-    root = make_node(start=False).paths['root']
-    pathlib.Path(root, 'proc/interrupts').write_text('            CPU0\n  24:          1  PCI-MSI 524288-edge  eth0-rx-0\n')
-    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', sample, '--module-dir', BUILD / 'modules', '--host-root', root],
-                          capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and done.stdout.endswith('good\n'), done.stdout + done.stderr
+    check_config(make_node, sample)
+
+
+@pytest.mark.parametrize('text', examples())
+def test_examples_of_manuals(make_node, tmp_path, text):
+    path = tmp_path / 'rp.conf'
+    path.write_text(text)
+    check_config(make_node, path)
+
+
+def test_examples_per_section():
+    """Each section of rp.conf(5) that describes keys has an example, and all keys are described in such a section."""
+    page = (TOP / 'man/rp.conf.5').read_text(encoding='utf-8')
+    sections = [s for s in page.split('\n.Sh ') if re.search(r'^\.It Ic \w', s, re.M)]
+    assert len(sections) > 5 and not [s.partition('\n')[0] for s in sections if '.Bd -literal' not in s]
 
 
 def test_options_of_the_agent():
