@@ -38,7 +38,7 @@
 #define TEXT_MAX 1024
 #define REQUEST_MAX (1u << 20)
 #define CONNECTIONS_MAX 8
-#define STREAMS_MAX 16 /* calls under way on one connection */
+#define STREAMS_MAX 16 /* calls in progress on one connection */
 #define PREFIX 5 /* before a message: not compressed, and its length */
 #define ENDPOINT "tokens.sock"
 #define SERVICE "/resourceplugin.v1alpha1.ResourcePlugin/"
