@@ -44,8 +44,8 @@ static void put_taints(json_t *map, Agent__Taint *const *list, size_t n)
 }
 
 /*
- * Returns what is wanted, owned: {"labels": {KEY: VALUE}, "annotations": …, "taints":
- * {"KEY:EFFECT": VALUE}, "resources": {NAME: true}}.
+ * Returns the wanted content of the Node, as a new reference: {"labels": {KEY: VALUE},
+ * "annotations": …, "taints": {"KEY:EFFECT": VALUE}, "resources": {NAME: true}}.
  */
 static json_t *wishes_wanted(const Agent__PublishedRequest *m)
 {

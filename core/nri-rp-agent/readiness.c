@@ -146,7 +146,7 @@ static void readiness_write_taint(const struct readiness *r)
 				"spec", "taints", list));
 }
 
-/* Writes what the Node lacks. */
+/* Writes the condition, the taint or both if they differ from those of the Node. */
 static void readiness_write(const struct readiness *r)
 {
 	if (!r->now.status || !r->node)

@@ -26,13 +26,14 @@ enum watch_event {
 	WATCH_OBJECT, /* an existing object */
 	WATCH_GONE, /* a removed object, in its last state */
 	WATCH_LISTED, /* the list is complete */
-	WATCH_DENIED, /* not available: no right, or the kind seems not to exist */
+	WATCH_DENIED, /* the agent lacks the right, or the kind seems not to exist */
 	WATCH_NO_KIND, /* the kind does not exist: still missing after DENIED_MS */
 };
 
 struct watch;
-/* object: of WATCH_OBJECT and WATCH_GONE, borrowed. text: of WATCH_DENIED and WATCH_NO_KIND. The
- * callback must not free the watch. */
+/* Receives an event of a watch. object: set with WATCH_OBJECT and WATCH_GONE, valid during the
+ * call. text: the problem, set with WATCH_DENIED and WATCH_NO_KIND. The callback must not free the
+ * watch. */
 typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *text, void *arg);
 
 /*

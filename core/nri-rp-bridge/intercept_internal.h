@@ -45,13 +45,13 @@ enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_LATE, STAGE_OVE
 
 struct method {
 	const char *name;
-	/* Parses the request and finds its pod and container. Returns 1 if the plugin is not to be
-	 * asked. NULL: the call is only passed on. */
+	/* Parses the request and finds its pod and container. Returns 1 if the plugin gets no
+	 * request. NULL: the call is only passed on. */
 	int (*read)(struct intercept_call *c);
-	Nri__Event event; /* request for the plugin, if `read` returns 0 */
+	Nri__Event event; /* NRI request that is sent to the plugin if `read` returns 0 */
 	/* Handles the plugin's answer; updates of other containers go to c->updates. */
 	int (*hear)(struct intercept_call *c, const struct rpc_result *result);
-	/* Writes what the plugin wants into the request. */
+	/* Writes the adjustments of the plugin into the request of the kubelet. */
 	int (*edit)(struct intercept_call *c, struct cri_missing *missing, struct err *err);
 	/* creates a pod or container; refused without a plugin under --require-plugin */
 	bool creates;

@@ -87,7 +87,7 @@ int model_new_id(char ret[MODEL_ID_SIZE]);
 struct pod *model_add_pod(struct model *m, const Nri__PodSandbox *msg, const char *cri_id);
 struct ctr *model_add_ctr(struct model *m, struct pod *pod, const Nri__Container *msg,
 			  const char *cri_id);
-/* Sets the runtime's id. -ENOMEM; -EEXIST: another one has that id. */
+/* Sets the runtime's id. -ENOMEM; -EEXIST: another object has that id. */
 int model_name_pod(struct model *m, struct pod *pod, const char *cri_id);
 int model_name_ctr(struct model *m, struct ctr *ctr, const char *cri_id);
 struct pod *model_pod(const struct model *m, const char *cri_id);

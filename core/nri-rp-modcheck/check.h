@@ -98,7 +98,8 @@ struct machines {
 struct scene {
 	char doing[192]; /* for example "on a host without nri-rp.host.work/1"; "": unknown */
 	char broken[256]; /* the first broken rule of the ABI; "": none */
-	char slowest[224]; /* slowest function of the module, and `doing` at that time */
+	/* name of the slowest function of the module, and the text of `doing` during its call */
+	char slowest[224];
 	/* duration of the slowest call; number and total duration of all calls */
 	uint64_t slowest_ns, n_calls, total_ns;
 };

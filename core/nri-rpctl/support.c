@@ -113,7 +113,7 @@ static int support_remove_one(const char *path, const struct stat *st, int kind,
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-/* Returns whether the key of a line of YAML names a secret. */
+/* Returns true if the key of a line of YAML names a secret. */
 static bool support_is_secret(const char *line, size_t len)
 {
 	static const char *const words[] = {"password", "passwd", "secret", "token", "credential"};

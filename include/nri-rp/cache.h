@@ -9,7 +9,7 @@
  * Setters stage a decision in the transaction that the callback received. Outside of such a
  * callback nothing can be changed. They return 0 or:
  *   -RP_EINVAL   the transaction is not the running one, or an argument is malformed
- *   -RP_ESTALE   the container or pod does not exist any more
+ *   -RP_ESTALE   the container or pod no longer exists
  *   -RP_E2BIG    a limit of the host is exceeded
  *   -RP_ENOTSUP  the setting exists only at creation, and the container is not being created
  *   -RP_EBUSY    another module has staged another value (see RP_F_… below)
@@ -112,7 +112,7 @@ struct rp_pod_info {
 	int64_t mem_request;
 };
 
-#define RP_POD_STOPPED 0x1u /* no container can be created in the pod any more */
+#define RP_POD_STOPPED 0x1u /* no further container can be created in the pod */
 /* The cluster has reported the pod: the amounts are exact, and pod_ctr() returns its containers. */
 #define RP_POD_FED 0x2u
 /* With RP_POD_FED: the pod has resources at pod level (spec.resources), and the amounts are these.

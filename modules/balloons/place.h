@@ -20,13 +20,13 @@ struct choice {
 	const char *method;
 	bool created;
 	char group[MATCH_VALUE_MAX];
-	char text[CHOOSE_TEXT_MAX]; /* reason for the type */
+	char text[CHOOSE_TEXT_MAX]; /* why this balloon type was chosen */
 	char error[CHOOSE_TEXT_MAX];
 	rp_cfg decided_at;
 };
 
 /* Reason why a container belongs in its balloon, strongest first: shares a groupBy value, a pod
- * or a namespace with another member; has a balloon of its own; no reason. */
+ * or a namespace with another member; is alone in its balloon; no reason. */
 enum tie { TIE_GROUP, TIE_POD, TIE_SPACE, TIE_OWN, TIE_NONE };
 
 /* Writes the message to c->error and returns code. */

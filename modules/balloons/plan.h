@@ -46,7 +46,7 @@ struct rp_plan {
  * are no error. */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
-/* Stores what this plan reserved, for the next plan. */
+/* Stores the reserved CPUs of this plan, for the next plan. */
 void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name); /* NULL: no such type */

@@ -86,7 +86,7 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
 	if (r)
 		return r;
-	/* The nodes are mostly not set by the policy; the runtime reports them. */
+	/* Without a decision of the policy, the memory nodes are those that the runtime reports. */
 	struct rp_ids mems = rp_ids_empty(info.mems) ? info.has_mems : info.mems;
 	struct memalloc_request req = {
 		.id = m->ctr,

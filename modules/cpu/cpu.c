@@ -87,8 +87,8 @@ static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ct
 	return ctl_table_find(inst->table, ctr);
 }
 
-/* Puts those CPUs into a class that are not taken yet. Exclusive CPUs are assigned before shared
- * ones. */
+/* Assigns CPUs to a class, except those that already have one in this round. Exclusive CPUs are
+ * assigned before shared CPUs. */
 static void cpu_give(struct rp_instance *inst, uint32_t class, struct rp_ids cpus)
 {
 	rp_idset_andnot(&inst->shared, cpus, rp_ids_of(&inst->taken));

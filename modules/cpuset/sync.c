@@ -60,7 +60,7 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 		rp_idset_clear(ret);
 }
 
-/* Returns whether existing shared containers have neither a shared nor a reserved CPU if cpus get
+/* Returns true if existing shared containers have neither a shared nor a reserved CPU if cpus get
  * an owner. */
 static bool sync_empties_pool(const struct rp_instance *inst, struct rp_ids cpus)
 {

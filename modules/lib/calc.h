@@ -16,7 +16,8 @@ struct calc_amounts {
 	int64_t of[RP_NR_AMOUNTS];
 };
 
-/* Returns what the kubelet or the Node's annotation reserves: the larger amount of each. */
+/* Returns the resources that the kubelet or the Node's annotation reserves: the larger amount of
+ * each. */
 struct calc_amounts calc_node_reserved(const struct rp_nr_node *node);
 /* Returns the usage of applications outside of pods, of class prod and, with mid_too, of class
  * mid. */

@@ -38,7 +38,7 @@ struct ctl_item {
 	char *ref; /* reference to the container's cgroup, for cgroup_find() */
 	struct rp_plan *plan; /* plan of the time when the item was added, which lives as long */
 	uint32_t serial; /* number of the container's change (ctl_life_item) */
-	bool revokes; /* the container is to have nothing any more */
+	bool revokes; /* everything of the container is to be revoked */
 	bool again; /* set by done: the item is queued once more */
 	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
 };

@@ -30,7 +30,7 @@ const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)
  * which is logged as a warning. ret_scope: as of rp_host_cache.annotation, or NULL. */
 int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uint32_t *ret_scope);
 
-/* Returns whether the container may have exclusive CPUs. If its pod has resources at pod level,
+/* Returns true if the container may have exclusive CPUs. If its pod has resources at pod level,
  * only a container whose own CPU request equals its own limit may. */
 bool ctr_may_own_cpus(const struct rp_ctr_info *info);
 

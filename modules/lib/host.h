@@ -65,7 +65,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 			 struct rp_instance **ret);
 
-/* Stores what a container was measured to use last. False: nothing was measured yet. */
+/* Stores the latest measured usage of a container. False: nothing was measured yet. */
 bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
 
 /* Records a formatted failure and returns code: return modhost_fail(h, -RP_ENOSPC, "…", …); */

@@ -79,15 +79,15 @@ struct life_ops {
 			  const struct rp_ctr_info *info); /* optional */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
 			     const struct rp_ctr_info *info); /* optional */
-	/* optional; n_moves: limit of moved containers, 0: none */
+	/* Optional: moves containers to better places; n_moves: limit of moves, 0: none. */
 	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn, uint64_t n_moves);
 	/* Optional: the container's pressure has changed; lacks: RP_PRESSURE_…, 0: none. */
 	int32_t (*pressure)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
 	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr); /* optional */
 	/* Optional: a timer that the policy armed has expired. */
 	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
-	/* Optional, and only together: pods before their first and after their last container
-	 * (rp_policy.admit_pod, pod_removed). */
+	/* Optional, both or none: `admit` is called before the first container of a pod, `removed`
+	 * after its last one (rp_policy.admit_pod, pod_removed). */
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/* Optional: an event that the policy posted from any thread (rp_host_work.post), with
@@ -108,8 +108,8 @@ struct life_ops {
 	void (*allocatable)(const struct rp_instance *inst, struct rp_idset *ret);
 	/* Optional, with `allocatable`: rp_allocation.memory; called only with a plan. */
 	int32_t (*memory)(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
-	/* Restores the state of the last begin; returns 0, or RP_RESYNC if it is not known any
-	 * more. */
+	/* Restores the state of the last begin. Returns 0, or RP_RESYNC if that state is no longer
+	 * known. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	/* Optional: updates what is outside of the transaction, such as CPU classes and
 	 * interrupts. */

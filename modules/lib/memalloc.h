@@ -80,7 +80,7 @@ struct memalloc_move {
 struct memalloc_node {
 	uint32_t id;
 	uint32_t type; /* MEMALLOC_DRAM, _PMEM or _HBM */
-	uint32_t normal; /* 1: not only movable memory */
+	uint32_t normal; /* 1: the node has memory besides that of ZONE_MOVABLE */
 	uint32_t pad;
 	uint64_t bytes; /* 0: a node without memory, which is never part of a result */
 };

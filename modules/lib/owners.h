@@ -37,7 +37,7 @@ void owners_join(struct owners *o, struct rp_ids cpus);
 void owners_leave(struct owners *o, struct rp_ids cpus);
 /* Makes all CPUs free. */
 void owners_clear(struct owners *o);
-/* Makes those of these CPUs free that the container owns. */
+/* Frees these CPUs, as far as the container owns them. */
 void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
 /* Makes all CPUs of a container free and stores them in ret. Returns their number. Checks all CPUs
  * that are not free. */

@@ -192,7 +192,7 @@ static void parts_of(const struct rdt_cache *cache, enum rdt_part *first, enum r
 	*end = cache->cdp ? RDT_N_PARTS : RDT_CODE;
 }
 
-/* Returns whether partitions have shares of this kind. All of them must have one, or none. */
+/* Returns true if partitions have shares of this kind. All of them must have one, or none. */
 static int32_t all_or_none(const struct resolver *v, unsigned what, bool *ret)
 {
 	static const char *const names[] = {"L2", "L3", "MB"};

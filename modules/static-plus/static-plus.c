@@ -117,7 +117,7 @@ static void fini(struct rp_instance *inst)
 	relief_fini(&inst->relief);
 }
 
-/* Puts a container that runs although it was refused on the shared CPUs. */
+/* Stages shared CPUs for a container that was refused but runs (onPolicyError: unmanaged). */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct wish w = {.info = info, .kind = KIND_SHARED, .part = info->cpu_request};

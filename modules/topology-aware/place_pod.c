@@ -7,7 +7,8 @@
 #include "modules/topology-aware/place.h"
 #include "modules/topology-aware/topology-aware.h"
 
-/* Adds what the pod's other containers have within a pool. Returns false if one is outside. */
+/* Adds the grants of the pod's other containers within a pool. Returns false if one is outside of
+ * it. */
 static bool add_granted(const struct rp_plan *p, const struct request *r, uint32_t pool,
 			int64_t *cpu, int64_t *mem)
 {

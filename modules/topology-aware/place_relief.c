@@ -124,7 +124,7 @@ static void candidates_add(struct candidates *c, int64_t rank, struct grant *g)
 	c->n++;
 }
 
-/* Adds those of the candidates that may move to the items. */
+/* Adds the candidates that may move to the items. */
 static void candidates_check(struct rp_instance *inst, struct candidates *c, uint32_t unit,
 			     struct relief_plan *m)
 {
@@ -149,8 +149,8 @@ static void candidates_check(struct rp_instance *inst, struct candidates *c, uin
 }
 
 /*
- * Finds the items: in each unit the best containers that may move. Whether one may is checked only
- * for these, since there may be thousands.
+ * Finds the items: in each unit the best containers that may move. Permission to move is checked
+ * only for these, since a unit may have thousands of containers.
  */
 static void find_items(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
 		       struct candidates *c, struct relief_plan *m)

@@ -155,7 +155,7 @@ int conf_parse_files(const struct conf_files *files, int code, const struct conf
 		     struct conf **ret, struct conf_errors *errs);
 void conf_files_fini(struct conf_files *files);
 
-struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */
+struct conf *conf_free(struct conf *conf); /* accepts NULL; returns NULL */
 
 /* ---- keys of the core, typed, with defaults -------------------------------------------------- */
 

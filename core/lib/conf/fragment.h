@@ -26,6 +26,6 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
 /* Renames the site's names of resources in a map to the original ones. An original name is removed
  * if the site uses another one in its place. */
 void fragment_rename(rp_cfg root, const struct prefixes *p);
-struct fragment *fragment_free(struct fragment *f); /* NULL is fine; returns NULL */
+struct fragment *fragment_free(struct fragment *f); /* accepts NULL; returns NULL */
 
 #endif

@@ -16,14 +16,15 @@ struct buf;
 #define PREFIX_MAX 189u /* bytes: with a slash and 63 more, a key has 253 */
 #define PREFIXES 4u
 
-/* By the rows of prefix_defaults; "": the default. All zeros: all defaults. */
+/* Replacements of the prefixes in prefix_defaults, in the same order; "": the default. All zeros:
+ * all defaults. */
 struct prefixes {
 	bool any;
 	char site[PREFIXES][PREFIX_MAX + 1];
 };
 
-/* "koordinator.sh" …; the last row applies to the resources of prefix_resources only, because other
- * names with that prefix are Kubernetes' own. */
+/* Prefixes that a site can replace, such as "koordinator.sh". The last one, "kubernetes.io", is
+ * replaced only in the names of prefix_resources, because its other names belong to Kubernetes. */
 extern const char *const prefix_defaults[PREFIXES];
 #define PREFIX_OF_RESOURCES (PREFIXES - 1)
 #define PREFIX_RESOURCES 4u

@@ -53,7 +53,7 @@ int grpc_call(const struct grpc_call_config *config, const ProtobufCMessage *msg
 /* Works like grpc_call() with a packed message. */
 int grpc_call_packed(const struct grpc_call_config *config, const uint8_t *payload, size_t n,
 		     struct grpc_call **ret);
-/* Cancels a call; done is not called. NULL is fine; returns NULL. */
+/* Cancels a call; done is not called. accepts NULL; returns NULL. */
 struct grpc_call *grpc_call_cancel(struct grpc_call *c);
 
 #endif

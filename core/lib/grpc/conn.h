@@ -24,7 +24,7 @@ struct grpc_conn_config {
 int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_conn **ret,
 		  struct err *err);
 /* Frees the connection after its streams have ended with -ECANCELED. Allowed in every callback.
- * NULL is fine; returns NULL. */
+ * accepts NULL; returns NULL. */
 struct grpc_conn *grpc_conn_free(struct grpc_conn *c);
 struct h2 *grpc_conn_h2(struct grpc_conn *c);
 

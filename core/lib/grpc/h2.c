@@ -11,8 +11,9 @@
 
 #include "core/lib/util/cleanup.h"
 
-#define CONNECTION_WINDOW                                                                          \
-	(16 << 20) /* large enough not to limit: it is reopened with each piece of data */
+/* In bytes. The window is reopened with each piece of data, so only the windows of streams
+ * limit. */
+#define CONNECTION_WINDOW (16 << 20)
 #define FRAME_HEADER_SIZE 9u
 
 struct h2_stream {

@@ -101,7 +101,7 @@ struct h2_config {
 
 /* Creates a connection; NULL: out of memory. */
 struct h2 *h2_new(const struct h2_config *config);
-/* Frees the connection; streams end with -ECANCELED. Not inside a callback. NULL is fine; returns
+/* Frees the connection; streams end with -ECANCELED. Not inside a callback. Accepts NULL; returns
  * NULL. */
 struct h2 *h2_free(struct h2 *h);
 /* Handles bytes from the peer. After an error, call h2_close. */
@@ -134,7 +134,7 @@ int h2_stream_write(struct h2_stream *s, const uint8_t *data, size_t n);
  * even if the client has not finished. */
 int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers);
 void h2_stream_consume(struct h2_stream *s, size_t n);
-/* Resets a stream, which is gone at once, without a callback. NULL is fine; returns NULL. */
+/* Resets a stream, which is gone at once, without a callback. Accepts NULL; returns NULL. */
 struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code);
 /* Detaches a stream: written data is still sent, and there are no further callbacks. NULL is fine;
  * returns NULL. */

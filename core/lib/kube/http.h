@@ -42,11 +42,11 @@ struct http_request {
 
 /* Creates a client. k has to live as long as the client. */
 int http_new(struct loop *loop, const struct kubeconfig *k, struct http **ret, struct err *err);
-/* Frees the client and cancels its calls. Not inside a callback. NULL is fine; returns NULL. */
+/* Frees the client and cancels its calls. Not inside a callback. accepts NULL; returns NULL. */
 struct http *http_free(struct http *h);
 /* Starts a request. NULL: it failed at once, with err. */
 struct http_call *http_start(struct http *h, const struct http_request *request, struct err *err);
-/* Cancels a call. Not inside data() of any call. NULL is fine; returns NULL. */
+/* Cancels a call. Not inside data() of any call. accepts NULL; returns NULL. */
 struct http_call *http_cancel(struct http_call *c);
 
 #endif

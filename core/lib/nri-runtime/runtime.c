@@ -330,7 +330,7 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 static void on_update_turn(void *arg)
 {
 	struct asked *a = arg;
-	a->turn.fn = NULL; /* not waiting any more */
+	a->turn.fn = NULL; /* no longer waiting */
 	a->runtime->config.update(a->msg, a->runtime->config.arg);
 }
 

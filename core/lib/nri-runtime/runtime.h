@@ -65,7 +65,7 @@ struct nri_runtime_config {
 int nri_runtime_new(const struct nri_runtime_config *config, struct nri_runtime **ret,
 		    struct err *err);
 /* Frees the runtime. Calls end with -ECANCELED, and turns that wait are forgotten. Not inside a
- * callback. NULL is fine; returns NULL. */
+ * callback. accepts NULL; returns NULL. */
 struct nri_runtime *nri_runtime_free(struct nri_runtime *r);
 
 bool nri_runtime_is_active(const struct nri_runtime *r);

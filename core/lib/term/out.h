@@ -44,8 +44,9 @@ void out_styled(struct out *o, enum style style, const char *s);
 void out_lines(struct out *o, const char *s);
 void out_style(struct out *o, enum style style); /* PLAIN ends a style */
 void out_pad(struct out *o, unsigned n); /* blanks */
-/* Adds a heading, and " name value" below it; value NULL: the caller adds the value. */
+/* Adds the heading of a group of fields. */
 void out_heading(struct out *o, const char *text);
+/* Adds a line with the name of a field and its value. value NULL: the caller adds the value. */
 void out_field(struct out *o, const char *name, const char *value);
 /* Adds words broken into lines at blanks and commas; all lines but the first begin with `indent`
  * blanks. `column`: begin of the first line. */

@@ -27,7 +27,7 @@ int hotplug_new(struct loop *loop, const struct fs_root *root, void (*fn)(void *
  * then on, also on failure; -1: none. */
 int hotplug_new_on(struct loop *loop, int fd, void (*fn)(void *arg), void *arg,
 		   struct hotplug **ret, struct err *err);
-struct hotplug *hotplug_free(struct hotplug *h); /* NULL is fine; returns NULL */
+struct hotplug *hotplug_free(struct hotplug *h); /* accepts NULL; returns NULL */
 /* Simulates an event, for simulations and for SIGHUP. */
 void hotplug_trigger(struct hotplug *h);
 

@@ -14,7 +14,7 @@ struct sst_device {
 	const struct sst_ops *ops;
 };
 
-/* A CPU or a punit in the numbers of the commands. */
+/* Address of a CPU or a punit, with the numbers that the device's commands use. */
 struct sst_place {
 	uint32_t package, punit, cpu;
 	uint32_t core; /* number of the core within the punit */
@@ -58,7 +58,7 @@ int sst_command(const struct sst_device *d, unsigned long command, void *arg);
 int sst_locate(const struct sst_device *d, struct sst_place *at);
 
 struct sst;
-struct sst *sst_free(struct sst *s); /* NULL is fine; returns NULL */
+struct sst *sst_free(struct sst *s); /* accepts NULL; returns NULL */
 size_t sst_size(const struct topo *t); /* 0: not read */
 
 #endif

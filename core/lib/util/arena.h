@@ -13,7 +13,7 @@ struct arena;
 
 /* Creates an arena. limit: maximum of bytes; 0: no limit. */
 struct arena *arena_new(size_t block_size, size_t limit);
-struct arena *arena_free(struct arena *a); /* returns NULL; NULL is fine */
+struct arena *arena_free(struct arena *a); /* accepts NULL; returns NULL */
 void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);
 size_t arena_held(const struct arena *a);

@@ -123,7 +123,7 @@ static struct loop_task *call_new(void (*fn)(void *arg), void *arg)
 	return &call->task;
 }
 
-/* Frees calls that will not be made any more. Tasks are freed by their owners. */
+/* Frees calls that will no longer be made. Tasks are freed by their owners. */
 static void queue_drop_calls(struct task_queue *q)
 {
 	struct loop_task *task;

@@ -106,7 +106,7 @@ int str_cmp_natural(const char *a, const char *b)
 	return strcmp(a, b); /* "1" and "01": still needs an order */
 }
 
-#define SHORT 3 /* in a word this short, two letters are most of it */
+#define SHORT 3 /* letters; a longer distance than 1 changes most of a word this short */
 #define CLOSEST_MAX 64 /* longer words get no suggestion */
 
 static unsigned str_min3(unsigned a, unsigned b, unsigned c)

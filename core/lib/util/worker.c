@@ -38,7 +38,7 @@ struct worker {
 	pthread_cond_t wanted;
 	struct job_queue submitted, finished;
 	bool started, stopping;
-	bool left; /* worker_free_within() gave up: results are not reported any more */
+	bool left; /* worker_free_within() gave up: results are no longer reported */
 	bool told; /* `tell` is queued at the loop */
 	struct loop_task tell;
 	atomic_uint n_pending;

@@ -27,7 +27,7 @@ struct listener_config {
 int listener_new(struct loop *loop, const struct listener_config *config, struct listener **ret,
 		 struct err *err);
 /* Frees the listener; its connections stay open. Allowed in accepted(), as the last call there.
- * NULL is fine; returns NULL. */
+ * accepts NULL; returns NULL. */
 struct listener *listener_free(struct listener *l);
 
 #endif

@@ -53,7 +53,7 @@ int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, stru
 /*
  * Frees the trunk: answers pending requests with UNAVAILABLE as far as the socket accepts data,
  * ends calls with -ECANCELED, closes. Allowed anywhere, including handlers and callbacks of this
- * trunk. NULL is fine; returns NULL.
+ * trunk. accepts NULL; returns NULL.
  */
 struct trunk *trunk_free(struct trunk *trunk);
 /*

@@ -20,7 +20,7 @@
 struct teller;
 
 struct teller *teller_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
-struct teller *teller_free(struct teller *t); /* NULL is fine; returns NULL */
+struct teller *teller_free(struct teller *t); /* accepts NULL; returns NULL */
 /* Sets the connection to the agent; NULL: none. Remembered events of the time without agent are
  * sent then. */
 void teller_set_agent(struct teller *t, struct rpc *rpc);

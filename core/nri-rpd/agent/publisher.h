@@ -16,12 +16,13 @@
 struct publisher;
 
 struct publisher *publisher_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
-struct publisher *publisher_free(struct publisher *u); /* NULL is fine; returns NULL */
+struct publisher *publisher_free(struct publisher *u); /* accepts NULL; returns NULL */
 /* Sets the connection to the agent, which then gets everything; NULL: none. */
 void publisher_set_agent(struct publisher *u, struct rpc *rpc);
 /* Publishes again if the data has changed. */
 void publisher_changed(struct publisher *u);
-/* Publishes at once if another condition prevents the placing of containers, or none any more. */
+/* Publishes at once if a different condition prevents the placing of containers, or if none does
+ * now. */
 void publisher_status_changed(struct publisher *u);
 
 #endif

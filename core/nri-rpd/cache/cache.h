@@ -348,7 +348,7 @@ void decision_follow(struct decision *d, const struct values *was, const struct 
 #define DIFF_MEM_LIMIT 0x20u
 /* Returns DIFF_… of decided values that the runtime does not have. */
 uint32_t ctr_diff(const struct ctr *ctr);
-/* In ctr->store.missing: acknowledged CPUs and memory nodes. */
+/* Bit of ctr->store.missing: the acknowledged CPUs and memory nodes are not stored yet. */
 #define CTR_UNSTORED_ACKED_SETS 0x400u
 /* Returns the bits of ctr->store.missing for acknowledged fields. */
 uint32_t ctr_unstored_acked(uint32_t fields);

@@ -35,7 +35,7 @@ struct extra {
 	const char *by; /* source of the request; has to live as long as the transaction */
 };
 
-/* Requests in their order; zeroed: none. */
+/* Requests for values outside of struct values, in the order of extras_put(). All zeros: empty. */
 struct extras {
 	struct arena *arena; /* owns all entries and texts; created at the first use */
 	struct extra *list;

@@ -83,7 +83,8 @@ int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n);
 
 /* Turns the use of the feed's resource requests on (default) or off. */
 void feed_use(struct feed *f, bool yes);
-/* Returns the feed's data about a pod of the cache; NULL: none, or the use is off. */
+/* Returns the feed's data about a pod of the cache; NULL: the feed has none, or feed_use() has
+ * turned it off. */
 const struct fed_pod *pod_fed(const struct cache *c, const struct pod *pod);
 const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* NULL: unknown */
 /* Returns a container's amounts of an extended resource. -ENOENT: it requests none. */

@@ -587,7 +587,7 @@ static bool may_administer(void)
 static void check_speedselect(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
-	/* Reading it takes time and is of no use unless the configuration refers to it. */
+	/* Reading Speed Select takes time, so it is read only if the configuration uses it. */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
 		doctor_finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,

@@ -23,10 +23,10 @@ int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err);
 /* Cancels the answers to all requests that were made with this arg. */
 void ctl_forget(struct ctl *ctl, const void *arg);
 
-/* Ends all connections and removes the socket. NULL is fine; returns NULL. */
+/* Ends all connections and removes the socket. accepts NULL; returns NULL. */
 struct ctl *ctl_free(struct ctl *ctl);
 
-/* Ends the request with a document, which may be taken (out is empty afterwards). */
+/* Ends the request with the document in `out`. The buffer may be moved out, and is empty then. */
 void server_answer(const struct asker *asker, struct buf *out, int exit);
 
 /* Sends the next piece of a document. */

@@ -106,9 +106,10 @@ struct crumb_used {
 };
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
-	/* Module whose code crashed outside of a call by a lane. Blamed before the lanes. */
+	/* Module whose code crashed in a thread without a lane. The death counts against this
+	 * module; without it, against the modules of the lanes. */
 	struct crumb_slot culprit;
-	uint32_t cause; /* enum crumb_cause of the coming death, written just before */
+	uint32_t cause; /* enum crumb_cause of the death, written just before it */
 	uint32_t pad;
 	uint64_t died_ms; /* CLOCK_BOOTTIME when cause was written */
 	struct crumb_used used[CRUMB_USED_MAX];

@@ -15,7 +15,7 @@ struct expressions;
 /* Reads a list of expressions. Texts are borrowed from the configuration, which has to live as
  * long. -EINVAL with the place, -ENOMEM. */
 int expressions_read(struct host_env *env, rp_cfg list, struct expressions **ret, struct err *err);
-struct expressions *expressions_free(struct expressions *e); /* NULL is fine; returns NULL */
+struct expressions *expressions_free(struct expressions *e); /* accepts NULL; returns NULL */
 /* Returns true if at least one expression matches the container. */
 bool expressions_match(struct expressions *e, const struct ctr *ctr);
 

@@ -21,10 +21,10 @@
 typedef int (*found_each)(void *arg, const char *path, const char *value);
 
 /*
- * Returns true if the record may be in the log: a value of one line for a file below
- * /sys/devices/system, /sys/devices/virtual/workqueue or /proc/irq, or for one of the files of
- * cgroups that modules set, by its plain path. Values from the log are written to the
- * machine, so other paths are refused.
+ * Returns true if the log of former settings accepts this record. The value must be one line. The
+ * file must be below /sys/devices/system, /sys/devices/virtual/workqueue or /proc/irq, or a cgroup
+ * file that modules set. Values from the log are written back to the machine, so other paths are
+ * refused.
  */
 bool found_storable(const char *path, const char *value);
 

@@ -33,7 +33,7 @@ struct crumb;
 struct watchdog;
 
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err);
-struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fine */
+struct watchdog *watchdog_free(struct watchdog *w); /* accepts NULL; returns NULL */
 /* Marks the begin and end of work that has a time limit: a request, an event, a reload. Not nested.
  * Both take NULL. */
 void watchdog_begin(struct watchdog *w);

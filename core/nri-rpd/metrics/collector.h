@@ -31,7 +31,7 @@ struct collector *collector_new(struct loop *loop, struct pipeline *pipeline, st
 void collector_configure(struct collector *c, const struct conf_core *core);
 /* Begins a round now; false: a round is running, or there are no containers to read. */
 bool collector_round(struct collector *c);
-struct collector *collector_free(struct collector *c); /* NULL is fine; returns NULL */
+struct collector *collector_free(struct collector *c); /* accepts NULL; returns NULL */
 
 /* Returns the resources that a container lacks by its last readings and by the previous result;
  * counts the streaks. limits: percent, by bit. */

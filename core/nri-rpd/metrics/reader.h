@@ -19,7 +19,7 @@ struct reader;
 /* Creates a reader. The root has to outlive it. files_max: descriptors that may stay open; files
  * beyond that are opened each time. */
 struct reader *reader_new(const struct fs_root *root, unsigned files_max);
-struct reader *reader_free(struct reader *r); /* NULL is fine; returns NULL */
+struct reader *reader_free(struct reader *r); /* accepts NULL; returns NULL */
 void reader_begin(struct reader *r, uint64_t now_ms);
 /* Reads the figures of a container like figures_read(). waits: FIGURES_…_WAIT that are needed each
  * time. */

@@ -16,7 +16,7 @@ int metrics_new(struct loop *loop, struct pipeline *pipeline, const char *listen
 /* Changes the address at once. An error leaves the old one in use. An equal address has no
  * effect. */
 int metrics_set_listen(struct metrics *m, const char *listen, struct err *err);
-struct metrics *metrics_free(struct metrics *m); /* NULL is fine; returns NULL */
+struct metrics *metrics_free(struct metrics *m); /* accepts NULL; returns NULL */
 
 /* Returns the TCP port, for tests that pass port 0; 0: none. */
 unsigned metrics_port(const struct metrics *m);

@@ -73,7 +73,7 @@ struct nri {
 	bool held; /* the call is deferred (wait.c), and so are … */
 	struct waiting *waiting; /* … later requests, in order of arrival */
 	size_t waiting_bytes;
-	bool hurries; /* the connection is about to end: no request is deferred any more */
+	bool hurries; /* the connection is about to end: requests are no longer deferred */
 };
 
 /* Amount of a pod or container that is decoded. */

@@ -74,7 +74,7 @@ int store_open(const struct store_params *params, struct store **ret,
 	       struct store_opening *ret_opening, struct err *err);
 struct store *store_close(struct store *s); /* returns NULL; accepts NULL; commits nothing */
 /* Closes file and lock, in a child after fork() or after a read-only use. Blobs and notes remain
- * readable from the returned store, and nothing is written any more. Accepts NULL. */
+ * readable from the returned store, and nothing more is written. Accepts NULL. */
 struct store *store_abandon(struct store *s);
 
 struct store_counts {

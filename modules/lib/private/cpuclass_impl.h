@@ -72,7 +72,7 @@ struct cpuclass_job {
 
 struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
-	/* class + 1, 0: none; `done` also records turbo and the CLOS */
+	/* class of the CPU + 1, 0: none: wanted, and applied last with turbo and the CLOS */
 	uint16_t wanted, done;
 	bool online, allowed, failed, again;
 	bool touched; /* the CPU has been in a class under this or an earlier configuration */
@@ -109,7 +109,7 @@ struct cpuclass {
 	struct pct *pct; /* NULL: the classes do not use it */
 	struct pct_setup *undo; /* setup to be removed first; NULL: none */
 	bool set_up; /* the platform is set up, or the worker is setting it up */
-	bool stopped; /* until the next configure */
+	bool stopped; /* no writes until the next configure */
 	bool platform_done, platform_again, platform_failed;
 	/* an attempt waits for the timer, so that changes in between cause none */
 	bool platform_waits;

@@ -234,7 +234,7 @@ void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie)
 		q->failing[i].due_ms = 0;
 		q->ops.again(q->arg, f.ctr);
 		if (!on_its_way(q, f.ctr, f.kind))
-			drop_failing(q, f.ctr, f.kind); /* no item is wanted any more */
+			drop_failing(q, f.ctr, f.kind); /* no item is wanted now */
 	}
 	q->repeating = false;
 	ctl_queue_arm(q);

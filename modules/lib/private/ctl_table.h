@@ -54,7 +54,7 @@ void ctl_table_sweep(struct ctl_table *t, const struct modhost *h);
 void ctl_table_fini(struct ctl_table *t);
 
 /* Runs a synchronization, for sync(): drops entries of removed containers, calls fn for each live
- * container, and drops recorded containers that do not exist any more. */
+ * container, and drops recorded containers that no longer exist. */
 void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
 		    void *arg);
 

@@ -41,7 +41,7 @@ struct irq_mask {
 
 /* A wanted state, which irq_commit() copies. */
 struct irq_wish {
-	bool active; /* false: there are no rules (any more) */
+	bool active; /* false: there are no rules, or no longer */
 	const struct irq_claim *claims;
 	uint32_t n_claims;
 	struct rp_ids sink, isolate, allowed;

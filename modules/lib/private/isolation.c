@@ -181,7 +181,7 @@ static int32_t isolation_stage(struct rp_instance *inst, rp_txn txn, bool all)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Adds what one container needs to the order. Returns 0 or -RP_ENOMEM. */
+/* Adds the needs of one container to the order. Returns 0 or -RP_ENOMEM. */
 static int32_t isolation_add(const struct modhost *h, const struct isolation_keys *k,
 			     const struct rp_ctr_info *info, struct isolation_order *o)
 {

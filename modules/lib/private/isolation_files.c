@@ -82,21 +82,21 @@ static bool order_same(const struct isolation_order *a, const struct isolation_o
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A file that was set. */
+/* A file that a job has written. */
 struct kept {
 	char *path;
 	char *before; /* content before it was first set */
 	char *wanted; /* value that was set last; NULL: another file changes this one */
-	char *placed; /* content that the kernel made of it */
-	uint32_t mark; /* number of the last job that wanted it */
+	char *placed; /* content read back after the write */
+	uint32_t mark; /* number of the last job whose order contained the file */
 };
 
 struct isolation_files {
 	struct modhost h;
-	/* the worker's */
+	/* accessed only by the worker */
 	struct kept *kept; /* in the order of setting */
 	uint32_t n, cap, mark;
-	/* the main thread's */
+	/* accessed only by the main thread */
 	struct isolation_order *last;
 	bool again; /* a cgroup was not found, or a file could not be written */
 	char complained[MESSAGE_MAX]; /* message logged last */

@@ -211,7 +211,9 @@ static void deliver_post(void *arg)
 		env->event(p->instance, &ev, env->arg);
 }
 
-/* Adds an event. Its delivery is queued before other threads can take from the list. */
+/* Appends an event to the list of posted events and queues its delivery on the loop. The lock is
+ * held for both, so that deliveries find the events in the order of their posts. -RP_E2BIG: the
+ * instance has too many posted events. */
 static int add_post(struct host_env *env, struct post *p)
 {
 	struct instance *i = p->instance;

@@ -42,6 +42,6 @@ struct map *map_new(struct metrics *metrics, struct ctl *ctl, struct pipeline *p
 /* Enables the map, as long as the metrics are served to this machine alone, or disables it. Call it
  * again after the metrics' address has changed. */
 void map_serve(struct map *map, bool on);
-struct map *map_free(struct map *map); /* NULL is fine; returns NULL */
+struct map *map_free(struct map *map); /* accepts NULL; returns NULL */
 
 #endif

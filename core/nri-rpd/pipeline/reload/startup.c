@@ -315,8 +315,9 @@ static bool same_text(const struct config_text *a, const struct config_text *b)
 	return same;
 }
 
-/* Activates another candidate. `why`: error of the files. `wrong`: their text is wrong, else a
- * module cannot be used. */
+/* Activates a replacement for the files at a start: the last good configuration, or either of both
+ * without the controllers that do not start. `why`: error of the files. `wrong` true: the text of
+ * the files is invalid; false: a module cannot be used. */
 static int take_another(struct pipeline *p, struct first *f, bool wrong, const struct err *why,
 			struct err *err)
 {

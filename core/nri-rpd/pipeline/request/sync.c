@@ -61,8 +61,8 @@ static bool sync_number_resized(int64_t reported, int64_t acked, int64_t decided
 	       reported != decided && reported != sent && reported != requested;
 }
 
-/* Keeps of the reported values only the numbers that come from a resize. Returns false if there are
- * none. */
+/* Clears all reported values except the numbers that come from a resize. Returns false if nothing
+ * is left. */
 static bool sync_resized(const struct ctr *ctr, struct res_desc *res)
 {
 	const struct values *acked = &ctr->acked, *sent = &ctr->sent, *asked = &ctr->requested;
