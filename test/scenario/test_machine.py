@@ -26,7 +26,7 @@ def test_shared_cpu_goes_offline_and_comes_back(node):
     before = node.places()
     node.offline('15')
     node.signal('HUP')
-    node.log('the topology has changed')
+    node.log('the topology of the machine has changed')
     node.settle()
     node.create('t', ctr('t0', '100m/-'))
     node.expect('cpus(t0) == online - union(a0, b0)', 'cpus(s0) == cpus(t0)', 'moves(a0) == 0', 'moves(b0) == 0')
@@ -41,7 +41,7 @@ def test_exclusive_cpu_goes_offline(node):
     pods(node)
     node.offline('5')
     node.signal('HUP')
-    node.log('the topology has changed')
+    node.log('the topology of the machine has changed')
     node.settle()
     node.create('t', ctr('t0', '2', '64Mi'))
     node.expect('disjoint(a0, b0, t0, s0)', 'not 5 in cpus(b0)', 'moves(a0) == 0')
@@ -67,7 +67,7 @@ def test_memory_that_is_plugged_in_counts(node):
     for path in [root / 'proc/meminfo', *root.glob('sys/devices/system/node/node*/meminfo')]:
         path.write_text(re.sub(r'(MemTotal: +)(\d+)', lambda m: m.group(1) + str(2 * int(m.group(2))), path.read_text()))
     node.signal('HUP')
-    node.log('the topology has changed')
+    node.log('the topology of the machine has changed')
     node.create('b', ctr('b0', '100m/-', '64Mi/-'))
     assert requested('default/b/b0') == pytest.approx(2 * requested('default/a/a0'), rel=0.01)
 

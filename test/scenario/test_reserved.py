@@ -77,7 +77,7 @@ def test_a_quantity_stays_off_exclusive_cpus(make_node, policy, n):
     assert not any(0 in cpus for cpus in before.values())
     node.offline('0')
     node.signal('HUP')
-    node.log('the topology has changed')
+    node.log('the topology of the machine has changed')
     node.settle()
     assert {pod: node.cpus(pod + '0') for pod in pods} == before
     node.restart()

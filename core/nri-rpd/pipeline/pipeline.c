@@ -81,7 +81,7 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 	if (!*on && !*off)
 		(void)snprintf(text, sizeof text,
 			       "memory or isolated CPUs changed; online CPUs did not");
-	log_notice("the topology has changed: %s", text);
+	log_notice("the topology of the machine has changed: %s", text);
 	pipeline_event(p, EV_MACHINE, "%s", text);
 }
 
