@@ -119,6 +119,11 @@ static void test_isolated(void **state)
 	assert_false(rp_ids_has(fake_cpu_ids(f, two), 14));
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, two)), 2);
 	told(f, two, "farther from what its type avoids");
+	/* a move whose transaction is dropped does not count */
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	assert_non_null(strstr(fake_metrics(f), "policy_balloons_rebalanced_total{} 1"));
+	assert_int_equal(p->rolled_back(fake_instance(f)), 0);
+	assert_non_null(strstr(fake_metrics(f), "policy_balloons_rebalanced_total{} 0"));
 	fake_host_free(f);
 }
 

@@ -4,10 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
+#include "test/unit/fake_host.h"
+
+extern const struct rp_module rp_module_1;
 
 #define N 4u /* reserved, shared and two others */
 
@@ -76,8 +80,49 @@ static void sizes_follow(void **state)
 	}
 }
 
+static rp_ctr create_in(struct fake_host *f, const char *name, const char *pool, int64_t mcpu)
+{
+	rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = name,
+						  .pod_name = name,
+						  .pod_namespace = pool,
+						  .qos = RP_QOS_BURSTABLE,
+						  .cpu_request = mcpu});
+	assert_int_equal(fake_allocate(f, c), 0);
+	return c;
+}
+
+/* After a dropped sync() the pools are those from before it. */
+static void pools_outlive_a_dropped_sync(void **state)
+{
+	(void)state;
+	static const struct fake_machine n4c16 = {
+		.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
+	struct fake_host *f = fake_host_new(&n4c16);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0\"}, "
+					   "dynamicPoolTypes: [{name: p, namespaces: [p]}, "
+					   "{name: q, namespaces: [q]}]}"),
+			 0);
+	const struct rp_policy *policy = fake_module_service(f, RP_POLICY_1);
+	rp_ctr a = create_in(f, "a", "p", 2000), b = create_in(f, "b", "q", 3000);
+	char before[4096];
+	(void)snprintf(before, sizeof before, "%s", fake_zones(f));
+	fake_request(f, a, 1000, 0);
+	fake_request(f, b, 9000, 0);
+	assert_int_equal(fake_sync(f), 0);
+	assert_string_not_equal(fake_zones(f), before);
+	fake_request(f, a, 2000, 0);
+	fake_request(f, b, 3000, 0);
+	assert_int_equal(policy->rolled_back(fake_instance(f)), RP_RESYNC);
+	assert_string_equal(fake_zones(f), before);
+	fake_host_free(f);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_follow)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_follow),
+		cmocka_unit_test(pools_outlive_a_dropped_sync),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
