@@ -410,7 +410,7 @@ static int32_t check_size(struct rp_instance *inst, const struct ask *a)
 	uint32_t least = nodes_needed(p, a);
 	if (least > 1 && (a->level == LEVEL_SHARED || !several_nodes(a)))
 		return hints_refuse(inst, REFUSED_CPU,
-				    "the pod requests more CPUs than one NUMA node has");
+				    "the pod requests more CPUs: it is larger than one NUMA node");
 	return least > p->n_nodes
 		       ? hints_refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has fewer CPUs")
 		       : 0;

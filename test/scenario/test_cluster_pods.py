@@ -206,7 +206,7 @@ def test_the_main_container_decides(cluster):
     parts = [ctr('side', '3'), ctr('app', '2')]
     c = cluster(config=QOS)
     knows(c, 0)
-    assert 'more CPUs than one NUMA node has' in c.node.reject('sum', *parts, annotations=bound, uid='uid-sum')
+    assert 'larger than one NUMA node' in c.node.reject('sum', *parts, annotations=bound, uid='uid-sum')
     put_pod(c, 'web', container('side', '3'), container('app', '2'))
     named = {**bound, 'kubernetes.io/main-container-name': 'app'}
     knows(c, 1)
