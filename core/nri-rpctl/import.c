@@ -47,7 +47,7 @@ static void tell_rest(struct import *im, rp_cfg map, const struct leftover *know
 
 /* ---- parts common to all policies ------------------------------------------------------------ */
 
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
 #define N_COMMON (sizeof common_parts / sizeof common_parts[0])
 
 static bool is_common(const char *key)

@@ -273,7 +273,7 @@ static void json_node(struct json *j, const struct schema_node *s, struct style 
 /* ---- parts of the core in policies ----------------------------------------------------------- */
 
 /* Parts of custom resources besides the keys of the policy (rewrite.c). */
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
 #define COMMON_PARTS (sizeof common_parts / sizeof *common_parts)
 
 static bool is_common(const char *key)

@@ -57,7 +57,7 @@ def test_what_tables_say():
     assert spec['properties']['instrumentation']['properties']['samplingRatePerMillion']['maximum'] == 1000000
     assert spec['properties']['pinCPU']['type'] == 'boolean' and 'Default: true.' in spec['properties']['pinCPU']['description']
     assert spec['properties']['reservedResources']['properties']['cpu'][INT_OR_STRING] is True
-    assert {'agent', 'log', 'control', 'instrumentation'} <= set(spec['properties'])
+    assert {'agent', 'log', 'control', 'instrumentation', 'dra'} <= set(spec['properties'])
 
 
 def test_parts_of_the_core_in_a_policy_that_has_some_itself():

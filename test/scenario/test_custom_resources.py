@@ -105,10 +105,11 @@ def test_common_parts_go_where_they_belong(make_node):
   instrumentation: {reportPeriod: 5s, prometheusExport: false}
   agent: {nodeResourceTopology: false}
   control: {rdt: {enable: false}}
+  dra: {enabled: false, sharedCounters: false}
 ''')
     shown = show(node)
     top = [line.split(':')[0] for line in shown.splitlines() if line and not line.startswith((' ', '#'))]
-    assert {'log', 'instrumentation', 'agent', 'balloons'} <= set(top)
+    assert {'log', 'instrumentation', 'agent', 'dra', 'balloons'} <= set(top)
     section = shown[shown.index('balloons:'):]
     assert 'reportPeriod' not in section.split('\nlog:')[0].split('\ninstrumentation:')[0]
     assert policy_of(node) == 'balloons'

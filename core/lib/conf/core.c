@@ -231,7 +231,8 @@ static const struct core_row {
 	BOUND(agent.accept, "agent.accept", RP_T_LIST, NULL,
 	      .doc = "Sections and keys that the agent may set. Default: all sections of modules, "
 		     "and policy, controllers, calculators, metrics, nodeResources, "
-		     "rebalanceInterval, log, agent, instrumentation, onPolicyError, resetOnSwitch "
+		     "rebalanceInterval, log, agent, instrumentation, dra, onPolicyError, "
+		     "resetOnSwitch "
 		     "and adjustments. An empty list: none."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "A section or key."),
@@ -264,6 +265,11 @@ static const struct core_row {
 		     "containers are not placed."),
 	BOUND(agent.user, "agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
 	      .doc = "User (name or number) that may connect to it besides root."),
+	ROW("dra", RP_T_MAP, NULL,
+	    .doc = "Dynamic resource allocation, in the form of custom resources."),
+	ROW("dra.enabled", RP_T_BOOL, NULL,
+	    .doc = "Has no effect: CPU classes are not published as devices."),
+	ROW("dra.sharedCounters", RP_T_BOOL, NULL, .doc = "Has no effect."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, in the form of custom resources."),
 	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
 	    .doc = "Address and port used if metrics.listen is not set."),
@@ -644,6 +650,8 @@ static void warn_without_effect(const struct conf_loader *l)
 		{"instrumentation.reportPeriod",
 		 "metrics are collected when Prometheus scrapes; metrics.collectInterval is for "
 		 "the usage of containers"},
+		{"dra.enabled", "nri-rp publishes no CPU classes as devices; pods choose one by "
+				"the annotation cpu-class.resource-policy.nri.io"},
 		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
 	};
 	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);

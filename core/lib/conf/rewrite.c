@@ -12,7 +12,7 @@
 
 #define CR_GROUP "config.nri/"
 
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
 
 static const struct {
 	const char *part, *module;
@@ -20,9 +20,9 @@ static const struct {
 
 /* Keys of the core that the agent may push, besides the sections of modules. */
 static const char *const pushable[] = {
-	"policy",	   "controllers", "calculators",   "log",
-	"instrumentation", "agent",	  "onPolicyError", "resetOnSwitch",
-	"adjustments",	   "metrics",	  "nodeResources", "rebalanceInterval",
+	"policy",	 "controllers",	      "calculators",   "log",	      "instrumentation",
+	"agent",	 "onPolicyError",     "resetOnSwitch", "adjustments", "metrics",
+	"nodeResources", "rebalanceInterval", "dra",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
