@@ -121,7 +121,7 @@ static int read_model(struct map *m)
 	}
 	for (uint32_t i = 0; i < v->n_nodes; i++)
 		m->nodes[i] =
-			(struct cpumap_node){v->node[i].id, "", (uint64_t)v->node[i].memory, ""};
+			(struct cpumap_node){v->node[i].id, "", (uint64_t)v->node[i].memory, "", 0};
 	for (const struct sim_ctr *c = m->s->ctrs; c; c = c->next)
 		if (c->state != CTR_EXITED)
 			add_to_groups(m, c);

@@ -7,6 +7,7 @@
 #include "core/lib/util/str.h"
 
 #define ID_LENGTH 13u
+#define USAGE_COLUMN 8u /* first column of containers that needs measured usage */
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
@@ -88,7 +89,25 @@ static const char *own_part(const json_t *c)
 	return str_eq(exclusive, js(c, "cpus")) ? "exclusive" : exclusive;
 }
 
-static void add_container(struct table *t, const json_t *c)
+/* Adds the measured usage: CPU, share of throttled periods, memory, what the container lacks. */
+static void add_usage(struct table *t, const json_t *u)
+{
+	char text[UNIT_MAX];
+	struct buf lacks = BUF_INIT;
+	const json_t *throttled = json_object_get(u, "throttled_permille"), *name;
+	size_t i;
+	table_add(t, PLAIN,
+		  json_object_get(u, "cpu_milli") ? unit_cpu(ji(u, "cpu_milli"), text) : "-");
+	(void)snprintf(text, sizeof text, "%.1f %%", (double)json_integer_value(throttled) / 10);
+	table_add(t, json_integer_value(throttled) ? YELLOW : PLAIN, throttled ? text : "-");
+	table_add(t, PLAIN, amount_bytes(ji(u, "memory"), text));
+	json_array_foreach(json_object_get(u, "pressure"), i, name)(void)
+		buf_printf(&lacks, "%s%s", i ? ", " : "", json_string_value(name));
+	table_add(t, YELLOW, buf_text(&lacks));
+	buf_fini(&lacks);
+}
+
+static void add_container(struct table *t, const json_t *c, bool measured)
 {
 	char text[UNIT_MAX];
 	const char *state = js(c, "state"), *cpus = js(c, "cpus");
@@ -103,6 +122,8 @@ static void add_container(struct table *t, const json_t *c)
 	table_add(t, PLAIN, *js(c, "mems") ? js(c, "mems") : "any");
 	table_add(t, PLAIN, amount_cpu(ji(wanted, "cpu_request_milli"), text));
 	table_add(t, PLAIN, amount_bytes(ji(wanted, "memory_request"), text));
+	if (measured)
+		add_usage(t, json_object_get(c, "usage"));
 	add_id(t, c);
 }
 
@@ -117,15 +138,26 @@ void show_containers(struct out *o, const json_t *doc, bool wide)
 		{.title = "Mems", .flex = true},
 		{.title = "CPU req", .right = true},
 		{.title = "Mem req", .right = true, .drop = 3},
-		{.title = "ID", .drop = 9},
+		{.title = "CPU used", .right = true},
+		{.title = "Throttled", .right = true},
+		{.title = "Mem used", .right = true},
+		{.title = "Lacks"},
 	};
+	static const struct column id = {.title = "ID", .drop = 9};
+	struct column list[sizeof columns / sizeof columns[0] + 1];
 	const json_t *c;
 	size_t i;
+	bool measured = false;
 	struct term term = o->term;
 	if (wide)
 		term.width = 0;
-	struct table *t = table_new(&term, columns, 9);
-	json_array_foreach(doc, i, c) add_container(t, c);
+	json_array_foreach(doc, i, c) measured =
+		measured || (wide && json_is_object(json_object_get(c, "usage")));
+	const unsigned n = measured ? sizeof columns / sizeof columns[0] : USAGE_COLUMN;
+	memcpy(list, columns, n * sizeof list[0]);
+	list[n] = id;
+	struct table *t = table_new(&term, list, n + 1);
+	json_array_foreach(doc, i, c) add_container(t, c, measured);
 	if (!table_rows(t))
 		out_put(o, "No containers.\n");
 	table_end(t, o);
@@ -222,6 +254,39 @@ static void show_placement(struct out *o, const json_t *c)
 			 *at ? ", chosen at " : "", at, *section ? ", configured at " : "", section,
 			 jb(c, "update_waits") ? "; an update is waiting to be sent" : "");
 	out_field(o, "Decided by", buf_text(&text));
+	buf_fini(&text);
+}
+
+/* Shows the last readings of metrics.collectInterval. */
+static void show_usage(struct out *o, const json_t *c)
+{
+	json_t *u = json_object_get(c, "usage"), *bytes;
+	const char *node;
+	struct buf text = BUF_INIT;
+	char amount[UNIT_MAX];
+	const json_t *name;
+	size_t i;
+	if (!json_is_object(u))
+		return;
+	out_put(o, "\n");
+	out_heading(o, "Usage");
+	if (json_object_get(u, "cpu_milli"))
+		(void)buf_add_str(&text, unit_cpu(ji(u, "cpu_milli"), amount));
+	if (json_object_get(u, "throttled_permille"))
+		(void)buf_printf(&text, ", throttled in %.1f %% of periods",
+				 (double)ji(u, "throttled_permille") / 10);
+	if (buf_len(&text))
+		out_field(o, "CPU", buf_text(&text));
+	buf_reset(&text);
+	(void)buf_add_str(&text, amount_bytes(ji(u, "memory"), amount));
+	json_object_foreach(json_object_get(u, "memory_by_node"), node, bytes)(void) buf_printf(
+		&text, "; node %s: %s", node, amount_bytes(json_integer_value(bytes), amount));
+	out_field(o, "Memory", buf_text(&text));
+	buf_reset(&text);
+	json_array_foreach(json_object_get(u, "pressure"), i, name)(void)
+		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	if (buf_len(&text))
+		out_field(o, "Lacks", buf_text(&text));
 	buf_fini(&text);
 }
 
@@ -384,6 +449,7 @@ void show_explain(struct out *o, const json_t *c)
 	out_heading(o, "Placement");
 	show_placement(o, c);
 	show_controllers(o, c);
+	show_usage(o, c);
 	show_values(o, c);
 	show_trail(o, c);
 	show_annotations(o, json_object_get(c, "annotations"));

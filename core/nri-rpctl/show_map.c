@@ -60,6 +60,7 @@ static void read_nodes(struct map *m)
 			.node = unit_of(node, "node"),
 			.type = js(node, "type"),
 			.memory = (uint64_t)ji(node, "memory"),
+			.used = (uint64_t)ji(node, "memory_used"),
 			.where = m->near[i],
 		};
 	}
@@ -150,12 +151,14 @@ static void draw_legend(const struct map *m)
 		{.title = "CPUs", .flex = true},
 		{.title = "Containers", .right = true},
 		{.title = "Names", .flex = true, .drop = 1},
+		{.title = "CPU used", .right = true},
 	};
 	const json_t *g, *name;
 	size_t i, k;
 	int64_t unconfined = ji(m->doc, "unconfined");
 	char count[UNIT_MAX];
-	struct table *t = table_new(&m->o->term, columns, 5);
+	const bool measured = json_object_get(json_array_get(m->groups, 0), "cpu_used_milli");
+	struct table *t = table_new(&m->o->term, columns, measured ? 6 : 5);
 	json_array_foreach(m->groups, i, g)
 	{
 		const json_t *containers = json_object_get(g, "containers");
@@ -171,6 +174,8 @@ static void draw_legend(const struct map *m)
 		if (json_array_size(containers) > 8)
 			(void)buf_add_str(&names, ", …");
 		table_add(t, PLAIN, buf_text(&names));
+		if (measured)
+			table_add(t, PLAIN, unit_cpu(ji(g, "cpu_used_milli"), text));
 		buf_fini(&names);
 	}
 	if (table_rows(t))

@@ -154,6 +154,8 @@ static void draw_node_head(const struct drawing *d, const struct cell *c, uint32
 	if (node)
 		out_printf(d->o, "  %s%s%s", node->type, *node->type ? " " : "",
 			   unit_bytes(node->memory, memory));
+	if (node && node->used)
+		out_printf(d->o, " (%s used)", unit_bytes(node->used, memory));
 	out_printf(d->o, ", %u CPUs:", n);
 	put_part(d->o, exclusive, "exclusive", "");
 	put_part(d->o, shared, "shared", exclusive ? "," : "");

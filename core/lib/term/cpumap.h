@@ -29,6 +29,7 @@ struct cpumap_node {
 	const char *type; /* "DRAM"; "": unknown */
 	uint64_t memory; /* bytes */
 	const char *where; /* text behind a node without CPUs, ", near package 0", or "" */
+	uint64_t used; /* bytes of memory; 0: not measured */
 };
 
 struct cpumap_group {

@@ -114,6 +114,23 @@ static void read_node_memory(struct reader *r, int fd, struct topo_node *n, stru
 		    len == -ENOENT ? "missing" : "has no valid MemTotal");
 }
 
+int topo_node_used(const struct topo *t, uint32_t node, uint64_t *ret)
+{
+	static const char *const files[] = {"Active(file)", "Inactive(file)"};
+	char path[64], text[TOPO_FILE_MAX];
+	uint64_t used, part;
+	(void)snprintf(path, sizeof path, NODE_DIR "/node%u/meminfo", node);
+	ssize_t len = fs_read(&t->root, path, text, sizeof text);
+	int r = len < 0 ? (int)len : topo_parse_meminfo(text, "MemUsed", &used);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < 2; i++)
+		if (topo_parse_meminfo(text, files[i], &part) == 0 && part <= used)
+			used -= part;
+	*ret = used;
+	return 0;
+}
+
 static void read_distances(struct reader *r, int fd, uint32_t index)
 {
 	struct topo *t = r->t;

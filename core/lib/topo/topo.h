@@ -90,6 +90,9 @@ uint32_t topo_n_units(const struct topo *t, uint32_t level);
 int topo_unit(const struct topo *t, uint32_t level, uint32_t index, struct rp_unit_info *out);
 /* Returns a node; -ENOENT: not online. */
 int topo_node(const struct topo *t, uint32_t node, struct rp_node_info *out);
+/* Reads the used memory of a node in bytes, without file pages, which the kernel drops on demand.
+ * -errno: it cannot be read. */
+int topo_node_used(const struct topo *t, uint32_t node, uint64_t *ret);
 uint32_t topo_distance(const struct topo *t, uint32_t from, uint32_t to);
 uint32_t topo_n_caches(const struct topo *t);
 /* Returns a cache, ordered by level, type and lowest CPU. -ENOENT beyond the last one. */

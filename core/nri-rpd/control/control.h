@@ -10,6 +10,7 @@
  *   status.c       status, with its reasons
  *   lists.c        pods, containers, explain
  *   machine.c      zones, topology
+ *   usage.c        measured usage of containers and memory nodes
  *   speedselect.c  Speed Select and extended resources, as parts of documents
  *   node.c         the Node object and its resources
  *   config.c       reload, plan, config: answered when the work is done

@@ -16,6 +16,7 @@
 #include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/control/events.h"
 #include "core/nri-rpd/control/lists.h"
+#include "core/nri-rpd/control/usage.h"
 #include "core/nri-rpd/pipeline/controllers/controllers.h"
 #include "core/nri-rpd/pipeline/observe/status.h"
 
@@ -173,6 +174,7 @@ enum call_result run_containers(struct call *call)
 		json_obj(&call->j);
 		put_ctr_members(&call->j, cache, ctr, call->req->flags);
 		put_alone(&call->j, ctr, &crowded);
+		put_usage(&call->j, call->p, ctr, false);
 		json_end_obj(&call->j);
 	}
 	json_end_arr(&call->j);
@@ -428,6 +430,7 @@ enum call_result run_explain(struct call *call)
 	json_kstr(j, "document", "container");
 	put_ctr_members(j, cache, ctr, flags);
 	put_alone(j, ctr, &crowded);
+	put_usage(j, call->p, ctr, true);
 	put_needs(j, "decided_for", &ctr->cur.needs);
 	put_text(j, "adjustment", pipeline_adjustment(call->p, ctr));
 	if (ctr->cur.toptier_adjusted) {

@@ -12,6 +12,8 @@
 #include "core/nri-rpd/control/commands.h"
 #include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/control/machine.h"
+#include "core/nri-rpd/control/usage.h"
+#include "core/nri-rpd/pipeline/request/rebalance.h"
 #include "core/nri-rpd/control/server.h"
 #include "core/nri-rpd/control/speedselect.h"
 
@@ -213,8 +215,9 @@ static void put_cpu(struct json *j, struct topo *topo, uint32_t cpu)
 	json_end_obj(j);
 }
 
-static void put_node(struct json *j, struct topo *topo, uint32_t id)
+static void put_node(struct json *j, struct pipeline *p, uint32_t id)
 {
+	struct topo *topo = pipeline_topo(p);
 	struct rp_node_info n = {.size = sizeof n};
 	if (topo_node(topo, id, &n))
 		return;
@@ -223,13 +226,15 @@ static void put_node(struct json *j, struct topo *topo, uint32_t id)
 	json_kstr(j, "type", topo_memory_type_name(n.type));
 	json_kbool(j, "normal", n.normal);
 	json_kuint(j, "memory", n.memory);
+	put_node_used(j, p, id);
 	json_kuint(j, "package", n.package_id);
 	put_ids(j, "cpus", n.cpus);
 	json_end_obj(j);
 }
 
-static void put_machine(struct json *j, struct topo *topo)
+static void put_machine(struct json *j, struct pipeline *p)
 {
+	struct topo *topo = pipeline_topo(p);
 	static const struct {
 		const char *key;
 		uint32_t which;
@@ -255,7 +260,7 @@ static void put_machine(struct json *j, struct topo *topo)
 	json_end_arr(j);
 	json_karr(j, "nodes");
 	RP_IDS_EACH (node, topo_ids(topo, RP_NODES_ONLINE))
-		put_node(j, topo, node);
+		put_node(j, p, node);
 	json_end_arr(j);
 	json_karr(j, "notes");
 	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
@@ -336,20 +341,28 @@ static int collect_uses(struct cache *cache, struct uses *u)
 	return 0;
 }
 
-static void put_groups(struct json *j, const struct uses *u)
+/* measured: usage is collected, and each group gets the share of its CPUs in that of its
+ * containers. */
+static void put_groups(struct json *j, const struct uses *u, bool measured)
 {
 	json_karr(j, "groups");
 	for (unsigned i = 0; i < u->n;) {
 		const struct use *first = &u->items[i];
+		int64_t used = 0;
 		json_obj(j);
 		json_kbool(j, "exclusive", first->exclusive);
 		put_set(j, "cpus", first->set);
 		json_karr(j, "containers");
 		for (; i < u->n && u->items[i].set == first->set &&
 		       u->items[i].exclusive == first->exclusive;
-		     i++)
+		     i++) {
 			json_str(j, u->items[i].ctr->full_name);
+			used += usage_cpu_milli(u->items[i].ctr) * first->set->count /
+				u->items[i].ctr->cur.cpus->count;
+		}
 		json_end_arr(j);
+		if (measured)
+			json_kint(j, "cpu_used_milli", used);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -376,10 +389,10 @@ static int put_topology(struct json *j, struct pipeline *p)
 	if (!r) {
 		json_obj(j);
 		put_text(j, "policy", policy ? instance_name(policy) : NULL);
-		put_machine(j, pipeline_topo(p));
+		put_machine(j, p);
 		put_reserved(j, p);
 		put_speedselect(j, pipeline_topo(p), pipeline_root(p));
-		put_groups(j, &u);
+		put_groups(j, &u, pipeline_usage_stats(p)->on);
 		json_end_obj(j);
 	}
 	for (unsigned i = 0; i < u.n; i++)
