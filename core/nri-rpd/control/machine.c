@@ -341,8 +341,8 @@ static int collect_uses(struct cache *cache, struct uses *u)
 	return 0;
 }
 
-/* measured: usage is collected, and each group gets the share of its CPUs in that of its
- * containers. */
+/* Writes the groups. measured: usage is collected, and each group gets the share of its CPUs in
+ * that of its containers. */
 static void put_groups(struct json *j, const struct uses *u, bool measured)
 {
 	json_karr(j, "groups");
