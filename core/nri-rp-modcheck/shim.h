@@ -74,7 +74,7 @@ void shim_fini(struct shim *s);
 /* ---- functions between the covers ------------------------------------------------------------ */
 
 struct shim *shim_of(void *ctx);
-/* Begins every covered call: checks the thread. */
+/* Begins every call of the module that a cover intercepts: checks the thread. */
 struct shim *shim_enter(void *ctx, const char *name);
 /* Begins a call that can fail on a healthy node too (no memory, a removed object). Returns a
  * negative value if the call has to fail with it. */
@@ -82,7 +82,7 @@ int32_t shim_try(void *ctx, const char *name);
 /* Passes a result of the host to the module. Records failures: after one, the module need not call
  * fail(). */
 int32_t shim_result(void *ctx, int32_t result);
-/* Begins a covered call that changes files. */
+/* Begins an intercepted call that writes the file `path`. */
 void shim_writes(void *ctx, const char *name, const char *path);
 /* Checks that an out-struct has its size set. */
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known);

@@ -10,9 +10,9 @@
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
 
-/* Starts and stop the runtime: opening the socket and listening; closing it and removing the
- * socket. */
+/* Starts the runtime: creates the NRI socket and listens on it. */
 int conn_listen(struct sim *s, struct err *err);
+/* Stops the runtime: closes its connections and removes the socket. */
 void conn_close(struct sim *s);
 
 bool conn_is_active(const struct sim *s);

@@ -186,8 +186,8 @@ int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t wh
 	return r;
 }
 
-/* Returns what an earlier configuration may have confined and this one does not: PIN_CPUS,
- * PIN_MEMORY. */
+/* Returns PIN_CPUS and PIN_MEMORY for the resources that an earlier configuration may have confined
+ * and this one does not. */
 static uint32_t not_pinned(const struct pin *p, const struct member *m)
 {
 	return (p->inst->plan->pin_cpu ? 0 : PIN_CPUS) | (m->pin_memory ? 0 : PIN_MEMORY);

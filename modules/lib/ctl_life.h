@@ -135,9 +135,9 @@ void ctl_life_add(struct rp_instance *inst, struct ctl_item *item);
 /* Frees an item that was not added. */
 void ctl_life_drop(struct rp_instance *inst, struct ctl_item *item);
 /*
- * Records that a container is to receive the values of a class (NULL: nothing, and former values
- * are revoked), and stores an item for it. Stores NULL if there is nothing to do: it never had
- * values, or has those of this class already and `all` is false. -RP_ENOMEM with a message.
+ * Records the class whose values a container receives, and stores a work item for it in *ret. class
+ * NULL: earlier values are revoked. *ret is NULL if there is nothing to do: the container never had
+ * values, or already has those of this class and `all` is false. -RP_ENOMEM with a message.
  */
 int32_t ctl_life_give(struct rp_instance *inst, const struct rp_ctr_info *info, const char *class,
 		      bool all, size_t size, struct ctl_item **ret);

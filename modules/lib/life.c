@@ -250,7 +250,8 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	return life_do_done(inst, life_do_stage(inst, txn, r, false));
 }
 
-/* Restores the state before a sync() whose transaction was dropped: no container was placed. */
+/* Restores the state before the last sync(), because its transaction was dropped and no container
+ * was placed by it. */
 static void forget_sync(struct life *l)
 {
 	if (!l->last_sync.txn || l->last_sync.txn != l->txn)

@@ -148,9 +148,8 @@ int memalloc_allocate(struct memalloc *m, const struct memalloc_request *req,
 int memalloc_replace(struct memalloc *m, const struct memalloc_request *req,
 		     memalloc_mask *ret_zone);
 /*
- * Places a request of unchanged size again, if possible without moving others: if the new place has
- * not enough capacity, the request keeps its zone, extended by the nodes of the new one that it
- * lacks.
+ * Places a request of unchanged size again, for example near other CPUs. If the new zone has not
+ * enough capacity, the request keeps its old zone and gets the nodes of the new zone in addition.
  */
 int memalloc_follow(struct memalloc *m, const struct memalloc_request *req,
 		    memalloc_mask *ret_zone);

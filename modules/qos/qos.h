@@ -219,7 +219,7 @@ struct table {
 	struct entry **list; /* by creation */
 	struct key *keys; /* search keys, in the order of list */
 	uint32_t n, cap;
-	uint32_t first_changed; /* no entry before this one is changed */
+	uint32_t first_changed; /* entries before this index are unchanged */
 };
 
 /* Loads all containers with a record in the cache, and gives dedicated CPUs to their owners. Errors

@@ -93,8 +93,8 @@ void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Stores those of the nodes that have memory; a node without memory is replaced by the nearest
- * one. */
+/* Stores the nodes that have memory. A node without memory is replaced by the nearest node with
+ * memory. */
 static void memory_at(const struct rp_instance *inst, uint64_t nodes, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;

@@ -50,7 +50,9 @@ struct kept {
 	int64_t portion, shares_mcpu, mem_size;
 	struct needs needs;
 	uint64_t cold_ms, cold_until;
-	uint32_t n_pool, n_zone, n_exclusive, n_hints; /* lengths: bytes; words; words; hints */
+	uint32_t n_pool; /* length of the name in bytes */
+	uint32_t n_zone, n_exclusive; /* lengths of the sets in words */
+	uint32_t n_hints;
 };
 struct record {
 	struct kept kept;

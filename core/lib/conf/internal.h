@@ -56,8 +56,9 @@ struct rp_cfg_node *node_new(struct arena *arena, uint32_t kind, const struct co
 int node_append(struct arena *arena, struct rp_cfg_node *parent, const char *key,
 		struct rp_cfg_node *child);
 struct conf_member *node_member(const struct rp_cfg_node *map, const char *key);
-struct rp_cfg_node *node_child(const struct rp_cfg_node *map,
-			       const char *key); /* NULL also if map is no map or NULL */
+struct rp_cfg_node *node_child(
+	const struct rp_cfg_node *map,
+	const char *key); /* NULL if map is NULL, is no map, or has no such key */
 void node_rename(struct conf_member *member, const char *key);
 void node_remove(struct rp_cfg_node *map, const struct conf_member *member);
 /* Returns the child, or NULL if it is null. */

@@ -94,8 +94,8 @@ void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text)
 		h2_stream_leave(s);
 }
 
-/* Sends headers before the first message; without this call they are sent with it. 0 or -ENOMEM, as
- * for the next. */
+/* Sends the headers of the response before the first message. Without this call they are sent with
+ * the first message. 0 or -ENOMEM. */
 static int grpc_served_metadata(struct grpc_served *c, const struct h2_fields *metadata)
 {
 	struct h2_field list[FIELDS_MAX] = {H2_FIELD(":status", "200"),

@@ -82,8 +82,8 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 	ret->supported = (pm & PM_CP_SUPPORTED ? RP_SST_CP : 0u) |
 			 (control & CONTROL_TF_SUPPORTED ? RP_SST_TF : 0u) |
 			 (control & CONTROL_BF_SUPPORTED ? RP_SST_BF : 0u);
-	/* Use the switch of the classes: some firmware does not store the one of power management,
-	 * and refuses to set it. */
+	/* Report SST-CP by the switch of the classes of service. Some firmware refuses to set the
+	 * switch of power management and does not store it. */
 	ret->enabled = (qos & QOS_ON ? RP_SST_CP : 0u) | (control & CONTROL_TF ? RP_SST_TF : 0u) |
 		       (control & CONTROL_BF ? RP_SST_BF : 0u);
 	ret->priority = qos & QOS_ORDERED ? RP_SST_ORDERED : RP_SST_PROPORTIONAL;

@@ -61,7 +61,8 @@ struct worker;
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* A call queued for the loop's thread in memory of the caller, so that queuing cannot fail. */
+/* A call of fn(arg) by the thread of the loop. The caller provides the memory, so queuing cannot
+ * fail. */
 struct loop_task {
 	struct loop_task *next;
 	void (*fn)(void *arg);

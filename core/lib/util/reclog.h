@@ -66,7 +66,7 @@ struct reclog {
 	size_t size_max;
 	int fd; /* descriptor of the present log; -1: no log that can be extended */
 	size_t size; /* size of the present log */
-	size_t new_size; /* size of the present log when it was new */
+	size_t new_size; /* size of the present log directly after its last rewrite */
 	int next_fd; /* descriptor of the log that will replace it; -1: none */
 	size_t next_size;
 	struct buf batch; /* records put since the last commit */

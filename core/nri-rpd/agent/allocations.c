@@ -160,8 +160,8 @@ static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsR
 	return r;
 }
 
-/* Returns true if the pod was requested. Stopped sandboxes are left out: no container runs there
- * any more, and another sandbox of that name may exist. */
+/* Returns true if the pod was requested. Stopped sandboxes are omitted: no container runs there,
+ * and another sandbox of that name may exist. */
 static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest *m)
 {
 	return !pod->over && !pod->stopped &&

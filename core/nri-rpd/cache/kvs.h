@@ -30,7 +30,7 @@ const char *kvs_get(const struct kvs *s, const char *key);
 			*kvs_end_ = k ? k + (s)->size : NULL;                                      \
 	     k && k < kvs_end_; k = kvs_after(v), v = k < kvs_end_ ? kvs_after(k) : NULL)
 
-/* Returns the text after the NUL of `text`; used by KVS_EACH. */
+/* Returns the position after the NUL that ends `text`: the next key or value. For KVS_EACH. */
 const char *kvs_after(const char *text);
 
 #endif

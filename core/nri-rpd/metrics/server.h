@@ -29,9 +29,9 @@ void metrics_route(struct metrics *m, const char *path, size_t body_max, metrics
 		   void *arg);
 
 /*
- * Sets the time for a request to be answered and the answer to be sent to limit_ms from now on, in
- * place of METRICS_ANSWER_MS. When the connection is closed, closed(arg) is called and the request
- * is invalid.
+ * Defers the answer to a request: the connection is closed limit_ms from now, instead of after
+ * METRICS_ANSWER_MS, unless the answer was sent completely. When the connection is closed,
+ * closed(arg) is called and the request is invalid.
  */
 void metrics_hold(struct metrics *m, struct evhttp_request *req, uint64_t limit_ms,
 		  void (*closed)(void *arg), void *arg);

@@ -311,7 +311,7 @@ static int restore_remember(struct restore *r, const struct record_view *v)
 	return 0;
 }
 
-/* Collects a record. A record without a number that is no blob or note is a move. */
+/* Collects a record by its kind. Records of moves have no number; all others have one. */
 static int sort_record(void *arg, const void *record, size_t len)
 {
 	struct restore *r = arg;

@@ -125,8 +125,9 @@ static int32_t files_read(const struct isolation_files *f, const char *path, cha
 	return r;
 }
 
-/* Writes a file. An empty write has no effect, so a line without content clears a file. The kernel
- * does not clear the CPUs of a cgroup with tasks (ENOSPC): all possible CPUs restrict as little. */
+/* Writes a text into a file. Writing no bytes has no effect, so an empty text is written as an
+ * empty line. The kernel refuses to clear the CPUs of a cgroup with tasks (ENOSPC). The cgroup then
+ * gets all possible CPUs, which is no restriction either. */
 static int32_t files_write(const struct isolation_files *f, const char *path, const char *text)
 {
 	const struct rp_host_work *work = f->h.work;

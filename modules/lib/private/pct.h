@@ -48,8 +48,9 @@ struct pct_hints {
  * container. p NULL: no suggestions. */
 void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
 	      struct rp_ids high, struct pct_hints *ret);
-/* Reduces a set from which n CPUs are wanted, if enough remain. Returns true if the set was
- * reduced. */
+/* pct_prefer() keeps only CPUs of `from` that the hints recommend, pct_avoid() removes CPUs that
+ * the hints advise against. Both leave the set unchanged and return false if fewer than n CPUs
+ * would remain. */
 bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 		struct rp_idset *from);
 bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from);

@@ -16,7 +16,7 @@ struct pipeline;
 struct watch_files {
 	int fd; /* inotify; -1: the files are not watched */
 	struct loop_io *io;
-	struct loop_timer *settle; /* until changes that belong together have been made */
+	struct loop_timer *settle; /* delay of the reload, so that several writes cause one */
 	uint64_t sum; /* checksum of the files at the last check */
 };
 
