@@ -171,6 +171,9 @@ void show_topology_map(struct out *o, const json_t *doc);
 void show_event(struct out *o, const json_t *event);
 void show_outcome(struct out *o, const json_t *doc, const char *verb);
 void show_tried(struct out *o, const json_t *doc);
+/* Prints a problem, wrapped, with a newline. Below a problem "FILE:LINE:COLUMN: TEXT" of a file
+ * that can be read follows that line with a caret. column, indent: as for out_wrap(). */
+void show_problem(struct out *o, const char *text, unsigned column, unsigned indent);
 void show_modules(struct out *o, const json_t *doc);
 void show_log(struct out *o, const json_t *doc);
 void show_findings(struct out *o, const json_t *doc);

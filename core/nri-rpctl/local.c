@@ -162,8 +162,7 @@ static void print_problems(struct cli *cli, const struct conf_errors *errs)
 		const struct conf_problem *p = &errs->items[i];
 		out_styled(&cli->out, p->warning ? YELLOW : RED,
 			   p->warning ? "warning: " : "error: ");
-		out_wrap(&cli->out, p->text, p->warning ? 9 : 7, 4);
-		out_put(&cli->out, "\n");
+		show_problem(&cli->out, p->text, p->warning ? 9 : 7, 4);
 	}
 	if (errs->n_errors + errs->n_warnings > errs->n_items)
 		out_printf(&cli->out, "and %u more\n",
@@ -240,8 +239,7 @@ static void print_verdict(struct cli *cli, const char *path, char *text, bool go
 		if (cli->json)
 			continue;
 		out_styled(&cli->out, warning ? YELLOW : RED, warning ? "warning: " : "error: ");
-		out_wrap(&cli->out, problem, warning ? 9 : 7, 4);
-		out_put(&cli->out, "\n");
+		show_problem(&cli->out, problem, warning ? 9 : 7, 4);
 	}
 	if (cli->json) {
 		json_t *doc =

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output of events, results of configurations, modules, log levels, and findings. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/str.h"
@@ -41,6 +43,49 @@ void show_event(struct out *o, const json_t *e)
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
+#define SOURCE_WIDTH_MAX 400u /* bytes of a line that are shown */
+
+/* Shows the line of a file with a caret below the column. */
+static void show_source(struct out *o, const char *path, unsigned line, unsigned column)
+{
+	char text[SOURCE_WIDTH_MAX];
+	unsigned at = 0;
+	struct stat st;
+	FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+	while (file && at < line && fgets(text, sizeof text, file))
+		at += strchr(text, '\n') || feof(file) || at + 1 == line;
+	if (file)
+		(void)fclose(file);
+	text[at == line ? strcspn(text, "\n") : 0] = '\0';
+	if (at != line || !column || column > strlen(text) + 1)
+		return;
+	for (char *tab = text; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
+	out_printf(o, "%8u | ", line);
+	out_text(o, text);
+	out_printf(o, "\n%8s | ", "");
+	text[utf8_cut(text, column - 1)] = '\0';
+	out_pad(o, text_width(text));
+	out_styled(o, RED, "^");
+	out_put(o, "\n");
+}
+
+void show_problem(struct out *o, const char *text, unsigned column, unsigned indent)
+{
+	char path[PATH_MAX];
+	unsigned line, at;
+	int end = 0;
+	out_wrap(o, text, column, indent);
+	out_put(o, "\n");
+	const size_t len = strcspn(text, ":");
+	if (!text[len] || len >= sizeof path ||
+	    sscanf(text + len, ":%u:%u: %n", &line, &at, &end) != 2 || !end)
+		return;
+	memcpy(path, text, len);
+	path[len] = '\0';
+	show_source(o, path, line, at);
+}
+
 static void show_lines(struct out *o, const json_t *lines, const char *title, enum style style)
 {
 	const json_t *line;
@@ -54,10 +99,9 @@ static void show_lines(struct out *o, const json_t *lines, const char *title, en
 		out_put(o, "  ");
 		if (style != PLAIN)
 			out_style(o, style);
-		out_wrap(o, json_string_value(line), 2, 4);
+		show_problem(o, json_string_value(line), 2, 4);
 		if (style != PLAIN)
 			out_style(o, PLAIN);
-		out_put(o, "\n");
 	}
 }
 
@@ -133,8 +177,7 @@ static void show_refusal(struct out *o, const json_t *doc)
 		return;
 	if (first)
 		out_put(o, "  ");
-	out_wrap(o, error, 9, 2);
-	out_put(o, "\n");
+	show_problem(o, error, 9, 2);
 }
 
 void show_outcome(struct out *o, const json_t *doc, const char *verb)

@@ -15,7 +15,7 @@ import pytest
 
 from operator_tools import (CONFIG, CTL, DEGRADED, FAILED, NOT_RUNNING, OK, RESPONSE, USAGE, Bare, Following, ctl, ctl_json, field, frame,
                             on_terminal, plain, run_as_nobody, run_ctl)
-from simnode import STATIC, TOP, ctr, eventually
+from simnode import BUILD, STATIC, TOP, ctr, eventually
 
 COMMANDS = ['status', 'pods', 'containers', 'topology', 'zones', 'explain x', 'events', 'reload', 'plan /dev/null', 'rebalance', 'config show',
             'modules', 'modules clear x', 'log level', 'log debug']
@@ -472,3 +472,16 @@ def test_exit_statuses_are_written_down():
     said = set(re.findall(r'^\.It (\d+)$', section, re.M))
     line = run_ctl('--help').out.split('Exit status:')[1]
     assert set(re.findall(r'\b(\d+) ', line)) == said == {'0', '1', '2', '3', '4', '78'}
+
+
+def test_problems_show_their_line(make_node, tmp_path):
+    """Of config check, with and without a daemon, and of a refused reload: the line, a caret below the place, and the keys that there are."""
+    node = make_node(STATIC)
+    path = tmp_path / 'bad.conf'
+    path.write_text('policy: static\nstatic:\n  reservedResources: {cpu: none}\nlog:\n  zzzzzz: 1\n')
+    for args in (('--module-dir', BUILD / 'modules', 'config', 'check', '--local', path), ('config', 'check', path)):
+        out = ctl(node, *args).out
+        assert '       3 |   reservedResources: {cpu: none}\n         |                       ^\n' in out, args
+        assert '       5 |   zzzzzz: 1\n         |   ^\n' in out and 'unknown key; the keys here are level, debug' in ' '.join(out.split()), args
+    node.run('write-config', {'policy': 'static', 'static': {'reservedResources': {'cpu': 'none'}}})
+    assert '| ' in ctl(node, 'reload').out and '^\n' in ctl(node, 'reload').out

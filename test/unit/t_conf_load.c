@@ -226,7 +226,8 @@ static void test_orm(void **state)
 	    "rp.conf:1:7: orm.mode: expected nri or bypass, found \"x\"\nrp.conf:1:16: "
 	    "orm.fallback: expected true or false, found a list\nrp.conf:1:31: orm.nri: expected a "
 	    "map, found \"3\"\nrp.conf:1:48: orm.bypass.source: not a key of nri-rp: use --pods of "
-	    "nri-rp-bridge(8)\nrp.conf:1:63: orm.what: unknown key\n");
+	    "nri-rp-bridge(8)\nrp.conf:1:63: orm.what: unknown key; the keys here are mode, "
+	    "fallback, nri\n");
 }
 
 /* What a policy's table has of the common parts stays in its section, and the rest goes where it

@@ -233,7 +233,7 @@ static void test_wildcards(void **state)
 	    "rp.conf:2:13: types.options.a: expected true, false or auto, found \"on\"\n"
 	    "rp.conf:2:20: types.options.size: expected an integer, found \"x\"\n"
 	    "rp.conf:3:29: types.parts.p.classes.c.shre: unknown key, did you mean share?\n"
-	    "rp.conf:3:40: types.parts.p.other: unknown key\n"
+	    "rp.conf:3:40: types.parts.p.other: unknown key; the keys here are classes\n"
 	    "rp.conf:3:51: types.parts.q: expected a map, found \"5\"\n");
 }
 
@@ -362,7 +362,8 @@ static void test_folding(void **state)
 	    "rp.conf:1:29: fold.pools[0].MAXPODS: set twice, first as maxPods at rp.conf:1:17\n");
 	bad("fold: {pools: 5, Reserved: {}}",
 	    "rp.conf:1:8: fold.pools: expected a list, found \"5\"\n"
-	    "rp.conf:1:18: fold.Reserved: unknown key\n");
+	    "rp.conf:1:18: fold.Reserved: unknown key; the keys here are reservedResources, "
+	    "pools, names, free\n");
 	/* Spellings of one key in two files meet. */
 	good("fold: {ReservedResources: {Cpu: 2}}\n---\nfold: {reservedresources: {cpu: 3}}\n");
 	fold = conf_section(last.conf, "fold");

@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include "core/lib/util/buf.h"
 #include "core/lib/util/str.h"
 
+#define LISTED_MAX 20u /* keys that are listed for an unknown one */
 #define CANDIDATES_MAX 256u /* keys that are compared for a suggestion */
 
 /* ---- spelling -------------------------------------------------------------------------------- */
@@ -99,6 +101,18 @@ static bool ends_a_list(rp_cfg map, uint32_t i)
 	       strspn(m->key, "0123456789-") == strlen(m->key);
 }
 
+/* Reports an unknown key, with the keys that its map may have unless they are many. */
+static void unknown_listed(const struct check *c, const struct schema_node *s,
+			   const struct conf_member *m)
+{
+	struct buf keys = BUF_INIT;
+	unsigned n = 0;
+	for (const struct schema_node *k = s->first; k; k = k->next, n++)
+		(void)buf_printf(&keys, "%s%s", n ? ", " : "; the keys here are ", k->key.path);
+	check_tell(c, m, "unknown key%s", n <= LISTED_MAX ? buf_text(&keys) : "");
+	buf_fini(&keys);
+}
+
 static void unknown_key(const struct check *c, const struct schema_node *s, rp_cfg map, uint32_t i)
 {
 	const struct conf_member *m = &map->members[i];
@@ -108,9 +122,10 @@ static void unknown_key(const struct check *c, const struct schema_node *s, rp_c
 			   "a comma ends the value before it; quote a CPU list within braces: %s: "
 			   "\"%s,%s\"",
 			   map->members[i - 1].key, map->members[i - 1].node->text, m->key);
+	else if (close)
+		check_tell(c, m, "unknown key, did you mean %s?", close);
 	else
-		check_tell(c, m, "unknown key%s%s%s", close ? ", did you mean " : "",
-			   close ? close : "", close ? "?" : "");
+		unknown_listed(c, s, m);
 }
 
 static void check_node(const struct check *c, const struct schema_node *s, rp_cfg node);
