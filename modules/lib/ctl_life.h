@@ -68,27 +68,40 @@ struct ctl_life_ops {
 	bool retries; /* failed items are repeated */
 	bool records; /* the record of containers with values is the module's state */
 	size_t plan_size; /* size of struct rp_plan */
-	int32_t (*init)(struct rp_instance *inst); /* fini() follows also after an error */
+	/* Initializes the instance. fini() follows also after an error. */
+	int32_t (*init)(struct rp_instance *inst);
+	/* Frees what the instance owns. */
 	void (*fini)(struct rp_instance *inst);
 	/* Reads a section into a zeroed plan; errors have a message. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan *ret);
+	/* Frees the members of a plan, but not the plan. */
 	void (*plan_fini)(struct rp_plan *p);
-	/* The plan was activated; former: the previous plan, or NULL. */
+	/* Handles the activation of a plan; former: the previous plan, or NULL. */
 	void (*commit)(struct rp_instance *inst, const struct rp_plan *former);
+	/* Starts the controller. An error leaves it stopped. */
 	int32_t (*start)(struct rp_instance *inst);
-	void (*stop)(struct rp_instance *inst); /* waiting items were dropped before */
+	/* Stops the controller. Waiting items were dropped before. */
+	void (*stop)(struct rp_instance *inst);
+	/* Stages values of a container before it is created. */
 	int32_t (*pre_create)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
 	/* Adds an item for a container that is created and has not ended, if it needs one. */
 	int32_t (*apply)(struct rp_instance *inst, const struct rp_ctr_info *info,
 			 enum ctl_cause cause);
+	/* Handles changed values of a container, RP_CHANGED_…; NULL: ops.changes decides. */
 	int32_t (*updated)(struct rp_instance *inst, rp_ctr ctr, uint32_t changed);
+	/* Handles the end of a container. */
 	void (*gone)(struct rp_instance *inst, rp_ctr ctr);
-	void (*sync)(struct rp_instance *inst); /* NULL: ctl_life_apply_all() */
+	/* Synchronizes all containers; NULL: ctl_life_apply_all() does. */
+	void (*sync)(struct rp_instance *inst);
+	/* Handles a timer that the controller armed. */
 	void (*timer)(struct rp_instance *inst, uint64_t cookie);
-	void (*measure)(struct rp_instance *inst); /* as in rp_controller */
-	void (*run)(struct rp_instance *inst, struct ctl_item *item); /* [worker] */
-	/* ran: false if the item was dropped */
+	/* Measures usage, as rp_controller.measure does. */
+	void (*measure)(struct rp_instance *inst);
+	/* [worker] Writes the files of an item. */
+	void (*run)(struct rp_instance *inst, struct ctl_item *item);
+	/* Handles the result of an item; ran: false if the item was dropped. */
 	void (*done)(struct rp_instance *inst, struct ctl_item *item, bool ran);
+	/* Reports the metrics of the controller. */
 	int32_t (*collect)(struct rp_instance *inst, const struct rp_metric_sink *sink);
 	const struct rp_schema *schema;
 	const struct rp_state *state; /* instead of `records` */

@@ -101,12 +101,12 @@ void modhost_one_line(char *text);
 /* Copies a set of the topology (RP_CPUS_…, RP_NODES_…); empty if the host does not know it. */
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);
 
-/* Returns a service from a list that ends with an element without id, for a module's service().
- * NULL: the list does not have it. */
+/* A service of the module with its id, in a list that ends with an element without id. */
 struct modhost_service {
 	const char *id;
 	const void *service;
 };
+/* Returns a service from a list, for a module's service(). NULL: the list does not have it. */
 const void *modhost_service(const struct modhost_service *list, const char *id);
 
 /* Parses a boolean as Kubernetes does ("true", "1" and others). Returns 0, or -RP_EINVAL with *ret

@@ -57,33 +57,36 @@ struct life_ops {
 	/* a container that was refused and runs unmanaged is not tried again before the next
 	 * sync */
 	bool leaves_unmanaged;
-	/* optional; fini() follows also after an error */
+	/* Optional: initializes the instance. fini() follows also after an error. */
 	int32_t (*init)(struct rp_instance *inst);
 	/* Builds a plan from section and machine, checked against the active one. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret);
 	/* Builds a plan after CPUs went online or offline. Missing CPUs are no error, as the
 	 * configuration is unchanged. May return the active plan. */
 	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
-	/* frees a plan; NULL is allowed; returns NULL */
+	/* Frees a plan. Accepts NULL; returns NULL. */
 	struct rp_plan *(*plan_free)(struct rp_plan *p);
 	/* Optional: called before and after the active plan is replaced. */
 	void (*leave)(struct rp_instance *inst);
 	void (*enter)(struct rp_instance *inst);
 	/* Optional: begins a transaction of one or several of the following calls. */
 	void (*begin)(struct rp_instance *inst);
-	/* places all containers; may return the sum of a walk */
+	/* Places all containers. May return the sum of a walk. */
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
+	/* Places a new container. An error refuses it. */
 	int32_t (*place)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
+	/* Releases the resources of a container that has ended. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
-	int32_t (*resize)(struct rp_instance *inst, rp_txn txn,
-			  const struct rp_ctr_info *info); /* optional */
-	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
-			     const struct rp_ctr_info *info); /* optional */
+	/* Optional: places a container again whose requests have changed. */
+	int32_t (*resize)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
+	/* Optional: stages a container that was refused but runs (onPolicyError: unmanaged). */
+	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
 	/* Optional: moves containers to better places; n_moves: limit of moves, 0: none. */
 	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn, uint64_t n_moves);
 	/* Optional: the container's pressure has changed; lacks: RP_PRESSURE_…, 0: none. */
 	int32_t (*pressure)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
-	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr); /* optional */
+	/* Optional: handles the start of a container. */
+	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 	/* Optional: a timer that the policy armed has expired. */
 	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
 	/* Optional, both or none: `admit` is called before the first container of a pod, `removed`
@@ -114,8 +117,10 @@ struct life_ops {
 	/* Optional: updates what is outside of the transaction, such as CPU classes and
 	 * interrupts. */
 	void (*done)(struct rp_instance *inst);
-	void (*stop)(struct rp_instance *inst); /* optional; as rp_policy.stop */
-	void (*fini)(struct rp_instance *inst); /* optional: frees what the instance owns */
+	/* Optional: as rp_policy.stop. */
+	void (*stop)(struct rp_instance *inst);
+	/* Optional: frees what the instance owns. */
+	void (*fini)(struct rp_instance *inst);
 	/* Optional: a shared part, and the keys of its section in a plan (private/isolation.h).
 	 * own_interrupts: the policy moves interrupts itself. */
 	const struct life_part *part;
@@ -179,6 +184,8 @@ struct life {
  * the following passes. An error ends the walk. `each` must not begin another walk.
  */
 struct life_walk {
+	/* Handles a container. Returns a positive number if the container is finished, 0, or an
+	 * error, which ends the walk. */
 	int32_t (*each)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w);
 	uint32_t order; /* RP_ORDER_…; 0: by creation */

@@ -181,7 +181,8 @@ void memalloc_drop(struct memalloc *m);
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-uint32_t memalloc_count(const struct memalloc *m); /* number of requests */
+/* Returns the number of requests. */
+uint32_t memalloc_count(const struct memalloc *m);
 /* Stores the zone of a request. -RP_ENOENT: there is no such request. */
 int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone);
 /* Returns bytes of a set of nodes: its capacity; the usage by requests within it; the difference;

@@ -13,19 +13,21 @@ static inline rp_cfg section_get(const struct modhost *h, rp_cfg node, const cha
 	return h->config->get(h->ctx, node, path);
 }
 
-/* Returns the value at a path, or the fallback. Texts are valid as long as the section. */
+/* Returns the boolean at a path, or the fallback. */
 static inline bool section_bool(const struct modhost *h, rp_cfg node, const char *path,
 				bool fallback)
 {
 	return h->config->value(h->ctx, section_get(h, node, path), RP_T_BOOL, fallback) == 1;
 }
 
+/* Returns the integer at a path, or the fallback. */
 static inline int64_t section_int(const struct modhost *h, rp_cfg node, const char *path,
 				  int64_t fallback)
 {
 	return h->config->value(h->ctx, section_get(h, node, path), RP_T_INT, fallback);
 }
 
+/* Returns the text at a path, or the fallback. The text is valid as long as the section. */
 static inline const char *section_text(const struct modhost *h, rp_cfg node, const char *path,
 				       const char *fallback)
 {

@@ -12,7 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((TOP / 'man').glob('*.[1-8]'))
 POLICIES = ['topology-aware', 'balloons', 'static', 'qos', 'cpuset', 'podpools', 'dynamic-pools', 'static-plus', 'static-pools']
 TROUBLE = ['nri-rp.7', 'nri-rpd.8', 'nri-rp-agent.8', 'nri-rp-bridge.8', 'nri-rp-cluster.7'] + ['nri-rp-%s.7' % p for p in POLICIES]
-HEADERS = sorted((TOP / 'include' / 'nri-rp').glob('*.h'))
+HEADERS = sorted((TOP / 'include' / 'nri-rp').glob('*.h')) + sorted((TOP / 'include' / 'nri-rp' / 'lib').glob('*.h'))
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda p: p.name)
@@ -36,6 +36,16 @@ def test_functions_are_described(section3):
             if not entry.partition('\n.Ed')[2].partition('\n.Sh ')[0].strip():
                 missing.append('%s: %s' % (page.name, entry.partition('\n')[0]))
     assert not missing, 'functions without a comment: ' + ', '.join(missing)
+
+
+def test_threads_are_stated(section3):
+    """Each function says on which thread it is called, in the words of its comment or of the generator."""
+    missing = []
+    for page in sorted(section3.iterdir()):
+        for entry in page.read_text(encoding='utf-8').split('\n.Ss ')[1:]:
+            if not re.search(r'\[(any|worker)\]|thread', entry) and page.name != 'nri-rp-speedselect.3':
+                missing.append('%s: %s' % (page.name, entry.partition('\n')[0]))
+    assert not missing, missing
 
 
 @pytest.mark.skipif(not shutil.which('mandoc'), reason='no mandoc')
