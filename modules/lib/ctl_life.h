@@ -87,7 +87,7 @@ struct ctl_life_ops {
 	/* Adds an item for a container that is created and has not ended, if it needs one. */
 	int32_t (*apply)(struct rp_instance *inst, const struct rp_ctr_info *info,
 			 enum ctl_cause cause);
-	/* Handles changed values of a container, RP_CHANGED_…; NULL: ops.changes decides. */
+	/* Handles changed values of a container (RP_CHANGED_…), before `changes` is checked. */
 	int32_t (*updated)(struct rp_instance *inst, rp_ctr ctr, uint32_t changed);
 	/* Handles the end of a container. */
 	void (*gone)(struct rp_instance *inst, rp_ctr ctr);
