@@ -16,6 +16,7 @@
  *   fail CODE TEXT, quiet CODE               ends the call with an error, with or without a word
  *   once PATH                                an error if the file is there; makes it
  *   late PATH                                an error if it is not there; makes it
+ *   killed PATH                              SIGKILL for the process if it is not there; makes it
  *   usage NAME                               notes what was measured: cpu, throttled, memory,
  *                                            waits, traffic
  *   crash, hang, exit
@@ -160,10 +161,13 @@ static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
 {
 	char *text = NULL;
 	long code = strtol(rest, &text, 10);
-	if (strcmp(verb, "once") == 0 || strcmp(verb, "late") == 0) {
+	bool kills = strcmp(verb, "killed") == 0;
+	if (kills || strcmp(verb, "once") == 0 || strcmp(verb, "late") == 0) {
 		FILE *f = fopen(rest, "wx");
 		if (f)
 			fclose(f);
+		if (kills)
+			return f ? raise(SIGKILL) : 0;
 		if (!f == (*verb == 'o'))
 			return inst->host->fail(inst->host->ctx, -RP_EBUSY,
 						f ? "not yet" : "not twice");

@@ -81,6 +81,7 @@ class Churn:
 
     def verify(self):
         """Who owns CPUs has as many as it was given and the ones it was given, and nobody else is on them."""
+        assert self.node.control('Status')['policy']['name'] == self.policy, self.node.tail()
         places, taken = self.node.places(), set()
         for name, (size, answered) in self.exclusive.items():
             text = places[name + '/c'][0]
@@ -167,7 +168,7 @@ def test_kill_churn_right_after_the_answer(make_node, config):
             known = start_alone(node)
             assert {name: known[name] for name in answered} == {name: cpus for name, (cpus, _) in answered.items()}
         node.settle(20)
-        assert node.places() == answered
+        assert node.places() == answered, node.tail()
         assert node.updates() == [], 'told again what they have'
         churn.verify()
     assert rounds_with_moves > KILL_ROUNDS // 2

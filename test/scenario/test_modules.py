@@ -256,6 +256,14 @@ def test_safe_mode_is_left_when_its_cause_is_gone(with_module, tmp_path):
     assert (policy['name'], policy['safe_mode'], policy['safe_mode_reason']) == ('good', False, None), policy
 
 
+def test_a_trial_that_is_killed_is_tried_once_more(make_node, tmp_path):
+    """The kernel may kill the child for lack of memory: no reason to run without the policy."""
+    node = make_node({'policy': 'puppet', 'puppet': {'sync': 'killed %s' % (tmp_path / 'mark')}}, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    policy = node.ctl('status', check=False)['policy']
+    assert (policy['name'], policy['safe_mode']) == ('puppet', False), policy
+    node.log('was killed in sync.*; trying once more')
+
+
 def test_leftovers_of_a_killed_process_are_removed(make_node):
     node = make_node(STATIC, start=False)
     state = pathlib.Path(node.paths['state'])

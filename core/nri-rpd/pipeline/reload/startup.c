@@ -13,6 +13,7 @@
  * safe mode is automatic (recover.h). Each candidate is tried in a child first. A module is
  * unusable if it dies there, or has died three times in ten minutes.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +156,15 @@ static bool is_end_of_child(const struct trial_result *t)
 	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
 }
 
-/* Tries a candidate in a child. 0: good. -ECANCELED: a module has ended the child. -ENOMEM: the
+/* Returns true if the machine may have ended the child: it was killed, for lack of memory for
+ * example, or used up its time outside of any module. */
+static bool startup_may_be_chance(const struct trial_result *t)
+{
+	return (t->outcome == TRIAL_CRASHED && t->status == SIGKILL) ||
+	       (t->outcome == TRIAL_TIMED_OUT && !*t->module);
+}
+
+/* Tries a candidate in a child, once more if chance may have ended the first one. 0: good. -ECANCELED: a module has ended the child. -ENOMEM: the
  * attempt was not possible. Other: refused. */
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
@@ -167,6 +176,11 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 	struct trial_result t;
 	struct report report = {0};
 	int r = attempt_wait(p, &spec, &t, err);
+	if (!r && startup_may_be_chance(&t)) {
+		log_warning("%s; trying once more", t.err.text);
+		trial_result_fini(&t);
+		r = attempt_wait(p, &spec, &t, err);
+	}
 	if (r)
 		/* the configuration was not judged; a restarted process may succeed */
 		return -ENOMEM;
