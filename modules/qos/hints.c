@@ -54,10 +54,6 @@ static bool hints_do_counts(const struct entry *e)
 static void hints_count(const struct rp_plan *p, const struct record *rec, const struct ask *a,
 			struct room *room)
 {
-	if (rec->level == LEVEL_SHARED && !rec->nodes) {
-		room->unbound_cpu += rec->cpu;
-		room->unbound_mem += rec->mem;
-	}
 	if (!rec->nodes || (rec->level != LEVEL_SHARED && rec->level != LEVEL_DEDICATED))
 		return;
 	room->bound |= rec->nodes;
@@ -97,14 +93,52 @@ void room_memory_of(const struct rp_instance *inst, const struct entry *of, uint
 		ret[i] -= room.mem_free[i];
 }
 
-void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret)
+static bool is_unbound(const struct entry *e)
+{
+	return hints_do_counts(e) && e->is.level == LEVEL_SHARED && !e->is.nodes;
+}
+
+void room_count(struct table *t, struct entry *e, bool joins)
+{
+	if (!t->summed)
+		return;
+	if (is_unbound(e)) {
+		t->unbound_cpu += joins ? e->is.cpu : -e->is.cpu;
+		t->unbound_mem += joins ? e->is.mem : -e->is.mem;
+	} else if (hints_do_counts(e) && e->is.nodes) {
+		t->summed = joins;
+		if (joins)
+			t->bound[t->n_bound++] = e;
+	}
+}
+
+static void room_sum(struct table *t)
+{
+	t->summed = true;
+	t->n_bound = 0;
+	t->unbound_cpu = t->unbound_mem = 0;
+	for (uint32_t i = 0; i < t->n; i++)
+		room_count(t, t->list[i], true);
+}
+
+void room_of(struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret)
 {
 	const struct rp_plan *p = inst->plan;
+	struct table *t = &inst->table;
 	struct rp_idset own, of_exclusive;
 	room_empty(p, ret);
-	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i]->pod != but && hints_do_counts(inst->table.list[i]))
-			hints_count(p, &inst->table.list[i]->is, a, ret);
+	if (!t->summed)
+		room_sum(t);
+	ret->unbound_cpu = t->unbound_cpu;
+	ret->unbound_mem = t->unbound_mem;
+	for (const struct entry *e = NULL; (e = table_next(inst, but, e));)
+		if (is_unbound(e)) {
+			ret->unbound_cpu -= e->is.cpu;
+			ret->unbound_mem -= e->is.mem;
+		}
+	for (uint32_t i = 0; i < t->n_bound; i++)
+		if (t->bound[i]->pod != but)
+			hints_count(p, &t->bound[i]->is, a, ret);
 	(void)owners_owned(&inst->owners, but, &own);
 	rp_idset_andnot(&ret->free, rp_ids_of(&p->pool), rp_ids_of(&inst->owners.taken));
 	rp_idset_or(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&own));

@@ -122,8 +122,7 @@ static void follow_main(const struct entry *main, struct entry *e)
 
 static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 {
-	struct entry *e;
-	for (uint32_t at = 0; (e = table_next(inst, main->pod, &at));)
+	for (struct entry *e = NULL; (e = table_next(inst, main->pod, e));)
 		if (e->is.role == ROLE_SIDECAR) {
 			follow_main(main, e);
 			table_changed(inst, e);

@@ -161,9 +161,7 @@ static const struct rp_state state = {
 
 static void fini(struct rp_instance *inst)
 {
-	table_clear(inst);
-	free(inst->table.list);
-	free(inst->table.keys);
+	table_fini(inst);
 	free(inst->pods);
 	relief_fini(&inst->relief);
 }

@@ -204,31 +204,29 @@ struct entry {
 	rp_ctr ctr; /* 0: a grant */
 	rp_pod pod;
 	bool changed; /* must be staged even if the pools are unchanged */
+	struct entry *next_of_pod, *next_of_ctr; /* next entries of the hash chains */
 	struct record is;
-};
-
-/* Search key of an entry. Thousands of keys have a fraction of the entries' bytes. */
-struct key {
-	rp_pod pod;
-	rp_ctr ctr; /* 0: a grant */
-	/* hash of the UID of a grant, and of a main container that used one; else 0 */
-	uint64_t uid;
 };
 
 struct table {
 	struct entry **list; /* by creation */
-	struct key *keys; /* search keys, in the order of list */
-	uint32_t n, cap;
+	/* In the order of list: hashes of the UIDs of grants, and of main containers that used one;
+	 * else 0. Thousands of them have a fraction of the entries' bytes. */
+	uint64_t *uids;
+	struct entry **of_pod, **of_ctr; /* n_chains hash chains each, latest entry first */
+	struct entry **bound; /* entries with nodes that count, by creation */
+	uint32_t n, cap, n_chains, n_bound;
 	uint32_t first_changed; /* entries before this index are unchanged */
+	bool summed; /* bound and the sums below are those of the entries */
+	int64_t unbound_cpu, unbound_mem; /* requests of shared pods without nodes */
 };
 
 /* Loads all containers with a record in the cache, and gives dedicated CPUs to their owners. Errors
  * are those of the host. */
 int32_t table_load(struct rp_instance *inst);
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
-/* Returns the next entry of a pod, the latest first; *at is 0 at the start. NULL: none. The search
- * begins at the end, because recent pods are searched most often. */
-struct entry *table_next(const struct rp_instance *inst, rp_pod pod, uint32_t *at);
+/* Returns the entry of a pod after this one, the latest first; NULL: the first, or none. */
+struct entry *table_next(const struct rp_instance *inst, rp_pod pod, const struct entry *after);
 /* Returns the main container of a pod; NULL: none. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
@@ -240,8 +238,10 @@ void table_remove(struct rp_instance *inst, struct entry *e);
 void table_clear(struct rp_instance *inst);
 /* Notes that an entry of the table was modified: it is staged, and the pools are counted again. */
 void table_changed(struct rp_instance *inst, struct entry *e);
-/* Replaces an entry by another one of the same container. */
+/* Replaces the record of an entry by that of another one of the same container. */
 void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now);
+/* Frees the memory of the table. */
+void table_fini(struct rp_instance *inst);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
 bool record_is_sound(const struct record *rec);
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
@@ -369,7 +369,9 @@ struct room {
 };
 
 /* Computes the free capacity, without counting the pod `but` itself. */
-void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
+void room_of(struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
+/* Adds or removes the contribution of an entry that joins or leaves the table. */
+void room_count(struct table *t, struct entry *e, bool joins);
 /* Stores the memory that is counted for this entry, by index of the node. */
 void room_memory_of(const struct rp_instance *inst, const struct entry *of,
 		    uint64_t ret[NODES_MAX]);
