@@ -164,8 +164,9 @@ static bool startup_may_be_chance(const struct trial_result *t)
 	       (t->outcome == TRIAL_TIMED_OUT && !*t->module);
 }
 
-/* Tries a candidate in a child, once more if chance may have ended the first one. 0: good. -ECANCELED: a module has ended the child. -ENOMEM: the
- * attempt was not possible. Other: refused. */
+/* Tries a candidate in a child, once more if chance may have ended the first one. 0: good.
+ * -ECANCELED: a module has ended the child. -ENOMEM: the attempt was not possible. Other:
+ * refused. */
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
