@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of README's cluster chapter and of nri-rp-cluster(7), one after the other: each does what the text says, as far as that can be seen without
-an API server, which test_kubernetes.py needs: manifests are made and rendered by kubectl, names in commands are those of the rendered objects, and
-objects in examples are accepted by the node that they are for."""
+an API server: manifests are made and rendered by kubectl, names in commands are those of the rendered objects, and objects in examples are accepted by
+the node that they are for.
+
+With a cluster they are typed as they are: NRI_RP_KUBE_ADMIN and NRI_RP_KUBELET_NODE as in test_kubelet_node.py, NRI_RP_KUBELET_LOAD is a command that
+loads the image archive whose path follows, NRI_RP_KUBELET_PATCH the file of a JSON patch of the DaemonSet for this node, such as other paths.
+"""
+import hashlib
+import io
 import json
 import os
 import pathlib
@@ -9,6 +15,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 
 import pytest
 import yaml
@@ -21,6 +28,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build')).resolve()
 PAGE = (TOP / 'man' / 'nri-rp-cluster.7').read_text(encoding='utf-8')
 NODE = 'worker-1'
+ADMIN, KUBELET_NODE, LOAD, PATCH = (os.environ.get('NRI_RP_' + name) for name in ('KUBE_ADMIN', 'KUBELET_NODE', 'KUBELET_LOAD', 'KUBELET_PATCH'))
 
 pytestmark = pytest.mark.skipif(not shutil.which('kubectl'), reason='needs kubectl')
 
@@ -156,3 +164,62 @@ def test_objects_do_what_the_manual_says(tmp_path, rendered, ours):
             assert 'errors' not in verdict() and 'warnings' not in verdict(), verdict()
             eventually(lambda: len(node.cpus('web/c0')) == (3 if ours['kind'] == 'Adjustment' else 2))
             node.expect('disjoint(c0, 0)')
+
+
+def write_image(path, name):
+    """An archive of the programs and the libraries that they need, in place of the image that the Containerfile describes."""
+    files = {'usr/bin/' + p: BUILD / 'bin' / p for p in ('nri-rpd', 'nri-rpctl', 'nri-rp-agent')}
+    files.update({'usr/lib/nri-rp/modules/' + m.name: m for m in (BUILD / 'modules').glob('*.so')})
+    for file in list(files.values()):
+        needs = subprocess.run(['ldd', file], capture_output=True, text=True, check=True).stdout
+        files.update({lib.lstrip('/'): pathlib.Path(lib).resolve() for lib in re.findall(r'(/\S+) \(0x', needs)})
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode='w') as tar:
+        for inside, file in files.items():
+            tar.add(file, inside, recursive=False)
+    digest = hashlib.sha256(layer.getvalue()).hexdigest()
+    config = json.dumps({'architecture': 'amd64', 'os': 'linux', 'config': {}, 'rootfs': {'type': 'layers', 'diff_ids': ['sha256:' + digest]}}).encode()
+    parts = {'config.json': config, 'layer.tar': layer.getvalue(),
+             'manifest.json': json.dumps([{'Config': 'config.json', 'RepoTags': [name], 'Layers': ['layer.tar']}]).encode()}
+    with tarfile.open(path, 'w') as tar:
+        for inside, data in parts.items():
+            entry = tarfile.TarInfo(inside)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+
+
+def typed(line, folder, text=None):
+    """Runs one line of the text, and returns what it prints."""
+    done = subprocess.run([*shlex.split(line)], cwd=folder, input=text, env={**os.environ, 'KUBECONFIG': ADMIN}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, line + ': ' + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not (ADMIN and KUBELET_NODE and LOAD and PATCH), reason='needs a cluster with a kubelet: NRI_RP_KUBE_ADMIN, NRI_RP_KUBELET_NODE, _LOAD, _PATCH')
+def test_the_chapter_typed(folder, rendered):
+    """Every line that is kubectl's, in the order of README and of the manual, on an API server with a kubelet and a runtime."""
+    kustomization = folder / 'build/kubernetes/base/kustomization.yaml'
+    kustomization.write_text(kustomization.read_text() + yaml.safe_dump({'patches': [
+        {'target': {'kind': 'DaemonSet'}, 'patch': pathlib.Path(PATCH).read_text()}]}))
+    write_image(folder / 'image.tar', daemon_set(rendered)['spec']['template']['spec']['containers'][0]['image'])
+    subprocess.run([*shlex.split(LOAD), folder / 'image.tar'], check=True, capture_output=True, timeout=120)
+    policy, = [o for o in objects() if o['kind'] == 'BalloonsPolicy']
+    (folder / 'canary.yaml').write_text(json.dumps({**policy, 'metadata': {**policy['metadata'], 'name': 'group.canary'}}))
+    lines = [line.replace(NODE, KUBELET_NODE) for line in commands() if line.startswith('kubectl ')]
+    typed('kubectl create namespace monitoring', folder)
+    try:
+        for line in lines:
+            if '-o jsonpath' in line and 'canary' not in line:
+                typed('kubectl apply -f -', folder, json.dumps(policy))
+            said = [typed(line, folder)]
+            if line.endswith('nri-rpctl status'):
+                assert 'healthy' in said[0] and 'node %s of https' % KUBELET_NODE in said[0]
+            elif '-o jsonpath' in line:
+                eventually(lambda line=line, said=said: KUBELET_NODE in (said.append(typed(line, folder)) or said[-1]), 30)
+                # a machine that is smaller than that of the example says so
+                assert json.loads(said[-1])[KUBELET_NODE]['status'] == 'Success' or 'CPUs' in said[-1]
+        assert typed('kubectl get --ignore-not-found namespace nri-rp -o jsonpath={.metadata.name}', folder) == ''
+    finally:
+        typed('kubectl label node %s config.nri/group-' % KUBELET_NODE, folder)
+        typed('kubectl delete --ignore-not-found -k build/kubernetes/base', folder)
+        typed('kubectl delete namespace monitoring', folder)
