@@ -150,6 +150,27 @@ def test_keys_of_the_core_in_a_config_map(cluster):
     eventually(lambda: any('only rp.conf can set this' in a and 'cache' in a for a in (c.api.find('nodes', None, NODE)['metadata'].get('annotations') or {}).values()))
 
 
+def test_overcommitment_of_the_cluster_a_group_and_a_node(cluster):
+    c = cluster(kinds={})
+
+    def put(name, percent):
+        c.api.put(MAPS, NS, 'nri-rp-config.' + name, {'data': {
+            'policy': 'none', 'calculators': '[batch]', 'nodeResources': 'strategy: {enable: true, cpuReclaimThresholdPercent: %d}' % percent}})
+
+    def threshold(percent):
+        eventually(lambda: 'cpuReclaimThresholdPercent: %d' % percent in c.node.ctl('config', 'show')['yaml'])
+    put('default', 50)
+    threshold(50)
+    put('group.g', 40)
+    threshold(50)
+    c.api.put('nodes', None, NODE, {'metadata': {'labels': {'config.nri/group': 'g'}}})
+    threshold(40)
+    put('node.' + NODE, 30)
+    threshold(30)
+    c.api.delete(MAPS, NS, 'nri-rp-config.node.' + NODE)
+    threshold(40)
+
+
 def test_node_wins_over_group_over_default(cluster):
     c = cluster()
     c.api.put(CRS, NS, 'default', balloons(2))
