@@ -462,10 +462,10 @@ static void test_metrics(void **state)
 	       "tracingCollector: x, logExporter: otlp-http}\n",
 	       "warning: rp.conf:1:19: instrumentation.metricsExporter: has no effect: nri-rp "
 	       "sends nothing to collectors\nwarning: rp.conf:1:47: "
-	       "instrumentation.samplingRatePerMillion: has no effect: has no effect: nri-rp sends "
+	       "instrumentation.samplingRatePerMillion: has no effect: nri-rp sends "
 	       "nothing to collectors\nwarning: rp.conf:1:74: instrumentation.tracingCollector: "
-	       "has no effect: has no effect: nri-rp sends nothing to collectors\nwarning: "
-	       "rp.conf:1:95: instrumentation.logExporter: has no effect: has no effect: nri-rp "
+	       "has no effect: nri-rp sends nothing to collectors\nwarning: "
+	       "rp.conf:1:95: instrumentation.logExporter: has no effect: nri-rp "
 	       "sends nothing to collectors\n");
 }
 

@@ -640,7 +640,7 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 
 static void warn_without_effect(const struct conf_loader *l)
 {
-	static const char no_collector[] = "has no effect: nri-rp sends nothing to collectors";
+	static const char no_collector[] = "nri-rp sends nothing to collectors";
 	static const struct {
 		const char *path, *why;
 	} keys[] = {
