@@ -339,7 +339,7 @@ def test_manifests_and_chart_are_accepted():
     templates = {f.name: f.read_text() for f in (folder / 'chart' / 'templates').glob('*.yaml')}
     assert templates == {name + '.yaml': helmchart.template(name) for name in helmchart.TEMPLATES}
     for patches in False, True:
-        assert set(dry_run(helmchart.render({**helmchart.values(), 'nri': {'runtime': {'patchConfig': patches}}}))) < set(made)
+        assert set(dry_run(helmchart.render({**helmchart.values(), 'nri': {'runtime': {'patchConfig': patches, 'requirePlugin': False}}}))) < set(made)
 
 
 @pytest.mark.skipif(not HELM, reason='needs helm')
@@ -356,7 +356,7 @@ def test_helm_makes_the_same_of_the_chart():
         made = yaml.safe_load_all(helm('template', '-n', NS, 'nri-rp', str(chart), '--include-crds', '--set', 'nri.runtime.patchConfig=%s' % json.dumps(patches)))
         made = [d for document in made if document for d in document.get('items', [document])]
         assert dry_run(made)
-        ours = helmchart.render({**helmchart.values(version), 'nri': {'runtime': {'patchConfig': patches}}})
+        ours = helmchart.render({**helmchart.values(version), 'nri': {'runtime': {'patchConfig': patches, 'requirePlugin': False}}})
         assert sort(d for d in made if d['kind'] != 'CustomResourceDefinition') == sort(ours)
 
 
