@@ -41,6 +41,20 @@ struct readiness {
 	uint64_t retire_until_ms;
 };
 
+/* Returns the item of a list that has this text under the key; NULL: none. */
+static json_t *item_of(const json_t *list, const char *key, const char *text)
+{
+	json_t *item;
+	size_t i;
+	json_array_foreach(list, i, item)
+	{
+		const char *has = json_string_value(json_object_get(item, key));
+		if (has && str_eq(has, text))
+			return item;
+	}
+	return NULL;
+}
+
 /* ---- the condition --------------------------------------------------------------------------- */
 
 static const char *readiness_text(const struct readiness *r)
@@ -87,41 +101,41 @@ static void readiness_put(struct writer *w, const char *what, json_t *patch)
 	json_decref(patch);
 }
 
-/* Writes the condition, which the server merges into the list by its type. Consumes it. */
-static void readiness_put_condition(const struct readiness *r, json_t *condition)
+/* Returns whether the Node gets a condition. While the settings are unknown, only an existing
+ * condition is changed. */
+static bool readiness_wants_condition(const struct readiness *r)
 {
-	readiness_put(r->conditions, "conditions",
-		      json_pack("{s:{s:[o]}}", "status", "conditions", condition));
+	return r->known ? r->condition : r->seen != NULL;
 }
 
-/* Writes the condition if the Node's is another one. An agent that does not know the settings
- * changes an existing condition only. */
+static bool readiness_condition_differs(const struct readiness *r)
+{
+	if (!readiness_wants_condition(r))
+		return r->seen != NULL;
+	return !str_eq(seen_member(r, "status"), r->now.status) ||
+	       !str_eq(seen_member(r, "reason"), r->now.reason);
+}
+
+static const json_t *readiness_taints(const struct readiness *r)
+{
+	return json_object_get(json_object_get(r->node, "spec"), "taints");
+}
+
+static bool readiness_taint_differs(const struct readiness *r)
+{
+	bool tainted = item_of(readiness_taints(r), "key", READINESS_TAINT) != NULL;
+	return str_eq(r->now.status, "True") ? tainted : !tainted && r->taint;
+}
+
+/* Writes or removes the condition. The server merges it into the list by its type. */
 static void readiness_write_condition(const struct readiness *r)
 {
-	bool wanted = r->known ? r->condition : r->seen != NULL;
-	if (wanted && (!str_eq(seen_member(r, "status"), r->now.status) ||
-		       !str_eq(seen_member(r, "reason"), r->now.reason)))
-		readiness_put_condition(r, readiness_compose(r));
-	else if (!wanted && r->seen)
-		readiness_put_condition(r, json_pack("{s:s, s:s}", "$patch", "delete", "type",
-						     READINESS_CONDITION));
-}
-
-/* Returns the Node's taints without ours, owned. */
-static json_t *readiness_other_taints(const struct readiness *r, bool *ret_tainted)
-{
-	json_t *others = json_array(), *taint;
-	size_t i;
-	*ret_tainted = false;
-	json_array_foreach(json_object_get(json_object_get(r->node, "spec"), "taints"), i, taint)
-	{
-		const char *key = json_string_value(json_object_get(taint, "key"));
-		if (key && str_eq(key, READINESS_TAINT))
-			*ret_tainted = true;
-		else
-			(void)json_array_append(others, taint);
-	}
-	return others;
+	json_t *condition =
+		readiness_wants_condition(r)
+			? readiness_compose(r)
+			: json_pack("{s:s, s:s}", "$patch", "delete", "type", READINESS_CONDITION);
+	readiness_put(r->conditions, "conditions",
+		      json_pack("{s:{s:[o]}}", "status", "conditions", condition));
 }
 
 /*
@@ -132,13 +146,16 @@ static json_t *readiness_other_taints(const struct readiness *r, bool *ret_taint
 static void readiness_write_taint(const struct readiness *r)
 {
 	json_t *version = json_object_get(json_object_get(r->node, "metadata"), "resourceVersion");
-	bool ready = str_eq(r->now.status, "True"), tainted;
-	json_t *list = readiness_other_taints(r, &tainted);
-	if (ready ? !tainted : tainted || !r->taint) {
-		json_decref(list);
-		return;
+	const json_t *others = readiness_taints(r);
+	const json_t *ours = item_of(others, "key", READINESS_TAINT);
+	json_t *list = json_array(), *taint;
+	size_t i;
+	json_array_foreach(others, i, taint)
+	{
+		if (taint != ours)
+			(void)json_array_append(list, taint);
 	}
-	if (!ready)
+	if (!ours)
 		(void)json_array_append_new(list, json_pack("{s:s, s:s}", "key", READINESS_TAINT,
 							    "effect", "NoSchedule"));
 	readiness_put(r->taints, "taints",
@@ -146,15 +163,23 @@ static void readiness_write_taint(const struct readiness *r)
 				"spec", "taints", list));
 }
 
-/* Writes the condition, the taint or both if they differ from those of the Node. */
+/* Writes the condition, the taint or both if they differ from those of the Node. Writes the taint
+ * first, because the condition makes another version of the Node. */
 static void readiness_write(const struct readiness *r)
 {
 	if (!r->now.status || !r->node)
 		return;
-	if (writer_idle(r->conditions))
-		readiness_write_condition(r);
-	if (writer_idle(r->taints))
+	if (readiness_taint_differs(r) && writer_idle(r->taints))
 		readiness_write_taint(r);
+	if (readiness_condition_differs(r) && writer_idle(r->conditions))
+		readiness_write_condition(r);
+}
+
+/* Returns whether the Node shows what is reported. */
+static bool readiness_shown(const struct readiness *r)
+{
+	return !r->now.status || !r->node ||
+	       !(readiness_taint_differs(r) || readiness_condition_differs(r));
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -229,20 +254,6 @@ void readiness_lost(struct readiness *r)
 	readiness_judge(r);
 }
 
-/* Returns the item of a list that has this text under the key; NULL: none. */
-static json_t *item_of(const json_t *list, const char *key, const char *text)
-{
-	json_t *item;
-	size_t i;
-	json_array_foreach(list, i, item)
-	{
-		const char *has = json_string_value(json_object_get(item, key));
-		if (has && str_eq(has, text))
-			return item;
-	}
-	return NULL;
-}
-
 void readiness_seen(struct readiness *r, json_t *node)
 {
 	const json_t *status = json_object_get(node, "status");
@@ -257,8 +268,7 @@ void readiness_seen(struct readiness *r, json_t *node)
 static void readiness_await_end(void *arg)
 {
 	struct readiness *r = arg;
-	bool idle = writer_idle(r->conditions) && writer_idle(r->taints);
-	if (idle || clock_ms() >= r->retire_until_ms)
+	if (readiness_shown(r) || clock_ms() >= r->retire_until_ms)
 		r->retired(r->retired_arg);
 	else
 		(void)loop_timer_arm(r->ask, RETIRE_POLL_MS);

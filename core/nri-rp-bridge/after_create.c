@@ -101,8 +101,8 @@ static int add_late_update(struct intercept_call *c)
 static void on_late_asked(struct question *q, const struct rpc_result *result)
 {
 	struct intercept_call *c = (struct intercept_call *)q;
-	int r = result ? result->error : 0;
-	if (result && !r && c->method->hear)
+	int r = result ? result->error : -ENOTCONN;
+	if (!r && c->method->hear)
 		r = c->method->hear(c, result);
 	if (!r)
 		r = add_late_update(c);
@@ -117,16 +117,23 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 		log_warning("%s, which was reported to the plugin after its creation, is not "
 			    "placed: %s",
 			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
+	if (q->ctr)
+		q->ctr->placing = false;
 	if (r && q->ctr)
 		model_remove_ctr(&c->intercept->plugin.model, q->ctr);
-	else if (q->ctr) {
+	else if (q->ctr && !q->ctr->leaving && !q->ctr->gone && !q->pod->leaving) {
 		if (q->ctr->state == NRI__CONTAINER_STATE__CONTAINER_UNKNOWN)
 			q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
 		ends_look_soon(
 			c->intercept); /* the container may have been started in the meantime */
 		q->ctr->polled = c->intercept->n_polls;
+		if (q->ctr->state != NRI__CONTAINER_STATE__CONTAINER_STOPPED)
+			tell_event(c->intercept, NRI__EVENT__POST_CREATE_CONTAINER, q->pod, q->ctr,
+				   false);
 		gather_place(c->intercept, q->ctr);
 	}
+	if (q->ctr && !q->ctr->placing)
+		intercept_unpark(c->intercept, q->ctr);
 	carry_updates(c->intercept, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
 }
 
@@ -157,6 +164,8 @@ static void on_late_turn(void *arg)
 	if (known || !nri_runtime_is_active(p->plugin.nri) || c->method->read(c)) {
 		pass_answer(c);
 	} else {
+		if (c->q.ctr)
+			c->q.ctr->placing = true; /* calls wait until the plugin knows it */
 		c->q.then = on_late_asked;
 		c->q.deadline_ms = UINT64_MAX;
 		question_ask(&c->q);

@@ -256,7 +256,10 @@ void intercept_unpark(struct intercept *p, const struct ctr *ctr)
 	struct intercept_call *c;
 	while ((c = parked_for(p, ctr))) {
 		c->parked = false;
-		question_ask(&c->q);
+		if (ctr->gone)
+			pass_unasked(c);
+		else
+			question_ask(&c->q);
 	}
 }
 

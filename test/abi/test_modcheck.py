@@ -30,7 +30,7 @@ CONDUCT = {
     9: ('abi/missing-services', 'crashed (SIGSEGV) in allocate'),
     10: ('static/symbols', 'pthread_create, which starts a thread'),
     11: ('abi/rules', 'set .size to its sizeof'),
-    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
+    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped changed later decisions'),
     13: ('faults/annotations', 'crashed (SIGABRT) in allocate'),
     14: ('abi/services', 'service("nri-rp.policy/99") returns a struct'),
     15: ('placement/invariants two-sockets seed 1', 'I1: container'),

@@ -446,7 +446,9 @@ def test_a_runtimes_frames(runtime):
         eventually(lambda: Plain(bridge.socket).call('Echo', b'x') == b'x')
         bridge.wait_log(PLACED, again)
         life(Client(bridge))
-        assert 'BROKEN' not in log.read_text(), log.read_text()[-4000:]
+        # A runtime that lies may have refused the CPUs of a container.
+        broken = [line for line in log.read_text().splitlines() if 'BROKEN' in line and 'does not show the CPUs' not in line]
+        assert not broken, log.read_text()[-4000:]
     is_clean(bridge)
 
 
