@@ -9,6 +9,7 @@ import urllib.parse
 import pytest
 
 import browser
+from test_controllers import add_cgroup
 from operator_tools import ANSWER_S, ctl, free_port, http_connect, http_raw
 from simnode import ctr, eventually
 
@@ -394,3 +395,43 @@ def test_page_tells_exclusive_containers_apart(mapped, page):
     page.open('about:blank')
     page.open('http://%s/map#container=default/a/c0' % address)
     page.until("document.querySelector('#details h2')?.textContent === 'default/a/c0'")
+
+
+def test_page_shows_a_planned_reload(mapped, page):
+    """Before and after, with the CPUs that containers would move to; no key and no value of the files is passed on."""
+    node, address = mapped(config={'policy': 'none'})
+    node.create('a', ctr('a0', '2', '64Mi'))
+    opened(page, address)
+    config = {**TOPOLOGY_AWARE, 'metrics': {'listen': address, 'map': True}}
+    node.run('write-config', config)
+    page.evaluate("document.querySelector('#tab-try').click(); document.querySelector('#plan').click()")
+    page.until("document.querySelectorAll('#outcome [data-after]').length === 2")
+    assert 'would move 1 of 1' in page.evaluate("document.querySelector('#outcome').textContent")
+    own = "document.querySelectorAll('#machine .cpu.own.tried').length"
+    assert page.evaluate(own) == 2
+    page.evaluate("document.querySelector('#outcome [data-after=\"false\"]').click()")
+    page.until(own + ' === 0')
+    assert node.cpus('a/a0') == set(range(16)), 'nothing has moved'
+    answer = json.loads(request(address, '/map/plan', method='POST', body='').body)
+    assert answer['changes'] == [] and answer['moves'][0]['exclusive'] == answer['moves'][0]['to_cpus']
+    node.run('write-config', {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'secret'}}})
+    assert b'secret' not in request(address, '/map/plan', method='POST', body='').body
+    assert request(address, '/map/plan').status == 405
+
+
+def test_page_shows_usage(mapped, page):
+    """Of CPUs, nodes and containers, while it is collected."""
+    node, address = mapped(collectInterval='1s')
+    node.create('a', ctr('a0', '2', '64Mi'))
+    counts = iter(range(1, 1000))
+
+    def counted():
+        add_cgroup(node, 'a/a0', {'cpu.stat': 'usage_usec %d\n' % (100000 * next(counts)), 'memory.current': '4096\n'})
+        return next(iter(document(address, '/map/containers')))['usage']
+
+    eventually(lambda: (counted() or {}).get('cpu_milli'))
+    opened(page, address)
+    cpu = min(node.cpus('a/a0'))
+    assert ' used' in page.evaluate(classes(cpu)) and ' used' not in page.evaluate(classes(0))
+    assert 'used' in page.evaluate("document.querySelector('.label[data-node]').textContent")
+    assert 'uses ' in page.evaluate("document.querySelector('#containers').textContent")

@@ -30,6 +30,7 @@ static void put_moves(struct json *j, const struct reload_result *res)
 		put_text(j, "from_mems", m->from_mems);
 		put_text(j, "to_mems", m->to_mems);
 		json_kbool(j, "moved", m->moved);
+		put_text(j, "exclusive", m->exclusive);
 		put_text(j, "note", m->note);
 		if (*m->why)
 			put_lines(j, "why", m->why);
@@ -55,9 +56,11 @@ static int exit_of(int code)
 	return is_refusal(code) ? CTL_CONFIG : CTL_FAILED;
 }
 
-static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
+/* Writes the result of a job. The map gets no keys and values of files. */
+static void put_outcome(struct buf *out, const struct pipeline *p, const struct job *job,
 			const struct reload_result *res)
 {
+	const bool plan = job->plan, closed = !job->pod && job->flags & CTL_FLAG_PUBLIC;
 	static const char *const refused[] = {"failed", "refused"};
 	struct json j;
 	json_init(&j, out);
@@ -66,10 +69,13 @@ static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
 		  res->code ? refused[is_refusal(res->code)]
 		  : plan    ? "accepted"
 			    : "in force");
-	put_text(&j, "error", res->code ? err_text(&res->err, res->code) : NULL);
-	put_lines(&j, "problems", res->warnings);
-	put_lines(&j, "changes", res->changes);
-	put_lines(&j, "classes", res->classes);
+	put_text(&j, "error",
+		 !res->code ? NULL
+		 : closed   ? "the configuration is refused: see nri-rpctl config check"
+			    : err_text(&res->err, res->code));
+	put_lines(&j, "problems", closed ? NULL : res->warnings);
+	put_lines(&j, "changes", closed ? NULL : res->changes);
+	put_lines(&j, "classes", closed ? NULL : res->classes);
 	json_kbool(&j, "restart_needed", res->restart_needed);
 	put_moves(&j, res);
 	json_kuint(&j, "unconfirmed_s", plan ? 0 : pipeline_unconfirmed_s(p));
@@ -83,7 +89,7 @@ static void config_done(const struct reload_result *res, void *arg)
 	struct job *job = arg;
 	struct buf out = BUF_INIT;
 	if (job->ctl)
-		put_outcome(&out, job->ctl->pipeline, job->plan, res);
+		put_outcome(&out, job->ctl->pipeline, job, res);
 	job_end(job, &out, job->pod && res->code ? CTL_FAILED : exit_of(res->code));
 	buf_fini(&out);
 }
@@ -170,6 +176,7 @@ static struct job *trial_job(struct call *call, bool pod)
 	}
 	job->plan = true;
 	job->pod = pod;
+	job->flags = call->req->flags;
 	ctl->n_plans++;
 	return job;
 }

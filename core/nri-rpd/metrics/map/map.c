@@ -226,6 +226,16 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 		ctl_ask(map->ctl, &q, answer_document, r);
 }
 
+/* Answers what a reload of the node's files would move. */
+static void serve_plan(struct map *map, struct evhttp_request *http, const struct evkeyvalq *query)
+{
+	const struct ctl_question q = {.method = "ConfigCheck", .flags = CTL_FLAG_PUBLIC};
+	(void)query;
+	struct map_request *r = request_new(map, http, TRIAL);
+	if (r)
+		ctl_ask(map->ctl, &q, answer_document, r);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void stream_on(struct map_request *r, uint64_t after);
@@ -334,6 +344,7 @@ static void on_request(struct evhttp_request *http, void *arg)
 		{PATH "/explain", EVHTTP_REQ_GET, serve_explain},
 		{PATH "/events", EVHTTP_REQ_GET, serve_events},
 		{PATH "/try", EVHTTP_REQ_POST, serve_try},
+		{PATH "/plan", EVHTTP_REQ_POST, serve_plan},
 	};
 	enum evhttp_cmd_type method = evhttp_request_get_command(http);
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(http);

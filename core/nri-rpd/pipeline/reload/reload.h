@@ -22,6 +22,7 @@ struct move {
 	const char *note; /* "", or why the container is degraded */
 	/* explanation, lines, for a container of a tried pod; else "" */
 	const char *why;
+	const char *exclusive; /* the part of to_cpus that the policy makes exclusive; "": none */
 	bool moved; /* CPUs or memory nodes change; false: the container is listed for its note */
 };
 

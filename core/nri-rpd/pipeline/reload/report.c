@@ -27,10 +27,11 @@ Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, cons
 	m->to_cpus = text_of(now->cpus);
 	m->from_mems = text_of(mems);
 	m->to_mems = text_of(now->mems);
+	m->exclusive = text_of(now->exclusive);
 	m->note = strdup(now->degraded ? now->degraded->data : "");
 	m->why = strdup(why);
 	bool whole = m->ctr && m->from_cpus && m->to_cpus && m->from_mems && m->to_mems &&
-		     m->note && m->why;
+		     m->exclusive && m->note && m->why;
 	return whole ? m : NULL;
 }
 
@@ -72,8 +73,9 @@ static struct move *moves_of(struct room *room, const Trial__Report *report)
 	struct move *moves = report_take(room, (report->n_moves + 1) * sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
-		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
-					 m->to_mems, m->note,	   m->why,     m->moved};
+		moves[i] =
+			(struct move){m->ctr,  m->from_cpus, m->to_cpus,   m->from_mems, m->to_mems,
+				      m->note, m->why,	     m->exclusive, m->moved};
 	}
 	return moves;
 }

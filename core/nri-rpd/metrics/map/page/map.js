@@ -5,6 +5,7 @@ import {placesAt} from './history.js';
 
 const REFRESH_MS = 1000; // at most once in this time, however much happens
 const AGAIN_MS = 3000;
+const USAGE_MS = 5000, MACHINE_EVERY = 6; // while usage is collected: containers, and every so many times the machine
 const EVENTS_MAX = 512; // as many as nri-rpd keeps
 const CELL_MIN = 6, CELL_MAX = 160, CELL_FIT_MAX = 120; // pixels of a CPU
 const DIGIT = 6.5; // pixels of a digit in a CPU
@@ -16,7 +17,7 @@ const TABS = ['containers', 'details', 'events', 'try'];
 
 const state = {
 	topology: null, cells: new Map(), containers: [], events: [], at: null, // at: index of an event; null: now
-	chosen: null, tried: [], cell: 0, stretch: 1, group: '', colours: new Map(), focus: null, last: 0, due: false, refreshed: 0, explained: 0,
+	chosen: null, tried: [], cell: 0, stretch: 1, group: '', colours: new Map(), focus: null, last: 0, due: false, plan: null, after: false, rounds: 0, refreshed: 0, explained: 0,
 };
 
 const $ = (id) => document.getElementById(id);
@@ -50,13 +51,24 @@ async function ask(path, options) {
 const LABEL = {
 	package: (g) => `package ${g.id}`,
 	die: (g) => `die ${g.id}`,
-	node: (g) => nodeLabel(g.id),
+	node: (g) => nodeLabel(g.id, state.topology.cpus.length > SHAPES_CPUS_MAX),
 	cache: (g) => `cache ${g.id}`,
 };
 
-function nodeLabel(id) {
+function nodeLabel(id, short) {
 	const node = state.topology.nodes.find((n) => n.node === id);
-	return `node ${id}` + (node ? ` · ${node.type} ${bytes(node.memory)}` : '');
+	if (short && node) return `node ${id} · ${node.type} ${bytes(node.memory)}`;
+	return `node ${id}` + (node ? ` · ${node.type} ${bytes(node.memory)}${node.memory_used ? `, ${bytes(node.memory_used)} used` : ''}` : '');
+}
+
+// Writes how full the memory of the nodes is, which the labels' ground shows as well.
+function showNodes() {
+	for (const label of document.querySelectorAll('#machine .label[data-node]')) {
+		const node = state.topology.nodes.find((n) => n.node === Number(label.dataset.node));
+		label.textContent = nodeLabel(Number(label.dataset.node), state.cell < 16);
+		label.title = nodeLabel(Number(label.dataset.node));
+		label.style.setProperty('--fill', node?.memory_used ? `${(100 * node.memory_used / node.memory).toFixed(0)}%` : '0%');
+	}
 }
 
 function drawCpu(c) {
@@ -73,6 +85,7 @@ function drawGroup(g) {
 	const n = g.children.length;
 	inner.style.gridTemplateColumns = `repeat(${g.level === 'core' ? n : columns(n, state.stretch)}, max-content)`;
 	const label = LABEL[g.level] ? make('div', {class: 'label'}, LABEL[g.level](g)) : null;
+	if (label && g.level === 'node') label.dataset.node = g.id;
 	return make('div', {class: 'group ' + g.level, role: 'presentation'}, label, inner);
 }
 
@@ -142,7 +155,19 @@ function placesNow() {
 		.map((c) => [c.full_name, {cpus: c.cpus, exclusive: c.exclusive}]));
 }
 
+// The places after the planned reload. CPUs are exclusive there if the policy says so and no other container gets them.
+function placesPlanned() {
+	const places = placesNow(), moves = state.plan.moves.filter((m) => m.moved && places.has(m.container));
+	for (const m of moves) places.set(m.container, {cpus: m.to_cpus, exclusive: m.exclusive});
+	const count = new Map();
+	for (const {cpus} of places.values()) for (const cpu of ids(cpus)) count.set(cpu, (count.get(cpu) ?? 0) + 1);
+	for (const m of moves)
+		if (ids(m.exclusive).some((cpu) => count.get(cpu) > 1)) places.get(m.container).exclusive = null;
+	return places;
+}
+
 function placesShown() {
+	if (state.after) return {places: placesPlanned(), unknown: new Set()};
 	if (state.at === null) return {places: placesNow(), unknown: new Set()};
 	return placesAt(placesNow(), state.events, state.at);
 }
@@ -178,6 +203,18 @@ function colourOf(name) {
 	return 'o' + state.colours.get(name);
 }
 
+// The share of a CPU that its containers use, in percent, in steps of 5: their measured time, spread over their CPUs.
+function loads() {
+	const load = new Map();
+	if (state.at !== null || state.after) return load;
+	for (const c of state.containers) {
+		const cpus = c.usage?.cpu_milli ? ids(c.cpus) : [];
+		for (const cpu of cpus) load.set(cpu, (load.get(cpu) ?? 0) + c.usage.cpu_milli / 10 / cpus.length);
+	}
+	for (const [cpu, percent] of load) load.set(cpu, Math.min(100, Math.ceil(percent / 5) * 5));
+	return load;
+}
+
 function fillOf(use) {
 	if (!use) return '';
 	if (use.own) return ' own ' + colourOf(use.owner);
@@ -205,18 +242,22 @@ function show() {
 	const use = byCpu(places), isolated = new Set(ids(state.topology.isolated));
 	const chosen = new Set(state.chosen ? ids(places.get(state.chosen)?.cpus) : []), tried = new Set(state.tried);
 	const found = foundCpus(places), reserved = new Set(ids(state.topology.reserved));
+	const load = loads();
 	state.use = use;
+	state.load = load;
 	$('machine').classList.toggle('choosing', chosen.size + tried.size + found.size > 0);
 	for (const [cpu, cell] of state.cells) {
 		const on = use.get(cpu);
 		const classes = 'cpu' + fillOf(on) + (isolated.has(cpu) ? ' isolated' : '') + (chosen.has(cpu) ? ' chosen' : '') +
-			(tried.has(cpu) ? ' tried' : '') + (found.has(cpu) ? ' found' : '') + (reserved.has(cpu) ? ' reserved' : '') + (cell.cpu.kind === 'efficient' ? ' efficient' : '');
-		const shown = classes + '|' + (state.cell < 40 ? '' : on?.names.join() ?? '');
+			(tried.has(cpu) ? ' tried' : '') + (load.has(cpu) ? ' used' : '') + (found.has(cpu) ? ' found' : '') + (reserved.has(cpu) ? ' reserved' : '') + (cell.cpu.kind === 'efficient' ? ' efficient' : '');
+		const shown = classes + '|' + (load.get(cpu) ?? '') + '|' + (state.cell < 40 ? '' : on?.names.join() ?? '');
 		if (cell.shown === shown) continue;
 		cell.shown = shown;
 		cell.element.className = classes;
+		cell.element.style.setProperty('--load', (load.get(cpu) ?? 0) + '%');
 		cell.element.replaceChildren(...textOf(cpu, on));
 	}
+	showNodes();
 	showSummary(places, unknown);
 	showContainers(places);
 	labelFocus();
@@ -231,6 +272,7 @@ function showSummary(places, unknown) {
 	if (unpinned) parts.push(`${unpinned} not pinned`);
 	if (t.present !== t.online) parts.push(`online: ${t.online} of ${t.present}`);
 	if (unknown.size) parts.push(`${unknown.size} containers unknown`);
+	if (state.after) parts.push('after the planned reload');
 	if (state.at !== null) parts.push('Reconstructed from events; shared CPUs as of now');
 	$('summary').textContent = parts.join(' · ');
 }
@@ -271,6 +313,11 @@ function grouped(items) {
 		.flatMap(([group, list]) => [make('li', {class: 'heading'}, `${group} · ${list.length}`), ...list]);
 }
 
+function usageTexts(usage) {
+	return !usage ? [] : [usage.cpu_milli === undefined ? null : `uses ${milli(usage.cpu_milli) ?? '0'} CPU`, usage.memory ? bytes(usage.memory) : null,
+		usage.pressure.length ? `lacks ${usage.pressure.join(', ')}` : null];
+}
+
 function showContainers(places) {
 	const of = new Map(state.containers.map((c) => [c.full_name, c])), filter = wanted(places);
 	const all = [...places].filter(([name]) => filter(name)).map(([name, place]) => {
@@ -279,7 +326,7 @@ function showContainers(places) {
 			own ? make('i', {class: 'cpu own ' + colourOf(name)}) : null, make('strong', {}, name), ' ',
 			own ? make('span', {class: 'mark'}, own === place.cpus ? 'exclusive' : `exclusive ${own}`) : null,
 			c?.degraded ? make('span', {class: 'mark bad'}, 'degraded') : null,
-			make('div', {class: 'facts'}, [place.cpus ? `CPUs ${place.cpus}` : 'not pinned', c?.mems ? `memory ${c.mems}` : null, c?.qos]
+			make('div', {class: 'facts'}, [place.cpus ? `CPUs ${place.cpus}` : 'not pinned', c?.mems ? `memory ${c.mems}` : null, c?.qos, ...usageTexts(c?.usage)]
 				.filter(Boolean).join(' · '))))];
 	});
 	const items = state.group ? grouped(all) : all.map(([, item]) => item);
@@ -324,7 +371,12 @@ function explanation(c) {
 			['Memory nodes', c.mems ?? 'not pinned'], ['CPU request', milli(w.cpu_request_milli)], ['CPU limit', milli(w.cpu_limit_milli)],
 			['Memory request', w.memory_request ? bytes(w.memory_request) : null],
 			['Memory limit', w.memory_limit ? bytes(w.memory_limit) : null],
-			['RDT class', c.rdt_class], ['Block I/O class', c.blockio_class], ['CPU class', c.cpu_class], ['Created', c.created]]),
+			['RDT class', c.rdt_class], ['Block I/O class', c.blockio_class], ['CPU class', c.cpu_class], ['Created', c.created],
+			['CPU used', c.usage && (milli(c.usage.cpu_milli) ?? '0')],
+			['Throttled', c.usage?.throttled_permille === undefined ? null : `${c.usage.throttled_permille / 10} % of periods`],
+			['Memory used', c.usage?.memory ? bytes(c.usage.memory) : null],
+			['on nodes', Object.entries(c.usage?.memory_by_node ?? {}).map(([node, n]) => `${node}: ${bytes(n)}`).join(', ')],
+			['Lacks', c.usage?.pressure?.join(', ')]]),
 		c.remark ? make('p', {class: 'quiet'}, c.remark) : null,
 		c.trail.length ? make('h3', {}, 'Why') : null,
 		make('ol', {}, ...c.trail.map((line) => make('li', {}, line))),
@@ -378,7 +430,8 @@ function describe(cpu) {
 	if (!c) return '';
 	const cache = c.cache_unit === null ? '' : `, cache ${c.cache_unit}`;
 	const names = use ? use.names.slice(0, 5).join(', ') + (use.names.length > 5 ? ` and ${use.names.length - 5} more` : '') : ids(state.topology.reserved).includes(cpu) ? 'reserved' : 'free';
-	return `CPU ${cpu}: ${names}${use?.own ? ' (exclusive)' : ''} — package ${c.package}, die ${c.die}, node ${c.node}${cache}, core ${c.core}`;
+	const load = state.load?.has(cpu) ? `, ${state.load.get(cpu)} % used` : '';
+	return `CPU ${cpu}: ${names}${use?.own ? ' (exclusive)' : ''}${load} — package ${c.package}, die ${c.die}, node ${c.node}${cache}, core ${c.core}`;
 }
 
 function labelFocus() {
@@ -564,6 +617,8 @@ async function load() {
 	}
 	state.due = false;
 	state.refreshed = Date.now();
+	clearTimeout(state.usageTimer);
+	if (state.containers.some((c) => c.usage)) state.usageTimer = setTimeout(() => refresh(++state.rounds % MACHINE_EVERY === 0), USAGE_MS);
 	document.body.dataset.ready = 'true';
 }
 
@@ -582,8 +637,42 @@ function showOutcome(result) {
 		...result.problems.map((p) => make('p', {class: 'bad'}, p)));
 }
 
+// Shows the map before or after the planned reload; the CPUs that containers move to are marked.
+function showPlan(after) {
+	state.after = after;
+	state.chosen = null;
+	state.tried = state.plan.moves.filter((m) => m.moved).flatMap((m) => ids(after ? m.to_cpus : m.from_cpus));
+	if (after && state.at !== null) goTo(null);
+	show();
+	for (const button of $('outcome').querySelectorAll('[data-after]'))
+		button.setAttribute('aria-pressed', String((button.dataset.after === 'true') === after));
+}
+
+function endPlan() {
+	[state.plan, state.after, state.tried] = [null, false, []];
+}
+
+async function planReload() {
+	endPlan();
+	$('outcome').replaceChildren(make('p', {class: 'quiet'}, 'Planning …'));
+	try {
+		const plan = await ask('plan', {method: 'POST'}), moved = plan.moves.filter((m) => m.moved);
+		state.plan = plan;
+		const button = (after) => make('button', {type: 'button', 'data-after': String(after), onclick: () => showPlan(after)}, after ? 'After' : 'Before');
+		$('outcome').replaceChildren(
+			make('p', {}, `A reload would move ${moved.length} of ${placesNow().size} containers. `, button(false), ' ', button(true)),
+			table(['Container', 'CPUs', 'Memory'], plan.moves.map((m) =>
+				[m.container, m.moved ? `${m.from_cpus || 'any'} → ${m.to_cpus || 'any'}` : m.note, m.to_mems])));
+		showPlan(true);
+	} catch (error) {
+		show();
+		$('outcome').replaceChildren(make('p', {class: 'bad'}, error.message));
+	}
+}
+
 async function tryPod(event) {
 	event.preventDefault();
+	endPlan();
 	$('outcome').replaceChildren(make('p', {class: 'quiet'}, 'Trying …'));
 	try {
 		const body = $('manifest').value;
@@ -606,6 +695,7 @@ function onKey(event) {
 	if (event.ctrlKey || event.altKey || event.metaKey) return;
 	if (event.key === 'Escape') {
 		$('search').value = '';
+		endPlan();
 		choose(null);
 		goTo(null);
 	}
@@ -656,6 +746,7 @@ function listen() {
 	$('smaller').addEventListener('click', () => resize(-1));
 	$('larger').addEventListener('click', () => resize(1));
 	document.querySelector('#try form').addEventListener('submit', tryPod);
+	$('plan').addEventListener('click', planReload);
 }
 
 listen();
