@@ -2,11 +2,13 @@
 """What the node has to lend, as it gets to the Node of an API server."""
 import contextlib
 import json
+import pathlib
 
 import pytest
 
 from simnode import ctr, eventually, put_machine
 from test_cluster import NODE, Cluster
+from test_controllers import add_cgroup
 from test_node_resources import GIB, config
 
 CPU, MEMORY = 'kubernetes.io/batch-cpu', 'kubernetes.io/batch-memory'
@@ -195,3 +197,24 @@ def test_by_the_names_of_the_site(lending):
     c.set(conf)
     eventually(lambda: lent((CPU, MEMORY)) and not lent() and not {ratio, origin} & set(annotations()))
     assert annotations()[ratio.replace('a.example', 'koordinator.sh')] == '1.50'
+
+
+def test_cpus_of_the_system_alone(make_node, tmp_path):
+    """What an annotation of the Node gives to the system is not used by BestEffort pods."""
+    conf = {'policy': 'none', 'controllers': ['cpu-suppress'], 'metrics': {'collectInterval': '1s'}, 'cpu-suppress': {'interval': '200ms', 'reserved': '6400m'}}
+    with Lending(make_node, tmp_path, {'policy': 'none'}) as c:
+        group = pathlib.Path(c.node.paths['root']) / 'sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice'
+        group.mkdir(parents=True, exist_ok=True)
+        (group / 'cpu.max').write_text('max 100000\n')
+        (group / 'cpuset.cpus').write_text('\n')
+        c.set(conf)
+        c.node.create('batch', ctr('b'), labels={'koordinator.sh/qosClass': 'BE'})
+        add_cgroup(c.node, 'default/batch/b', {'cpu.stat': 'usage_usec 0\nnr_periods 0\nnr_throttled 0\n'})
+
+        def allowed():
+            return (group / 'cpuset.cpus').read_text().strip()
+        eventually(lambda: allowed() == '0-1,4-5')
+        c.put(annotations={'node.koordinator.sh/system-qos-resource': '{"cpuset": "0-1"}'})
+        eventually(lambda: allowed() == '4-5,8-9')
+        c.put(annotations={'node.koordinator.sh/system-qos-resource': '{"cpuset": "0-1", "cpusetExclusive": false}'})
+        eventually(lambda: allowed() == '0-1,4-5')
