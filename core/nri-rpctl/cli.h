@@ -15,6 +15,7 @@
  *   local_doctor.c    findings of doctor that need no daemon
  *   jsonschema.c      key tables as a JSON schema and as custom resource definitions
  *   run.c             runs another program and reads its output
+ *   cluster.c         nodes of a cluster, from what their agents have published
  *   support.c         writes an archive of what a report of a fault needs
  *   import.c          converts configurations of other resource managers to rp.conf
  *   import_managers.c configurations of the kubelet, CMK and Weka
@@ -155,6 +156,7 @@ int cmd_log_level(struct cli *cli);
 int cmd_log_debug(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_support(struct cli *cli);
+int cmd_cluster(struct cli *cli);
 int cmd_version(struct cli *cli);
 
 /* ---- output of documents as text ------------------------------------------------------------- */

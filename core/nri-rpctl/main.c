@@ -107,6 +107,8 @@ static const struct command commands[] = {
 	{"doctor", NULL, "", 0, 0, 0, cmd_doctor, "check for common problems"},
 	{"support", NULL, "[FILE|-]", 0, 1, 0, cmd_support,
 	 "an archive of what a report of a fault needs"},
+	{"cluster", NULL, "", 0, 0, 0, cmd_cluster,
+	 "nodes of the cluster and their configurations, with kubectl"},
 	{"version", NULL, "", 0, 0, 0, cmd_version, "versions of this program and of the daemon"},
 };
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

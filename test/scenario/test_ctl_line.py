@@ -485,3 +485,34 @@ def test_problems_show_their_line(make_node, tmp_path):
         assert '       5 |   zzzzzz: 1\n         |   ^\n' in out and 'unknown key; the keys here are level, debug' in ' '.join(out.split()), args
     node.run('write-config', {'policy': 'static', 'static': {'reservedResources': {'cpu': 'none'}}})
     assert '| ' in ctl(node, 'reload').out and '^\n' in ctl(node, 'reload').out
+
+
+CLUSTER = {'nodes': {'items': [{'metadata': {'name': name}, 'status': {'conditions': [{'type': 'NRIResourcePolicyReady', 'status': ready, 'message': text}]}}
+                               for name, ready, text in (('one', 'True', ''), ('two', 'True', ''), ('three', 'False', 'nri-rpd does not answer'))]},
+           'policies': {'items': [
+               {'kind': 'BalloonsPolicy', 'metadata': {'name': 'default', 'namespace': 'nri-rp', 'generation': 3}, 'status': {'nodes': {
+                   'one': {'status': 'Success', 'generation': 3}, 'two': {'status': 'Failure', 'generation': 2, 'errors': 'spec.x: unknown key'}}}},
+               {'kind': 'StaticPolicy', 'metadata': {'name': 'default', 'namespace': 'nri-rp', 'generation': 1}, 'status': {'nodes': {
+                   'one': {'status': 'Failure', 'generation': 1, 'errors': 'not used: BalloonsPolicy nri-rp/default, which was created later, configures this node'}}}}]}}
+
+
+def test_nodes_of_a_cluster(tmp_path):
+    """What the agents have published, by kubectl: nodes that are not ready, configurations that are refused, objects that are not used."""
+    for name, document in CLUSTER.items():
+        (tmp_path / name).write_text(json.dumps(document))
+    kubectl = tmp_path / 'kubectl'
+    kubectl.write_text('#!/bin/sh\ncase "$*" in\napi-resources*) echo balloonspolicies.config.nri; echo staticpolicies.config.nri ;;\n'
+                       '"get nodes -A -o json") echo "Warning: old" >&2; cat %s/nodes ;;\n'
+                       '"get balloonspolicies.config.nri,staticpolicies.config.nri -A -o json") cat %s/policies ;;\n*) exit 9 ;;\nesac\n' % (tmp_path, tmp_path))
+    kubectl.chmod(0o755)
+    env = {**os.environ, 'PATH': '%s:%s' % (tmp_path, os.environ['PATH'])}
+    done = subprocess.run([CTL, 'cluster'], env=env, capture_output=True, text=True, timeout=60)
+    lines = [re.split(r' {2,}', line.strip()) for line in done.stdout.splitlines()]
+    assert done.returncode == DEGRADED and lines[0] == ['Node', 'Ready', 'Configuration', 'Generation', 'Outcome', 'Text']
+    assert lines[1][:3] == ['one', 'True', 'BalloonsPolicy nri-rp/default'] and 'active' in lines[1]
+    assert lines[2][-2:] == ['refused', 'spec.x: unknown key'] and lines[3][2] == 'files of the node' and lines[3][-1] == 'nri-rpd does not answer'
+    rows = json.loads(subprocess.run([CTL, '--json', 'cluster'], env=env, capture_output=True, text=True, timeout=60).stdout)
+    assert [row.get('current') for row in rows] == [True, False, None]
+    kubectl.write_text('#!/bin/sh\necho "the server is away" >&2; exit 1\n')
+    done = subprocess.run([CTL, 'cluster'], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == FAILED and 'the server is away' in done.stderr
