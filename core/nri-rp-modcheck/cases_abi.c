@@ -94,6 +94,7 @@ static const struct {
 	{RP_ZONES_1, sizeof(struct rp_zones)},
 	{RP_METRICS_1, sizeof(struct rp_metrics)},
 	{RP_ALLOCATION_1, sizeof(struct rp_allocation)},
+	{RP_DEVICES_1, sizeof(struct rp_devices)},
 	{RP_STATE_1, sizeof(struct rp_state)},
 	{RP_SCHEMA_1, sizeof(struct rp_schema)},
 };

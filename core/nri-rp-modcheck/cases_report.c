@@ -8,6 +8,8 @@
 
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rpd/pipeline/request/claims.h"
+#include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 
@@ -223,6 +225,96 @@ static int cases_report_memory(struct check *c, struct err *err)
 	return bad ? bad : check_memory(&r, c, err);
 }
 
+/* ---- devices for claims ---------------------------------------------------------------------- */
+
+struct devices {
+	unsigned n;
+	char first[64]; /* name of the first device with 2 CPUs; "": none */
+	char name[64];
+	char wrong[256];
+};
+
+static void on_device(void *ctx, const char *name)
+{
+	struct devices *d = ctx;
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	d->n++;
+	if (!n || n > 63 || name[n])
+		(void)snprintf(d->wrong, sizeof d->wrong, "a device with name \"%.64s\"", name);
+	else
+		(void)snprintf(d->name, sizeof d->name, "%s", name);
+}
+
+static void on_capacity(void *ctx, const char *name, int64_t amount)
+{
+	struct devices *d = ctx;
+	if (!d->n || !*name || amount < 0)
+		(void)snprintf(d->wrong, sizeof d->wrong, "device %s: capacity %.64s %lld", d->name,
+			       name, (long long)amount);
+	if (!*d->first && str_eq(name, "cpu") && amount >= 2)
+		(void)snprintf(d->first, sizeof d->first, "%s", d->name);
+}
+
+static void on_number(void *ctx, const char *name, int64_t value)
+{
+	struct devices *d = ctx;
+	if (!d->n || !*name)
+		(void)snprintf(d->wrong, sizeof d->wrong, "attribute \"%.64s\" %lld", name,
+			       (long long)value);
+}
+
+static void on_text(void *ctx, const char *name, const char *value)
+{
+	on_number(ctx, name, value ? 0 : -1);
+}
+
+/* Allocates a claim, synchronizes, and releases it: its CPUs remain the same until then. */
+static int claim_of_device(struct rig *r, const char *device, struct err *err)
+{
+	const struct claim_desc desc = {.uid = "modcheck",
+					.ns = "default",
+					.name = "claim",
+					.device = device,
+					.users = "",
+					.cpus = 2};
+	const struct ctr *claim;
+	struct iset *before;
+	pipeline_runtime(r->pipeline)->synchronized = true;
+	int bad = pipeline_claim_prepare(r->pipeline, &desc, &claim, err);
+	if (bad)
+		return bad == -ENOSPC ? 0 : bad;
+	before = claim->cur.exclusive;
+	bad = rig_sync(r, err);
+	if (!bad && claim->cur.exclusive != before)
+		bad = err_set(err, -EINVAL, "sync() changes the CPUs of a claim");
+	pipeline_claim_release(r->pipeline, desc.uid);
+	return bad ? bad : rig_sync(r, err);
+}
+
+static int cases_report_devices(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	struct devices d = {0};
+	const struct rp_devices_sink sink = {.size = sizeof sink,
+					     .ctx = &d,
+					     .device = on_device,
+					     .capacity = on_capacity,
+					     .number = on_number,
+					     .text = on_text};
+	int bad = cases_report_populated(c, &r, &churn, err);
+	if (!bad && !instance_has_devices(r.instance))
+		return check_skip(c, "it has no devices");
+	bad = bad ? bad : instance_devices(r.instance, &sink, err);
+	if (!bad && d.wrong[0])
+		bad = err_set(err, -EINVAL, "%s", d.wrong);
+	if (!bad && *d.first)
+		bad = claim_of_device(&r, d.first, err);
+	if (!bad)
+		check_note(c, "%u devices", d.n);
+	return bad;
+}
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 struct metrics {
@@ -325,6 +417,8 @@ static const struct check_case cases[] = {
 	 "allocatable CPUs are online, and the same each time"},
 	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, cases_report_memory,
 	 "memory is reported of nodes with memory, and the same each time"},
+	{"report/devices", RP_KIND_POLICY, CASE_MACHINES, cases_report_devices,
+	 "devices have names and amounts, and a claim keeps its CPUs until it is released"},
 	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, cases_report_metrics,
 	 "metrics have names and labels that Prometheus accepts"},
 	{"report/state", RP_KIND_POLICY, CASE_SMALL, cases_report_state,

@@ -29,6 +29,7 @@ struct cover {
 	const struct rp_zones *zones;
 	const struct rp_extended *extended;
 	const struct rp_allocation *allocation;
+	const struct rp_devices *devices;
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	struct rp_policy our_policy;
@@ -472,6 +473,24 @@ static int32_t r_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_me
 	JUDGE(c, "memory", c->allocation->memory(c->real, ctr, sink));
 }
 
+static int32_t r_devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "devices", c->devices->devices(c->real, sink));
+}
+
+static int32_t r_claim(struct rp_instance *inst, rp_txn txn, rp_ctr claim, const char *device)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "allocate of a claim", c->devices->allocate(c->real, txn, claim, device));
+}
+
+static int32_t r_unclaim(struct rp_instance *inst, rp_txn txn, rp_ctr claim)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "release of a claim", c->devices->release(c->real, txn, claim));
+}
+
 static int32_t r_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct cover *c = cover_of(inst);
@@ -498,6 +517,10 @@ static const struct rp_extended our_extended = {.size = sizeof our_extended,
 						.extended = r_extended};
 static const struct rp_allocation our_allocation = {
 	.size = sizeof our_allocation, .allocatable = r_allocatable, .memory = r_memory};
+static const struct rp_devices our_devices = {.size = sizeof our_devices,
+					      .devices = r_devices,
+					      .allocate = r_claim,
+					      .release = r_unclaim};
 static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
 static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
 
@@ -526,6 +549,10 @@ static const void *service_of(struct cover *c, const char *id)
 		return RP_HAS(c->allocation, allocatable) && c->allocation->allocatable
 			       ? &our_allocation
 			       : NULL;
+	}
+	if (str_eq(id, RP_DEVICES_1)) {
+		c->devices = theirs;
+		return RP_HAS(c->devices, release) ? &our_devices : NULL;
 	}
 	if (str_eq(id, RP_METRICS_1)) {
 		c->metrics = theirs;

@@ -126,6 +126,7 @@ static inline bool jb(const json_t *o, const char *key)
 /* ---- commands; they return exit statuses ----------------------------------------------------- */
 
 int cmd_status(struct cli *cli);
+int cmd_claims(struct cli *cli);
 int cmd_pods(struct cli *cli);
 int cmd_containers(struct cli *cli);
 int cmd_zones(struct cli *cli);
@@ -162,6 +163,7 @@ int cmd_version(struct cli *cli);
 /* ---- output of documents as text ------------------------------------------------------------- */
 
 void show_status(struct out *o, const json_t *doc);
+void show_claims(struct out *o, const json_t *doc);
 void show_pods(struct out *o, const json_t *doc);
 void show_containers(struct out *o, const json_t *doc, bool wide);
 void show_explain(struct out *o, const json_t *doc);

@@ -59,6 +59,11 @@ int cmd_pods(struct cli *cli)
 	return show_with(cli, "Pods", show_pods);
 }
 
+int cmd_claims(struct cli *cli)
+{
+	return show_with(cli, "Claims", show_claims);
+}
+
 static void show_narrow(struct out *o, const json_t *doc)
 {
 	show_containers(o, doc, false);

@@ -69,6 +69,7 @@ struct command {
 static const struct command commands[] = {
 	{"status", NULL, "", 0, 0, OPT_MEMORY, cmd_status,
 	 "health, versions, containers and speed of the daemon"},
+	{"claims", NULL, "", 0, 0, 0, cmd_claims, "claims (nri-rp-dra(7)) and the CPUs they have"},
 	{"pods", NULL, "[NAME]", 0, 1, 0, cmd_pods, "pods, or those whose name matches"},
 	{"containers", NULL, "[NAME]", 0, 1, OPT_WIDE, cmd_containers,
 	 "containers and their placement"},

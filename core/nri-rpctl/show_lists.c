@@ -29,6 +29,40 @@ static void add_id(struct table *t, const json_t *o)
 	table_add(t, DIM, text);
 }
 
+void show_claims(struct out *o, const json_t *doc)
+{
+	static const struct column columns[] = {
+		{.title = "Namespace", .flex = true, .drop = 2},
+		{.title = "Claim", .flex = true},
+		{.title = "Device"},
+		{.title = "CPUs"},
+		{.title = "Memory nodes", .drop = 3},
+		{.title = "Memory", .right = true, .drop = 4},
+		{.title = "Containers", .flex = true, .drop = 1},
+	};
+	const json_t *p, *name;
+	size_t i, k;
+	struct table *t = table_new(&o->term, columns, 7);
+	json_array_foreach(doc, i, p)
+	{
+		char text[UNIT_MAX], names[256] = "";
+		size_t n = 0;
+		json_array_foreach(json_object_get(p, "containers"), k, name) if (n < sizeof names)
+			n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "",
+					      json_string_value(name));
+		table_add(t, PLAIN, js(p, "namespace"));
+		table_add(t, PLAIN, js(p, "name"));
+		table_add(t, PLAIN, js(p, "device"));
+		table_add(t, PLAIN, js(p, "cpus"));
+		table_add(t, PLAIN, js(p, "mems"));
+		table_add(t, PLAIN, amount_bytes(ji(p, "memory"), text));
+		table_add(t, PLAIN, *names ? names : "-");
+	}
+	table_end(t, o);
+	if (!json_array_size(doc))
+		out_put(o, "No claims.\n");
+}
+
 void show_pods(struct out *o, const json_t *doc)
 {
 	static const struct column columns[] = {

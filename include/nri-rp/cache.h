@@ -57,6 +57,8 @@ extern "C" {
 /* The pod has resources at pod level (spec.resources). Requests and limits here are the container's
  * own; 0 where it uses those of the pod. [since 1.3] */
 #define RP_CTR_POD_RESOURCES 0x100u
+/* a claim, not a container (RP_DEVICES_1 in policy.h) [since 1.3] */
+#define RP_CTR_CLAIM 0x200u
 
 #define RP_NOT_SET INT64_MIN /* an amount that is not set */
 

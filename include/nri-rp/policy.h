@@ -233,6 +233,48 @@ struct rp_allocation {
 	int32_t (*memory)(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 };
 
+/*
+ * nri-rp.devices/1 [since 1.3], optional: what pods can claim from the policy by Dynamic Resource
+ * Allocation. The host publishes the devices in ResourceSlices, and asks for the allocation of
+ * claims.
+ *
+ * A claim is an object of the host's cache like a container that has no process: rp_ctr_info has
+ * RP_CTR_CLAIM, the class Guaranteed, and the claimed amounts as requests and limits. list()
+ * returns it, and sync() keeps its CPUs and memory nodes. The containers that use a claim get its
+ * CPUs and memory nodes from the host; the policy does not see them while the claim exists. The
+ * host refuses every decision that takes online CPUs from a claim.
+ */
+#define RP_DEVICES_1 "nri-rp.devices/1"
+
+/* Receives the devices. Texts are copied. */
+struct rp_devices_sink {
+	uint32_t size;
+	uint32_t pad;
+	void *ctx;
+	/* Begins a device; the other functions add to the device begun last. `name` has at most 63
+	 * of the characters a-z, 0-9 and "-", and names the same device as long as it exists. */
+	void (*device)(void *ctx, const char *name);
+	/* Adds an amount that claims share: "cpu" in CPUs, others in bytes or units. It is what all
+	 * claims together can get now, with what they have already. */
+	void (*capacity)(void *ctx, const char *name, int64_t amount);
+	/* Add an attribute, such as "numaNode". */
+	void (*number)(void *ctx, const char *name, int64_t value);
+	void (*text)(void *ctx, const char *name, const char *value);
+};
+
+struct rp_devices {
+	uint32_t size;
+	uint32_t pad;
+	/* Reports all devices to the sink, between transactions. Returns 0 or an error code. */
+	int32_t (*devices)(struct rp_instance *inst, const struct rp_devices_sink *sink);
+	/* Allocates a new claim from a device: stages exclusive CPUs, as many as it requests, and
+	 * memory nodes. The policy may move other containers. -RP_ENOENT: no such device;
+	 * -RP_ENOSPC: too little is left. */
+	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr claim, const char *device);
+	/* Releases what a claim has. Must accept claims that were never allocated. */
+	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr claim);
+};
+
 /* nri-rp.metrics/1, optional, for modules of any kind. */
 #define RP_METRICS_1 "nri-rp.metrics/1"
 

@@ -96,7 +96,7 @@ static int64_t exact_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
 {
 	bool memory = i->mem_limit > 0 && i->mem_request == i->mem_limit;
 	if (i->cpu_request <= 0 || i->cpu_request % 1000 || i->cpu_request != i->cpu_limit ||
-	    (p->needs_memory && !memory))
+	    (p->needs_memory && !memory && !(i->flags & RP_CTR_CLAIM)))
 		return 0;
 	return i->cpu_request / 1000;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of the cpuset policy. cpuset.h gives the overview. */
 #include "modules/cpuset/cpuset.h"
+#include "modules/lib/private/node_devices.h"
 
 /* ---- index of the CPUs ----------------------------------------------------------------------- */
 
@@ -32,6 +33,8 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 {
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->cpus.rest), rp_ids_of(&inst->owners.taken));
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&c->forbidden));
+	if (inst->within)
+		rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(inst->within));
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -175,6 +178,25 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	return stage_shared(inst, txn, &c, rp_ids_of(&pool), "it was refused but runs");
 }
 
+static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&inst->plan->cpus.rest), sink);
+}
+
+static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     const char *device)
+{
+	struct rp_idset cpus;
+	int32_t r = node_devices_open(&inst->h, &inst->list, rp_ids_of(&inst->plan->cpus.rest),
+				      info, device, &cpus);
+	if (r)
+		return r;
+	inst->within = &cpus;
+	r = place(inst, txn, info);
+	inst->within = NULL;
+	return r;
+}
+
 static const struct isolation_keys *isolation(const struct rp_plan *p)
 {
 	return &p->isolation;
@@ -195,6 +217,8 @@ static const struct life_ops ops = {
 	.resize = resize,
 	.release = release,
 	.unmanaged = unmanaged,
+	.devices = devices,
+	.claim = claim,
 	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &cpuset_schema,

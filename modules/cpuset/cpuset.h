@@ -91,6 +91,8 @@ struct rp_instance {
 	struct {
 		uint64_t placed[N_CLASSES], moved, refused;
 	} counters;
+	/* CPUs of the device from which a claim is being allocated; NULL: any */
+	const struct rp_idset *within;
 };
 
 /* Sets *ret to the CPUs of the shared containers. */

@@ -142,6 +142,7 @@ int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_
 		       bool pin, struct rp_ids cpus)
 {
 	struct rp_idset nodes;
+	pin = pin || info->flags & RP_CTR_CLAIM;
 	if (info->flags & RP_CTR_PRESERVE_MEM || (!pin && rp_ids_empty(info->mems)))
 		return 0;
 	rp_idset_clear(&nodes);

@@ -56,7 +56,8 @@ void ctr_memory_for(const struct modhost *h, rp_ctr ctr, struct rp_ids cpus, str
  * interpret the empty set as "unchanged". */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);
 /* Stages the memory nodes near these CPUs, or with pin false all nodes if a policy pinned the
- * container before. A container annotated to keep its memory is left unchanged. */
+ * container before. A container annotated to keep its memory is left unchanged. A claim is always
+ * pinned. */
 int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
 		       bool pin, struct rp_ids cpus);
 

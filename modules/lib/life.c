@@ -474,6 +474,34 @@ static const struct rp_allocation allocation = {
 	.memory = memory,
 };
 
+/* ---- devices for claims ---------------------------------------------------------------------- */
+
+static int32_t life_devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	const struct life *l = life_of(inst);
+	return l->plan ? l->ops->devices(inst, sink) : 0;
+}
+
+static int32_t life_claim(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *device)
+{
+	const struct life *l = life_of(inst);
+	struct rp_ctr_info info;
+	int32_t r = life_do_begin(inst, txn);
+	if (!r)
+		r = ctr_info(&l->h, ctr, &info);
+	if (r)
+		return r;
+	r = l->ops->claim(inst, txn, &info, device);
+	return life_do_done(inst, life_do_stage(inst, txn, r, false));
+}
+
+static const struct rp_devices devices = {
+	.size = sizeof(struct rp_devices),
+	.devices = life_devices,
+	.allocate = life_claim,
+	.release = release,
+};
+
 /* ---- the module ------------------------------------------------------------------------------ */
 
 /* A policy without `unmanaged` must not have the callback. */
@@ -528,6 +556,7 @@ const void *life_service(const struct life_ops *ops, const char *id)
 		{RP_STATE_1, &life_state},
 		{RP_EXTENDED_1, ops->extended},
 		{RP_ALLOCATION_1, ops->allocatable ? &allocation : NULL},
+		{RP_DEVICES_1, ops->claim ? &devices : NULL},
 		{NULL, NULL},
 	};
 	return modhost_service(services, id);

@@ -132,6 +132,11 @@ struct life_ops {
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	const struct rp_extended *extended;
+	/* Optional, and only together: the devices of the active plan (nri-rp.devices/1), and the
+	 * allocation of a claim from one; ops.release releases it. */
+	int32_t (*devices)(struct rp_instance *inst, const struct rp_devices_sink *sink);
+	int32_t (*claim)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const char *device);
 	/* Optional: offset in struct rp_instance of the struct relief_moved that restarts keep. */
 	uint32_t relief_moved;
 };

@@ -157,11 +157,19 @@ static const char *isolation_reason(struct rp_instance *inst, struct placing *p)
 	return p->n == 1 ? "a single CPU" : NULL;
 }
 
+/* Leaves the CPUs of the device from which a claim is being allocated. */
+static void place_narrow(const struct rp_instance *inst, struct rp_idset *cpus)
+{
+	if (inst->within)
+		rp_idset_and(cpus, rp_ids_of(cpus), rp_ids_of(inst->within));
+}
+
 static int take_isolated(struct rp_instance *inst, struct placing *p)
 {
 	const struct rp_plan *plan = inst->plan;
 	struct rp_idset iso;
 	plan_free_isolated(plan, &inst->owners, &iso);
+	place_narrow(inst, &iso);
 	if (plan->settings.options & OPT_FULL_PCPUS_ONLY)
 		keep_whole_cores(plan, &iso);
 	if (rp_ids_empty(rp_ids_of(&iso)))
@@ -209,6 +217,7 @@ static void place_assignable(const struct rp_instance *inst, int64_t n, struct r
 {
 	plan_shared(inst->plan, &inst->owners, ret);
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
+	place_narrow(inst, ret);
 	struct rp_idset enough, iso;
 	rp_idset_copy(&enough, rp_ids_of(ret));
 	if (inst->plan->settings.options & OPT_FULL_PCPUS_ONLY)
@@ -216,6 +225,7 @@ static void place_assignable(const struct rp_instance *inst, int64_t n, struct r
 	if (n <= rp_ids_count(rp_ids_of(&enough)))
 		return;
 	plan_free_isolated(inst->plan, &inst->owners, &iso);
+	place_narrow(inst, &iso);
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&iso));
 }
 

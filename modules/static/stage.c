@@ -97,7 +97,7 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	(void)read_record(inst, info->ctr, &was);
 	struct rp_idset nodes;
 	rp_idset_clear(&nodes);
-	if (s->pin_memory && !(info->flags & RP_CTR_PRESERVE_MEM))
+	if ((s->pin_memory || info->flags & RP_CTR_CLAIM) && !(info->flags & RP_CTR_PRESERVE_MEM))
 		ctr_memory_for(h, info->ctr, cpus, &nodes);
 	rec.flags = (s->disable_quota ? RECORD_QUOTA : 0) |
 		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);

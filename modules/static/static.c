@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of the static policy. static.h describes the policy and its files. */
+#include "modules/lib/private/node_devices.h"
 #include "modules/static/pod_set.h"
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -228,6 +229,30 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	return r ? r : static_follow(inst, txn, &before, 0);
 }
 
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	struct rp_idset assignable;
+	plan_assignable(inst->plan, &assignable);
+	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&assignable), sink);
+}
+
+static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     const char *device)
+{
+	struct rp_idset assignable, cpus;
+	plan_assignable(inst->plan, &assignable);
+	int32_t r = node_devices_open(&inst->h, &inst->list, rp_ids_of(&assignable), info, device,
+				      &cpus);
+	if (r)
+		return r;
+	inst->within = &cpus;
+	r = place(inst, txn, info);
+	inst->within = NULL;
+	return r;
+}
+
 static const struct isolation_keys *isolation(const struct rp_plan *p)
 {
 	return &p->settings.isolation;
@@ -255,6 +280,8 @@ static const struct life_ops ops = {
 	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.past = past,
 	.allocatable = allocatable,
+	.devices = devices,
+	.claim = claim,
 	.reserve = reserve,
 };
 

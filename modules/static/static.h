@@ -114,6 +114,8 @@ struct rp_instance {
 	struct owners owners;
 	struct relief relief;
 	struct counters counters;
+	/* CPUs of the device from which a claim is being allocated; NULL: any */
+	const struct rp_idset *within;
 };
 
 /* ---- placement (place.c) --------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ _nri_rpctl() {
 	esac
 
 	case "$first${second:+ $second}" in
-	'') choices="status pods containers topology zones node explain events reload confirm undo plan try rebalance import config modules log doctor support cluster version help" ;;
+	'') choices="status claims pods containers topology zones node explain events reload confirm undo plan try rebalance import config modules log doctor support cluster version help" ;;
 	status) choices="--memory" ;;
 	pods) choices=$(_nri_rpctl_names pods name "${socket[@]}") ;;
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
@@ -74,7 +74,7 @@ _nri_rpctl() {
 	log) choices="level debug" ;;
 	'log level') choices="error warning notice info debug" ;;
 	'log debug') choices="off *" ;;
-	help) choices="status pods containers topology zones node explain events reload confirm undo plan try rebalance import config modules log doctor support cluster version" ;;
+	help) choices="status claims pods containers topology zones node explain events reload confirm undo plan try rebalance import config modules log doctor support cluster version" ;;
 	esac
 	[[ $cur == -* ]] && choices="$choices $globals"
 	mapfile -t COMPREPLY < <(compgen ${files:+"$files"} -W "$choices" -- "$cur")

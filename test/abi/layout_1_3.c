@@ -154,6 +154,22 @@ AT(rp_allocation, pad, 4);
 AT(rp_allocation, allocatable, 8);
 AT(rp_allocation, memory, 16);
 
+AT_LEAST(rp_devices_sink, 48);
+AT(rp_devices_sink, size, 0);
+AT(rp_devices_sink, pad, 4);
+AT(rp_devices_sink, ctx, 8);
+AT(rp_devices_sink, device, 16);
+AT(rp_devices_sink, capacity, 24);
+AT(rp_devices_sink, number, 32);
+AT(rp_devices_sink, text, 40);
+
+AT_LEAST(rp_devices, 32);
+AT(rp_devices, size, 0);
+AT(rp_devices, pad, 4);
+AT(rp_devices, devices, 8);
+AT(rp_devices, allocate, 16);
+AT(rp_devices, release, 24);
+
 AT_LEAST(rp_metric_sink, 32);
 AT(rp_metric_sink, size, 0);
 AT(rp_metric_sink, pad, 4);
@@ -731,6 +747,7 @@ VALUE(RP_CPUS_ONLINE, 3);
 VALUE(RP_CPUS_PERFORMANCE, 5);
 VALUE(RP_CPUS_POSSIBLE, 1);
 VALUE(RP_CPUS_PRESENT, 2);
+VALUE(RP_CTR_CLAIM, 512);
 VALUE(RP_CTR_DEGRADED, 32);
 VALUE(RP_CTR_ESTIMATED_MEM, 1);
 VALUE(RP_CTR_EXACT_NEEDS, 64);
@@ -742,6 +759,7 @@ VALUE(RP_CTR_RESTORED, 16);
 VALUE(RP_CTR_RUNS_ALREADY, 128);
 TEXT(RP_DATA_DIR, "/.nri-resource-policy");
 TEXT(RP_DECISION_1, "nri-rp.decision/1");
+TEXT(RP_DEVICES_1, "nri-rp.devices/1");
 VALUE(RP_E2BIG, 7);
 VALUE(RP_EAGAIN, 11);
 VALUE(RP_EBUSY, 16);

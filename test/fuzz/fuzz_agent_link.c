@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/nri-rpd/agent/ask.h"
+#include "core/nri-rpd/agent/claims.h"
 #include "core/nri-rpd/agent/config.h"
 #include "core/nri-rpd/agent/node.h"
 #include "core/nri-rpd/agent/pods.h"
@@ -100,6 +101,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fed_message fed;
 	if (agent_decode_pods(a, data, size, &fed) == 0)
 		check_fed(&fed);
+	arena_reset(a);
+	struct claim_desc claim;
+	if (agent_decode_claim(a, data, size, &claim) == 0) {
+		check(is_name(claim.ns) && is_name(claim.name) && is_name(claim.device));
+		check(*claim.uid && strlen(claim.uid) <= CLAIM_UID_MAX && !strchr(claim.uid, '/'));
+		check(claim.cpus > 0 && claim.cpus <= AGENT_CLAIM_CPUS_MAX && claim.memory >= 0);
+		check(strlen(claim.users) <= CLAIM_USERS_MAX);
+	}
 	arena_free(a);
 	return 0;
 }

@@ -333,9 +333,8 @@ static void test_without_effect(void **state)
 		     "warning: rp.conf:2:9: agent.nodeResourceTopology: has no effect: "
 		     "agent.cluster is not set; nri-rpctl zones --json has the content\n");
 	(void)warned("dra: {enabled: true, sharedCounters: true}\n",
-		     "warning: rp.conf:1:7: dra.enabled: has no effect: nri-rp publishes no CPU "
-		     "classes as devices; pods choose one by the annotation "
-		     "cpu-class.resource-policy.nri.io\n");
+		     "warning: rp.conf:1:7: dra.enabled: has no effect: agent.cluster is not "
+		     "set, and claims are objects of the cluster\n");
 	(void)good("dra: {enabled: false}\n");
 	(void)warned("agent: {accept: [log]}\n",
 		     "warning: rp.conf:1:9: agent.accept: has no effect without agent.cluster: "

@@ -262,6 +262,7 @@ struct conf_core {
 			namespaces; /* kinds of custom resources, besides the agent's own */
 		const char *socket, *user;
 	} agent;
+	bool dra; /* the agent is a DRA driver for the policy's devices */
 	struct {
 		enum conf_request_source source;
 		uint64_t timeout_ms;

@@ -19,6 +19,7 @@
 #define LEVELS "error|warning|notice|info|debug"
 #define ON_POLICY_ERROR "reject|unmanaged"
 #define REQUEST_SOURCES "auto|feed|runtime"
+#define DRA_ENABLED "dra.enabled"
 #define POD_SOURCES "auto|kubelet|apiserver"
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
@@ -265,11 +266,12 @@ static const struct core_row {
 		     "containers are not placed."),
 	BOUND(agent.user, "agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
 	      .doc = "User (name or number) that may connect to it besides root."),
-	ROW("dra", RP_T_MAP, NULL,
-	    .doc = "Dynamic resource allocation, in the form of custom resources."),
-	ROW("dra.enabled", RP_T_BOOL, NULL,
-	    .doc = "Has no effect: CPU classes are not published as devices."),
-	ROW("dra.sharedCounters", RP_T_BOOL, NULL, .doc = "Has no effect."),
+	ROW("dra", RP_T_MAP, NULL, .doc = "Dynamic Resource Allocation (nri-rp-dra(7))."),
+	BOUND(dra, DRA_ENABLED, RP_T_BOOL, "false",
+	      .doc = "With agent.cluster: offer the policy's CPUs and memory as devices that pods "
+		     "request in ResourceClaims."),
+	ROW("dra.sharedCounters", RP_T_BOOL, NULL,
+	    .doc = "Accepted from custom resources; no effect."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, in the form of custom resources."),
 	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
 	    .doc = "Address and port used if metrics.listen is not set."),
@@ -650,8 +652,7 @@ static void warn_without_effect(const struct conf_loader *l)
 		{"instrumentation.reportPeriod",
 		 "metrics are collected when Prometheus scrapes; metrics.collectInterval is for "
 		 "the usage of containers"},
-		{"dra.enabled", "nri-rp publishes no CPU classes as devices; pods choose one by "
-				"the annotation cpu-class.resource-policy.nri.io"},
+		{DRA_ENABLED, "agent.cluster is not set, and claims are objects of the cluster"},
 		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
 	};
 	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
@@ -660,7 +661,8 @@ static void warn_without_effect(const struct conf_loader *l)
 		const char *text = conf_text(node, "");
 		bool off = !text[0] || str_eq(text, "0") || str_eq(text, "0s") ||
 			   !conf_value(node, RP_T_BOOL, 1);
-		off |= cluster && str_eq(keys[i].path, NODE_TOPOLOGY);
+		off |= cluster &&
+		       (str_eq(keys[i].path, NODE_TOPOLOGY) || str_eq(keys[i].path, DRA_ENABLED));
 		if (!off)
 			warning_node(l->errs, node, NULL, "has no effect: %s", keys[i].why);
 	}

@@ -46,6 +46,13 @@
 #define AGENT_PLUGINS_MAX 32u
 #define AGENT_HINTS_MAX 512u /* hints for one resource of one container */
 #define AGENT_WANTED_MAX 512u /* requested resources of one pod */
+/* Time limit of PrepareClaim, ReleaseClaim and ListClaims. */
+#define AGENT_CLAIM_MS 5000u
+#define AGENT_CLAIM_PODS_MAX 256u /* pods that may use one claim */
+#define AGENT_CLAIM_CPUS_MAX 8192
+#define AGENT_DEVICES_MAX 128u /* devices of the policy */
+#define AGENT_DEVICE_ITEMS_MAX 16u /* capacities and attributes of one device, each */
+
 #define AGENT_PLUGINS_ARENA (64u << 20) /* memory for a message about plugins */
 
 #endif

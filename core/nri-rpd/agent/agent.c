@@ -13,6 +13,7 @@
 
 #include "core/nri-rpd/agent/allocations.h"
 #include "core/nri-rpd/agent/ask.h"
+#include "core/nri-rpd/agent/claims.h"
 #include "core/nri-rpd/agent/config.h"
 #include "core/nri-rpd/agent/node.h"
 #include "core/nri-rpd/agent/plugins.h"
@@ -229,6 +230,9 @@ static const struct {
 	{"CheckPods", agent_serve_check_pods},
 	{"ListAllocations", agent_serve_allocations},
 	{"GetAllocatable", agent_serve_allocatable},
+	{"PrepareClaim", agent_serve_prepare_claim},
+	{"ReleaseClaim", agent_serve_release_claim},
+	{"ListClaims", agent_serve_list_claims},
 };
 
 static void on_request(struct rpc_request *req, void *arg)

@@ -175,7 +175,7 @@ static int fill_pods(struct listing *l, const Agent__AllocationsRequest *m,
 	out->pods = arena_array(l->a, cache_n_pods(cache) + 1, sizeof(Agent__PodAllocation *));
 	int r = out->pods ? 0 : err_errno(l->err, -ENOMEM, "pods");
 	for (const struct pod *pod = cache_pods(cache); !r && pod; pod = pod->hh.next)
-		if (is_asked_for(pod, m))
+		if (is_asked_for(pod, m) && !(pod->ctrs && pod->ctrs->device))
 			r = put_pod(l, pod, out);
 	return r;
 }

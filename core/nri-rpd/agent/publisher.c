@@ -12,6 +12,7 @@
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/buf.h"
@@ -53,11 +54,18 @@ struct zone {
 	struct list resources, attributes, costs;
 };
 
+struct device {
+	Agent__Device msg;
+	struct list capacity, attributes;
+};
+
 struct composing {
 	struct arena *arena;
 	struct list zones, extended, patterns;
 	struct list labels, annotations, taints, resources; /* wishes of modules */
 	struct zone *zone; /* zone begun last */
+	struct list devices;
+	struct device *device; /* device begun last */
 	bool failed;
 };
 
@@ -157,6 +165,73 @@ static void on_extended(void *ctx, const char *name, int64_t amount)
 	add_amount(c, &c->extended, name, amount);
 }
 
+static void on_device(void *ctx, const char *name)
+{
+	struct composing *c = ctx;
+	c->device = publisher_add(c, &c->devices, sizeof *c->device);
+	if (!c->device)
+		return;
+	*c->device = (struct device){.msg = AGENT__DEVICE__INIT};
+	c->device->msg.name = publisher_keep(c, name);
+}
+
+static void on_device_capacity(void *ctx, const char *name, int64_t amount)
+{
+	struct composing *c = ctx;
+	if (c->device)
+		add_amount(c, &c->device->capacity, name, amount);
+}
+
+static Agent__DeviceAttribute *add_device_attribute(struct composing *c, const char *name)
+{
+	Agent__DeviceAttribute *a =
+		c->device ? publisher_add(c, &c->device->attributes, sizeof *a) : NULL;
+	if (!a)
+		return NULL;
+	agent__device_attribute__init(a);
+	a->name = publisher_keep(c, name);
+	return a;
+}
+
+static void on_device_number(void *ctx, const char *name, int64_t value)
+{
+	Agent__DeviceAttribute *a = add_device_attribute(ctx, name);
+	if (a)
+		a->number = value;
+}
+
+static void on_device_text(void *ctx, const char *name, const char *value)
+{
+	Agent__DeviceAttribute *a = add_device_attribute(ctx, name);
+	if (!a)
+		return;
+	a->is_text = true;
+	a->text = publisher_keep(ctx, value);
+}
+
+static int add_devices(struct publisher *u, struct composing *c, Agent__PublishedRequest *m,
+		       struct err *err)
+{
+	const struct rp_devices_sink sink = {.size = sizeof sink,
+					     .ctx = c,
+					     .device = on_device,
+					     .capacity = on_device_capacity,
+					     .number = on_device_number,
+					     .text = on_device_text};
+	m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
+	int r = m->dra ? pipeline_devices(u->pipeline, &sink, err) : 0;
+	m->devices = (Agent__Device **)c->devices.items;
+	m->n_devices = c->devices.n;
+	for (size_t i = 0; i < c->devices.n; i++) {
+		struct device *d = c->devices.items[i];
+		d->msg.capacity = (Agent__Amount **)d->capacity.items;
+		d->msg.n_capacity = d->capacity.n;
+		d->msg.attributes = (Agent__DeviceAttribute **)d->attributes.items;
+		d->msg.n_attributes = d->attributes.n;
+	}
+	return r == -ENOTSUP ? 0 : r;
+}
+
 static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
 {
 	Agent__Pair *pair = publisher_add(c, to, sizeof *pair);
@@ -243,6 +318,9 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 		return r;
 	r = pipeline_extended(u->pipeline, &extended, err);
 	if (r && r != -ENOTSUP)
+		return r;
+	r = add_devices(u, &c, m, err);
+	if (r)
 		return r;
 	pipeline_status(u->pipeline, &s);
 	m->policy = publisher_keep(&c, s.policy);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/cache/internal.h"
@@ -193,6 +194,8 @@ uint32_t ctr_diff(const struct ctr *ctr)
 {
 	const struct decision *d = txn_view(ctr);
 	const struct values *has = &ctr->acked;
+	if (ctr->device)
+		return 0; /* a claim, which no runtime has */
 	return (set_differs(d->cpus, has->cpus) ? DIFF_CPUS : 0u) |
 	       (set_differs(d->mems, has->mems) ? DIFF_MEMS : 0u) |
 	       (number_differs(d->shares, has->shares) ? DIFF_SHARES : 0u) |
@@ -646,6 +649,8 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr->trail.text);
 	free(ctr->usage);
 	free(ctr->huge);
+	free(ctr->device);
+	free(ctr->users);
 	kvs_fini(&ctr->labels);
 	kvs_fini(&ctr->annotations);
 	free(ctr);
@@ -773,6 +778,8 @@ void cache_del_ctr(struct cache *c, struct ctr *ctr)
 {
 	struct ctr *named = NULL;
 	assert(!ctr->stage);
+	if (ctr->device)
+		claim_detach(c, ctr);
 	count_decision(c, ctr, &ctr->cur, false);
 	if (ctr->hh.tbl)
 		HASH_DEL(c->by_id, ctr);
@@ -824,6 +831,8 @@ struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, co
 static bool cache_matches(const struct ctr *ctr, const char *text)
 {
 	const char *pod_name = strchr(ctr->full_name, '/') + 1;
+	if (claim_is_named(ctr, text))
+		return true;
 	return str_has_prefix(ctr->id, text) || str_eq(ctr->full_name, text) ||
 	       str_eq(pod_name, text) || str_eq(ctr->name, text);
 }

@@ -152,6 +152,7 @@ struct decision {
 	 * policy decided nothing; derived again after each start */
 	uint32_t granted;
 	uint32_t group; /* group whose members may share the exclusive CPUs; 0: none */
+	bool claimed; /* the sets are those of the container's claim (ctr->claim) */
 };
 
 /* Returns the effective class; NULL: none. */
@@ -249,6 +250,10 @@ struct ctr {
 	struct usage *usage; /* NULL: not measured */
 	struct huge *huge; /* NULL: no huge pages requested */
 	struct kvs labels, annotations;
+	/* Claims (claim.h): the device that the claim was allocated from, and the UIDs of the pods
+	 * that may use it, separated by blanks; NULL: a container */
+	char *device, *users;
+	struct ctr *claim; /* claim that the container uses; NULL: none */
 	struct ctr *next, *prev; /* list of all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* list of the pod's containers */
 	UT_hash_handle hh;

@@ -74,12 +74,14 @@ static inline struct iset *owned_of(const struct decision *d)
 	return d->exclusive && d->exclusive->count ? d->exclusive : NULL;
 }
 
-/* Returns the key of the owner of a decision's exclusive CPUs: the container (slot + 1) or its
- * group. 0: no exclusive CPUs. */
+/* Returns the key of the owner of a decision's exclusive CPUs: the container (slot + 1), its
+ * claim or its group. 0: no exclusive CPUs. */
 static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d)
 {
 	if (!owned_of(d))
 		return 0;
+	if (d->claimed)
+		return (uint32_t)ctr->claim->handle;
 	return d->group ? OWNER_GROUP | d->policy << OWNER_POLICY_SHIFT | d->group
 			: (uint32_t)ctr->handle;
 }

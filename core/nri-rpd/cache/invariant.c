@@ -29,10 +29,23 @@ static int invariant_outside(const struct ctr *ctr, const char *what, struct rp_
 		       what, text, why);
 }
 
+/* Checks that a claim keeps its CPUs while they are online. */
+static int check_claim(const struct stage *s, const struct invariants *inv, struct err *err)
+{
+	const struct iset *was = owned_of(&s->ctr->cur), *now = owned_of(&s->next);
+	if (!was || now == was || !rp_ids_subset(was->ids, inv->online))
+		return 0;
+	return err_set(err, -EBUSY,
+		       "claim %s/%s would lose its CPUs %s: delete the pods that use it first",
+		       s->ctr->pod->ns, s->ctr->pod->name, was->text);
+}
+
 /* Checks the invariants of a single container. */
 static int check_alone(const struct stage *s, const struct invariants *inv, struct err *err)
 {
 	const struct decision *d = &s->next, *was = &s->ctr->cur;
+	if (s->ctr->device && check_claim(s, inv, err))
+		return -EBUSY;
 	if (d->cpus && d->cpus != was->cpus && !rp_ids_subset(d->cpus->ids, inv->online))
 		return invariant_outside(s->ctr, "CPUs", d->cpus->ids, inv->online,
 					 "are not online", err);

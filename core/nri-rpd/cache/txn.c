@@ -314,6 +314,7 @@ uint32_t txn_changed(const struct stage *s)
 	       (a->toptier_adjusted != b->toptier_adjusted ? TXN_CHANGED_TOPTIER : 0u) |
 	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
 				a->group != b->group || a->confined != b->confined ||
+				a->claimed != b->claimed ||
 				!blob_equal(a->private_data, b->private_data) ||
 				!blob_equal(a->degraded, b->degraded) ||
 				!blob_equal(a->data, b->data) ||

@@ -29,6 +29,7 @@
 static const struct command commands[] = {
 	{"Status", 0, 0, run_status},
 	{"Pods", 0, 1, run_pods},
+	{"Claims", 0, 0, run_claims},
 	{"Containers", 0, 1, run_containers},
 	{"Explain", 1, 1, run_explain},
 	{"Zones", 0, 0, run_zones},

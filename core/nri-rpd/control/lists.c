@@ -4,6 +4,7 @@
 
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/events.h"
@@ -65,7 +66,7 @@ enum call_result run_pods(struct call *call)
 	json_arr(&call->j);
 	call->exit = pattern ? CTL_FAILED : CTL_OK;
 	for (const struct pod *pod = cache_pods(pipeline_cache(call->p)); pod; pod = pod->hh.next) {
-		if (!pod_matches(pattern, pod))
+		if ((pod->ctrs && pod->ctrs->device) || !pod_matches(pattern, pod))
 			continue;
 		put_pod(&call->j, pod);
 		call->exit = CTL_OK;
@@ -115,7 +116,7 @@ static void crowded_cpus(struct cache *cache, struct rp_idset *ret)
 	rp_idset_clear(ret);
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
 		const struct iset *cpus = ctr_live(ctr->cur.state) ? ctr->cur.cpus : NULL;
-		if (!cpus)
+		if (!cpus || ctr->device)
 			continue;
 		rp_idset_and(&both, rp_ids_of(&once), cpus->ids);
 		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
@@ -167,6 +168,8 @@ enum call_result run_containers(struct call *call)
 	call->exit = pattern ? CTL_FAILED : CTL_OK;
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
 		const char *short_name = strchr(ctr->full_name, '/');
+		if (ctr->device)
+			continue;
 		if (!matches(pattern, ctr->full_name) &&
 		    !(short_name && matches(pattern, short_name + 1)))
 			continue;
@@ -178,6 +181,38 @@ enum call_result run_containers(struct call *call)
 		json_end_obj(&call->j);
 	}
 	json_end_arr(&call->j);
+	return CALL_DONE;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static void put_claim(struct json *j, struct cache *cache, const struct ctr *claim)
+{
+	json_obj(j);
+	json_kstr(j, "namespace", claim->pod->ns);
+	json_kstr(j, "name", claim->pod->name);
+	json_kstr(j, "uid", claim_uid(claim));
+	json_kstr(j, "device", claim->device);
+	put_set(j, "cpus", claim->cur.cpus);
+	put_set(j, "mems", claim->cur.mems);
+	json_kint(j, "memory", claim->wanted.mem_request);
+	json_karr(j, "containers");
+	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
+		if (ctr->claim == claim && ctr->cur.claimed)
+			json_str(j, ctr->full_name);
+	json_end_arr(j);
+	json_end_obj(j);
+}
+
+enum call_result run_claims(struct call *call)
+{
+	struct cache *cache = pipeline_cache(call->p);
+	json_arr(&call->j);
+	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
+		if (ctr->device)
+			put_claim(&call->j, cache, ctr);
+	json_end_arr(&call->j);
+	call->exit = CTL_OK;
 	return CALL_DONE;
 }
 
@@ -272,6 +307,8 @@ static const char *lists_remark(const struct ctr *ctr, const struct instance *po
 		return "the container has exited and has no CPUs";
 	if (!policy)
 		return "no policy is active";
+	if (ctr->cur.claimed)
+		return "the container has the CPUs of its claim";
 	if (!ctr->cur.policy)
 		return "no policy has placed the container: it keeps the CPUs of the runtime";
 	if (ctr->cur.policy != instance_number(policy))

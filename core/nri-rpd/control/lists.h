@@ -7,6 +7,7 @@
 
 enum call_result run_pods(struct call *call);
 enum call_result run_containers(struct call *call);
+enum call_result run_claims(struct call *call);
 enum call_result run_explain(struct call *call);
 
 #endif

@@ -244,6 +244,7 @@ static int take_role(struct instance *i, struct err *err)
 	i->state = module_service(i, RP_STATE_1);
 	i->extended = module_service(i, RP_EXTENDED_1);
 	i->allocation = module_service(i, RP_ALLOCATION_1);
+	i->devices = module_service(i, RP_DEVICES_1);
 	i->decision = module_service(i, RP_DECISION_1);
 	return 0;
 }
@@ -433,9 +434,12 @@ int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
+	bool claim = ctr->device && instance_has_devices(i);
 	instance_enter(i, CRUMB_RELEASE, ctr->full_name);
 	return instance_leave(i, CRUMB_RELEASE,
-			      i->policy->release(i->inst, running_txn(i), ctr->handle), err);
+			      (claim ? i->devices->release
+				     : i->policy->release)(i->inst, running_txn(i), ctr->handle),
+			      err);
 }
 
 bool instance_admits(const struct instance *i)
@@ -536,6 +540,25 @@ int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_
 	instance_enter(i, CRUMB_ZONES, ctr->full_name);
 	return instance_leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink),
 			      err);
+}
+
+bool instance_has_devices(const struct instance *i)
+{
+	return HAS(i->devices, release) && i->devices->devices && i->devices->allocate;
+}
+
+int instance_devices(struct instance *i, const struct rp_devices_sink *sink, struct err *err)
+{
+	instance_enter(i, CRUMB_ZONES, NULL);
+	return instance_leave(i, CRUMB_ZONES, i->devices->devices(i->inst, sink), err);
+}
+
+int instance_device_allocate(struct instance *i, struct ctr *claim, struct err *err)
+{
+	instance_enter(i, CRUMB_ALLOCATE, claim->full_name);
+	return instance_leave(
+		i, CRUMB_ALLOCATE,
+		i->devices->allocate(i->inst, running_txn(i), claim->handle, claim->device), err);
 }
 
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)

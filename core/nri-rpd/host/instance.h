@@ -151,6 +151,11 @@ int instance_extended(struct instance *i, const struct rp_extended_sink *sink, s
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err);
 int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err);
+/* Claims (claim.h). instance_has_devices() returns true if the module offers devices; the other
+ * functions need that. instance_release() also releases claims. */
+bool instance_has_devices(const struct instance *i);
+int instance_devices(struct instance *i, const struct rp_devices_sink *sink, struct err *err);
+int instance_device_allocate(struct instance *i, struct ctr *claim, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
 

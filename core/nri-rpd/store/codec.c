@@ -2,6 +2,8 @@
 /* Encoding and decoding of records. Decoders check every length, set and number. */
 #include "core/nri-rpd/store/codec.h"
 
+#include "core/nri-rpd/cache/claim.h"
+
 #include "core/lib/util/grants.h"
 #include "core/lib/util/pack.h"
 #include "core/lib/util/pb.h"
@@ -128,6 +130,9 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	m->wanted = needs_message(&r->needs, &ctr->wanted);
 	m->has_pod_cpu_extra = ctr->pod_cpu_extra != 0;
 	m->pod_cpu_extra = ctr->pod_cpu_extra;
+	m->device = ctr->device;
+	m->users = ctr->users;
+	m->claim = ctr->claim ? ctr->claim->id : NULL;
 	set_head(r, RECORD_FACTS, ctr->seq, &m->base);
 }
 
@@ -148,6 +153,7 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 					 ctr->sent.mems);
 	m->has_group = d->group != 0;
 	m->group = d->group;
+	m->has_claimed = m->claimed = d->claimed;
 	m->has_confined = m->confined = d->confined;
 	m->needs = needs_message(&r->needs, &d->needs);
 	m->policy = *policy ? codec_text(policy) : NULL;
@@ -437,6 +443,13 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 		r = read_needs(m->wanted, &f.wanted, err);
 	if (!r && (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX))
 		r = err_set(err, -EINVAL, "the CPU request of its pod is invalid");
+	f.device = m->device;
+	f.users = m->users ? m->users : "";
+	f.claim = m->claim;
+	if (!r && f.device)
+		r = check_text("device", f.device, CACHE_ID_MAX, err);
+	if (!r)
+		r = check_text("users of the claim", f.users, CLAIM_USERS_MAX, err);
 	if (!r)
 		*ret = f;
 	return r;
@@ -492,6 +505,7 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 	ret->state = m->state;
 	ret->pid = m->pid;
 	ret->group = m->group;
+	ret->claimed = m->claimed;
 	ret->confined = m->confined;
 	ret->policy = codec_text(m->policy);
 	int r = read_values(m->decided, &ret->decided, err);

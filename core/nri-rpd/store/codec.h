@@ -101,6 +101,8 @@ struct stored_facts {
 	uint32_t flags;
 	struct needs wanted;
 	int64_t pod_cpu_extra;
+	const char *device, *users; /* members of a claim (claim.h); device NULL: a container */
+	const char *claim; /* id of the claim that the container uses; NULL: none */
 };
 
 struct stored_set {
@@ -115,7 +117,7 @@ struct stored_values {
 
 struct stored_decision {
 	uint32_t state, pid, group;
-	bool confined;
+	bool confined, claimed;
 	struct stored_values decided, acked, sent;
 	struct stored_set exclusive;
 	struct needs needs;

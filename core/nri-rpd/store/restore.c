@@ -4,6 +4,7 @@
 #include "core/nri-rpd/store/internal.h"
 
 #include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
@@ -143,6 +144,7 @@ static int fill_decision(struct cache *c, struct decision *d, const struct store
 	d->state = from->state;
 	d->group = from->group;
 	d->confined = from->confined;
+	d->claimed = from->claimed;
 	d->policy = *from->policy ? cache_policy_number(c, from->policy) : 0;
 	int r = take_set(c, &d->cpus, &from->decided.cpus);
 	if (!r)
@@ -170,6 +172,10 @@ static int apply_decision(struct restore *r, struct ctr *ctr, const struct store
 	struct txn *t = txn_begin(r->cache);
 	struct decision *d = t ? txn_stage(t, ctr) : NULL;
 	int res = d ? fill_decision(r->cache, d, from) : -ENOMEM;
+	if (d && d->claimed && !ctr->claim) { /* the claim could not be restored */
+		d->claimed = false;
+		txn_put_set(r->cache, &d->exclusive, NULL);
+	}
 	if (!res)
 		txn_commit(t);
 	txn_end(t);
@@ -223,6 +229,9 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	(*ret)->wanted = s.wanted;
 	(*ret)->pod_cpu_extra = s.pod_cpu_extra;
 	(*ret)->flags = s.flags | RP_CTR_RESTORED;
+	if (!res && s.device)
+		res = claim_mark(*ret, s.device, s.users);
+	(*ret)->claim = s.claim ? claim_of_id(r->cache, s.claim) : NULL;
 	r->counts.ctrs++;
 	return res;
 }

@@ -42,6 +42,13 @@ static int sync_cmp(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
+/* Returns true if the instance has to know the object. A policy does not place containers that use
+ * a claim, and other modules do not handle claims. */
+static bool is_visible(const struct instance *i, const struct ctr *ctr)
+{
+	return i->policy ? !txn_view(ctr)->claimed : !ctr->device;
+}
+
 /* Returns true if the container is listed in this order. A container under creation is not listed
  * during a resync: its request has failed and it is about to be removed. */
 static bool is_listed(const struct ctr *ctr, uint32_t order)
@@ -49,12 +56,13 @@ static bool is_listed(const struct ctr *ctr, uint32_t order)
 	return ctr_live(txn_view(ctr)->state) && (order != RP_ORDER_SYNC || !ctr->coming);
 }
 
-static uint32_t list_created(struct cache *c, uint32_t order, rp_ctr *ret, uint32_t cap)
+static uint32_t list_created(const struct instance *i, struct cache *c, uint32_t order, rp_ctr *ret,
+			     uint32_t cap)
 {
 	uint32_t n = 0;
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(c), ctr) {
-		if (!is_listed(ctr, order))
+		if (!is_listed(ctr, order) || !is_visible(i, ctr))
 			continue;
 		if (n < cap)
 			ret[n] = ctr->handle;
@@ -67,7 +75,7 @@ static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, 0);
 	struct cache *c = instance_of(ctx)->env->cache;
-	uint32_t n = list_created(c, order, ret, cap);
+	uint32_t n = list_created(ctx, c, order, ret, cap);
 	if (order != RP_ORDER_SYNC || n > cap || n < 2)
 		return n;
 	_free_ struct ctr **sorted = calloc(n, sizeof *sorted);

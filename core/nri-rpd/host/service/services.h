@@ -33,6 +33,7 @@ struct instance {
 	const struct rp_state *state;
 	const struct rp_extended *extended;
 	const struct rp_allocation *allocation;
+	const struct rp_devices *devices;
 	const struct rp_decision *decision;
 	struct rp_host host;
 	pthread_t thread; /* the main thread, on which the instance may call the host */

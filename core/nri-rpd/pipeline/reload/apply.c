@@ -61,7 +61,7 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 	struct ctr *ctr;
 	struct invariants inv = decide_invariants(p);
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		if (!ctr_live(ctr->cur.state))
+		if (!ctr_live(ctr->cur.state) || txn_view(ctr)->claimed)
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)
@@ -72,7 +72,8 @@ static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct
 		/* the host confines the container until the policy pins it */
 		d->confined = d->confined || (d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU));
 		/* also resets CPUs that another component has set, because policies inspect them */
-		if (reset && (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
+		if (reset && !ctr->device &&
+		    (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
 			txn_put_set(p->env.cache, &d->cpus,
 				    intern_get(cache_sets(p->env.cache), inv.online));
 	}
@@ -157,12 +158,30 @@ static bool apply_is_left_unpinned(struct instance *policy, const struct ctr *ct
 	       !(ctr->flags & RP_CTR_PRESERVE_CPU);
 }
 
+/* Refuses a policy that cannot keep claims. */
+static int apply_check_claims(const struct pipeline *p, const struct instance *policy,
+			      struct err *err)
+{
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (ctr->device && !instance_has_devices(policy))
+			return err_set(err, -EBUSY,
+				       "claim %s/%s would lose its CPUs %s: policy %s has no "
+				       "devices; delete the pods that use the claim first",
+				       ctr->pod->ns, ctr->pod->name,
+				       ctr->cur.cpus ? ctr->cur.cpus->text : "",
+				       instance_name(policy));
+	return 0;
+}
+
 int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, struct err *err)
 {
 	struct ctr *ctr;
 	uint32_t number = instance_number(policy);
 	struct rp_idset placed;
-	int r = forget_former(p, number, reset, err);
+	int r = apply_check_claims(p, policy, err);
+	if (!r)
+		r = forget_former(p, number, reset, err);
 	if (!r)
 		r = instance_sync(policy, err);
 	if (r)
@@ -170,7 +189,7 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 	placed_cpus(p, number, &placed);
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
-		if (!d)
+		if (!d || d->claimed)
 			continue;
 		/* A container that the policy has not touched is unchanged. */
 		if (apply_is_left_unpinned(policy, ctr, d))
@@ -190,7 +209,7 @@ static int resize_adjusted(struct pipeline *p, struct instance *policy, struct e
 	struct ctr *ctr;
 	int r = 0;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (!r && ctr_live(ctr->cur.state) &&
+		if (!r && ctr_live(ctr->cur.state) && !ctr->cur.claimed &&
 		    memcmp(&txn_view(ctr)->needs, &ctr->cur.needs, sizeof ctr->cur.needs) != 0)
 			r = instance_update(policy, ctr, err);
 	return r;

@@ -406,7 +406,7 @@ int adjust_stage_all(struct pipeline *p, struct err *err)
 {
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		if (!ctr_live(ctr->cur.state) || as_adjusted(p, ctr))
+		if (!ctr_live(ctr->cur.state) || ctr->device || as_adjusted(p, ctr))
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)

@@ -11,6 +11,7 @@
 #include "core/lib/util/log.h"
 #include "core/nri-rpd/cache/invariant.h"
 #include "core/nri-rpd/pipeline/controllers/life.h"
+#include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/request/confine.h"
 #include "core/nri-rpd/pipeline/request/rebalance.h"
 #include "core/nri-rpd/pipeline/request/sync.h"
@@ -104,6 +105,8 @@ static int place_anew(struct pipeline *p, struct err *err)
 {
 	int r = instance_sync(p->policy, err);
 	if (!r)
+		r = claims_follow(p, err);
+	if (!r)
 		r = confine(p, err);
 	return r ? r : decide_check(p, err);
 }
@@ -155,6 +158,8 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 	if (r) /* an error of the policy, not of a plugin, a controller or the daemon */
 		p->stats.policy_errors += p->policy && instance_failures(p->policy) != failures;
 	else
+		r = claims_follow(p, err);
+	if (!r)
 		r = confine(p, err);
 	if (!r)
 		r = decide_check(p, err);
@@ -331,13 +336,15 @@ static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 	txn_put_set(p->env.cache, &d->exclusive, NULL);
 	txn_put_blob(&d->private_data, NULL);
 	txn_put_blob(&d->degraded, NULL);
+	d->claimed = false;
 	return 0;
 }
 
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	assert(p->txn && !txn_committed(p->txn));
-	int r = p->policy ? instance_release(p->policy, ctr, err) : 0;
+	bool hidden = txn_view(ctr)->claimed; /* the policy does not know the container */
+	int r = p->policy && !hidden ? instance_release(p->policy, ctr, err) : 0;
 	return r ? r : stage_exited(p, ctr, err);
 }
 

@@ -16,6 +16,7 @@
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/buf.h"
@@ -416,8 +417,10 @@ static int request_place(struct pipeline *p, void *arg, struct err *err)
 	devices_explain(p, c->ctr);
 	if (!c->adopts)
 		r = inquiry_allows(p, c->ctr, err);
+	if (!r && (r = claims_stage(p, c->ctr, err)) > 0)
+		r = 0;
 	c->required = r;
-	if (!r && p->policy)
+	if (!r && p->policy && !d->claimed)
 		r = instance_allocate(p->policy, c->ctr, err);
 	if (r && !c->required)
 		request_note_holders(p, c->ctr);
@@ -653,7 +656,7 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 		return;
 	}
 	request_refresh(p, ctr, desc, RP_STATE_RUNNING);
-	if (p->policy && instance_handles_events(p->policy)) {
+	if (p->policy && !ctr->cur.claimed && instance_handles_events(p->policy)) {
 		if (decide_event(p, request_started, ctr, &err))
 			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 				    err.text);
@@ -708,7 +711,7 @@ static int request_resize(struct pipeline *p, void *arg, struct err *err)
 		return 0;
 	ctr->pod->resized = false;
 	adjust_stage(p, ctr, d);
-	return p->policy ? instance_update(p->policy, ctr, err) : 0;
+	return p->policy && !d->claimed ? instance_update(p->policy, ctr, err) : 0;
 }
 
 static void put_amount(struct buf *text, const char *what, int64_t was, int64_t now,

@@ -14,6 +14,7 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
+#include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
@@ -197,7 +198,7 @@ static void drop_unlisted(struct pipeline *p)
 	struct ctr *ctr, *next;
 	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next)
 	{
-		if (ctr->sync_mark == p->requests.sync_mark)
+		if (ctr->sync_mark == p->requests.sync_mark || ctr->device)
 			continue;
 		log_debug("%s was removed", ctr->full_name);
 		if (ctr_live(ctr->cur.state))
@@ -206,6 +207,8 @@ static void drop_unlisted(struct pipeline *p)
 	}
 	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
 		after = pod->hh.next;
+		if (pod->ctrs && pod->ctrs->device)
+			continue; /* a claim */
 		if (pod->sync_mark != p->requests.sync_mark || empty_pods_is_gone(p, pod))
 			request_forget_pod(p, pod);
 	}
@@ -261,6 +264,8 @@ static int sync_synchronize(struct pipeline *p, void *arg, struct err *err)
 {
 	const bool *other_runtime = arg;
 	int r = adjust_stage_all(p, err);
+	if (!r)
+		r = claims_stage_listed(p, err);
 	if (r)
 		return r;
 	if (p->policy && p->requests.other_policy)

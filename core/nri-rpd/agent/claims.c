@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/agent/claims.h"
+
+#include <string.h>
+
+#include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/pipeline/reload/reload.h"
+#include "core/lib/util/arena.h"
+#include "core/lib/util/buf.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/pb.h"
+#include "core/lib/wire/agent_protocol.h"
+#include "proto/agent.pb-c.h"
+
+#define ARENA_BLOCK 4096u
+#define CLAIM_ARENA (256u << 10)
+#define LIST_ARENA (32u << 20)
+
+/* Returns true for names and UIDs of Kubernetes objects. */
+static bool claims_good_name(const char *name, size_t max)
+{
+	size_t len = strnlen(name, max + 1);
+	return len && len <= max &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] == '\0';
+}
+
+static char *claims_join(struct arena *a, char *const *items, size_t n)
+{
+	_cleanup_(buf_fini) struct buf b = BUF_INIT;
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&b, "%s%s", i ? " " : "", items[i]);
+	return b.failed ? NULL : arena_strdup(a, buf_text(&b));
+}
+
+int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct claim_desc *ret)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__PrepareClaimRequest *m = agent__prepare_claim_request__unpack(&alloc, n, data);
+	if (!m)
+		return -EBADMSG;
+	*ret = (struct claim_desc){.uid = m->uid,
+				   .ns = m->namespace_,
+				   .name = m->name,
+				   .device = m->device,
+				   .cpus = m->cpus,
+				   .memory = m->memory};
+	if (!claims_good_name(m->uid, CLAIM_UID_MAX) ||
+	    !claims_good_name(m->namespace_, AGENT_NAME_MAX - 1) ||
+	    !claims_good_name(m->name, AGENT_NAME_MAX - 1) ||
+	    !claims_good_name(m->device, AGENT_NAME_MAX - 1) || m->cpus < 1 ||
+	    m->cpus > AGENT_CLAIM_CPUS_MAX || m->memory < 0 || m->memory > DERIVE_BYTES_MAX ||
+	    m->n_pods > AGENT_CLAIM_PODS_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < m->n_pods; i++)
+		if (!claims_good_name(m->pods[i], CLAIM_UID_MAX))
+			return -EINVAL;
+	ret->users = claims_join(a, m->pods, m->n_pods);
+	return ret->users ? 0 : -ENOMEM;
+}
+
+static void claims_fill(const struct ctr *claim, Agent__Claim *ret)
+{
+	const struct decision *d = &claim->cur;
+	agent__claim__init(ret);
+	ret->uid = (char *)(uintptr_t)claim_uid(claim);
+	ret->namespace_ = claim->pod->ns;
+	ret->name = claim->pod->name;
+	ret->device = claim->device;
+	ret->cpus = d->cpus ? (char *)(uintptr_t)d->cpus->text : ret->cpus;
+	ret->mems = d->mems ? (char *)(uintptr_t)d->mems->text : ret->mems;
+}
+
+void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CLAIM_ARENA);
+	struct err err = ERR_INIT;
+	struct claim_desc desc;
+	const struct ctr *claim;
+	Agent__Claim out;
+	int r = a ? agent_decode_claim(a, req->payload, req->payload_len, &desc) : -ENOMEM;
+	if (r) {
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the claim");
+		return;
+	}
+	if (!conf_core(pipeline_conf(p))->dra) {
+		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
+				      "this node allocates no claims: dra.enabled is not set");
+		return;
+	}
+	r = pipeline_claim_prepare(p, &desc, &claim, &err);
+	if (r) {
+		(void)rpc_reply_error(req,
+				      r == -EAGAIN ? TTRPC_UNAVAILABLE : TTRPC_FAILED_PRECONDITION,
+				      "%s", err_text(&err, r));
+		return;
+	}
+	claims_fill(claim, &out);
+	(void)rpc_reply(req, &out.base);
+}
+
+void agent_serve_release_claim(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CLAIM_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__ReleaseClaimRequest *m =
+		a ? agent__release_claim_request__unpack(&alloc, req->payload_len, req->payload)
+		  : NULL;
+	if (!m) {
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+		return;
+	}
+	pipeline_claim_release(p, m->uid);
+	(void)rpc_reply(req, NULL);
+}
+
+void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
+	struct cache *cache = pipeline_cache(p);
+	Agent__ListClaimsResponse out = AGENT__LIST_CLAIMS_RESPONSE__INIT;
+	Agent__Claim *list = NULL;
+	size_t n = 0;
+	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
+		n += ctr->device != NULL;
+	out.claims = a ? arena_array(a, n + 1, sizeof(Agent__Claim *)) : NULL;
+	list = a ? arena_array(a, n + 1, sizeof *list) : NULL;
+	if (!out.claims || !list) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+		return;
+	}
+	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
+		if (!ctr->device)
+			continue;
+		out.claims[out.n_claims] = &list[out.n_claims];
+		claims_fill(ctr, &list[out.n_claims++]);
+	}
+	(void)rpc_reply(req, &out.base);
+}

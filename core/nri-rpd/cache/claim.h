@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims: CPUs and memory of ResourceClaims (Dynamic Resource Allocation) that were allocated to
+ * this node's pods. A claim is a struct ctr without a process, in a pod of its own, so that
+ * decisions, invariants, the store and policies treat it as the owner of its CPUs. No runtime knows
+ * it: its state is RP_STATE_CREATING until it is released.
+ */
+#ifndef CACHE_CLAIM_H
+#define CACHE_CLAIM_H
+
+#include "core/nri-rpd/cache/cache.h"
+
+#define CLAIM_UID_MAX 128u
+#define CLAIM_USERS_MAX 65536u /* bytes of all UIDs of pods, with a blank after each */
+#define CLAIM_NAME "claim" /* name of the container that stands for a claim */
+/* Kind of the CDI devices of claims; the device's name is the claim's UID. */
+#define CLAIM_CDI "nri-rp.nri.io/claim="
+
+struct claim_desc {
+	const char *uid, *ns, *name, *device;
+	const char *users; /* UIDs of the pods that may use the claim, separated by blanks */
+	int64_t cpus; /* whole CPUs */
+	int64_t memory; /* bytes; 0: none */
+};
+
+/* Returns the claim with this UID; NULL: none. */
+struct ctr *claim_by_uid(struct cache *c, const char *uid);
+/* Returns the claim with the id of its container; NULL: none. */
+struct ctr *claim_of_id(struct cache *c, const char *id);
+const char *claim_uid(const struct ctr *claim);
+/* Inserts a claim without a decision. -EINVAL, -ENOSPC and -ENOMEM as cache_put_ctr(). */
+int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, struct err *err);
+/* Makes a container a claim. -ENOMEM. */
+int claim_mark(struct ctr *ctr, const char *device, const char *users);
+/* Replaces the pods that may use the claim. -ENOMEM. */
+int claim_set_users(struct ctr *claim, const char *users);
+/* Returns true if this pod may use the claim. */
+bool claim_is_for(const struct ctr *claim, const struct pod *pod);
+/* Returns true if the object is a claim and the text is its NAMESPACE/NAME or NAME. */
+bool claim_is_named(const struct ctr *ctr, const char *text);
+/* Removes a claim from the containers that use it. Their CPUs are not exclusive any more. */
+void claim_detach(struct cache *c, const struct ctr *claim);
+
+#endif

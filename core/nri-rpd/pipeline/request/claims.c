@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rpd/pipeline/request/claims.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/internal.h"
+#include "core/nri-rpd/pipeline/request/request.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+
+#define LOG_SOURCE "claims"
+#define NOTE_MAX 512u
+
+__attribute__((format(printf, 3, 4))) static void claims_note(struct pipeline *p, struct ctr *ctr,
+							      const char *fmt, ...)
+{
+	char line[NOTE_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	host_note(p->env.cache, ctr, line);
+}
+
+/* ---- containers that use a claim ------------------------------------------------------------- */
+
+/* Finds the claim of a container. The CDI devices come from the runtime; a pod can request the
+ * device of another pod's claim in an annotation, so the claim has to name the pod. Returns
+ * -EINVAL if there are several. */
+static int claims_find(struct pipeline *p, struct ctr *ctr, struct ctr **ret, struct err *err)
+{
+	*ret = NULL;
+	for (uint32_t i = 0; ctr->desc && i < ctr->desc->n_cdi; i++) {
+		const char *name = ctr->desc->cdi[i];
+		if (!str_has_prefix(name, CLAIM_CDI))
+			continue;
+		struct ctr *claim = claim_by_uid(p->env.cache, name + sizeof CLAIM_CDI - 1);
+		bool allowed = claim && claim_is_for(claim, ctr->pod);
+		if (!allowed) {
+			claims_note(p, ctr, "CDI device %.200s has no effect: %s", name,
+				    claim ? "the claim is not reserved for this pod"
+					  : "there is no such claim");
+			log_warning("%s: CDI device %.200s has no effect: %s", ctr->full_name, name,
+				    claim ? "the claim is not reserved for this pod"
+					  : "there is no such claim");
+		} else if (*ret && *ret != claim) {
+			return err_set(err, -EINVAL,
+				       "container %s uses the claims %s and %s: use one claim of "
+				       "nri-rp in each container",
+				       ctr->full_name, (*ret)->pod->name, claim->pod->name);
+		} else {
+			*ret = claim;
+		}
+	}
+	return 0;
+}
+
+static void claims_take(struct pipeline *p, struct ctr *ctr, struct ctr *claim, struct decision *d)
+{
+	const struct decision *from = txn_view(claim);
+	struct cache *c = p->env.cache;
+	txn_put_set(c, &d->cpus, intern_ref(from->cpus));
+	txn_put_set(c, &d->mems, intern_ref(from->mems));
+	txn_put_set(c, &d->exclusive, intern_ref(from->exclusive));
+	txn_put_blob(&d->private_data, NULL);
+	txn_put_blob(&d->degraded, NULL);
+	d->claimed = true;
+	d->confined = false;
+	d->policy = d->group = 0;
+	ctr->claim = claim;
+	ctr->store.facts = false;
+	claims_note(p, ctr, "CPUs %s of claim %s/%s, device %s", from->cpus->text, claim->pod->ns,
+		    claim->pod->name, claim->device);
+}
+
+int claims_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	struct ctr *claim;
+	int r = claims_find(p, ctr, &claim, err);
+	if (r || !claim || !txn_view(claim)->exclusive)
+		return r;
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	claims_take(p, ctr, claim, d);
+	return 1;
+}
+
+int claims_follow(struct pipeline *p, struct err *err)
+{
+	for (const struct stage *s = txn_touched(p->txn); s; s = s->link) {
+		struct ctr *ctr;
+		if (!s->ctr->device || !s->next.exclusive || !s->ctr->cur.exclusive ||
+		    s->next.exclusive == s->ctr->cur.exclusive)
+			continue;
+		DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+			if (ctr->claim != s->ctr || !txn_view(ctr)->claimed ||
+			    !ctr_live(txn_view(ctr)->state))
+				continue;
+			struct decision *d = txn_stage(p->txn, ctr);
+			if (!d)
+				return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+			claims_take(p, ctr, s->ctr, d);
+		}
+	}
+	return 0;
+}
+
+int claims_stage_listed(struct pipeline *p, struct err *err)
+{
+	struct ctr *ctr;
+	int r = 0;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (r >= 0 && ctr->desc && ctr_live(ctr->cur.state) && !ctr->cur.claimed)
+			r = claims_stage(p, ctr, err);
+	return r < 0 ? r : 0;
+}
+
+/* ---- allocation ------------------------------------------------------------------------------ */
+
+static int claims_allocate(struct pipeline *p, void *arg, struct err *err)
+{
+	struct ctr *claim = arg;
+	int r = instance_device_allocate(p->policy, claim, err);
+	const struct decision *d = txn_view(claim);
+	if (r || (d->exclusive && d->exclusive->count * 1000 == d->needs.cpu_request))
+		return r;
+	return err_set(err, -EBADMSG, "policy %s allocated %u CPUs to claim %s/%s, not %lld",
+		       instance_name(p->policy), d->exclusive ? d->exclusive->count : 0,
+		       claim->pod->ns, claim->pod->name, (long long)(d->needs.cpu_request / 1000));
+}
+
+static void claims_forget(struct pipeline *p, struct ctr *claim)
+{
+	struct pod *pod = claim->pod;
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (ctr->claim != claim)
+			continue;
+		ctr->claim = NULL;
+		ctr->store.facts = false;
+		store_put_ctr(p->store, ctr);
+	}
+	request_forget_ctr(p, claim);
+	store_del_pod(p->store, pod);
+	cache_del_pod(p->env.cache, pod);
+	persist_now(p);
+}
+
+/* Accepts a claim that exists already: the kubelet repeats a request whose answer it lost. */
+static int claims_repeat(struct pipeline *p, struct ctr *claim, const struct claim_desc *desc,
+			 struct err *err)
+{
+	if (!str_eq(claim->device, desc->device) || !str_eq(claim->pod->ns, desc->ns) ||
+	    !str_eq(claim->pod->name, desc->name) ||
+	    claim->wanted.cpu_request != desc->cpus * 1000 ||
+	    claim->wanted.mem_request != desc->memory)
+		return err_set(err, -EINVAL,
+			       "claim %s/%s is allocated already, from device %s with %lld CPUs",
+			       claim->pod->ns, claim->pod->name, claim->device,
+			       (long long)(claim->wanted.cpu_request / 1000));
+	if (claim_set_users(claim, desc->users))
+		return err_errno(err, -ENOMEM, "claim %s/%s", desc->ns, desc->name);
+	store_put_ctr(p->store, claim);
+	persist_now(p);
+	return 0;
+}
+
+static int claims_new(struct pipeline *p, const struct claim_desc *desc, struct ctr **ret,
+		      struct err *err)
+{
+	struct ctr *claim;
+	int r = claim_put(p->env.cache, desc, &claim, err);
+	if (r)
+		return r;
+	store_put_pod(p->store, claim->pod);
+	r = decide(p, claims_allocate, claim, err);
+	if (r) {
+		claims_forget(p, claim);
+		return r;
+	}
+	*ret = claim;
+	log_info("claim %s/%s: CPUs %s of device %s", desc->ns, desc->name, claim->cur.cpus->text,
+		 desc->device);
+	pipeline_event_of(p, EV_CREATED, claim, claim->trail.text,
+			  "claim %s/%s: CPUs %s of device %s", desc->ns, desc->name,
+			  claim->cur.cpus->text, desc->device);
+	decide_tell_others(p, claim);
+	decide_settle(p);
+	return 0;
+}
+
+int pipeline_claim_prepare(struct pipeline *p, const struct claim_desc *desc,
+			   const struct ctr **ret, struct err *err)
+{
+	struct ctr *claim = claim_by_uid(p->env.cache, desc->uid);
+	if (!claim && !p->runtime.synchronized)
+		return err_set(err, -EAGAIN, "no container runtime has listed its containers yet");
+	if (!claim && (!p->policy || !instance_has_devices(p->policy)))
+		return err_set(err, -ENOTSUP, "policy %s has no devices for claims",
+			       p->policy ? instance_name(p->policy) : "none");
+	watchdog_begin(p->watchdog);
+	int r = claim ? claims_repeat(p, claim, desc, err) : claims_new(p, desc, &claim, err);
+	watchdog_end(p->watchdog);
+	*ret = claim;
+	return r;
+}
+
+/* ---- release --------------------------------------------------------------------------------- */
+
+static bool claims_is_user(const struct ctr *ctr, const struct ctr *claim)
+{
+	return ctr->claim == claim && ctr->cur.claimed && ctr_live(ctr->cur.state);
+}
+
+static bool claims_is_used(const struct pipeline *p, const struct ctr *claim)
+{
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (claims_is_user(ctr, claim))
+			return true;
+	return false;
+}
+
+/* Ends a claim that containers still use. The policy then places all containers, these among
+ * them. */
+static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
+{
+	struct ctr *claim = arg, *ctr;
+	struct decision *d = txn_stage(p->txn, claim);
+	if (!d)
+		return err_errno(err, -ENOMEM, "claim %s", claim->pod->name);
+	d->state = RP_STATE_EXITED;
+	txn_put_set(p->env.cache, &d->exclusive, NULL);
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		d = claims_is_user(ctr, claim) ? txn_stage(p->txn, ctr) : NULL;
+		if (!d)
+			continue;
+		d->claimed = false;
+		txn_put_set(p->env.cache, &d->exclusive, NULL);
+		claims_note(p, ctr, "claim %s/%s was released while the container runs",
+			    claim->pod->ns, claim->pod->name);
+	}
+	int r = p->policy ? instance_sync(p->policy, err) : 0;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (r || !claims_is_user(ctr, claim))
+			continue;
+		txn_put_blob(&txn_stage(p->txn, ctr)->degraded,
+			     blob_str("its claim was released while it runs"));
+	}
+	return r;
+}
+
+void pipeline_claim_release(struct pipeline *p, const char *uid)
+{
+	struct ctr *claim = claim_by_uid(p->env.cache, uid);
+	struct err err = ERR_INIT;
+	if (!claim)
+		return;
+	watchdog_begin(p->watchdog);
+	if (claims_is_used(p, claim)) {
+		log_warning("claim %s/%s is released while containers use it", claim->pod->ns,
+			    claim->pod->name);
+		if (decide(p, claims_revoke, claim, &err))
+			log_error("claim %s/%s: its containers cannot be placed: %s",
+				  claim->pod->ns, claim->pod->name, err.text);
+	} else {
+		decide_release(p, claim);
+	}
+	if (ctr_live(claim->cur.state)) {
+		watchdog_end(p->watchdog);
+		return;
+	}
+	decide_tell_others(p, claim);
+	decide_settle(p);
+	pipeline_event(p, EV_RELEASED, "claim %s/%s", claim->pod->ns, claim->pod->name);
+	claims_forget(p, claim);
+	watchdog_end(p->watchdog);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+int pipeline_devices(struct pipeline *p, const struct rp_devices_sink *sink, struct err *err)
+{
+	if (!p->policy || !instance_has_devices(p->policy))
+		return -ENOTSUP;
+	watchdog_begin(p->watchdog);
+	int r = instance_devices(p->policy, sink, err);
+	watchdog_end(p->watchdog);
+	return r;
+}
