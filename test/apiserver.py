@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import uuid
 
-GROUPS = {'config.nri/v1alpha1', 'nri-rp.io/v1alpha1', 'topology.node.k8s.io/v1alpha2'}
+GROUPS = {'config.nri/v1alpha1', 'nri-rp.io/v1alpha1', 'topology.node.k8s.io/v1alpha2', 'resource.k8s.io/v1'}
 FORMER = 'criresmgr.intel.com/v1alpha1'  # its adjustments are called FORMER_ADJUSTMENTS here
 FORMER_ADJUSTMENTS = 'adjustments.criresmgr.intel.com'
 PATH = re.compile(r'^/(?:api/v1|apis/(?P<group>[^/]+/[^/]+))(?:/namespaces/(?P<ns>[^/]+))?(?:/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?)?$')
@@ -195,6 +195,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 merge_conditions(api.objects[key], patch)
             out = api.store(key, merged(api.objects.get(key, {}), patch), spec=at['sub'] is None)
         self.answer(200, out)
+
+    def serve_delete(self, api, at, _query, _body):
+        with api.lock:
+            api.writes.append(('DELETE', self.path, None))
+            found = (at['plural'], at['ns'], at['name']) in api.objects
+            if found:
+                api.delete(at['plural'], at['ns'], at['name'])
+        if found:
+            self.answer(200, {'kind': 'Status', 'status': 'Success'})
+        else:
+            self.fail(404, '%s not found' % at['name'])
 
     def serve_post(self, api, at, query, body):
         with api.lock:

@@ -10,6 +10,7 @@
 
 #include "core/nri-rp-agent/adjust.h"
 #include "core/nri-rp-agent/configs.h"
+#include "core/nri-rp-agent/dra.h"
 #include "core/nri-rp-agent/evict.h"
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/node.h"
@@ -33,6 +34,7 @@ struct cluster {
 	struct configs *configs;
 	struct published *published;
 	struct wishes *wishes;
+	struct dra *dra;
 	struct readiness *readiness;
 	struct evict *evict;
 	struct report *report;
@@ -85,6 +87,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 		configs_node_seen(c->configs, object);
 		published_seen(c->published, object);
 		wishes_seen(c->wishes, object);
+		dra_node_seen(c->dra, object);
 		readiness_seen(c->readiness, object);
 		node_feed_seen(c->node_feed, object);
 	}
@@ -141,6 +144,7 @@ static void connected(const Agent__RegisterResponse *m, void *arg)
 	node_feed_daemon_connected(c->node_feed);
 	pod_feed_daemon_connected(c->pod_feed, m->pod_source);
 	adjust_daemon_connected(c->adjust);
+	dra_daemon_connected(c->dra);
 	tell_state(c);
 }
 
@@ -161,6 +165,8 @@ static int publish(const Agent__PublishedRequest *m, void *arg)
 	const struct cluster *c = arg;
 	int r = published_take(c->published, m);
 	readiness_take(c->readiness, m);
+	if (!r)
+		r = dra_take(c->dra, m);
 	return r ? r : wishes_take(c->wishes, m);
 }
 
@@ -227,6 +233,11 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
+	c->dra = dra_new(&(struct dra_config){.link = c->link,
+					      .kube = c->kube,
+					      .node = c->node,
+					      .kubelet_root = config->kubelet_root,
+					      .cdi_dir = config->cdi_dir});
 	c->readiness = readiness_new(c->kube, c->link, c->node);
 	c->evict = evict_new(c->kube);
 	c->report = report_new(c->kube, c->node, state_changed, c);
@@ -246,9 +257,9 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->wishes && c->readiness && c->evict && c->report &&
-	    c->adjust && c->node_feed && c->pod_feed && (c->bridge_feed || !config->bridge) &&
-	    c->state_timer)
+	if (selector && c->published && c->wishes && c->dra && c->readiness && c->evict &&
+	    c->report && c->adjust && c->node_feed && c->pod_feed &&
+	    (c->bridge_feed || !config->bridge) && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -292,6 +303,7 @@ struct cluster *cluster_free(struct cluster *c)
 	published_free(c->published);
 	readiness_free(c->readiness);
 	wishes_free(c->wishes);
+	dra_free(c->dra);
 	evict_free(c->evict);
 	report_free(c->report);
 	adjust_free(c->adjust);

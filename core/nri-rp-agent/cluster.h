@@ -17,6 +17,11 @@
  *   readiness.c      condition and taint of the Node by the daemon's state
  *   report.c         events of pods and of the node
  *   evict.c          evicts pods
+ *   dra.c            driver of Dynamic Resource Allocation
+ *   claim_work.c     claims from the kubelet's request to its answer
+ *   claim_object.c   what a ResourceClaim has allocated
+ *   slices.c         publishes devices in a ResourceSlice
+ *   cdi.c            CDI files of claims
  *
  * Addresses and credentials of the API server, and HTTP, are in core/lib/kube.
  */
@@ -37,6 +42,7 @@ struct cluster_config {
 	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */
 	const char *config_map;
 	const char *pods_socket; /* the kubelet's pods API */
+	const char *kubelet_root, *cdi_dir; /* folders for claims (dra.h) */
 };
 
 #define CLUSTER_DEFAULT_NAMESPACE "kube-system"

@@ -39,6 +39,11 @@
  *   readiness.c      condition and taint of the Node by the daemon's state
  *   report.c         events of pods and of the node
  *   evict.c          evicts pods
+ *   dra.c            driver of Dynamic Resource Allocation
+ *   claim_work.c     claims from the kubelet's request to its answer
+ *   claim_object.c   what a ResourceClaim has allocated
+ *   slices.c         publishes devices in a ResourceSlice
+ *   cdi.c            CDI files of claims
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -101,6 +106,8 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 		.ns = o->ns,
 		.config_map = o->config_map,
 		.pods_socket = o->pods_socket,
+		.kubelet_root = o->kubelet_root,
+		.cdi_dir = o->cdi_dir,
 	};
 	return cluster_new(&config, &a->cluster, err);
 }

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rp-agent/cdi.h"
 #include "core/nri-rp-agent/cluster.h"
+#include "core/nri-rp-agent/dra.h"
 #include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/plugins.h"
@@ -90,6 +92,12 @@ static const struct cmdline_option table[] = {
 	       "source of the devices listed there: kubelet or none,\n                           "
 	       "default none",
 	       .take = take_provider),
+	OPTION("kubelet-root", "DIR",
+	       "the kubelet's folder, for claims (dra.enabled), default\n                          "
+	       " " DRA_DEFAULT_KUBELET_ROOT,
+	       OPTION_TEXT(kubelet_root)),
+	OPTION("cdi-dir", "DIR", "folder of the CDI files of claims, default " CDI_DEFAULT_DIR,
+	       OPTION_TEXT(cdi_dir)),
 	OPTION("log-level", "LEVEL", "error, warning, notice, info or debug, default info",
 	       OPTION_LEVEL(log_level)),
 };
@@ -114,6 +122,8 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 		.pods_socket = PODWATCH_DEFAULT_SOCKET,
 		.service_account = SERVICE_ACCOUNT_DIR,
 		.config_map = CLUSTER_DEFAULT_CONFIG_MAP,
+		.kubelet_root = DRA_DEFAULT_KUBELET_ROOT,
+		.cdi_dir = CDI_DEFAULT_DIR,
 		.plugin_grace_s = PLUGINS_GRACE_S,
 		.log_level = LOG_INFO,
 	};

@@ -11,6 +11,7 @@ struct options {
 	const char *bridge_socket; /* NULL: no bridge */
 	/* Members of struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
+	const char *kubelet_root, *cdi_dir; /* for claims */
 	const char *plugin_dir; /* NULL: no resource plugins */
 	uint64_t plugin_grace_s;
 	const char *pod_resources_socket; /* NULL: the pod-resources API is not served */

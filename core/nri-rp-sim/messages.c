@@ -306,6 +306,24 @@ static bool fill_hugepages(struct arena *a, const struct sim_ctr *c, Nri__LinuxR
 	return true;
 }
 
+static bool fill_cdi(struct arena *a, const struct sim_ctr *c, Nri__Container *m)
+{
+	const json_t *list = json_object_get(c->spec, "cdi"), *value;
+	size_t i;
+	m->cdi_devices = arena_array(a, json_array_size(list) + 1, sizeof *m->cdi_devices);
+	if (!m->cdi_devices)
+		return false;
+	json_array_foreach(list, i, value)
+	{
+		Nri__CDIDevice *d = PB_NEW(a, Nri__CDIDevice, nri__cdidevice);
+		if (!d)
+			return false;
+		d->name = messages_borrow(json_is_string(value) ? json_string_value(value) : "");
+		m->cdi_devices[m->n_cdi_devices++] = d;
+	}
+	return true;
+}
+
 static Nri__ContainerState wire_state(enum ctr_state state)
 {
 	static const Nri__ContainerState states[] = {
@@ -348,6 +366,7 @@ Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct s
 		return NULL;
 	fill_times(s, c, m);
 	bool ok = fill_labels(s, a, c, m) && fill_process(a, c, m) && fill_mounts(a, c, m) &&
-		  fill_devices(a, c, lnx) && fill_hugepages(a, c, lnx->resources);
+		  fill_devices(a, c, lnx) && fill_hugepages(a, c, lnx->resources) &&
+		  fill_cdi(a, c, m);
 	return ok ? m : NULL;
 }

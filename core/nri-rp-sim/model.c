@@ -18,7 +18,7 @@ static const char pod_keys[] =
 	"pod namespace uid labels annotations containers critical handler cgroupParent resources";
 static const char ctr_keys[] =
 	"name cpu memory requests limits init image args env mounts devices labels annotations "
-	"hugepages cpus mems state";
+	"hugepages cdi cpus mems state";
 
 int model_check_pod(const json_t *spec, const char *more, struct err *err)
 {

@@ -6,11 +6,11 @@ _nri_rp_agent() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 	case $prev in
-	--daemon-socket | --kubelet-socket | --kubelet-pods-socket | --bridge-socket | --kubeconfig | --service-account | --plugin-dir | --pod-resources-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--daemon-socket | --kubelet-socket | --kubelet-pods-socket | --bridge-socket | --kubeconfig | --service-account | --plugin-dir | --pod-resources-socket | --kubelet-root | --cdi-dir) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--devices-provider) mapfile -t COMPREPLY < <(compgen -W "kubelet none" -- "$cur") ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W "error warning notice info debug" -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -W "--daemon-socket --kubelet-socket --kubelet-pods-socket --bridge-socket --kubeconfig --context --service-account --node --namespace \
-		--config-map --plugin-dir --plugin-grace --pod-resources-socket --devices-provider --log-level --version --help" -- "$cur") ;;
+		--config-map --plugin-dir --plugin-grace --pod-resources-socket --devices-provider --kubelet-root --cdi-dir --log-level --version --help" -- "$cur") ;;
 	esac
 }
 

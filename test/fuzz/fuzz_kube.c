@@ -11,6 +11,7 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/adjust.h"
 #include "core/nri-rp-agent/candidate.h"
+#include "core/nri-rp-agent/claim_object.h"
 #include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/rbac_hint.h"
@@ -81,6 +82,18 @@ static void read_object(const uint8_t *data, size_t n, bool config_map)
 	json_decref(object);
 }
 
+static void read_claim(const json_t *object)
+{
+	struct claim_object c;
+	struct err err = ERR_INIT;
+	if (claim_object_read(object, "u", "nri-rp.nri.io", "n1", &c, &err)) {
+		check(*err.text);
+		return;
+	}
+	check(c.cpus > 0 && c.cpus <= AGENT_CLAIM_CPUS_MAX && c.memory >= 0 && c.device);
+	check(c.request_len <= strlen(c.request) && c.n_pods <= AGENT_CLAIM_PODS_MAX);
+}
+
 /* What the agent makes of a Node the daemon takes, or refuses. */
 static void send_node(struct arena *a, const json_t *object)
 {
@@ -126,6 +139,7 @@ static void read_node(const uint8_t *data, size_t n)
 		check(wishes_patch(object, nothing, &patch, foreign) == 0 && !*foreign);
 		json_decref(patch);
 		read_adjustment(object);
+		read_claim(object);
 	}
 	json_decref(object);
 	json_decref(wanted);

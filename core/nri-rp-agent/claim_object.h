@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what a ResourceClaim of the API server has allocated from this node's devices. */
+#ifndef NRI_RP_AGENT_CLAIM_OBJECT_H
+#define NRI_RP_AGENT_CLAIM_OBJECT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "core/lib/util/err.h"
+#include "core/lib/wire/agent_protocol.h"
+
+/* Texts are borrowed from the object. */
+struct claim_object {
+	const char *request; /* name of the request; a subrequest is cut off */
+	size_t request_len;
+	const char *device, *share_id; /* share_id NULL: none */
+	int64_t cpus, memory; /* whole CPUs; bytes */
+	const char *pods[AGENT_CLAIM_PODS_MAX]; /* UIDs of the pods that may use it */
+	uint32_t n_pods;
+};
+
+/* Reads the claim with this UID. -ESTALE: the object is another claim, or has nothing of this
+ * driver and pool; -EINVAL: what it has is not understood. */
+int claim_object_read(const json_t *object, const char *uid, const char *driver, const char *pool,
+		      struct claim_object *ret, struct err *err);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-agent/watch.h"
+#include "core/nri-rp-agent/writer.h"
+#include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
+#include "core/lib/util/log.h"
+#include "core/lib/util/str.h"
+#include "core/lib/wire/agent_protocol.h"
+
+#define LOG_SOURCE "slices"
+#define PATH SLICES_GROUP "/resourceslices"
+#define FIELD_MANAGER "?fieldManager=nri-rp&force=true"
+#define MISSING                                                                                    \
+	"the API server needs resource.k8s.io/v1, which Kubernetes has since 1.34: set "           \
+	"dra.enabled: false on an older one"
+#define NUMA_NODE "numaNode"
+#define NUMA_NODE_KEY "resource.kubernetes.io/numaNode" /* as drivers of other devices name it */
+#define MIB (INT64_C(1) << 20)
+#define NS_PER_S UINT64_C(1000000000)
+
+struct slices {
+	struct kube *kube;
+	char *node, *driver, *name, *uid; /* uid: the Node's; NULL: not seen yet */
+	struct writer *writer, *remover; /* remover NULL: nothing was removed yet */
+	struct watch *watch; /* NULL: nothing is published */
+	json_t *devices; /* NULL: nothing is published */
+	int64_t generation; /* generation of `devices` */
+};
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* Formats a capacity with the amounts that claims may request: CPUs one by one, others in MiB.
+ * Without this policy a claim that requests no amount would get all. */
+static json_t *slices_capacity(const char *name, int64_t amount)
+{
+	bool cpu = str_eq(name, "cpu");
+	const char *step = cpu ? "1" : "1Mi";
+	_free_ char *value = cpu ? str_printf("%lld", (long long)amount)
+				 : str_printf("%lldMi", (long long)(amount / MIB));
+	return value ? json_pack("{s:s, s:{s:s, s:{s:s, s:s}}}", "value", value, "requestPolicy",
+				 "default", step, "validRange", "min", step, "step", step)
+		     : NULL;
+}
+
+static json_t *slices_device(const Agent__Device *d)
+{
+	json_t *attributes = json_object(), *capacity = json_object();
+	for (size_t i = 0; i < d->n_attributes; i++) {
+		const Agent__DeviceAttribute *a = d->attributes[i];
+		const char *name = str_eq(a->name, NUMA_NODE) ? NUMA_NODE_KEY : a->name;
+		(void)json_object_set_new(
+			attributes, name,
+			a->is_text ? json_pack("{s:s}", "string", a->text)
+				   : json_pack("{s:I}", "int", (json_int_t)a->number));
+	}
+	for (size_t i = 0; i < d->n_capacity; i++)
+		(void)json_object_set_new(
+			capacity, d->capacity[i]->name,
+			slices_capacity(d->capacity[i]->name, d->capacity[i]->amount));
+	return json_pack("{s:s, s:o, s:o, s:b}", "name", d->name, "attributes", attributes,
+			 "capacity", capacity, "allowMultipleAllocations", 1);
+}
+
+static bool slices_too_much(const Agent__PublishedRequest *m)
+{
+	bool much = m->n_devices > AGENT_DEVICES_MAX;
+	for (size_t i = 0; !much && i < m->n_devices; i++)
+		much = m->devices[i]->n_capacity > AGENT_DEVICE_ITEMS_MAX ||
+		       m->devices[i]->n_attributes > AGENT_DEVICE_ITEMS_MAX;
+	return much;
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+static void slices_write(struct slices *s)
+{
+	if (!s->uid || !s->devices)
+		return;
+	json_t *object = json_pack(
+		"{s:s, s:s, s:{s:s, s:[{s:s, s:s, s:s, s:s}]}, s:{s:s, s:s, s:{s:s, s:I, s:i}, "
+		"s:O}}",
+		"apiVersion", "resource.k8s.io/v1", "kind", "ResourceSlice", "metadata", "name",
+		s->name, "ownerReferences", "apiVersion", "v1", "kind", "Node", "name", s->node,
+		"uid", s->uid, "spec", "driver", s->driver, "nodeName", s->node, "pool", "name",
+		s->node, "generation", (json_int_t)s->generation, "resourceSliceCount", 1,
+		"devices", s->devices);
+	_free_ char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	json_decref(object);
+	if (!text || writer_put(s->writer, text))
+		log_error("the devices of claims cannot be published: no memory");
+}
+
+/* Chooses a generation that is higher than all earlier ones, of earlier runs too. */
+static void slices_renew(struct slices *s, int64_t above)
+{
+	int64_t now = (int64_t)(clock_wall_ns() / NS_PER_S);
+	s->generation = s->generation < above ? above : s->generation;
+	s->generation = now > s->generation ? now : s->generation + 1;
+	slices_write(s);
+}
+
+static void slices_on_slice(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct slices *s = arg;
+	const json_t *spec = json_object_get(object, "spec");
+	int64_t generation =
+		json_integer_value(json_object_get(json_object_get(spec, "pool"), "generation"));
+	(void)text;
+	if (!s->devices || !writer_idle(s->writer))
+		return;
+	if (event == WATCH_GONE)
+		slices_write(s);
+	else if (event == WATCH_OBJECT && generation != s->generation)
+		slices_renew(s, generation);
+}
+
+int slices_take(struct slices *s, const Agent__PublishedRequest *m)
+{
+	if (slices_too_much(m))
+		return -E2BIG;
+	json_t *devices = json_array();
+	for (size_t i = 0; i < m->n_devices; i++)
+		(void)json_array_append_new(devices, slices_device(m->devices[i]));
+	if (!devices)
+		return -ENOMEM;
+	if (s->devices && json_equal(devices, s->devices)) {
+		json_decref(devices);
+		return 0;
+	}
+	json_decref(s->devices);
+	s->devices = devices;
+	_free_ char *selector = str_printf("metadata.name=%s", s->name);
+	if (!s->watch && selector)
+		s->watch = watch_new(s->kube, PATH, selector, slices_on_slice, s);
+	slices_renew(s, 0);
+	return s->watch ? 0 : -ENOMEM;
+}
+
+void slices_node_seen(struct slices *s, const json_t *node)
+{
+	const char *uid =
+		json_string_value(json_object_get(json_object_get(node, "metadata"), "uid"));
+	if (!uid || (s->uid && str_eq(s->uid, uid)))
+		return;
+	free(s->uid);
+	s->uid = strdup(uid);
+	slices_write(s);
+}
+
+static struct writer *slices_writer(struct slices *s, const char *method, const char *query)
+{
+	_free_ char *path = str_printf(PATH "/%s%s", s->name, query);
+	const struct writer_config config = {
+		.what = "ResourceSlice",
+		.method = method,
+		.path = path,
+		.content_type = *query ? KUBE_APPLY_PATCH : KUBE_JSON,
+		.interval_ms = SLICES_INTERVAL_MS,
+		.missing = MISSING,
+		.ends_with_it = !*query,
+	};
+	return path ? writer_new(s->kube, &config) : NULL;
+}
+
+void slices_withdraw(struct slices *s)
+{
+	s->watch = watch_free(s->watch);
+	json_decref(s->devices);
+	s->devices = NULL;
+	s->writer = writer_free(s->writer); /* a waiting write would create the slice again */
+	s->writer = slices_writer(s, "PATCH", FIELD_MANAGER);
+	if (!s->remover)
+		s->remover = slices_writer(s, "DELETE", "");
+	if (!s->writer || !s->remover || writer_put(s->remover, "{}"))
+		log_error("ResourceSlice %s cannot be removed: no memory", s->name);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct slices *slices_new(struct kube *k, const char *node, const char *driver)
+{
+	struct slices *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->kube = k;
+	s->node = strdup(node);
+	s->driver = strdup(driver);
+	s->name = str_printf("%s-%s", node, driver);
+	s->writer = s->name ? slices_writer(s, "PATCH", FIELD_MANAGER) : NULL;
+	return s->node && s->driver && s->writer ? s : slices_free(s);
+}
+
+struct slices *slices_free(struct slices *s)
+{
+	if (!s)
+		return NULL;
+	watch_free(s->watch);
+	writer_free(s->writer);
+	writer_free(s->remover);
+	json_decref(s->devices);
+	free(s->node);
+	free(s->driver);
+	free(s->name);
+	free(s->uid);
+	free(s);
+	return NULL;
+}

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of CPUs and memory (Dynamic Resource Allocation): a kubelet, an API server, a real nri-rp-agent and a real nri-rpd."""
+import contextlib
+import json
+import shutil
+import tempfile
+
+import grpc
+import pytest
+
+from dra import DRIVER, Kubelet, allocated
+from simnode import ctr, eventually
+from test_cluster import NODE, Cluster
+
+SLICES, CLAIMS = 'resourceslices', 'resourceclaims'
+SLICE = '%s-%s' % (NODE, DRIVER)
+STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
+CPUSET = {'policy': 'cpuset', 'cpuset': {'reservedResources': {'cpu': 'cpuset:0'}}}
+MACHINE = 'server-2s'
+POD, OTHER = 'aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-000000000002'
+
+
+class Claims(Cluster):
+    def __init__(self, make_node, folder, config=None, version='v1', **more):
+        self.cdi, root = folder / 'cdi', tempfile.mkdtemp(prefix='nri-rp-dra-')  # names of sockets are short
+        self.folder = root
+        self.kubelet = Kubelet(root, version)
+        super().__init__(make_node, folder, config={'dra': {'enabled': True}, **(config or STATIC)}, head={'machine': MACHINE},
+                         agent=['--kubelet-root', root, '--cdi-dir', self.cdi], **more)
+
+    def __exit__(self, *what):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return super().__exit__(*what)
+
+    def ready(self):
+        eventually(lambda: self.api.find(SLICES, None, SLICE))
+        eventually(self.kubelet.socket.exists)
+        self.kubelet.register()
+        return self
+
+    def devices(self):
+        found = self.api.find(SLICES, None, SLICE)
+        return {d['name']: d for d in found['spec']['devices']} if found else {}
+
+    def put(self, name, **more):
+        """A claim that was allocated; as the kubelet names it."""
+        uid = self.api.put(CLAIMS, 'default', name, allocated(NODE, **more))['metadata']['uid']
+        return 'default', name, uid
+
+    def files(self):
+        return sorted(p.name for p in self.cdi.iterdir()) if self.cdi.exists() else []
+
+    def prepare(self, claim):
+        return self.kubelet.prepare(claim)[claim[2]]
+
+    def answers(self, claim):
+        """Whether the driver prepares the claim by now; an agent that has just started does not listen yet."""
+        with contextlib.suppress(grpc.RpcError):
+            return not self.prepare(claim).error
+        return False
+
+    def unprepare(self, claim):
+        return self.kubelet.unprepare(claim)[claim[2]].error
+
+    def released(self, claim):
+        """Whether the driver has released the claim by now."""
+        with contextlib.suppress(grpc.RpcError):
+            return self.unprepare(claim) == ''
+        return False
+
+    def cpus(self, pod, container):
+        return self.node.ctl('explain', '%s/%s' % (pod, container))['cpus']
+
+
+def cdi(claim):
+    return '%s/claim=%s' % (DRIVER, claim[2])
+
+
+def ids(text):
+    """The CPUs of a list."""
+    out = set()
+    for part in filter(None, text.split(',')):
+        low, _, high = part.partition('-')
+        out |= set(range(int(low), int(high or low) + 1))
+    return out
+
+
+@pytest.fixture
+def claims(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield lambda **more: stack.enter_context(Claims(make_node, tmp_path, **more)).ready()
+
+
+def test_driver_registers(claims):
+    c = claims()
+    info = c.kubelet.info
+    assert (info.type, info.name) == ('DRAPlugin', DRIVER)
+    assert list(info.supported_versions) == ['v1.DRAPlugin', 'v1beta1.DRAPlugin']
+    eventually(lambda: 'the kubelet has registered the driver' in c.agent.read_log())
+    c.kubelet.register(error='a reason')
+    eventually(lambda: 'does not register the driver nri-rp.nri.io: a reason' in c.agent.read_log())
+
+
+def test_devices_are_published(claims):
+    c = claims()
+    found = c.api.find(SLICES, None, SLICE)
+    node = c.api.find('nodes', None, NODE)
+    assert found['metadata']['ownerReferences'] == [{'apiVersion': 'v1', 'kind': 'Node', 'name': NODE, 'uid': node['metadata']['uid']}]
+    spec = found['spec']
+    assert (spec['driver'], spec['nodeName'], spec['pool']['name'], spec['pool']['resourceSliceCount']) == (DRIVER, NODE, NODE, 1)
+    device = c.devices()['cpu-node-0']
+    assert device['allowMultipleAllocations'] is True
+    assert device['attributes']['resource.kubernetes.io/numaNode'] == {'int': 0}
+    free = int(device['capacity']['cpu']['value'])
+    assert free > 4 and device['capacity']['cpu']['requestPolicy'] == {'default': '1', 'validRange': {'min': '1', 'step': '1'}}
+    # exclusive CPUs of other pods are no capacity; those of claims are, as the scheduler counts them itself
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    c.node.create('web', ctr('c0', '2', '64Mi'))
+    eventually(lambda: sum(int(d['capacity']['cpu']['value']) for d in c.devices().values()) ==
+               sum(int(d['capacity']['cpu']['value']) for d in spec['devices']) - 2)
+    assert c.api.find(SLICES, None, SLICE)['spec']['pool']['generation'] > spec['pool']['generation']
+
+
+def test_slice_that_was_deleted_is_published_again(claims):
+    c = claims()
+    c.api.delete(SLICES, None, SLICE)
+    eventually(lambda: c.api.find(SLICES, None, SLICE))
+
+
+@pytest.mark.parametrize('config', [STATIC, CPUSET], ids=['static', 'cpuset'])
+def test_containers_of_a_claim_share_its_cpus(claims, config):
+    c = claims(config=config)
+    claim = c.put('four', cpu='4', memory='64Mi', pods=[POD])
+    reply = c.prepare(claim)
+    assert not reply.error
+    device = reply.devices[0]
+    assert (list(device.request_names), device.pool_name, device.device_name, list(device.cdi_device_ids)) == (['cpus'], NODE, 'cpu-node-0', [cdi(claim)])
+    assert c.files() == ['nri-rp.nri.io-claim_%s.json' % claim[2]]
+    spec = json.loads((c.cdi / c.files()[0]).read_text())
+    assert spec['kind'] == DRIVER + '/claim' and spec['devices'][0]['name'] == claim[2]
+    c.node.create('web', ctr('c0', '4', '64Mi', cdi=[cdi(claim)]), ctr('c1', '4', '64Mi', cdi=[cdi(claim)]), ctr('plain', '1', '64Mi'), uid=POD)
+    first, second, plain = (ids(c.cpus('web', name)) for name in ('c0', 'c1', 'plain'))
+    assert len(first) == 4 and first == second and not first & plain
+    assert 'claim default/four' in json.dumps(c.node.ctl('explain', 'web/c0'))
+    # a second claim gets other CPUs, and the same claim again the same ones
+    other = c.put('two', cpu='2', memory='64Mi', pods=[OTHER])
+    assert not c.prepare(other).error and not c.prepare(claim).error
+    c.node.create('db', ctr('c0', '2', '64Mi', cdi=[cdi(other)]), uid=OTHER)
+    mine = ids(c.cpus('db', 'c0'))
+    assert len(mine) == 2 and not mine & first and ids(c.cpus('web', 'c0')) == first
+    c.node.delete('web', 'db')
+    assert c.unprepare(claim) == c.unprepare(other) == c.unprepare(other) == ''
+    assert not c.files() and c.node.ctl('claims') == []
+
+
+def test_older_version_of_the_protocol(claims):
+    c = claims(version='v1beta1')
+    claim = c.put('one', cpu='1', pods=[POD])
+    assert c.prepare(claim).devices[0].device_name == 'cpu-node-0'
+    assert c.unprepare(claim) == ''
+
+
+REFUSED = {
+    'another UID': ({}, 'has another UID'),
+    'another node': ({'pool': 'elsewhere'}, 'no device of driver'),
+    'parts of CPUs': ({'cpu': '1500m'}, 'expected a whole number of CPUs'),
+    'no capacity': ({'cpu': None}, 'expected a whole number of CPUs'),
+    'parameters': ({'config': [{'opaque': {'driver': DRIVER, 'parameters': {}}}]}, 'accepts none'),
+    'an unknown device': ({'device': 'cpu-node-99'}, 'this node has no device cpu-node-99'),
+    'too many CPUs': ({'cpu': '4000'}, 'not enough cpus available'),
+    'too much memory': ({'memory': '100Ti'}, 'of memory left'),
+}
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_claim_is_refused_with_a_reason(claims, name):
+    c = claims()
+    more, text = REFUSED[name]
+    claim = c.put('bad', pods=[POD], **more)
+    if name == 'another UID':
+        claim = (*claim[:2], OTHER)
+    assert text in c.prepare(claim).error
+    assert not c.files() and c.node.ctl('claims') == []
+
+
+def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    mine = ids(c.node.ctl('claims')[0]['cpus'])
+    c.node.create('thief', ctr('c0', '2', '64Mi', cdi=[cdi(claim)], env={'NRI_RP_CLAIM_CPUS': '0-3'}), ctr('c1', '100m', cdi=[DRIVER + '/claim=no-such']), uid=OTHER)
+    assert not ids(c.cpus('thief', 'c0')) & mine and not ids(c.cpus('thief', 'c1')) & mine
+    assert 'is not reserved for this pod' in json.dumps(c.node.ctl('explain', 'thief/c0'))
+    # the pod is named later, and the kubelet asks again
+    c.api.put(CLAIMS, 'default', 'four', allocated(NODE, pods=[POD, OTHER]))
+    assert not c.prepare(claim).error
+    c.node.create('later', ctr('c0', '2', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
+    assert ids(c.cpus('later', 'c0')) == mine
+
+
+def test_claims_survive_restarts(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    c.node.create('web', ctr('c0', '4', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    before, listed = c.cpus('web', 'c0'), c.node.ctl('claims')
+    c.node.kill()
+    c.node.start()
+    eventually(lambda: c.cpus('web', 'c0') == before)
+    assert c.node.ctl('claims') == listed
+    c.node.create('other', ctr('c0', '2', '64Mi'))
+    assert not ids(c.cpus('other', 'c0')) & ids(before)
+    c.agent.kill()
+    c.agent.start()
+    eventually(lambda: c.answers(claim))
+    assert c.cpus('web', 'c0') == before
+    # what was deleted while the agent was away is released
+    c.node.delete('web')
+    c.agent.kill()
+    c.api.delete(CLAIMS, 'default', 'four')
+    c.agent.start()
+    eventually(lambda: c.node.ctl('claims') == [] and not c.files())
+
+
+def test_claim_released_while_its_container_runs(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    c.node.create('web', ctr('c0', '500m', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    mine = ids(c.cpus('web', 'c0'))
+    assert c.unprepare(claim) == ''
+    assert c.node.ctl('claims') == [] and len(ids(c.cpus('web', 'c0'))) > 4
+    assert 'its claim was released while it runs' in json.dumps(c.node.ctl('explain', 'web/c0'))
+    other = c.put('two', cpu='4', pods=[OTHER])
+    assert not c.prepare(other).error
+    assert not ids(c.cpus('web', 'c0')) & ids(c.node.ctl('claims')[0]['cpus']) and mine
+
+
+def test_switch_that_cannot_keep_a_claim_is_refused(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    before = c.node.ctl('claims')
+    c.node.run('write-config', {**c.base, 'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    error = c.node.ctl('reload', check=False)
+    assert 'claim default/four would lose its CPUs' in json.dumps(error)
+    assert c.node.ctl('claims') == before
+
+
+def test_switched_off(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    c.base['dra'] = {'enabled': False}
+    c.reconfigure()
+    eventually(lambda: not c.api.find(SLICES, None, SLICE))
+    # the claim can still be unprepared; then the driver ends
+    assert 'dra.enabled is not set' in c.prepare(c.put('two', pods=[POD])).error
+    assert c.unprepare(claim) == ''
+    eventually(lambda: not c.kubelet.socket.exists())
+
+
+def test_nothing_without_the_feature(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=STATIC, agent=['--kubelet-root', tmp_path / 'kubelet', '--cdi-dir', tmp_path / 'cdi']) as c:
+        c.runs('static')
+        eventually(lambda: c.writes('noderesourcetopologies'))
+        assert not any('resource.k8s.io' in r['path'] for r in c.api.requests)
+        assert not (tmp_path / 'kubelet').exists() and not (tmp_path / 'cdi').exists()
+
+
+def test_api_server_is_away(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    c.api.fault(lambda handler: handler.fail(500, 'in trouble'), when=lambda method, path, query: CLAIMS in path)
+    assert 'in trouble' in c.prepare(claim).error
+    assert not c.prepare(claim).error
+
+
+def test_claim_moves_with_its_containers_when_its_cpus_go_offline(claims):
+    c = claims()
+    claim = c.put('two', cpu='2', pods=[POD])
+    assert not c.prepare(claim).error
+    c.node.create('web', ctr('c0', '2', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    before = ids(c.cpus('web', 'c0'))
+    c.node.offline(str(min(before)))
+    c.node.signal('HUP')
+    eventually(lambda: min(before) not in ids(c.cpus('web', 'c0')))
+    assert ids(c.cpus('web', 'c0')) == ids(c.node.ctl('claims')[0]['cpus'])
+
+
+def test_no_claim_is_leaked(claims):
+    """Claims that come and go while daemon and agent are killed leave nothing."""
+    c = claims()
+    taken = set()
+    for i in range(12):
+        mine = [c.put('c%d-%d' % (i, k), cpu='2', memory='16Mi', pods=[POD]) for k in range(3)]
+        for claim in mine:
+            eventually(lambda claim=claim: c.answers(claim))
+        sets = [ids(x['cpus']) for x in c.node.ctl('claims')]
+        assert len(sets) == 3 and sum(map(len, sets)) == len(set.union(*sets)) == 6
+        taken |= set.union(*sets)
+        if i % 4 == 1:
+            c.node.kill()
+            c.node.start()
+        if i % 4 == 3:
+            c.agent.kill()
+            c.agent.start()
+            eventually(lambda: c.answers(mine[0]))
+        for claim in mine:
+            eventually(lambda claim=claim: c.released(claim))
+            c.api.delete(CLAIMS, 'default', claim[1])
+    assert c.node.ctl('claims') == [] and not c.files() and len(taken) < 24
