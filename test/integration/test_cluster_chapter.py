@@ -124,7 +124,7 @@ def test_each_line(folder, rendered, line):
         recipe = (TOP / words[words.index('-f') + 1]).read_text()
         # the image that the manifests name is the one that is built of the package of this version
         version = words[words.index('-t') + 1].split(':')[1]
-        assert 'COPY nri-rp_*.deb' in recipe and words[-1] == 'build/deb'
+        assert 'COPY nri-rp_*_${TARGETARCH:-*}.deb' in recipe and words[-1] == 'build/deb'
         assert {c['image'] for c in daemon_set(rendered)['spec']['template']['spec']['containers']} == {'registry.example/nri-rp:' + version}
     elif program == 'editor':
         assert (folder / words[0]).read_text().count('newName: ') == 1

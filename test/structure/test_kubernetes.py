@@ -161,6 +161,19 @@ def test_each_alert_is_in_the_manual():
     assert len(rules) == page.split('.El', 1)[0].count('.It ')
 
 
+def test_openshift_allows_what_the_pods_need():
+    """Volumes and security contexts of the DaemonSet are within the constraints, which allow no more."""
+    scc = yaml.safe_load((FOLDER / 'openshift/scc.yaml').read_text())
+    pod = [d for d in documents() if d['kind'] == 'DaemonSet'][0]['spec']['template']['spec']
+    kinds = {k for v in pod['volumes'] for k in v if k != 'name'}
+    assert kinds | {'projected'} == set(scc['volumes']) and scc['users'] == ['system:serviceaccount:nri-rp:' + pod['serviceAccountName']]
+    for container in pod['containers']:
+        context = container['securityContext']
+        assert context['capabilities'] == {'drop': scc['requiredDropCapabilities']} and not context['allowPrivilegeEscalation']
+        assert context['readOnlyRootFilesystem'] and not context.get('privileged')
+    assert not [k for k, v in scc.items() if k.startswith('allow') and v is True and k != 'allowHostDirVolumePlugin']
+
+
 def test_values_of_other_charts():
     """Those of NRI resource policies pass the schema, make valid objects, and what has no effect is in the notes."""
     theirs = {'hostPort': 8891, 'resources': {**helmchart.values()['resources'], 'cpu': '500m', 'memory': '512Mi'}, 'tolerations': [], 'affinity': [], 'nodeSelector': [],
