@@ -9,6 +9,7 @@
  *   pair FIELD KEY VALUE, data KEY VALUE     set_pair, set_data
  *   mount SOURCE AT OPTIONS, device PATH TYPE MAJOR MINOR, cdi NAME
  *   private TEXT, degraded TEXT, note TEXT
+ *   asked                                    the CPU shares that the runtime asked for
  *   warn TEXT                                to the log
  *   on NAME                                  what follows is about the container of that name
  *   arm COOKIE MS                            a timer
@@ -251,6 +252,11 @@ static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, cons
 	if (strcmp(verb, "on") == 0) {
 		*ctr = named(inst, rest);
 		return 0;
+	}
+	if (strcmp(verb, "asked") == 0) {
+		struct rp_ctr_info info = {.size = sizeof info};
+		int32_t r = inst->cache->get_ctr(ctx, *ctr, &info);
+		return r ? r : inst->cache->set_int(ctx, txn, *ctr, RP_F_SHARES, info.asked_shares);
 	}
 	if (strcmp(verb, "note") == 0) {
 		inst->explain->note(ctx, *ctr, rest);

@@ -343,6 +343,23 @@ static void test_resize_refused(void **state)
 	assert_true(world_told(w, "resize of container default/a/c: too much"));
 }
 
+/* A policy that places all containers again after a refusal does not see what was refused. */
+static void test_resize_refused_and_placed_again(void **state)
+{
+	(void)state;
+	struct world *w = world_new(PUPPET "puppet: {resync: 1}\n");
+	struct box b = {.name = "a",
+			.alloc = "cpus 0-3",
+			.update = "fail 28 too much",
+			.sync = "cpus 0-3; asked"};
+	log_set_level(LOG_ERROR);
+	box_run(w, &b);
+	assert_int_equal(update(w, &b, SHARES(4096), NULL), -RP_ENOSPC);
+	assert_int_equal(pipeline_stats(w->p)->resyncs, 1);
+	assert_int_equal(box_ctr(w, "a")->cur.shares, RP_NOT_SET);
+	world_free(w);
+}
+
 static void test_update_of_others(void **state)
 {
 	struct world *w = *state;
@@ -874,6 +891,7 @@ int main(void)
 		world_test(test_update_of_others),
 		world_test(test_stop),
 		cmocka_unit_test(test_release_by_force),
+		cmocka_unit_test(test_resize_refused_and_placed_again),
 		world_test(test_remove),
 		world_test(test_pods),
 		world_test(test_sync),
