@@ -32,6 +32,8 @@ def test_a_refusal_is_told_at_the_pod(cluster):
     event, = told(c, 'PlacementRefused')
     assert (event['metadata']['namespace'], event['involvedObject']['name'], event['type'], event['count']) == ('default', 'big', 'Warning', 1)
     assert event['source'] == {'component': 'nri-rp', 'host': NODE} and 'big' in event['message']
+    # with the reason that explain has
+    assert event['message'].split(': ', 1)[1] in str(c.node.ctl('explain', 'big/c0', check=False)), event['message']
 
 
 def test_their_number_is_bounded(cluster):
