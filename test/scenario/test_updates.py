@@ -235,6 +235,18 @@ def test_updates_that_were_lost_are_sent_again(make_node, cgroups):
     assert [(u['container'], u['cpus'], u['via']) for u in node.updates()] == [('s/s0', '0-1,4-15', 'unsolicited')]
 
 
+def test_values_that_a_starting_container_does_not_get_are_no_drift(make_node):
+    """As the agent's container of a new DaemonSet, which starts while the daemon synchronizes."""
+    node = make_node(STATIC, existing=[{'pod': 's', 'containers': [{**ctr('s0', '2', '64Mi'), 'state': 'created'}]}], start=False)
+    node.start()
+    node.cgroup('s0').mkdir(parents=True)
+    (node.cgroup('s0') / 'cpuset.cpus').write_text('0-15\n')
+    node.run('tell', {'event': 'StartContainer', 'container': 's0'})
+    node.run('tell', {'event': 'PostStartContainer', 'container': 's0'})
+    node.log('s/s0: has CPUs 0-15 instead of [-0-9,]*; sending its values to the runtime again', within='10s')
+    assert 'instead of' not in str(node.ctl('events'))
+
+
 def test_update_of_a_container_that_went_away(make_node):
     node = make_node(NONE)
     pods(node)

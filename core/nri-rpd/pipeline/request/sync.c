@@ -175,6 +175,7 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 		take_known(p, ctr, &d);
 	else
 		ctr->late = ctr_live(d.state) && sync_was_away(p);
+	ctr->verify.starting = !known && d.state == RP_STATE_CREATED;
 	ctr->sync_mark = p->requests.sync_mark;
 	ctr->desc = later;
 	if (ctr_live(ctr->cur.state))

@@ -189,11 +189,20 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 	ctr->verify.repaired_ms = now;
 	ctr->verify.from_ms = now + ((uint64_t)p->verify.delay_ms << shift);
 	say_what(c, text, sizeof text);
-	drift_note(p, ctr, c->culprit);
-	log_warning("%s: has %s; sending its values to the runtime again; possibly changed by %s",
-		    ctr->full_name, text, culprit_text(c->culprit));
-	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: had %s: restored; possibly changed by %s",
-			  ctr->full_name, text, culprit_text(c->culprit));
+	if (ctr->verify.starting) {
+		/* Runtimes do not apply the answer to Synchronize to a container that starts. */
+		ctr->verify.starting = false;
+		log_info("%s: has %s; sending its values to the runtime again", ctr->full_name,
+			 text);
+	} else {
+		drift_note(p, ctr, c->culprit);
+		log_warning("%s: has %s; sending its values to the runtime again; possibly "
+			    "changed by %s",
+			    ctr->full_name, text, culprit_text(c->culprit));
+		pipeline_event_of(p, EV_DEGRADED, ctr, NULL,
+				  "%s: had %s: restored; possibly changed by %s", ctr->full_name,
+				  text, culprit_text(c->culprit));
+	}
 	verify_acknowledge(p, &ctr->acked.cpus, c->found_cpus);
 	verify_acknowledge(p, &ctr->acked.mems, c->found_mems);
 	forget_amounts(ctr, c->other);
@@ -245,6 +254,8 @@ static void verify_verified(void *arg, int result)
 			say_again(p, ctr, c);
 		else if (missed && watched)
 			verify_later(p, ctr);
+		if (!other)
+			ctr->verify.starting = false;
 	}
 	job_free(job);
 }
