@@ -224,7 +224,7 @@ struct ctr {
 	} update; /* unsolicited updates */
 	struct {
 		bool waits; /* waits for a check of the cgroup */
-		bool starting; /* was not started at Synchronize, and not checked since */
+		bool starting; /* the container was created at Synchronize, and not checked since */
 		uint8_t tries;
 		/* from_ms: earliest time of a check; repaired_ms: last repair */
 		uint64_t from_ms, repaired_ms;
