@@ -16,7 +16,7 @@
 #define TIME_MAX 32u
 #define REASON_MAX 64u
 #define RETIRE_POLL_MS 20u
-#define RETIRE_MAX_MS 2000u
+#define RETIRE_MAX_MS 5000u
 
 /* State that is reported; NULL members: none yet. */
 struct report {
@@ -169,10 +169,18 @@ static void readiness_write(const struct readiness *r)
 {
 	if (!r->now.status || !r->node)
 		return;
-	if (readiness_taint_differs(r) && writer_idle(r->taints))
+	/* Replaces a patch that waits, because it is for an older version. */
+	if (readiness_taint_differs(r) && !writer_writing(r->taints))
 		readiness_write_taint(r);
 	if (readiness_condition_differs(r) && writer_idle(r->conditions))
 		readiness_write_condition(r);
+}
+
+/* Writes the taint again if the Node had changed since it was read. */
+static void readiness_wrote_taint(const struct kube_answer *answer, void *arg)
+{
+	if (answer->error == -EEXIST)
+		readiness_write(arg);
 }
 
 /* Returns whether the Node shows what is reported. */
@@ -295,14 +303,18 @@ void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg)
 }
 
 static struct writer *readiness_writer(struct kube *k, const char *what, const char *type,
-				       char *path)
+				       char *path,
+				       void (*written)(const struct kube_answer *answer, void *arg),
+				       struct readiness *r)
 {
 	_free_ char *owned = path;
 	const struct writer_config config = {.what = what,
 					     .method = "PATCH",
 					     .path = path,
 					     .content_type = type,
-					     .interval_ms = INTERVAL_MS};
+					     .interval_ms = INTERVAL_MS,
+					     .written = written,
+					     .arg = r};
 	return owned ? writer_new(k, &config) : NULL;
 }
 
@@ -314,9 +326,10 @@ struct readiness *readiness_new(struct kube *k, struct link *l, const char *node
 	r->link = l;
 	r->conditions =
 		readiness_writer(k, "the condition " READINESS_CONDITION, KUBE_STRATEGIC_PATCH,
-				 str_printf("/api/v1/nodes/%s/status", node));
-	r->taints = readiness_writer(k, "the taint " READINESS_TAINT, KUBE_MERGE_PATCH,
-				     str_printf("/api/v1/nodes/%s", node));
+				 str_printf("/api/v1/nodes/%s/status", node), NULL, r);
+	r->taints =
+		readiness_writer(k, "the taint " READINESS_TAINT, KUBE_MERGE_PATCH,
+				 str_printf("/api/v1/nodes/%s", node), readiness_wrote_taint, r);
 	r->grace = loop_timer_new(kube_loop(k), readiness_expired, r);
 	r->ask = loop_timer_new(kube_loop(k), readiness_tick, r);
 	if (!r->conditions || !r->taints || !r->grace || !r->ask)
