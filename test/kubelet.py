@@ -48,6 +48,7 @@ class Kubelet:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-kubelet-', dir=folder))
         self.socket = self.dir / 'kubelet.sock'
         self.get, self.large = get, large  # get: True, 'disabled', 'unimplemented'; large: bytes that each answer has more
+        self.claims = {}  # (pod, container) → [(claim, driver, pool, device), …], of a kubelet since Kubernetes 1.34
         self.pods, self.calls, self.before = {}, [], lambda method, request, context: None
         self.allocatable = {}  # devices: resource → nodes
         self.instead = None  # what List answers, a message or bytes
@@ -106,6 +107,9 @@ class Kubelet:
         for container, resources in self.pods[pod].items():
             c = out.containers.add(name=container, cpu_ids=[1, 2, 3])
             c.memory.add(memory_type='memory', size=1 << 30).topology.nodes.add(ID=0)
+            for claim, driver, pool, device in self.claims.get((pod, container), ()):
+                dynamic = c.dynamic_resources.add(claim_name=claim, claim_namespace=namespace)
+                dynamic.claim_resources.add(driver_name=driver, pool_name=pool, device_name=device).cdi_devices.add(name='k8s.%s/claim=%s' % (driver, claim))
             for resource, nodes in resources.items():
                 for entry in nodes if nodes and isinstance(nodes[0], list) else [nodes]:
                     device = c.devices.add(resource_name=resource, device_ids=['id' + 'x' * self.large])

@@ -44,6 +44,7 @@ struct cluster {
 	struct pod_feed *bridge_feed; /* NULL: no bridge */
 	struct watch *node_watch;
 	struct link *link;
+	struct podres *podres;
 	struct link_client client, bridge_client;
 	struct loop_timer *state_timer;
 	char ns[NODE_MAX];
@@ -145,6 +146,7 @@ static void connected(const Agent__RegisterResponse *m, void *arg)
 	pod_feed_daemon_connected(c->pod_feed, m->pod_source);
 	adjust_daemon_connected(c->adjust);
 	dra_daemon_connected(c->dra);
+	podres_set_claims(c->podres, m->resource_slices, c->kube, c->node);
 	tell_state(c);
 }
 
@@ -231,6 +233,7 @@ static int cluster_start(struct cluster *c, const struct cluster_config *config,
 		return r;
 	(void)snprintf(c->ns, sizeof c->ns, "%s", configs.ns);
 	c->link = config->link;
+	c->podres = config->podres;
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
 	c->dra = dra_new(&(struct dra_config){.link = c->link,
@@ -298,6 +301,8 @@ struct cluster *cluster_free(struct cluster *c)
 {
 	if (!c)
 		return NULL;
+	if (c->podres)
+		podres_set_claims(c->podres, false, NULL, NULL);
 	watch_free(c->node_watch);
 	configs_free(c->configs);
 	published_free(c->published);

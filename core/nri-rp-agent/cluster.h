@@ -22,6 +22,7 @@
  *   claim_object.c   what a ResourceClaim has allocated
  *   slices.c         publishes devices in a ResourceSlice
  *   cdi.c            CDI files of claims
+ *   places.c         places of devices that claims allocate
  *
  * Addresses and credentials of the API server, and HTTP, are in core/lib/kube.
  */
@@ -35,6 +36,7 @@ struct cluster;
 struct cluster_config {
 	struct loop *loop;
 	struct link *link;
+	struct podres *podres; /* for devices of claims */
 	struct link *bridge; /* link to nri-rp-bridge; NULL: none */
 	const char *kubeconfig, *context; /* NULL: the service account; the current context */
 	const char *service_account; /* folder of the service account's files */

@@ -92,8 +92,50 @@ static int list_nodes(struct arena *a, struct group *g)
 	return 0;
 }
 
-/* Reads a container. *ret NULL: no device with a known place. */
-static int read_container(struct arena *a, const Podresources__ContainerResources *c,
+/* ---- devices of claims ----------------------------------------------------------------------- */
+
+/* Adds the devices of a claim. Kubelets older than Kubernetes 1.31 do not name them. */
+static int add_claim(struct arena *a, const Podresources__DynamicResource *claim,
+		     Agent__ContainerDevices *to, struct err *err)
+{
+	for (size_t i = 0; i < claim->n_claim_resources; i++) {
+		const Podresources__ClaimResource *from = claim->claim_resources[i];
+		if (!good_name(claim->claim_name) || !good_name(from->driver_name) ||
+		    !good_name(from->pool_name) || !good_name(from->device_name))
+			continue;
+		Agent__ClaimDevice *d = arena_zero(a, Agent__ClaimDevice);
+		if (!d)
+			return -ENOMEM;
+		if (to->n_claims == AGENT_CLAIM_DEVICES_MAX)
+			return err_set(err, -E2BIG,
+				       "a container with more than %u devices of claims",
+				       AGENT_CLAIM_DEVICES_MAX);
+		agent__claim_device__init(d);
+		d->claim = claim->claim_name;
+		d->driver = from->driver_name;
+		d->pool = from->pool_name;
+		d->device = from->device_name;
+		to->claims[to->n_claims++] = d;
+	}
+	return 0;
+}
+
+static int read_claims(struct arena *a, const Podresources__ContainerResources *c,
+		       Agent__ContainerDevices *to, struct err *err)
+{
+	if (!c->n_dynamic_resources)
+		return 0;
+	to->claims = arena_array(a, AGENT_CLAIM_DEVICES_MAX, sizeof(Agent__ClaimDevice *));
+	int r = to->claims ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < c->n_dynamic_resources; i++)
+		r = add_claim(a, c->dynamic_resources[i], to, err);
+	return r;
+}
+
+/* ---- containers and pods --------------------------------------------------------------------- */
+
+/* Reads a container. *ret NULL: no device of a claim, and no other device with a known place. */
+static int read_container(struct arena *a, const Podresources__ContainerResources *c, bool claims,
 			  Agent__ContainerDevices **ret, struct err *err)
 {
 	size_t most = c->n_devices < AGENT_RESOURCES_MAX ? c->n_devices : AGENT_RESOURCES_MAX;
@@ -102,14 +144,14 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 	*ret = NULL;
 	for (size_t i = 0; !r && i < c->n_devices; i++)
 		r = add_entry(&g, c->devices[i], err);
-	if (r || !g.n)
+	if (r || (!g.n && !(claims && c->n_dynamic_resources)))
 		return r;
 	if (!good_name(c->name))
 		return err_set(err, -EBADMSG,
 			       "a container without a name, or with a name longer than %u bytes",
 			       AGENT_NAME_MAX - 1);
 	Agent__ContainerDevices *out = arena_zero(a, Agent__ContainerDevices);
-	Agent__Devices **list = arena_array(a, g.n, sizeof(Agent__Devices *));
+	Agent__Devices **list = arena_array(a, g.n + 1, sizeof(Agent__Devices *));
 	if (!out || !list)
 		return -ENOMEM;
 	agent__container_devices__init(out);
@@ -119,11 +161,13 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 		r = list_nodes(a, &g.list[out->n_devices]);
 		list[out->n_devices] = &g.list[out->n_devices].devices;
 	}
-	*ret = out;
+	if (!r && claims)
+		r = read_claims(a, c, out, err);
+	*ret = out->n_devices || out->n_claims ? out : NULL;
 	return r;
 }
 
-static int read_containers(struct arena *a, const Podresources__PodResources *pod,
+static int read_containers(struct arena *a, const Podresources__PodResources *pod, bool claims,
 			   Agent__PodDevices *ret, struct err *err)
 {
 	if (!good_name(pod->name) || !good_name(pod->namespace_))
@@ -141,14 +185,15 @@ static int read_containers(struct arena *a, const Podresources__PodResources *po
 	int r = ret->containers ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < pod->n_containers; i++) {
 		Agent__ContainerDevices *c;
-		r = read_container(a, pod->containers[i], &c, err);
+		r = read_container(a, pod->containers[i], claims, &c, err);
 		if (c)
 			ret->containers[ret->n_containers++] = c;
 	}
 	return r;
 }
 
-static int read_pod(struct arena *a, struct span bytes, Agent__PodDevices *ret, struct err *err)
+static int read_pod(struct arena *a, struct span bytes, bool claims, Agent__PodDevices *ret,
+		    struct err *err)
 {
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Podresources__PodResources *pod =
@@ -156,13 +201,13 @@ static int read_pod(struct arena *a, struct span bytes, Agent__PodDevices *ret, 
 	if (!pod)
 		return err_set(err, -EBADMSG, "a pod that cannot be decoded (%zu bytes)",
 			       span_len(&bytes));
-	int r = read_containers(a, pod, ret, err);
+	int r = read_containers(a, pod, claims, ret, err);
 	return r == -ENOMEM
 		       ? err_set(err, r, "out of memory for a pod of %zu bytes", span_len(&bytes))
 		       : r;
 }
 
-int devices_each_pod(const uint8_t *data, size_t n,
+int devices_each_pod(const uint8_t *data, size_t n, bool claims,
 		     int (*fn)(const Agent__PodDevices *pod, void *arg), void *arg, struct err *err)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, DEVICES_POD_ARENA);
@@ -176,7 +221,7 @@ int devices_each_pod(const uint8_t *data, size_t n,
 			continue;
 		if (n_pods++ == AGENT_PODS_MAX)
 			return err_set(err, -E2BIG, "more than %u pods", AGENT_PODS_MAX);
-		r = read_pod(a, f.bytes, &pod, err);
+		r = read_pod(a, f.bytes, claims, &pod, err);
 		if (!r)
 			r = fn(&pod, arg);
 		arena_reset(a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts the kubelet's data about pods for the daemon: for each resource of a container the nodes
- * of its devices. */
+ * of its devices, and the devices of its claims. */
 #ifndef NRI_RP_AGENT_DEVICES_H
 #define NRI_RP_AGENT_DEVICES_H
 
@@ -17,10 +17,10 @@
 
 /*
  * Calls fn for each pod of the kubelet's answer to List, or for the one of Get; the pod is valid
- * during the call. An error of fn ends the iteration. -EBADMSG: invalid answer; -E2BIG: a limit is
- * exceeded; -ENOMEM.
+ * during the call. claims: include the devices of claims, whose places are not known yet. An error
+ * of fn ends the iteration. -EBADMSG: invalid answer; -E2BIG: a limit is exceeded; -ENOMEM.
  */
-int devices_each_pod(const uint8_t *data, size_t n,
+int devices_each_pod(const uint8_t *data, size_t n, bool claims,
 		     int (*fn)(const Agent__PodDevices *pod, void *arg), void *arg,
 		     struct err *err);
 static inline bool devices_any(const Agent__PodDevices *pod)

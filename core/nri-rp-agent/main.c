@@ -44,6 +44,7 @@
  *   claim_object.c   what a ResourceClaim has allocated
  *   slices.c         publishes devices in a ResourceSlice
  *   cdi.c            CDI files of claims
+ *   places.c         places of devices that claims allocate
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -98,6 +99,7 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 	const struct cluster_config config = {
 		.loop = a->loop,
 		.link = a->link,
+		.podres = a->podres,
 		.bridge = a->bridge,
 		.kubeconfig = o->kubeconfig,
 		.context = o->context,
@@ -116,6 +118,7 @@ static void pods_connected(const Agent__RegisterResponse *m, void *arg)
 {
 	const struct agent *a = arg;
 	pod_feed_daemon_connected(a->pods, m->pod_source);
+	podres_set_claims(a->podres, m->resource_slices, NULL, NULL);
 }
 
 /* Starts the feed of the kubelet's pods on a node without a cluster. */

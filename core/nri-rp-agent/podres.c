@@ -9,6 +9,7 @@
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/devices.h"
+#include "core/nri-rp-agent/places.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
@@ -46,6 +47,8 @@ struct waiter {
 struct podres {
 	struct kubelet *kubelet;
 	struct known *known;
+	struct places *places; /* places of devices of claims; NULL: claims are not read */
+	struct waiter *early; /* requests that wait for the first list of slices */
 	struct waiter *waiters, *served; /* requests for the next list; those for the current one */
 	unsigned n_waiters;
 	bool listing, closing;
@@ -156,6 +159,8 @@ static int tell_pod(const Agent__PodDevices *pod, void *arg)
 {
 	const struct waiter *w = arg;
 	const struct podres_pod result = {.text = "", .pod = pod};
+	if (w->podres->places)
+		places_locate(w->podres->places, pod);
 	w->pod_done(&result, w->arg);
 	return 1; /* stop after the first pod */
 }
@@ -192,6 +197,8 @@ static void tell_list(const struct podres *p, const struct waiter *w)
 			podres_fail(w, -ENOMEM, "out of memory");
 			return;
 		}
+		if (pod && p->places)
+			places_locate(p->places, pod);
 		if (pod && devices_any(pod))
 			result.list.pods[result.list.n_pods++] = pod;
 	}
@@ -245,7 +252,8 @@ static int read_list(struct podres *p, const struct grpc_result *result, struct 
 	int r = grpc_result_error(result);
 	if (r)
 		return err_set(err, r, "the kubelet's List: %s", podres_why(result));
-	r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
+	r = devices_each_pod(result->payload, result->payload_len, p->places != NULL, remember_fn,
+			     p, err);
 	if (r && !err->code)
 		(void)err_set(err, r, "out of memory for its pods");
 	if (r)
@@ -281,8 +289,10 @@ static void list_next(struct podres *p)
 	while (p->waiters && !p->listing) {
 		struct err err = ERR_INIT;
 		int r = p->closing ? err_set(&err, -ECANCELED, "the agent is stopping") : 0;
+		const struct waiter *w;
 		p->served = TAKE(p->waiters);
-		p->n_waiters = 0;
+		DL_FOREACH (p->served, w)
+			p->n_waiters--;
 		p->listing = true;
 		if (!r)
 			r = kubelet_call(p->kubelet, LIST_METHOD, &msg.base, AGENT_LIST_MS,
@@ -315,17 +325,29 @@ static void wait_for_list(struct podres *p, struct waiter *w)
 	list_next(p);
 }
 
+/* Defers a request until the first list of slices, without which claims have no places. Returns
+ * false if it need not wait. */
+static bool wait_for_slices(struct podres *p, struct waiter *w)
+{
+	if (!p->places || places_settled(p->places) || p->n_waiters >= PODRES_WAITING_MAX)
+		return false;
+	DL_APPEND(p->early, w);
+	p->n_waiters++;
+	return true;
+}
+
 void podres_list(struct podres *p, void (*done)(const struct podres_list *result, void *arg),
 		 void *arg)
 {
-	struct waiter stray = {.list_done = done, .arg = arg};
+	struct waiter stray = {.podres = p, .list_done = done, .arg = arg};
 	struct waiter *w = malloc(sizeof *w);
 	if (!w) {
 		podres_fail(&stray, -ENOMEM, "out of memory");
 		return;
 	}
 	*w = stray;
-	wait_for_list(p, w);
+	if (!wait_for_slices(p, w))
+		wait_for_list(p, w);
 }
 
 static bool lists_only(const struct podres *p)
@@ -358,8 +380,8 @@ static void podres_got(const struct grpc_result *result, void *arg)
 	int r = grpc_result_error(result);
 	if (r)
 		(void)err_set(&err, r, "the kubelet's Get: %s", podres_why(result));
-	else if ((r = devices_each_pod(result->payload, result->payload_len, tell_pod, w, &err)) <
-		 0)
+	else if ((r = devices_each_pod(result->payload, result->payload_len, p->places != NULL,
+				       tell_pod, w, &err)) < 0)
 		(void)err_prefix(&err, "the kubelet's Get: ");
 	else if (!r)
 		r = err_set(&err, -EBADMSG, "the kubelet's Get: a reply without a pod");
@@ -382,6 +404,22 @@ static bool get_now(struct podres *p, struct waiter *w)
 	return false;
 }
 
+static void podres_ask(struct podres *p, struct waiter *w)
+{
+	if (!lists_only(p)) {
+		podres_revive(p, w);
+		(void)get_now(p, w);
+		return;
+	}
+	const struct known *k = known_find(p, w->ns, w->name);
+	if (k && k->packed && !k->ended) {
+		tell_known(w, k);
+		free(w);
+		return;
+	}
+	wait_for_list(p, w);
+}
+
 void podres_get(struct podres *p, const char *ns, const char *name,
 		void (*done)(const struct podres_pod *result, void *arg), void *arg)
 {
@@ -398,18 +436,39 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 	*w = stray;
 	(void)snprintf(w->ns, sizeof w->ns, "%s", ns);
 	(void)snprintf(w->name, sizeof w->name, "%s", name);
-	if (!lists_only(p)) {
-		podres_revive(p, w);
-		(void)get_now(p, w);
-		return;
+	if (!wait_for_slices(p, w))
+		podres_ask(p, w);
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static void podres_settled(void *arg)
+{
+	struct podres *p = arg;
+	struct waiter *early = TAKE(p->early);
+	while (early) {
+		struct waiter *w = early;
+		DL_DELETE(early, w);
+		p->n_waiters--;
+		if (w->pod_done)
+			podres_ask(p, w);
+		else
+			wait_for_list(p, w);
 	}
-	const struct known *k = known_find(p, ns, name);
-	if (k && k->packed && !k->ended) {
-		tell_known(w, k);
-		free(w);
+}
+
+void podres_set_claims(struct podres *p, bool wanted, struct kube *k, const char *node)
+{
+	if (wanted == (p->places != NULL))
 		return;
-	}
-	wait_for_list(p, w);
+	p->places = places_free(p->places);
+	if (wanted)
+		p->places = places_new(k, node, podres_settled, p);
+	if (wanted && !p->places)
+		log_error("out of memory: devices of claims are not read");
+	forget_all(p); /* the next list has the claims, or no longer */
+	if (!wanted)
+		podres_settled(p);
 }
 
 void podres_forget(struct podres *p, const char *ns, const char *name)
@@ -446,6 +505,7 @@ struct podres *podres_free(struct podres *p)
 	if (!p)
 		return NULL;
 	p->closing = true;
+	podres_set_claims(p, false, NULL, NULL);
 	kubelet_free(p->kubelet); /* also ends all requests that wait for a list */
 	forget_all(p);
 	free(p);

@@ -18,6 +18,7 @@
 #define PODRES_KNOWN_MAX 16384u /* limit of remembered pods */
 
 struct podres;
+struct kube;
 
 /* Result about one pod, valid during the callback. error: as in struct grpc_result; text: a
  * sentence about the kubelet. */
@@ -41,6 +42,9 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 		void (*done)(const struct podres_pod *result, void *arg), void *arg);
 void podres_list(struct podres *p, void (*done)(const struct podres_list *result, void *arg),
 		 void *arg);
+/* Switches devices of claims on or off: their places come from the ResourceSlices of the node. k
+ * NULL: there is no cluster, and no place is known. Switch them off before kube_free. */
+void podres_set_claims(struct podres *p, bool wanted, struct kube *k, const char *node);
 /* Call when a pod has ended. */
 void podres_forget(struct podres *p, const char *ns, const char *name);
 

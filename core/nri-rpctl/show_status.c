@@ -178,7 +178,7 @@ static void show_controllers(struct out *o, const json_t *doc)
 static void show_agent(struct out *o, const json_t *doc)
 {
 	const json_t *a = json_object_get(doc, "agent");
-	const json_t *pods = json_object_get(a, "pods");
+	const json_t *pods = json_object_get(a, "pods"), *claims = json_object_get(a, "claims");
 	char text[UNIT_MAX];
 	if (!json_is_object(a))
 		return;
@@ -187,6 +187,17 @@ static void show_agent(struct out *o, const json_t *doc)
 				  show_status_count(pods, "known", "pod", "pods", text));
 	else
 		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
+	if (!json_is_object(claims))
+		return;
+	show_status_field(
+		o, "  claims", "%s, devices with a known place: %lld of %lld",
+		show_status_count(claims, "known", "claim", "claims", text),
+		(long long)ji(claims, "located_devices"),
+		(long long)(ji(claims, "located_devices") + ji(claims, "unlocated_devices")));
+	if (json_is_string(json_object_get(claims, "unlocated")))
+		show_status_field(o, "  unlocated", "%s", js(claims, "unlocated"));
+	if (json_is_string(json_object_get(claims, "without_claim")))
+		show_status_field(o, "  no claim", "%s", js(claims, "without_claim"));
 }
 
 /* Shows the cluster, if the agent takes configurations from it. */

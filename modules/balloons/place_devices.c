@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices that the kubelet assigned to a container (podresourceapi:GLOB in preferCloseToDevices
- * of a type). They are hints for the balloon created for the container and for its parts, while
+ * Devices that the kubelet assigned to a container, and devices that its claims allocated
+ * (podresourceapi:GLOB and claim:DRIVER/DEVICE in preferCloseToDevices of a type). They are hints for the balloon created for the container and for its parts, while
  * the container is a member.
  *
  * The devices are saved with the container as text, RESOURCE=NODES lines, because the kubelet's
@@ -111,19 +111,21 @@ static void find_device(struct rp_instance *inst, char *text, uint32_t device, b
 	struct near_device *d = &to->list[to->n];
 	struct rp_idset nodes;
 	char cpus[200];
+	const char *kind =
+		strncmp(p->devices[device].path, CLAIM, sizeof CLAIM - 1) == 0 ? "" : POD_RESOURCE;
 	rp_idset_clear(&nodes);
 	nodes_of(text, p->devices[device].path, &nodes);
 	cpus_near(p, rp_ids_of(&nodes), &d->cpus);
 	if (rp_ids_empty(rp_ids_of(&d->cpus))) {
 		if (!quiet)
 			modhost_note(&inst->h, to->ctr,
-				     POD_RESOURCE "%.100s: no such device of the container is near "
-						  "CPUs of the policy",
-				     p->devices[device].path);
+				     "%s%.100s: no such device of the container is near CPUs of "
+				     "the policy",
+				     kind, p->devices[device].path);
 		return;
 	}
 	if (!quiet)
-		modhost_note(&inst->h, to->ctr, POD_RESOURCE "%.100s: near CPUs %s",
+		modhost_note(&inst->h, to->ctr, "%s%.100s: near CPUs %s", kind,
 			     p->devices[device].path,
 			     modhost_set_text(rp_ids_of(&d->cpus), cpus, sizeof cpus));
 	d->device = device;

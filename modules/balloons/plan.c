@@ -274,10 +274,17 @@ void plan_add_index(struct indexes *to, uint32_t index)
 		to->list[to->n++] = index;
 }
 
+static bool plan_begins(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct type *t,
 			     const char *path)
 {
-	const char *glob = path + sizeof POD_RESOURCE - 1;
+	const char *glob = path;
+	if (plan_begins(path, POD_RESOURCE))
+		glob += sizeof POD_RESOURCE - 1;
 	bool added;
 	if (!RP_HAS(h->cache, pod_resource)) {
 		modhost_log(h, RP_LOG_WARNING, 0,
@@ -308,7 +315,7 @@ static void like_devices(const struct modhost *h, struct rp_plan *p, struct type
 			       device_of_kind(p, DEVICE_RESERVED, rp_ids_of(&p->reserved_cpus)));
 	for (uint32_t i = 0; i < t->close_paths.n; i++) {
 		const char *path = t->close_paths.list[i];
-		if (strncmp(path, POD_RESOURCE, sizeof POD_RESOURCE - 1) != 0) {
+		if (!plan_begins(path, POD_RESOURCE) && !plan_begins(path, CLAIM)) {
 			plan_add_index(&t->close, device_of_path(h, p, path));
 			continue;
 		}

@@ -106,6 +106,16 @@ static bool is_granted(const struct ask *a, const struct record *former)
 	       former->mem >= a->mem;
 }
 
+/* Returns true if devices of the container are at other nodes than an unused grant, which was made
+ * before the devices were known. */
+static bool is_far(const struct rp_instance *inst, rp_ctr ctr, const struct record *former)
+{
+	struct hint near[2];
+	return former && former->nodes && !(former->flags & ASK_USED) &&
+	       inst->plan->topology != HINTS_NONE && others_devices(inst, ctr, near) &&
+	       former->nodes & ~near[0].nodes;
+}
+
 /* Chooses nodes, preferably those of an earlier grant if it was at least as large and they still
  * suit. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
@@ -113,6 +123,8 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 {
 	struct room room;
 	rec->nodes = rec->mem_nodes = 0;
+	if (is_far(inst, ctr, former))
+		former = NULL;
 	if (is_granted(a, former))
 		return 0;
 	room_of(inst, but, a, &room);

@@ -461,6 +461,22 @@ static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
 		}
 }
 
+/* Prefers the nodes of the container's devices, if they are possible, of dedicated CPUs only those
+ * that are preferred already. */
+static void follow_devices(const struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+			   struct hint *list, uint32_t n)
+{
+	struct hint near[2];
+	bool any = false, dedicated = a->level == LEVEL_DEDICATED;
+	if (inst->plan->topology == HINTS_NONE || !others_devices(inst, ctr, near))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		any |= !(list[i].nodes & ~near[0].nodes) && (list[i].preferred || !dedicated);
+	for (uint32_t i = 0; any && i < n; i++)
+		list[i].preferred =
+			!(list[i].nodes & ~near[0].nodes) && (list[i].preferred || !dedicated);
+}
+
 /* Reduces the hints to the nodes that the pod was granted before. */
 static uint32_t keep_granted(const struct ask *a, struct hint *list, uint32_t n)
 {
@@ -509,19 +525,26 @@ static uint64_t nodes_of(const struct rp_plan *p, const struct hint *h)
 	return h->nodes == HINTS_ANY ? p->node_mask : h->nodes;
 }
 
-/* Merges with the hints of resource plugins, if there are any, and sends the plugins the result. */
-static int32_t merge_all(struct rp_instance *inst, rp_pod admitted, const struct hints both[2],
-			 struct hint result[HINTS_RESOURCES_MAX])
+/* Merges with the hints of resource plugins and devices, if there are any, and sends the plugins
+ * the result. */
+static int32_t merge_all(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
+			 const struct hints both[2], struct hint result[HINTS_RESOURCES_MAX])
 {
 	const struct rp_plan *p = inst->plan;
 	struct hints lists[HINTS_RESOURCES_MAX] = {both[0], both[1]};
 	struct others *o = NULL;
+	struct hint near[2];
 	int32_t r = others_of(inst, admitted, &o);
 	if (r)
 		return r;
-	for (uint32_t i = 0; o && i < o->n; i++)
-		lists[2 + i] = o->list[i].is;
-	if (!hints_merge(p->topology, p->node_mask, lists, 2 + (o ? o->n : 0), result))
+	uint32_t n = 2 + (o ? o->n : 0);
+	for (uint32_t i = 2; i < n; i++)
+		lists[i] = o->list[i - 2].is;
+	if (n < HINTS_RESOURCES_MAX && others_devices(inst, ctr, near)) {
+		lists[n++] = (struct hints){.list = near, .n = 2};
+		hints_explain(inst, ctr, "devices:", near, 2);
+	}
+	if (!hints_merge(p->topology, p->node_mask, lists, n, result))
 		r = others_refuse(inst, o, "CPUs and memory");
 	else if (o)
 		others_choose(inst, admitted, o, &result[2], &result[0]);
@@ -540,7 +563,7 @@ static int32_t hints_merge_one(struct rp_instance *inst, rp_ctr ctr, rp_pod admi
 		(void)hints_merge(HINTS_BEST_EFFORT, p->node_mask, both, 1, result);
 		result[1] = result[0];
 	} else {
-		r = merge_all(inst, admitted, both, result);
+		r = merge_all(inst, ctr, admitted, both, result);
 	}
 	if (r)
 		return r;
@@ -657,6 +680,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 						     : bound_hints(p, a, room, cpu);
 	uint32_t n_memory = memory_hints(inst, ctr, a, room, memory);
 	follow_wish(a, cpu, n_cpu);
+	follow_devices(inst, ctr, a, cpu, n_cpu);
 	hints_explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
 	hints_explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
 	if (a->level == LEVEL_DEDICATED && !p->parity && !has_other_hints(inst, a->admitted))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hints of resource plugins, which the host has queried: reads them, merges them with those of CPUs
- * and memory, and sends the choice to the plugins. */
+ * and memory, and sends the choice to the plugins. Hints of a container's devices. */
 #include <stdlib.h>
 
 #include "modules/qos/qos.h"
@@ -55,6 +55,21 @@ int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **re
 	}
 	*ret = o;
 	return 0;
+}
+
+bool others_devices(const struct rp_instance *inst, rp_ctr ctr, struct hint ret[2])
+{
+	const struct modhost *h = &inst->h;
+	uint64_t near = 0;
+	for (uint32_t i = 0; ctr && RP_HAS(h->cache, pod_resource) && i < HINTS_MAX; i++) {
+		struct rp_pod_resource_info r = {.size = sizeof r};
+		if (h->cache->pod_resource(h->ctx, ctr, i, &r))
+			break;
+		near |= mask_of(r.nodes) & inst->plan->node_mask;
+	}
+	ret[0] = (struct hint){near, true};
+	ret[1] = (struct hint){HINTS_ANY, false};
+	return near != 0;
 }
 
 static void others_do_choose(const struct rp_instance *inst, rp_pod pod, uint32_t list,

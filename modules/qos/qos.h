@@ -344,6 +344,9 @@ struct others {
 /* Reads the hints. *ret is NULL if there are none, or the pod is not being admitted. */
 int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **ret);
 struct others *others_free(struct others *o); /* accepts NULL; returns NULL */
+/* Stores the hints of the container's devices: their nodes, preferred, or any. Returns false if it
+ * has none on nodes of this machine. */
+bool others_devices(const struct rp_instance *inst, rp_ctr ctr, struct hint ret[2]);
 /* Sends the plugins the choice: a result for each member of list, and `pods` for the lists of other
  * containers. */
 void others_choose(const struct rp_instance *inst, rp_pod pod, const struct others *o,

@@ -176,7 +176,7 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 		return 0;
 	const char *reason = isolation_reason(inst, p);
 	if (!reason || p->n > rp_ids_count(rp_ids_of(&iso)) ||
-	    place_with_huge(inst, rp_ids_of(&iso), p))
+	    place_near_devices(inst, rp_ids_of(&iso), p))
 		return 0;
 	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
 	(void)snprintf(p->text, sizeof p->text, "isolated CPUs %s of the free %s: %s",
@@ -254,7 +254,7 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 	uint32_t n_free = rp_ids_count(rp_ids_of(&candidates));
 	if (n > n_free)
 		return refuse_count(p, n_free);
-	if (place_with_huge(inst, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
+	if (place_near_devices(inst, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
 		return -RP_ENOSPC;
 	place_describe(plan, p, rp_ids_of(&candidates));
 	return 0;

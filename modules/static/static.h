@@ -20,6 +20,7 @@
  *	          place_kubelet     choice of CPUs in the kubelet's order
  *	          place_distribute  even distribution over NUMA nodes
  *	          place_huge        NUMA nodes with the huge pages of a container
+ *	          place_devices     NUMA nodes of the devices of a container
  *	          place_relief      moves that let a container fit into one NUMA node
  *	pod_set   CPU sets of pods (topologyManagerScope: pod)
  *	stage     staging into the transaction
@@ -150,6 +151,9 @@ int32_t place_take_hinted(const struct rp_plan *plan, struct rp_ids candidates, 
  * (place_huge.c). */
 int32_t place_with_huge(const struct rp_instance *inst, struct rp_ids candidates,
 			struct placing *p);
+/* Chooses like place_with_huge(), near the devices of the container (place_devices.c). */
+int32_t place_near_devices(const struct rp_instance *inst, struct rp_ids candidates,
+			   struct placing *p);
 /* Chooses n exclusive CPUs for a container that already owns CPUs. Returns like place_find(). */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);

@@ -19,6 +19,7 @@
 #define TEST_KEY "test.topologyhints" TA_DOMAIN
 #define TEST_WHAT "annotation " TEST_KEY
 #define POD_RESOURCE_PREFIX "podresourceapi:"
+#define CLAIM_PREFIX "claim:" /* of the resource of a device that a claim allocated */
 
 #define HINTS_MAX 64u /* maximum number of hints of one container */
 #define SCANNED_MAX 256u /* maximum number of mounts or devices checked */
@@ -75,6 +76,11 @@ struct hints *hints_unref(struct hints *h)
 	return NULL;
 }
 
+static bool place_hints_begins(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 static int32_t make_hint(const char *provider, struct rp_ids cpus, struct rp_ids nodes,
 			 struct rp_ids sockets, struct hint **ret)
 {
@@ -84,8 +90,8 @@ static int32_t make_hint(const char *provider, struct rp_ids cpus, struct rp_ids
 	if (!h)
 		return -RP_ENOMEM;
 	memcpy(h->provider, provider, len);
-	h->pod_resource =
-		strncmp(provider, POD_RESOURCE_PREFIX, sizeof POD_RESOURCE_PREFIX - 1) == 0;
+	h->pod_resource = place_hints_begins(provider, POD_RESOURCE_PREFIX) ||
+			  place_hints_begins(provider, CLAIM_PREFIX);
 	h->cpus = cpus_new(cpus, &r);
 	h->nodes = cpus_new(nodes, &r);
 	h->sockets = cpus_new(sockets, &r);
@@ -231,11 +237,6 @@ static int32_t add_device(struct search *s, const char *provider, const char *wh
 	return add_hint(s, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_none());
 }
 
-static bool place_hints_begins(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /*
  * Returns true for mounts that say nothing about devices: files that every pod has, config maps and
  * secrets.
@@ -294,7 +295,9 @@ static int32_t add_pod_resource(struct search *s, const struct rp_pod_resource_i
 	const struct rp_plan *p = s->inst->plan;
 	char provider[PROVIDER_MAX];
 	struct rp_idset cpus;
-	(void)snprintf(provider, sizeof provider, POD_RESOURCE_PREFIX "%s", r->resource);
+	(void)snprintf(provider, sizeof provider, "%s%s",
+		       place_hints_begins(r->resource, CLAIM_PREFIX) ? "" : POD_RESOURCE_PREFIX,
+		       r->resource);
 	if (!is_allowed(s, provider))
 		return 0;
 	machine_cpus_of(p->machine, r->nodes, &cpus);

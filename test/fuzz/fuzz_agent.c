@@ -37,7 +37,12 @@ static int check_pod(const Agent__PodDevices *pod, void *arg)
 	check(pod->n_containers <= AGENT_CONTAINERS_MAX);
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		const Agent__ContainerDevices *c = pod->containers[i];
-		check(*c->name && c->n_devices && c->n_devices <= AGENT_RESOURCES_MAX);
+		check(*c->name && c->n_devices + c->n_claims > 0);
+		check(c->n_devices <= AGENT_RESOURCES_MAX);
+		check(c->n_claims <= AGENT_CLAIM_DEVICES_MAX);
+		for (size_t k = 0; k < c->n_claims; k++)
+			check(*c->claims[k]->driver && *c->claims[k]->device &&
+			      *c->claims[k]->claim);
 		for (size_t k = 0; k < c->n_devices; k++) {
 			const Agent__Devices *d = c->devices[k];
 			check(!k || strcmp(c->devices[k - 1]->resource, d->resource) < 0);
@@ -53,7 +58,7 @@ static int check_pod(const Agent__PodDevices *pod, void *arg)
 static void read_answer(const uint8_t *data, size_t n)
 {
 	struct err err = ERR_INIT;
-	int r = devices_each_pod(data, n, check_pod, NULL, &err);
+	int r = devices_each_pod(data, n, true, check_pod, NULL, &err);
 	check(r <= 0 && err.code == r && (r == 0) == !*err.text);
 }
 

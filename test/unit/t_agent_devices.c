@@ -96,7 +96,7 @@ static int read_all(struct buf *from, struct buf *to, struct err *err)
 {
 	*err = (struct err)ERR_INIT;
 	buf_reset(to);
-	return devices_each_pod(buf_bytes(from), buf_len(from), write_pod, to, err);
+	return devices_each_pod(buf_bytes(from), buf_len(from), true, write_pod, to, err);
 }
 
 static void check(struct buf *from, const char *expected)

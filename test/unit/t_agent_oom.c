@@ -83,7 +83,7 @@ static void on_done(const struct grpc_result *r, void *arg)
 	t->error = r->error;
 	OOM_CHECK(r->error <= 0 && r->text && (!r->error || *r->text));
 	if (!r->error)
-		t->error = devices_each_pod(r->payload, r->payload_len, on_pod, t, &err);
+		t->error = devices_each_pod(r->payload, r->payload_len, true, on_pod, t, &err);
 	/* protobuf-c does not say why it does not unpack */
 	OOM_CHECK(t->error == 0 || t->error == -ENOMEM || t->error == -EBADMSG ||
 		  t->error == -ECANCELED || t->error == -ECONNRESET);

@@ -48,7 +48,8 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 
 static void turn_on(struct asking *a, struct runtime *r)
 {
-	const struct device_source source = {ask_pod, ask_all, pod_ended, a};
+	const struct device_source source = {
+		.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = a};
 	*a = (struct asking){.r = r};
 	assert_int_equal(pipeline_devices_on(r->w->p, &source), 0);
 	pipeline_devices_reachable(r->w->p, true, "");
@@ -137,7 +138,8 @@ static bool is_waiting(struct world *w, void *arg)
 static void tell(struct asking *a, unsigned i)
 {
 	static const uint32_t nodes[] = {1};
-	const struct device_desc device = {"c", "x.com/nic", nodes, 1};
+	const struct device_desc device = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = nodes, .n_nodes = 1};
 	pipeline_devices_tell(a->r->w->p, a->pods[i], &device, 1);
 }
 
@@ -402,7 +404,8 @@ static struct runtime *unsynchronized(struct asking *a)
 static void test_a_synchronization_waits_for_the_list(void **state)
 {
 	static const uint32_t nodes[] = {0, 1};
-	const struct device_desc device = {"c", "x.com/nic", nodes, 2};
+	const struct device_desc device = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = nodes, .n_nodes = 2};
 	struct pod_devices_desc pods[] = {{"other", "a", &device, 1}, {"default", "a", &device, 1}};
 	struct asking a;
 	struct runtime *r = unsynchronized(&a);

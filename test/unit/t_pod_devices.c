@@ -86,7 +86,8 @@ static unsigned n_told(void)
 	return source.w->p->wait.hold.told - source.told_before;
 }
 
-static const struct device_source the_source = {ask_pod, ask_all, pod_ended, &source};
+static const struct device_source the_source = {
+	.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = &source};
 
 static int setup(void **state)
 {
@@ -228,7 +229,8 @@ static void expect_no_word(struct world *w, const struct box *b, const char *par
 static void test_off_there_is_nothing(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1};
+	const struct device_desc nic = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1};
 	assert_false(pipeline_devices_are_on(w->p));
 	assert_null(w->p->env.pod_resource);
 	run_pod(w, &web);
@@ -302,10 +304,11 @@ static void test_a_creation_asks_when_nobody_has(void **state)
 static void test_each_container_has_its_own(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc list[] = {{"other", "x.com/gpu", node_0, 1},
-					   {"c", "x.com/nic", nodes_1_0, 2},
-					   {"c", "x.com/disk", beyond, 2},
-					   {"other", "x.com/nic", node_0, 1}};
+	const struct device_desc list[] = {
+		{.ctr = "other", .resource = "x.com/gpu", .nodes = node_0, .n_nodes = 1},
+		{.ctr = "c", .resource = "x.com/nic", .nodes = nodes_1_0, .n_nodes = 2},
+		{.ctr = "c", .resource = "x.com/disk", .nodes = beyond, .n_nodes = 2},
+		{.ctr = "other", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1}};
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last, list, COUNT(list));
@@ -321,7 +324,8 @@ static void test_each_container_has_its_own(void **state)
 static void test_another_pod_has_none(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1};
+	const struct device_desc nic = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1};
 	reachable(w);
 	run_pod(w, &web);
 	rp_pod first = source.last;
@@ -338,8 +342,9 @@ static void test_another_pod_has_none(void **state)
 static void test_answers_that_nobody_waits_for(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1},
-				 gpu = {"c", "x.com/gpu", node_0, 1};
+	const struct device_desc
+		nic = {.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1},
+		gpu = {.ctr = "c", .resource = "x.com/gpu", .nodes = node_0, .n_nodes = 1};
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last + 1000, &gpu, 1); /* there is no such pod */
@@ -481,8 +486,9 @@ static void test_a_synchronization_that_nobody_answers_does_not_wait(void **stat
 
 /* ---- lists ---- */
 
-static const struct device_desc web_nic = {"c", "x.com/nic", node_0, 1},
-				db_gpu = {"c", "x.com/gpu", nodes_1_0, 2};
+static const struct device_desc
+	web_nic = {.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1},
+	db_gpu = {.ctr = "c", .resource = "x.com/gpu", .nodes = nodes_1_0, .n_nodes = 2};
 
 /* In no order. */
 static void list_both(struct world *w)
@@ -570,7 +576,8 @@ static void test_who_connects_later_is_asked_for_all(void **state)
 static void test_a_list_leaves_alone_whom_it_does_not_concern(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc own = {"c", "x.com/own", node_0, 1};
+	const struct device_desc own = {
+		.ctr = "c", .resource = "x.com/own", .nodes = node_0, .n_nodes = 1};
 	struct box bare = {.name = "bare", .alloc = "cpus 3"};
 	reachable(w);
 	synchronized(w);
@@ -610,7 +617,8 @@ static void test_no_list(void **state)
 static void test_a_pod_that_ends_is_forgotten_by_both(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1};
+	const struct device_desc nic = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1};
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
@@ -627,7 +635,8 @@ static void test_a_pod_that_ends_is_forgotten_by_both(void **state)
 static void test_the_agent_goes(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1};
+	const struct device_desc nic = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1};
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
@@ -654,7 +663,8 @@ static void test_the_agent_goes(void **state)
 static void test_turned_off_and_on(void **state)
 {
 	struct world *w = *state;
-	const struct device_desc nic = {"c", "x.com/nic", node_0, 1};
+	const struct device_desc nic = {
+		.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1};
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last, &nic, 1);

@@ -13,9 +13,10 @@
 
 static const struct box web = {.name = "web", .alloc = "cpus 1", .state = RP_STATE_RUNNING};
 static const uint32_t nodes[] = {0, 1};
-static const struct device_desc told[] = {{"c", "x.com/nic", nodes, 2},
-					  {"c", "x.com/gpu", nodes, 1},
-					  {"c", "x.com/disk", nodes + 1, 1}};
+static const struct device_desc told[] = {
+	{.ctr = "c", .resource = "x.com/nic", .nodes = nodes, .n_nodes = 2},
+	{.ctr = "c", .resource = "x.com/gpu", .nodes = nodes, .n_nodes = 1},
+	{.ctr = "c", .resource = "x.com/disk", .nodes = nodes + 1, .n_nodes = 1}};
 #define N_TOLD 3u
 
 static int ask_pod(void *arg, rp_pod pod, const char *ns, const char *name)
@@ -56,7 +57,8 @@ static uint32_t n_seen(struct world *w)
 
 static int turn_on(struct world *w, unsigned *n_asked)
 {
-	const struct device_source source = {ask_pod, ask_all, pod_ended, n_asked};
+	const struct device_source source = {
+		.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = n_asked};
 	*n_asked = 0;
 	return pipeline_devices_on(w->p, &source);
 }

@@ -256,6 +256,7 @@ struct conf_core {
 		bool node_condition; /* the agent keeps a condition of the Node */
 		bool taint_when_away; /* taints the Node while containers are not placed */
 		bool pod_resource_api;
+		bool resource_slices; /* devices of claims, too */
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
 		struct conf_strings

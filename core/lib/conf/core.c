@@ -258,6 +258,10 @@ static const struct core_row {
 		     "(Kubernetes "
 		     "1.36, gate PodsAPI), also without agent.cluster; apiserver; auto, with "
 		     "agent.cluster: the kubelet where it serves them, else the API server."),
+	BOUND(agent.resource_slices, "agent.resourceSlices", RP_T_BOOL, "false",
+	      .doc = "With agent.podResourceAPI: topology hints also from devices that claims "
+		     "(Dynamic Resource Allocation) have allocated; the agent watches the "
+		     "ResourceSlices of the node for their places."),
 	BOUND(agent.socket, "agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
 	      .flags = RP_KEY_NON_EMPTY,
 	      .doc = "Path of the socket that the agent connects to, if a key above needs one."),
@@ -639,6 +643,7 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 #define NODE_TOPOLOGY "agent.nodeResourceTopology"
+#define RESOURCE_SLICES "agent.resourceSlices"
 
 static void warn_without_effect(const struct conf_loader *l)
 {
@@ -654,8 +659,10 @@ static void warn_without_effect(const struct conf_loader *l)
 		 "the usage of containers"},
 		{DRA_ENABLED, "agent.cluster is not set, and claims are objects of the cluster"},
 		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
+		{RESOURCE_SLICES, "agent.podResourceAPI is not set"},
 	};
 	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
+	bool devices = conf_value(conf_get(l->conf->root, "agent.podResourceAPI"), RP_T_BOOL, 0);
 	for (size_t i = 0; i < COUNT(keys); i++) {
 		rp_cfg node = conf_get(l->conf->root, keys[i].path);
 		const char *text = conf_text(node, "");
@@ -663,6 +670,7 @@ static void warn_without_effect(const struct conf_loader *l)
 			   !conf_value(node, RP_T_BOOL, 1);
 		off |= cluster &&
 		       (str_eq(keys[i].path, NODE_TOPOLOGY) || str_eq(keys[i].path, DRA_ENABLED));
+		off |= devices && str_eq(keys[i].path, RESOURCE_SLICES);
 		if (!off)
 			warning_node(l->errs, node, NULL, "has no effect: %s", keys[i].why);
 	}

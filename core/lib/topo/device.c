@@ -84,6 +84,24 @@ static void add_nodes_of_cpus(const struct topo *t, struct rp_ids cpus, struct r
 	}
 }
 
+void topo_nodes_near(const struct topo *t, struct rp_ids nodes, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (node, nodes) {
+		struct rp_idset one, cpus;
+		uint32_t index = topo_node_index(t, node);
+		rp_idset_clear(&one);
+		rp_idset_clear(&cpus);
+		rp_idset_add(&one, node);
+		if (index != TOPO_NO_INDEX && rp_ids_empty(t->nodes[index].cpus))
+			add_cpus_of_nodes(t, rp_ids_of(&one), &cpus);
+		if (rp_ids_empty(rp_ids_of(&cpus)))
+			rp_idset_add(ret, node);
+		else
+			add_nodes_of_cpus(t, rp_ids_of(&cpus), ret);
+	}
+}
+
 /* Adds the place that a directory names. Returns false if it names none. */
 static bool add_place(struct search *s, const char *dir)
 {

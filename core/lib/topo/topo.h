@@ -114,6 +114,8 @@ uint64_t topo_hugepage_size(const struct topo *t, uint32_t index);
  */
 int topo_device_near(const struct topo *t, const char *device, struct rp_idset *ret_cpus,
 		     struct rp_idset *ret_nodes);
+/* Stores the nodes, with the closest nodes with CPUs in place of online nodes without CPUs. */
+void topo_nodes_near(const struct topo *t, struct rp_ids nodes, struct rp_idset *ret);
 
 /* ---- for the host only ----------------------------------------------------------------------- */
 

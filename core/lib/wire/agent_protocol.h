@@ -38,6 +38,7 @@
 #define AGENT_PODS_MAX 8192u /* pods of one list */
 #define AGENT_CONTAINERS_MAX 1024u /* containers of one pod */
 #define AGENT_RESOURCES_MAX 64u /* resources of one container */
+#define AGENT_CLAIM_DEVICES_MAX 64u /* devices of the claims of one container */
 #define AGENT_FEATURES_MAX 32u
 #define AGENT_NAMESPACES_MAX 8u /* kinds of custom resources, besides the agent's own */
 

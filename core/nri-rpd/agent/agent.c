@@ -63,6 +63,7 @@ struct agent {
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
+	bool resource_slices; /* as configured */
 	bool publishes; /* the registered agent, and it is to publish */
 	struct plugin_link plugins;
 	struct publisher *publisher;
@@ -192,6 +193,7 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
 	out.version = version;
 	out.pod_source = c->agent->pod_source;
+	out.resource_slices = c->agent->resource_slices;
 	out.namespaces = (char **)(uintptr_t)namespaces->items;
 	out.n_namespaces = namespaces->n;
 	if (!m)
@@ -354,8 +356,11 @@ static void agent_drop_texts(struct agent *a)
 static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	const char *path = core->agent.socket, *user = core->agent.user;
-	const struct device_source source = {
-		.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = a};
+	const struct device_source source = {.ask_pod = ask_pod,
+					     .ask_all = ask_all,
+					     .pod_ended = pod_ended,
+					     .claims = core->agent.resource_slices,
+					     .arg = a};
 	const struct listener_config config = {.what = "agent socket",
 					       .path = path,
 					       .mode = SOCKET_MODE,
@@ -366,6 +371,7 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 	a->user = strdup(user);
 	a->pod_source = strdup(core->agent.pod_source);
 	a->namespaces = agent_join(&core->agent.namespaces);
+	a->resource_slices = core->agent.pod_resource_api && core->agent.resource_slices;
 	if (!a->path || !a->user || !a->pod_source || !a->namespaces ||
 	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
@@ -393,6 +399,7 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 	_free_ char *namespaces = agent_join(&core->agent.namespaces);
 	if (a->listener && namespaces && str_eq(a->namespaces, namespaces) &&
 	    devices == pipeline_devices_are_on(a->pipeline) &&
+	    a->resource_slices == (devices && core->agent.resource_slices) &&
 	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user) &&
 	    str_eq(a->pod_source, core->agent.pod_source)) {
 		set_publishing(a);

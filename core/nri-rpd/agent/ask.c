@@ -38,9 +38,33 @@ static int count_devices(const Agent__PodDevices *pod, size_t *ret)
 		return -E2BIG;
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		const Agent__ContainerDevices *c = pod->containers[i];
-		if (!good_name(c->name) || c->n_devices > AGENT_RESOURCES_MAX)
+		if (!good_name(c->name) || c->n_devices > AGENT_RESOURCES_MAX ||
+		    c->n_claims > AGENT_CLAIM_DEVICES_MAX)
 			return -E2BIG;
-		*ret += c->n_devices;
+		*ret += c->n_devices + c->n_claims;
+	}
+	return 0;
+}
+
+/* Appends the devices of claims of a container, also those without a known place. */
+static int ask_describe_claims(struct arena *a, const Agent__ContainerDevices *c,
+			       struct device_desc *list, uint32_t *n)
+{
+	for (size_t i = 0; i < c->n_claims; i++) {
+		const Agent__ClaimDevice *d = c->claims[i];
+		if (!good_name(d->claim) || !good_name(d->driver) || !good_name(d->device) ||
+		    d->n_nodes > RP_NODES_MAX)
+			return -E2BIG;
+		list[(*n)++] = (struct device_desc){
+			.ctr = c->name,
+			.resource = arena_printf(a, "claim:%s/%s", d->driver, d->device),
+			.nodes = d->nodes,
+			.n_nodes = (uint32_t)d->n_nodes,
+			.claim = d->claim,
+			.pci = d->pci,
+			.unknown = d->unknown};
+		if (!list[*n - 1].resource)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -65,6 +89,9 @@ static int ask_describe(struct arena *a, const Agent__PodDevices *pod, struct po
 							      .nodes = d->nodes,
 							      .n_nodes = (uint32_t)d->n_nodes};
 		}
+		r = ask_describe_claims(a, pod->containers[i], list, &ret->n);
+		if (r)
+			return r;
 	}
 	return 0;
 }

@@ -431,6 +431,18 @@ static void check_kubelet(struct doctor *d)
 		doctor_finding(d, FINE, NULL, "the kubelet's CPU and memory managers are off");
 }
 
+static void check_claims(struct doctor *d, const struct devices_status *s)
+{
+	if (s->n_unlocated)
+		doctor_finding(d, WARNING, "see TROUBLESHOOTING in nri-rp-dra(7)",
+			       "the place of %u device%s of claims is unknown: %s", s->n_unlocated,
+			       PLURAL(s->n_unlocated), s->unlocated);
+	if (s->unclaimed[0])
+		doctor_finding(d, WARNING,
+			       "use Kubernetes 1.34 or later, or switch agent.resourceSlices off",
+			       "%s", s->unclaimed);
+}
+
 static void check_agent(struct doctor *d)
 {
 	struct devices_status s;
@@ -457,6 +469,7 @@ static void check_agent(struct doctor *d)
 		doctor_finding(d, WARNING, "is the kubelet slow?",
 			       "%llu requests did not get the devices in time",
 			       (unsigned long long)s.late);
+	check_claims(d, &s);
 	doctor_finding(d, FINE, NULL, "connected, devices of %u pod%s", s.n_known,
 		       PLURAL(s.n_known));
 }

@@ -278,6 +278,23 @@ static void put_evictions(struct json *j, struct pipeline *p)
 	json_end_arr(j);
 }
 
+/* Writes the claims of pods; null: agent.resourceSlices is off. */
+static void put_claims(struct json *j, const struct devices_status *s)
+{
+	json_key(j, "claims");
+	if (!s->claims) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kuint(j, "known", s->n_claims);
+	json_kuint(j, "located_devices", s->n_located);
+	json_kuint(j, "unlocated_devices", s->n_unlocated);
+	put_text(j, "unlocated", s->unlocated);
+	put_text(j, "without_claim", s->unclaimed);
+	json_end_obj(j);
+}
+
 /* Writes the connection to the agent; null: the configuration does not need one. */
 static void put_agent(struct json *j, struct pipeline *p)
 {
@@ -301,6 +318,7 @@ static void put_agent(struct json *j, struct pipeline *p)
 	json_kuint(j, "failures", s.failed);
 	json_kuint(j, "late", s.late);
 	put_text(j, "last_failure", s.last_error);
+	put_claims(j, &s);
 	json_end_obj(j);
 }
 

@@ -16,6 +16,7 @@
 #include "core/nri-rpd/pipeline/node/noderes.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/devices.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/cleanup.h"
@@ -233,6 +234,23 @@ static void collect_cluster(struct expo *e, struct pipeline *p)
 		ADD_ROWS(e, rows);
 }
 
+static void collect_claims(struct expo *e, struct pipeline *p)
+{
+	struct devices_status s;
+	pipeline_devices_status(p, &s);
+	const struct row rows[] = {
+		{"nri_rp_claims", "Claims of pods that the kubelet reports.", EXPO_GAUGE,
+		 s.n_claims},
+		{"nri_rp_claim_devices_located", "Devices of claims whose NUMA node is known.",
+		 EXPO_GAUGE, s.n_located},
+		{"nri_rp_claim_devices_unlocated",
+		 "Devices of claims whose NUMA node is unknown; they give no hint.", EXPO_GAUGE,
+		 s.n_unlocated},
+	};
+	if (s.claims)
+		ADD_ROWS(e, rows);
+}
+
 static void collect_runtime(struct expo *e, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
@@ -259,6 +277,7 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 	ADD_ROWS(e, rows);
 	collect_plugins(e, p);
 	collect_cluster(e, p);
+	collect_claims(e, p);
 	if (!rt->connected)
 		return;
 	struct buf labels = BUF_INIT;

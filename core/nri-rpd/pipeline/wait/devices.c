@@ -25,12 +25,15 @@
 /* annotation: kinds of hints that a pod wants */
 #define HINTS_KEY "topologyhints.resource-policy.nri.io"
 #define HINTS_STEM "topologyhints."
+#define CLAIM_PREFIX "claim:" /* of the resource of a device of a claim */
 
 enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
 
 struct device {
 	const char *ctr, *resource;
-	struct rp_ids nodes;
+	struct rp_ids nodes; /* empty: a device of a claim whose place is unknown */
+	const char *claim; /* NULL: not of a claim */
+	const char *unknown; /* cause of an unknown place */
 };
 
 /* Query to the kubelet about one pod. */
@@ -47,6 +50,7 @@ struct query {
 
 struct devices {
 	struct device_source source;
+	const struct topo *const *topo;
 	bool reachable;
 	char why_not[ERR_TEXT_MAX];
 	bool warned; /* logged that the agent cannot be asked */
@@ -58,6 +62,7 @@ struct devices {
 	uint32_t n_kept;
 	uint64_t asked, answered, failed, late;
 	char last_error[ERR_TEXT_MAX];
+	char unclaimed[NOTE_MAX]; /* last container with CDI devices but no claim; "": none */
 	struct log_limit failures;
 };
 
@@ -165,13 +170,55 @@ static void devices_fail(struct devices *d, struct query *q, const char *why)
 	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
 }
 
-static int copy_device(struct arena *a, const struct device_desc *from, struct device *to)
+/* Writes the path in sysfs of a PCI device "0000:17:00.0" or of a PCIe root "pci0000:17", for
+ * topo_device_near(). Returns false for other texts. */
+static bool pci_path(const char *pci, char *ret, size_t size)
+{
+	unsigned domain, bus, device, function;
+	char rest;
+	if (sscanf(pci, "%8x:%2x:%2x.%1x%c", &domain, &bus, &device, &function, &rest) == 4)
+		(void)snprintf(ret, size, "/sys/bus/pci/devices/%04x:%02x:%02x.%x", domain, bus,
+			       device, function);
+	else if (sscanf(pci, "pci%8x:%2x%c", &domain, &bus, &rest) == 2)
+		(void)snprintf(ret, size, "/sys/class/pci_bus/%04x:%02x", domain, bus);
+	else
+		return false;
+	return true;
+}
+
+/* Adds the nodes of a device of a claim. Nodes without CPUs, as those of a GPU's memory, are
+ * replaced by the closest nodes with CPUs. */
+static int locate_claim(const struct devices *d, struct arena *a, const struct device_desc *from,
+			struct rp_idset *nodes, struct device *to)
+{
+	char path[64], pci[40];
+	struct rp_idset cpus, found;
+	const char *why = from->unknown;
+	(void)snprintf(pci, sizeof pci, "%s", from->pci);
+	if (rp_ids_empty(rp_ids_of(nodes)) && pci[0]) {
+		why = "sysfs names no NUMA node of its PCI address";
+		if (pci_path(pci, path, sizeof path))
+			(void)topo_device_near(*d->topo, path, &cpus, nodes);
+	}
+	topo_nodes_near(*d->topo, rp_ids_of(nodes), &found);
+	rp_idset_copy(nodes, rp_ids_of(&found));
+	to->claim = arena_strdup(a, from->claim);
+	to->unknown = rp_ids_empty(rp_ids_of(nodes))
+			      ? arena_printf(a, "%s%s%s", why, pci[0] ? " " : "", pci)
+			      : "";
+	return to->claim && to->unknown ? 0 : -ENOMEM;
+}
+
+static int copy_device(const struct devices *d, struct arena *a, const struct device_desc *from,
+		       struct device *to)
 {
 	struct rp_idset nodes;
 	rp_idset_clear(&nodes);
 	for (uint32_t i = 0; i < from->n_nodes; i++)
 		if (from->nodes[i] < RP_NODES_MAX)
 			rp_idset_add(&nodes, from->nodes[i]);
+	if (from->claim && locate_claim(d, a, from, &nodes, to))
+		return -ENOMEM;
 	struct rp_ids ids = rp_ids_of(&nodes);
 	to->ctr = arena_strdup(a, from->ctr);
 	to->resource = arena_strdup(a, from->resource);
@@ -180,14 +227,15 @@ static int copy_device(struct arena *a, const struct device_desc *from, struct d
 	return to->ctr && to->resource && to->nodes.w ? 0 : -ENOMEM;
 }
 
-static int copy_list(struct query *q, const struct device_desc *list, uint32_t n)
+static int copy_list(const struct devices *d, struct query *q, const struct device_desc *list,
+		     uint32_t n)
 {
 	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
 	struct device *copy = q->arena ? arena_array(q->arena, n + 1, sizeof *copy) : NULL;
 	if (!copy)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		if (copy_device(q->arena, &list[i], &copy[i]))
+		if (copy_device(d, q->arena, &list[i], &copy[i]))
 			return -ENOMEM;
 	q->list = copy;
 	q->n = n;
@@ -198,7 +246,7 @@ static void devices_take(struct devices *d, struct query *q, const struct device
 			 uint32_t n)
 {
 	forget_answer(q);
-	if (copy_list(q, list, n)) {
+	if (copy_list(d, q, list, n)) {
 		devices_fail(d, q, "out of memory");
 		return;
 	}
@@ -325,6 +373,13 @@ static int copy_pod(struct arena *a, struct pod_devices_desc *to,
 		list[i].nodes = arena_memdup(a, from->list[i].nodes,
 					     from->list[i].n_nodes * sizeof *list[i].nodes);
 		if (!list[i].ctr || !list[i].resource || !list[i].nodes)
+			r = -ENOMEM;
+		if (!list[i].claim)
+			continue;
+		list[i].claim = arena_strdup(a, from->list[i].claim);
+		list[i].pci = arena_strdup(a, from->list[i].pci);
+		list[i].unknown = arena_strdup(a, from->list[i].unknown);
+		if (!list[i].claim || !list[i].pci || !list[i].unknown)
 			r = -ENOMEM;
 	}
 	return r;
@@ -457,7 +512,7 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 	if (q && q->n && !ctr_wants(ctr->pod, ctr->name))
 		return -ENOENT;
 	for (uint32_t i = 0; q && i < q->n; i++) {
-		if (!str_eq(q->list[i].ctr, ctr->name) || index--)
+		if (!str_eq(q->list[i].ctr, ctr->name) || rp_ids_empty(q->list[i].nodes) || index--)
 			continue;
 		ret->resource = q->list[i].resource;
 		ret->nodes = q->list[i].nodes;
@@ -466,16 +521,56 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 	return -ENOENT;
 }
 
-static void explain_devices(struct pipeline *p, struct ctr *ctr)
+/* Returns true if a container has CDI devices, but the kubelet reports no claim or device of it. */
+static bool is_unclaimed(const struct devices *d, const struct query *q, const struct ctr *ctr)
 {
-	struct rp_pod_resource_info r;
+	if (!d->source.claims || !q || q->state != QUERY_KNOWN || !ctr->desc || !ctr->desc->n_cdi)
+		return false;
+	for (uint32_t i = 0; i < q->n; i++)
+		if (str_eq(q->list[i].ctr, ctr->name))
+			return false;
+	return true;
+}
+
+/* Names of CDI devices do not name the device of a driver, so such a container gets no hint. */
+static void explain_unclaimed(struct pipeline *p, struct ctr *ctr)
+{
+	char line[NOTE_MAX];
+	(void)snprintf(
+		line, sizeof line,
+		"the container has the CDI device %.150s, but the kubelet reports no claim of "
+		"it: it is older than Kubernetes 1.34, or its feature gate "
+		"KubeletPodResourcesDynamicResources is off",
+		ctr->desc->cdi[0]);
+	host_note(p->env.cache, ctr, line);
+	(void)snprintf(p->wait.devices->unclaimed, NOTE_MAX, "%.150s: %.350s", ctr->full_name,
+		       line);
+}
+
+static void explain_device(struct pipeline *p, struct ctr *ctr, const struct device *d)
+{
 	char line[NOTE_MAX], nodes[128];
-	for (uint32_t i = 0; pod_resource(ctr, i, &r, p) == 0; i++) {
-		(void)rp_ids_format(r.nodes, nodes, sizeof nodes);
+	(void)rp_ids_format(d->nodes, nodes, sizeof nodes);
+	if (!d->claim)
 		(void)snprintf(line, sizeof line, "the kubelet assigned %.200s at NUMA nodes %s",
-			       r.resource, nodes);
-		host_note(p->env.cache, ctr, line);
-	}
+			       d->resource, nodes);
+	else if (!rp_ids_empty(d->nodes))
+		(void)snprintf(line, sizeof line, "claim %.100s allocated %.200s at NUMA nodes %s",
+			       d->claim, d->resource + sizeof CLAIM_PREFIX - 1, nodes);
+	else
+		(void)snprintf(line, sizeof line,
+			       "claim %.80s allocated %.140s, whose place is unknown: %.220s",
+			       d->claim, d->resource + sizeof CLAIM_PREFIX - 1, d->unknown);
+	host_note(p->env.cache, ctr, line);
+}
+
+static void explain_devices(struct pipeline *p, struct ctr *ctr, const struct query *q)
+{
+	for (uint32_t i = 0; q && i < q->n; i++)
+		if (str_eq(q->list[i].ctr, ctr->name))
+			explain_device(p, ctr, &q->list[i]);
+	if (is_unclaimed(p->wait.devices, q, ctr))
+		explain_unclaimed(p, ctr);
 }
 
 void devices_explain(struct pipeline *p, struct ctr *ctr)
@@ -492,7 +587,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 		why = "the agent did not reply in time";
 	else if (q && q->state == QUERY_FAILED)
 		why = q->why ? q->why : "out of memory";
-	explain_devices(p, ctr);
+	explain_devices(p, ctr, q);
 	if (!why)
 		return;
 	(void)snprintf(line, sizeof line, "devices of its pod are unknown: %.400s", why);
@@ -515,6 +610,7 @@ int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
 		return -ENOMEM;
 	pipeline_devices_off(p);
 	d->source = *source;
+	d->topo = (const struct topo *const *)&p->env.topo;
 	d->failures = (struct log_limit)LOG_LIMIT(5, 10000);
 	(void)snprintf(d->why_not, sizeof d->why_not, "no agent has connected yet");
 	p->wait.devices = d;
@@ -567,6 +663,26 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 }
 
+/* Counts the claims of a pod and their devices. */
+static void count_claims(const struct query *q, struct devices_status *ret)
+{
+	for (uint32_t i = 0; i < q->n; i++) {
+		const struct device *d = &q->list[i];
+		uint32_t first = 0;
+		if (!d->claim)
+			continue;
+		while (!q->list[first].claim || !str_eq(q->list[first].claim, d->claim))
+			first++;
+		ret->n_claims += first == i;
+		ret->n_located += !rp_ids_empty(d->nodes);
+		if (!rp_ids_empty(d->nodes))
+			continue;
+		ret->n_unlocated++;
+		(void)snprintf(ret->unlocated, sizeof ret->unlocated, "%.300s: %.600s",
+			       d->resource + sizeof CLAIM_PREFIX - 1, d->unknown);
+	}
+}
+
 void pipeline_devices_status(const struct pipeline *p, struct devices_status *ret)
 {
 	const struct devices *d = p->wait.devices;
@@ -580,7 +696,10 @@ void pipeline_devices_status(const struct pipeline *p, struct devices_status *re
 	ret->answered = d->answered;
 	ret->failed = d->failed;
 	ret->late = d->late;
+	ret->claims = d->source.claims;
+	(void)snprintf(ret->unclaimed, sizeof ret->unclaimed, "%s", d->unclaimed);
 	for (const struct query *q = d->queries; q; q = q->hh.next) {
+		count_claims(q, ret);
 		ret->n_asked += q->state == QUERY_ASKED;
 		ret->n_known += q->state == QUERY_KNOWN;
 		ret->n_failed += q->state == QUERY_FAILED;

@@ -25,10 +25,15 @@
 /* Delay after a failure before a further container of the pod makes another query. */
 #define DEVICES_RETRY_MS 10000u
 
+/* Devices of one resource of the kubelet, or a device of a claim. */
 struct device_desc {
-	const char *ctr, *resource;
+	const char *ctr;
+	const char *resource; /* "vendor.example/gpu"; of a claim "claim:DRIVER/DEVICE" */
 	const uint32_t *nodes;
-	uint32_t n_nodes; /* at least 1 */
+	uint32_t n_nodes; /* 0 for a device of a claim whose node was not published */
+	const char *claim; /* NULL: not of a claim */
+	const char *pci; /* of a claim without nodes: PCI address or root; "": unknown */
+	const char *unknown; /* of a claim without nodes and pci: the cause */
 };
 
 struct pod_devices_desc {
@@ -44,6 +49,7 @@ struct device_source {
 	int (*ask_all)(void *arg);
 	void (*pod_ended)(void *arg, const char *ns, const char *name);
 	void *arg;
+	bool claims; /* answers have the devices of claims */
 };
 
 /* ---- for the source -------------------------------------------------------------------------- */
@@ -86,6 +92,11 @@ struct devices_status {
 	/* late: requests that continued without an answer */
 	uint64_t asked, answered, failed, late;
 	char last_error[ERR_TEXT_MAX];
+	bool claims; /* devices of claims are requested */
+	/* present claims, a claim of several pods counted for each; their devices by container */
+	unsigned n_claims, n_located, n_unlocated;
+	char unlocated[ERR_TEXT_MAX]; /* why a device has no known place; "": all have one */
+	char unclaimed[ERR_TEXT_MAX]; /* last container with CDI devices but no claim; "": none */
 };
 void pipeline_devices_status(const struct pipeline *p, struct devices_status *ret);
 

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices that claims allocate (DRA), all the way: a kubelet, an API server with ResourceSlices, a real nri-rp-agent, a real nri-rpd.
+
+n4c16 has four NUMA nodes of four CPUs: node 0 has CPUs 0-3, node 1 4-7, node 2 8-11, node 3 12-15.
+"""
+import contextlib
+import pathlib
+
+import pytest
+
+from apiserver import ApiServer
+from kubelet import Agent, Kubelet
+from simnode import ctr, eventually
+
+NODE = [{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}]
+DRIVER, POOL, SLICES = 'gpu.example.com', 'n1', 'resourceslices'
+RESERVED = {'reservedResources': {'cpu': 'cpuset:0'}}
+NEAR_GPU = {'name': 'gpu', 'minCPUs': 2, 'maxCPUs': 2, 'preferNewBalloons': True, 'preferSpreadingPods': True,
+            'preferCloseToDevices': ['claim:%s/gpu-*' % DRIVER], 'namespaces': ['default']}
+POLICIES = {
+    'topology-aware': {'policy': 'topology-aware', 'topology-aware': RESERVED},
+    'balloons': {'policy': 'balloons', 'balloons': {**RESERVED, 'balloonTypes': [NEAR_GPU]}},
+    'static': {'policy': 'static', 'static': {**RESERVED, 'topologyManagerPolicy': 'best-effort'}},
+    'qos': {'policy': 'qos', 'qos': {'reservedCPUCount': 1, 'topologyPolicy': 'best-effort'}},
+}
+DEDICATED = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true"}'}
+
+
+def slice_of(*devices, generation=1, driver=DRIVER):
+    return {'spec': {'driver': driver, 'nodeName': 'n1', 'pool': {'name': POOL, 'generation': generation, 'resourceSliceCount': 1}, 'devices': list(devices)}}
+
+
+def device(name, **attributes):
+    """A device with the standard attributes."""
+    return {'name': name, 'attributes': {'resource.kubernetes.io/' + key: value for key, value in attributes.items()}}
+
+
+class Cluster:
+    """A node whose agent reads claims of the kubelet and slices of the API server."""
+
+    def __init__(self, make_node, folder, config=None, claims=True, cluster=True, **head):
+        self.stack = contextlib.ExitStack()
+        self.api = self.stack.enter_context(ApiServer())
+        self.api.put('nodes', None, 'n1', {'metadata': {'labels': {}}})
+        self.kubelet = self.stack.enter_context(Kubelet())
+        self.node = make_node(None, start=False, **head)
+        self.socket = self.node.paths['work'] + '/agent.sock'
+        self.config = {**(config or POLICIES['topology-aware']), 'agent': {'podResourceAPI': True, 'resourceSlices': claims, 'socket': self.socket}}
+        self.options = ['--kubeconfig', self.api.kubeconfig(folder), '--node', 'n1'] if cluster else []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        return self.stack.__exit__(*args)
+
+    def start(self, *devices):
+        if devices:
+            self.api.put(SLICES, None, 'n1-gpus', slice_of(*devices))
+        self.node.run('write-config', self.config)
+        self.node.start()
+        self.stack.enter_context(Agent(self.socket, self.kubelet.socket, options=self.options))
+        eventually(lambda: ((self.node.ctl('status', check=False) or {}).get('agent') or {}).get('connected'))
+        return self
+
+    def create(self, pod, name='gpu-0', **more):
+        self.kubelet.pod('default/' + pod, app={})
+        self.kubelet.claims['default/' + pod, 'app'] = [('my-gpu', DRIVER, POOL, name)]
+        self.node.create(pod, ctr('app', '2', '64Mi', **more.pop('container', {})), **more)
+        return self.node.cpus(pod + '/app')
+
+    def explain(self, pod):
+        return '\n'.join(self.node.ctl('explain', pod + '/app')['trail'])
+
+    def status(self):
+        return self.node.ctl('status', check=False)
+
+    def claims(self):
+        return self.status()['agent']['claims']
+
+    def slice_requests(self):
+        return [r for r in self.api.requests if SLICES in r['path']]
+
+    def reads(self, n):
+        """Waits until the agent has made n requests for slices after now."""
+        have = len(self.slice_requests())
+        eventually(lambda: len(self.slice_requests()) >= have + n)
+
+
+@pytest.fixture
+def cluster(make_node, tmp_path):
+    with Cluster(make_node, tmp_path) as c:
+        yield c
+
+
+@pytest.mark.parametrize('at', [1, 3])
+@pytest.mark.parametrize('policy', sorted(POLICIES))
+def test_a_container_goes_to_the_device_of_its_claim(make_node, tmp_path, policy, at):
+    with Cluster(make_node, tmp_path, POLICIES[policy]) as cluster:
+        cluster.start(device('gpu-0', numaNode={'int': at}), device('gpu-1', numaNode={'int': 2}))
+        annotations = DEDICATED if policy == 'qos' else {}
+        got = cluster.create('web', annotations=annotations)
+        assert got < NODE[at], cluster.explain('web')
+        assert 'claim my-gpu allocated gpu.example.com/gpu-0 at NUMA nodes %d' % at in cluster.explain('web')
+        assert cluster.claims() == {'known': 1, 'located_devices': 1, 'unlocated_devices': 0, 'unlocated': None, 'without_claim': None}
+        assert {r['query'].get('fieldSelector') for r in cluster.slice_requests()} == {'spec.nodeName=n1'}
+
+
+def test_without_the_key_nothing_is_read(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, claims=False) as cluster:
+        cluster.start(device('gpu-0', numaNode={'int': 3}))
+        assert not cluster.create('web') & NODE[3]
+        assert cluster.claims() is None and not cluster.slice_requests()
+        assert 'my-gpu' not in cluster.explain('web')
+        cluster.config['agent']['resourceSlices'] = True
+        cluster.node.config(cluster.config)
+        cluster.node.reload()
+        eventually(lambda: cluster.slice_requests() and cluster.status()['agent']['connected'])
+        assert cluster.create('next') < NODE[3]
+
+
+@pytest.mark.parametrize('attributes, at', [
+    ({'numaNode': {'ints': [3, 2]}}, 3),  # the device's own node, then others of the socket
+    ({'pciBusID': {'string': '0000:17:00.0'}}, 3),
+    ({'pcieRoot': {'string': 'pci0000:16'}}, 2),
+    ({'numaNode': {'int': -1}, 'pciBusID': {'string': '00000000:17:00.0'}}, 3),
+])
+def test_where_a_device_is(cluster, attributes, at):
+    root = pathlib.Path(cluster.node.paths['root']) / 'sys'
+    pci, bus = root / 'devices/pci0000:16/0000:17:00.0', root / 'devices/pci0000:16/pci_bus/0000:16'
+    for folder, link in ((pci, root / 'bus/pci/devices/0000:17:00.0'), (bus, root / 'class/pci_bus/0000:16')):
+        folder.mkdir(parents=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(pathlib.Path('../' * (len(link.relative_to(root).parts) - 1)) / folder.relative_to(root))
+    (pci / 'numa_node').write_text('3\n')
+    (bus / 'cpulistaffinity').write_text('8-11\n')
+    cluster.start(device('gpu-0', **attributes))
+    assert cluster.create('web') < NODE[at]
+
+
+def test_attributes_of_a_driver_and_generations_of_a_pool(cluster):
+    cluster.api.put(SLICES, None, 'new', slice_of({'name': 'gpu-0', 'attributes': {'example.com/numaNode': {'int': 3}}}, generation=2))
+    cluster.api.put(SLICES, None, 'old', slice_of(device('gpu-0', numaNode={'int': 2})))
+    cluster.api.put(SLICES, None, 'other', slice_of(device('gpu-0', numaNode={'int': 1}), driver='nic.example.com'))
+    assert cluster.start().create('web') < NODE[3]
+
+
+@pytest.mark.parametrize('devices, says', [
+    ([device('gpu-0', model={'string': 'x'})], 'its driver publishes neither numaNode nor a PCI address in the ResourceSlice'),
+    ([device('gpu-0', pciBusID={'string': '../../x'})], 'sysfs names no NUMA node of its PCI address ../../x'),
+    ([device('gpu-1', numaNode={'int': 1})], 'no ResourceSlice of this node lists the device'),
+])
+def test_a_device_without_a_place(cluster, devices, says):
+    cluster.start(*devices)
+    cluster.create('web')
+    assert 'claim my-gpu allocated gpu.example.com/gpu-0, whose place is unknown: ' + says in cluster.explain('web')
+    assert cluster.claims()['unlocated'] == 'gpu.example.com/gpu-0: ' + says
+    assert any(says in f['text'] for f in cluster.node.ctl('doctor', check=False))
+
+
+def test_no_right_to_list_slices(cluster):
+    cluster.api.denied.add(SLICES)
+    cluster.start(device('gpu-0', numaNode={'int': 3}))
+    cluster.create('web')
+    assert 'ResourceSlices cannot be read: ' in cluster.explain('web')
+    assert 'needs {apiGroups: ["resource.k8s.io"], resources: [resourceslices], verbs: [get, list, watch]}' in cluster.explain('web')
+    cluster.api.denied.clear()
+    cluster.reads(2)
+    assert cluster.create('next') < NODE[3]
+
+
+def test_a_cluster_without_the_kind(cluster):
+    cluster.api.groups.discard('resource.k8s.io/v1')
+    cluster.start(device('gpu-0', numaNode={'int': 3}))
+    cluster.create('web')
+    assert 'the cluster has no such kind' in cluster.explain('web')
+
+
+def test_an_agent_without_a_cluster(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, cluster=False) as cluster:
+        cluster.start().create('web')
+        assert 'nri-rp-agent has no cluster' in cluster.explain('web')
+
+
+def test_slices_change_and_expire(cluster):
+    cluster.start(device('gpu-0', numaNode={'int': 3}))
+    assert cluster.create('first') < NODE[3]
+    cluster.api.put(SLICES, None, 'n1-gpus', slice_of(device('gpu-0', numaNode={'int': 2}), generation=2))
+    cluster.api.compact()  # the agent's watch ends with 410
+    eventually(lambda: [r for r in cluster.slice_requests() if 'watch' not in r['query']][1:])
+    cluster.reads(1)
+    assert cluster.create('second') < NODE[2]
+    cluster.api.delete(SLICES, None, 'n1-gpus')
+    names = iter('gone-%d' % n for n in range(100))
+
+    def is_forgotten():
+        name = next(names)
+        cluster.create(name)
+        says = cluster.explain(name)
+        cluster.node.delete(name)
+        return 'no ResourceSlice of this node lists the device' in says
+    eventually(is_forgotten)
+
+
+def test_a_kubelet_without_claims(cluster):
+    """The runtime names CDI devices, the kubelet no claim: it is too old, which is said."""
+    cluster.start(device('gpu-0', numaNode={'int': 3}))
+    cluster.kubelet.pod('default/web', app={})
+    cluster.node.create('web', ctr('app', '2', '64Mi', cdi=['k8s.gpu.example.com/claim=1']))
+    assert 'the container has the CDI device k8s.gpu.example.com/claim=1, but the kubelet reports no claim of it' in cluster.explain('web')
+    assert 'KubeletPodResourcesDynamicResources' in cluster.claims()['without_claim']
