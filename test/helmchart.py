@@ -10,7 +10,7 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / 'packaging' / 'kubernetes'
 CHART = FOLDER / 'chart'
-TEMPLATES = ('rbac', 'configuration', 'networkpolicy', 'daemonset')
+TEMPLATES = ('base/rbac', 'base/configuration', 'base/networkpolicy', 'base/daemonset', 'resource-slices/rbac')
 
 
 def values(version='0.0.0'):
@@ -18,14 +18,15 @@ def values(version='0.0.0'):
 
 
 def template(name):
-    return subprocess.run(['sed', '-f', str(FOLDER / 'chart.sed'), str(FOLDER / 'base' / (name + '.yaml'))], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(['sed', '-f', str(FOLDER / 'chart.sed'), str(FOLDER / (name + '.yaml'))], capture_output=True, text=True, check=True).stdout
 
 
 def _term(word, scope):
     if word.startswith('"'):
         return json.loads(word)
-    for key in word[1:].split('.'):
-        scope = scope[key]
+    absent_is_none = word.startswith('(')
+    for key in word.replace('(', '').replace(')', '')[1:].split('.'):
+        scope = (scope or {}).get(key) if absent_is_none else scope[key]
     return scope
 
 

@@ -32,7 +32,7 @@ struct place {
 struct slice {
 	struct arena *arena; /* owns the slice */
 	const char *name, *driver, *pool;
-	int64_t generation; /* of the pool */
+	int64_t generation; /* generation of the pool */
 	unsigned list; /* number of the last list that contained the slice */
 	const struct place *places;
 	uint32_t n;

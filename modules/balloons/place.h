@@ -75,7 +75,7 @@ bool better_memory_fits(const struct state *s, const struct balloon *b);
 /* ---- devices of containers (place_devices.c) ------------------------------------------------- */
 
 #define POD_RESOURCE "podresourceapi:"
-#define CLAIM "claim:" /* of a device that a claim allocated; the resource has it, too */
+#define CLAIM "claim:" /* begins the resource of a device that a claim allocated */
 #define DEVICES_TEXT_MAX 2900u /* bytes of RESOURCE=NODES lines saved with a container */
 
 /* Finds the devices of a container that a balloon of type t, created for the container, should

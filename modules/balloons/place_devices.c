@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices that the kubelet assigned to a container, and devices that its claims allocated
- * (podresourceapi:GLOB and claim:DRIVER/DEVICE in preferCloseToDevices of a type). They are hints for the balloon created for the container and for its parts, while
- * the container is a member.
+ * (podresourceapi:GLOB and claim:DRIVER/DEVICE in preferCloseToDevices of a type). They are hints
+ * for the balloon created for the container and for its parts, while the container is a member.
  *
  * The devices are saved with the container as text, RESOURCE=NODES lines, because the kubelet's
  * answer may be missing after a restart.

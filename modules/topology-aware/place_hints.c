@@ -19,7 +19,7 @@
 #define TEST_KEY "test.topologyhints" TA_DOMAIN
 #define TEST_WHAT "annotation " TEST_KEY
 #define POD_RESOURCE_PREFIX "podresourceapi:"
-#define CLAIM_PREFIX "claim:" /* of the resource of a device that a claim allocated */
+#define CLAIM_PREFIX "claim:" /* begins the resource of a device that a claim allocated */
 
 #define HINTS_MAX 64u /* maximum number of hints of one container */
 #define SCANNED_MAX 256u /* maximum number of mounts or devices checked */

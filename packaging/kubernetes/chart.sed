@@ -32,3 +32,7 @@ s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
 	s|\n *requests: {cpu: 10m.*| {{ pick .Values.agentResources "requests" "limits" \| toJson }}|
 }
 /^  rp.conf: |/,$c\  rp.conf: {{ .Values.config | toJson | toJson }}
+/^# Places of devices that claims allocate/i\
+{{- if ((.Values.config).agent).resourceSlices }}
+/^# Without agent.resourceSlices/a\
+{{- end }}

@@ -15,6 +15,7 @@
 #include "core/lib/kube/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/rbac_hint.h"
+#include "core/nri-rp-agent/places.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/node_patch.h"
 #include "core/lib/util/arena.h"
@@ -120,6 +121,35 @@ static void read_adjustment(json_t *object)
 	json_decref(item);
 }
 
+static void on_settled(void *arg)
+{
+	(void)arg;
+}
+
+/* A slice is recorded once, and its device has a place or a cause why not. */
+static void read_slice(const uint8_t *data, size_t n)
+{
+	static char name[] = "d";
+	json_t *object = json_loadb((const char *)data, n, 0, NULL);
+	struct places *s = places_new(NULL, NULL, on_settled, NULL);
+	Agent__ClaimDevice d = AGENT__CLAIM_DEVICE__INIT, *devices = &d;
+	Agent__ContainerDevices c = AGENT__CONTAINER_DEVICES__INIT, *containers = &c;
+	Agent__PodDevices pod = AGENT__POD_DEVICES__INIT;
+	d.driver = d.pool = d.device = name;
+	c.claims = &devices;
+	c.n_claims = 1;
+	pod.containers = &containers;
+	pod.n_containers = 1;
+	check(s != NULL);
+	places_take(s, object, false);
+	places_take(s, object, false);
+	places_locate(s, &pod);
+	check(d.n_nodes + (*d.pci != 0) + (*d.unknown != 0) == 1);
+	places_take(s, object, true);
+	places_free(s);
+	json_decref(object);
+}
+
 static void read_node(const uint8_t *data, size_t n)
 {
 	static const char wants[] =
@@ -182,5 +212,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_object(data, size, how % 4 == 2);
 	if (how % 4 == 3)
 		read_node(data, size);
+	read_slice(data, size);
 	return 0;
 }

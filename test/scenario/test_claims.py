@@ -209,3 +209,47 @@ def test_a_kubelet_without_claims(cluster):
     cluster.node.create('web', ctr('app', '2', '64Mi', cdi=['k8s.gpu.example.com/claim=1']))
     assert 'the container has the CDI device k8s.gpu.example.com/claim=1, but the kubelet reports no claim of it' in cluster.explain('web')
     assert 'KubeletPodResourcesDynamicResources' in cluster.claims()['without_claim']
+
+
+@pytest.mark.parametrize('node, package', [(3, 0), (20, 1)])
+def test_a_node_of_device_memory_stands_for_the_closest_cpus(make_node, tmp_path, node, package):
+    """A GPU whose memory is a NUMA node without CPUs."""
+    with Cluster(make_node, tmp_path, machine='device-memory') as cluster:
+        cluster.start(device('gpu-0', numaNode={'int': node}))
+        assert cluster.create('web') < set(range(72 * package, 72 * package + 72))
+        assert 'at NUMA nodes %d' % package in cluster.explain('web')
+
+
+@pytest.mark.parametrize('policy, refused', [('best-effort', False), ('restricted', True), ('single-numa-node', True)])
+def test_static_with_too_few_cpus_near_the_device(make_node, tmp_path, policy, refused):
+    config = {'policy': 'static', 'static': {**RESERVED, 'topologyManagerPolicy': policy}}
+    with Cluster(make_node, tmp_path, config) as cluster:
+        cluster.start(device('gpu-0', numaNode={'int': 3}))
+        cluster.create('first')
+        cluster.create('second')
+        assert cluster.node.cpus('first/app') | cluster.node.cpus('second/app') == NODE[3]
+        cluster.kubelet.pod('default/third', app={})
+        cluster.kubelet.claims['default/third', 'app'] = [('my-gpu', DRIVER, POOL, 'gpu-0')]
+        if refused:
+            assert '2 CPUs are requested, 0 are free near its devices' in cluster.node.reject('third', ctr('app', '2', '64Mi'))
+        else:
+            cluster.node.create('third', ctr('app', '2', '64Mi'))
+            assert 'topology manager, best-effort: 0 of 2 CPUs near its devices' in cluster.explain('third')
+
+
+def test_a_qos_pod_bound_to_a_node_shares_its_pool(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, POLICIES['qos']) as cluster:
+        cluster.start(device('gpu-0', numaNode={'int': 2}))
+        annotations = {'katalyst.kubewharf.io/qos_level': 'shared_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true"}'}
+        assert cluster.create('web', annotations=annotations) <= NODE[2]
+
+
+def test_claims_of_several_containers_are_counted_once(cluster):
+    cluster.start(device('gpu-0', numaNode={'int': 2}), device('gpu-1', numaNode={'int': 3}))
+    cluster.kubelet.pod('default/web', app={}, side={})
+    cluster.kubelet.claims['default/web', 'app'] = [('shared', DRIVER, POOL, 'gpu-0'), ('own', DRIVER, POOL, 'gpu-1')]
+    cluster.kubelet.claims['default/web', 'side'] = [('shared', DRIVER, POOL, 'gpu-0')]
+    cluster.node.create('web', ctr('app', '1', '64Mi'), ctr('side', '1', '64Mi'))
+    found = cluster.claims()
+    assert (found['known'], found['located_devices']) == (2, 3)
+    assert cluster.node.cpus('web/side') < NODE[2]

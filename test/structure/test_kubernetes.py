@@ -112,6 +112,17 @@ def test_the_chart_is_the_manifests():
     assert chart == base and len(chart) > 10
 
 
+def test_slices_are_a_right_only_with_their_key():
+    """Of the manifests by a folder of its own, of the chart by its value config."""
+    def named(documents_):
+        return [comparable(d) for d in documents_ if d.get('metadata', {}).get('name') == 'nri-rp-resource-slices']
+    with_key = {**helmchart.values(), 'config': {'agent': {'resourceSlices': True}}}
+    manifest = list(yaml.safe_load_all((FOLDER / 'resource-slices' / 'rbac.yaml').read_text()))
+    assert named(helmchart.render(with_key)) == named(manifest) and len(named(manifest)) == 2
+    assert manifest[0]['rules'] == [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceslices'], 'verbs': ['list', 'watch']}]
+    assert not named(helmchart.render(helmchart.values())) and not named(helmchart.render({**with_key, 'config': {}})) and not named(documents())
+
+
 def test_nri_is_switched_on_by_both():
     """What the chart adds for nri.runtime.patchConfig is what the other manifest adds."""
     def pods(on, required=False):

@@ -25,7 +25,7 @@
 /* annotation: kinds of hints that a pod wants */
 #define HINTS_KEY "topologyhints.resource-policy.nri.io"
 #define HINTS_STEM "topologyhints."
-#define CLAIM_PREFIX "claim:" /* of the resource of a device of a claim */
+#define CLAIM_PREFIX "claim:" /* begins the resource of a device of a claim */
 
 enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
 

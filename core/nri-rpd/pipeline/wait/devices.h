@@ -32,8 +32,8 @@ struct device_desc {
 	const uint32_t *nodes;
 	uint32_t n_nodes; /* 0 for a device of a claim whose node was not published */
 	const char *claim; /* NULL: not of a claim */
-	const char *pci; /* of a claim without nodes: PCI address or root; "": unknown */
-	const char *unknown; /* of a claim without nodes and pci: the cause */
+	const char *pci; /* PCI address or root of a device without nodes; "": unknown */
+	const char *unknown; /* cause if nodes and pci are unknown */
 };
 
 struct pod_devices_desc {
