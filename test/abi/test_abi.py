@@ -130,9 +130,8 @@ def installed(tmp_path_factory):
     dest = tmp_path_factory.mktemp('installed')
     env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL')}
     # what is built is taken as it is, whatever flags it was built with
-    kept = [word for name in ('flags', 'libnri-rp-module.a') for word in ('-o', os.path.join(os.path.abspath(BUILD), name))]
-    must(['make', '-C', TOP, '--no-print-directory', 'O=' + os.path.abspath(BUILD), 'DESTDIR=%s' % dest, *kept, '-o', 'all', 'install-dev'],
-         env=env)
+    must(['make', '-C', TOP, '--no-print-directory', 'O=' + os.path.abspath(BUILD), 'DESTDIR=%s' % dest, 'KEEP_FLAGS=1',
+          '-o', os.path.join(os.path.abspath(BUILD), 'libnri-rp-module.a'), '-o', 'all', 'install-dev'], env=env)
     return dest
 
 

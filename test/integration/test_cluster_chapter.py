@@ -62,7 +62,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp('chapter')
     (out / 'build').mkdir()
     env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL')}
-    subprocess.run(['make', '-C', TOP, '--no-print-directory', 'O=%s' % BUILD, 'KUBERNETES=%s/build/kubernetes' % out, '-o', str(BUILD / 'bin/nri-rpctl'),
+    subprocess.run(['make', '-C', TOP, '--no-print-directory', 'O=%s' % BUILD, 'KUBERNETES=%s/build/kubernetes' % out, 'KEEP_FLAGS=1', '-o', str(BUILD / 'bin/nri-rpctl'),
                     '-o', 'modules', 'kubernetes'], env=env, check=True, capture_output=True)
     kustomization = out / 'build/kubernetes/base/kustomization.yaml'
     kustomization.write_text(kustomization.read_text().replace('newName: nri-rp', 'newName: registry.example/nri-rp'))

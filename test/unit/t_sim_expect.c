@@ -120,20 +120,21 @@ static void machine_map(void **state)
 	(void)state;
 	draw(false, NULL, &out);
 	const char *text = buf_text(&out.buf);
+	/* No daemon is asked which CPUs are exclusive. */
 	assert_non_null(strstr(text, "package 0\n"
-				     "  node 0  2 GiB, 4 CPUs: 2 of one container, 2 free\n"
-				     "     0 ·  1 · │  2 A  3 A\n"
+				     "  node 0  2 GiB, 4 CPUs: 2 shared, 2 free\n"
+				     "     0 ·  1 · │  2 a  3 a\n"
 				     "  node 1  2 GiB, 4 CPUs: 4 shared\n"
 				     "     4 b  5 b │  6 b  7 b\n"));
 	assert_non_null(strstr(text, "package 1\n"
 				     "  node 2  2 GiB, 4 CPUs: 4 shared\n"
 				     "     8 c  9 b │ 10 b 11 b\n"));
 	assert_non_null(
-		strstr(text, "  A  web/app                burstable   CPUs 2-3, memory 0\n"));
+		strstr(text, "  a  web/app                burstable   CPUs 2-3, memory 0\n"));
 	assert_non_null(strstr(text, "  c  prod/web/app"));
 	out_fini(&out);
 	draw(true, NULL, &out);
-	assert_non_null(strstr(buf_text(&out.buf), "\x1b[32mA\x1b[0m"));
+	assert_non_null(strstr(buf_text(&out.buf), "\x1b[32ma\x1b[0m"));
 	out_fini(&out);
 	_json_ json_t *before = map_remember(s);
 	assert_step(s, "{\"offline\": \"3\"}");

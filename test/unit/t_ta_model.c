@@ -58,7 +58,9 @@ static void accept(struct model *m, struct held *c, uint64_t from)
 	if (!at)
 		differs(m, c, what);
 	if (whole)
-		(void)snprintf(text, sizeof text, "%.*s", (int)(strstr(at, ", priority") - at), at);
+		(void)snprintf(text, sizeof text, "%.*s", (int)strcspn(at, " (;"), at);
+	if (*text && text[strlen(text) - 1] == ',')
+		text[strlen(text) - 1] = '\0';
 	c->exclusive = parsed(text);
 	if (count(c->exclusive) != (whole ? c->full : 0) || c->exclusive & ~from)
 		differs(m, c, "exclusive CPUs that it may not have");
