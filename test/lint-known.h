@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What checkers that see one file at a time cannot know: a function that makes an error gives back
- * the code that it was given, which is negative. test/lint puts this in front of every source;
- * nothing else includes it.
+ * Declares a fact that checkers of one file at a time cannot know: a function that makes an error
+ * returns the code passed to it, which is negative. Only test/lint includes this file, in front of
+ * every source.
  */
 static inline int known_negative(int code)
 {

@@ -45,10 +45,10 @@
 
 enum { OK = 0, INVALID_ARGUMENT = 3, RESOURCE_EXHAUSTED = 8, UNIMPLEMENTED = 12 };
 
-/* ---- 1. what was given ----------------------------------------------------------------------- */
+/* ---- 1. tokens and their containers ---------------------------------------------------------- */
 
 static struct token {
-	char uid[NAME_MAX_BYTES], container[NAME_MAX_BYTES]; /* uid "": nobody has it */
+	char uid[NAME_MAX_BYTES], container[NAME_MAX_BYTES]; /* uid "": the token is free */
 } tokens[TOKENS_MAX];
 static unsigned n_tokens;
 static const char *folder, *resource, *state;
@@ -145,7 +145,7 @@ static void put(struct answer *a, const ProtobufCMessage *m)
 	protobuf_c_message_pack(m, a->data + PREFIX);
 }
 
-/* What one container has, as both answers below tell it. */
+/* A container's tokens, as both answers below report them. */
 struct given {
 	Resourceplugin__TextEntry env, *envs[1];
 	Resourceplugin__ResourceAllocationInfo info;
@@ -231,7 +231,8 @@ static void remove_pod(const uint8_t *data, size_t n, struct answer *a)
 		resourceplugin__remove_pod_request__free_unpacked(m, NULL);
 }
 
-/* Nobody before has the same: the same pod, and the same container of it if that is asked for. */
+/* Returns true if no earlier token belongs to the same pod, or to the same container if requested.
+ * */
 static bool is_first(unsigned i, bool container)
 {
 	for (unsigned k = 0; k < i; k++)
@@ -506,7 +507,7 @@ static ssize_t on_read_request(nghttp2_session *s, int32_t id, uint8_t *to, size
 static bool register_now(const nghttp2_session_callbacks *cb)
 {
 	Resourceplugin__RegisterRequest m = RESOURCEPLUGIN__REGISTER_REQUEST__INIT;
-	Resourceplugin__Options options = RESOURCEPLUGIN__OPTIONS__INIT; /* none of them */
+	Resourceplugin__Options options = RESOURCEPLUGIN__OPTIONS__INIT; /* no options */
 	struct registration r = {.status = -1};
 	struct sockaddr_un a = address("kubelet.sock");
 	struct connection c;
@@ -556,7 +557,7 @@ static nghttp2_session_callbacks *callbacks(bool server)
 	return cb;
 }
 
-/* The agent makes its socket anew when it starts, and removes ours. */
+/* Registers again after the agent has restarted, which replaces its socket and removes ours. */
 static void look(int *listener, ino_t *known, const nghttp2_session_callbacks *cb)
 {
 	struct sockaddr_un theirs = address("kubelet.sock"), ours = address(ENDPOINT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin costs: a runtime that plays containers against a program and takes the time. Driver
- * and target share one CPU, so that a round trip is their work and no wake-up of another CPU;
- * compare targets of one run, not runs.
+ * Measures what a plugin costs: a runtime that plays containers against a program and takes the
+ * time. Driver and target share one CPU, so that a round trip is their work and no wake-up of
+ * another CPU; compare targets of one run, not runs.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -36,9 +36,9 @@ struct bench {
 	uint64_t exec_ns, registered_ns, t0_ns;
 	bool done, failed;
 	struct samples samples[N_KINDS];
-	unsigned updates; /* that the plugin asked for */
-	char (*cpus)[64]; /* of container i, as the plugin said last */
-	unsigned named; /* so many CPUs of others are named by what is created anew; 0: none */
+	unsigned updates; /* requested by the plugin */
+	char (*cpus)[64]; /* CPUs of container i in the plugin's last answer */
+	unsigned named; /* number of used CPUs that new pods name; 0: none */
 };
 
 struct result {
@@ -55,7 +55,7 @@ double bench_cpu_us(const struct bench *b);
 double bench_rss_kib(const struct bench *b);
 uint64_t bench_wakeups(const struct bench *b);
 
-/* ---- play.c: what the runtime says ---- */
+/* ---- play.c: requests of the runtime ---- */
 /* Asks and waits; the time goes to the samples of kind (N_KINDS: nowhere). */
 int bench_ask(struct bench *b, enum kind kind, const char *method, const ProtobufCMessage *msg);
 int bench_configure(struct bench *b);

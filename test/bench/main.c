@@ -138,7 +138,7 @@ static int one_round(const char *command, const char *root, const char *config, 
 	return r;
 }
 
-/* Of the rounds the best: what the machine does beside only ever adds. */
+/* Keeps the best figures of all rounds, as other load of the machine only adds time. */
 static void better(struct result *best, const struct result *r, bool first)
 {
 	if (first) {

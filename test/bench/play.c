@@ -210,7 +210,7 @@ int bench_synchronize(struct bench *b, unsigned n)
 	return r;
 }
 
-/* The pod's containers shall run on these CPUs, whoever has them. */
+/* Makes the pod's annotation request these CPUs, even if other containers have them. */
 static void name_cpus(struct arena *a, Nri__PodSandbox *pod, const char *cpus)
 {
 	if (!cpus)

@@ -57,7 +57,7 @@ static void accepted(unsigned events, void *arg)
 	b->plugin = trunk_rpc(b->trunk, MUX_CONN_PLUGIN);
 }
 
-/* One word of the command with its placeholders filled in. */
+/* Returns a word of the command with its placeholders replaced. */
 static char *fill(const struct bench *b, const char *word, const char *root, const char *config)
 {
 	const struct {

@@ -29,7 +29,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MADE_MAX 512 /* numbers of calls; what is above is not counted */
+#define MADE_MAX 512 /* call numbers; higher ones are not counted */
 
 struct plan {
 	int32_t call; /* a number of SYS_…; -1: none; written last by the test */
@@ -37,12 +37,12 @@ struct plan {
 	int32_t skip, fail;
 	uint32_t failed; /* how many have failed */
 	uint32_t seen; /* how many there were since the test has set it to 0 */
-	int32_t every; /* 0: those that fail follow one another */
+	int32_t every; /* failures are this many calls apart; 0: consecutive */
 	uint32_t made[MADE_MAX]; /* how many calls of each number there were, whatever `call` is */
 };
 
-/* All that the programs and their libraries make, but for what cannot fail or what hands the
- * notifier over (sendmsg). */
+/* Calls that the programs and their libraries make, except calls that cannot fail and sendmsg,
+ * which hands over the notifier. */
 static const int calls[] = {
 	SYS_read,
 	SYS_write,
@@ -246,7 +246,7 @@ static void answer(struct plan *plan, int notifier)
 	struct seccomp_notif ask;
 	memset(&ask, 0, sizeof ask);
 	if (ioctl(notifier, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
-		return; /* who asked has been killed */
+		return; /* the calling process has been killed */
 	struct seccomp_notif_resp told = {.id = ask.id};
 	if (ask.data.nr >= 0 && ask.data.nr < MADE_MAX)
 		plan->made[ask.data.nr]++;
@@ -261,7 +261,7 @@ static void answer(struct plan *plan, int notifier)
 	(void)ioctl(notifier, SECCOMP_IOCTL_NOTIF_SEND, &told);
 }
 
-/* Until nobody is left who could ask. */
+/* Answers notifications until the last supervised process has ended. */
 static void supervise(struct plan *plan, int notifier)
 {
 	struct pollfd p = {.fd = notifier, .events = POLLIN};

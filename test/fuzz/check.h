@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to hold in a fuzz target, whatever NDEBUG says. */
+/* Aborts a fuzz target if the condition is false, regardless of NDEBUG. */
 #ifndef TEST_FUZZ_CHECK_H
 #define TEST_FUZZ_CHECK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kubelet sends. The first byte says how it is cut; the rest is a stream of HTTP/2 for a
- * call that waits, and, by itself, an answer. However it is cut, a call ends once, with the same
- * outcome, and a pod that comes out is within the limits.
+ * Fuzzes the kubelet's answers. The first byte says how the input is cut; the rest is a stream of
+ * HTTP/2 for a pending call, and, by itself, an answer. With any cut, a call ends once, with the
+ * same outcome, and a decoded pod is within the limits.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells the daemon, as a pod, as a list of them, as a configuration, as a Node and
- * as pods of the cluster: whatever comes out is within the limits. */
+/* Fuzzes the agent's messages to the daemon: a pod, a list of pods, a configuration, a Node and
+ * pods of the cluster. Decoded values are within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

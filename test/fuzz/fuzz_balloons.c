@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the balloons policy reads of people and of files: globs, expressions, groups, amounts,
+ * Fuzzes what the balloons policy reads of users and of files: globs, expressions, groups, amounts,
  * annotations, its saved state. The first byte says what the rest is; parts of it end with a zero
- * byte. Whatever is accepted, balloons are disjoint afterwards.
+ * byte. After each accepted input, balloons are disjoint.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT_MAX 1024u
-#define RUNS_A_HOST 100u /* what is configured stays with the host */
+#define RUNS_A_HOST 100u /* the host keeps each configuration */
 
 extern const struct rp_module rp_module_1;
 
@@ -54,7 +54,7 @@ static void take(const uint8_t **data, size_t *size, char *buf)
 	*size -= all;
 }
 
-/* The same as what can stand between quotes in a configuration. */
+/* Takes a text that can stand between quotes in a configuration. */
 static void take_quoted(const uint8_t **data, size_t *size, char *buf)
 {
 	take(data, size, buf);

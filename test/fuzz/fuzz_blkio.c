@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says of disks and of a container's limits: /sys/block, io.max, io.weight,
+/* Fuzzes the kernel's files on disks and on a container's limits: /sys/block, io.max, io.weight,
  * blkio.throttle.* */
 #include <stdlib.h>
 

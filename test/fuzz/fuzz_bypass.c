@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nri-rp-bridge reads with the source cgroups: the first byte says of what. A kubelet's list
- * of pods, what a runtime has written of a container, names of cgroups, and the files of one.
+ * Fuzzes what nri-rp-bridge reads with the source cgroups; the first byte says which kind: a
+ * kubelet's list of pods, a runtime's files on a container, names of cgroups, and the files of a
+ * cgroup.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static const char *const files[] = {"cpuset.cpus",  "cpuset.mems",	"cpuset.cpus.
 				    "cpu.shares",   "cpu.cfs_quota_us", "cpu.cfs_period_us",
 				    "cpu.weight",   "cpu.max",		"memory.max",
 				    "cgroup.procs", "cgroup.events",	"memory.limit_in_bytes"};
-static char roots[2][32]; /* of v1 and v2 */
+static char roots[2][32]; /* roots of v1 and v2 */
 
 static void remove_roots(void)
 {

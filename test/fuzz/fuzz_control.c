@@ -48,7 +48,7 @@ static void fuzz_command(const uint8_t *data, size_t size)
 		abort(); /* every refusal has its sentence */
 }
 
-/* What passes for labels can be written without harm to the lines around it. */
+/* Checks that valid labels can be written without harm to the lines around them. */
 static void fuzz_labels(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kubelet asks for and what a plugin wants of it. Two bytes say how long the kubelet's
- * message is, the rest is the plugin's answer: what becomes of both can be packed and read again,
- * and an edit loses no annotation but those that it is told to take.
+ * Fuzzes a kubelet's request and a plugin's answer to it. Two bytes are the length of the kubelet's
+ * message, the rest is the plugin's answer. The edited request can be packed and read again, and an
+ * edit removes only the annotations that the answer names.
  */
 #include <stdint.h>
 #include <string.h>

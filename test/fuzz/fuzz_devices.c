@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inventory of devices, whoever has written it. */
+/* Fuzzes the inventory of devices. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What another process has left in the log of found values. Nothing but storable records comes of
+/* Fuzzes the log of found values that another process has left. Only storable records are read from
  * it. */
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the other end of a gRPC connection sends. The first byte says which end that is and how the
- * rest is cut: frames of HTTP/2 behind the settings. Each call that begins ends once, and what it
- * gives is within the limits, whole and cut.
+ * Fuzzes the other end of a gRPC connection. The first byte says which end that is and how the rest
+ * is cut: frames of HTTP/2 after the settings. Each call that begins ends once, with a result
+ * within the limits, whole and cut.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static void on_done(const struct grpc_result *r, void *arg)
 	p->n_over++;
 }
 
-/* One call for a single answer, one for a stream of them. */
+/* Starts a call for a single answer and a call for a stream of answers. */
 static void make_calls(struct play *p)
 {
 	for (unsigned i = 0; i < 2; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the host reads of earlier processes and of others: the breadcrumb file, paths of cgroups and
- * /proc/PID/cgroup, the kubelet's state, addresses to listen on. The first byte says which.
- * Breadcrumbs come as edits of a file that is right: where (two bytes), how many, which.
+ * Fuzzes what the host reads of earlier and of other processes: the breadcrumb file, paths of
+ * cgroups and /proc/PID/cgroup, the kubelet's state, addresses to listen on. The first byte says
+ * which. Breadcrumbs are edits of a valid file: position (two bytes), length, bytes.
  */
 #include <ftw.h>
 #include <stdint.h>
@@ -124,7 +124,7 @@ static void look_at(const struct crumb *c)
 	need(n <= CRUMB_HISTORY_MAX);
 }
 
-/* Whatever the file says, opening it works, and what is left behind is in order. */
+/* Checks that a file with any content can be opened, and that the file left behind is valid. */
 static void try_crumb(const uint8_t *data, size_t size)
 {
 	static struct crumb_file f;

@@ -30,7 +30,7 @@ static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 	return give(buf, cap, strcmp(path, "/proc/interrupts") == 0 ? k->table : k->affinity);
 }
 
-/* Whatever is read, what is written is a list of wanted CPUs, or what was there before. */
+/* Checks that each written text is a list of CPUs. */
 static int32_t write_file(void *ctx, const char *path, const char *text)
 {
 	struct kernel *k = ctx;

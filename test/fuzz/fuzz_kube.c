@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server sends, and kubeconfig files. The first byte says what the rest is, and how it
- * is cut: a kubeconfig, a stream of events, an object that configures the node, or is it, or
- * adjusts its containers. However it is cut, a stream has the same lines.
+ * Fuzzes the answers of an API server, and kubeconfig files. The first byte says what the rest is,
+ * and how it is cut: a kubeconfig, a stream of events, an object that configures the node, or is
+ * it, or adjusts its containers. With any cut, a stream has the same lines.
  */
 #include <stdint.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void read_claim(const json_t *object)
 	check(c.request_len <= strlen(c.request) && c.n_pods <= AGENT_CLAIM_PODS_MAX);
 }
 
-/* What the agent makes of a Node the daemon takes, or refuses. */
+/* Checks that the daemon accepts or refuses the message that the agent makes of a Node. */
 static void send_node(struct arena *a, const json_t *object)
 {
 	Agent__SetNodeRequest m;
@@ -177,7 +177,7 @@ static void read_node(const uint8_t *data, size_t n)
 	arena_free(a);
 }
 
-/* Whatever a request was for, what would help is a text of its own. */
+/* Checks that the remedy for a refused request fits for any path, and is empty for status 500. */
 static void read_path(const uint8_t *data, size_t n)
 {
 	static const unsigned statuses[] = {403, 404, 500};

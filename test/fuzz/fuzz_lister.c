@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon and the kubelet answer where the agent serves pod resources. The first two bytes
- * are the length of the daemon's answer, the rest is the kubelet's. What comes out can be packed,
- * and is within the limits.
+ * Fuzzes the answers of the daemon and the kubelet where the agent serves pod resources. The first
+ * two bytes are the length of the daemon's answer, the rest is the kubelet's. The result can be
+ * packed, and is within the limits.
  */
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the kernel says of a container's memory: files of its cgroup, its processes and their
- * mappings. And what its pod's annotations want, each the next piece of the input.
- */
+/* Fuzzes the kernel's files on a container's memory: files of its cgroup, its processes and their
+ * mappings. The annotations of its pod are further pieces of the input. */
 #include <assert.h>
 #include <stdlib.h>
 

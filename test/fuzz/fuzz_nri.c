@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a runtime or a plugin may send, out of a limited arena: decoding fails cleanly, or gives a
- * message that packs into bytes which mean the same. The first byte chooses the message.
+ * Fuzzes the messages of runtimes and plugins, with a limited arena: decoding fails cleanly, or
+ * returns a message that packs into bytes of the same meaning. The first byte chooses the message.
  */
 #include <stdint.h>
 #include <stdlib.h>

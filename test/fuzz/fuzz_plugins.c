@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What resource plugins answer, as the agent reads it, and what of it reaches the daemon. The first
- * byte says which answer it is. */
+/* Fuzzes the answers of resource plugins as the agent reads them, and the grants that the agent
+ * sends to the daemon. The first byte says which answer the rest is. */
 #include <string.h>
 
 #include "core/nri-rpd/agent/plugins.h"
@@ -12,7 +12,7 @@
 #define ARENA_BLOCK 4096u
 #define ARENA_MAX (64u << 20)
 
-/* What the agent lets pass the daemon takes. */
+/* Checks that the daemon can read all grants that the agent sends. */
 static void check_grants(struct arena *a, const struct packed *packed)
 {
 	const Grants__Grants *again;

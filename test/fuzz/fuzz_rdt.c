@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What resctrl says: info/ and schemata of a machine, groups that are set up over it, monitoring
- * data; and shares as they are configured. */
+/* Fuzzes the files of resctrl: info/ and schemata of a machine, groups that are set up over it,
+ * monitoring data; and configured shares. */
 #include <stdlib.h>
 
 #include "modules/rdt/rdt.h"

@@ -12,7 +12,7 @@
 #include "core/lib/util/reclog.h"
 
 #define MAGIC "nrirplg1"
-#define HEAD 12u /* of a batch */
+#define HEAD 12u /* bytes of a batch's head */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(room, data + 1, len);
 	else
 		len = make_log(room, data + 1, size - 1, data[0] % 4 == 1);
-	/* so that a byte behind the end is noticed */
+	/* exact size: a read past the end is detected */
 	uint8_t *log = malloc(len ? len : 1);
 	assert(log);
 	memcpy(log, room, len);

@@ -187,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(nri_new(&config, &world.nri, &err) == 0);
 	if (pipeline_runtime(world.pipeline)->connected)
 		check(loop_run(world.loop) == 0);
-	/* what was put off is done with the front end still there */
+	/* deferred calls run while the front end exists */
 	check(loop_defer(world.loop, stop, NULL) == 0);
 	check(loop_run(world.loop) == 0);
 	world.nri = nri_free(world.nri);

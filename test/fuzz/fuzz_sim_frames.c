@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It belongs to a program, not to the library that fuzz targets are linked with. */
+/* frames.c is part of a program, not of the library that fuzz targets are linked with. */
 #include "core/nri-rp-sim/frames.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -123,7 +123,7 @@ static void make_tree(void)
 	check(atexit(remove_tree) == 0);
 }
 
-/* Whatever is told is within the machine and within its limits. */
+/* Checks that reported punits are within the machine and its limits. */
 static void check_punits(struct topo *t)
 {
 	struct rp_idset seen;

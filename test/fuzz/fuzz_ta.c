@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the topology-aware policy reads of people and of the store: annotations and its records of
- * containers. The first byte says which. Whatever is taken, exclusive CPUs are nobody else's, and
- * when the container has gone everything is as it was.
+ * Fuzzes what the topology-aware policy reads of users and of the store: annotations and its
+ * records of containers. The first byte says which. After each accepted input exclusive CPUs belong
+ * to one container, and when the container is removed the state is the initial one.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What has to succeed. */
+/* Aborts if a call fails that must succeed. */
 #define MUST(f, call)                                                                              \
 	do {                                                                                       \
 		if (call) {                                                                        \
@@ -32,7 +32,7 @@ extern const struct rp_module rp_module_1;
 
 struct world {
 	struct fake_host *f;
-	rp_ctr owner, other; /* of two exclusive CPUs; of shared ones */
+	rp_ctr owner, other; /* owner of two exclusive CPUs, container with shared CPUs */
 	char *zones; /* with these two alone */
 };
 

@@ -234,7 +234,7 @@ static void look(const struct tree *t)
 		check(rp_ids_subset(rp_ids_of(&cpus), topo_ids(topo, RP_CPUS_ONLINE)));
 		check(rp_ids_subset(rp_ids_of(&nodes), topo_ids(topo, RP_NODES_ONLINE)));
 	}
-	/* The same tree gives the same snapshot. */
+	/* Reading the same tree again returns the same snapshot. */
 	check(topo_reread(topo, &again, &err) == 0 && !topo_diff(topo, again, &change));
 	topo_free(again);
 	topo_free(topo);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the child of a trial sends. The first byte says how it is cut; the rest is what comes
- * through the pipe and, by itself, a report. However it is cut, it comes to the same, and what is
- * read of a report can be gone through.
+ * Fuzzes the messages of a trial's child. The first byte says how the input is cut; the rest is
+ * read through the pipe and, by itself, as a report. Every cut has the same result, and each
+ * decoded report can be traversed.
  */
 #include <stdint.h>
 #include <stdlib.h>

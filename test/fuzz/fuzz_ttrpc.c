@@ -37,7 +37,7 @@ static void try_request(const uint8_t *data, size_t size)
 	check(strlen(r.service) < TTRPC_NAME_MAX && strlen(r.method) < TTRPC_NAME_MAX);
 	Ttrpc__Request *m = ttrpc__request__unpack(NULL, size, data);
 	if (!m)
-		return; /* it looks into the metadata as well */
+		return; /* unpacking checks the metadata as well */
 	check(strcmp(r.service, m->service) == 0 && strcmp(r.method, m->method) == 0);
 	check(r.timeout_ns == m->timeout_nano);
 	same_bytes(r.payload, r.payload_len, m->payload.data, m->payload.len);
@@ -56,7 +56,7 @@ static void try_response(const uint8_t *data, size_t size)
 	within(r.text, r.text_len, data, size);
 	Ttrpc__Response *m = ttrpc__response__unpack(NULL, size, data);
 	if (!m)
-		return; /* it looks into the details as well */
+		return; /* unpacking checks the details as well */
 	same_bytes(r.payload, r.payload_len, m->payload.data, m->payload.len);
 	/* How two statuses are merged is another matter: only what has one form is compared. */
 	if (ttrpc__response__get_packed_size(m) == size && m->status) {

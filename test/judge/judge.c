@@ -33,8 +33,8 @@ enum stage { CREATING, CREATED, STARTING, RUNNING, STOPPED };
 struct known {
 	char *id, *pod; /* pod NULL: it is one */
 	enum stage stage;
-	unsigned n_ctrs; /* of a pod, that are there */
-	bool adjusted; /* it has been created as we wanted it */
+	unsigned n_ctrs; /* number of the pod's existing containers */
+	bool adjusted; /* created with the requested adjustment */
 	UT_hash_handle hh;
 };
 
@@ -62,7 +62,7 @@ static void broken(const char *fmt, ...)
 	(void)putchar('\n');
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- known pods and containers --------------------------------------------------------------- */
 
 static struct known *find(const char *id)
 {
@@ -115,7 +115,7 @@ static void judge_create(const Nri__PodSandbox *pod, const Nri__Container *c)
 		broken("CreateContainer %s has a state or a process", c->id);
 }
 
-/* What has to have been before, and what is then. */
+/* Stages in which each event is allowed, and the stage after it. */
 static const struct step {
 	const char *method;
 	unsigned before; /* bits of stages */
@@ -258,7 +258,7 @@ static void on_time(void *arg)
 		(void)rpc_reply(req, NULL);
 }
 
-/* Judges it, and says what is answered. */
+/* Judges an event and returns the name of the answer. */
 static const char *answer_of(const char *method, const Nri__PodSandbox *pod,
 			     const Nri__Container *c)
 {

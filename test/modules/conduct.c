@@ -40,7 +40,7 @@
 #define GIVES_NOTHING_BACK 17
 #define ODD_CODE 18
 #define LEAKS_CONFIGURATION 19
-/* Those that have room for a few only, and a say in how the others run. */
+/* Policies with room for a few containers that also decide how unmanaged containers run. */
 #define MANAGES_SOUNDLY 20
 #define UNMANAGED_ODD_CODE 21
 #define UNMANAGED_KEEPS_DROPPED 22
@@ -97,7 +97,7 @@ static void misbehave(struct rp_instance *inst, rp_ctr ctr)
 	}
 }
 
-/* All of them, or in bad cases all but one. */
+/* Returns all online CPUs, or in bad cases all but one. */
 static struct rp_ids choose(struct rp_instance *inst, struct rp_idset *set, unsigned avoid)
 {
 	rp_idset_copy(set, online(inst));
@@ -128,7 +128,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, unsigned 
 	return r;
 }
 
-/* Those that have a place are marked. */
+/* Returns true if the container has a place, marked by private data. */
 static int has_place(struct rp_instance *inst, rp_ctr ctr)
 {
 	const void *data;
@@ -205,7 +205,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return 0;
 }
 
-/* Whoever has CPUs that are online keeps them. */
+/* Keeps the CPUs of a container if they are online; places other containers. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct rp_ctr_info info = {.size = sizeof info};

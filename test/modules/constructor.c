@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has a constructor, which would end whoever loads it. */
+/* Aborts any program that runs the constructor of this module. */
 #include "common.h"
 
 __attribute__((constructor)) static void before_all(void)

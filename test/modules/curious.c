@@ -56,7 +56,7 @@ struct rp_instance {
 	const struct rp_host_explain *explain;
 	rp_cfg cfg;
 	unsigned n_prepared;
-	uint64_t seen; /* so that nothing of what is asked is left out */
+	uint64_t seen; /* counts results, so that no call is optimized away */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ struct rp_instance {
 #define REQUIRED .flags = RP_KEY_REQUIRED
 #define FULL .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY
 
-/* It wants a value of each type there is. */
+/* Schema with a required value of each type. */
 static const struct rp_key keys[] = {
 	{.path = "truth", .type = RP_T_BOOL, REQUIRED},
 	{.path = "whole", .type = RP_T_INT, REQUIRED},
@@ -147,7 +147,7 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* The host knows of nothing that it is asked for here, or tells. */
+/* Reads every kind of data on a container and its pod; the host may have none. */
 static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
 {
 	const struct rp_host_cache *c = inst->cache;
@@ -175,7 +175,7 @@ static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
 	inst->seen += c->extended(ctx, ctr, "example.com/x", &request, &limit) == 0;
 }
 
-/* Whatever the machine is: the shape of it does not decide anything. */
+/* Reads the topology; no decision depends on its shape. */
 static void look_around(struct rp_instance *inst)
 {
 	const struct rp_host_topology *t = inst->topology;
@@ -309,7 +309,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* ---- what it tells of itself ----------------------------------------------------------------- */
+/* ---- reported state -------------------------------------------------------------------------- */
 
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing wrong with it; has a small schema. */
+/* Valid module with a small schema. */
 #define TEST_SCHEMA &schema
 #include <nri-rp/config.h>
 

@@ -22,7 +22,7 @@
 
 #define TEXT_MAX 128
 
-/* The same under several names. */
+/* Controller that is built under several names. */
 #ifndef HAND_NAME
 #define HAND_NAME "hand"
 #define HAND_ENV "HAND"

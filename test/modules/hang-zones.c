@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places containers, but never comes back when it is asked for its zones. */
+/* Places containers, but never returns from the call for its zones. */
 #include "common.h"
 
 static int32_t zones_for_ever(struct rp_instance *inst, const struct rp_zone_sink *sink)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has a note, and nothing behind it. */
+/* Contains a note, but no module symbol. */
 #include <nri-rp/module.h>
 
 #include "common.h"

@@ -60,7 +60,7 @@ struct job {
 	struct record *record;
 };
 
-#include "scope.h" /* what the defect needs at file scope */
+#include "scope.h" /* file scope of the defect */
 
 static int32_t leave_it(int32_t value)
 {
@@ -344,7 +344,7 @@ static const struct rp_controller controller = {
 	.measure = measure,
 };
 
-/* ---- what it tells --------------------------------------------------------------------------- */
+/* ---- reported state -------------------------------------------------------------------------- */
 
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {

@@ -82,7 +82,7 @@ static void *bomb(void *arg)
 	return NULL;
 }
 
-/* What harms the process rather than the call. */
+/* Runs statements that harm the process rather than the call. */
 static void harm(const char *verb)
 {
 	pthread_t thread;
@@ -192,7 +192,7 @@ static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
 	return inst->host->fail(inst->host->ctx, -RP_EINVAL, "puppet: no such statement");
 }
 
-/* What is mounted, and devices. */
+/* Runs statements on mounts and devices. */
 static int32_t equip(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *verb, char *rest)
 {
 	const struct rp_host_cache *c = inst->cache;
@@ -458,7 +458,7 @@ static const void *service(struct rp_instance *inst, const char *id)
 	return strcmp(id, RP_STATE_1) == 0 ? &state : NULL;
 }
 
-/* The same under two names, for switches from one to the other. */
+/* The puppet is built under two names, for switches between two policies. */
 #ifndef PUPPET_NAME
 #define PUPPET_NAME "puppet"
 #endif

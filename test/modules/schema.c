@@ -67,7 +67,7 @@
 		14 /* 12: nothing is wrong: rows are longer than this host knows, and say no more */
 #undef CHANGE
 #define CHANGE .key_size = sizeof(struct longer_row), .keys = &longer[0].row, .n_keys = 2
-#elif SCHEMA_CASE == 13 /* nothing is wrong: none */
+#elif SCHEMA_CASE == 13 /* valid: no schema */
 #undef SCHEMA_POINTER
 #define SCHEMA_POINTER NULL
 #endif

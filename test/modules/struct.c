@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its struct contradicts its note, or points nowhere: STRUCT_CASE says how. */
+/* Contradicts the note by its struct, or has an invalid pointer: STRUCT_CASE says which. */
 #include "common.h"
 
 #if STRUCT_CASE == 1 /* longer than the symbol is */

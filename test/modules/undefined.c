@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Needs a function that nobody has. */
+/* Needs a function that does not exist. */
 #define TEST_ALLOCATE return no_such_function()
 
 #include <stdint.h>

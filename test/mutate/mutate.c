@@ -145,7 +145,7 @@ static void mutate_messages(struct session *s)
 		s->n--;
 		memmove(&s->messages[a], &s->messages[a + 1], (s->n - a) * sizeof s->messages[0]);
 		break;
-	case 2: /* one method with another's message */
+	case 2: /* method of another message */
 		s->messages[a].method = s->messages[b].method;
 		s->messages[a].response = s->messages[b].response;
 		s->messages[a].conn = s->messages[b].conn;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds of mutations share (mutate.c), and those of the store (stores.c). */
+/* Functions that all kinds of mutations share (mutate.c), and the mutations of the store
+ * (stores.c). */
 #ifndef TEST_MUTATE_MUTATE_H
 #define TEST_MUTATE_MUTATE_H
 
@@ -13,7 +14,7 @@ struct mutating {
 	uint64_t random;
 	const char *folder; /* for findings */
 	char work[64];
-	const uint8_t *input; /* what is tried at the moment */
+	const uint8_t *input; /* current input */
 	size_t size;
 	unsigned long n, refused, accepted;
 };
@@ -24,16 +25,16 @@ extern struct mutating mutating;
 void check(bool ok, const char *what);
 /* Below n; 0 for 0. */
 uint64_t draw(uint64_t n);
-/* One to four odd things happen to the bytes. */
+/* Changes the bytes in one to four random ways. */
 void mutate_some(struct buf *b);
 
 /* ---- stores.c -------------------------------------------------------------------------------- */
 
 /* A store with pods, containers and decisions, that the others damage. */
 void stores_record(void);
-/* Its file, as bytes: what comes of a bad disk. */
+/* Damages the bytes of the store's file, as a bad disk would. */
 void try_store(void);
-/* Its records, with their checksums made right: what comes of a program with an error. */
+/* Damages the records of the store and corrects their checksums, as a faulty program would. */
 void try_records(void);
 void stores_fini(void);
 

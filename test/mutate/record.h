@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime's half of a session, message by message: what is to be mutated. */
+/* Records a runtime's half of a session, message by message, to be mutated. */
 #ifndef MUTATE_RECORD_H
 #define MUTATE_RECORD_H
 
@@ -13,7 +13,7 @@
 struct message {
 	uint32_t conn, stream;
 	bool response;
-	const char *method; /* of a request */
+	const char *method; /* method of a request */
 	struct buf payload;
 };
 

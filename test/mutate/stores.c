@@ -23,7 +23,7 @@
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define N_PODS 8u
-#define N_OWNERS 6u /* of CPUs; one more comes, one gives them up and one goes */
+#define N_OWNERS 6u /* owners of CPUs; later one is added, one gives up its CPUs, one is removed */
 #define RECORDS_MAX 4096u
 #define FILE_MAX ((size_t)64 << 20)
 
@@ -125,8 +125,8 @@ static void write_one(struct store *s, struct ctr *ctr)
 	check(store_commit(s, &err) == 0, err.text);
 }
 
-/* What comes behind the records of a new log: two decide, one of them gives up what it owned, gets
- * another set, and an owner goes. */
+/* Appends records to a new log: two decisions, an owner that gives up its CPUs and gets another
+ * set, a removed owner. */
 static void write_more(struct store *s, struct cache *c)
 {
 	struct err err = ERR_INIT;
@@ -187,7 +187,7 @@ void stores_fini(void)
 	free(stored.path);
 }
 
-/* ---- what has to hold ------------------------------------------------------------------------ */
+/* ---- invariants ------------------------------------------------------------------------------ */
 
 /* Each is the owner of its CPUs, and has them: what else came of a record would be a lie about
  * others. */
@@ -228,7 +228,7 @@ static void check_recorded(struct cache *cache, const struct store_counts *n)
 	      "what is as it was recorded is not restored");
 }
 
-/* What was restored and written anew. */
+/* Checks that the restored records, written again, restore the same. */
 static void check_again(const struct store_counts *was)
 {
 	struct store_opening opening;
@@ -292,7 +292,8 @@ void try_store(void)
 /* ---- records that say something else --------------------------------------------------------- */
 
 #define MAGIC 8u /* bytes at the beginning of the file */
-/* of a batch: the size of the records, their sum, a sum of these two and of the place */
+/* Head of a batch: the size of the records, their checksum, and a checksum of both and of the
+ * position. */
 #define HEAD 12u
 
 static uint32_t number_at(const uint8_t *at)
@@ -324,13 +325,13 @@ static void add_record(struct buf *to, const uint8_t *record, uint32_t len)
 	buf_fini(&changed);
 }
 
-/* Some records say something else, some are left out or there twice. */
+/* Copies the records, some of them changed, omitted or duplicated. */
 static void change_records(struct buf *to, const uint8_t *from, uint32_t size)
 {
 	for (uint32_t at = 0; at + 4 <= size; at += 4 + number_at(from + at))
 		for (uint64_t k = mutating.n && !draw(12) ? draw(3) : 1; k; k--)
 			add_record(to, from + at + 4, number_at(from + at));
-	if (mutating.n && !draw(16)) /* what is wrong is in the form of the records */
+	if (mutating.n && !draw(16)) /* damage the form of the records */
 		mutate_some(to);
 }
 

@@ -35,9 +35,9 @@
 struct isst_punit {
 	unsigned package, id, first, last, supported, bf;
 	unsigned buckets[N_BUCKETS];
-	/* What can be set. */
+	/* Settings that requests change. */
 	unsigned on, ordered; /* features; priority */
-	unsigned pm; /* of mailboxes: what power management says of CP */
+	unsigned pm; /* state of CP in power management, for mailboxes */
 	unsigned min[N_CLOS], max[N_CLOS], weight[N_CLOS]; /* MHz */
 };
 
@@ -186,7 +186,7 @@ static int isst_refused(const struct isst_fake *f, const char *command)
 	return r;
 }
 
-/* ---- what can be set ------------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static int isst_set_on(struct isst_fake *f, struct isst_punit *p, unsigned feature, bool on)
 {

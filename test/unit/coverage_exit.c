@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same for programs: linked into those of a coverage build. */
+/* Applies coverage_exit.h to programs: linked into the programs of a coverage build. */
 #include "test/unit/coverage_exit.h"

@@ -29,7 +29,7 @@ struct ctl_host {
 	struct rp_host host;
 	char dir[64];
 	bool v1, keyed;
-	/* what goes wrong */
+	/* planned failures */
 	char failed[PATH_MAX];
 	const char *fail_part;
 	int32_t fail_code;
@@ -210,7 +210,7 @@ const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller)
 	return text;
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code)
 {

@@ -41,7 +41,7 @@ const struct rp_host *ctl_rp_host(struct ctl_host *t);
 
 void ctl_put(struct ctl_host *t, const char *path, const char *content); /* with its folders */
 void ctl_link(struct ctl_host *t, const char *path, const char *target);
-void ctl_remove(struct ctl_host *t, const char *path); /* with what is below */
+void ctl_remove(struct ctl_host *t, const char *path); /* with its subfolders */
 bool ctl_there(struct ctl_host *t, const char *path);
 const char *ctl_get(struct ctl_host *t,
 		    const char *path); /* "" when not there; good until asked eight more times */
@@ -55,16 +55,16 @@ void ctl_keyed(struct ctl_host *t);
 /* The folder of a container's cgroup. */
 const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller);
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 /* Changes (writes, mkdir, rmdir) of paths with this in them fail with -code; NULL: none. */
 void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code);
-/* Only the n-th change from now on fails, whatever it is of; 0: none. */
+/* The n-th change from now on fails, on any path; n 0: no change fails. */
 void ctl_fail_nth(struct ctl_host *t, uint32_t n, int32_t code);
 uint32_t ctl_n_changes(const struct ctl_host *t);
 /* "write PATH" of the one that has failed; "" there was none. */
 const char *ctl_failed(const struct ctl_host *t);
-/* Nothing fails any more, and time passes until nothing is left to be tried again. */
+/* Ends all failures and lets time pass until no write is due to be tried again. */
 void ctl_mend(struct ctl_host *t);
 /*
  * Runs a scene again and again, in which the first, the second … change fails, with each error that
@@ -100,12 +100,12 @@ void ctl_close(struct ctl_host *t);
 struct rp_instance *ctl_instance(struct ctl_host *t);
 /* prepare and commit, the first time also start. */
 int32_t ctl_configure(struct ctl_host *t, const char *text);
-/* A running container with these threads in its cgroup, told to nobody. */
+/* Adds a running container with these threads in its cgroup, without an event to the controller. */
 rp_ctr ctl_ctr(struct ctl_host *t, const struct fake_ctr *desc, const char *tids);
 int32_t ctl_pre_create(struct ctl_host *t, rp_ctr ctr);
 int32_t ctl_start(struct ctl_host *t, rp_ctr ctr);
 int32_t ctl_update(struct ctl_host *t, rp_ctr ctr, uint32_t changed);
-int32_t ctl_stop(struct ctl_host *t, rp_ctr ctr); /* and removes it */
+int32_t ctl_stop(struct ctl_host *t, rp_ctr ctr); /* also removes it */
 void ctl_sync(struct ctl_host *t);
 /* As when it was to be dropped, but the policy has refused the configuration. */
 static inline void ctl_stop_and_start(struct ctl_host *t, const struct rp_module *module)
@@ -120,20 +120,20 @@ void ctl_timer(struct ctl_host *t, uint64_t cookie);
 /* A policy decides this class for it. */
 void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value);
 void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t value);
-/* Runs all jobs, those that come of them as well. */
+/* Runs all jobs, including jobs that other jobs start. Returns their number. */
 uint32_t ctl_work(struct ctl_host *t);
 /* A new instance with the state of the old one, as after a restart. */
 int32_t ctl_restart(struct ctl_host *t, const char *config);
 /* n pages of a process from an address on are on this node. */
 void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int32_t node);
-/* One of them is on another node now. */
+/* Moves one page to another node. */
 void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node);
 /* How many of its pages are on the node. */
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
 /* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code.
  * pid 0: nothing fails. */
 void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code);
-/* All of them are parts of huge pages: they move 2 MiB at a time. */
+/* Makes all pages parts of huge pages, which move 2 MiB at a time. */
 void ctl_pages_huge(struct ctl_host *t);
 void ctl_measure(struct ctl_host *t);
 /* The figures that were told, "CTR FIGURE VALUE" a line; cleared by the call. */

@@ -18,7 +18,7 @@
 #include "proto/agent.pb-c.h"
 #include "proto/podresources.pb-c.h"
 
-#define CONNECTIONS 4u /* that are admitted at a time */
+#define CONNECTIONS 4u /* admitted at a time */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- both ends ------------------------------------------------------------------------------- */
@@ -30,11 +30,11 @@ struct daemon_side {
 	char socket[96], user[32];
 };
 
-/* Somebody who is connected. */
+/* A peer connected to the daemon's socket. */
 struct peer {
 	struct daemon_side *d;
 	struct trunk *trunk;
-	int fd; /* the same connection, to end it without a word */
+	int fd; /* socket of the connection, to close it without a message */
 	unsigned n_closed, n_asked, n_answers;
 	struct rpc_request *held; /* the last one that it was asked */
 	char asked[512]; /* "METHOD NS/NAME " of each */
@@ -96,7 +96,7 @@ static void reply_error(struct peer *p, enum ttrpc_code code, const char *text)
 	assert_int_equal(rpc_reply_error(req, code, "%s", text), 0);
 }
 
-/* What it was asked and has not answered is answered to nobody. */
+/* Drops the held request of the peer without an answer. */
 static void drop_held(struct peer *p)
 {
 	if (p->held)
@@ -190,7 +190,7 @@ static bool is_asked(struct world *w, void *arg)
 	return ((struct peer *)arg)->n_asked > 0;
 }
 
-/* What a call to the daemon comes to: 0, or the code of the refusal. */
+/* Returns the result of a call to the daemon: 0, or the code of the refusal. */
 static int32_t call(struct peer *p, const char *service, const char *method,
 		    const ProtobufCMessage *msg)
 {
@@ -202,7 +202,7 @@ static int32_t call(struct peer *p, const char *service, const char *method,
 	return p->error ? p->code : 0;
 }
 
-/* With so many features that nobody knows, and then the one that counts. */
+/* Registers with `before` unknown features, followed by the required one if `known`. */
 static int32_t register_with(struct peer *p, unsigned before, bool known)
 {
 	static char other[] = "other", feature[] = AGENT_FEATURE_POD_RESOURCES, version[] = "1.2";
@@ -266,7 +266,7 @@ static void test_an_agent_registers(void **state)
 	assert_string_equal(status_of(d).why_not, "the agent disconnected");
 }
 
-/* Whoever is refused may try again on the same connection. */
+/* Checks that a refused peer may register again on the same connection. */
 static void test_what_is_no_registration(void **state)
 {
 	static const struct {
@@ -275,7 +275,7 @@ static void test_what_is_no_registration(void **state)
 		int32_t code;
 	} cases[] = {{0, false, TTRPC_FAILED_PRECONDITION},
 		     {1, false, TTRPC_FAILED_PRECONDITION},
-		     /* so many are looked at and no more */
+		     /* more features than the daemon reads */
 		     {AGENT_FEATURES_MAX, true, TTRPC_FAILED_PRECONDITION},
 		     {AGENT_FEATURES_MAX - 1, true, 0}};
 	struct daemon_side *d = *state;
@@ -334,7 +334,7 @@ static void test_only_so_many_connect(void **state)
 		leave(&peers[i]);
 }
 
-/* ---- who ------------------------------------------------------------------------------------- */
+/* ---- users ----------------------------------------------------------------------------------- */
 
 /* A name of /etc/passwd that is not root's. */
 static bool somebody(char name[32], uid_t *ret)
@@ -353,7 +353,7 @@ static bool somebody(char name[32], uid_t *ret)
 	return found;
 }
 
-/* Whoever the kernel says has connected. */
+/* Returns a connection as this user, as the kernel reports it to the daemon. */
 static int connect_as(struct daemon_side *d, uid_t uid)
 {
 	struct err err = ERR_INIT;
@@ -376,7 +376,7 @@ static void test_who_may_be_the_agent(void **state)
 	(void)snprintf(number, sizeof number, "%u", uid);
 	const struct {
 		const char *user; /* agent.user */
-		uid_t uid; /* who comes */
+		uid_t uid; /* user that connects */
 		bool admitted;
 	} cases[] = {
 		{name, uid, true},
@@ -678,7 +678,7 @@ static void test_a_place_that_is_taken(void **state)
 	assert_int_equal(agent_configure(d->agent, &d->core, &err), -EEXIST);
 	assert_non_null(strstr(err.text, d->socket));
 	assert_int_equal(access(d->socket, F_OK), 0);
-	/* whoever looks is told why there is no agent */
+	/* status and trail say why there is no agent */
 	assert_true(status_of(d).on);
 	assert_non_null(strstr(status_of(d).why_not, d->socket));
 	box_run(d->w, &web);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nri-rp-agent does where the other end of its connection is silent. */
+/* Tests nri-rp-agent where the other end of its connection is silent. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,7 +155,7 @@ static void test_a_silent_server_ends_all_calls(void **state)
 	struct outcome o = {.again = true};
 	(void)state;
 	two_calls(&s, &o);
-	/* what was begun meanwhile goes on */
+	/* calls started by a callback continue */
 	assert_int_equal(o.n, 2);
 	assert_int_equal(o.errors[0], -ETIMEDOUT);
 	assert_int_equal(o.errors[1], -ETIMEDOUT);

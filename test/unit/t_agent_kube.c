@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nri-rp-agent reads of the cluster: kubeconfig files, streams of events, objects that
- * configure a node, and which of them wins. */
+/* Tests what nri-rp-agent reads of the cluster: kubeconfig files, streams of events, objects that
+ * configure a node, and which of those objects wins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -385,11 +385,11 @@ static void test_pod(void **state)
 	assert_int_equal(c->kind, FED_APP);
 	assert_int_equal(c->needs.cpu_request, 1500);
 	assert_int_equal(c->needs.cpu_limit, 2000);
-	assert_int_equal(c->needs.mem_request, 1024); /* the limit, where nothing else is said */
+	assert_int_equal(c->needs.mem_request, 1024); /* the limit, as the pod has no request */
 	assert_int_equal(c->n_extended, 1);
 	assert_int_equal(c->extended[0].request, 2);
 	assert_int_equal(send_pod(a, "{\"metadata\": {\"name\": \"web\"}}", &m), -EINVAL);
-	/* what no container can be called leaves the pod out, and the message stands */
+	/* a pod with an invalid container name is left out, and the message remains valid */
 	assert_int_equal(
 		send_pod(a,
 			 "{\"metadata\": {\"name\": \"web\", \"namespace\": \"d\", \"uid\": "
@@ -418,7 +418,7 @@ static void test_node_refused(void **state)
 	m.labels = pairs;
 	m.n_labels = 1;
 	assert_int_equal(decode(a, &m, &node), 0);
-	m.n_labels = 2; /* one key twice */
+	m.n_labels = 2; /* duplicate key */
 	assert_int_equal(decode(a, &m, &node), -EINVAL);
 	m.n_labels = 1;
 	pair.key = odd;
@@ -428,7 +428,7 @@ static void test_node_refused(void **state)
 	arena_free(a);
 }
 
-/* ---- what modules want the Node to have ---- */
+/* ---- Node objects of modules ---- */
 
 /* With ' for ", so that it can be read. */
 static json_t *loose(const char *text)
@@ -475,7 +475,7 @@ static void test_wishes(void **state)
 			  resource[] = "{'resources': {'x.io/r': true}}",
 			  other[] = "{'resources': {'x.io/s': true}}";
 	(void)state;
-	/* it is not there; it is; it is otherwise; it is not wanted any more */
+	/* the label is missing, present, changed, no longer wanted */
 	patches(NODE("", "", ""), label,
 		"{'metadata': {'resourceVersion': '7', 'labels': {'l': 'v'}, 'annotations': {" OWNED
 		"'{\\'labels\\':[\\'l\\']}'}}}",
@@ -487,7 +487,7 @@ static void test_wishes(void **state)
 		"{'metadata': {'resourceVersion': '7', 'labels': {'l': null}, 'annotations': "
 		"{" OWNED "null}}}",
 		NULL);
-	/* somebody else's, by chance the same; and not the same */
+	/* another owner's label, with the same value and with another value */
 	patches(NODE("", "'l': 'v'", ""), label, NULL, NULL);
 	patches(NODE("", "'l': 'w'", ""), label, NULL, "label l");
 	/* a record that makes no sense says that nothing is ours */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon makes of the agent's answers: it is another user's program, and may say
+/* Tests how the daemon reads the agent's answers: the agent runs as another user and may send
  * anything. */
 #include <string.h>
 

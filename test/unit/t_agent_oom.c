@@ -54,7 +54,7 @@ static const uint8_t two_pods[] = {
 	's'};
 #define MESSAGE_SIZE sizeof two_pods
 
-/* All that the server has to say, recorded with memory at hand. */
+/* Bytes that the server sends, recorded while memory is available. */
 static struct buf recorded;
 
 struct talk {
@@ -101,7 +101,7 @@ static int list(struct h2 *h, struct loop *loop, struct talk *t)
 			 &msg.base, NULL);
 }
 
-/* Sends what there is to be said, to the end of memory. */
+/* Sends the pending frames; fails when memory runs out. */
 static int say(struct h2 *h, struct buf *to)
 {
 	struct buf unheard = BUF_INIT;

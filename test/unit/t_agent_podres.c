@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nri-rp-agent asks the kubelet, in which order, and what it remembers: with Get, with List
- * where there is no Get, over connections that end. The kubelet is this file, at the other end of a
- * socket; it answers what and when a test says.
+ * Tests what nri-rp-agent requests from the kubelet, in which order, and what it caches: with Get,
+ * with List where there is no Get, over connections that end. This file plays the kubelet at the
+ * other end of a socket and answers what and when a test says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void send_all(struct kubelet_side *k)
 	while (buf_len(&k->h2.out)) {
 		ssize_t n = send(k->fd, buf_bytes(&k->h2.out), buf_len(&k->h2.out), MSG_NOSIGNAL);
 		if (n <= 0)
-			return; /* nobody is there any more */
+			return; /* the agent has disconnected */
 		buf_consume(&k->h2.out, (size_t)n);
 	}
 }
@@ -179,7 +179,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- what it is asked ------------------------------------------------------------------------ */
+/* ---- requests to the kubelet ----------------------------------------------------------------- */
 
 static bool was_called(const struct kubelet_side *k, unsigned n)
 {
@@ -211,7 +211,7 @@ static void expect_request(struct kubelet_side *k, const char *ns, const char *n
 	buf_reset(&k->h2.body);
 }
 
-/* ---- what it answers ------------------------------------------------------------------------- */
+/* ---- answers of the kubelet ------------------------------------------------------------------ */
 
 struct device {
 	const char *ctr, *resource;
@@ -297,7 +297,7 @@ static void answer_status(struct kubelet_side *k, int32_t stream, const char *st
 	send_all(k);
 }
 
-/* ---- who asks the agent ---------------------------------------------------------------------- */
+/* ---- clients of the agent -------------------------------------------------------------------- */
 
 struct asker {
 	struct kubelet_side *k;
@@ -426,15 +426,16 @@ static void test_get(void **state)
 		const char *wanted;
 	} cases[] = {
 		{{{"web", {{"app", "x.com/nic", {1, -1}}}}}, "web app x.com/nic@1"},
-		/* devices of one resource are one, resources come by name, containers as they
-		 * are */
+		/* nodes of one resource are joined, resources are sorted, containers keep their
+		 * order */
 		{{{"web",
 		   {{"b", "x.com/nic", {3, -1}},
 		    {"b", "x.com/gpu", {0, -1}},
 		    {"b", "x.com/nic", {1, 3, -1}},
 		    {"a", "x.com/nic", {2, -1}}}}},
 		 "web b x.com/gpu@0 x.com/nic@1,3 a x.com/nic@2"},
-		/* what is nowhere is left out, and so is who has nothing else */
+		/* devices without a node are left out, and so are containers without other devices
+		 * */
 		{{{"web", {{"a", "x.com/nic", {-1}}, {"b", "x.com/nic", {0, -1}}}}},
 		 "web b x.com/nic@0"},
 		{{{"web", {{"a", "x.com/nic", {-1}}}}}, "web"},
@@ -496,7 +497,7 @@ static void test_get_is_answered_with_nonsense(void **state)
 		expect_error(&a, -EBADMSG, cases[i].part);
 		assert_int_equal(strncmp(a.text, "the kubelet's Get: ", 19), 0);
 	}
-	assert_int_equal(k->n_connections, 1); /* it is the answer that was wrong */
+	assert_int_equal(k->n_connections, 1); /* no new connection */
 }
 
 static void test_names_have_a_limit(void **state)
@@ -612,7 +613,7 @@ static void test_a_kubelet_that_wants_no_more(void **state)
 	struct asker a = {0}, b = {0};
 	ask(&a, k, "web");
 	int32_t stream = expect_call(k, 1, GET);
-	/* what is under way will be answered, and nothing else */
+	/* the pending call will be answered, new calls are refused */
 	assert_int_equal(nghttp2_submit_goaway(k->h2.session, 0, stream, NGHTTP2_NO_ERROR, NULL, 0),
 			 0);
 	assert_int_equal(h2_flush(&k->h2), 0);
@@ -647,9 +648,9 @@ static void test_a_list(void **state)
 	struct asker a = {0};
 	ask(&a, k, NULL);
 	answer_pods(k, expect_call(k, 1, LIST), both);
-	/* without those that have no devices */
+	/* pods without devices are left out */
 	expect_pods(&a, "web app x.com/nic@1; db sql x.com/disk@0,2");
-	ask(&a, k, NULL); /* each list is asked for anew */
+	ask(&a, k, NULL); /* each request for all pods sends a new List */
 	answer_pods(k, expect_call(k, 2, LIST), &both[1]);
 	expect_pods(&a, "db sql x.com/disk@0,2");
 	ask(&a, k, NULL);
@@ -684,7 +685,7 @@ static void test_those_who_come_meanwhile_get_the_next_list(void **state)
 	ask(&third, k, NULL);
 	answer_pods(k, stream, web);
 	expect_pods(&first, "web app x.com/nic@1");
-	stream = expect_call(k, 2, LIST); /* one for both */
+	stream = expect_call(k, 2, LIST); /* both requests share a call */
 	assert_int_equal(second.n + third.n, 0);
 	answer_pods(k, stream, both);
 	expect_pods(&second, "web app x.com/nic@1; db sql x.com/disk@0,2");
@@ -750,7 +751,7 @@ static void test_a_list_that_cannot_be_remembered(void **state)
 	answer_pods(k, expect_call(k, 3, LIST), both);
 	expect_error(&a, -ENOMEM, "the kubelet's List: ");
 	assert_true(strlen(a.text) > strlen("the kubelet's List: "));
-	ask(&a, k, "db"); /* nothing was kept */
+	ask(&a, k, "db"); /* no pod of the failed list is cached */
 	answer_pods(k, expect_call(k, 4, LIST), both);
 	expect_pods(&a, "db sql x.com/disk@0,2");
 }
@@ -816,7 +817,7 @@ static void test_another_kubelet_is_asked_with_get_again(void **state)
 	(void)expect_call(k, 3, LIST);
 	hang_up(k);
 	expect_error(&a, -ECONNRESET, "the kubelet's List: ");
-	ask(&b, k, "other"); /* on the old one's word, as nobody has connected to the new one yet */
+	ask(&b, k, "other"); /* by List, as the previous connection had no Get */
 	until(k, was_called, 4);
 	assert_string_equal(k->h2.path, LIST);
 	answer_pods(k, expect_call(k, 4, LIST), web);

@@ -13,7 +13,7 @@
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/report.h"
 
-/* Nobody listens there. */
+/* A server address on which no process listens. */
 #define CONFIG                                                                                     \
 	"current-context: x\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\n"   \
 	"contexts: [{name: x, context: {cluster: c}}]\n"

@@ -81,7 +81,7 @@ static const struct scene scenes[] = {
 	 "resetOnSwitch: true\n" NEXT("puppet2", "sync: 'once $/o'", BOTH, "", ""), "not twice"},
 };
 
-/* ---- what is in force ------------------------------------------------------------------------ */
+/* ---- active controllers ---------------------------------------------------------------------- */
 
 static void has_controllers(struct world *w, const char *what, const char *first,
 			    const char *second)
@@ -98,7 +98,7 @@ static void has_controllers(struct world *w, const char *what, const char *first
 	}
 }
 
-/* A new container is told by each controller what it has in its section. */
+/* Checks that a new container gets from each controller the text in that controller's section. */
 static void has_sections(struct world *w, const char *what, const char *box, const char *first,
 			 const char *second)
 {
@@ -128,7 +128,7 @@ static void has_policy(struct world *w, const char *what, const char *name, cons
 	pipeline_status(w->p, &status);
 	if (strcmp(status.policy, name) != 0)
 		fail_msg("%s: policy %s", what, status.policy);
-	/* the puppet's record is what it is to do for all */
+	/* the puppet's saved state contains its sync key */
 	assert_int_equal(instance_save((struct instance *)(uintptr_t)pipeline_policy(w->p), &data,
 				       &size, &w->err),
 			 0);
@@ -188,7 +188,8 @@ static void test_each_step_refused(void **state)
 
 /* ---- controllers that go on and off ---------------------------------------------------------- */
 
-/* What a controller puts back comes before its new section: it ends with the one that it had. */
+/* Checks that a controller is stopped before its new section is committed: it restores under the
+ * section that it had. */
 static void test_switched_off(void **state)
 {
 	struct world *w = *state;
@@ -208,7 +209,8 @@ static void test_switched_off(void **state)
 	forget_trace(w);
 	assert_int_equal(reload(w, in_folder(w, off, conf)).code, 0);
 	assert_string_equal(trace_of(w, &calls), "hand stop a; hand commit b; hand start b; ");
-	/* One that is off stays so, and a reload about something else is none of its matters. */
+	/* A controller that is off stays off, and a reload of the same configuration does not stop
+	 * it again. */
 	forget_trace(w);
 	assert_int_equal(reload(w, in_folder(w, off, conf)).code, 0);
 	assert_string_equal(trace_of(w, &calls), "hand commit b; ");
@@ -239,7 +241,7 @@ static void test_nothing_any_more(void **state)
 	assert_false(status.running);
 	assert_string_equal(status.error, "all gone");
 	assert_string_equal(trace_of(w, &calls), "hand stop a; ");
-	/* It is asked nothing more. */
+	/* A failed controller gets no more calls. */
 	struct reply reply;
 	assert_int_equal(box_begin(w, &(struct box){.name = "a"}, &reply), 0);
 	assert_int_equal(reply.extras->n, 0);
@@ -252,7 +254,8 @@ static void test_nothing_any_more(void **state)
 	assert_string_equal(trace_of(w, &calls), "hand commit a; hand start a; ");
 }
 
-/* They end in the order of the list, and nobody else is touched. */
+/* Checks that dropped controllers stop in the order of the list, and other controllers get no
+ * calls. */
 static void test_dropped(void **state)
 {
 	struct world *w = *state;

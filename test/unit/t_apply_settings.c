@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a switch that is refused when the trial has gone well leaves of frequencies: what was there,
- * or what the former policy's classes say. */
+/* Tests the frequencies after a policy switch that is refused although its trial has succeeded: the
+ * original values, or the values of the previous policy's classes. */
 #include "core/nri-rpd/pipeline/internal.h"
 #include "test/unit/t_reload.h"
 
@@ -38,8 +38,8 @@ static void wait_for(struct world *w, const char *path, const char *text)
 	world_until(w, has, &c);
 }
 
-/* It sets a file before it refuses: the refusal is in the daemon alone, and it ends like any
- * other. */
+/* Reloads with a policy that sets a file before it refuses: the refusal happens in the daemon
+ * alone, and has the result of any refusal. */
 static void reload_fickle(struct world *w, const char *path)
 {
 	char conf[2 * PATH_MAX];
@@ -61,7 +61,7 @@ static void test_refused(void **state)
 	reload_idle(w, BALLOONS, NULL);
 	wait_for(w, FILE_OF(3), "2000000");
 	wait_for(w, FILE_OF(4), "2000000");
-	/* What the one that refuses found is not what it puts back. */
+	/* The value found by the refusing policy is not restored. */
 	reload_fickle(w, FILE_OF(3));
 	wait_for(w, FILE_OF(3), "2000000");
 	reload_idle(w, "policy: none\n", NULL);

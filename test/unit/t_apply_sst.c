@@ -145,7 +145,7 @@ static void test_former_keeps(void **state)
 	(void)file_of(w, ".log", before);
 	reload_fickle(w, "");
 	(void)file_of(w, ".log", after);
-	/* What was left for the worker is done when the next container's CPUs are in their
+	/* Work that was left for the worker is done when the next container's CPUs are in their
 	 * class. */
 	run_fast(w, "b");
 	char both[128];
@@ -164,7 +164,7 @@ static void test_former_keeps(void **state)
 	world_free(w);
 }
 
-/* It has even changed something of it: that is set right again. */
+/* Checks that settings changed by the refusing policy are corrected. */
 static void test_former_sets_right(void **state)
 {
 	struct world *w = start(BALLOONS, NULL);
@@ -175,14 +175,14 @@ static void test_former_sets_right(void **state)
 	reload_fickle(w, ", reprogram: true");
 	world_until(w, is_up, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));
-	/* And is the former's to take back. */
+	/* The previous policy restores the settings when it ends. */
 	reload_idle(w, "policy: none\n", NULL);
 	world_until(w, is_down, NULL);
 	wait_for(w, 3, "");
 	world_free(w);
 }
 
-/* Who had nothing to do with it does not get it. */
+/* Checks that a policy which did not use the platform does not take over its settings. */
 static void test_former_without(void **state)
 {
 	char now[8192];
@@ -242,7 +242,7 @@ static void test_controller_takes_over(void **state)
 	world_free(w);
 }
 
-/* ---- what others set up ---------------------------------------------------------------------- */
+/* ---- settings of other programs -------------------------------------------------------------- */
 
 #define PUNIT(p, u) "punit " #p " " #u " on 3 ordered 1\n"
 #define CLOS(p, u, i, max) "clos " #p " " #u " " #i " min 0 max " #max " weight 0\n"
@@ -268,7 +268,8 @@ static unsigned punit_of(struct world *w, const char *name)
 	return rp_ids_first(rp_ids_of(&set)) / 4;
 }
 
-/* Somebody sets the platform up beside us. Where the second container is. */
+/* Returns the punit of the second container when another program sets up the platform beside the
+ * daemon. */
 static unsigned second(unsigned best, bool programmed, bool anew, unsigned *ret_first)
 {
 	struct world *w = start(ASSOCIATED, NULL);
@@ -328,7 +329,7 @@ static void test_reload_sees_cpus(void **state)
 	run_fast(w, "b");
 	(void)snprintf(now, sizeof now, "%u-%u", 4 * other + 2, 4 * other + 3);
 	assert_string_equal(box_cpus(w, "b"), now);
-	/* What was put there by us is remembered, too, whatever becomes of the container. */
+	/* CPUs that the daemon put into a CLOS are remembered even if their container stops. */
 	struct box_desc d;
 	struct reply reply;
 	const struct box a = {.name = "a"};
@@ -414,8 +415,8 @@ static void test_machine_changes_again(void **state)
 	world_free(w);
 }
 
-/* It cannot be read any more when CPUs have gone: the policy hears of the CPUs, and does
- * without. */
+/* Checks that a platform which cannot be read any more when CPUs have gone offline is reported to
+ * the policy, which continues without the platform. */
 static void test_cannot_be_read_any_more(void **state)
 {
 	(void)state;
@@ -428,7 +429,7 @@ static void test_cannot_be_read_any_more(void **state)
 	world_until(w, without_14, NULL);
 	run_fast(w, "a");
 	assert_int_equal(isst_on_main, 0);
-	/* And with, when it can be read again. */
+	/* The policy uses the platform again when it can be read. */
 	tree_del(&w->tree, DEVICE ".fail");
 	reload_idle(w, BALLOONS, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));

@@ -30,7 +30,7 @@ static void test_zeroed_aligned_apart(void **state)
 	for (size_t i = 0; i < 200; i++)
 		for (size_t k = 0; k < i % 40; k++)
 			assert_int_equal(p[i][k], (unsigned char)i);
-	assert_true(p[0] != p[40]); /* nothing is something too */
+	assert_true(p[0] != p[40]); /* empty allocations also differ */
 }
 
 static void test_zeroed_after_reset(void **state)

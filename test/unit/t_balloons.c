@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The balloons policy from outside, where stories do not reach: devices, odd words, what is kept in
- * its state, those that wait or have no balloon. */
+/* Tests the balloons policy from outside, where stories do not reach: devices, odd words, its saved
+ * state, waiting containers and containers without a balloon. */
 #include "test/unit/t_balloons.h"
 
 #define RESERVED "reservedResources: {cpu: 1000m}, "
@@ -29,7 +29,7 @@ static void test_device_files(void **state)
 	fake_host_free(f);
 }
 
-/* Annotations may have anything in them; what is said about them is one line. */
+/* Checks that annotations with any characters are logged on one line. */
 static void test_odd_annotations(void **state)
 {
 	(void)state;
@@ -67,7 +67,8 @@ static void test_no_memory(void **state)
 	fake_host_free(f);
 }
 
-/* Of those that wait, small ones find room that large ones do not; nobody is forgotten. */
+/* Checks that small waiting containers find room that large ones do not, and that no container is
+ * forgotten. */
 static void test_waiting(void **state)
 {
 	(void)state;
@@ -157,7 +158,7 @@ static void test_reserved_off_line(void **state)
 	assert_non_null(strstr(fake_error(f), "reserved CPUs 15 are not among"));
 	assert_int_equal(fake_set_offline(f, "15"), 0);
 	expect(f, create(f, "k", "reserved", 2000), "0-1");
-	/* Nobody remembers it: then it has to be there. */
+	/* Without a saved state the reserved CPU must be online. */
 	assert_int_equal(fake_set_offline(f, "1"), 0);
 	fake_lose_state(f);
 	assert_true(fake_restart(f) < 0);
@@ -170,7 +171,8 @@ static void test_reserved_off_line(void **state)
 	fake_host_free(f);
 }
 
-/* What is saved after a new configuration was taken, before anything was placed under it. */
+/* Checks a state that is saved after a new configuration was accepted and before any container is
+ * placed under it. */
 static void test_saved_early(void **state)
 {
 	(void)state;
@@ -200,15 +202,15 @@ static void test_saved_early(void **state)
 			       &plan) < 0);
 	assert_int_equal(p->prepare(fake_instance(f), fake_cfg(f, listed), &plan), 0);
 	p->commit(fake_instance(f), plan);
-	/* And the balloons are in it. */
+	/* The state contains the balloons. */
 	assert_int_equal(fake_sync(f), 0);
 	expect(f, c, "4-7");
 	free(copy);
 	fake_host_free(f);
 }
 
-/* Nothing is known of the containers but the CPUs that they have: what could be a balloon is
- * one. */
+/* Checks a start without state, with only the CPUs of the containers: sets that can be balloons
+ * become balloons. */
 static void test_found_containers(void **state)
 {
 	(void)state;
@@ -250,7 +252,8 @@ static void test_found_containers(void **state)
 	fake_host_free(f);
 }
 
-/* It runs although all is to be placed anew just then: what a host does when sync() has failed. */
+/* Checks an unmanaged container that starts before all containers are placed again, as a host does
+ * when sync() has failed. */
 static void test_unmanaged_before_sync(void **state)
 {
 	(void)state;
@@ -268,7 +271,7 @@ static void test_unmanaged_before_sync(void **state)
 	fake_host_free(f);
 }
 
-/* There is no room for it as it was created, but for what it is resized to. */
+/* Checks a container that has no room as created, but has room as resized. */
 static void test_unmanaged_resized(void **state)
 {
 	(void)state;
@@ -313,7 +316,7 @@ static void test_reports(void **state)
 	fake_host_free(f);
 	f = start(&n4c16, "{" RESERVED "pinMemory: false, balloonTypes: [{name: s, minBalloons: 1, "
 			  "minCPUs: 8}]}");
-	/* Of two packages alike the first; reserved[0] comes later. */
+	/* The first of two equal packages is chosen; reserved[0] is created later. */
 	assert_non_null(strstr(fake_metrics(f), "cpus_allowed=\"0-7\",cpus_allowed_count=\"8\","
 						"mems=\"0-1\",containers=\"\""));
 	fake_host_free(f);

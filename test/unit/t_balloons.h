@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the balloons policy share: machines, and a policy under test on a fake host.
- * Some of it each. */
+/* Helpers of the tests of the balloons policy: machines, and a policy under test on a fake host.
+ * Each test uses a part of them. */
 #ifndef TEST_UNIT_T_BALLOONS_H
 #define TEST_UNIT_T_BALLOONS_H
 
@@ -29,7 +29,7 @@ static inline struct fake_host *start(const struct fake_machine *m, const char *
 	return f;
 }
 
-/* A Burstable container of a type, in a pod of its own. */
+/* Adds a Burstable container of a type, in a separate pod. */
 static inline rp_ctr add(struct fake_host *f, const char *name, const char *type, int64_t mcpu)
 {
 	char annotations[200] = "";

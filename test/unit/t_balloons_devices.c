@@ -190,7 +190,8 @@ static void test_hints_outlive_a_restart(void **state)
 	fake_host_free(f);
 }
 
-/* Who only joined has brought none, and brings none when all is read anew. */
+/* Checks that a container which joined a balloon adds no hints, neither then nor after a restart.
+ * */
 static void test_a_restart_gives_no_hints_to_who_joined(void **state)
 {
 	rp_ctr full, first;

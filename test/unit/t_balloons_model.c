@@ -35,7 +35,7 @@ struct bubble {
 	unsigned n_held;
 };
 
-/* What a type likes to be near to, and what it likes to be far from. */
+/* Topology hints of a type: CPUs to be close to and CPUs to be far from. */
 struct likes {
 	uint64_t close[N_HINTS], far[N_HINTS];
 	bool far_isolated[N_HINTS];
@@ -44,7 +44,7 @@ struct likes {
 	bool overloads;
 };
 
-/* What orders the CPUs. */
+/* Order of the CPUs. */
 struct keys {
 	uint32_t package, die, node, class, l2, l2_id, core;
 };
@@ -97,7 +97,7 @@ static const char *list(uint64_t set, char *text, size_t size)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Are two CPUs in the same node of this depth? */
+/* Returns true if both CPUs are in the same node of this depth. */
 static bool together(const struct model *m, bool spread, unsigned depth, unsigned a, unsigned b)
 {
 	const struct keys *x = &m->keys[a], *y = &m->keys[b];
@@ -158,7 +158,7 @@ static int natural(const struct model *m, const struct want *w, unsigned depth, 
 	return r ? r : before(a, b);
 }
 
-/* Is the node of this depth that a is in better than the best one? */
+/* Returns true if a's node of this depth is better than the best node so far. */
 static bool is_better(const struct model *m, const struct want *w, unsigned depth, unsigned a,
 		      unsigned best_depth, unsigned best)
 {
@@ -201,7 +201,7 @@ static uint64_t best_node(const struct model *m, const struct want *w)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* One CPU at a time where that makes a difference. */
+/* Chooses one CPU at a time where the size of the step changes the result. */
 static uint64_t by_steps(const struct model *m, struct want w)
 {
 	uint64_t taken = 0;
@@ -240,7 +240,7 @@ static uint64_t weight(const struct likes *l, unsigned cpu)
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < l->n_close; i++)
 		sum = 2 * sum + !!(l->close[i] & bit(cpu));
-	/* Isolated CPUs are given up like others by those that have some. */
+	/* Isolated CPUs are released like other CPUs. */
 	for (unsigned i = 0; i < l->n_far; i++)
 		sum = l->far_isolated[i] ? sum : 2 * sum + !(l->far[i] & bit(cpu));
 	return sum;
@@ -279,7 +279,7 @@ static uint64_t surroundings(const struct model *m, unsigned depth, uint64_t cpu
 	return set;
 }
 
-/* What a type likes at the moment: loads are where their balloons are. */
+/* Returns the current hints of a type: loads are at the CPUs of their balloons. */
 static struct likes likes_of(const struct model *m, unsigned type, uint64_t own)
 {
 	struct likes l = m->likes[type];
@@ -674,8 +674,8 @@ static void random_type(struct model *m, unsigned i, const uint64_t *near, bool 
 		       priorities[draw(s, 4)], liked[N_DEVICES] ? "true" : "false", paths, loads);
 }
 
-/* What any type likes others avoid: isolated CPUs before all, then devices in the order in which
- * they are mentioned. */
+/* Makes each type avoid the hints of other types: isolated CPUs first, then devices in the order of
+ * their first mention. */
 static void avoid(struct model *m, const uint64_t *near, const bool (*liked)[N_DEVICES + 1])
 {
 	unsigned order[N_DEVICES + 1] = {N_DEVICES}, n = 1;
@@ -770,7 +770,7 @@ static bool configure(struct model *m)
 	return true;
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- random events --------------------------------------------------------------------------- */
 
 static struct held *any(struct model *m, struct bubble **ret_balloon, unsigned n)
 {

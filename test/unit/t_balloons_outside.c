@@ -49,7 +49,7 @@ static struct fake_host *machine(void)
 	return f;
 }
 
-/* What a file has; "-" when nobody has written it. */
+/* Returns the content of a CPU's file; "-" if the file was not written. */
 static const char *has(struct fake_host *f, unsigned cpu, const char *file)
 {
 	char path[200];
@@ -58,7 +58,8 @@ static const char *has(struct fake_host *f, unsigned cpu, const char *file)
 	return text ? text : "-";
 }
 
-/* The last call puts back what is still set, and so does a later one of what was set since. */
+/* Checks that stop restores every setting, and that a later stop restores the settings made since.
+ * */
 static void test_stop(void **state)
 {
 	static const char config[] =
@@ -89,8 +90,8 @@ static void test_stop(void **state)
 	fake_host_free(f);
 }
 
-/* A timer that goes off when nothing is left to be tried again; what is tried again is told by the
- * tests of cpu.so. */
+/* Checks a timer that expires with no write left to be tried again; the tests of cpu.so cover the
+ * repeated writes. */
 static void test_timer(void **state)
 {
 	(void)state;
@@ -114,7 +115,8 @@ static void test_timer(void **state)
 	fake_host_free(f);
 }
 
-/* What custom resources had before cpuClasses counts as if it stood there, last and by name. */
+/* Checks that the classes of custom resources from before cpuClasses are appended to cpuClasses,
+ * sorted by name. */
 static void test_old_classes(void **state)
 {
 	(void)state;
@@ -136,7 +138,7 @@ static void test_old_classes(void **state)
 	assert_string_equal(has(f, 0, "cpuidle/state1/disable"), "1");
 	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "3000000");
 	assert_string_equal(has(f, 2, "cpufreq/scaling_max_freq"), "2000000");
-	/* The same twice is nothing to speak of. */
+	/* A class that is defined twice in the same way causes no warning. */
 	fake_log_clear(f);
 	assert_int_equal(fake_configure(f, "{cpuClasses: [{name: b, maxFreq: 1GHz, "
 					   "disabledCstates: [C6]}], control: {cpu: {classes: {b: "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Balloons with CPU classes of Speed Select: where they grow, what is published, what is set up and
- * taken back. */
+/* Tests balloons with CPU classes of Speed Select: where they grow, which zones and settings are
+ * published, what is set up and restored. */
 #include "test/unit/t_balloons.h"
 #include "test/unit/t_punits.h"
 
@@ -48,7 +48,7 @@ static void test_room(void **state)
 	}
 	/* No punit has room for 2 now, package 1 has. */
 	assert_within(f, create(f, "d", "h", 2000), 2, "8-14");
-	/* One that grows: own CPUs do not count against it. */
+	/* A growing balloon's CPUs do not count against it. */
 	fake_request(f, a, 3000, 0);
 	assert_int_equal(fake_update(f, a), 0);
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, a)), 3);

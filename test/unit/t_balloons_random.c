@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Anything in any order: what has to hold of balloons whatever happens. */
+/* Tests invariants of balloons under random events. */
 #include "test/unit/t_balloons.h"
 
 #include "modules/balloons/balloons.h"
@@ -22,7 +22,7 @@ struct world {
 	const char *config;
 	const char *types[8]; /* by annotation; NULL: none */
 	uint32_t n_types;
-	/* balloons without containers have no CPUs: empty is as it was in the beginning */
+	/* balloons without containers have no CPUs: an empty policy is in its initial state */
 	bool same_again;
 };
 
@@ -69,9 +69,9 @@ static const struct world worlds[] = {
 	 false},
 };
 
-/* ---- what has to hold ------------------------------------------------------------------------ */
+/* ---- invariants ------------------------------------------------------------------------------ */
 
-/* Takes the balloon's CPUs, and those of its parts, out of what is left. */
+/* Removes the CPUs of the balloon and of its parts from `left`. */
 static void take_cpus(const struct balloon *b, struct rp_idset *left)
 {
 	struct rp_idset parts;
@@ -148,11 +148,11 @@ static void check_all(struct fake_host *f, uint32_t n_live)
 		assert_true(n_of >= t->min_balloons);
 		assert_true(!t->max_balloons || n_of <= t->max_balloons);
 	}
-	/* What is reserved is there, whoever else wants CPUs. */
+	/* The reserved balloon exists regardless of other requests. */
 	assert_int_equal(state_count(s, s->plan->reserved_type), 1);
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- random events --------------------------------------------------------------------------- */
 
 struct run {
 	struct fake_host *f;
@@ -273,8 +273,8 @@ static void check_place(const struct place *was, const struct place *is)
 	assert_ptr_equal(was->type, is->type);
 	if (was->moves == is->moves)
 		assert_int_equal(was->instance, is->instance);
-	/* Who has stayed is in no more places than before, and so is who has moved with all of its
-	 * balloon. */
+	/* A container that was not moved, or was moved with its whole balloon, spans no more places
+	 * than before. */
 	for (uint32_t level = TREE_PACKAGE; level <= TREE_NUMA; level++)
 		if (was->moves == is->moves || same)
 			assert_true(is->width[level] <= was->width[level]);
@@ -417,8 +417,8 @@ static bool has_plain_balloon(struct fake_host *f, rp_ctr ctr)
 	       b->n_cpus == balloon_wanted(b->type, request);
 }
 
-/* Nothing is known of the balloons: those that can be told from their containers' CPUs come back,
- * and everybody has a place. */
+/* Checks a start without saved balloons: balloons are rebuilt where the containers' CPUs identify
+ * them, and every container has a place. */
 static void run_without_image(const struct world *w, uint64_t seed)
 {
 	struct run r = begin(w, seed);

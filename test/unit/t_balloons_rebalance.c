@@ -96,14 +96,14 @@ static void test_devices(void **state)
 	assert_int_equal(fake_n_changed(f), 1);
 	expect(f, far, "10-11");
 	told(f, far, "nearer to what its type prefers");
-	/* It can leave the device to those that like it now. */
+	/* The balloon can now leave the device to the types that prefer it. */
 	assert_int_equal(rebalance(f, 0), 0);
 	expect(f, more, "12-13");
 	told(f, more, "farther from what its type avoids");
 	fake_host_free(f);
 }
 
-/* Who had to take isolated CPUs gives them up when there are others. */
+/* Checks that a balloon which had to take isolated CPUs releases them when others are free. */
 static void test_isolated(void **state)
 {
 	(void)state;
@@ -172,7 +172,7 @@ static void test_in_parts(void **state)
 	fake_host_free(f);
 }
 
-/* One that shares idle CPUs does not become narrower for being nearer together. */
+/* Checks that a balloon which shares idle CPUs does not become narrower to have closer CPUs. */
 static void test_sharing(void **state)
 {
 	(void)state;
@@ -377,7 +377,7 @@ static void test_group_and_namespace(void **state)
 		expect(f, z, "2");
 		release(f, y);
 		assert_int_equal(rebalance(f, 0), 0);
-		/* One of the two goes to the other; there is room for both. */
+		/* A container moves to the balloon of the other, which has room for both. */
 		assert_string_equal(fake_cpus(f, x), fake_cpus(f, z));
 		told(f, x, i ? "same namespace" : "same group");
 		assert_int_equal(rebalance(f, 0), 0);
@@ -432,7 +432,7 @@ static void test_crowd_with_idle_cpus(void **state)
 		if (rp_ids_count(fake_cpu_ids(f, c[i])) > rp_ids_count(fake_cpu_ids(f, c[wide])))
 			wide = i;
 	}
-	/* Those in the narrow one go, but for one. */
+	/* Release the containers of the narrow balloon except one. */
 	for (uint32_t i = 0; i < 6; i++) {
 		bool is_wide = rp_ids_equal(fake_cpu_ids(f, c[i]), fake_cpu_ids(f, c[wide]));
 		n_wide += is_wide;
@@ -474,7 +474,7 @@ static void test_left_alone(void **state)
 	release(f, two);
 	assert_int_equal(rebalance(f, 0), 0);
 	expect(f, kept, was);
-	/* Events about others, and those that mean nothing here. */
+	/* Events about other containers and meaningless events have no effect. */
 	assert_int_equal(fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
 							  .type = RP_EVENT_STARTED,
 							  .object = kept}),
@@ -487,10 +487,10 @@ static void test_left_alone(void **state)
 	fake_host_free(f);
 }
 
-/* ---- one that lacks something ---------------------------------------------------------------- */
+/* ---- containers under pressure --------------------------------------------------------------- */
 
-/* The one that lacks CPUs goes to its pod; who waits for a balloon of that size gets what it
- * leaves, and the next one waits on. */
+/* Checks that a container which lacks CPUs moves to its pod; the first waiting container that fits
+ * gets the released balloon, and the next one continues to wait. */
 static void test_waiting(void **state)
 {
 	(void)state;

@@ -124,7 +124,7 @@ static void test_forwarding(void **state)
 	assert_string_equal(fake_text(ctl_fake(t), q, RP_F_BLOCKIO_CLASS), "Guaranteed");
 	assert_string_equal(start(t, a), "");
 	assert_string_equal(ctl_changes(t), "");
-	/* with classes of its own they are its business */
+	/* the module decides the class when it has classes in its configuration */
 	assert_int_equal(ctl_configure(t, CLASSES), 0);
 	assert_int_equal(c->takes, RP_TAKES_BLOCKIO_CLASS);
 	assert_int_equal(ctl_configure(t, "{enable: false}"), 0);
@@ -154,8 +154,8 @@ static void test_v2(void **state)
 	/* 1 + (50-10)*9999/990, 1 + (200-10)*9999/990 */
 	has(ctl_changes(t), "io.weight default 405\n");
 	has(ctl_changes(t), "io.weight 8:16 1920\n");
-	/* a file takes one line and forgets the others: what is read back is not what was
-	 * written */
+	/* the fake file keeps one line only, so that the value read differs from the value written
+	 * */
 	has(ctl_report(t, c), "2 io.max: the kernel did not apply the values for sd");
 	assert_null(strstr(ctl_metrics(t), "writes_total{} 0"));
 }
@@ -178,7 +178,7 @@ static void test_v2_unchanged(void **state)
 	(void)ctl_work(t);
 	assert_string_equal(ctl_changes(t), "");
 	assert_string_equal(ctl_report(t, c), "1");
-	/* and a Synchronize more costs not even a look */
+	/* another Synchronize does not even read files */
 	ctl_sync(t);
 	assert_int_equal(ctl_work(t), 0);
 }
@@ -304,7 +304,7 @@ static void test_hot_plug(void **state)
 	has(ctl_changes(t), path);
 	(void)snprintf(path, sizeof path, "%s/io.max 8:32 rbps=5", ctl_cgroup(t, b, ""));
 	has(ctl_changes(t), path);
-	/* it goes again, with what was said of it */
+	/* an unplugged disk's settings are forgotten */
 	ctl_remove(t, "/sys/block/sdc");
 	(void)start(t, b);
 	has(ctl_changes(t), "io.max 8:32 rbps=max");

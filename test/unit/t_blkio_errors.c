@@ -163,7 +163,7 @@ static void check_end(struct ctl_host *t, rp_ctr c, const struct scene *s)
 	ctl_changes_clear(t);
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
-	assert_string_equal(ctl_changes(t), ""); /* nothing is left to be written */
+	assert_string_equal(ctl_changes(t), ""); /* no write is left */
 }
 
 static void check_told(struct ctl_host *t, rp_ctr c, const struct scene *s, int32_t code)
@@ -175,7 +175,7 @@ static void check_told(struct ctl_host *t, rp_ctr c, const struct scene *s, int3
 	if ((*report != '2' && *report != '3') || !strstr(report, reason) ||
 	    !strstr(report, strerror(code)) || !strstr(report, "; trying again"))
 		fail_msg("%s: %s, but \"%s\"", s->name, ctl_failed(t), report);
-	/* what could be done has been */
+	/* all writes without an error are done */
 	assert_int_equal(*report, s->n_writes > 1 ? '2' : '3');
 }
 
@@ -203,7 +203,8 @@ static void test_each_write(void **state)
 		ctl_fail_each(fail_nth, &scenes[i], scenes[i].name, scenes[i].n_writes);
 }
 
-/* None of them can be done for a while: that is no part, and later and later it is tried again. */
+/* Checks writes that all fail for a while: the report is not partial, and they are tried again with
+ * growing delays. */
 static void test_all_fail(void **state)
 {
 	(void)state;
@@ -219,8 +220,8 @@ static void test_all_fail(void **state)
 	}
 }
 
-/* Killed before anything of it was done: the next one knows who has something to be taken back, and
- * leaves alone who has not. */
+/* Checks a kill before any restoring write: the next process knows the containers with settings to
+ * be removed and does not change other containers. */
 static void test_restart(void **state)
 {
 	(void)state;
@@ -240,7 +241,7 @@ static void test_restart(void **state)
 		assert_int_equal(
 			strncmp(ctl_get(t, path_of(t, other, file)), others, strlen(others) - 1),
 			0);
-		/* and the one after it has nothing to do */
+		/* the process after that has no writes to do */
 		assert_int_equal(ctl_restart(t, CLASSES), 0);
 		ctl_changes_clear(t);
 		ctl_sync(t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nri-rp-bridge reads and writes with the source cgroups: names, weights, files, lists. */
+/* Tests the names, weights, files and lists that nri-rp-bridge reads and writes with the source
+ * cgroups. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -227,8 +228,8 @@ static void test_read_v1(void **state)
 	assert_int_equal(r.cpu_shares, 1024);
 	assert_int_equal(r.cpu_quota, -1);
 	assert_int_equal(r.cpu_period, 100000);
-	assert_int_equal(r.memory_limit, 0); /* none */
-	assert_string_equal(r.cpuset_cpus, ""); /* what all have */
+	assert_int_equal(r.memory_limit, 0); /* no limit */
+	assert_string_equal(r.cpuset_cpus, ""); /* the set of the parents */
 	put(f, CTR, "cpuset.cpus", "2,3\n");
 	put(f, CTR, "memory.limit_in_bytes", "4096\n");
 	assert_int_equal(cgroup_read(&f->fs, f->a, CTR, &r), 0);
@@ -248,7 +249,7 @@ static void test_read_v2(void **state)
 	assert_int_equal(r.cpu_quota, 50000);
 	assert_int_equal(r.cpu_period, 100000);
 	assert_int_equal(r.memory_limit, 8192);
-	/* What the runtime was asked for shows which curve it has. */
+	/* The request to the runtime shows which curve the runtime uses. */
 	assert_true(cgroup_has_shares(&f->fs, CTR, 1024));
 	assert_int_equal(f->fs.curve, CURVE_LINEAR);
 	put(f, CTR, "cpu.weight", "100\n");
@@ -403,7 +404,7 @@ static void test_what_the_kernel_does_not_give(void **state)
 static void test_empty(void **state)
 {
 	struct fixture *f = *state;
-	assert_false(cgroup_is_empty(&f->fs, CTR)); /* nobody says so */
+	assert_false(cgroup_is_empty(&f->fs, CTR)); /* no file says that the cgroup is empty */
 	if (f->fs.unified) {
 		put(f, CTR, "cgroup.events", "populated 1\nfrozen 0\n");
 		assert_false(cgroup_is_empty(&f->fs, CTR));
@@ -421,7 +422,7 @@ static void test_empty(void **state)
 	assert_true(cgroup_is_empty(&f->fs, CTR));
 }
 
-/* ---- what runtimes and kubelets write -------------------------------------------------------- */
+/* ---- files of runtimes and kubelets ---------------------------------------------------------- */
 
 static void test_bundles(void **state)
 {
@@ -456,7 +457,7 @@ static void test_bundles(void **state)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		assert_int_equal(bundle_parse(a, BUNDLE_CONTAINERD, wrong[i], strlen(wrong[i]), &b),
 				 -EBADMSG);
-	/* What another runtime would say: a pod's annotation, an image's label. */
+	/* Bundles of other runtimes: a pod's annotation, an image's label. */
 	assert_int_equal(bundle_parse(a, BUNDLE_CRIO, containerd, sizeof containerd - 1, &b),
 			 -EBADMSG);
 	assert_int_equal(bundle_parse(a, BUNDLE_DOCKER, containerd, sizeof containerd - 1, &b),
@@ -507,7 +508,7 @@ static void test_lists_of_a_kubelet(void **state)
 	assert_int_equal(n, 1);
 }
 
-/* ---- places among what is known -------------------------------------------------------------- */
+/* ---- known pods and their cgroups ------------------------------------------------------------ */
 
 static void on_changed(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plugin wants, written into a request to create a container: each kind of field, and those
- * that CRI has no place for. */
+/* Tests how a plugin's adjustment is written into a request to create a container: each kind of
+ * field, and the kinds that CRI has no field for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -79,7 +79,7 @@ static void test_cpus_and_memory(void **state)
 	f->resources.memory = &memory;
 	adjust(f);
 	const Cri__Resources *r = f->config.lnx->resources;
-	assert_int_equal(r->cpu_shares, 1024); /* what is not set stays */
+	assert_int_equal(r->cpu_shares, 1024); /* fields that are not set are unchanged */
 	assert_int_equal(r->cpu_quota, -1);
 	assert_string_equal(r->cpuset_cpus, "1-2");
 	assert_string_equal(r->cpuset_mems, "0");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is believed of two that tell pods: podlist.c, between a kubelet and an agent that the test
- * plays. */
+/* Tests which of two sources of pods podlist.c uses: the test plays a kubelet and an agent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,8 +114,8 @@ static void assert_known(const struct podlist *p, const char *uid, const char *n
 	assert_int_equal(podlist_gone_ms(p, uid), 0);
 }
 
-/* What was asked for before the agent came is answered while it tells: neither are its pods gone,
- * as the answer has not all of them, nor is what the kubelet says newer. */
+/* Checks that the kubelet's answer to a request from before the agent connected, received while the
+ * agent sends its pods, neither removes nor replaces pods of the agent. */
 static void test_a_kubelets_answer_while_the_agent_tells(void **state)
 {
 	(void)state;
@@ -144,7 +143,8 @@ static void test_a_kubelets_answer_while_the_agent_tells(void **state)
 	loop_free(loop);
 }
 
-/* One that has gone in the midst of it has told nothing: the kubelet is believed again. */
+/* Checks that an agent which disconnects before the end of its list is ignored: the kubelet's
+ * answer is used again. */
 static void test_an_agent_that_does_not_come_to_the_end(void **state)
 {
 	(void)state;

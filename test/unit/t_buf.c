@@ -84,7 +84,7 @@ static void test_reserve_does_not_commit(void **state)
 	assert_int_equal(buf_len(&b), 4);
 	assert_string_equal(buf_text(&b), "0123");
 	buf_consume(&b, 4);
-	assert_int_equal(b.start, 0); /* empty: begins anew */
+	assert_int_equal(b.start, 0); /* an empty buffer starts at the beginning */
 }
 
 static void test_shrink(void **state)

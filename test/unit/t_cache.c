@@ -210,7 +210,8 @@ static void test_needs_by_class(void **state)
 
 /* ---- annotations ----------------------------------------------------------------------------- */
 
-/* Annotations stay what they were at first: another set needs another pod. */
+/* Returns a pod with these annotations. The annotations of a pod never change, so another set needs
+ * another pod. */
 static struct pod *annotated(struct cache *c, const struct kv *pairs, uint32_t n)
 {
 	struct pod_desc d = pod_desc("p", "pod", "");
@@ -243,8 +244,7 @@ static void test_annotation_scopes_and_spellings(void **state)
 	uint32_t scope;
 	for (unsigned i = 0; i < n; i++)
 		pairs[i] = (struct kv){order[i].key, order[i].key};
-	for (unsigned first = 0; first < n;
-	     first++) { /* the ones before are taken away one by one */
+	for (unsigned first = 0; first < n; first++) {
 		const struct pod *pod = annotated(*state, pairs + first, n - first);
 		assert_string_equal(annotation_effective(pod, "c", "cpu.preserve", &scope),
 				    order[first].key);
@@ -540,8 +540,8 @@ static void test_differences_and_acknowledgement(void **state)
 	assert_int_equal(ctr_diff(ctr), 0);
 }
 
-/* What was decided as the runtime had asked for goes with what it asks for now; all else is the
- * policy's. */
+/* Checks that decisions equal to the previous request follow the new request; other decisions
+ * belong to the policy. */
 static void test_decisions_follow(void **state)
 {
 	const struct values was = {.amounts = {2048, 200000, 100000, 1 << 20}},
@@ -563,7 +563,7 @@ static void test_decisions_follow(void **state)
 	assert_int_equal(d.quota, -1);
 	assert_int_equal(d.period, RP_NOT_SET);
 	assert_int_equal(d.mem_limit, RP_NOT_SET);
-	/* nobody had asked for anything: what is not decided stays so */
+	/* no previous request: undecided values remain undecided */
 	decision_follow(&d, &nothing, &now);
 	assert_int_equal(d.shares, 512);
 	assert_int_equal(d.period, RP_NOT_SET);

@@ -70,7 +70,7 @@ static bool has_rounds(struct world *w, void *n)
 	return stats(w)->rounds >= *(uint64_t *)n;
 }
 
-/* One round, and at least a millisecond of time since the last. */
+/* Runs one round, at least a millisecond after the previous one. */
 static void one_round(struct world *w)
 {
 	uint64_t n = stats(w)->rounds + 1, now = clock_ms();
@@ -119,7 +119,7 @@ static void test_figures(void **state)
 	struct world *w = *state;
 	start(w, PUPPET NEVER "}\n");
 	assert_true(stats(w)->on);
-	assert_false(collector_round(collector)); /* nobody is there */
+	assert_false(collector_round(collector)); /* there is no container */
 	run(w, "a", "1", NULL, NULL);
 	run(w, "b", "2", NULL, NULL);
 	put_cpu(w, "a", 2000000, 100, 10);
@@ -207,7 +207,7 @@ static void test_by_the_clock(void **state)
 	finish();
 }
 
-/* ---- who lacks what -------------------------------------------------------------------------- */
+/* ---- pressure on containers ------------------------------------------------------------------ */
 
 static void feed(struct usage *u, enum figure part, uint64_t v, enum figure whole, uint64_t total)
 {
@@ -223,7 +223,7 @@ static void test_judge(void **state)
 	struct usage u = {0};
 	uint64_t n = 0, part = 0;
 	(void)state;
-	assert_int_equal(collector_judge(&u, limits), 0); /* nothing is known */
+	assert_int_equal(collector_judge(&u, limits), 0); /* no figures yet */
 	/* a quarter of all periods: the first reading says nothing, the third that does tells */
 	for (unsigned i = 0; i < 4; i++) {
 		feed(&u, FIG_THROTTLED_PERIODS, part += 25, FIG_PERIODS, n += 100);
@@ -250,7 +250,7 @@ static void test_judge(void **state)
 		u.pressure = collector_judge(&u, limits);
 	}
 	assert_int_equal(u.pressure, RP_PRESSURE_MEMORY | RP_PRESSURE_IO);
-	/* a limit that is taken away takes back what was told */
+	/* a removed limit clears its pressure */
 	const uint32_t none[4] = {0};
 	assert_int_equal(collector_judge(&u, none), 0);
 }
@@ -330,13 +330,13 @@ static void test_budget(void **state)
 	assert_int_equal(n, 2);
 	assert_string_equal(cpus_of(w, "c-a"), "11");
 	assert_string_equal(cpus_of(w, "c-b"), "12");
-	/* they are right where they are */
+	/* all containers are placed well */
 	assert_int_equal(pipeline_rebalance(w->p, 1, &n, &w->err), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(pipeline_stats(w->p)->rebalances, 2);
 }
 
-/* Whose shared CPUs only become others has not moved. */
+/* Checks that containers whose shared CPUs merely change do not count as moved. */
 static void test_sharers_do_not_count(void **state)
 {
 	struct world *w = *state;

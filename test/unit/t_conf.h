@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of conf share: modules with tables, loading from text, comparing problems. */
+/* Helpers of the tests of conf: modules with tables, loading from text, comparing problems. */
 #ifndef TEST_UNIT_T_CONF_H
 #define TEST_UNIT_T_CONF_H
 
@@ -19,7 +19,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* One key of each type. */
+/* A key of each type. */
 static const struct rp_key types_rows[] = {
 	{.path = "bool", .type = RP_T_BOOL, .fallback = "true", .doc = "A truth."},
 	{.path = "int", .type = RP_T_INT, .fallback = "-3"},
@@ -121,7 +121,7 @@ static const struct {
 	{"bare", NULL},
 };
 
-/* What `begin` was told, as one text. */
+/* Collects the paths passed to `begin` as one text. */
 static inline void test_begin(void *ctx, const char *const *path, unsigned n_path)
 {
 	char *told = ctx;
@@ -217,7 +217,7 @@ static inline struct conf *good(const char *text)
 	return last.conf;
 }
 
-/* Is refused with exactly these lines. */
+/* Checks that the text is refused with exactly these lines. */
 static inline void bad(const char *text, const char *lines)
 {
 	(void)parse(text);
@@ -248,7 +248,7 @@ static inline int forget_last(void **state)
 	return 0;
 }
 
-/* ---- what was loaded ---- */
+/* ---- loaded values ---- */
 
 #define HEAD "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
 

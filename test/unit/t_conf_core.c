@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each of the core's own keys, by its row of the table: what it takes, what it refuses and how, and
- * what its default comes to. */
+/* Tests each of the core's keys by its row of the table: accepted values, refused values with their
+ * messages, and the default's value. */
 #include <inttypes.h>
 
 #include "test/unit/t_conf.h"
@@ -60,7 +60,8 @@ static void taken(const struct rp_key *key, const char *value)
 		fail_msg("%sis refused: %s", document(key->path, value), problems());
 }
 
-/* What a type takes, and a scalar that it does not; NULL: it takes any, or is no scalar. */
+/* Accepted scalars of a type and refused ones; NULL: the type accepts any scalar, or is no scalar.
+ * */
 static const struct {
 	const char *good[4], *bad[4];
 } samples[] = {
@@ -232,7 +233,7 @@ static void test_choices(void **state)
 	each_row(look_at_choices);
 }
 
-/* What is in force, without the marks of defaults. */
+/* Returns the effective configuration, without the marks of defaults. */
 static char *in_force(void)
 {
 	static const char mark[] = "  # default";
@@ -293,7 +294,7 @@ static void test_periods(void **state)
 {
 	static const struct {
 		const char *path, *expected;
-		bool zero; /* is never */
+		bool zero; /* 0s is accepted: never */
 	} rows[] = {
 		{"metrics.collectInterval", "0s or a duration from 1s to 24h", true},
 	};
@@ -322,7 +323,7 @@ static void test_periods(void **state)
 	assert_int_equal(core->metrics.pressure[3], 100);
 }
 
-/* What custom resources have and nri-rp does not do is said, and is no reason to refuse them. */
+/* Checks that keys of custom resources without effect in nri-rp cause warnings, not errors. */
 static void test_without_effect(void **state)
 {
 	(void)state;

@@ -44,7 +44,7 @@ static void test_merge_keeps_places(void **state)
 		"\"many\"\n");
 }
 
-/* What an earlier file gets wrong and a later one replaces is not looked at. */
+/* Checks that an error in an earlier file is ignored if a later file replaces the value. */
 static void test_replaced_errors(void **state)
 {
 	(void)state;
@@ -169,8 +169,8 @@ static void test_pasted_spec(void **state)
 	assert_string_equal(text_at("rdt.enable"), "false");
 	assert_string_equal(text_at("rdt.log"), "free");
 	assert_string_equal(core()->metrics.listen, ":5");
-	/* Of a policy that is not in force it has no effect, and elsewhere it is a key like
-	 * others. */
+	/* In the section of an inactive policy, log has no effect; in other sections log is an
+	 * ordinary key. */
 	good("policy: none\nballoons: {reservedResources: {cpu: 1}, log: {level: nonsense}}\n");
 	assert_int_equal(core()->log.level, LOG_INFO);
 	bad("types: {log: {level: debug}}\n", "rp.conf:1:9: types.log: unknown key\n");
@@ -230,8 +230,8 @@ static void test_orm(void **state)
 	    "fallback, nri\n");
 }
 
-/* What a policy's table has of the common parts stays in its section, and the rest goes where it
- * always goes. */
+/* Checks that common keys which a policy's table declares remain in its section, and other common
+ * keys move to their usual place. */
 static void test_parts_of_ones_own(void **state)
 {
 	(void)state;
@@ -258,11 +258,11 @@ static void test_parts_of_ones_own(void **state)
 	assert_int_equal(conf_count(conf_get(conf_root(last.conf), "own.control.cpu.classes")), 1);
 	assert_null(conf_get(conf_root(last.conf), "cpu"));
 	assert_null(conf_get(conf_root(last.conf), "control"));
-	/* Of one that is not in force, what is common is nobody's. */
+	/* Common keys of an inactive policy are not applied. */
 	good("policy: none\nown: {control: {cpu: {classes: {a: {}}, b: 1}}}\n");
 	assert_non_null(conf_get(conf_root(last.conf), "own.control.cpu.classes.a"));
 	assert_null(conf_get(conf_root(last.conf), "cpu"));
-	/* It is checked by the policy's table. */
+	/* The policy's table checks these keys. */
 	bad("policy: own\nown: {control: {cpu: {classes: {a: {minFrek: 1}}}}}\n",
 	    "rp.conf:2:37: own.control.cpu.classes.a.minFrek: unknown key, did you mean "
 	    "minFreq?\n");
@@ -575,7 +575,7 @@ static void test_files(void **state)
 	assert_int_equal(symlink("/nonexistent", in_dir("rp.conf.d/z.conf")), 0);
 	assert_int_equal(load_file("rp.conf"), -ENOENT);
 	check_problem("%s/rp.conf.d/z.conf: cannot be opened: No such file or directory\n");
-	/* What is wrong with the others is told, too: whoever mends one of them mends all. */
+	/* Problems of other files are reported as well, so that all can be corrected in one go. */
 	put("rp.conf.d/10.conf", "policcy: none\n");
 	assert_int_equal(load_file("rp.conf"), -ENOENT);
 	assert_int_equal(last.errs.n_errors, 2);
@@ -774,7 +774,7 @@ static void test_sections(void **state)
 	buf_fini(&b);
 }
 
-/* Whatever allocation fails: an error, nothing lost, nothing half done. */
+/* Checks each failing allocation: the result is an error, without leaks or partial results. */
 static void test_out_of_memory(void **state)
 {
 	(void)state;

@@ -84,7 +84,8 @@ static int tear_down(void **state)
 
 static struct conf_errors errs;
 
-/* What is wrong is said, and that memory has ended is no fault of the text. */
+/* Loads the files: problems are reported, and a lack of memory is not reported as an error of the
+ * text. */
 static int load(struct conf **ret)
 {
 	conf_errors_init(&errs);
@@ -110,7 +111,8 @@ static void test_load(void **state)
 	oom_each(load_and_free, NULL);
 }
 
-/* What an agent pushes, over a policy that has a part of a controller's section itself. */
+/* Loads a configuration pushed by the agent over a policy that declares a part of a controller's
+ * section itself. */
 static int load_pushed(void *arg)
 {
 	struct conf_source sources[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent pushes, over what the files say: rewrite.c. */
+/* Tests rewrite.c: the configuration pushed by the agent, over the files. */
 #include "test/unit/t_conf.h"
 
 #define CLUSTER "agent: {cluster: true}\n"

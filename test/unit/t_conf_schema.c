@@ -272,7 +272,7 @@ static void test_sections(void **state)
 	bad("policy: memo\nmem: {x: 1}\nlogs: {level: info}\n",
 	    "rp.conf:2:1: mem: module mem is not installed; did you mean memo?\n"
 	    "rp.conf:3:1: logs: module logs is not installed; did you mean log?\n");
-	/* what becomes of those that are used and not there is not the section's matter */
+	/* other code reports used modules that are not installed */
 	warned("policy: mem\ncontrollers: [far]\nmem: {x: 1}\nfar: {x: 1}\n",
 	       "warning: rp.conf:3:1: mem: module mem is not installed, not checked\n"
 	       "warning: rp.conf:4:1: far: module far is not installed, not checked\n");

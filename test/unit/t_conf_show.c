@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people and tools get to see: show.c, help.c, diff.c. */
+/* Tests the output for people and tools: show.c, help.c, diff.c. */
 #include "core/nri-rpctl/jsonschema.h"
 #include "test/unit/t_conf.h"
 
@@ -142,7 +142,7 @@ static void differ(const char *before, const char *after, const char *wanted)
 	conf_free(old);
 }
 
-/* Whatever is shown loads to the same. */
+/* Checks that each shown configuration loads to the same result. */
 static void test_show_loads_again(void **state)
 {
 	(void)state;

@@ -245,7 +245,7 @@ static void test_duplicates(void **state)
 	    "rp.conf:5:1: bare: set twice, first at rp.conf:1:1\n");
 	bad("bare: {l: [{n: 1, n: 2}]}",
 	    "rp.conf:1:19: bare.l[0].n: set twice, first at rp.conf:1:13\n");
-	/* Reading goes on, and other problems are found in the same run. */
+	/* The parser continues, and finds other problems in the same run. */
 	bad("policy: none\npolicy: none\nlog: {level: loud}\n",
 	    "rp.conf:2:1: policy: set twice, first at rp.conf:1:1\n"
 	    "rp.conf:3:7: log.level: expected error, warning, notice, info or debug, found "
@@ -402,7 +402,7 @@ static void test_anchors(void **state)
 	buf_fini(&b);
 }
 
-/* A broken source does not hide what is wrong with the next one. */
+/* Checks that a broken source does not hide the problems of the next source. */
 static void test_all_sources(void **state)
 {
 	(void)state;
@@ -514,7 +514,7 @@ static void test_fragments_refused(void **state)
 	free(large);
 }
 
-/* What is there and cannot be read: nothing is mapped at address 0. */
+/* Checks a file that exists and cannot be read: address 0 is not mapped. */
 static void test_unreadable(void **state)
 {
 	(void)state;

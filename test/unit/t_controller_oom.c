@@ -13,12 +13,12 @@
 
 struct subject {
 	const char *name, *config, *other;
-	uint32_t field; /* of the classes */
+	uint32_t field; /* field of the class */
 	const char *classes[2];
 	bool measures;
 	void (*prepare)(struct ctl_host *t);
-	const char *given[3][2]; /* files of each container's cgroup, and what is in them */
-	const char *files[6]; /* of the machine, or of the containers' cgroups */
+	const char *given[3][2]; /* files of each container's cgroup, and their content */
+	const char *files[6]; /* files of the machine, or of the containers' cgroups */
 };
 
 struct world {
@@ -39,10 +39,10 @@ static void tell(struct world *w)
 	(void)ctl_work(w->t);
 }
 
-/* Whatever of it is refused for want of memory. */
+/* Runs the events of the subject, each refused for lack of memory until memory suffices. */
 static void work(struct world *w, const struct subject *s)
 {
-	/* without a configuration it is asked for nothing */
+	/* without a configuration no event is sent */
 	for (unsigned i = 0; i <= SPAN && ctl_configure(w->t, s->config); i++)
 		assert_true(i < SPAN && *fake_error(ctl_fake(w->t)));
 	for (unsigned i = 0; i < COUNT(w->c); i++) {

@@ -13,7 +13,7 @@
 
 /* 2 packages × 2 nodes × 2 cores × 2 threads; node n has CPUs 4n … 4n + 3. */
 static const struct shape n4c16 = {.packages = 2, .dies = 1, .nodes = 2, .cores = 2, .threads = 2};
-/* One package, 8 L3 caches of 8 cores; the sibling of n is n + 64. */
+/* Machine with one package and 8 L3 caches of 8 cores; the sibling of n is n + 64. */
 static const struct shape epyc = {.packages = 1,
 				  .dies = 1,
 				  .nodes = 1,
@@ -368,7 +368,7 @@ static void test_hybrid_clusters(void **state)
 		{"0-5,8-19", 6, LOW, CPUALLOC_IDLE_CLUSTERS, "14-19"},
 		{"0-5,8-19", 4, LOW, CPUALLOC_IDLE_CLUSTERS, "4-5,8-9"},
 		{"0-5,8-19", 8, LOW, CPUALLOC_IDLE_CLUSTERS, "4-5,8-9,14-17"},
-		/* Too large for a cluster and what is left of it. */
+		/* Requests larger than a cluster and its remainder. */
 		{"0-19", 3, LOW, ANY, "4-6"},
 		{"0-19", 4, NORMAL, ANY, "0-3"},
 		{"4-19", 4, NORMAL, ANY, "10-13"},
@@ -399,7 +399,8 @@ static void test_large_cluster(void **state)
 	check_choice(a, "0-3,5-13", 4, LOW, CPUALLOC_IDLE_CLUSTERS, "7-10");
 	check_choice(a, "0-3,5-8,10-13", 4, LOW, CPUALLOC_IDLE_CLUSTERS, "0-3");
 	check_choice(a, "0-3,5-13", 5, LOW, CPUALLOC_IDLE_CLUSTERS, "7-11");
-	/* Nothing has enough: cluster by cluster, then a thread of the package that gave most. */
+	/* No cluster has enough CPUs: cluster by cluster, then a thread of the package that gave
+	 * most. */
 	check_choice(a, "0-13", 8, LOW, CPUALLOC_IDLE_CLUSTERS, "0-6,12");
 	cpualloc_free(a);
 }
@@ -439,7 +440,7 @@ static void test_groups_one_package(void **state)
 		{"0-127", 24, NONE, ANY, "0-11,64-75"},
 		{"0-127", 2, NONE, ANY, "0,64"},
 		{"0-127", 1, NONE, ANY, "0"},
-		/* Idle ones first, then what is used. */
+		/* Idle groups first, then used groups. */
 		{"4-7,9-127", 16, NONE, ANY, "16-23,80-87"},
 		{"4-127", 4, NONE, ANY, "8-9,72-73"},
 		/* Used groups: one of the right size, else the largest first. */
@@ -722,7 +723,7 @@ static void test_unknown_cores(void **state)
 			f.mc.cpus[i].core = RP_IDSET_NONE;
 	f.mc.m.n_caches = 0;
 	assert_int_equal(cpualloc_new(&fake_topology, &f, &a), 0);
-	/* Each of the others is a core of its own. */
+	/* Each CPU without a core number counts as a separate core. */
 	check_choice(a, "1,3,5-15", 3, NONE, ANY, "6-8");
 	check_choice(a, "0-15", 1, NONE, ANY, "8");
 	cpualloc_free(a);

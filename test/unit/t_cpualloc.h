@@ -24,7 +24,7 @@ struct machine {
 	struct cpualloc_machine m;
 	struct cpualloc_cpu *cpus;
 	struct cpualloc_cache *caches;
-	struct rp_idset *sets; /* of the caches */
+	struct rp_idset *sets; /* CPUs of the caches */
 	uint32_t *l3; /* by position: number of the L3 */
 };
 

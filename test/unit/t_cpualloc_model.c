@@ -49,7 +49,7 @@ static struct model model;
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* One of the columns of struct cpu. */
+/* Columns of struct cpu. */
 enum column { PACKAGE, DIE, CORE, CLUSTER, GROUP };
 
 static uint32_t unit_of(const struct model *m, uint32_t cpu, enum column c)
@@ -148,7 +148,7 @@ static void sort(const struct model *m, uint32_t *list, uint32_t n,
 	}
 }
 
-/* What comparators look up. */
+/* Values that comparators look up. */
 static struct have haves[N_MAX], cpu_haves[N_MAX];
 static uint32_t sizes[N_MAX], die_free[N_MAX], package_free[N_MAX], die_used[N_MAX],
 	package_used[N_MAX];
@@ -288,7 +288,7 @@ static void threads(struct model *m)
 		take(m, list[i]);
 }
 
-/* Takes what is wanted out of one group. */
+/* Takes the wanted CPUs out of one group. */
 static void split(struct model *m, uint32_t group)
 {
 	struct model part = *m;

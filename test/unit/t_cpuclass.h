@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The host of CPU classes: which CPUs are online, a worker that runs when it is told to, a timer,
- * and what is said. What is in the files is each test's own: read_file() and write_file().
- */
+/* The host of CPU classes: online CPUs, a worker that runs on request, a timer, and logged
+ * messages. Each test defines the content of the files by read_file() and write_file(). */
 #ifndef TEST_UNIT_T_CPUCLASS_H
 #define TEST_UNIT_T_CPUCLASS_H
 

@@ -111,7 +111,7 @@ static void test_lowest_above_former_highest(void **state)
 	work_off();
 	has(800000, 2000000);
 	take_over(p, 2400000, 0);
-	/* What was refused is not what the first one goes back to. */
+	/* The first module does not restore the refused values. */
 	has(800000, 3800000);
 	assert_int_equal(cpuclass_n_failing(p->classes[1]), 1);
 	wait_a_bit(p);
@@ -140,7 +140,7 @@ static void test_highest_below_former_lowest(void **state)
 	assert_null(p->env.settings);
 }
 
-/* Both ends are said: nobody has to wait for anybody. */
+/* Checks classes that set both limits: neither module waits for the other. */
 static void test_whole_ranges(void **state)
 {
 	struct place *p = *state;

@@ -20,7 +20,7 @@ static struct {
 	unsigned n_writes;
 } machine;
 
-/* The same for both CPUs. NULL: no file of the policy. */
+/* Returns the value of a file, shared by both CPUs; NULL: not a file of the frequency policy. */
 static char *file_of(const char *path)
 {
 	unsigned cpu;
@@ -138,7 +138,7 @@ static void commit(struct place *p)
 	work_off();
 }
 
-/* What was found is what was there before the first CPU of the two was written. */
+/* Checks that the saved values are those from before the first of the two CPUs was written. */
 static void test_one_class(void **state)
 {
 	struct place *p = *state;
@@ -172,8 +172,7 @@ static void test_stopped(void **state)
 	assert_null(p->env.settings);
 }
 
-/* The higher one counts, whoever comes last; it is said once, and nothing is written again and
- * again. */
+/* Checks that the higher class applies in either order, with one warning and no repeated writes. */
 static void test_two_classes(void **state)
 {
 	struct place *p = *state;
@@ -206,7 +205,7 @@ static void test_two_classes(void **state)
 	is_as_found();
 }
 
-/* One that is offline has no say. */
+/* Checks that the class of an offline CPU does not count. */
 static void test_offline(void **state)
 {
 	struct place *p = *state;
@@ -224,7 +223,7 @@ static void test_offline(void **state)
 	assert_null(p->env.settings);
 }
 
-/* It goes while its frequencies are being written: there is nothing to be tried again. */
+/* Checks a CPU that is removed while its frequencies are being written: no write is tried again. */
 static void test_gone_meanwhile(void **state)
 {
 	struct place *p = *state;

@@ -105,7 +105,8 @@ static void test_classes(void **state)
 	assert_string_equal(ctl_get(t, FREQ(2, "max_freq")), "3800000");
 	assert_string_equal(ctl_get(t, FREQ(6, "min_freq")), "3000000");
 	assert_string_equal(ctl_get(t, FREQ(8, "min_freq")), "800000");
-	/* who leaves gives way; what a CPU was like comes back */
+	/* a stopped container's class no longer counts; CPUs without a class get their original
+	 * values */
 	assert_int_equal(ctl_stop(t, shared), 0);
 	assert_int_equal(ctl_stop(t, none), 0);
 	ctl_sync(t);
@@ -165,7 +166,8 @@ static void test_switched_off(void **state)
 	assert_null(rp_module_1.service(NULL, "nri-rp.unknown/1"));
 }
 
-/* What is busy is tried again by the clock; the container shows what is wrong meanwhile. */
+/* Checks that busy files are written again by the timer, and the container's report shows the
+ * problem meanwhile. */
 static void test_busy(void **state)
 {
 	struct ctl_host *t = *state;
@@ -215,7 +217,7 @@ static void test_mended(void **state)
 	ctl_mend(t);
 	assert_string_equal(ctl_report(t, c), "1");
 	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
-	/* what the kernel will never take is said once */
+	/* a value that the kernel never accepts is reported once */
 	ctl_decide(t, c, RP_F_CPU_CLASS, "fast");
 	ctl_fail(t, "cpu0/cpufreq/scaling_min_freq", EINVAL);
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
@@ -223,12 +225,12 @@ static void test_mended(void **state)
 	has(ctl_report(t, c), "3 /sys/");
 	assert_null(strstr(ctl_report(t, c), "again"));
 	assert_true(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE) < 0);
-	/* who leaves the CPU is not told about it any more */
+	/* a stopped container gets no reports about the CPU any more */
 	assert_int_equal(ctl_stop(t, c), 0);
 	(void)ctl_work(t);
 }
 
-/* One that has gone offline, and is back before anybody has told of either. */
+/* Checks a CPU that goes offline and returns before an event reports either. */
 static void test_offline(void **state)
 {
 	struct ctl_host *t = *state;
@@ -262,7 +264,8 @@ static void test_stopped_and_started(void **state)
 	ctl_stop_and_start(t, &rp_module_1);
 	(void)ctl_work(t);
 	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
-	/* What fails is tried again by the clock as before, and the container hears of it. */
+	/* Failed writes are tried again by the timer as before, and the container's report says so.
+	 * */
 	rp_ctr d = make(t, "d", "1", NULL, "slow");
 	ctl_fail(t, "cpu1/cpufreq/scaling_max_freq", EBUSY);
 	assert_int_equal(ctl_start(t, d), 0);
@@ -296,7 +299,7 @@ static void test_off_and_on(void **state)
 		assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
 		assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "3800000");
 		if (!i)
-			assert_int_equal(ctl_start(t, d), 0); /* nobody cares, for now */
+			assert_int_equal(ctl_start(t, d), 0); /* the module is off */
 		(void)ctl_work(t);
 		assert_string_equal(ctl_get(t, FREQ(2, "max_freq")), "3800000");
 		assert_int_equal(ctl_configure(t, CONFIG), 0);

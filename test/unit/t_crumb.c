@@ -209,7 +209,7 @@ static void end_by(enum end how, int signo)
 	}
 }
 
-/* cmocka has handlers of its own. */
+/* Opens the crumb in a child process, with default handlers of signals in place of cmocka's. */
 static struct crumb *open_in_child(uint64_t minutes)
 {
 	static const int crashes[] = CRASH_SIGNALS;
@@ -232,7 +232,7 @@ static void test_ends(void **state)
 	(void)state;
 	static const struct {
 		enum end how;
-		int signo; /* as it is seen by the parent; 0: it exits */
+		int signo; /* signal as seen by the parent; 0: the child exits */
 		enum crumb_cause cause;
 	} ends[] = {
 		{END_RAISE, SIGSEGV, CRUMB_DIED},
@@ -286,7 +286,8 @@ static void test_ends(void **state)
 	(void)signal(SIGUSR1, SIG_DFL);
 }
 
-/* A crash between two calls, or with the crumb let go of, is nobody's. */
+/* Checks that no module is blamed for a crash between two calls, or after the crumb was released.
+ * */
 static void test_ends_outside(void **state)
 {
 	(void)state;
@@ -312,8 +313,8 @@ static void test_ends_outside(void **state)
 	}
 }
 
-/* Somebody's SIGKILL is no fault of the module's it hits, however often, unless each life ends at
- * the same place. */
+/* Checks that a module is not blamed for SIGKILL from outside, however often, unless each life ends
+ * at the same place. */
 static void test_kills(void **state)
 {
 	(void)state;
@@ -343,7 +344,7 @@ static void test_kills(void **state)
 	(void)crumb_close(c);
 }
 
-/* Nothing on a file system; a child tells by the page it shares. */
+/* Checks a crumb without a file; a child reports by the shared page. */
 static void test_private(void **state)
 {
 	(void)state;
@@ -396,27 +397,27 @@ static void test_quarantine(void **state)
 	assert_non_null(strstr(crumb_message(c),
 			       "the module is quarantined (3 crashes within ten minutes)"));
 	assert_true(build_id_equal(&crumb_last(c)->build_id, &build));
-	crumb_seen(c, "alpha", &build); /* the same build: no change */
+	crumb_seen(c, "alpha", &build); /* same build: no change */
 	assert_true(crumb_quarantined(c, "alpha"));
 	(void)crumb_close(c);
-	/* It stays, over time and boots … */
+	/* The quarantine remains over time and boots … */
 	c = open_at("other boot", 5);
 	assert_true(crumb_quarantined(c, "alpha"));
 	assert_int_equal(crumb_deaths(c, "alpha"), 0);
-	/* … until somebody clears it. */
+	/* … until a user clears it. */
 	assert_int_equal(crumb_clear(c, "beta"), -ENOENT);
 	assert_int_equal(crumb_clear(c, "alpha"), 0);
 	assert_false(crumb_quarantined(c, "alpha"));
 	assert_int_equal(crumb_clear(c, "alpha"), -ENOENT);
 	assert_int_equal(crumb_clear(c, NULL), -ENOENT);
 	(void)crumb_close(c);
-	/* One more death is the first again. */
+	/* After that, one more death counts as the first. */
 	die_at("b", 14, mod_a, CRUMB_LOOP);
 	c = open_at("b", 14);
 	assert_int_equal(crumb_deaths(c, "alpha"), 1);
 	assert_false(crumb_quarantined(c, "alpha"));
 	(void)crumb_close(c);
-	/* Another build starts anew. */
+	/* Another build starts with no deaths. */
 	die_at("b", 14, mod_a, CRUMB_LOOP);
 	die_at("b", 14, mod_a, CRUMB_LOOP);
 	c = open_at("b", 15);
@@ -424,7 +425,7 @@ static void test_quarantine(void **state)
 	crumb_seen(c, "alpha", &other);
 	assert_false(crumb_quarantined(c, "alpha"));
 	assert_int_equal(crumb_deaths(c, "alpha"), 0);
-	assert_non_null(crumb_history(c, 5)); /* but is not forgotten */
+	assert_non_null(crumb_history(c, 5)); /* the history remains */
 	assert_null(crumb_history(c, 6));
 	(void)crumb_close(c);
 }
@@ -611,7 +612,7 @@ static void test_foreign(void **state)
 	(void)crumb_close(c);
 }
 
-/* Records with a right checksum and a wrong content: somebody made them. */
+/* Writes junk into the records and corrects the checksum. */
 static void forge(size_t from_end, size_t size)
 {
 	struct stat st;
@@ -640,7 +641,8 @@ static void test_forged(void **state)
 	expect_set_aside("list of modules is malformed");
 }
 
-/* What a dying module wrote over the live part is shown as text or not at all. */
+/* Checks that bytes written by a dying module over the live part are shown as text or not at all.
+ * */
 static void test_scribbled(void **state)
 {
 	(void)state;
@@ -685,7 +687,7 @@ static void test_unusable(void **state)
 	assert_int_equal(crumb_open(path, &c, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not a regular file"));
 	assert_int_equal(unlink(path), 0);
-	/* It cannot be set aside: something is in the way. */
+	/* The file cannot be quarantined: a directory has the target's name. */
 	(void)crumb_close(open_at("b", 1));
 	flip(0, 1);
 	assert_int_equal(mkdir(bad, 0700), 0);
@@ -770,7 +772,7 @@ static void assert_deaths(unsigned alpha, unsigned beta)
 static void test_suspects(void **state)
 {
 	(void)state;
-	crash_between(100, false, 0); /* killed: of nobody's doing */
+	crash_between(100, false, 0); /* killed from outside */
 	assert_deaths(0, 0);
 	crash_between(CRUMB_SUSPECT_MS + 1, true, 0);
 	assert_deaths(0, 0);

@@ -44,7 +44,7 @@ static const char *text_of(const json_t *o, const char *path)
 
 #define assert_text(o, path, text) assert_string_equal(text_of(o, path), text)
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 static void test_log(void **state)
 {
@@ -94,7 +94,7 @@ static void test_log(void **state)
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
-/* What nri-rpctl never asks. */
+/* Checks arguments that nri-rpctl never sends. */
 static void test_wrong_words(void **state)
 {
 	(void)state;
@@ -145,7 +145,7 @@ static void test_events(void **state)
 	doc = fixture_ask(&fx, &req, &exit);
 	assert_int_equal(json_array_size(json_object_get(doc, "events")), before + 2);
 	json_decref(doc);
-	/* More than are kept. */
+	/* Report more events than the daemon keeps. */
 	for (unsigned i = 0; i < EVENTS_MAX + 10; i++)
 		pipeline_event(fx.pipeline, EV_MACHINE, "%u", i);
 	req.after = before;
@@ -174,7 +174,7 @@ static void test_events_wait(void **state)
 	assert_int_equal(json_array_size(json_object_get(doc, "events")), 2);
 	assert_text(doc, "events.0.text", "late");
 	json_decref(doc);
-	/* Nothing comes. */
+	/* No event occurs. */
 	req.after = pipeline_last_event(fx.pipeline);
 	req.wait_ms = 30;
 	doc = fixture_ask(&fx, &req, &exit);

@@ -163,7 +163,7 @@ static struct {
 	unsigned n_trunks;
 	int fd;
 	struct loop_io *io;
-	bool garbage; /* what is no Response */
+	bool garbage; /* answers with bytes that are no Response */
 } fake;
 
 static void serve(struct rpc_request *req, void *arg)

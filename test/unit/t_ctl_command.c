@@ -108,11 +108,11 @@ static void test_decode_garbage(void **state)
 	assert_null(
 		command_decode(arena, garbage, CTL_REQUEST_MAX + 1, command_find("Explain"), &err));
 	assert_int_equal(err.code, -EMSGSIZE);
-	/* Nothing at all is a request without arguments. */
+	/* An empty message is a request without arguments. */
 	assert_non_null(command_decode(arena, NULL, 0, command_find("Status"), &err));
 }
 
-/* What would take more memory than its size lets think. */
+/* Checks a request that needs more memory than its size suggests. */
 static void test_decode_memory(void **state)
 {
 	struct err err = ERR_INIT;
@@ -204,7 +204,7 @@ static void test_kubelet(void **state)
 		 "kubelet's\"}");
 	assert_true(kubelet_read_state(&t.root, KUBELET_CPU, &k));
 	assert_int_equal(strlen(k.policy), sizeof k.policy - 1);
-	/* that of a running kubelet comes first */
+	/* the state file of a running kubelet has precedence */
 	tree_put(&t, "proc/12/comm", "kubelet\n");
 	tree_put_bytes(&t, "proc/12/cmdline", args, sizeof args);
 	tree_put(&t, "proc/13/comm", "sh\n");

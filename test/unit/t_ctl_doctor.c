@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the doctor finds, on patients with one illness each; and the other commands' view of the
- * same. */
+/* Tests the doctor's findings, each on a node with one problem, and how other commands show the
+ * problem. */
 #include "core/nri-rpctl/call.c"
 #include "core/lib/term/out.c"
 
@@ -450,7 +450,7 @@ static void test_socket_folder(void **state)
 static void test_machine_notes(void **state)
 {
 	(void)state;
-	/* A node list that names what is not there. */
+	/* A node list with nodes that do not exist. */
 	tree_put(&fx.tree, NODE "/has_memory", "0-5\n");
 	tree_del(&fx.tree, NODE "/node1/distance");
 	fixture_start(&fx, NONE);
@@ -463,7 +463,7 @@ static void test_machine_notes(void **state)
 	size_t i, n_notes = 0;
 	json_array_foreach(doc, i, f) n_notes +=
 		str_eq(js(f, "check"), "machine") && str_eq(js(f, "verdict"), "note");
-	assert_int_equal(n_notes, n + 1); /* and the CPU that is offline */
+	assert_int_equal(n_notes, n + 1); /* the offline CPU adds a note */
 	json_decref(doc);
 }
 

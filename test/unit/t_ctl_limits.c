@@ -177,7 +177,7 @@ static void test_wrong_calls(void **state)
 	fixture_run(&a);
 	if (a.result)
 		fail_msg("case %d: %s", a.result, a.err.text);
-	/* It goes on for others. */
+	/* The socket still serves other clients. */
 	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
 }
 
@@ -261,7 +261,7 @@ static void many_clients(struct asking *a)
 	struct pollfd p = {.fd = fds[CTL_CLIENTS_MAX], .events = POLLIN};
 	(void)poll(&p, 1, 10000);
 	a->result = recv(p.fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -EPROTO;
-	/* Those before are still there. */
+	/* The earlier connections are still open. */
 	if (recv(fds[0], &byte, 1, MSG_DONTWAIT) != -1)
 		a->result = -ECONNRESET;
 	for (unsigned i = 0; i <= CTL_CLIENTS_MAX; i++)
@@ -297,7 +297,7 @@ static void test_waits_are_bounded(void **state)
 	struct asking a = {.f = &fx, .fn = wait_too_much};
 	(void)state;
 	fixture_start(&fx, NONE);
-	/* So that `after` is neither behind nor ahead of it. */
+	/* Report events until `after` has an earlier and a later event. */
 	while (pipeline_last_event(fx.pipeline) < 1000)
 		pipeline_event(fx.pipeline, EV_MACHINE, "x");
 	fixture_run(&a);

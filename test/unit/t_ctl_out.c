@@ -176,7 +176,7 @@ static void test_narrow_table(void **state)
 	assert_out("Name              N\n"
 		   "one               1\n"
 		   "two-is-longe~  1000\n");
-	/* Nothing more can be done. */
+	/* The table cannot become narrower. */
 	fill(5, false, true);
 	assert_out("Name             N\n"
 		   "one              1\n"

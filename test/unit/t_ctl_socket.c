@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket itself: its place, who is turned away, how it ends. */
+/* Tests the control socket itself: its path, refused clients, its end. */
 #include <poll.h>
 
 #include "core/nri-rpctl/call.c"
@@ -69,7 +69,7 @@ static void test_second_daemon(void **state)
 	fixture_start(&fx, NONE);
 	assert_int_equal(ctl_new(fx.loop, fx.pipeline, fx.socket, &second, &err), -EADDRINUSE);
 	assert_null(second);
-	/* A socket that somebody else has put there meanwhile is not ours to remove. */
+	/* A socket that another process has created at the path meanwhile is not removed. */
 	assert_int_equal(unlink(fx.socket), 0);
 	int fd = wire_listen_unix(fx.socket, 0600, &err);
 	assert_true(fd >= 0);
@@ -133,7 +133,7 @@ static void test_end_with_waiting(void **state)
 
 static struct loop_timer *polling;
 
-/* The trial is a child: as soon as it is there. */
+/* Stops the daemon as soon as the child of the trial exists. */
 static void stop_within_trial(void *arg)
 {
 	siginfo_t info;
@@ -144,7 +144,7 @@ static void stop_within_trial(void *arg)
 }
 
 /* The trial's end comes when the control socket is gone. */
-/* The reload goes on without anybody who waits for it. */
+/* Stops the loop when the reload has ended, although no client waits for it. */
 static void stop_when_reloaded(void *arg)
 {
 	struct fixture *f = arg;

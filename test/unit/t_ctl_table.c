@@ -48,7 +48,7 @@ static void test_given_and_taken(void **state)
 	assert_true(e->given);
 	assert_ptr_equal(ctl_table_know(&t, &a), e);
 	assert_int_equal(n_saved(&t), 1);
-	/* nothing any more: that has to come true first */
+	/* a removed class remains recorded until the removal is applied */
 	uint32_t first = ctl_table_give(&t, &a, NULL)->serial;
 	assert_string_equal(e->class, "");
 	assert_true(e->given);
@@ -59,9 +59,9 @@ static void test_given_and_taken(void **state)
 	ctl_table_taken(&t, 1, second);
 	assert_false(e->given);
 	assert_int_equal(n_saved(&t), 0);
-	ctl_table_taken(&t, 2, 1); /* nobody */
+	ctl_table_taken(&t, 2, 1); /* no such container */
 	ctl_table_del(&t, 2);
-	/* one that never had anything is none to take it back from */
+	/* a container that never had a class needs no removal */
 	struct rp_ctr_info b = info(2, "b");
 	assert_false(ctl_table_give(&t, &b, NULL)->given);
 	assert_int_equal(n_saved(&t), 0);
@@ -138,7 +138,8 @@ static void test_foreign_bytes(void **state)
 	ctl_table_fini(&t);
 }
 
-/* What does not fit into a module's state is not recorded; what has left makes room. */
+/* Checks that containers beyond the module's state limit are not recorded, and that removed ones
+ * free capacity. */
 static void test_many(void **state)
 {
 	(void)state;
@@ -163,7 +164,7 @@ static void test_many(void **state)
 	ctl_table_fini(&t);
 }
 
-/* Whoever the host does not know any more. */
+/* Checks that entries of containers which the host no longer tracks are removed. */
 static void test_sweep(void **state)
 {
 	(void)state;
